@@ -1,0 +1,1 @@
+"""The instructor's package: exercise bank, grading, audit and reports. Students never receive it."""

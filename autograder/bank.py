@@ -1,0 +1,164 @@
+"""What an exercise is: a reference with its cases, misconceptions and alternatives, declared in one place."""
+
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+
+from torch import nn
+
+import autograder.exercises
+
+UNIT = re.compile(r"\d\d_\w+")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A case to draw: which inputs an exercise is run on, apart from the numbers, which come from a seed.
+
+    Attributes:
+        property: what the case examines, in the words of a headline: "a batch of sequences".
+        expand: what a starred axis stands for, such as {"*N": "H W"}; by default one axis of its own name.
+        values: arguments that are no tensors: {"dim": 0}.
+        scale: standard deviation of a named input; 1 for those not named.
+        sizes: sizes that must not be left to chance: {"D_Q": 64}.
+        edit: changes the drawn arrays in place, given (inputs, rng); for large, masked or repeated entries.
+        part: the part of the exercise that the case belongs to.
+        hidden: leaves the case out of the self-check; grading still examines it.
+        extreme: the numbers are large on purpose, so saturation is no fault of the case.
+    """
+
+    property: str
+    expand: dict = field(default_factory=dict)
+    values: dict = field(default_factory=dict)
+    scale: dict = field(default_factory=dict)
+    sizes: dict = field(default_factory=dict)
+    edit: Callable | None = None
+    part: str = "result"
+    hidden: bool = False
+    extreme: bool = False
+
+
+@dataclass(frozen=True)
+class Variation:
+    """A mistake or an alternative solution: its name, the object, and for a mistake the student's sentence."""
+
+    name: str
+    object: Callable
+    sentence: str = ""
+
+
+class Exercise:
+    """One exercise of the bank; see `exercise`."""
+
+    def __init__(self, reference, unit, points, section, outputs, formula, cases, forbidden, differentiable):
+        self.reference = reference
+        self.unit = unit
+        self.name = reference.__name__
+        self.points = points if isinstance(points, dict) else {"result": points}
+        self.section = section
+        self.outputs = tuple(outputs.replace(",", " ").split())
+        self.formula = formula
+        self.cases = tuple(cases)
+        self.forbidden = tuple(forbidden)
+        self.differentiable = differentiable
+        self.misconceptions: list[Variation] = []
+        self.alternatives: list[Variation] = []
+
+    @property
+    def is_module(self) -> bool:
+        return isinstance(self.reference, type) and issubclass(self.reference, nn.Module)
+
+    @property
+    def max_points(self) -> int:
+        return sum(self.points.values())
+
+    @property
+    def signature(self) -> inspect.Signature:
+        """Of the function, or of the module's forward without self."""
+        return _without_self(self.reference.forward) if self.is_module else inspect.signature(self.reference)
+
+    @property
+    def constructor(self) -> tuple:
+        return tuple(_without_self(self.reference.__init__).parameters) if self.is_module else ()
+
+    def misconception(self, made):
+        """Registers a mistake; its docstring is the sentence that a student who makes it reads.
+
+        For a module, a plain function becomes the `forward` of a subclass of the reference.
+        """
+        sentence = " ".join(inspect.getdoc(made).split())
+        self.misconceptions.append(Variation(made.__name__, self._object(made), sentence))
+        return made
+
+    def alternative(self, made):
+        """Registers a correct solution in another style."""
+        self.alternatives.append(Variation(made.__name__, self._object(made)))
+        return made
+
+    def _object(self, made):
+        if not self.is_module or isinstance(made, type):
+            return made
+        return type(made.__name__, (self.reference,), {"forward": made})
+
+
+def _without_self(function) -> inspect.Signature:
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    return inspect.Signature(parameters, return_annotation=inspect.signature(function).return_annotation)
+
+
+def exercise(*, points, section: str, outputs: str, formula: str, cases, forbidden=(), differentiable=True) -> Callable[..., Exercise]:
+    """Declares the decorated reference as an exercise; its name, parameters and jaxtyping shapes are the exercise's.
+
+    Args:
+        points: a number, or points by part.
+        section: the lesson's section to reread.
+        outputs: the names of what is returned, "Y A".
+        formula: the formula with its shapes, shown when numbers or shapes are wrong.
+        cases: what the exercise is run on. Double precision, non-contiguous inputs and gradients are added to them.
+        forbidden: torch functions that would answer the question, matched by the beginning of their names.
+        differentiable: whether a gradient must flow through the result; False for a measurement.
+    """
+
+    def declare(reference) -> Exercise:
+        unit = reference.__module__.rsplit(".", 1)[1].removeprefix("unit_")
+        return Exercise(reference, unit, points, section, outputs, formula, cases, forbidden, differentiable)
+
+    return declare
+
+
+@cache
+def units() -> dict[str, tuple[Exercise, ...]]:
+    """Every unit of the bank with its exercises in order, by name such as "04_attention_layer"."""
+    found = {}
+    for module in sorted(info.name for info in pkgutil.iter_modules(autograder.exercises.__path__)):
+        loaded = importlib.import_module(f"autograder.exercises.{module}")
+        found[module.removeprefix("unit_")] = tuple(v for v in vars(loaded).values() if isinstance(v, Exercise))
+    return found
+
+
+def find_exercise(name: str) -> Exercise:
+    """The exercise of that name.
+
+    Raises:
+        LookupError: there is none; the message lists those there are.
+    """
+    known = {one.name: one for unit in units().values() for one in unit}
+    if name not in known:
+        raise LookupError(f"no exercise is called {name!r}; there are: {', '.join(known)}")
+    return known[name]
+
+
+def find_unit(name: str) -> str:
+    """The full name of a unit given in full or by its number.
+
+    Raises:
+        LookupError: there is none; the message lists those there are.
+    """
+    for unit in units():
+        if name in (unit, unit[:2], unit[:2].lstrip("0")):
+            return unit
+    raise LookupError(f"no unit is called {name!r}; there are: {', '.join(units())}")

@@ -1,0 +1,100 @@
+"""Draws an exercise's cases from a seed: sizes that differ pairwise, and inputs and weights of their shapes."""
+
+import hashlib
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from autograder import bank
+from utils.records import Case
+
+SIZES = range(2, 12)
+VISIBLE_SEED = "visible"
+
+
+def draw(exercise: bank.Exercise, seed: str, grading: bool = False) -> list[Case]:
+    """The exercise's cases with fresh numbers.
+
+    Args:
+        seed: any text; equal seeds give equal cases.
+        grading: also the hidden cases, and each case on a second draw of sizes.
+    """
+    cases = []
+    for number, declared in enumerate(exercise.cases):
+        if declared.hidden and not grading:
+            continue
+        for repeat in range(1 + grading):
+            cases.append(_case(exercise, declared, _rng(seed, exercise.name, number, repeat)))
+    first = exercise.cases[0]
+    variants = (_double, _strided, _with_gradient) if exercise.differentiable else (_double, _strided)
+    for number, variant in enumerate(variants):
+        cases.append(variant(_case(exercise, first, _rng(seed, exercise.name, "variant", number))))
+    return cases
+
+
+def _rng(*key) -> np.random.Generator:
+    digest = hashlib.sha256("\0".join(map(str, key)).encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest[:8], "little"))
+
+
+def _case(exercise: bank.Exercise, declared: bank.Case, rng) -> Case:
+    symbols = {}
+    for name, parameter in exercise.signature.parameters.items():
+        dimensions = getattr(parameter.annotation, "dim_str", None)
+        if dimensions is not None and name not in declared.values:
+            symbols[name] = _expand(dimensions, declared.expand)
+    constructor = exercise.constructor
+    sizes = _sizes([*constructor, *" ".join(symbols.values()).split()], declared.sizes, rng)
+    inputs = dict(declared.values)
+    for name, axes in symbols.items():
+        shape = tuple(sizes[axis] for axis in axes.split())
+        inputs[name] = (rng.standard_normal(shape) * declared.scale.get(name, 1.0)).astype(np.float32)
+    if declared.edit:
+        declared.edit(inputs, rng)
+    inputs = {name: inputs[name] for name in exercise.signature.parameters if name in inputs}
+    build = {name: sizes[name] for name in constructor} if exercise.is_module else None
+    weights = _weights(exercise, build, rng) if exercise.is_module else {}
+    return Case(declared.property, declared.part, inputs, symbols, sizes, build, weights)
+
+
+def _expand(dimensions: str, expand: dict) -> str:
+    axes = []
+    for axis in dimensions.split():
+        axes += expand.get(axis, axis.lstrip("*")).split()
+    return " ".join(axes)
+
+
+def _sizes(axes: list, fixed: dict, rng) -> dict:
+    free = [axis for axis in dict.fromkeys(axes) if axis not in fixed]
+    pool = [size for size in SIZES if size not in fixed.values()]
+    return {**fixed, **dict(zip(free, map(int, rng.permutation(pool)[: len(free)]), strict=True))}
+
+
+def _weights(exercise: bank.Exercise, build: dict, rng) -> dict:
+    """Weights of the reference's names and shapes; drawn here, so that no initialisation matters."""
+    weights = {}
+    with torch.random.fork_rng(devices=[]):
+        parameters = dict(exercise.reference(**build).named_parameters())
+    for name, parameter in parameters.items():
+        spread = 1.0 if parameter.ndim < 2 else parameter.shape[-1] ** -0.5
+        weights[name] = (rng.standard_normal(tuple(parameter.shape)) * spread).astype(np.float32)
+    return weights
+
+
+def _double(case: Case) -> Case:
+    widen = {name: _widened(value) for name, value in case.inputs.items()}
+    weights = {name: _widened(value) for name, value in case.weights.items()}
+    return replace(case, property="double precision stays double precision", inputs=widen, weights=weights)
+
+
+def _widened(value):
+    return value.astype(np.float64) if isinstance(value, np.ndarray) and value.dtype == np.float32 else value
+
+
+def _strided(case: Case) -> Case:
+    return replace(case, property="inputs that are non-contiguous views", strided=True)
+
+
+def _with_gradient(case: Case) -> Case:
+    return replace(case, property="gradients reach the inputs" if not case.weights else "gradients reach inputs and weights", gradient=True)

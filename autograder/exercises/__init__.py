@@ -1,0 +1,1 @@
+"""The exercise bank: one module a unit, one declaration an exercise."""

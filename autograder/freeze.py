@@ -1,0 +1,113 @@
+"""Freezes an exercise: runs reference and misconceptions on drawn cases, so that judging needs their numbers alone."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from autograder import bank
+from autograder.draw import VISIBLE_SEED, draw
+from utils.judge import same
+from utils.observe import observe
+from utils.records import Case, FrozenCase, FrozenExercise, pack
+
+PACKS = Path(__file__).parent.parent / "utils" / "frozen"
+
+
+def freeze(exercise: bank.Exercise, seed: str, grading: bool = False, mistakes: bool = True, device="cpu") -> FrozenExercise:
+    """The exercise as data: its cases drawn from `seed`, what is expected, what each misconception gives."""
+    return frozen_exercise(exercise, [freeze_case(exercise, case, mistakes, device) for case in draw(exercise, seed, grading)])
+
+
+def freeze_case(exercise: bank.Exercise, case: Case, mistakes: bool = True, device="cpu") -> FrozenCase:
+    """One case with the reference's observation and, if asked for, each misconception's."""
+    expected = observe(exercise.reference, case, device)
+    if expected.failure:
+        raise RuntimeError(f"the reference of {exercise.name} fails on its own case {case.property!r}: {expected.failure}")
+    made = {}
+    for mistake in exercise.misconceptions if mistakes else ():
+        seen = observe(mistake.object, case, device)
+        made[mistake.name] = None if same(seen, expected) else seen
+    return FrozenCase(case, expected, made)
+
+
+def frozen_exercise(exercise: bank.Exercise, cases: list[FrozenCase]) -> FrozenExercise:
+    """An exercise's data around frozen cases."""
+    return FrozenExercise(
+        name=exercise.name,
+        unit=exercise.unit,
+        section=exercise.section,
+        is_module=exercise.is_module,
+        parameters=tuple(exercise.signature.parameters),
+        constructor=exercise.constructor,
+        outputs=tuple(zip(exercise.outputs, _output_shapes(exercise))),
+        formula=exercise.formula,
+        forbidden=exercise.forbidden,
+        points=exercise.points,
+        misconceptions={mistake.name: mistake.sentence for mistake in exercise.misconceptions},
+        cases=tuple(cases),
+        examined=len(draw(exercise, VISIBLE_SEED, grading=True)),
+    )
+
+
+def _output_shapes(exercise: bank.Exercise) -> list[str]:
+    returned = exercise.signature.return_annotation
+    annotations = getattr(returned, "__args__", None) if len(exercise.outputs) > 1 else [returned]
+    return [annotation.dim_str for annotation in annotations]
+
+
+def pack_unit(unit: str) -> str:
+    """The text of the self-check file that students receive for a unit."""
+    exercises = [pack(_slim(freeze(exercise, VISIBLE_SEED))) for exercise in bank.units()[unit]]
+    return json.dumps({"unit": unit, "exercises": exercises}, indent=1) + "\n"
+
+
+def write_pack(unit: str, folder: Path = PACKS) -> Path:
+    """Writes a unit's self-checks, unless the file there already holds the same up to rounding."""
+    file = folder / f"{unit}.json"
+    text = pack_unit(unit)
+    if not file.exists() or not packs_agree(file.read_text(encoding="utf-8"), text):
+        file.write_text(text, encoding="utf-8")
+    return file
+
+
+def packs_agree(one: str, other: str) -> bool:
+    """Whether two packs say the same; machines differ in the last digits of a sum."""
+    return _agree(json.loads(one), json.loads(other))
+
+
+def _agree(a, b) -> bool:
+    from utils.records import unpack_value
+
+    if isinstance(a, dict) and "array" in a and isinstance(b, dict) and "array" in b:
+        x, y = unpack_value(a), unpack_value(b)
+        return x.dtype == y.dtype and x.shape == y.shape and np.allclose(x, y, rtol=1e-5, atol=1e-6, equal_nan=True)
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_agree(a[key], b[key]) for key in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(_agree, a, b))
+    return a == b
+
+
+def _slim(frozen: FrozenExercise) -> FrozenExercise:
+    """Without the names of the torch calls that reference and mistakes made: a student's file needs no such hint."""
+    from dataclasses import replace
+
+    def quiet(seen):
+        if seen is None:
+            return None
+        outputs = tuple(replace(out, values=_narrow(out)) for out in seen.outputs)
+        failure = seen.failure and replace(seen.failure, line="")
+        return replace(seen, called=(), outputs=outputs, failure=failure)
+
+    cases = [
+        replace(one, expected=quiet(one.expected), mistakes={name: quiet(made) for name, made in one.mistakes.items()})
+        for one in frozen.cases
+    ]
+    return replace(frozen, cases=tuple(cases))
+
+
+def _narrow(output):
+    """Single precision is stored as such: the file stays small."""
+    keep = output.values is None or output.dtype != "torch.float32"
+    return output.values if keep else output.values.astype(np.float32)

@@ -1,0 +1,64 @@
+"""Self-checks for a notebook: `check(my_function)` says what holds, or what was misunderstood."""
+
+import json
+import sys
+from functools import cache
+from pathlib import Path
+
+from utils.device import device
+from utils.judge import conclude, judge
+from utils.observe import observe
+from utils.records import FrozenExercise, unpack_exercise
+
+_FROZEN = Path(__file__).parent / "frozen"
+
+
+class CheckFailed(Exception):
+    """A check that did not hold. A notebook shows its message alone, without a traceback."""
+
+    def _render_traceback_(self):
+        return str(self).splitlines()
+
+
+def check(student_object) -> None:
+    """Examines a function or class of an assignment on the checks that are shipped with the course.
+
+    The exercise is found by the name under which the notebook holds the object.
+
+    Raises:
+        CheckFailed: a property does not hold, or the object belongs to no exercise; the message says what to mend.
+    """
+    exercise = _exercise_of(student_object, sys._getframe(1).f_globals)
+    where = device()
+    verdicts = []
+    for frozen in exercise.cases:
+        verdicts.append(judge(exercise, frozen, observe(student_object, frozen.case, where)))
+        if verdicts[-1].problem in ("unfinished", "wrong_signature"):
+            break
+    result = conclude(exercise, verdicts)
+    if not result.passed:
+        raise CheckFailed(result.message)
+    print(result.message)
+
+
+def _exercise_of(student_object, namespace: dict) -> FrozenExercise:
+    exercises = all_exercises()
+    bound = [name for name in exercises if namespace.get(name) is student_object]
+    name = bound[0] if bound else getattr(student_object, "__name__", None)
+    if name not in exercises:
+        raise CheckFailed(
+            f"✗ check({name or type(student_object).__name__}) · no exercise has this name\n"
+            "  check takes the function or class that an exercise asks for, by its own name, without calling it:"
+            " check(my_function), not check(my_function(x))."
+        )
+    return exercises[name]
+
+
+@cache
+def all_exercises() -> dict[str, FrozenExercise]:
+    """Every exercise whose self-checks are shipped, by name."""
+    found = {}
+    for file in sorted(_FROZEN.glob("*.json")):
+        for data in json.loads(file.read_text(encoding="utf-8"))["exercises"]:
+            found[data["name"]] = unpack_exercise(data)
+    return found

@@ -1,0 +1,35 @@
+"""Chooses where tensors live: CUDA, Apple's MPS or the CPU; COURSE_DEVICE overrides."""
+
+import os
+
+import torch
+
+
+def device() -> torch.device:
+    """Returns the device that lessons, checks and grading run on.
+
+    The environment variable COURSE_DEVICE ("cpu", "cuda", "cuda:1", "mps") overrides the choice.
+
+    Raises:
+        RuntimeError: COURSE_DEVICE names a device that this machine or this build of torch does not have.
+    """
+    asked = os.environ.get("COURSE_DEVICE", "").strip()
+    if asked:
+        return _usable(asked)
+    if torch.cuda.is_available():
+        return torch.device("cuda")
+    if torch.backends.mps.is_available():
+        return torch.device("mps")
+    return torch.device("cpu")
+
+
+def _usable(name: str) -> torch.device:
+    try:
+        chosen = torch.device(name)
+        torch.empty(1, device=chosen)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).splitlines()[0]
+        raise RuntimeError(
+            f"COURSE_DEVICE={name!r} cannot be used here ({reason}). Unset it, or set it to cpu, cuda or mps."
+        ) from None
+    return chosen

@@ -1,0 +1,190 @@
+"""Compares an observation with what was expected and reaches a verdict; never runs a student's code."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from utils import sentences
+from utils.records import FrozenCase, FrozenExercise, Observation, Output
+from utils.tolerance import close, tolerance
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one case showed.
+
+    Attributes:
+        property: what the case examined.
+        part: the part of the exercise whose points depend on it.
+        problem: the kind of failure ("wrong_shape", "exception", ...), None where the case passed.
+        sentence: what was wrong, for a student; empty where the case passed.
+        detail: the numbers that show it; empty for a case that the student may not see.
+        matches: the misconceptions that would have given just what was observed.
+    """
+
+    property: str
+    part: str
+    problem: str | None
+    sentence: str
+    detail: str
+    matches: tuple
+
+    @property
+    def passed(self) -> bool:
+        return self.problem is None
+
+
+@dataclass(frozen=True)
+class Result:
+    """What all cases of an exercise together showed."""
+
+    exercise: str
+    points: float
+    max_points: float
+    problem: str | None
+    misconception: str | None
+    message: str
+    verdicts: tuple
+
+    @property
+    def passed(self) -> bool:
+        return self.problem is None
+
+
+def judge(exercise: FrozenExercise, frozen: FrozenCase, observation: Observation, reveal: bool = True) -> Verdict:
+    """The verdict on one observation; `reveal=False` keeps the case's numbers out of the message."""
+    problem = _problem(exercise, frozen.expected, observation)
+    matches = tuple(
+        name
+        for name, made in frozen.mistakes.items()
+        if (problem is None if made is None else problem is not None and same(made, observation))
+    )
+    sentence, detail = "", ""
+    if problem:
+        sentence, detail = sentences.explain(problem, exercise, frozen, observation, reveal)
+    return Verdict(frozen.case.property, frozen.case.part, problem, sentence, detail, matches)
+
+
+def conclude(exercise: FrozenExercise, verdicts: list[Verdict]) -> Result:
+    """One result from the verdicts on an exercise's cases: points by part, one message, one misconception."""
+    lost = {verdict.part for verdict in verdicts if not verdict.passed}
+    seen = {verdict.part for verdict in verdicts}
+    points = sum(value for part, value in exercise.points.items() if part in seen and part not in lost)
+    failed = [verdict for verdict in verdicts if not verdict.passed]
+    if not failed:
+        message = sentences.success(exercise, verdicts)
+        return Result(exercise.name, points, sum(exercise.points.values()), None, None, message, tuple(verdicts))
+    misconception, shown = _diagnose(exercise, verdicts, failed)
+    message = sentences.failure(exercise, shown, misconception, lost & seen, points)
+    total = sum(exercise.points.values())
+    return Result(exercise.name, points, total, shown.problem, misconception, message, tuple(verdicts))
+
+
+def same(one: Observation, other: Observation) -> bool:
+    """Whether two observations cannot be told apart within tolerance."""
+    if one.failure or other.failure:
+        return one.failure is not None and other.failure is not None and _failed_alike(one, other)
+    if (one.structure, len(one.outputs), set(one.changed)) != (other.structure, len(other.outputs), set(other.changed)):
+        return False
+    if one.unstable != other.unstable:
+        return False
+    scale = tolerance(one, other)
+    return all(_same_output(a, b, scale) for a, b in zip(one.outputs, other.outputs)) and (
+        _wrong_gradient(one, other, scale) is None
+    )
+
+
+def _failed_alike(one: Observation, other: Observation) -> bool:
+    a, b = one.failure, other.failure
+    return (a.stage, a.type, a.text) == (b.stage, b.type, b.text)
+
+
+def _same_output(a: Output, b: Output, scale: float) -> bool:
+    if (a.kind, a.shape) != (b.kind, b.shape) or _dtype(a) != _dtype(b):
+        return False
+    if a.values is None or b.values is None:
+        return a.values is None and b.values is None
+    return bool(close(a.values, b.values, scale).all())
+
+
+def _dtype(output: Output) -> str:
+    return "torch.float32" if output.device == "mps" and output.dtype == "torch.float64" else output.dtype
+
+
+def _problem(exercise: FrozenExercise, expected: Observation, seen: Observation) -> str | None:
+    """The first thing wrong, from what makes comparison impossible down to the numbers; None if all is right."""
+    if seen.failure:
+        return _failure_problem(seen)
+    if sentences.forbidden_call(exercise, seen):
+        return "forbidden_call"
+    if seen.structure == "NoneType":
+        return "returned_none"
+    if len(seen.outputs) != len(expected.outputs) or (seen.structure == "tensor") != (expected.structure == "tensor"):
+        return "wrong_structure"
+    if seen.changed:
+        return "changed_input"
+    for wanted, got in zip(expected.outputs, seen.outputs):
+        problem = _output_problem(wanted, got, seen)
+        if problem:
+            return problem
+    scale = tolerance(expected, seen)
+    for wanted, got in zip(expected.outputs, seen.outputs):
+        if not close(got.values, wanted.values, scale).all():
+            return "not_finite" if np.isnan(got.values).any() and not np.isnan(wanted.values).any() else "wrong_value"
+    if seen.unstable:
+        return "unstable"
+    return _wrong_gradient(expected, seen, scale)
+
+
+def _failure_problem(seen: Observation) -> str:
+    failure = seen.failure
+    if failure.stage == "timeout":
+        return "too_slow"
+    if failure.type == "NotImplementedError" and failure.stage in ("call", "constructor"):
+        return "unfinished"
+    return {
+        "missing": "missing_object",
+        "signature": "wrong_signature",
+        "weights": "wrong_parameters",
+        "constructor": "constructor_failed",
+    }.get(failure.stage, "exception")
+
+
+def _output_problem(wanted: Output, got: Output, seen: Observation) -> str | None:
+    if got.kind == "NoneType":
+        return "returned_none"
+    if got.kind != "tensor":
+        return "not_a_tensor"
+    if got.shape != wanted.shape:
+        return "wrong_shape"
+    on_mps = seen.device == "mps" and wanted.dtype == "torch.float64"
+    if got.dtype != ("torch.float32" if on_mps else wanted.dtype) or got.values is None:
+        return "wrong_dtype"
+    if got.device != seen.device:
+        return "wrong_device"
+    return None
+
+
+def _wrong_gradient(expected: Observation, seen: Observation, scale: float) -> str | None:
+    for name, wanted in expected.gradients.items():
+        got = seen.gradients.get(name)
+        if (wanted is None) != (got is None):
+            return "no_gradient"
+        if wanted is not None and (wanted.shape != got.shape or not close(got, wanted, 10 * scale).all()):
+            return "wrong_gradient"
+    return None
+
+
+def _diagnose(exercise: FrozenExercise, verdicts: list, failed: list) -> tuple:
+    """The misconception that explains every verdict, or else the first failure as well as it can be explained."""
+    for name in exercise.misconceptions:
+        if all(name in verdict.matches for verdict in verdicts):
+            return name, failed[0]
+    for verdict in failed:
+        if verdict.problem in ("unfinished", "forbidden_call"):
+            return None, verdict
+    for verdict in failed:
+        known = [name for name in exercise.misconceptions if name in verdict.matches]
+        if known:
+            return max(known, key=lambda name: sum(name in other.matches for other in verdicts)), verdict
+    return None, failed[0]

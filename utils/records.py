@@ -1,0 +1,184 @@
+"""The data that flows from a case to a verdict, and its form as plain JSON (no pickle anywhere)."""
+
+import base64
+from dataclasses import dataclass, field
+
+import numpy as np
+
+MAX_VALUES = 1_000_000  # an output larger than this travels as a shape without values
+
+
+@dataclass(frozen=True)
+class Case:
+    """One set of inputs that an object is run on.
+
+    Attributes:
+        property: what the case examines, in words that end the headline of a message.
+        part: the part of the exercise, with its own points, that the case belongs to.
+        inputs: name -> numpy array, number, bool, string or None; arrays become tensors.
+        symbols: name -> symbolic shape of an array input, such as "B N_Q D_Q".
+        sizes: symbol -> size, all pairwise different.
+        build: constructor arguments, for an exercise that is a module; else None.
+        weights: parameter name -> array, injected into the module.
+        strided: tensors arrive as non-contiguous views.
+        gradient: gradients with respect to the inputs and weights are observed too.
+    """
+
+    property: str
+    part: str
+    inputs: dict
+    symbols: dict = field(default_factory=dict)
+    sizes: dict = field(default_factory=dict)
+    build: dict | None = None
+    weights: dict = field(default_factory=dict)
+    strided: bool = False
+    gradient: bool = False
+
+
+@dataclass(frozen=True)
+class Output:
+    """One returned value: what it was, and its numbers (float64, int64 or bool; None if too large or no array)."""
+
+    kind: str  # "tensor", "ndarray", or a type's name
+    dtype: str = ""
+    device: str = ""
+    shape: tuple = ()
+    values: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why no output came: a stage ("signature", "constructor", "weights", "call", "timeout"), and the error."""
+
+    stage: str
+    type: str
+    text: str = ""
+    line: str = ""  # the student's source line that raised
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What a student's object did with one case. Plain data: judging it runs none of the student's code."""
+
+    structure: str = ""  # "tensor", "tuple", "list", "NoneType", ... : the type that was returned
+    outputs: tuple = ()
+    failure: Failure | None = None
+    changed: tuple = ()  # names of the inputs or weights that came back modified
+    called: tuple = ()  # names of the torch functions that ran
+    gradients: dict = field(default_factory=dict)  # name -> array, or None where no gradient arrived
+    unstable: bool = False  # a second call with the same inputs gave something else
+    device: str = "cpu"  # where the inputs were
+
+
+@dataclass(frozen=True)
+class FrozenCase:
+    """A case with what is expected of it and what each misconception would give."""
+
+    case: Case
+    expected: Observation
+    mistakes: dict = field(default_factory=dict)  # misconception -> Observation, None where it gives what is expected
+
+
+@dataclass(frozen=True)
+class FrozenExercise:
+    """All that judging needs to know of an exercise, and nothing that answers it."""
+
+    name: str
+    unit: str
+    section: str
+    is_module: bool
+    parameters: tuple  # of the function, or of forward
+    constructor: tuple
+    outputs: tuple  # (name, symbolic shape) pairs
+    formula: str
+    forbidden: tuple
+    points: dict  # part -> points
+    misconceptions: dict  # name -> the sentence a student reads
+    cases: tuple
+    examined: int = 0  # how many properties grading examines
+
+
+def pack(value):
+    """Turns records, arrays and containers into what `json` can write."""
+    if isinstance(value, np.ndarray):
+        little = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
+        return {"array": value.dtype.name, "shape": list(value.shape), "data": base64.b64encode(little.tobytes()).decode()}
+    if isinstance(value, np.generic):
+        return value.item()
+    if hasattr(value, "__dataclass_fields__"):
+        return {name: pack(getattr(value, name)) for name in value.__dataclass_fields__}
+    if isinstance(value, dict):
+        return {str(key): pack(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [pack(item) for item in value]
+    return value
+
+
+def unpack_value(value):
+    """The array, number or string that `pack` wrote.
+
+    Raises:
+        ValueError: an array's declared size and its bytes disagree, its type is not numeric, or it is too large.
+    """
+    if not (isinstance(value, dict) and "array" in value):
+        return value
+    dtype = np.dtype(value["array"])
+    shape = tuple(int(n) for n in value["shape"])
+    if dtype.kind not in "fiub" or any(n < 0 for n in shape):
+        raise ValueError("an array with a type or shape that cannot be")
+    data = base64.b64decode(value["data"], validate=True)
+    count = 1
+    for n in shape:
+        count *= n
+    if count > MAX_VALUES or count * dtype.itemsize != len(data):
+        raise ValueError("an array whose size and data disagree")
+    return np.frombuffer(data, dtype=dtype.newbyteorder("<")).reshape(shape).astype(dtype)
+
+
+def _values(mapping: dict) -> dict:
+    return {str(name): unpack_value(item) for name, item in mapping.items()}
+
+
+def unpack_case(data: dict) -> Case:
+    """A Case from its JSON form."""
+    return Case(**{**data, "inputs": _values(data["inputs"]), "weights": _values(data["weights"])})
+
+
+def unpack_observation(data: dict) -> Observation:
+    """An Observation from its JSON form; raises ValueError, KeyError or TypeError on anything else."""
+    outputs = tuple(
+        Output(
+            kind=str(item["kind"]),
+            dtype=str(item["dtype"]),
+            device=str(item["device"]),
+            shape=tuple(int(n) for n in item["shape"]),
+            values=None if item["values"] is None else np.asarray(unpack_value(item["values"])),
+        )
+        for item in data["outputs"]
+    )
+    failure = data["failure"] and Failure(**{name: str(data["failure"][name]) for name in ("stage", "type", "text", "line")})
+    return Observation(
+        structure=str(data["structure"]),
+        outputs=outputs,
+        failure=failure,
+        changed=tuple(str(name) for name in data["changed"]),
+        called=tuple(str(name) for name in data["called"]),
+        gradients=_values(data["gradients"]),
+        unstable=bool(data["unstable"]),
+        device=str(data["device"]),
+    )
+
+
+def unpack_exercise(data: dict) -> FrozenExercise:
+    """A FrozenExercise from its JSON form."""
+    cases = tuple(
+        FrozenCase(
+            case=unpack_case(item["case"]),
+            expected=unpack_observation(item["expected"]),
+            mistakes={name: made and unpack_observation(made) for name, made in item["mistakes"].items()},
+        )
+        for item in data["cases"]
+    )
+    rest = {name: tuple(data[name]) for name in ("parameters", "constructor", "forbidden")}
+    outputs = tuple((name, shape) for name, shape in data["outputs"])
+    return FrozenExercise(**{**data, **rest, "outputs": outputs, "cases": cases})
