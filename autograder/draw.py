@@ -9,7 +9,7 @@ import torch
 from autograder import bank
 from utils.records import Case
 
-SIZES = range(2, 12)
+SMALLEST, SPARE = 3, 2  # sizes start at 3, and a few more are on offer than there are axes
 VISIBLE_SEED = "visible"
 
 
@@ -67,7 +67,7 @@ def _expand(dimensions: str, expand: dict) -> str:
 
 def _sizes(axes: list, fixed: dict, rng) -> dict:
     free = [axis for axis in dict.fromkeys(axes) if axis not in fixed]
-    pool = [size for size in SIZES if size not in fixed.values()]
+    pool = [size for size in range(SMALLEST, SMALLEST + len(free) + SPARE) if size not in fixed.values()]
     return {**fixed, **dict(zip(free, map(int, rng.permutation(pool)[: len(free)]), strict=True))}
 
 

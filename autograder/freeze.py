@@ -1,6 +1,7 @@
 """Freezes an exercise: runs reference and misconceptions on drawn cases, so that judging needs their numbers alone."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ from autograder import bank
 from autograder.draw import VISIBLE_SEED, draw
 from utils.judge import same
 from utils.observe import observe
-from utils.records import Case, FrozenCase, FrozenExercise, pack
+from utils.records import Case, FrozenCase, FrozenExercise, Observation, pack, unpack_value
 
 PACKS = Path(__file__).parent.parent / "utils" / "frozen"
 
@@ -27,8 +28,13 @@ def freeze_case(exercise: bank.Exercise, case: Case, mistakes: bool = True, devi
     made = {}
     for mistake in exercise.misconceptions if mistakes else ():
         seen = observe(mistake.object, case, device)
-        made[mistake.name] = None if same(seen, expected) else seen
+        made[mistake.name] = None if same(seen, expected) else _told_by_outputs(seen, expected)
     return FrozenCase(case, expected, made)
+
+
+def _told_by_outputs(seen: Observation, expected: Observation) -> Observation:
+    """Gradients are kept only where they alone tell a mistake apart."""
+    return seen if same(replace(seen, gradients={}), replace(expected, gradients={})) else replace(seen, gradients={})
 
 
 def frozen_exercise(exercise: bank.Exercise, cases: list[FrozenCase]) -> FrozenExercise:
@@ -77,8 +83,6 @@ def packs_agree(one: str, other: str) -> bool:
 
 
 def _agree(a, b) -> bool:
-    from utils.records import unpack_value
-
     if isinstance(a, dict) and "array" in a and isinstance(b, dict) and "array" in b:
         x, y = unpack_value(a), unpack_value(b)
         return x.dtype == y.dtype and x.shape == y.shape and np.allclose(x, y, rtol=1e-5, atol=1e-6, equal_nan=True)
@@ -90,24 +94,22 @@ def _agree(a, b) -> bool:
 
 
 def _slim(frozen: FrozenExercise) -> FrozenExercise:
-    """Without the names of the torch calls that reference and mistakes made: a student's file needs no such hint."""
-    from dataclasses import replace
-
-    def quiet(seen):
-        if seen is None:
-            return None
-        outputs = tuple(replace(out, values=_narrow(out)) for out in seen.outputs)
-        failure = seen.failure and replace(seen.failure, line="")
-        return replace(seen, called=(), outputs=outputs, failure=failure)
-
+    """Small enough to ship, and without the torch calls that reference and mistakes made."""
     cases = [
-        replace(one, expected=quiet(one.expected), mistakes={name: quiet(made) for name, made in one.mistakes.items()})
+        replace(one, expected=_quiet(one.expected), mistakes={name: made and _quiet(made) for name, made in one.mistakes.items()})
         for one in frozen.cases
     ]
     return replace(frozen, cases=tuple(cases))
 
 
+def _quiet(seen: Observation) -> Observation:
+    single = any(output.dtype == "torch.float32" for output in seen.outputs)
+    narrow = {name: slope.astype(np.float32) if single and slope is not None else slope for name, slope in seen.gradients.items()}
+    outputs = tuple(replace(output, values=_narrow(output)) for output in seen.outputs)
+    failure = seen.failure and replace(seen.failure, line="")
+    return replace(seen, called=(), outputs=outputs, failure=failure, gradients=narrow)
+
+
 def _narrow(output):
-    """Single precision is stored as such: the file stays small."""
     keep = output.values is None or output.dtype != "torch.float32"
     return output.values if keep else output.values.astype(np.float32)

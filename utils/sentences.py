@@ -1,9 +1,13 @@
 """The sentences a student reads: what was checked, expected and received, and the mistake it looks like."""
 
+from textwrap import wrap
+
 import numpy as np
 
 from utils.records import FrozenCase, FrozenExercise, Observation, Output
 from utils.tolerance import close, tolerance
+
+CODE = "in your line  "
 
 
 def explain(problem: str, exercise: FrozenExercise, frozen: FrozenCase, seen: Observation, reveal: bool) -> tuple[str, str]:
@@ -49,7 +53,11 @@ def symbolic(shape: tuple, sizes: dict) -> str:
 
 
 def _indent(text: str) -> list[str]:
-    return ["  " + line for line in text.splitlines()]
+    """Lines of at most 80 characters; a quoted line of code stays whole."""
+    wrapped = []
+    for line in text.splitlines():
+        wrapped += ["  " + line] if line.startswith(CODE) else wrap(line, 80, initial_indent="  ", subsequent_indent="  ")
+    return wrapped
 
 
 class _Context:
@@ -83,7 +91,7 @@ def _exception(c):
     text = f": {failure.text.splitlines()[0]}" if c.reveal and failure.text else ""
     sentence = f"Your code raised {failure.type}{text}"
     if failure.line:
-        sentence += f"\nin your line  {failure.line}"
+        sentence += f"\n{CODE}{failure.line}"
     return sentence + _hint(failure), _expects(c)
 
 
@@ -131,7 +139,7 @@ def _constructor_failed(c):
         return "__init__ must begin with super().__init__(), so that nn.Module can register the layers you make after it.", ""
     arguments = ", ".join(c.exercise.constructor)
     text = f": {failure.text.splitlines()[0]}" if failure.text else ""
-    line = f"\nin your line  {failure.line}" if failure.line else ""
+    line = f"\n{CODE}{failure.line}" if failure.line else ""
     return f"{c.exercise.name}({arguments}) could not be built: {failure.type}{text}{line}", ""
 
 

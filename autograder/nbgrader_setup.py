@@ -1,0 +1,34 @@
+"""How the kit plugs into nbgrader: folders, gradebook and preprocessors, for its commands and for formgrader."""
+
+from nbgrader.preprocessors import CheckCellMetadata, ClearOutput, DeduplicateIds, OverwriteCells, OverwriteKernelspec
+from traitlets.config import Config
+
+from autograder import course
+from autograder.repair import Repair
+
+
+def configure(config: Config) -> Config:
+    """Fills an nbgrader configuration and returns it."""
+    folder = course.class_folder()
+    config.CourseDirectory.course_id = "attention-course"
+    config.CourseDirectory.root = str(course.ROOT)
+    config.CourseDirectory.source_directory = course.SOLUTIONS.name
+    config.CourseDirectory.release_directory = course.ASSIGNMENTS.name
+    for step in ("submitted", "autograded", "feedback"):
+        setattr(config.CourseDirectory, f"{step}_directory", str((folder / step).relative_to(course.ROOT)))
+    config.CourseDirectory.db_url = course.database()
+    config.CourseDirectory.ignore = [".ipynb_checkpoints", "*.pyc", "__pycache__", "*.py", "*.so"]
+    config.Autograde.sanitize_preprocessors = [
+        ClearOutput,
+        Repair,
+        DeduplicateIds,
+        OverwriteKernelspec,
+        OverwriteCells,
+        CheckCellMetadata,
+    ]
+    # A mark scheme stands in the locked question above a written answer, which keeps its "no response" check.
+    config.ClearMarkScheme.enforce_metadata = False
+    config.Execute.timeout = course.settings()["cell_seconds"]
+    config.Application.log_level = "WARN"
+    folder.mkdir(parents=True, exist_ok=True)
+    return config
