@@ -138,8 +138,8 @@ def _problem(exercise: FrozenExercise, expected: Observation, seen: Observation)
 
 def _failure_problem(seen: Observation) -> str:
     failure = seen.failure
-    if failure.stage == "timeout":
-        return "too_slow"
+    if failure.stage in ("timeout", "killed"):
+        return {"timeout": "too_slow", "killed": "process_ended"}[failure.stage]
     if failure.type == "NotImplementedError" and failure.stage in ("call", "constructor"):
         return "unfinished"
     return {

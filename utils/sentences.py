@@ -171,6 +171,13 @@ def _too_slow(c):
     return f"It took longer than {c.seen.failure.text} and was stopped: a loop that does not end, or one over single numbers?", ""
 
 
+def _process_ended(c):
+    return (
+        "The notebook's process ended before this exercise was reached: something above it crashed or exited Python, or"
+        " used more than it was given."
+    ), ""
+
+
 def _forbidden_call(c):
     name = forbidden_call(c.exercise, c.seen)
     return f"torch's own {name} was called. This exercise asks you to build what that function does; use the steps it is made of.", ""
@@ -333,6 +340,7 @@ _WRITERS = {
     "constructor_failed": _constructor_failed,
     "wrong_parameters": _wrong_parameters,
     "too_slow": _too_slow,
+    "process_ended": _process_ended,
     "forbidden_call": _forbidden_call,
     "returned_none": _returned_none,
     "wrong_structure": _wrong_structure,

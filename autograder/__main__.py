@@ -1,0 +1,139 @@
+"""The kit's command line: release, judge, grade, feedback, report, audit, and the build of the notebooks."""
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+from autograder.course import KitError
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs one verb; returns its exit status: 0 done, 1 the audit found faults, 2 something must be mended first."""
+    options = _parser().parse_args(arguments)
+    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    try:
+        return options.verb(options) or 0
+    except KitError as error:
+        print(f"autograder: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"autograder: {place}{error.strerror or error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("autograder: stopped", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m autograder", description=__doc__)
+    verbs = parser.add_subparsers(required=True, metavar="VERB")
+
+    def verb(name, action, help):
+        made = verbs.add_parser(name, help=help, description=help)
+        made.set_defaults(verb=action)
+        return made
+
+    release = verb("release", _release, "generate a unit's assignment and the student bundle")
+    release.add_argument("unit", help="such as 04 or 04_attention_layer")
+    release.add_argument("--publish", type=Path, metavar="DIR", help="also write the students' repository into DIR")
+    judge = verb("judge", _judge, "examine the object that a Python file defines; prints JSON")
+    judge.add_argument("exercise")
+    judge.add_argument("file", type=Path)
+    grade = verb("grade", _grade, "grade all submissions of a unit into the gradebook")
+    grade.add_argument("unit")
+    grade.add_argument("--student", help="only this student")
+    grade.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    feedback = verb("feedback", _feedback, "write each student's feedback page")
+    feedback.add_argument("unit")
+    report = verb("report", _report, "write the class report")
+    report.add_argument("unit")
+    audit = verb("audit", _audit, "prove that the checks catch every mistake and pass every alternative")
+    audit.add_argument("units", nargs="*", help="default: all")
+    build = verb("build", _build, "rebuild every notebook and self-check from its source")
+    build.add_argument("--no-execute", action="store_true", help="leave lessons without outputs")
+    demo = verb("demo", _demo, "build a sample class, grade it and show the results")
+    demo.set_defaults(unit="04_attention_layer")
+    return parser
+
+
+def _unit(name: str) -> str:
+    from autograder import bank
+
+    try:
+        return bank.find_unit(name)
+    except LookupError as error:
+        raise KitError(str(error)) from None
+
+
+def _device() -> str:
+    from utils.device import device
+
+    try:
+        return str(device())
+    except RuntimeError as error:
+        raise KitError(str(error)) from None
+
+
+def _judge(options):
+    from autograder.verdict import judge_file
+
+    print(json.dumps(judge_file(options.exercise, options.file, _device()), indent=2, ensure_ascii=False))
+
+
+def _audit(options):
+    import torch
+
+    from autograder import bank
+    from autograder.audit import audit, table
+
+    torch.set_num_threads(1)
+    rows = [row for unit in options.units or bank.units() for row in audit(_unit(unit))]
+    print(table(rows))
+    return 1 if any(row.faults for row in rows) else 0
+
+
+def _build(options):
+    from autograder.build import build_all
+
+    for file in build_all(execute=not options.no_execute):
+        print(file)
+
+
+def _release(options):
+    from autograder.release import release
+
+    for line in release(_unit(options.unit), options.publish):
+        print(line)
+
+
+def _grade(options):
+    from autograder.grade import grade, table
+
+    print(table(grade(_unit(options.unit), _device(), options.workers, options.student)))
+
+
+def _feedback(options):
+    from autograder.feedback import write_feedback
+
+    for file in write_feedback(_unit(options.unit)):
+        print(file)
+
+
+def _report(options):
+    from autograder.report import write_report
+
+    print(write_report(_unit(options.unit)))
+
+
+def _demo(options):
+    from autograder.demo import demo
+
+    for line in demo(options.unit, _device()):
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,128 @@
+"""Runs a notebook's cells in this process and observes named objects: a job comes in as JSON, lines of JSON go out.
+
+It knows no expected values. What it writes is data that another process judges.
+"""
+
+import json
+import os
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+
+from utils.observe import observe
+from utils.records import Failure, Observation, pack, unpack_case
+
+MAX_TEXT = 50_000  # characters kept of what a cell prints
+MAX_PICTURE = 2_000_000  # characters kept of one displayed item
+
+
+class TimeLimit(KeyboardInterrupt):
+    """Raised in student code that has run for too long; no `except Exception` stops it."""
+
+
+def main() -> None:
+    """Reads a job from standard input and writes results to the file descriptor named in the first argument."""
+    job = json.load(sys.stdin)
+    results = os.fdopen(int(sys.argv[1]), "w", encoding="utf-8")
+    torch.set_num_threads(1)
+    shell = _shell()
+    signal.signal(signal.SIGALRM, _out_of_time)
+    for index, cell in enumerate(job["cells"]):
+        if "exercise" in cell:
+            line = _observe(shell, cell["exercise"], job)
+        else:
+            line = _run(shell, cell["source"], job["seconds"])
+        print(json.dumps({"cell": index, **line}), file=results, flush=True)
+
+
+def _out_of_time(*_):
+    raise TimeLimit("time limit")
+
+
+class _Shell(InteractiveShell):
+    def enable_gui(self, gui=None):
+        """There is no window to open."""
+
+    def showtraceback(self, *args, **kwargs):
+        """The error is returned as data, not printed."""
+
+    showsyntaxerror = showindentationerror = showtraceback
+
+
+def _shell() -> InteractiveShell:
+    """A shell without history, files or debugger that draws figures into the cell's output."""
+    os.environ["IPYTHONDIR"] = tempfile.mkdtemp(prefix="ipython-")
+    shell = _Shell.instance(colors="nocolor", autocall=0)
+    shell.history_manager.enabled = False
+    shell.run_line_magic("matplotlib", "inline")
+    return shell
+
+
+def _run(shell: InteractiveShell, source: str, seconds: float) -> dict:
+    """Runs one cell; returns the outputs in nbformat's form."""
+    error = None
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        with capture_output() as captured:
+            ran = shell.run_cell(source, store_history=False, silent=False)
+            error = ran.error_before_exec or ran.error_in_exec
+    except TimeLimit as limit:
+        error = limit
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    outputs = []
+    for name in ("stdout", "stderr"):
+        text = _clipped(getattr(captured, name), MAX_TEXT)
+        if text:
+            outputs.append({"output_type": "stream", "name": name, "text": text})
+    outputs += [_displayed(item) for item in captured.outputs[:50]]
+    if error is not None:
+        name = "TimeLimit" if isinstance(error, TimeLimit) else type(error).__name__
+        text = f"stopped after {seconds:g} s" if isinstance(error, TimeLimit) else _clipped(_said(error), 2000)
+        outputs.append({"output_type": "error", "ename": name, "evalue": text, "traceback": [f"{name}: {text}"]})
+    return {"outputs": outputs, "timeout": isinstance(error, TimeLimit)}
+
+
+def _said(error) -> str:
+    try:
+        return str(error)
+    except Exception:
+        return ""
+
+
+def _displayed(item) -> dict:
+    data = {kind: value for kind, value in item.data.items() if isinstance(value, str) and len(value) < MAX_PICTURE}
+    return {"output_type": "display_data", "data": data, "metadata": {}}
+
+
+def _clipped(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}\n… {len(text) - limit} more characters"
+
+
+def _observe(shell: InteractiveShell, name: str, job: dict) -> dict:
+    """Observes an object on every case of its exercise."""
+    observations = []
+    signal.setitimer(signal.ITIMER_REAL, job["seconds"])
+    try:
+        with capture_output():
+            for data in job["cases"][name]:
+                if name in shell.user_ns:
+                    observations.append(observe(shell.user_ns[name], unpack_case(data), job["device"]))
+                else:
+                    observations.append(Observation(failure=Failure("missing", "missing")))
+    except TimeLimit:
+        late = Observation(failure=Failure("timeout", "TimeLimit", f"{job['seconds']:g} s"))
+        observations += [late] * (len(job["cases"][name]) - len(observations))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    return {"exercise": name, "observations": pack(observations)}
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+    main()
