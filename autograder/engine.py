@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from autograder import bank, course
 from autograder.draw import draw
@@ -51,7 +51,21 @@ def examine_cells(cells: list[dict], seed: str, device: str = "cpu") -> tuple[di
     names = [cell["exercise"] for cell in cells if "exercise" in cell]
     cases = {name: draw(bank.find_exercise(name), seed, grading=True) for name in names}
     run = _run(cells, cases, device)
-    return run.outputs, [_conclude(name, cases[name], run, device) for name in names]
+    examined = [_conclude(name, cases[name], run, device) for name in names]
+    return run.outputs, [_with_cause(one, cells, run.outputs) for one in examined]
+
+
+def _with_cause(one: Examined, cells: list[dict], outputs: dict) -> Examined:
+    """Where an object is missing, says which error the last failing cell before it raised."""
+    if one.result.problem != "missing_object":
+        return one
+    place = next(index for index, cell in enumerate(cells) if cell.get("exercise") == one.exercise)
+    errors = [out for i in range(place) for out in outputs.get(i, []) if out.get("output_type") == "error"]
+    if not errors:
+        return one
+    said = ": ".join([str(errors[-1].get("ename")), *str(errors[-1].get("evalue")).splitlines()[:1]])
+    message = f"{one.result.message}\n  The last error above it was {said}"
+    return replace(one, result=replace(one.result, message=message))
 
 
 def _conclude(name: str, cases: list, run: Run, device: str) -> Examined:

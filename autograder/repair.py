@@ -102,6 +102,7 @@ def _forget_unknown(nb, by_id: dict):
 
 def _relabel(nb, released: list[Released], repairs: list):
     """Finds cells whose label is gone: by cell id, then by the name they define or check."""
+    restored = []
     for one in released:
         if _at(nb, one.grade_id):
             continue
@@ -110,7 +111,10 @@ def _relabel(nb, released: list[Released], repairs: list):
         found = by_id or [cell for cell in candidates if _stands_for(cell, one)]
         if found:
             found[-1].metadata["nbgrader"] = nbformat.from_dict(one.metadata)
-            repairs.append(f"The label of the cell for {_spoken(one)} was missing; it was recognised and restored.")
+            restored.append(_spoken(one))
+    if restored:
+        which = restored[0] if len(restored) == 1 else f"{len(restored)} marked cells"
+        repairs.append(f"The label of {which} was missing; it was recognised and restored.")
 
 
 def _plausible(cell, one: Released) -> bool:
@@ -212,7 +216,9 @@ def _fresh_ids(nb):
 def _spoken(one: Released) -> str:
     if one.is_test:
         return f"the check of {one.grade_id.removeprefix(CHECK)}"
-    return f"the written answer {one.grade_id}" if one.metadata["grade"] else one.grade_id
+    if one.metadata["grade"]:
+        return f"the written answer {one.grade_id}"
+    return one.grade_id if one.metadata["solution"] else f"the text {one.grade_id}"
 
 
 def is_test_of(cell) -> str | None:

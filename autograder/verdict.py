@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from autograder import bank, course
-from autograder.engine import GRADED, MALFORMED, Examined, examine_cells
+from autograder.engine import MALFORMED, Examined, examine_cells
 from utils.judge import Result
 
 
@@ -21,13 +21,8 @@ def judge_file(name: str, file: Path, device: str = "cpu", seed: str = "judge") 
     if fault:
         message = f"✗ {name} · the file\n  {fault}"
         return as_record(Examined(name, MALFORMED, Result(name, 0, exercise.max_points, MALFORMED, None, message, ())))
-    outputs, (examined,) = examine_cells([{"source": source}, {"exercise": name}], seed, device)
-    record = as_record(examined)
-    error = next((out for out in outputs.get(0, []) if out.get("output_type") == "error"), None)
-    if error and examined.result.problem == "missing_object":
-        first = str(error["evalue"]).splitlines()[:1]
-        record["message"] += "\n  " + ": ".join(["The file itself raised " + str(error["ename"]), *first])
-    return record
+    _, (examined,) = examine_cells([{"source": source}, {"exercise": name}], seed, device)
+    return as_record(examined)
 
 
 def read_source(file: Path) -> tuple[str, str]:

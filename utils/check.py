@@ -43,15 +43,20 @@ def check(student_object) -> None:
 
 def _exercise_of(student_object, namespace: dict) -> FrozenExercise:
     exercises = all_exercises()
-    bound = [name for name in exercises if namespace.get(name) is student_object]
-    name = bound[0] if bound else getattr(student_object, "__name__", None)
+    name = exercise_name(student_object, exercises, namespace)
     if name not in exercises:
         raise CheckFailed(
             f"✗ check({name or type(student_object).__name__}) · no exercise has this name\n"
-            "  check takes the function or class that an exercise asks for, by its own name, without calling it:"
-            " check(my_function), not check(my_function(x))."
+            "  check takes the function or class that an exercise asks for, by its own name, without\n"
+            "  calling it: check(my_function), not check(my_function(x))."
         )
     return exercises[name]
+
+
+def exercise_name(student_object, known, namespace: dict) -> str | None:
+    """The name among `known` under which a notebook's namespace holds the object, else the object's own name."""
+    bound = [name for name in known if namespace.get(name) is student_object]
+    return bound[0] if bound else getattr(student_object, "__name__", None)
 
 
 @cache

@@ -119,7 +119,8 @@ def _problem(exercise: FrozenExercise, expected: Observation, seen: Observation)
         return "forbidden_call"
     if seen.structure == "NoneType":
         return "returned_none"
-    if len(seen.outputs) != len(expected.outputs) or (seen.structure == "tensor") != (expected.structure == "tensor"):
+    several = seen.structure in ("tuple", "list")
+    if len(seen.outputs) != len(expected.outputs) or several != (expected.structure == "tuple"):
         return "wrong_structure"
     if seen.changed:
         return "changed_input"

@@ -96,7 +96,8 @@ def _said(error) -> str:
 
 
 def _displayed(item) -> dict:
-    data = {kind: value for kind, value in item.data.items() if isinstance(value, str) and len(value) < MAX_PICTURE}
+    shown = {kind: item.data.get(kind) for kind in ("text/plain", "image/png")}  # HTML could carry scripts to a reader
+    data = {kind: value for kind, value in shown.items() if isinstance(value, str) and len(value) < MAX_PICTURE}
     return {"output_type": "display_data", "data": data, "metadata": {}}
 
 

@@ -24,21 +24,25 @@
 # needs to know how many: `dim=-1`, `.mT` and `@` count axes from the end.
 
 # %% tags=["setup"]
-# Makes the course's own package `utils` importable. In Colab, or beside a single downloaded notebook, it is fetched first;
-# where the course is at hand, nothing happens.
+# Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
+# downloaded notebook, it fetches it first.
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-address = os.environ.get("COURSE_REPOSITORY", "https://github.com/OWNER/attention-course")
-home = next((folder for folder in (Path.cwd(), *Path.cwd().parents) if (folder / "utils" / "check.py").exists()), None)
-if home is None:
-    home = Path.cwd() / "attention-course"
-    if "/OWNER/" in address or subprocess.run(["git", "clone", "--quiet", "--depth", "1", address, str(home)]).returncode:
-        raise SystemExit(f"The course could not be fetched from {address}. Ask your instructor for its address.")
-sys.path.insert(0, str(home))
-from utils.prepare import prepare  # noqa: E402
+try:
+    from utils.prepare import prepare
+except ImportError:
+    sys.modules.pop("utils", None)
+    address = os.environ.get("COURSE_REPOSITORY", "https://github.com/OWNER/attention-course")
+    folders = [*Path.cwd().resolve().parents, Path.cwd(), Path("attention-course").resolve()]
+    home = next((folder for folder in folders if (folder / "utils" / "prepare.py").exists()), folders[-1])
+    clone = ["git", "clone", "--quiet", "--depth", "1", address, str(home)]
+    if not home.exists() and ("/OWNER/" in address or subprocess.run(clone).returncode):
+        raise RuntimeError(f"The course could not be fetched from {address}. Ask your instructor for its address.") from None
+    sys.path.insert(0, str(home))
+    from utils.prepare import prepare
 
 prepare()
 
