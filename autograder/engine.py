@@ -1,22 +1,14 @@
-"""Runs one notebook's code in a process of its own and judges what comes out here, where no student code runs."""
+"""Has one notebook's code run in a process of its own, and judges what comes out here, where no student code runs."""
 
-import json
-import os
-import select
-import signal
-import subprocess
-import sys
-import tempfile
-import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from autograder import bank, course
 from autograder.draw import draw
 from autograder.freeze import freeze_case, frozen_exercise
+from autograder.processes import ENDED, Run, run_job
 from utils.judge import Result, conclude, judge
-from utils.records import Failure, Observation, pack, unpack_observation
+from utils.records import Failure, Observation, pack
 
-MAX_RESULT = 64_000_000  # bytes that a submission's process may send
 GRADED, TIMEOUT, KILLED, MALFORMED, MISSING = "graded", "timeout", "killed", "malformed", "missing"
 
 
@@ -27,15 +19,6 @@ class Examined:
     exercise: str
     state: str
     result: Result
-
-
-@dataclass
-class Run:
-    """What a submission's process sent: outputs by cell, observations by exercise, and how it ended."""
-
-    outputs: dict = field(default_factory=dict)
-    observations: dict = field(default_factory=dict)
-    ended: str = GRADED
 
 
 def examine_cells(cells: list[dict], seed: str, device: str = "cpu") -> tuple[dict, list[Examined]]:
@@ -50,7 +33,8 @@ def examine_cells(cells: list[dict], seed: str, device: str = "cpu") -> tuple[di
     """
     names = [cell["exercise"] for cell in cells if "exercise" in cell]
     cases = {name: draw(bank.find_exercise(name), seed, grading=True) for name in names}
-    run = _run(cells, cases, device)
+    seconds = course.settings()["cell_seconds"]
+    run = run_job({"cells": cells, "cases": pack(cases), "device": device, "seconds": seconds})
     examined = [_conclude(name, cases[name], run, device) for name in names]
     return run.outputs, [_with_cause(one, cells, run.outputs) for one in examined]
 
@@ -73,7 +57,7 @@ def _conclude(name: str, cases: list, run: Run, device: str) -> Examined:
     observations = run.observations.get(name)
     state = GRADED
     if observations is None or len(observations) != len(cases):
-        state = run.ended if run.ended != GRADED else KILLED
+        state = KILLED if run.how == ENDED else run.how
         observations = [Observation(failure=Failure(_STAGE[state], state, _limit()))] * len(cases)
     elif any(seen.failure and seen.failure.stage == "timeout" for seen in observations):
         state = TIMEOUT
@@ -90,91 +74,3 @@ _STAGE = {TIMEOUT: "timeout", KILLED: "killed"}
 
 def _limit() -> str:
     return f"{course.settings()['cell_seconds']:g} s"
-
-
-def _run(cells: list[dict], cases: dict, device: str) -> Run:
-    """Starts the process, feeds it the job and collects lines until it ends or its time is over."""
-    seconds = course.settings()["cell_seconds"]
-    deadline = time.monotonic() + 30 + seconds * 4
-    job = {"cells": cells, "cases": pack(cases), "device": device, "seconds": seconds}
-    with tempfile.TemporaryDirectory(prefix="submission-") as scratch:
-        receive, send = os.pipe()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "utils.runner", str(send)],
-            cwd=scratch,
-            env=_environment(scratch),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            pass_fds=(send,),
-            start_new_session=True,
-        )
-        os.close(send)
-        try:
-            _feed(process, json.dumps(job).encode())
-            return _collect(receive, process, deadline)
-        finally:
-            _end(process)
-            os.close(receive)
-
-
-def _environment(scratch: str) -> dict:
-    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH")}
-    return {
-        **kept,
-        "HOME": scratch,
-        "PYTHONPATH": str(course.ROOT),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "OMP_NUM_THREADS": "1",
-        "MPLCONFIGDIR": scratch,
-        "COURSE_STATIC": "1",
-    }
-
-
-def _feed(process: subprocess.Popen, job: bytes):
-    try:
-        process.stdin.write(job)
-        process.stdin.close()
-    except BrokenPipeError:
-        pass
-
-
-def _collect(receive: int, process: subprocess.Popen, deadline: float) -> Run:
-    run, buffer, total = Run(), b"", 0
-    while True:
-        left = deadline - time.monotonic()
-        if left <= 0:
-            run.ended = TIMEOUT
-            return run
-        ready, _, _ = select.select([receive], [], [], min(left, 1.0))
-        if not ready:
-            continue
-        chunk = os.read(receive, 1 << 20)
-        total += len(chunk)
-        if not chunk or total > MAX_RESULT:
-            run.ended = GRADED if not chunk and process.wait() == 0 else KILLED
-            return run
-        *lines, buffer = (buffer + chunk).split(b"\n")
-        for line in lines:
-            _take(line, run)
-
-
-def _take(line: bytes, run: Run):
-    """Notes one line of a submission's process; a line that is not of the agreed form counts as not sent."""
-    try:
-        data = json.loads(line)
-        if "exercise" in data:
-            seen = [unpack_observation(item) for item in data["observations"]]
-            run.observations.setdefault(str(data["exercise"]), seen)
-        else:
-            run.outputs[int(data["cell"])] = list(data["outputs"])
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        pass
-
-
-def _end(process: subprocess.Popen):
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-    process.wait()

@@ -1,4 +1,4 @@
-"""Runs a notebook's cells in this process and observes named objects: a job comes in as JSON, lines of JSON go out.
+"""Runs notebooks' cells in forked processes and observes named objects: jobs come in as JSON, lines of JSON go out.
 
 It knows no expected values. What it writes is data that another process judges.
 """
@@ -6,10 +6,11 @@ It knows no expected values. What it writes is data that another process judges.
 import json
 import os
 import signal
+import socket
 import sys
-import tempfile
-from pathlib import Path
 
+import jaxtyping  # noqa: F401 - imported here once, so that no submission waits for it
+import matplotlib.pyplot  # noqa: F401
 import torch
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
@@ -25,11 +26,43 @@ class TimeLimit(KeyboardInterrupt):
     """Raised in student code that has run for too long; no `except Exception` stops it."""
 
 
-def main() -> None:
-    """Reads a job from standard input and writes results to the file descriptor named in the first argument."""
-    job = json.load(sys.stdin)
-    results = os.fdopen(int(sys.argv[1]), "w", encoding="utf-8")
+def serve(channel: socket.socket) -> None:
+    """Waits, with everything imported and nothing computed, and forks a process for each job.
+
+    A request carries two file descriptors: one to read the job from, one to write results to. The answer is the
+    process id, which leads a process group of its own.
+    """
     torch.set_num_threads(1)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended processes are reaped by the system
+    while True:
+        request, descriptors, *_ = socket.recv_fds(channel, 1, 2)
+        if not request:
+            return
+        process = os.fork()
+        if process == 0:
+            channel.close()
+            _work(*descriptors)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        channel.sendall(process.to_bytes(8, "little"))
+
+
+def _work(job: int, results: int) -> None:
+    """The life of one job's process; the last line it writes says that it came to its end."""
+    os.setsid()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    status = 1
+    try:
+        with os.fdopen(job, encoding="utf-8") as file:
+            _run_job(json.load(file), os.fdopen(results, "w", encoding="utf-8"))
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _run_job(job: dict, results) -> None:
+    os.environ.update(HOME=job["scratch"], MPLCONFIGDIR=job["scratch"], IPYTHONDIR=job["scratch"])
+    os.chdir(job["scratch"])
     shell = _shell()
     signal.signal(signal.SIGALRM, _out_of_time)
     for index, cell in enumerate(job["cells"]):
@@ -38,6 +71,7 @@ def main() -> None:
         else:
             line = _run(shell, cell["source"], job["seconds"])
         print(json.dumps({"cell": index, **line}), file=results, flush=True)
+    print(json.dumps({"end": True}), file=results, flush=True)
 
 
 def _out_of_time(*_):
@@ -56,7 +90,6 @@ class _Shell(InteractiveShell):
 
 def _shell() -> InteractiveShell:
     """A shell without history, files or debugger that draws figures into the cell's output."""
-    os.environ["IPYTHONDIR"] = tempfile.mkdtemp(prefix="ipython-")
     shell = _Shell.instance(colors="nocolor", autocall=0)
     shell.history_manager.enabled = False
     shell.run_line_magic("matplotlib", "inline")
@@ -125,5 +158,5 @@ def _observe(shell: InteractiveShell, name: str, job: dict) -> dict:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-    main()
+    with socket.socket(fileno=int(sys.argv[1])) as inherited:
+        serve(inherited)

@@ -1,0 +1,113 @@
+"""Shows a figure that one can play with, and a still one where no widget can run."""
+
+import html
+import importlib.util
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from matplotlib.figure import Figure
+
+from utils.pictures import png, publish, size
+
+
+@dataclass(frozen=True)
+class Slider:
+    """A number between `low` and `high`, in steps of `step`, that starts at `start`."""
+
+    label: str
+    low: float
+    high: float
+    start: float
+    step: float = 0.1
+
+    def widget(self):
+        import ipywidgets
+
+        return ipywidgets.FloatSlider(min=self.low, max=self.high, step=self.step, **_described(self))
+
+
+@dataclass(frozen=True)
+class Switch:
+    """On or off; it starts at `start`."""
+
+    label: str
+    start: bool = True
+
+    def widget(self):
+        import ipywidgets
+
+        return ipywidgets.Checkbox(indent=False, **_described(self))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of the `options`; it starts at `start`."""
+
+    label: str
+    options: Sequence[str]
+    start: str
+
+    def widget(self):
+        import ipywidgets
+
+        return ipywidgets.Dropdown(options=list(self.options), **_described(self))
+
+
+Control = Slider | Switch | Choice
+
+
+def explore(draw: Callable[..., Figure], *, alt: Callable[..., str] | str, **controls: Control) -> None:
+    """Displays `draw(**values)` with one control for each argument, drawn again whenever one is moved.
+
+    Args:
+        draw: makes a figure from one value for each of the controls.
+        alt: describes the figure in words; a function gets the same values as `draw`. The words are the picture's
+            alternative text, and in the live version they stand below it and change with it.
+        controls: what the values may be and where they start.
+
+    Without ipywidgets, or with COURSE_STATIC=1 in the environment, the figure of the starting values is all there is,
+    the same bytes at each run. The live version carries that figure too, for a viewer that has no widgets.
+    """
+    describe = alt if callable(alt) else lambda **values: alt
+    start = {name: control.start for name, control in controls.items()}
+    picture, words = png(draw(**start)), describe(**start)
+    publish(picture, words, {} if still() else _live(draw, describe, controls, picture, words))
+
+
+def still() -> bool:
+    """Whether figures stay as they are here: COURSE_STATIC=1, or no ipywidgets to move them with."""
+    return os.environ.get("COURSE_STATIC") == "1" or importlib.util.find_spec("ipywidgets") is None
+
+
+def _live(draw, describe, controls: dict[str, Control], picture: bytes, words: str) -> dict[str, object]:
+    """Builds the controls and the picture below them; returns the part of a display bundle that shows them."""
+    import ipywidgets
+
+    widgets = {name: control.widget() for name, control in controls.items()}
+    # replacing an image's bytes does not flicker, unlike clearing an output and filling it again
+    fitted = ipywidgets.Layout(width=f"{size(picture)[0]}px", max_width="100%")
+    image = ipywidgets.Image(value=picture, format="png", layout=fitted)
+    caption = ipywidgets.HTML(html.escape(words))
+
+    def redraw(_change) -> None:
+        values = {name: widget.value for name, widget in widgets.items()}
+        image.value = png(draw(**values))
+        caption.value = html.escape(describe(**values))
+
+    for widget in widgets.values():
+        widget.observe(redraw, names="value")
+    box = ipywidgets.VBox([*widgets.values(), image, caption])
+    view = {"model_id": box.model_id, "version_major": 2, "version_minor": 0}
+    return {"application/vnd.jupyter.widget-view+json": view}
+
+
+def _described(control: Control) -> dict[str, object]:
+    import ipywidgets
+
+    return {
+        "value": control.start,
+        "description": control.label,
+        "style": {"description_width": "11em"},  # labels of one width, so that the sliders line up
+        "layout": ipywidgets.Layout(width="34em", max_width="100%"),
+    }
