@@ -1,19 +1,7 @@
-# ---
-# jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
-# ---
-
 # %% [markdown]
 # # 04 · The attention layer
 #
-# <!-- badge -->
+# <!-- badge --> [Open in Colab](https://colab.research.google.com/github/OWNER/attention-course/blob/main/notebooks/04_attention_layer.ipynb)
 #
 # **You will be able to**
 #
@@ -28,7 +16,27 @@
 # **Time** about 45 minutes to read; the cells run in less than 20 seconds on two CPU cores.
 
 # %% tags=["setup"]
-pass
+# Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
+# downloaded notebook, it fetches it first.
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+try:
+    from utils.prepare import prepare
+except ImportError:
+    sys.modules.pop("utils", None)
+    address = os.environ.get("COURSE_REPOSITORY", "https://github.com/OWNER/attention-course")
+    folders = [*Path.cwd().resolve().parents, Path.cwd(), Path("attention-course").resolve()]
+    home = next((folder for folder in folders if (folder / "utils" / "prepare.py").exists()), folders[-1])
+    clone = ["git", "clone", "--quiet", "--depth", "1", address, str(home)]
+    if not home.exists() and ("/OWNER/" in address or subprocess.run(clone).returncode):
+        raise RuntimeError(f"The course could not be fetched from {address}. Ask your instructor for its address.") from None
+    sys.path.insert(0, str(home))
+    from utils.prepare import prepare
+
+prepare()
 
 # %%
 import math
