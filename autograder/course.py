@@ -21,6 +21,15 @@ def settings() -> dict:
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["course"]
 
 
+def cell_seconds() -> float:
+    """How long one cell, or the examination of one exercise, may take; COURSE_CELL_SECONDS overrides."""
+    asked = os.environ.get("COURSE_CELL_SECONDS", "")
+    try:
+        return float(asked) if asked else float(settings()["cell_seconds"])
+    except ValueError:
+        raise KitError(f"COURSE_CELL_SECONDS={asked!r} is not a number of seconds.") from None
+
+
 def class_folder() -> Path:
     """The folder of submissions, results, feedback and gradebook; COURSE_CLASS names another than `classroom`."""
     return ROOT / os.environ.get("COURSE_CLASS", "classroom")

@@ -33,8 +33,7 @@ def examine_cells(cells: list[dict], seed: str, device: str = "cpu") -> tuple[di
     """
     names = [cell["exercise"] for cell in cells if "exercise" in cell]
     cases = {name: draw(bank.find_exercise(name), seed, grading=True) for name in names}
-    seconds = course.settings()["cell_seconds"]
-    run = run_job({"cells": cells, "cases": pack(cases), "device": device, "seconds": seconds})
+    run = run_job({"cells": cells, "cases": pack(cases), "device": device, "seconds": course.cell_seconds()})
     examined = [_conclude(name, cases[name], run, device) for name in names]
     return run.outputs, [_with_cause(one, cells, run.outputs) for one in examined]
 
@@ -73,4 +72,4 @@ _STAGE = {TIMEOUT: "timeout", KILLED: "killed"}
 
 
 def _limit() -> str:
-    return f"{course.settings()['cell_seconds']:g} s"
+    return f"{course.cell_seconds():g} s"

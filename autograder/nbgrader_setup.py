@@ -29,7 +29,7 @@ def configure(config: Config) -> Config:
     # A mark scheme stands in the locked question above a written answer, which keeps its "no response" check.
     config.ClearMarkScheme.enforce_metadata = False
     config.HTMLExporter.sanitize_html = True  # feedback shows what a student wrote, and runs none of it
-    config.Execute.timeout = course.settings()["cell_seconds"]
+    config.Execute.timeout = max(1, round(course.cell_seconds()))
     config.Application.log_level = "WARN"
     folder.mkdir(parents=True, exist_ok=True)
     return config

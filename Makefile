@@ -1,0 +1,40 @@
+# Thin names for documented commands; README.md says what each is for.
+PYTHON ?= python3
+BIN := .venv/bin
+RUN := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python
+
+.PHONY: demo test lab notebooks audit bench
+
+demo: .venv/installed
+	$(RUN) -m autograder demo
+
+test: .venv/installed-for-tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(RUN) -m pytest
+
+lab: .venv/installed
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/jupyter lab
+
+notebooks: .venv/installed
+	$(RUN) -m autograder build
+
+audit: .venv/installed
+	$(RUN) -m autograder audit
+
+bench: .venv/installed
+	$(RUN) -m autograder bench
+
+.venv/python:
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \
+		{ echo "The course needs Python 3.11 to 3.13; say which: make PYTHON=python3.12 ..." >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv/installed: requirements.txt | .venv/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@touch $@
+
+.venv/installed-for-tests: requirements-test.txt .venv/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-test.txt
+	@touch $@
