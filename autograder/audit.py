@@ -1,5 +1,6 @@
 """Proves the checks: every misconception is caught under its own name, every alternative passes, the cases are sound."""
 
+import json
 import time
 from dataclasses import dataclass
 
@@ -7,11 +8,11 @@ import torch
 
 from autograder import bank
 from autograder.draw import VISIBLE_SEED
-from autograder.freeze import freeze
+from autograder.freeze import freeze, slim
 from autograder.lint import lint
 from utils.judge import Result, conclude, judge
 from utils.observe import observe
-from utils.records import FrozenExercise
+from utils.records import FrozenExercise, pack, unpack_exercise
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,8 @@ def _audit(exercise: bank.Exercise, seeds, device: str) -> Audited:
         frozen = freeze(exercise, seed, grading=seed != VISIBLE_SEED, device=device)
         cases += len(frozen.cases)
         faults += lint(exercise, frozen) if device == "cpu" else []
+        if seed == VISIBLE_SEED:
+            frozen = unpack_exercise(json.loads(json.dumps(pack(slim(frozen)))))  # as students receive it
         for mistake in exercise.misconceptions:
             result = examine(frozen, mistake.object, device)
             if result.misconception != mistake.name:
@@ -59,7 +62,9 @@ def _audit(exercise: bank.Exercise, seeds, device: str) -> Audited:
             result = examine(frozen, alternative.object, device)
             if not result.passed:
                 failing.add(alternative.name)
-                faults.append(f"{exercise.name}: the alternative {alternative.name} fails (seed {seed})\n{result.message}")
+                faults.append(
+                    f"{exercise.name}: the alternative {alternative.name} fails (seed {seed})\n{result.message}"
+                )
     return Audited(
         exercise=exercise.name,
         device=device,
@@ -76,7 +81,9 @@ def _audit(exercise: bank.Exercise, seeds, device: str) -> Audited:
 
 def table(rows: list[Audited]) -> str:
     """The audit as a table, with the faults below it."""
-    lines = [f"{'exercise':<32} {'device':<6} {'points':>6} {'cases':>6} {'caught':>8} {'pass':>6} {'faults':>7} {'seconds':>8}"]
+    lines = [
+        f"{'exercise':<32} {'device':<6} {'points':>6} {'cases':>6} {'caught':>8} {'pass':>6} {'faults':>7} {'seconds':>8}"
+    ]
     for row in rows:
         caught, passed = f"{row.caught}/{row.misconceptions}", f"{row.passed}/{row.alternatives}"
         lines.append(

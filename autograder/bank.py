@@ -110,7 +110,9 @@ def _without_self(function) -> inspect.Signature:
     return inspect.Signature(parameters, return_annotation=inspect.signature(function).return_annotation)
 
 
-def exercise(*, points, section: str, outputs: str, formula: str, cases, forbidden=(), differentiable=True) -> Callable[..., Exercise]:
+def exercise(
+    *, points, section: str, outputs: str, formula: str, cases, forbidden=(), differentiable=True
+) -> Callable[..., Exercise]:
     """Declares the decorated reference as an exercise; its name, parameters and jaxtyping shapes are the exercise's.
 
     Args:
@@ -124,7 +126,7 @@ def exercise(*, points, section: str, outputs: str, formula: str, cases, forbidd
     """
 
     def declare(reference) -> Exercise:
-        unit = reference.__module__.rsplit(".", 1)[1].removeprefix("unit_")
+        unit = reference.__module__.split(".")[2].removeprefix("unit_")
         return Exercise(reference, unit, points, section, outputs, formula, cases, forbidden, differentiable)
 
     return declare
@@ -136,7 +138,7 @@ def units() -> dict[str, tuple[Exercise, ...]]:
     found = {}
     for module in sorted(info.name for info in pkgutil.iter_modules(autograder.exercises.__path__)):
         loaded = importlib.import_module(f"autograder.exercises.{module}")
-        found[module.removeprefix("unit_")] = tuple(v for v in vars(loaded).values() if isinstance(v, Exercise))
+        found[module.removeprefix("unit_")] = loaded.EXERCISES
     return found
 
 

@@ -128,7 +128,14 @@ def _label(cell, exercises: dict):
 
 
 def _marks(grade_id: str, grade=False, solution=False, points=None) -> dict:
-    marks = {"grade": grade, "grade_id": grade_id, "locked": grade, "schema_version": 3, "solution": solution, "task": False}
+    marks = {
+        "grade": grade,
+        "grade_id": grade_id,
+        "locked": grade,
+        "schema_version": 3,
+        "solution": solution,
+        "task": False,
+    }
     return marks if points is None else {**marks, "points": points}
 
 

@@ -56,7 +56,11 @@ def build(unit: str, folder: Path) -> int:
 
 def _clean(folder: Path) -> Path:
     note = folder / "README"
-    if folder.exists() and any(folder.iterdir()) and not (note.exists() and note.read_text(encoding="utf-8").strip() == MARKER):
+    if (
+        folder.exists()
+        and any(folder.iterdir())
+        and not (note.exists() and note.read_text(encoding="utf-8").strip() == MARKER)
+    ):
         raise course.KitError(f"{folder} holds something that no demo has made; move it away first.")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()

@@ -10,6 +10,7 @@ from autograder import bank
 from utils.records import Case
 
 SMALLEST, SPARE = 3, 2  # sizes start at 3, and a few more are on offer than there are axes
+LOOSE = 3e-4  # at 1000, neighbouring single-precision numbers are 6e-5 apart
 VISIBLE_SEED = "visible"
 
 
@@ -26,11 +27,23 @@ def draw(exercise: bank.Exercise, seed: str, grading: bool = False) -> list[Case
             continue
         for repeat in range(1 + grading):
             cases.append(_case(exercise, declared, _rng(seed, exercise.name, number, repeat)))
-    first = exercise.cases[0]
     variants = (_double, _strided, _with_gradient) if exercise.differentiable else (_double, _strided)
-    for number, variant in enumerate(variants):
-        cases.append(variant(_case(exercise, first, _rng(seed, exercise.name, "variant", number))))
+    for declared in _bases(exercise):
+        for number, variant in enumerate(variants):
+            case = _case(exercise, declared, _rng(seed, exercise.name, declared.part, number))
+            cases.append(variant(case, declared))
     return cases
+
+
+def _bases(exercise: bank.Exercise) -> list[bank.Case]:
+    """For each part, the plain case with the most axes: other types, memory layouts and gradients are tried on it."""
+    plain = [one for one in exercise.cases if not (one.extreme or one.hidden or 1 in one.sizes.values())]
+    parts = dict.fromkeys(one.part for one in plain)
+    return [max((one for one in plain if one.part == part), key=_axes) for part in parts]
+
+
+def _axes(declared: bank.Case) -> int:
+    return len(" ".join(declared.expand.values()).split())
 
 
 def _rng(*key) -> np.random.Generator:
@@ -55,7 +68,9 @@ def _case(exercise: bank.Exercise, declared: bank.Case, rng) -> Case:
     inputs = {name: inputs[name] for name in exercise.signature.parameters if name in inputs}
     build = {name: sizes[name] for name in constructor} if exercise.is_module else None
     weights = _weights(exercise, build, rng) if exercise.is_module else {}
-    return Case(declared.property, declared.part, inputs, symbols, sizes, build, weights)
+    return Case(
+        declared.property, declared.part, inputs, symbols, sizes, build, weights, tolerance=LOOSE * declared.extreme
+    )
 
 
 def _expand(dimensions: str, expand: dict) -> str:
@@ -82,19 +97,19 @@ def _weights(exercise: bank.Exercise, build: dict, rng) -> dict:
     return weights
 
 
-def _double(case: Case) -> Case:
+def _double(case: Case, declared: bank.Case) -> Case:
     widen = {name: _widened(value) for name, value in case.inputs.items()}
     weights = {name: _widened(value) for name, value in case.weights.items()}
-    return replace(case, property="double precision stays double precision", inputs=widen, weights=weights)
+    return replace(case, property=f"double precision: {declared.property}", inputs=widen, weights=weights)
 
 
 def _widened(value):
     return value.astype(np.float64) if isinstance(value, np.ndarray) and value.dtype == np.float32 else value
 
 
-def _strided(case: Case) -> Case:
-    return replace(case, property="inputs that are non-contiguous views", strided=True)
+def _strided(case: Case, declared: bank.Case) -> Case:
+    return replace(case, property=f"non-contiguous inputs: {declared.property}", strided=True)
 
 
-def _with_gradient(case: Case) -> Case:
-    return replace(case, property="gradients reach the inputs" if not case.weights else "gradients reach inputs and weights", gradient=True)
+def _with_gradient(case: Case, declared: bank.Case) -> Case:
+    return replace(case, property=f"gradients: {declared.property}", gradient=True)

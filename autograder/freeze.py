@@ -10,31 +10,39 @@ from autograder import bank
 from autograder.draw import VISIBLE_SEED, draw
 from utils.judge import same
 from utils.observe import observe
-from utils.records import Case, FrozenCase, FrozenExercise, Observation, pack, unpack_value
+from utils.records import Case, FrozenCase, FrozenExercise, Observation, Output, pack, unpack_value
+from utils.tolerance import sketch
 
 PACKS = Path(__file__).parent.parent / "utils" / "frozen"
 
 
-def freeze(exercise: bank.Exercise, seed: str, grading: bool = False, mistakes: bool = True, device="cpu") -> FrozenExercise:
+def freeze(
+    exercise: bank.Exercise, seed: str, grading: bool = False, mistakes: bool = True, device="cpu"
+) -> FrozenExercise:
     """The exercise as data: its cases drawn from `seed`, what is expected, what each misconception gives."""
-    return frozen_exercise(exercise, [freeze_case(exercise, case, mistakes, device) for case in draw(exercise, seed, grading)])
+    return frozen_exercise(
+        exercise, [freeze_case(exercise, case, mistakes, device) for case in draw(exercise, seed, grading)]
+    )
 
 
 def freeze_case(exercise: bank.Exercise, case: Case, mistakes: bool = True, device="cpu") -> FrozenCase:
     """One case with the reference's observation and, if asked for, each misconception's."""
     expected = observe(exercise.reference, case, device)
     if expected.failure:
-        raise RuntimeError(f"the reference of {exercise.name} fails on its own case {case.property!r}: {expected.failure}")
+        raise RuntimeError(
+            f"the reference of {exercise.name} fails on its own case {case.property!r}: {expected.failure}"
+        )
     made = {}
     for mistake in exercise.misconceptions if mistakes else ():
         seen = observe(mistake.object, case, device)
-        made[mistake.name] = None if same(seen, expected) else _told_by_outputs(seen, expected)
+        made[mistake.name] = None if same(case, seen, expected) else _told_by_outputs(case, seen, expected)
     return FrozenCase(case, expected, made)
 
 
-def _told_by_outputs(seen: Observation, expected: Observation) -> Observation:
+def _told_by_outputs(case: Case, seen: Observation, expected: Observation) -> Observation:
     """Gradients are kept only where they alone tell a mistake apart."""
-    return seen if same(replace(seen, gradients={}), replace(expected, gradients={})) else replace(seen, gradients={})
+    bare = replace(seen, gradients={})
+    return seen if same(case, bare, replace(expected, gradients={})) else bare
 
 
 def frozen_exercise(exercise: bank.Exercise, cases: list[FrozenCase]) -> FrozenExercise:
@@ -64,7 +72,7 @@ def _output_shapes(exercise: bank.Exercise) -> list[str]:
 
 def pack_unit(unit: str) -> str:
     """The text of the self-check file that students receive for a unit."""
-    exercises = [pack(_slim(freeze(exercise, VISIBLE_SEED))) for exercise in bank.units()[unit]]
+    exercises = [pack(slim(freeze(exercise, VISIBLE_SEED))) for exercise in bank.units()[unit]]
     return json.dumps({"unit": unit, "exercises": exercises}, indent=1) + "\n"
 
 
@@ -93,23 +101,34 @@ def _agree(a, b) -> bool:
     return a == b
 
 
-def _slim(frozen: FrozenExercise) -> FrozenExercise:
-    """Small enough to ship, and without the torch calls that reference and mistakes made."""
+def slim(frozen: FrozenExercise) -> FrozenExercise:
+    """Small enough to ship: mistakes as sketches, single precision as such, without notes that judging does not need."""
     cases = [
-        replace(one, expected=_quiet(one.expected), mistakes={name: made and _quiet(made) for name, made in one.mistakes.items()})
+        replace(
+            one,
+            expected=_quiet(one.expected, _narrow),
+            mistakes={name: made and _quiet(made, _sketched) for name, made in one.mistakes.items()},
+        )
         for one in frozen.cases
     ]
     return replace(frozen, cases=tuple(cases))
 
 
-def _quiet(seen: Observation) -> Observation:
+def _quiet(seen: Observation, smaller) -> Observation:
     single = any(output.dtype == "torch.float32" for output in seen.outputs)
-    narrow = {name: slope.astype(np.float32) if single and slope is not None else slope for name, slope in seen.gradients.items()}
-    outputs = tuple(replace(output, values=_narrow(output)) for output in seen.outputs)
-    failure = seen.failure and replace(seen.failure, line="")
-    return replace(seen, called=(), outputs=outputs, failure=failure, gradients=narrow)
+    slopes = {
+        name: slope.astype(np.float32) if single and slope is not None else slope
+        for name, slope in seen.gradients.items()
+    }
+    failure = seen.failure and replace(seen.failure, line="", where="")
+    return replace(seen, called=(), outputs=tuple(map(smaller, seen.outputs)), failure=failure, gradients=slopes)
 
 
-def _narrow(output):
-    keep = output.values is None or output.dtype != "torch.float32"
-    return output.values if keep else output.values.astype(np.float32)
+def _narrow(output: Output) -> Output:
+    if output.values is None or output.dtype != "torch.float32":
+        return output
+    return replace(output, values=output.values.astype(np.float32))
+
+
+def _sketched(output: Output) -> Output:
+    return output if output.values is None else replace(output, values=None, sketch=sketch(output.values))

@@ -40,7 +40,9 @@ def grade(unit: str, device: str = "cpu", workers: int = 1, student: str | None 
     records = []
     with ThreadPoolExecutor(max(1, workers)) as pool:
         running = [pool.submit(examine, submission, released, device) for submission in submissions]
-        for done in tqdm(as_completed(running), total=len(running), desc=f"grading {unit}", unit="submission", leave=False):
+        for done in tqdm(
+            as_completed(running), total=len(running), desc=f"grading {unit}", unit="submission", leave=False
+        ):
             records += _save(done.result())
     record.save_results(unit, records)
     return sorted(records, key=lambda one: one["student"])
@@ -49,13 +51,19 @@ def grade(unit: str, device: str = "cpu", workers: int = 1, student: str | None 
 def examine(submission: Submission, released: list[Released], device: str) -> Outcome:
     """Runs and judges one submission; writes nothing."""
     if submission.notebook is None:
-        return _ungradable(submission, MISSING if submission.missing else MALFORMED, submission.missing or submission.malformed)
+        return _ungradable(
+            submission, MISSING if submission.missing else MALFORMED, submission.missing or submission.malformed
+        )
     try:
         notebook = repair(submission.notebook, released)
     except Exception as error:  # a notebook of a form nobody has thought of must not stop the class
-        return _ungradable(submission, MALFORMED, f"The notebook's cells could not be put in order ({type(error).__name__}).")
+        return _ungradable(
+            submission, MALFORMED, f"The notebook's cells could not be put in order ({type(error).__name__})."
+        )
     cells = [
-        {"exercise": tested} if (tested := is_test_of(cell)) else {"source": cell.source if cell.cell_type == "code" else ""}
+        {"exercise": tested}
+        if (tested := is_test_of(cell))
+        else {"source": cell.source if cell.cell_type == "code" else ""}
         for cell in notebook.cells
     ]
     outputs, examined = examine_cells(cells, submission_seed(submission.unit, submission.student), device)
@@ -72,7 +80,9 @@ def examine(submission: Submission, released: list[Released], device: str) -> Ou
 def _shown(one: Examined) -> list:
     """What a test cell shows once graded: the message, and the points in the form that nbgrader reads."""
     message = nbformat.v4.new_output("stream", name="stdout", text=one.result.message + "\n")
-    points = nbformat.v4.new_output("execute_result", data={"text/plain": str(float(one.result.points))}, execution_count=1)
+    points = nbformat.v4.new_output(
+        "execute_result", data={"text/plain": str(float(one.result.points))}, execution_count=1
+    )
     return [message, points]
 
 
@@ -97,7 +107,9 @@ def _save(outcome: Outcome) -> list[dict]:
 
 def _tell_repairs(notebook, repairs: list[str]):
     if repairs:
-        text = "**Before grading, this was put right in a copy of your notebook:**\n\n" + "\n".join(f"- {one}" for one in repairs)
+        text = "**Before grading, this was put right in a copy of your notebook:**\n\n" + "\n".join(
+            f"- {one}" for one in repairs
+        )
         notebook.cells.insert(0, nbformat.v4.new_markdown_cell(text, id="repairs"))
 
 
@@ -124,7 +136,9 @@ def table(records: list[dict]) -> str:
         by_student.setdefault(one["student"], {})[one["exercise"]] = one
     width = max(len("student"), *map(len, by_student))
     short = [f"{number}" for number in range(1, len(exercises) + 1)]
-    lines = [f"{'student':<{width}}  " + " ".join(f"{name:>4}" for name in short) + "  total  state, and what to talk about"]
+    lines = [
+        f"{'student':<{width}}  " + " ".join(f"{name:>4}" for name in short) + "  total  state, and what to talk about"
+    ]
     for student, row in by_student.items():
         points = " ".join(f"{row[name]['points']:>4g}" for name in exercises)
         total = sum(one["points"] for one in row.values())

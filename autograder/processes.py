@@ -88,7 +88,13 @@ def _warm() -> _Warm:
 
 def _environment() -> dict:
     kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH")}
-    return {**kept, "PYTHONPATH": str(course.ROOT), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1", "COURSE_STATIC": "1"}
+    return {
+        **kept,
+        "PYTHONPATH": str(course.ROOT),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "OMP_NUM_THREADS": "1",
+        "COURSE_STATIC": "1",
+    }
 
 
 def _collect(receive: int, deadline: float) -> Run:

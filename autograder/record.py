@@ -62,7 +62,9 @@ def released(unit: str) -> list[Released]:
         try:
             return released_cells(gradebook, unit, unit)
         except MissingEntry:
-            raise course.KitError(f"{unit} is not in the gradebook yet: run `python -m autograder release {unit}`.") from None
+            raise course.KitError(
+                f"{unit} is not in the gradebook yet: run `python -m autograder release {unit}`."
+            ) from None
 
 
 def roster() -> list[str]:
@@ -100,7 +102,9 @@ def graded_file(student: str, unit: str) -> Path:
 
 
 def _open_submission(student: str, unit: str):
-    stamp = course_directory(unit, student).get_existing_timestamp(str(course.class_folder() / "submitted" / student / unit))
+    stamp = course_directory(unit, student).get_existing_timestamp(
+        str(course.class_folder() / "submitted" / student / unit)
+    )
     with open_gradebook() as gradebook:
         gradebook.update_or_create_student(student)
         gradebook.update_or_create_submission(unit, student, **({"timestamp": stamp} if stamp else {}))

@@ -19,7 +19,9 @@ def sample_class(released, solved) -> dict[str, str | None]:
         released: the assignment's notebook, as students receive it.
         solved: the solution's notebook.
     """
-    sources = {cell.id: _unmarked(cell.source) for cell in solved.cells if cell.metadata.get("nbgrader", {}).get("solution")}
+    sources = {
+        cell.id: _unmarked(cell.source) for cell in solved.cells if cell.metadata.get("nbgrader", {}).get("solution")
+    }
 
     def notebook(**changes) -> nbformat.NotebookNode:
         """The assignment filled with the solution, in which `changes` replaces the cells named."""
@@ -61,7 +63,7 @@ def sample_class(released, solved) -> dict[str, str | None]:
         "products-not-summed": edited(attention_scores=(".sum(dim=-1)", "")),
         "weights-not-returned": edited(scaled_dot_product_attention=("return A @ X, A", "return A @ X")),
         "return-forgotten": edited(attention_scores=("return (q", "scores = (q")),
-        "uses-numpy": edited(attention_scores=("return (q", "q, X = q.numpy(), X.numpy()\n    return (q[..., None, :] * X).sum(-1)  #")),
+        "uses-numpy": edited(attention_scores=("return (q", "return (q.numpy()[..., None, :] * X.numpy()).sum(-1)  # (q")),
         "input-overwritten": edited(stable_softmax=("powers = (e - e.amax(dim=dim, keepdim=True)).exp()",
                                                     "e -= e.amax(dim=dim, keepdim=True)\n    powers = e.exp()")),
         "forbidden-call": edited(stable_softmax=("powers = (e", "return torch.softmax(e, dim=dim)\n    powers = (e")),
@@ -81,11 +83,15 @@ def sample_class(released, solved) -> dict[str, str | None]:
 
 
 def _unmarked(source: str) -> str:
-    return "\n".join(line for line in source.splitlines() if line.strip() not in ("### BEGIN SOLUTION", "### END SOLUTION"))
+    return "\n".join(
+        line for line in source.splitlines() if line.strip() not in ("### BEGIN SOLUTION", "### END SOLUTION")
+    )
 
 
 def _find(notebook, grade_id: str) -> int:
-    return next(i for i, cell in enumerate(notebook.cells) if cell.metadata.get("nbgrader", {}).get("grade_id") == grade_id)
+    return next(
+        i for i, cell in enumerate(notebook.cells) if cell.metadata.get("nbgrader", {}).get("grade_id") == grade_id
+    )
 
 
 def _delete_check(notebook):
@@ -109,22 +115,22 @@ def _strip_labels(notebook):
 
 
 _WITH_EINSUM = {
-    "attention_scores": '''def attention_scores(q, X):
-    return torch.einsum("...d,...nd->...n", q, X)''',
-    "scaled_dot_product_attention": '''def scaled_dot_product_attention(Q, X):
+    "attention_scores": """def attention_scores(q, X):
+    return torch.einsum("...d,...nd->...n", q, X)""",
+    "scaled_dot_product_attention": """def scaled_dot_product_attention(Q, X):
     E = torch.einsum("...qd,...xd->...qx", Q, X) / Q.shape[-1] ** 0.5
     A = torch.softmax(E, -1)
-    return torch.einsum("...qx,...xd->...qd", A, X), A''',
-    "gradient_through_softmax": '''def gradient_through_softmax(Q, X, scaled):
+    return torch.einsum("...qx,...xd->...qd", A, X), A""",
+    "gradient_through_softmax": """def gradient_through_softmax(Q, X, scaled):
     E = torch.einsum("qd,xd->qx", Q, X)
     A = torch.softmax(E / Q.shape[-1] ** 0.5 if scaled else E, -1)
     J = torch.einsum("qi,ij->qij", A, torch.eye(A.shape[-1])) - torch.einsum("qi,qj->qij", A, A)
-    return torch.linalg.matrix_norm(J)''',
+    return torch.linalg.matrix_norm(J)""",
 }
 
 _WITH_LOOPS = {
-    "attention_scores": '''attention_scores = lambda q, X: torch.stack(
-    [(q * X[..., i, :]).sum(-1) for i in range(X.shape[-2])], dim=-1)''',
+    "attention_scores": """attention_scores = lambda q, X: torch.stack(
+    [(q * X[..., i, :]).sum(-1) for i in range(X.shape[-2])], dim=-1)""",
     "attention_pooling": """def attention_pooling(q, X):
     vectors = list(X.flatten(0, -2))
     powers = [torch.exp(torch.dot(q, x)) for x in vectors]
@@ -133,10 +139,10 @@ _WITH_LOOPS = {
     for power, x in zip(powers, vectors):
         y = y + power / total * x
     return y, torch.stack(powers).reshape(X.shape[:-1]) / total""",
-    "gradient_through_softmax": '''def gradient_through_softmax(Q, X, scaled):
+    "gradient_through_softmax": """def gradient_through_softmax(Q, X, scaled):
     norms = []
     for q in Q:
         e = X @ q / (math.sqrt(X.shape[1]) if scaled else 1)
         norms.append(torch.autograd.functional.jacobian(lambda e: torch.softmax(e, dim=0), e).norm())
-    return torch.stack(norms)''',
+    return torch.stack(norms)""",
 }

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from utils import sentences
-from utils.records import FrozenCase, FrozenExercise, Observation, Output
-from utils.tolerance import close, tolerance
+from utils.records import Case, FrozenCase, FrozenExercise, Observation, Output
+from utils.tolerance import close, sketches_agree, tolerance
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,11 @@ class Result:
 
 def judge(exercise: FrozenExercise, frozen: FrozenCase, observation: Observation, reveal: bool = True) -> Verdict:
     """The verdict on one observation; `reveal=False` keeps the case's numbers out of the message."""
-    problem = _problem(exercise, frozen.expected, observation)
+    problem = _problem(exercise, frozen, observation)
     matches = tuple(
         name
         for name, made in frozen.mistakes.items()
-        if (problem is None if made is None else problem is not None and same(made, observation))
+        if (problem is None if made is None else problem is not None and same(frozen.case, made, observation))
     )
     sentence, detail = "", ""
     if problem:
@@ -80,15 +80,15 @@ def conclude(exercise: FrozenExercise, verdicts: list[Verdict]) -> Result:
     return Result(exercise.name, points, total, shown.problem, misconception, message, tuple(verdicts))
 
 
-def same(one: Observation, other: Observation) -> bool:
-    """Whether two observations cannot be told apart within tolerance."""
+def same(case: Case, one: Observation, other: Observation) -> bool:
+    """Whether two observations of a case cannot be told apart within tolerance; the first may hold sketches."""
     if one.failure or other.failure:
         return one.failure is not None and other.failure is not None and _failed_alike(one, other)
     if (one.structure, len(one.outputs), set(one.changed)) != (other.structure, len(other.outputs), set(other.changed)):
         return False
-    if one.unstable != other.unstable:
+    if (one.unstable, bool(one.backward)) != (other.unstable, bool(other.backward)):
         return False
-    scale = tolerance(one, other)
+    scale = tolerance(case, one, other)
     return all(_same_output(a, b, scale) for a, b in zip(one.outputs, other.outputs)) and (
         _wrong_gradient(one, other, scale) is None
     )
@@ -102,6 +102,8 @@ def _failed_alike(one: Observation, other: Observation) -> bool:
 def _same_output(a: Output, b: Output, scale: float) -> bool:
     if (a.kind, a.shape) != (b.kind, b.shape) or _dtype(a) != _dtype(b):
         return False
+    if a.sketch is not None and b.values is not None:
+        return sketches_agree(a.sketch, b.values, scale)
     if a.values is None or b.values is None:
         return a.values is None and b.values is None
     return bool(close(a.values, b.values, scale).all())
@@ -111,8 +113,9 @@ def _dtype(output: Output) -> str:
     return "torch.float32" if output.device == "mps" and output.dtype == "torch.float64" else output.dtype
 
 
-def _problem(exercise: FrozenExercise, expected: Observation, seen: Observation) -> str | None:
+def _problem(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) -> str | None:
     """The first thing wrong, from what makes comparison impossible down to the numbers; None if all is right."""
+    expected = frozen.expected
     if seen.failure:
         return _failure_problem(seen)
     if sentences.forbidden_call(exercise, seen):
@@ -128,12 +131,14 @@ def _problem(exercise: FrozenExercise, expected: Observation, seen: Observation)
         problem = _output_problem(wanted, got, seen)
         if problem:
             return problem
-    scale = tolerance(expected, seen)
+    if seen.unstable:
+        return "unstable"
+    scale = tolerance(frozen.case, expected, seen)
     for wanted, got in zip(expected.outputs, seen.outputs):
         if not close(got.values, wanted.values, scale).all():
             return "not_finite" if np.isnan(got.values).any() and not np.isnan(wanted.values).any() else "wrong_value"
-    if seen.unstable:
-        return "unstable"
+    if seen.backward:
+        return "backward_failed"
     return _wrong_gradient(expected, seen, scale)
 
 
@@ -167,25 +172,21 @@ def _output_problem(wanted: Output, got: Output, seen: Observation) -> str | Non
 
 
 def _wrong_gradient(expected: Observation, seen: Observation, scale: float) -> str | None:
-    for name, wanted in expected.gradients.items():
-        got = seen.gradients.get(name)
-        if (wanted is None) != (got is None):
-            return "no_gradient"
-        if wanted is not None and (wanted.shape != got.shape or not close(got, wanted, 10 * scale).all()):
+    wanted = {name: slope for name, slope in expected.gradients.items() if slope is not None}
+    found = {name: seen.gradients.get(name) for name in wanted}
+    if any(got is None and np.abs(wanted[name]).max(initial=0) > scale for name, got in found.items()):
+        return "no_gradient"
+    for name, got in found.items():
+        if got is not None and (got.shape != wanted[name].shape or not close(got, wanted[name], 10 * scale).all()):
             return "wrong_gradient"
     return None
 
 
 def _diagnose(exercise: FrozenExercise, verdicts: list, failed: list) -> tuple:
-    """The misconception that explains every verdict, or else the first failure as well as it can be explained."""
-    for name in exercise.misconceptions:
-        if all(name in verdict.matches for verdict in verdicts):
-            return name, failed[0]
-    for verdict in failed:
-        if verdict.problem in ("unfinished", "forbidden_call"):
-            return None, verdict
-    for verdict in failed:
-        known = [name for name in exercise.misconceptions if name in verdict.matches]
-        if known:
-            return max(known, key=lambda name: sum(name in other.matches for other in verdicts)), verdict
-    return None, failed[0]
+    """The misconception that explains every failure, best one that explains all verdicts; and the verdict to show."""
+    first = next((one for one in failed if one.problem in ("unfinished", "forbidden_call")), None)
+    if first:
+        return None, first
+    explaining = [name for name in exercise.misconceptions if all(name in one.matches for one in failed)]
+    explaining.sort(key=lambda name: -sum(name in one.matches for one in verdicts))
+    return (explaining[0] if explaining else None), failed[0]

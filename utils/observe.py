@@ -4,6 +4,7 @@ import inspect
 import linecache
 import sysconfig
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,32 +28,58 @@ def observe(student_object, case: Case, device: torch.device | str = "cpu") -> O
     time limits reach the code.
     """
     try:
+        again = _rehearse(student_object, case, device)
         target, parameters = _target(student_object, case, device)
         inputs = _inputs(case, device)
         if case.gradient:
-            for tensor in inputs.values():
-                if isinstance(tensor, torch.Tensor) and tensor.is_floating_point():
+            for _, tensor in _tensors(inputs):
+                if tensor.is_floating_point():
                     tensor.requires_grad_()
         pristine = {name: value.detach().clone() for name, value in _tensors({**inputs, **parameters})}
-        started = time.monotonic()
         with _Calls() as calls:
             result = _stage("call", lambda: _call(target, inputs))
         outputs = _outputs(result)
-        repeat = outputs
-        if time.monotonic() - started < SLOW:
-            repeat = _outputs(_stage("call", lambda: _call(target, _inputs(case, device))))
+        repeated = (
+            outputs
+            if again is None
+            else _outputs(_stage("call", lambda: _call(again or target, _inputs(case, device))))
+        )
     except _Failed as failed:
         return Observation(failure=failed.failure, device=torch.device(device).type)
     watched = {**inputs, **parameters}
+    gradients, backward = _gradients(result, watched) if case.gradient else ({}, "")
     return Observation(
         structure=_kind(result),
         outputs=outputs,
         changed=tuple(name for name, before in pristine.items() if not torch.equal(watched[name].detach(), before)),
         called=tuple(sorted(calls.names)),
-        gradients=_gradients(result, watched) if case.gradient else {},
-        unstable=not _alike(outputs, repeat),
+        gradients=gradients,
+        backward=backward,
+        unstable=not _alike(outputs, repeated),
         device=torch.device(device).type,
     )
+
+
+def _rehearse(student_object, case: Case, device):
+    """Calls the object once on other numbers, so that whatever it keeps from call to call is stale by the next.
+
+    Returns:
+        the module that was called, False for a function, or None if the call is too slow to be repeated.
+    """
+    target, _ = _target(student_object, case, device)
+    others = {name: _another(value) for name, value in case.inputs.items()}
+    started = time.monotonic()
+    _stage("call", lambda: _call(target, _inputs(replace(case, inputs=others), device)))
+    if time.monotonic() - started > SLOW:
+        return None
+    return target if case.build is not None else False
+
+
+def _another(value):
+    """Other numbers of the same shape and type, in the place of an array."""
+    if not isinstance(value, np.ndarray):
+        return value
+    return (value * 0.5 + 0.1).astype(value.dtype) if value.dtype.kind == "f" else np.roll(value, 1)
 
 
 class _Failed(Exception):
@@ -68,7 +95,7 @@ def _stage(stage: str, action):
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # SystemExit and exceptions of the student's own included
-        raise _Failed(Failure(stage, type(error).__name__, _text(error), _line(error))) from None
+        raise _Failed(Failure(stage, type(error).__name__, _text(error), *_place(error))) from None
 
 
 def _text(error: BaseException) -> str:
@@ -78,16 +105,17 @@ def _text(error: BaseException) -> str:
         return ""
 
 
-def _line(error: BaseException) -> str:
-    """The innermost source line that is neither a library's nor the kit's: the student's own."""
-    line = ""
+def _place(error: BaseException) -> tuple[str, str]:
+    """The innermost source line that is neither a library's nor the kit's, and the function that it is part of."""
+    line, where = "", ""
     trace = error.__traceback__
     while trace is not None:
-        file = trace.tb_frame.f_code.co_filename
-        if not file.startswith(_LIBRARIES) and Path(file).parent != _HERE:
-            line = linecache.getline(file, trace.tb_lineno, trace.tb_frame.f_globals).strip() or line
+        code = trace.tb_frame.f_code
+        if not code.co_filename.startswith(_LIBRARIES) and Path(code.co_filename).parent != _HERE:
+            line = linecache.getline(code.co_filename, trace.tb_lineno, trace.tb_frame.f_globals).strip() or line
+            where = code.co_name
         trace = trace.tb_next
-    return line[:200]
+    return line[:200], where
 
 
 def _target(student_object, case: Case, device):
@@ -101,6 +129,8 @@ def _target(student_object, case: Case, device):
     module = _stage("constructor", lambda: _call(student_object, case.build))
     if not hasattr(module, "_parameters"):
         raise _Failed(Failure("constructor", "no_super_init"))
+    if type(module).forward is nn.Module.forward:
+        raise _Failed(Failure("signature", "no_forward"))
     return _stage("weights", lambda: _inject(module, case, device))
 
 
@@ -124,20 +154,27 @@ def _inject(module: nn.Module, case: Case, device):
 
 
 def _call(target, arguments: dict):
-    """Calls by name where the names are the asked ones, else in the asked order."""
+    """Calls in the asked order, or by name where the object takes the asked names in another order or by name only."""
     try:
-        signature = inspect.signature(target)
+        signature = inspect.signature(target.forward if isinstance(target, nn.Module) else target)
     except (TypeError, ValueError):
         return target(*arguments.values())
-    try:
-        signature.bind(**arguments)
-    except TypeError:
-        try:
-            signature.bind(*arguments.values())
-        except TypeError as error:
-            raise _Failed(Failure("signature", "arguments", f"{signature}: {error}")) from None
+    taken = [name for name in signature.parameters if name in arguments]
+    renamed = len(taken) < len(arguments)
+    if (renamed or taken == list(arguments)) and _binds(signature, *arguments.values()):
         return target(*arguments.values())
-    return target(**arguments)
+    if not renamed and _binds(signature, **arguments):
+        return target(**arguments)
+    names = ", ".join(name for name in signature.parameters)
+    raise _Failed(Failure("signature", "arguments", names))
+
+
+def _binds(signature: inspect.Signature, *arguments, **named) -> bool:
+    try:
+        signature.bind(*arguments, **named)
+    except TypeError:
+        return False
+    return True
 
 
 def _inputs(case: Case, device) -> dict:
@@ -151,7 +188,11 @@ def _tensor(array: np.ndarray, device, strided: bool) -> torch.Tensor:
     if array.dtype == np.float64 and torch.device(device).type == "mps":
         array = array.astype(np.float32)  # MPS has no double precision
     tensor = torch.from_numpy(array.copy()).to(device)
-    return torch.stack([tensor, tensor], dim=-1)[..., 0] if strided else tensor
+    if not strided:
+        return tensor
+    if tensor.ndim < 2:
+        return torch.stack([tensor, tensor], dim=-1)[..., 0]
+    return tensor.mT.contiguous().mT  # the same numbers, in another order in memory
 
 
 def _tensors(values: dict):
@@ -187,9 +228,10 @@ class _Calls:
 
 
 def _kind(value) -> str:
+    """What a value is, with subclasses (a named tuple, a parameter) taken for what they extend."""
     if isinstance(value, torch.Tensor):
         return "tensor"
-    return type(value).__name__
+    return next((kind.__name__ for kind in (tuple, list) if isinstance(value, kind)), type(value).__name__)
 
 
 def _outputs(result) -> tuple:
@@ -199,8 +241,11 @@ def _outputs(result) -> tuple:
 
 def _output(value) -> Output:
     if isinstance(value, torch.Tensor):
-        plain = torch.Tensor.detach(value).as_subclass(torch.Tensor)
-        return Output("tensor", str(plain.dtype), plain.device.type, tuple(plain.shape), _numbers(plain))
+        try:
+            plain = torch.Tensor.detach(value).as_subclass(torch.Tensor)
+            return Output("tensor", str(plain.dtype), plain.device.type, tuple(plain.shape), _numbers(plain))
+        except (RuntimeError, TypeError, NotImplementedError):
+            return Output("sparse or nested tensor")
     if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
         values = value.astype(np.float64) if value.size <= MAX_VALUES else None
         return Output("ndarray", str(value.dtype), "cpu", value.shape, values)
@@ -210,18 +255,14 @@ def _output(value) -> Output:
 
 
 def _numbers(tensor: torch.Tensor) -> np.ndarray | None:
-    if tensor.numel() > MAX_VALUES or tensor.is_complex():
+    if tensor.numel() > MAX_VALUES or tensor.is_complex() or tensor.device.type == "meta":
         return None
-    try:
-        dense = tensor.to_dense() if tensor.layout != torch.strided else tensor
-        wide = dense.cpu().to(torch.float64 if dense.is_floating_point() else torch.int64)
-        return np.ascontiguousarray(wide.numpy())
-    except (RuntimeError, TypeError):
-        return None
+    wide = tensor.cpu().to(torch.float64 if tensor.is_floating_point() else torch.int64)
+    return np.ascontiguousarray(wide.numpy())
 
 
-def _gradients(result, watched: dict) -> dict:
-    """Gradients of a fixed, uneven sum of all outputs, so that no symmetry hides a missing one."""
+def _gradients(result, watched: dict) -> tuple[dict, str]:
+    """Gradients of a fixed, uneven sum of all outputs, so that no symmetry hides a missing one; and an error, if any."""
     items = result if isinstance(result, (tuple, list)) else (result,)
     total = 0.0
     for index, item in enumerate(items):
@@ -230,12 +271,12 @@ def _gradients(result, watched: dict) -> dict:
             total = total + (item.reshape(-1) * slope).sum()
     leaves = {name: value for name, value in watched.items() if getattr(value, "requires_grad", False)}
     if not isinstance(total, torch.Tensor):
-        return dict.fromkeys(leaves)
+        return dict.fromkeys(leaves), ""
     try:
         found = torch.autograd.grad(total, list(leaves.values()), allow_unused=True)
-    except RuntimeError:
-        return dict.fromkeys(leaves)
-    return {name: None if slope is None else _numbers(slope) for name, slope in zip(leaves, found)}
+    except RuntimeError as error:
+        return dict.fromkeys(leaves), _text(error) or "RuntimeError"
+    return {name: None if slope is None else _numbers(slope) for name, slope in zip(leaves, found)}, ""
 
 
 def _alike(first: tuple, second: tuple) -> bool:
@@ -244,6 +285,10 @@ def _alike(first: tuple, second: tuple) -> bool:
     for a, b in zip(first, second):
         if (a.shape, a.kind) != (b.shape, b.kind):
             return False
-        if a.values is not None and b.values is not None and not np.allclose(a.values, b.values, 1e-4, 1e-6, equal_nan=True):
+        if (
+            a.values is not None
+            and b.values is not None
+            and not np.allclose(a.values, b.values, 1e-4, 1e-6, equal_nan=True)
+        ):
             return False
     return True

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+FAILURE = ("stage", "type", "text", "line", "where")
 MAX_VALUES = 1_000_000  # an output larger than this travels as a shape without values
 
 
@@ -22,6 +23,7 @@ class Case:
         weights: parameter name -> array, injected into the module.
         strided: tensors arrive as non-contiguous views.
         gradient: gradients with respect to the inputs and weights are observed too.
+        tolerance: a coarser tolerance than the numbers' type asks for, where rounding itself is large; else 0.
     """
 
     property: str
@@ -33,17 +35,22 @@ class Case:
     weights: dict = field(default_factory=dict)
     strided: bool = False
     gradient: bool = False
+    tolerance: float = 0.0
 
 
 @dataclass(frozen=True)
 class Output:
-    """One returned value: what it was, and its numbers (float64, int64 or bool; None if too large or no array)."""
+    """One returned value: what it was, and its numbers (float64, int64 or bool; None if too large or no array).
+
+    Where only a comparison is needed, a sketch stands for the numbers (see `utils.tolerance.sketch`).
+    """
 
     kind: str  # "tensor", "ndarray", or a type's name
     dtype: str = ""
     device: str = ""
     shape: tuple = ()
     values: np.ndarray | None = None
+    sketch: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -54,6 +61,7 @@ class Failure:
     type: str
     text: str = ""
     line: str = ""  # the student's source line that raised
+    where: str = ""  # the function that this line is part of
 
 
 @dataclass(frozen=True)
@@ -66,7 +74,8 @@ class Observation:
     changed: tuple = ()  # names of the inputs or weights that came back modified
     called: tuple = ()  # names of the torch functions that ran
     gradients: dict = field(default_factory=dict)  # name -> array, or None where no gradient arrived
-    unstable: bool = False  # a second call with the same inputs gave something else
+    backward: str = ""  # the error that computing the gradients raised
+    unstable: bool = False  # another call with the same inputs gave something else
     device: str = "cpu"  # where the inputs were
 
 
@@ -102,7 +111,11 @@ def pack(value):
     """Turns records, arrays and containers into what `json` can write."""
     if isinstance(value, np.ndarray):
         little = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
-        return {"array": value.dtype.name, "shape": list(value.shape), "data": base64.b64encode(little.tobytes()).decode()}
+        return {
+            "array": value.dtype.name,
+            "shape": list(value.shape),
+            "data": base64.b64encode(little.tobytes()).decode(),
+        }
     if isinstance(value, np.generic):
         return value.item()
     if hasattr(value, "__dataclass_fields__"):
@@ -135,6 +148,10 @@ def unpack_value(value):
     return np.frombuffer(data, dtype=dtype.newbyteorder("<")).reshape(shape).astype(dtype)
 
 
+def _array(data):
+    return None if data is None else np.asarray(unpack_value(data))
+
+
 def _values(mapping: dict) -> dict:
     return {str(name): unpack_value(item) for name, item in mapping.items()}
 
@@ -152,11 +169,11 @@ def unpack_observation(data: dict) -> Observation:
             dtype=str(item["dtype"]),
             device=str(item["device"]),
             shape=tuple(int(n) for n in item["shape"]),
-            values=None if item["values"] is None else np.asarray(unpack_value(item["values"])),
+            **{name: _array(item[name]) for name in ("values", "sketch")},
         )
         for item in data["outputs"]
     )
-    failure = data["failure"] and Failure(**{name: str(data["failure"][name]) for name in ("stage", "type", "text", "line")})
+    failure = data["failure"] and Failure(**{name: str(data["failure"][name]) for name in FAILURE})
     return Observation(
         structure=str(data["structure"]),
         outputs=outputs,
@@ -164,6 +181,7 @@ def unpack_observation(data: dict) -> Observation:
         changed=tuple(str(name) for name in data["changed"]),
         called=tuple(str(name) for name in data["called"]),
         gradients=_values(data["gradients"]),
+        backward=str(data["backward"]),
         unstable=bool(data["unstable"]),
         device=str(data["device"]),
     )

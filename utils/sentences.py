@@ -4,13 +4,16 @@ from textwrap import wrap
 
 import numpy as np
 
-from utils.records import FrozenCase, FrozenExercise, Observation, Output
+from utils.patterns import numbers, pattern
+from utils.records import FrozenCase, FrozenExercise, Observation
 from utils.tolerance import close, tolerance
 
 CODE = "in your line  "
 
 
-def explain(problem: str, exercise: FrozenExercise, frozen: FrozenCase, seen: Observation, reveal: bool) -> tuple[str, str]:
+def explain(
+    problem: str, exercise: FrozenExercise, frozen: FrozenCase, seen: Observation, reveal: bool
+) -> tuple[str, str]:
     """The sentence for a problem and, where the case may be shown, the line of numbers below it."""
     writer = _WRITERS[problem]
     sentence, detail = writer(_Context(exercise, frozen, seen, reveal))
@@ -34,15 +37,18 @@ def failure(exercise: FrozenExercise, shown, misconception: str | None, lost: se
     lines += _indent(f"{shown.detail} · {reread}" if shown.detail else reread)
     if len(exercise.points) > 1 and points:
         kept = [part for part in exercise.points if part not in lost]
-        lines += _indent(f"{points:g} of {sum(exercise.points.values()):g} points: {' and '.join(kept)} is right.")
+        lines += _indent(f"{points:g} of {sum(exercise.points.values()):g} points, for: {', '.join(kept)}")
     return "\n".join(lines)
 
 
 def forbidden_call(exercise: FrozenExercise, seen: Observation) -> str | None:
     """The first forbidden function that ran, by the name a student knows it under."""
-    for name in exercise.forbidden:
-        if any(called.lstrip("_").startswith(name) for called in seen.called):
-            return name
+    for word in exercise.forbidden:
+        found = sorted(
+            (name for name in seen.called if word in name), key=lambda name: (name.startswith("_"), len(name))
+        )
+        if found:
+            return found[0].strip("_")
     return None
 
 
@@ -56,7 +62,9 @@ def _indent(text: str) -> list[str]:
     """Lines of at most 80 characters; a quoted line of code stays whole."""
     wrapped = []
     for line in text.splitlines():
-        wrapped += ["  " + line] if line.startswith(CODE) else wrap(line, 80, initial_indent="  ", subsequent_indent="  ")
+        wrapped += (
+            ["  " + line] if line.startswith(CODE) else wrap(line, 80, initial_indent="  ", subsequent_indent="  ")
+        )
     return wrapped
 
 
@@ -64,7 +72,13 @@ class _Context:
     """What a sentence can speak of: the exercise, the case, what was expected and what came."""
 
     def __init__(self, exercise: FrozenExercise, frozen: FrozenCase, seen: Observation, reveal: bool):
-        self.exercise, self.case, self.expected, self.seen, self.reveal = exercise, frozen.case, frozen.expected, seen, reveal
+        self.exercise, self.case, self.expected, self.seen, self.reveal = (
+            exercise,
+            frozen.case,
+            frozen.expected,
+            seen,
+            reveal,
+        )
 
     @property
     def returns(self) -> str:
@@ -82,8 +96,11 @@ class _Context:
 
 
 def _unfinished(c):
-    where = "its constructor" if c.seen.failure.stage == "constructor" else "it"
-    return f"Not written yet: {where} still raises NotImplementedError. Put your code in that line's place.", ""
+    failure = c.seen.failure
+    if failure.where and failure.where not in (c.exercise.name, "forward", "__init__", "<lambda>"):
+        return f"It calls `{failure.where}`, which is not written yet: it still raises NotImplementedError.", ""
+    what = "its __init__" if failure.stage == "constructor" else "it"
+    return f"Not written yet: {what} still raises NotImplementedError. Put your code in that line's place.", ""
 
 
 def _exception(c):
@@ -96,22 +113,45 @@ def _exception(c):
 
 
 def _expects(c) -> str:
-    shapes = ", ".join(f"{name} {c.shape(out.shape)}" for name, out in zip(dict(c.exercise.outputs), c.expected.outputs))
+    shapes = ", ".join(
+        f"{name} {c.shape(out.shape)}" for name, out in zip(dict(c.exercise.outputs), c.expected.outputs)
+    )
     return f"expected {shapes}"
 
 
+_HINTS = (  # words of an error's text, and what they mean
+    (
+        ("cannot be multiplied", "Expected size for", "batch1 and batch2", "inconsistent tensor size", "size mismatch"),
+        "Two shapes do not fit. Write each factor's shape beside the line: a product [.., n, k] @ [.., k, m] needs equal k.",
+    ),
+    (
+        ("must match the size", "not broadcastable", "doesn't match the broadcast"),
+        "Two shapes do not line up. Write both beside the line: from the last axis on, sizes must be equal, or one of them 1.",
+    ),
+    (("torch.return_types",), "max(dim=…) gives a pair, the values and where they are: take .values, or use amax."),
+    (
+        ("in-place", "leaf"),
+        "An input was overwritten in place (+=, -=, or a method that ends in _). Make a new tensor instead.",
+    ),
+    (
+        ("view", "stride"),
+        "The numbers of this input do not lie side by side in memory: use reshape, which copies where it must.",
+    ),
+    (("requires grad", "numpy"), "NumPy cannot follow gradients. Stay in torch from the inputs to the result."),
+    (
+        ("uninitialized parameter",),
+        "The check needs the layers' shapes at once: use nn.Linear(in, out) in the place of a lazy layer.",
+    ),
+)
+_ANY_OF = 2  # the first hints ask for any one of their words, the others for all of them
+
+
 def _hint(failure) -> str:
-    text = failure.text
-    if any(words in text for words in ("cannot be multiplied", "must match the size", "Expected size for", "inconsistent tensor size")):
-        return "\nTwo shapes do not fit. Write each factor's shape beside the line: a product [.., n, k] @ [.., k, m] needs equal k."
+    for number, (words, hint) in enumerate(_HINTS):
+        if (any if number < _ANY_OF else all)(word in failure.text for word in words):
+            return f"\n{hint}"
     if failure.type == "NameError":
         return "\nA name is used that nothing defines at this point: a typing slip, or a variable of another cell."
-    if "in-place" in text and "leaf" in text:
-        return "\nAn input was overwritten in place (+=, -=, or a method that ends in _). Make a new tensor instead."
-    if "view" in text and "stride" in text:
-        return "\nThis input is a view whose elements do not lie side by side: use reshape, which copies where it must."
-    if "requires grad" in text and "numpy" in text:
-        return "\nNumPy cannot follow gradients. Stay in torch from the inputs to the result."
     return ""
 
 
@@ -120,23 +160,32 @@ def _wrong_signature(c):
     if failure.type == "not_callable":
         return f"`{name}` is a {failure.text}, not a function: is its name used for something else further up?", ""
     if failure.type == "not_a_module":
-        return f"`{name}` must be a class that extends nn.Module; it is a {failure.text}.", ""
-    asked = ", ".join(c.exercise.parameters)
+        return f"`{name}` must be a class that extends nn.Module: class {name}(nn.Module).", ""
+    if failure.type == "no_forward":
+        return f"`{name}` has no method forward: is it spelt right, and indented as far as __init__?", ""
+    asked = f"{name}({', '.join(c.exercise.parameters)})"
     if c.exercise.is_module:
-        asked = f"forward(self, {asked}) and __init__(self, {', '.join(c.exercise.constructor)})"
-        return f"`{name}` does not take the asked parameters: it needs {asked}.\nYours: {failure.text}", ""
-    return f"`{name}` does not take the asked parameters: it is called as {name}({asked}).\nYours: {failure.text}", ""
+        asked = (
+            f"__init__(self, {', '.join(c.exercise.constructor)}) and forward(self, {', '.join(c.exercise.parameters)})"
+        )
+    return f"It does not take the parameters that are asked for, {asked}. Yours takes ({failure.text}).", ""
 
 
 def _missing_object(c):
     kind = "class" if c.exercise.is_module else "function"
-    return f"Nothing is called `{c.exercise.name}` at this point: its {kind} was renamed, deleted, or its cell failed.", ""
+    return (
+        f"Nothing is called `{c.exercise.name}` at this point: its {kind} was renamed, deleted, or its cell failed.",
+        "",
+    )
 
 
 def _constructor_failed(c):
     failure = c.seen.failure
     if failure.type == "no_super_init" or "before Module.__init__() call" in failure.text:
-        return "__init__ must begin with super().__init__(), so that nn.Module can register the layers you make after it.", ""
+        return (
+            "__init__ must begin with super().__init__(), so that nn.Module can register the layers you make after it.",
+            "",
+        )
     arguments = ", ".join(c.exercise.constructor)
     text = f": {failure.text.splitlines()[0]}" if failure.text else ""
     line = f"\n{CODE}{failure.line}" if failure.line else ""
@@ -146,29 +195,42 @@ def _constructor_failed(c):
 def _wrong_parameters(c):
     failure = c.seen.failure
     wanted = {name: list(weight.shape) for name, weight in c.case.weights.items()}
+    expected = f"expected parameters {', '.join(wanted)}"
     if failure.type == "missing":
-        layer = failure.text.split(".")[0]
+        layer, _, kind = failure.text.partition(".")
+        if kind == "bias":
+            return f"The layer {layer} has no bias. This exercise asks for one: leave out bias=False.", expected
         return (
             f"The module has no parameter {failure.text}. Make `self.{layer}` an nn.Linear in __init__, under this very name:"
             " checks set its weights themselves, so that no mark depends on chance."
-        ), f"expected parameters {', '.join(wanted)}"
+        ), expected
     if failure.type == "extra":
-        return (
-            f"The module has parameters that were not asked for: {failure.text}. (A layer without bias is"
-            " nn.Linear(…, …, bias=False).)"
-        ), f"expected parameters {', '.join(wanted)}"
+        bias = all(name.endswith(".bias") for name in failure.text.split(", "))
+        advice = (
+            "A layer without bias is nn.Linear(…, …, bias=False)."
+            if bias
+            else "Leave them out, or use the asked names."
+        )
+        return f"The module has parameters that were not asked for: {failure.text}. {advice}", expected
     if failure.type != "shape":
         return _exception(c)
     name, shape = failure.text.split(" ", 1)
-    symbols = symbolic(tuple(wanted[name]), c.case.sizes)
+    out_width, in_width = (
+        symbolic(tuple(wanted[name]), c.case.sizes)[1:-1].split(", ") if len(wanted[name]) == 2 else ("", "")
+    )
+    should = (
+        f" It should map {in_width} numbers to {out_width}: nn.Linear({in_width}, {out_width})." if in_width else ""
+    )
     return (
-        f"{name} has the wrong shape. nn.Linear(in, out) stores its weight as [out, in]; this one maps"
-        f" {symbols[1:-1].split(', ')[-1]} numbers to {symbols[1:-1].split(', ')[0]}."
-    ), f"expected {symbols} = {wanted[name]}, yours is {shape}"
+        f"{name} has the wrong shape.{should} (nn.Linear(in, out) stores its weight as [out, in].)"
+    ), f"expected {symbolic(tuple(wanted[name]), c.case.sizes)} = {wanted[name]}, yours is {shape}"
 
 
 def _too_slow(c):
-    return f"It took longer than {c.seen.failure.text} and was stopped: a loop that does not end, or one over single numbers?", ""
+    return (
+        f"It took longer than {c.seen.failure.text} and was stopped: a loop that does not end, or one over single numbers?",
+        "",
+    )
 
 
 def _process_ended(c):
@@ -180,24 +242,34 @@ def _process_ended(c):
 
 def _forbidden_call(c):
     name = forbidden_call(c.exercise, c.seen)
-    return f"torch's own {name} was called. This exercise asks you to build what that function does; use the steps it is made of.", ""
+    return (
+        f"torch's own {name} was called. This exercise asks you to build what that function does; use the steps it is made of.",
+        "",
+    )
 
 
 def _returned_none(c):
     missing = [name for name, _, got in c.pairs() if got.kind == "NoneType"]
-    what = "The result" if len(c.exercise.outputs) == 1 or c.seen.structure == "NoneType" else f"{' and '.join(missing)}"
+    what = (
+        "The result" if len(c.exercise.outputs) == 1 or c.seen.structure == "NoneType" else f"{' and '.join(missing)}"
+    )
     return f"{what} is None. Does the last line say `return {c.returns.strip('()')}`?", f"expected {c.returns}"
 
 
 def _wrong_structure(c):
-    count = len(c.expected.outputs)
+    count, got = len(c.expected.outputs), len(c.seen.outputs)
     wanted = f"{c.returns}, {count} tensors" if count > 1 else f"one tensor, {c.returns}"
-    got = "one tensor" if c.seen.structure == "tensor" else f"a {c.seen.structure} of {len(c.seen.outputs)}"
-    return f"It should return {wanted}; it returns {got}.", ""
+    if c.seen.structure == "tuple" and got == 1:
+        return f"It should return {wanted}; it returns a tuple of one: is there a comma after return?", ""
+    if c.seen.structure == "list":
+        return f"It should return {wanted}; it returns a list of {got}. torch.stack makes one tensor of a list.", ""
+    return f"It should return {wanted}; it returns {'one tensor' if got == 1 else f'{got} values'}.", ""
 
 
 def _changed_input(c):
-    names = " and ".join(c.seen.changed)
+    names = _listed(c.seen.changed)
+    if all(name in c.case.weights for name in c.seen.changed):
+        return f"Calling the module changed its weights: {names}. Only training may do that.", ""
     return (
         f"{names} came back changed: your code writes into what it was given (+=, -=, an index on the left of =, or a"
         " method that ends in _). A caller's tensors are not yours; make new ones."
@@ -206,7 +278,11 @@ def _changed_input(c):
 
 def _not_a_tensor(c):
     name, got = next((name, got) for name, _, got in c.pairs() if got.kind != "tensor")
-    return f"{name} is a {got.kind}, not a tensor. Stay in torch: what leaves it (NumPy, lists, .item()) loses its gradient.", ""
+    kind = {"ndarray": "NumPy array"}.get(got.kind, got.kind)
+    return (
+        f"{name} is a {kind}, not an ordinary tensor. Stay in torch: what leaves it (NumPy, lists, .item()) loses its gradient.",
+        "",
+    )
 
 
 def _wrong_shape(c):
@@ -225,10 +301,15 @@ def _wrong_shape(c):
 
 def _wrong_dtype(c):
     name, wanted, got = next(pair for pair in c.pairs() if pair[1].dtype != pair[2].dtype or pair[2].values is None)
+    look = "a tensor that your code makes without dtype=, or .double()"
+    if got.dtype == "torch.float32":
+        look = "a tensor that your code makes without dtype=, or .float()"
+    elif not got.dtype.startswith("torch.float"):
+        look = "an argmax or a comparison where weights were meant"
     return (
-        f"{name} is {got.dtype}; the inputs are {wanted.dtype}, and the result keeps their type. Look for a tensor that your"
-        " code makes without dtype=, for .float(), or for an argmax where weights were meant."
-    ), ""
+        f"{name} is {got.dtype}; the inputs are {wanted.dtype}, and the result keeps their type. Look for {look}.",
+        "",
+    )
 
 
 def _wrong_device(c):
@@ -241,79 +322,42 @@ def _wrong_device(c):
 
 def _not_finite(c):
     name, wanted, got = next(pair for pair in c.pairs() if np.isnan(pair[2].values).any())
+    cause = "usually inf/inf, inf − inf or 0/0: exp of a large number overflows, a sum of underflowed numbers is 0"
+    if any(isinstance(value, np.ndarray) and np.isneginf(value).any() for value in c.case.inputs.values()):
+        cause = "a score of −inf means weight 0: exp(−inf) is 0, but −inf − (−inf), 0·inf and inf/inf are NaN"
     return (
-        f"{name} contains NaN. Usually inf/inf, inf−inf or 0/0: exp of a large number overflows, a sum of underflowed"
-        " numbers is 0."
-    ), f"{int(np.isnan(got.values).sum())} of {got.values.size} numbers are NaN, none expected"
-
-
-def _wrong_value(c):
-    limit = tolerance(c.expected, c.seen)
-    name, wanted, got = next(p for p in c.pairs() if not close(p[2].values, p[1].values, limit).all())
-    symbols = dict(c.exercise.outputs)[name]
-    sentence = f"The shape of {name} is right, its numbers are not. {_pattern(name, symbols, wanted, got, c.reveal)}".rstrip()
-    return f"{sentence}\n{c.exercise.formula}", _numbers(name, wanted, got)
-
-
-def _numbers(name: str, wanted: Output, got: Output) -> str:
-    worst = np.nanargmax(np.abs(np.nan_to_num(got.values - wanted.values)).reshape(-1))
-    index = np.unravel_index(worst, wanted.shape) if wanted.shape else ()
-    place = f"{name}[{', '.join(str(int(i)) for i in index)}]" if index else name
-    return f"expected {place} = {_number(wanted.values[index])}, yours is {_number(got.values[index])}"
-
-
-def _number(value) -> str:
-    return f"{float(value):.4g}" if abs(value) >= 1e-3 or value == 0 else f"{float(value):.2e}"
-
-
-def _pattern(name: str, symbols: str, wanted: Output, got: Output, reveal: bool) -> str:
-    """What the wrong numbers have in common with the right ones, if anything."""
-    a, b = wanted.values.astype(float), got.values.astype(float)
-    axes = symbols.split()
-    if a.ndim and _sums_to_one(a, -1) and not _sums_to_one(b, -1):
-        other = next((axis for axis in range(b.ndim - 1) if _sums_to_one(b, axis)), None)
-        if other is not None and b.shape[other] > 1:
-            label = axes[other - b.ndim] if len(axes) >= b.ndim - other else f"axis {other}"
-            return f"They sum to 1 over {label}; they should sum to 1 over the last axis."
-        return "They should sum to 1 over the last axis, and do not."
-    finite = np.isfinite(a) & np.isfinite(b) & (np.abs(a) > 1e-6)
-    if finite.sum() > 2:
-        ratio = b[finite] / a[finite]
-        if np.allclose(ratio, ratio.flat[0], rtol=1e-3) and abs(ratio.flat[0] - 1) > 1e-3:
-            times = f", {ratio.flat[0]:.4g} times the right ones" if reveal else ""
-            return f"They differ from the right ones by one constant factor{times}."
-        shift = (b - a)[finite]
-        if np.allclose(shift, shift.flat[0], atol=1e-4):
-            return "They differ from the right ones by one constant that is added."
-    if a.ndim >= 2:
-        right = [bool(np.isclose(x, y, rtol=1e-4, atol=1e-5).all()) for x, y in zip(a, b)]
-        if any(right) and not all(right):
-            return f"They are right for the first index {right.index(True)}, wrong for {right.index(False)}: is an axis mixed up or an index fixed?"
-    if np.allclose(np.sort(a, axis=None), np.sort(b, axis=None), rtol=1e-4, atol=1e-5):
-        return "They are the right numbers in the wrong places: a reshape where a transpose was meant?"
-    if np.isclose(a, b, rtol=2e-2, atol=2e-2).all():
-        return "They are close: something small is added, left out or rounded."
-    return ""
-
-
-def _sums_to_one(values: np.ndarray, axis: int) -> bool:
-    return bool(np.allclose(values.sum(axis=axis), 1, atol=1e-3))
-
-
-def _unstable(c):
-    return "Two calls with the same inputs gave different results. Nothing in it may depend on chance or on an earlier call.", ""
-
-
-def _gradient_names(c) -> tuple:
-    return tuple(
-        name for name, wanted in c.expected.gradients.items() if wanted is not None and c.seen.gradients.get(name) is None
+        f"{name} contains NaN: {cause}.",
+        f"{int(np.isnan(got.values).sum())} of {got.values.size} numbers are NaN, none expected",
     )
 
 
+def _wrong_value(c):
+    limit = tolerance(c.case, c.expected, c.seen)
+    name, wanted, got = next(p for p in c.pairs() if not close(p[2].values, p[1].values, limit).all())
+    symbols = dict(c.exercise.outputs)[name]
+    sentence = f"The shape of {name} is right, its numbers are not. {pattern(symbols, wanted, got, c.reveal)}".rstrip()
+    return f"{sentence}\n{c.exercise.formula}", numbers(name, wanted, got)
+
+
+def _unstable(c):
+    return (
+        "Two calls with the same inputs gave different results. Nothing in it may depend on chance or on an earlier call.",
+        "",
+    )
+
+
+def _backward_failed(c):
+    if "inplace" in c.seen.backward or "in-place" in c.seen.backward:
+        return (
+            "The numbers are right, but gradients cannot be computed: a tensor that backward still needs was overwritten"
+            " (/=, +=, or a method that ends in _). Make a new tensor: p = p / …"
+        ), ""
+    return f"The numbers are right, but computing gradients fails: {c.seen.backward.splitlines()[0]}", ""
+
+
 def _no_gradient(c):
-    names = " and ".join(_gradient_names(c))
-    if not names:
-        return "A gradient reaches an input that should not have one.", ""
+    wanted = [name for name, slope in c.expected.gradients.items() if slope is not None]
+    names = _listed(name for name in wanted if c.seen.gradients.get(name) is None)
     return (
         f"The numbers are right, but no gradient reaches {names}: nothing could be learned through it. Something cuts the"
         " graph: .detach(), .data, .item(), torch.tensor(…) of a tensor, NumPy, or no_grad."
@@ -321,15 +365,21 @@ def _no_gradient(c):
 
 
 def _wrong_gradient(c):
-    names = [
-        name for name, wanted in c.expected.gradients.items()
-        if wanted is not None and not np.allclose(c.seen.gradients[name], wanted, rtol=1e-3, atol=1e-4)
-    ]  # fmt: skip
-    what = f" for {' and '.join(names)}" if names else ""
+    slopes = [
+        (name, slope, c.seen.gradients.get(name)) for name, slope in c.expected.gradients.items() if slope is not None
+    ]
+    slopes = [(name, slope, got) for name, slope, got in slopes if got is not None]
+    if any(np.isnan(got).any() for _, _, got in slopes):
+        return "The numbers are right, but a gradient is NaN: a root of 0, 0/0 or inf·0 on the way back.", ""
+    names = _listed(name for name, slope, got in slopes if not np.allclose(got, slope, rtol=1e-3, atol=1e-4))
     return (
-        f"The numbers are right, but the gradient{what} is not: a part of the computation is detached, or done outside of"
-        " torch."
+        f"The numbers are right, but the gradient{' for ' + names if names else ''} is not: a part of the computation is"
+        " detached, or done outside of torch."
     ), ""
+
+
+def _listed(names) -> str:
+    return ", ".join(names)
 
 
 _WRITERS = {
@@ -352,6 +402,7 @@ _WRITERS = {
     "not_finite": _not_finite,
     "wrong_value": _wrong_value,
     "unstable": _unstable,
+    "backward_failed": _backward_failed,
     "no_gradient": _no_gradient,
     "wrong_gradient": _wrong_gradient,
 }

@@ -2,18 +2,40 @@
 
 import numpy as np
 
-from utils.records import Observation
+from utils.records import Case, Observation
 
-_RELATIVE = {"torch.float64": 1e-8, "torch.float32": 1e-5, "torch.bfloat16": 2e-2, "torch.float16": 2e-3}
+_RELATIVE = {"torch.float64": 1e-6, "torch.float32": 1e-5, "torch.bfloat16": 2e-2, "torch.float16": 2e-3}
+# Double precision is told by its type; a scale computed in single precision is no mistake of attention.
 _ELSEWHERE = 1e-4  # accelerators add in another order
 
 
-def tolerance(*observations: Observation) -> float:
-    """The relative tolerance that the coarsest output's type and device ask for."""
+def tolerance(case: Case, *observations: Observation) -> float:
+    """The relative tolerance that the case, and the coarsest output's type and device, ask for."""
     found = [_RELATIVE.get(output.dtype, 1e-5) for seen in observations for output in seen.outputs] or [1e-5]
-    return max(*found, _ELSEWHERE if any(seen.device != "cpu" for seen in observations) else 0.0)
+    return max(*found, case.tolerance, _ELSEWHERE if any(seen.device != "cpu" for seen in observations) else 0.0)
 
 
 def close(got: np.ndarray, expected: np.ndarray, relative: float) -> np.ndarray:
     """Elementwise closeness, relative to the larger of 1 and the expected size; equal infinities and NaNs agree."""
     return np.isclose(got, expected, rtol=relative, atol=relative, equal_nan=True)
+
+
+def sketch(values: np.ndarray) -> np.ndarray:
+    """A few numbers that tell an array from any other of its shape: uneven sums of it, and of where it is not finite.
+
+    Returns:
+        [7]: four sums of the finite numbers, one each of the places of NaN, inf and -inf.
+    """
+    flat = np.asarray(values, dtype=np.float64).reshape(-1)
+    places = np.arange(flat.size)
+    finite = np.where(np.isfinite(flat), flat, 0.0)
+    sums = [np.cos(step * places + step) @ finite for step in (0.7, 1.3, 2.1, 2.9)]
+    others = [np.cos(0.7 * places + 0.7) @ where for where in (np.isnan(flat), np.isposinf(flat), np.isneginf(flat))]
+    return np.array(sums + others)
+
+
+def sketches_agree(one: np.ndarray, values: np.ndarray, relative: float) -> bool:
+    """Whether `values` are, within tolerance, the array that `one` is the sketch of."""
+    finite = values[np.isfinite(values)].astype(np.float64)
+    size = np.sqrt(max(1, finite.size)) + np.linalg.norm(finite)  # errors of single numbers add up like their squares
+    return bool(np.abs(one - sketch(values)).max() <= relative * size)

@@ -1,1 +1,1 @@
-"""The exercise bank: one module a unit, one declaration an exercise."""
+"""The exercise bank: one package a unit, in it one declaration an exercise, and EXERCISES in the assignment's order."""

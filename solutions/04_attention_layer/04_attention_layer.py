@@ -40,7 +40,9 @@ except ImportError:
     home = next((folder for folder in folders if (folder / "utils" / "prepare.py").exists()), folders[-1])
     clone = ["git", "clone", "--quiet", "--depth", "1", address, str(home)]
     if not home.exists() and ("/OWNER/" in address or subprocess.run(clone).returncode):
-        raise RuntimeError(f"The course could not be fetched from {address}. Ask your instructor for its address.") from None
+        raise RuntimeError(
+            f"The course could not be fetched from {address}. Ask your instructor for its address."
+        ) from None
     sys.path.insert(0, str(home))
     from utils.prepare import prepare
 

@@ -1,0 +1,93 @@
+"""Exercise 4: many queries, scaled and batched."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+from autograder.bank import Case, exercise
+from autograder.exercises.unit_04_attention_layer.common import FUSED, SMALL
+from autograder.exercises.unit_04_attention_layer.mechanics import attend, declare_mechanics
+
+BATCHED = [
+    Case("one sequence", expand={"*B": ""}, part="one sequence"),
+    Case("a batch of sequences", expand={"*B": "B"}, part="a batch"),
+    Case("two batch axes", expand={"*B": "B_1 B_2"}, sizes=SMALL, part="a batch"),
+    Case("a batch of one", expand={"*B": "B"}, sizes={"B": 1}, part="a batch"),
+    Case("64 features, where the scale matters most", expand={"*B": ""}, sizes={"D_Q": 64}, part="one sequence"),
+]
+
+
+@exercise(
+    points={"one sequence": 2, "a batch": 1},
+    section="Many queries at once",
+    outputs="Y A",
+    formula="E = Q Xᵀ/√D_Q [*B, N_Q, N_X], A = softmax(E, dim=-1), Y = A X [*B, N_Q, D_Q]; *B: any leading axes, or none",
+    cases=BATCHED,
+    forbidden=FUSED,
+)
+def scaled_dot_product_attention(
+    Q: Float[Tensor, "*B N_Q D_Q"], X: Float[Tensor, "*B N_X D_Q"]
+) -> tuple[Float[Tensor, "*B N_Q D_Q"], Float[Tensor, "*B N_Q N_X"]]:
+    A = F.softmax(torch.matmul(Q, X.transpose(-2, -1)) * Q.shape[-1] ** -0.5, dim=-1)
+    return torch.matmul(A, X), A
+
+
+declare_mechanics(scaled_dot_product_attention, lambda Q, X: (Q, X, X))
+
+
+@scaled_dot_product_attention.misconception
+def both_sides_scaled(Q, X):
+    """Q and X are each divided by √D_Q, so the scores are divided by D_Q, and Y mixes data that were divided too. Divide the
+    scores, once."""
+    root = math.sqrt(Q.shape[-1])
+    return attend(Q / root, X / root, X / root, divisor=1)
+
+
+@scaled_dot_product_attention.misconception
+def outputs_scaled_too(Q, X):
+    """The weights are right, but Y mixes data vectors that were divided by √D_Q. The scale belongs to the scores alone:
+    Y = A X with X as it came."""
+    return attend(Q, X / math.sqrt(Q.shape[-1]), X / math.sqrt(Q.shape[-1]), divisor=1)
+
+
+@scaled_dot_product_attention.misconception
+def queries_attend_to_queries(Q, X):
+    """The weights compare the queries with each other, Q Qᵀ. Queries are compared with the data vectors: Q Xᵀ."""
+    A = (Q @ Q.mT / math.sqrt(Q.shape[-1])).softmax(dim=-1)
+    return A @ Q, A
+
+
+@scaled_dot_product_attention.alternative
+def einsum_both_ways(Q, X):
+    A = torch.einsum("...qd,...xd->...qx", Q, X).div(Q.size(-1) ** 0.5).softmax(-1)
+    return torch.einsum("...qx,...xd->...qd", A, X), A
+
+
+@scaled_dot_product_attention.alternative
+def query_by_query(Q, X):
+    rows, outputs = [], []
+    for i in range(Q.shape[-2]):
+        a = torch.softmax((X * Q[..., i : i + 1, :]).sum(-1) / math.sqrt(X.shape[-1]), dim=-1)
+        rows.append(a)
+        outputs.append((a.unsqueeze(-1) * X).sum(-2))
+    return torch.stack(outputs, dim=-2), torch.stack(rows, dim=-2)
+
+
+@scaled_dot_product_attention.alternative
+def fourth_root_on_both_sides(Q, X):
+    root = Q.shape[-1] ** 0.25
+    E = (Q / root) @ (X / root).transpose(-1, -2)
+    A = torch.exp(E - E.logsumexp(-1, keepdim=True))
+    return A @ X, A
+
+
+@scaled_dot_product_attention.alternative
+def flattened_batches(Q, X):
+    flat_Q, flat_X = Q.reshape(-1, *Q.shape[-2:]), X.reshape(-1, *X.shape[-2:])
+    E = torch.bmm(flat_Q, flat_X.transpose(1, 2)) / torch.tensor(Q.shape[-1], dtype=Q.dtype, device=Q.device).sqrt()
+    A = torch.softmax(E, dim=2)
+    Y = torch.bmm(A, flat_X)
+    return Y.reshape(*Q.shape[:-1], X.shape[-1]), A.reshape(*Q.shape[:-1], X.shape[-2])

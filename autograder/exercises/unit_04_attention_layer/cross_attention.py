@@ -1,0 +1,169 @@
+"""Exercise 6: cross-attention, with queries from one sequence and data from another."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from autograder.bank import Case, exercise
+from autograder.exercises.unit_04_attention_layer.common import FUSED, SMALL
+from autograder.exercises.unit_04_attention_layer.mechanics import attend, declare_mechanics
+
+
+@exercise(
+    points=2,
+    section="Cross-attention: two sequences",
+    outputs="Y A",
+    formula="Q = S W_Q + b_Q, K = X W_K + b_K, V = X W_V + b_V, A = softmax(Q Kᵀ/√D_Q, dim=-1) [*B, N_Q, N_X], Y = A V",
+    cases=[
+        Case("a batch of pairs of sequences", expand={"*B": "B"}),
+        Case("one pair of sequences", expand={"*B": ""}),
+        Case("queries and keys of 64 features", expand={"*B": "B"}, sizes={"D_Q": 64}),
+        Case("two batch axes", expand={"*B": "B_1 B_2"}, sizes=SMALL),
+        Case("a batch of one", expand={"*B": "B"}, sizes={"B": 1}),
+    ],
+    forbidden=FUSED,
+)
+class CrossAttentionLayer(nn.Module):
+    def __init__(self, D_S: int, D_X: int, D_Q: int, D_V: int):
+        super().__init__()
+        self.W_Q = nn.Linear(D_S, D_Q)
+        self.W_K = nn.Linear(D_X, D_Q)
+        self.W_V = nn.Linear(D_X, D_V)
+
+    def forward(
+        self, S: Float[Tensor, "*B N_Q D_S"], X: Float[Tensor, "*B N_X D_X"]
+    ) -> tuple[Float[Tensor, "*B N_Q D_V"], Float[Tensor, "*B N_Q N_X"]]:
+        Q, K, V = self.W_Q(S), self.W_K(X), self.W_V(X)
+        A = F.softmax(torch.matmul(Q, K.transpose(-2, -1)) * K.shape[-1] ** -0.5, dim=-1)
+        return torch.matmul(A, V), A
+
+
+declare_mechanics(CrossAttentionLayer, lambda self, S, X: (self.W_Q(S), self.W_K(X), self.W_V(X)))
+
+
+@CrossAttentionLayer.misconception
+def scaled_by_query_source_width(self, S, X):
+    """The scores are divided by √D_S, the width of the sequence that asks. After the projection queries and keys are D_Q
+    wide, and the dot product runs over these."""
+    return attend(self.W_Q(S), self.W_K(X), self.W_V(X), divisor=math.sqrt(S.shape[-1]))
+
+
+@CrossAttentionLayer.misconception
+def cross_scaled_by_data_width(self, S, X):
+    """The scores are divided by √D_X, the width of the data. After the projection queries and keys are D_Q wide, and the
+    dot product runs over these."""
+    return attend(self.W_Q(S), self.W_K(X), self.W_V(X), divisor=math.sqrt(X.shape[-1]))
+
+
+@CrossAttentionLayer.misconception
+def cross_scaled_by_value_width(self, S, X):
+    """The scores are divided by √D_V, the width of the values. Values play no part in the scores; queries and keys do, and
+    they are D_Q wide."""
+    V = self.W_V(X)
+    return attend(self.W_Q(S), self.W_K(X), V, divisor=math.sqrt(V.shape[-1]))
+
+
+@CrossAttentionLayer.misconception
+def roles_of_the_sequences_swapped(self, S, X):
+    """The layer W_Q is given X, which has another width. The queries come from S: S asks, X answers. Q = S W_Q, K = X W_K,
+    V = X W_V."""
+    return attend(self.W_Q(X), self.W_K(S), self.W_V(S))
+
+
+@CrossAttentionLayer.misconception
+def keys_from_the_asking_sequence(self, S, X):
+    """The keys are made from S, the sequence that asks. Keys describe the data that is looked at: K = X W_K."""
+    return attend(self.W_Q(S), self.W_K(S), self.W_V(X))
+
+
+@CrossAttentionLayer.misconception
+def values_from_the_asking_sequence(self, S, X):
+    """The values are made from S, the sequence that asks. What is mixed comes from the data that is looked at: V = X W_V."""
+    return attend(self.W_Q(S), self.W_K(X), self.W_V(S))
+
+
+@CrossAttentionLayer.misconception
+def all_biases_dropped(self, S, X):
+    """The biases are left out: the weights are applied by hand, without b. Calling the layer, self.W_Q(S), adds it."""
+    return attend(S @ self.W_Q.weight.T, X @ self.W_K.weight.T, X @ self.W_V.weight.T)
+
+
+@CrossAttentionLayer.misconception
+def value_bias_dropped(self, S, X):
+    """The bias of the values is left out. V = X W_V + b_V; as the weights sum to 1, Y is off by just b_V."""
+    return attend(self.W_Q(S), self.W_K(X), X @ self.W_V.weight.T)
+
+
+@CrossAttentionLayer.misconception
+class layers_without_bias(CrossAttentionLayer.reference):
+    """The layers have no biases. This exercise asks for nn.Linear as it is, with bias: the formula ends in + b."""
+
+    def __init__(self, D_S, D_X, D_Q, D_V):
+        super().__init__(D_S, D_X, D_Q, D_V)
+        self.W_Q = nn.Linear(D_S, D_Q, bias=False)
+        self.W_K = nn.Linear(D_X, D_Q, bias=False)
+        self.W_V = nn.Linear(D_X, D_V, bias=False)
+
+
+@CrossAttentionLayer.misconception
+def data_used_as_cross_values(self, S, X):
+    """Y mixes the data X itself; W_V is not used. The values V = X W_V + b_V are what is mixed, so Y is D_V wide."""
+    _, A = attend(self.W_Q(S), self.W_K(X), self.W_V(X))
+    return A @ X, A
+
+
+@CrossAttentionLayer.misconception
+class value_layer_for_the_wrong_sequence(CrossAttentionLayer.reference):
+    """W_V is built for the width of S. Values come from X: nn.Linear(D_X, D_V)."""
+
+    def __init__(self, D_S, D_X, D_Q, D_V):
+        super().__init__(D_S, D_X, D_Q, D_V)
+        self.W_V = nn.Linear(D_S, D_V)
+
+
+@CrossAttentionLayer.misconception
+class query_layer_for_the_wrong_sequence(CrossAttentionLayer.reference):
+    """W_Q is built for the width of X. Queries come from S: nn.Linear(D_S, D_Q)."""
+
+    def __init__(self, D_S, D_X, D_Q, D_V):
+        super().__init__(D_S, D_X, D_Q, D_V)
+        self.W_Q = nn.Linear(D_X, D_Q)
+
+
+@CrossAttentionLayer.misconception
+class key_layer_for_the_wrong_sequence(CrossAttentionLayer.reference):
+    """W_K is built for the width of S. Keys come from X: nn.Linear(D_X, D_Q)."""
+
+    def __init__(self, D_S, D_X, D_Q, D_V):
+        super().__init__(D_S, D_X, D_Q, D_V)
+        self.W_K = nn.Linear(D_S, D_Q)
+
+
+@CrossAttentionLayer.alternative
+def cross_with_einsum(self, S, X):
+    Q, K, V = self.W_Q(S), self.W_K(X), self.W_V(X)
+    A = torch.einsum("...qd,...xd->...qx", Q, K).mul(Q.shape[-1] ** -0.5).softmax(-1)
+    return torch.einsum("...qx,...xv->...qv", A, V), A
+
+
+@CrossAttentionLayer.alternative
+def keys_and_values_in_one_call(self, S, X):
+    weight = torch.cat([self.W_K.weight, self.W_V.weight])
+    bias = torch.cat([self.W_K.bias, self.W_V.bias])
+    K, V = torch.split(F.linear(X, weight, bias), [self.W_K.out_features, self.W_V.out_features], dim=-1)
+    return attend(self.W_Q(S), K, V)
+
+
+@CrossAttentionLayer.alternative
+def without_the_key_bias(self, S, X):
+    # q · b_K is the same for every key, so the softmax does not see it
+    return attend(self.W_Q(S), X @ self.W_K.weight.T, self.W_V(X))
+
+
+@CrossAttentionLayer.alternative
+def values_projected_after_mixing(self, S, X):
+    A = attend(self.W_Q(S), self.W_K(X), X)[1]
+    return self.W_V(A @ X), A

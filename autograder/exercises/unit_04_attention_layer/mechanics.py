@@ -1,0 +1,148 @@
+"""Mistakes between projection and result, the same wherever queries meet keys and values."""
+
+import math
+
+
+def attend(Q, K, V, divisor=None, dim=-1):
+    """Attention with the scale and the softmax's axis left open, for mistakes."""
+    E = Q @ K.mT / (math.sqrt(Q.shape[-1]) if divisor is None else divisor)
+    A = E.softmax(dim=dim)
+    return A @ V, A
+
+
+# What goes wrong between projection and result is the same in exercises 4, 5 and 6: K and V are X, or made from X.
+
+
+def not_scaled(Q, K, V):
+    """The scores are not divided by √D_Q. A dot product of D_Q independent terms has a spread that grows as √D_Q, so the
+    softmax of wide vectors would saturate."""
+    return attend(Q, K, V, divisor=1)
+
+
+def divided_by_width(Q, K, V):
+    """The scores are divided by D_Q, not by its square root. It is their standard deviation that grows as √D_Q; dividing by
+    D_Q makes wide vectors' weights nearly equal."""
+    return attend(Q, K, V, divisor=Q.shape[-1])
+
+
+def divided_by_half_the_width(Q, K, V):
+    """The scores are divided by D_Q/2: in Python D ** 1 / 2 is (D ** 1) / 2. Write D ** 0.5, or math.sqrt(D)."""
+    return attend(Q, K, V, divisor=Q.shape[-1] / 2)
+
+
+def multiplied_by_root(Q, K, V):
+    """The scores are multiplied by √D_Q. Divide: the scale is there to make large scores smaller."""
+    return attend(Q, K, V, divisor=1 / math.sqrt(Q.shape[-1]))
+
+
+def divided_by_root_of_length(Q, K, V):
+    """The scores are divided by √N_X, the number of data vectors. The scale belongs to the width of the vectors in the dot
+    product, D_Q: Q.shape[-1]."""
+    return attend(Q, K, V, divisor=math.sqrt(K.shape[-2]))
+
+
+def divided_by_root_of_queries(Q, K, V):
+    """The scores are divided by √N_Q, the number of queries. The scale belongs to the width of the vectors in the dot
+    product, D_Q: Q.shape[-1]."""
+    return attend(Q, K, V, divisor=math.sqrt(Q.shape[-2]))
+
+
+def scaled_after_softmax(Q, K, V):
+    """The division by √D_Q comes after the softmax, so the weights no longer sum to 1. Scale the scores, then take the
+    softmax."""
+    A = (Q @ K.mT).softmax(dim=-1) / math.sqrt(Q.shape[-1])
+    return A @ V, A
+
+
+def softmax_over_queries(Q, K, V):
+    """Your weights sum to 1 over the queries: softmax ran over dim=-2. Each query needs its own distribution over the N_X
+    data vectors, so softmax runs over the last dimension of E [N_Q, N_X]."""
+    return attend(Q, K, V, dim=-2)
+
+
+def softmax_over_axis_one(Q, K, V):
+    """softmax(dim=1) is right for one sequence, E [N_Q, N_X], but with a batch in front axis 1 is another one. The data
+    vectors are always last: dim=-1."""
+    return attend(Q, K, V, dim=1)
+
+
+def softmax_over_axis_zero(Q, K, V):
+    """softmax(dim=0) runs over the queries, or with a batch in front over the batch, so that unrelated sequences compete.
+    Each query needs its own distribution over the N_X data vectors: dim=-1."""
+    return attend(Q, K, V, dim=0)
+
+
+def softmax_over_everything(Q, K, V):
+    """All weights of a sequence together sum to 1: the softmax ran over queries and data vectors at once. Each query, each
+    row of E, has a distribution of its own: dim=-1."""
+    E = Q @ K.mT / math.sqrt(Q.shape[-1])
+    A = E.flatten(-2).softmax(dim=-1).reshape(E.shape)
+    return A @ V, A
+
+
+def scores_instead_of_weights(Q, K, V):
+    """Y is right, but the second result is the scores E, not the weights A = softmax(E)."""
+    return attend(Q, K, V)[0], Q @ K.mT / math.sqrt(Q.shape[-1])
+
+
+def no_softmax(Q, K, V):
+    """There is no softmax: the scores themselves are used as weights. They may be negative and do not sum to 1."""
+    E = Q @ K.mT / math.sqrt(Q.shape[-1])
+    return E @ V, E
+
+
+def weights_transposed(Q, K, V):
+    """A comes as [N_X, N_Q]. Row i belongs to query i, and column j to data vector j: A is [N_Q, N_X]."""
+    Y, A = attend(Q, K, V)
+    return Y, A.mT
+
+
+def not_transposed(Q, K, V):
+    """Q @ K (or Q @ X) without a transpose does not fit: the product needs features side by side, Q [N_Q, D_Q] times the
+    transpose [D_Q, N_X]. For a batch that is .mT, or .transpose(-2, -1)."""
+    A = (Q @ K / math.sqrt(Q.shape[-1])).softmax(dim=-1)
+    return A @ V, A
+
+
+def first_two_axes_swapped(Q, K, V):
+    """transpose(0, 1) swaps the first two axes: right for one sequence, but with a batch in front it moves the batch. Swap
+    the last two: .mT, or .transpose(-2, -1)."""
+    A = (Q @ K.transpose(0, 1) / math.sqrt(Q.shape[-1])).softmax(dim=-1)
+    return A @ V, A
+
+
+def reshaped_instead_of_transposed(Q, K, V):
+    """A reshape (or view) to [D_Q, N_X] is not a transpose: it keeps the numbers in their order and cuts them into other
+    rows. Swap the last two axes: .mT, or .transpose(-2, -1)."""
+    A = (Q @ K.reshape(*K.shape[:-2], K.shape[-1], K.shape[-2]) / math.sqrt(Q.shape[-1])).softmax(dim=-1)
+    return A @ V, A
+
+
+def results_swapped(Q, K, V):
+    """The two results are swapped: return the outputs Y first, then the weights A."""
+    Y, A = attend(Q, K, V)
+    return A, Y
+
+
+def weights_forgotten(Q, K, V):
+    """Only Y is returned. Return both, the outputs and the weights: `return Y, A`."""
+    return attend(Q, K, V)[0]
+
+
+MECHANICS = (
+    not_scaled, divided_by_width, divided_by_half_the_width, multiplied_by_root, divided_by_root_of_length,
+    divided_by_root_of_queries, scaled_after_softmax, softmax_over_queries, softmax_over_axis_one, softmax_over_axis_zero,
+    softmax_over_everything, scores_instead_of_weights, no_softmax, weights_transposed, not_transposed,
+    first_two_axes_swapped, reshaped_instead_of_transposed, results_swapped, weights_forgotten,
+)  # fmt: skip
+
+
+def declare_mechanics(exercise, projected):
+    """Registers every mistake of MECHANICS; `projected` turns an exercise's own arguments into Q, K and V."""
+    for mistake in MECHANICS:
+
+        def made(*arguments, mistake=mistake):
+            return mistake(*projected(*arguments))
+
+        made.__name__, made.__doc__ = mistake.__name__, mistake.__doc__
+        exercise.misconception(made)

@@ -1,0 +1,198 @@
+"""Exercise 3: one query's attention pooling, over a list of vectors or a grid."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+from autograder.bank import Case, exercise
+from autograder.exercises.unit_04_attention_layer.common import FUSED
+
+
+@exercise(
+    points={"a list of data vectors": 2, "a feature grid": 1},
+    section="One query looks at all data vectors",
+    outputs="y a",
+    formula="e_i = q · X_i, a = softmax(e) over all data vectors, y = Σ_i a_i X_i; a has the shape of X without D_Q",
+    cases=[
+        Case("N_X data vectors", scale={"q": 0.4}, part="a list of data vectors"),
+        Case("an H×W grid of feature vectors", expand={"*N_X": "H W"}, scale={"q": 0.4}, part="a feature grid"),
+        Case("a single data vector", sizes={"N_X": 1}, part="a list of data vectors"),
+        Case("a grid of one row", expand={"*N_X": "H W"}, sizes={"H": 1}, scale={"q": 0.4}, part="a feature grid"),
+        Case("many data vectors", sizes={"N_X": 40}, scale={"q": 0.4}, part="a list of data vectors", hidden=True),
+    ],
+    forbidden=FUSED,
+)
+def attention_pooling(
+    q: Float[Tensor, "D_Q"], X: Float[Tensor, "*N_X D_Q"]
+) -> tuple[Float[Tensor, "D_Q"], Float[Tensor, "*N_X"]]:
+    flat = X.reshape(-1, X.shape[-1])
+    a = F.softmax(torch.mv(flat, q), dim=0)
+    return torch.mv(flat.mT, a), a.reshape(X.shape[:-1])
+
+
+def _pooled(X, a):
+    return (a[..., None] * X).reshape(-1, X.shape[-1]).sum(dim=0)
+
+
+def _weights_over_all(e):
+    return e.flatten().softmax(dim=0).reshape(e.shape)
+
+
+@attention_pooling.misconception
+def each_grid_row_by_itself(q, X):
+    """On a grid your softmax runs over the last axis, so every row of the grid sums to 1. One query has one distribution
+    over all H·W places: flatten the grid, take the softmax, and shape the weights back."""
+    a = (X @ q).softmax(dim=-1)
+    return _pooled(X, a), a
+
+
+@attention_pooling.misconception
+def each_grid_column_by_itself(q, X):
+    """On a grid your softmax runs over the first axis, so every column of the grid sums to 1. One query has one
+    distribution over all H·W places: flatten the grid, take the softmax, and shape the weights back."""
+    a = (X @ q).softmax(dim=0)
+    return _pooled(X, a), a
+
+
+@attention_pooling.misconception
+def weights_left_flat(q, X):
+    """The weights of the grid are right but flat, [H·W]. Shape them back to [H, W], so that each weight lies where its
+    feature vector lies: a.reshape(X.shape[:-1])."""
+    a = (X @ q).flatten().softmax(dim=0)
+    return _pooled(X, a.reshape(X.shape[:-1])), a
+
+
+@attention_pooling.misconception
+def output_left_in_the_grid(q, X):
+    """On a grid y still has a grid axis: the weighted sum ran over one axis only. The output is one vector [D_Q], summed
+    over all H·W places."""
+    a = _weights_over_all(X @ q)
+    return (a[..., None] * X).sum(dim=0), a
+
+
+@attention_pooling.misconception
+def features_and_places_mixed(q, X):
+    """X.reshape(D_Q, …) does not move the feature axis to the front; it cuts the numbers up in another order and mixes
+    the vectors. The feature axis is already last: X.reshape(-1, D_Q) gives one row for each vector."""
+    flat = X.reshape(X.shape[-1], -1).mT
+    a = (flat @ q).softmax(dim=0)
+    return a @ flat, a.reshape(X.shape[:-1])
+
+
+@attention_pooling.misconception
+def plain_mean(q, X):
+    """y is the plain mean of the data vectors: the weights were computed, but not used. Each X_i counts with its own a_i."""
+    return X.reshape(-1, X.shape[-1]).mean(dim=0), _weights_over_all(X @ q)
+
+
+@attention_pooling.misconception
+def plain_sum(q, X):
+    """y is the plain sum of the data vectors: the weights were computed, but not used. Each X_i counts with its own a_i."""
+    return X.reshape(-1, X.shape[-1]).sum(dim=0), _weights_over_all(X @ q)
+
+
+@attention_pooling.misconception
+def weighted_mean_divided_again(q, X):
+    """The weighted sum is divided by the number of data vectors once more (mean instead of sum). The weights already sum
+    to 1: y = Σ_i a_i X_i."""
+    a = _weights_over_all(X @ q)
+    return _pooled(X, a) / a.numel(), a
+
+
+@attention_pooling.misconception
+def best_match_only(q, X):
+    """y is the one data vector with the highest score (argmax, "hard" attention). Nothing can be learned through an argmax;
+    attention is soft: every data vector counts, with its weight."""
+    a = torch.zeros_like(X @ q)
+    a.view(-1)[(X @ q).flatten().argmax()] = 1
+    return _pooled(X, a), a
+
+
+@attention_pooling.misconception
+def raw_scores_as_weights(q, X):
+    """The scores themselves are used as weights. They may be negative and do not sum to 1; softmax turns them into a
+    distribution first."""
+    return _pooled(X, X @ q), X @ q
+
+
+@attention_pooling.misconception
+def scores_returned(q, X):
+    """y is right, but the second result is the scores e, not the weights a = softmax(e)."""
+    return _pooled(X, _weights_over_all(X @ q)), X @ q
+
+
+@attention_pooling.misconception
+def independent_gates(q, X):
+    """The weights come from a sigmoid: each lies between 0 and 1, but together they do not sum to 1. In attention the data
+    vectors compete: softmax."""
+    a = (X @ q).sigmoid()
+    return _pooled(X, a), a
+
+
+@attention_pooling.misconception
+def scaled_too_early(q, X):
+    """The scores are divided by √D_Q. The scaling comes with the next exercise; here e_i = q · X_i."""
+    a = _weights_over_all(X @ q / math.sqrt(q.shape[-1]))
+    return _pooled(X, a), a
+
+
+@attention_pooling.misconception
+def results_in_the_other_order(q, X):
+    """The two results are swapped: return y first, then the weights a."""
+    a = _weights_over_all(X @ q)
+    return a, _pooled(X, a)
+
+
+@attention_pooling.misconception
+def query_pooled(q, X):
+    """y is the query itself: the weights multiply q, and they sum to 1. They belong to the data vectors: y = Σ_i a_i X_i."""
+    a = _weights_over_all(X @ q)
+    return a.sum() * q, a
+
+
+@attention_pooling.misconception
+def weights_all_one(q, X):
+    """All weights are 1: the softmax ran over an axis of size 1. It runs over the data vectors."""
+    flat = X.reshape(-1, X.shape[-1])
+    a = (flat @ q[:, None]).softmax(dim=-1).reshape(X.shape[:-1])
+    return _pooled(X, a), a
+
+
+@attention_pooling.misconception
+def pooled_weights_squeezed(q, X):
+    """squeeze() without an axis takes away every axis of size 1, also that of a single data vector or a grid of one row. Say
+    which axis is to go: squeeze(-1)."""
+    a = _weights_over_all(X @ q)
+    return _pooled(X, a), a.squeeze()
+
+
+@attention_pooling.misconception
+def weights_forgotten(q, X):
+    """Only y is returned. Return both, the output and the weights: `return y, a`."""
+    return _pooled(X, _weights_over_all(X @ q))
+
+
+@attention_pooling.alternative
+def flattened_then_einsum(q, X):
+    flat = X.flatten(end_dim=-2)
+    a = torch.softmax(torch.einsum("nd,d->n", flat, q), dim=-1)
+    return torch.einsum("n,nd->d", a, flat), a.unflatten(0, X.shape[:-1])
+
+
+@attention_pooling.alternative
+def tensordot_over_all_places(q, X):
+    e = torch.tensordot(X, q, dims=1)
+    a = (e - e.logsumexp(dim=tuple(range(e.ndim)))).exp()
+    return torch.tensordot(a, X, dims=a.ndim), a
+
+
+@attention_pooling.alternative
+def vector_by_vector(q, X):
+    vectors = list(X.reshape(-1, X.shape[-1]))
+    powers = [torch.exp(sum(q * x)) for x in vectors]
+    total = sum(powers)
+    y = sum(p / total * x for p, x in zip(powers, vectors))
+    return y, torch.stack([p / total for p in powers]).reshape(X.shape[:-1])

@@ -1,0 +1,141 @@
+"""Exercise 1: the scores of one query against its data vectors."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+from autograder.bank import Case, exercise
+from autograder.exercises.unit_04_attention_layer.common import SMALL
+
+
+@exercise(
+    points=2,
+    section="How similar are a query and a data vector?",
+    outputs="e",
+    formula="e_i = q · X_i with q [*B, D_Q], X [*B, N_X, D_Q] gives e [*B, N_X]; *B: any leading axes, or none",
+    cases=[
+        Case("one query and its data vectors", expand={"*B": ""}),
+        Case("a batch of queries, each with its own data", expand={"*B": "B"}),
+        Case("two batch axes", expand={"*B": "B_1 B_2"}, sizes=SMALL),
+        Case("a batch of one", sizes={"B": 1}),
+        Case("a single data vector", expand={"*B": ""}, sizes={"N_X": 1}),
+    ],
+)
+def attention_scores(q: Float[Tensor, "*B D_Q"], X: Float[Tensor, "*B N_X D_Q"]) -> Float[Tensor, "*B N_X"]:
+    return torch.matmul(X, q.unsqueeze(-1)).squeeze(-1)
+
+
+@attention_scores.misconception
+def products_not_summed(q, X):
+    """The products are there but not summed: q · X_i is one number for each data vector, the sum over its D_Q products."""
+    return X * q.unsqueeze(-2)
+
+
+@attention_scores.misconception
+def summed_over_data(q, X):
+    """The sum runs over the N_X data vectors, so one number is left for each feature. A score compares the query with one
+    data vector: sum over the features, the last axis, and keep one score for each data vector."""
+    return (X * q.unsqueeze(-2)).sum(dim=-2)
+
+
+@attention_scores.misconception
+def averaged_products(q, X):
+    """The products are averaged, so each score is divided by D_Q. A dot product is their sum."""
+    return (X * q.unsqueeze(-2)).mean(dim=-1)
+
+
+@attention_scores.misconception
+def scaled_already(q, X):
+    """The scores are divided by √D_Q. The scaling comes in a later exercise; here the score is the plain dot product."""
+    return torch.einsum("...nd,...d->...n", X, q) / math.sqrt(q.shape[-1])
+
+
+@attention_scores.misconception
+def softmax_already(q, X):
+    """These are attention weights: they are positive and sum to 1. Scores are what goes into the softmax, so leave it out."""
+    return torch.einsum("...nd,...d->...n", X, q).softmax(dim=-1)
+
+
+@attention_scores.misconception
+def cosine_similarity(q, X):
+    """This is the cosine similarity: both vectors were divided by their lengths. The dot product keeps the lengths, so a
+    long data vector scores higher than a short one in the same direction."""
+    return F.cosine_similarity(X, q.unsqueeze(-2), dim=-1)
+
+
+@attention_scores.misconception
+def distance(q, X):
+    """This is the Euclidean distance between query and data vectors: it is small where they are alike. The dot product is
+    large where they point the same way."""
+    return (X - q.unsqueeze(-2)).norm(dim=-1)
+
+
+@attention_scores.misconception
+def negative_squared_distance(q, X):
+    """This is the negative squared distance, −|q − X_i|² = 2 q·X_i − |q|² − |X_i|²: a long data vector loses by its own
+    length. The dot product subtracts nothing."""
+    return -(X - q.unsqueeze(-2)).square().sum(dim=-1)
+
+
+@attention_scores.misconception
+def absolute_value(q, X):
+    """The sign is lost: an absolute value is taken somewhere. A data vector that points against the query has a negative
+    score, and will get a small weight."""
+    return torch.einsum("...nd,...d->...n", X, q).abs()
+
+
+@attention_scores.misconception
+def first_query_for_all(q, X):
+    """Every batch element is scored with the first query. Each one has its own: q[b] goes with X[b]."""
+    return X @ q.reshape(-1, q.shape[-1])[0]
+
+
+@attention_scores.misconception
+def every_query_with_every_batch(q, X):
+    """Each batch element's data is scored with the queries of all batch elements, which adds an axis. q[b] goes with X[b]
+    alone: give q an axis of size 1 (unsqueeze) and let matmul keep the batch axes apart."""
+    return X @ (q if q.ndim == 1 else q.mT)
+
+
+@attention_scores.misconception
+def query_read_as_matrix(q, X):
+    """X @ q works for one query and fails for a batch: @ reads the batch of queries as one matrix. Give each query a last
+    axis of size 1, q[..., None], and take it away from the result."""
+    return X @ q
+
+
+@attention_scores.misconception
+def squeezed_away(q, X):
+    """squeeze() without an axis takes away every axis of size 1, also that of a batch of one or of a single data vector. Say
+    which axis is to go: squeeze(-1)."""
+    return (X @ q.unsqueeze(-1)).squeeze()
+
+
+@attention_scores.misconception
+def batch_written_into_the_formula(q, X):
+    """The formula has one batch axis written into it. *B stands for any number of them, or none: count axes from the end, or
+    write ... in einsum."""
+    return torch.einsum("bd,bnd->bn", q, X)
+
+
+@attention_scores.alternative
+def multiplied_and_summed(q, X):
+    return (q[..., None, :] * X).sum(-1)
+
+
+@attention_scores.alternative
+def with_einsum(q, X):
+    return torch.einsum("...d,...nd->...n", q, X)
+
+
+@attention_scores.alternative
+def with_a_loop_over_data(q, X):
+    return torch.stack([(q * X[..., i, :]).sum(dim=-1) for i in range(X.shape[-2])], dim=-1)
+
+
+@attention_scores.alternative
+def with_vecdot(q, X):
+    return torch.linalg.vecdot(X, q.unsqueeze(-2))

@@ -1,0 +1,49 @@
+"""Finds what wrong numbers have in common with the right ones, in words."""
+
+import numpy as np
+
+from utils.records import Output
+
+
+def numbers(name: str, wanted: Output, got: Output) -> str:
+    """Where two outputs of one shape differ most: the number expected there, and the one received."""
+    worst = np.nanargmax(np.abs(np.nan_to_num(got.values - wanted.values)).reshape(-1))
+    index = np.unravel_index(worst, wanted.shape) if wanted.shape else ()
+    place = f"{name}[{', '.join(str(int(i)) for i in index)}]" if index else name
+    expected, yours = float(wanted.values[index]), float(got.values[index])
+    digits = next((digits for digits in (4, 6, 8) if f"{expected:.{digits}g}" != f"{yours:.{digits}g}"), 10)
+    return f"expected {place} = {expected:.{digits}g}, yours is {yours:.{digits}g}"
+
+
+def pattern(symbols: str, wanted: Output, got: Output, reveal: bool) -> str:
+    """What the wrong numbers have in common with the right ones, if anything."""
+    a, b = wanted.values.astype(float), got.values.astype(float)
+    axes = symbols.split()
+    if a.ndim and _sums_to_one(a, -1) and not _sums_to_one(b, -1):
+        other = next((axis for axis in range(b.ndim - 1) if _sums_to_one(b, axis)), None)
+        if other is not None and b.shape[other] > 1:
+            label = axes[other - b.ndim] if len(axes) >= b.ndim - other else f"axis {other}"
+            return f"They sum to 1 over {label}; they should sum to 1 over the last axis."
+        return "They should sum to 1 over the last axis, and do not."
+    finite = np.isfinite(a) & np.isfinite(b) & (np.abs(a) > 1e-6)
+    if finite.sum() > 2:
+        ratio = b[finite] / a[finite]
+        if np.allclose(ratio, ratio.flat[0], rtol=1e-3) and abs(ratio.flat[0] - 1) > 1e-3:
+            times = f", {ratio.flat[0]:.4g} times the right ones" if reveal else ""
+            return f"They differ from the right ones by one constant factor{times}."
+        shift = (b - a)[finite]
+        if abs(shift.flat[0]) > 1e-3 and np.allclose(shift, shift.flat[0], rtol=1e-3):
+            return "They differ from the right ones by one constant that is added."
+    if a.ndim >= 2:
+        right = [bool(np.isclose(x, y, rtol=1e-4, atol=1e-5).all()) for x, y in zip(a, b)]
+        if any(right) and not all(right):
+            return f"They are right where the first index is {right.index(True)} and wrong where it is {right.index(False)}."
+    if np.allclose(np.sort(a, axis=None), np.sort(b, axis=None), rtol=1e-4, atol=1e-5):
+        return "They are the right numbers in the wrong places: a reshape where a transpose was meant?"
+    if np.isclose(a, b, rtol=1e-3, atol=1e-3).all():
+        return "They are close: something small is added, left out or rounded."
+    return ""
+
+
+def _sums_to_one(values: np.ndarray, axis: int) -> bool:
+    return bool(np.allclose(values.sum(axis=axis), 1, atol=1e-3))
