@@ -73,7 +73,10 @@ def _output_shapes(exercise: bank.Exercise) -> list[str]:
 def pack_unit(unit: str) -> str:
     """The text of the self-check file that students receive for a unit."""
     exercises = [pack(slim(freeze(exercise, VISIBLE_SEED))) for exercise in bank.units()[unit]]
-    return json.dumps({"unit": unit, "exercises": exercises}, indent=1) + "\n"
+    return (
+        json.dumps({"unit": unit, "exercises": exercises}, separators=(",", ":")).replace('{"case":', '\n{"case":')
+        + "\n"
+    )
 
 
 def write_pack(unit: str, folder: Path = PACKS) -> Path:

@@ -1,7 +1,7 @@
 """The data that flows from a case to a verdict, and its form as plain JSON (no pickle anywhere)."""
 
 import base64
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 
 import numpy as np
 
@@ -118,13 +118,20 @@ def pack(value):
         }
     if isinstance(value, np.generic):
         return value.item()
-    if hasattr(value, "__dataclass_fields__"):
-        return {name: pack(getattr(value, name)) for name in value.__dataclass_fields__}
+    if is_dataclass(value):
+        return {one.name: pack(getattr(value, one.name)) for one in fields(value) if not _is_default(value, one)}
     if isinstance(value, dict):
         return {str(key): pack(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [pack(item) for item in value]
     return value
+
+
+def _is_default(record, one) -> bool:
+    value = getattr(record, one.name)
+    if isinstance(value, np.ndarray):
+        return False
+    return value == (one.default_factory() if one.default_factory is not MISSING else one.default)
 
 
 def unpack_value(value):
@@ -158,32 +165,32 @@ def _values(mapping: dict) -> dict:
 
 def unpack_case(data: dict) -> Case:
     """A Case from its JSON form."""
-    return Case(**{**data, "inputs": _values(data["inputs"]), "weights": _values(data["weights"])})
+    return Case(**{**data, "inputs": _values(data["inputs"]), "weights": _values(data.get("weights", {}))})
 
 
 def unpack_observation(data: dict) -> Observation:
-    """An Observation from its JSON form; raises ValueError, KeyError or TypeError on anything else."""
-    outputs = tuple(
-        Output(
-            kind=str(item["kind"]),
-            dtype=str(item["dtype"]),
-            device=str(item["device"]),
-            shape=tuple(int(n) for n in item["shape"]),
-            **{name: _array(item[name]) for name in ("values", "sketch")},
-        )
-        for item in data["outputs"]
-    )
-    failure = data["failure"] and Failure(**{name: str(data["failure"][name]) for name in FAILURE})
+    """An Observation from its JSON form; raises ValueError, KeyError, TypeError or AttributeError on anything else."""
+    failure = data.get("failure")
     return Observation(
-        structure=str(data["structure"]),
-        outputs=outputs,
-        failure=failure,
-        changed=tuple(str(name) for name in data["changed"]),
-        called=tuple(str(name) for name in data["called"]),
-        gradients=_values(data["gradients"]),
-        backward=str(data["backward"]),
-        unstable=bool(data["unstable"]),
-        device=str(data["device"]),
+        structure=str(data.get("structure", "")),
+        outputs=tuple(_unpack_output(item) for item in data.get("outputs", ())),
+        failure=failure and Failure(**{name: str(failure.get(name, "")) for name in FAILURE}),
+        changed=tuple(str(name) for name in data.get("changed", ())),
+        called=tuple(str(name) for name in data.get("called", ())),
+        gradients=_values(data.get("gradients", {})),
+        backward=str(data.get("backward", "")),
+        unstable=bool(data.get("unstable", False)),
+        device=str(data.get("device", "cpu")),
+    )
+
+
+def _unpack_output(data: dict) -> Output:
+    return Output(
+        kind=str(data["kind"]),
+        dtype=str(data.get("dtype", "")),
+        device=str(data.get("device", "")),
+        shape=tuple(int(n) for n in data.get("shape", ())),
+        **{name: _array(data.get(name)) for name in ("values", "sketch")},
     )
 
 
@@ -193,7 +200,7 @@ def unpack_exercise(data: dict) -> FrozenExercise:
         FrozenCase(
             case=unpack_case(item["case"]),
             expected=unpack_observation(item["expected"]),
-            mistakes={name: made and unpack_observation(made) for name, made in item["mistakes"].items()},
+            mistakes={name: made and unpack_observation(made) for name, made in item.get("mistakes", {}).items()},
         )
         for item in data["cases"]
     )
