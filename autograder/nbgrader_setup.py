@@ -15,7 +15,9 @@ def configure(config: Config) -> Config:
     config.CourseDirectory.source_directory = course.SOLUTIONS.name
     config.CourseDirectory.release_directory = course.ASSIGNMENTS.name
     for step in ("submitted", "autograded", "feedback"):
-        setattr(config.CourseDirectory, f"{step}_directory", str((folder / step).relative_to(course.ROOT)))
+        place = folder / step
+        inside = place.is_relative_to(course.ROOT)
+        setattr(config.CourseDirectory, f"{step}_directory", str(place.relative_to(course.ROOT) if inside else place))
     config.CourseDirectory.db_url = course.database()
     config.CourseDirectory.ignore = [".ipynb_checkpoints", "*.pyc", "__pycache__", "*.py", "*.so"]
     config.Autograde.sanitize_preprocessors = [

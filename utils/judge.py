@@ -163,11 +163,11 @@ def _output_problem(wanted: Output, got: Output, seen: Observation) -> str | Non
         return "not_a_tensor"
     if got.shape != wanted.shape:
         return "wrong_shape"
+    if got.device != seen.device:
+        return "wrong_device"
     on_mps = seen.device == "mps" and wanted.dtype == "torch.float64"
     if got.dtype != ("torch.float32" if on_mps else wanted.dtype) or got.values is None:
         return "wrong_dtype"
-    if got.device != seen.device:
-        return "wrong_device"
     return None
 
 

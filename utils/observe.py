@@ -25,8 +25,14 @@ def observe(student_object, case: Case, device: torch.device | str = "cpu") -> O
 
     A module class is built with `case.build`, put in eval mode and given `case.weights`; a function is called as it
     is. Whatever the student's code raises becomes the observation's `failure`, except KeyboardInterrupt, by which
-    time limits reach the code.
+    time limits reach the code. The state of torch's random numbers is left as it was.
     """
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(0)
+        return _observe(student_object, case, device)
+
+
+def _observe(student_object, case: Case, device) -> Observation:
     try:
         again = _rehearse(student_object, case, device)
         target, parameters = _target(student_object, case, device)
@@ -106,16 +112,16 @@ def _text(error: BaseException) -> str:
 
 
 def _place(error: BaseException) -> tuple[str, str]:
-    """The innermost source line that is neither a library's nor the kit's, and the function that it is part of."""
-    line, where = "", ""
+    """The innermost source line that is neither a library's nor the kit's; and the function it is in, if one was called."""
+    line, functions = "", []
     trace = error.__traceback__
     while trace is not None:
         code = trace.tb_frame.f_code
         if not code.co_filename.startswith(_LIBRARIES) and Path(code.co_filename).parent != _HERE:
             line = linecache.getline(code.co_filename, trace.tb_lineno, trace.tb_frame.f_globals).strip() or line
-            where = code.co_name
+            functions.append(code.co_name)
         trace = trace.tb_next
-    return line[:200], where
+    return line[:200], functions[-1] if len(functions) > 1 else ""
 
 
 def _target(student_object, case: Case, device):
@@ -264,18 +270,18 @@ def _numbers(tensor: torch.Tensor) -> np.ndarray | None:
 def _gradients(result, watched: dict) -> tuple[dict, str]:
     """Gradients of a fixed, uneven sum of all outputs, so that no symmetry hides a missing one; and an error, if any."""
     items = result if isinstance(result, (tuple, list)) else (result,)
-    total = 0.0
-    for index, item in enumerate(items):
-        if isinstance(item, torch.Tensor) and item.is_floating_point() and item.requires_grad:
-            slope = torch.cos(torch.arange(item.numel(), dtype=item.dtype, device=item.device) * (0.7 + index))
-            total = total + (item.reshape(-1) * slope).sum()
     leaves = {name: value for name, value in watched.items() if getattr(value, "requires_grad", False)}
-    if not isinstance(total, torch.Tensor):
-        return dict.fromkeys(leaves), ""
+    total = 0.0
     try:
+        for index, item in enumerate(items):
+            if isinstance(item, torch.Tensor) and item.is_floating_point() and item.requires_grad:
+                slope = torch.cos(torch.arange(item.numel(), dtype=item.dtype, device=item.device) * (0.7 + index))
+                total = total + (item.reshape(-1) * slope).sum()
+        if not isinstance(total, torch.Tensor):
+            return dict.fromkeys(leaves), ""
         found = torch.autograd.grad(total, list(leaves.values()), allow_unused=True)
-    except RuntimeError as error:
-        return dict.fromkeys(leaves), _text(error) or "RuntimeError"
+    except (RuntimeError, NotImplementedError) as error:
+        return dict.fromkeys(leaves), _text(error) or type(error).__name__
     return {name: None if slope is None else _numbers(slope) for name, slope in zip(leaves, found)}, ""
 
 

@@ -97,7 +97,7 @@ class _Context:
 
 def _unfinished(c):
     failure = c.seen.failure
-    if failure.where and failure.where not in (c.exercise.name, "forward", "__init__", "<lambda>"):
+    if failure.where:
         return f"It calls `{failure.where}`, which is not written yet: it still raises NotImplementedError.", ""
     what = "its __init__" if failure.stage == "constructor" else "it"
     return f"Not written yet: {what} still raises NotImplementedError. Put your code in that line's place.", ""
@@ -109,7 +109,7 @@ def _exception(c):
     sentence = f"Your code raised {failure.type}{text}"
     if failure.line:
         sentence += f"\n{CODE}{failure.line}"
-    return sentence + _hint(failure), _expects(c)
+    return sentence + _hint(c, failure), _expects(c)
 
 
 def _expects(c) -> str:
@@ -128,6 +128,10 @@ _HINTS = (  # words of an error's text, and what they mean
         ("must match the size", "not broadcastable", "doesn't match the broadcast"),
         "Two shapes do not line up. Write both beside the line: from the last axis on, sizes must be equal, or one of them 1.",
     ),
+    (
+        ("not enough values to unpack", "too many values to unpack", "must be a 3D tensor", "Dimension out of range"),
+        "The number of axes is not always the same here: count from the end (shape[-1], dim=-1, .mT, @).",
+    ),
     (("torch.return_types",), "max(dim=…) gives a pair, the values and where they are: take .values, or use amax."),
     (
         ("in-place", "leaf"),
@@ -143,13 +147,16 @@ _HINTS = (  # words of an error's text, and what they mean
         "The check needs the layers' shapes at once: use nn.Linear(in, out) in the place of a lazy layer.",
     ),
 )
-_ANY_OF = 2  # the first hints ask for any one of their words, the others for all of them
+_ANY_OF = 3  # the first hints ask for any one of their words, the others for all of them
 
 
-def _hint(failure) -> str:
+def _hint(c, failure) -> str:
     for number, (words, hint) in enumerate(_HINTS):
         if (any if number < _ANY_OF else all)(word in failure.text for word in words):
             return f"\n{hint}"
+    sizes = [symbol for symbol in c.case.sizes if f"'{symbol}'" in failure.text]
+    if failure.type == "NameError" and sizes:
+        return f"\n{sizes[0]} is a name for a size, not a variable: read it from a tensor, such as X.shape[-1] for its width."
     if failure.type == "NameError":
         return "\nA name is used that nothing defines at this point: a typing slip, or a variable of another cell."
     return ""

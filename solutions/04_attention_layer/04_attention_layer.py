@@ -16,12 +16,14 @@
 # | 8 · a written answer | 2 | ●●○ | 10 |
 #
 # **How to work.** Replace `raise NotImplementedError()` by your code, run the cell, then run the check below it. A check
-# says what holds, or what your result looks like and where to reread. You may call a check as often as you like, and add
-# cells of your own; please leave the check cells themselves as they are. Checks ship with a few examples; grading runs
-# the same properties on other numbers and other sizes.
+# tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like, and add
+# cells of your own; please leave the check cells themselves as they are. Grading examines the same properties and some
+# more, on other numbers and other sizes: a ✓ is a good sign, not yet the mark.
 #
-# **Shapes.** A leading `*B` in a shape stands for any number of batch axes: none, one or several. Nothing in your code
-# needs to know how many: `dim=-1`, `.mT` and `@` count axes from the end.
+# **Shapes.** A star in a shape stands for any number of axes. `*B` are batch axes: none, one or several. `*N_X` is one axis
+# (a list) or two (a grid), `*S` is any shape. Write code that need not know how many there are, by counting from the end:
+# `X.shape[-1]` is the width, `dim=-1` the last axis, `X.mT` swaps the last two. `A @ B` multiplies the last two axes of both
+# and leaves the batch alone; a *vector* needs an axis of size 1 before it can take part: `q[..., None]` is `[*B, D_Q, 1]`.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -106,7 +108,8 @@ check(attention_scores)
 # scores leaves the weights as they are, so choose that number well. Write softmax from `exp` and sums; torch's own softmax
 # and logsumexp are not allowed here.
 #
-# `dim` says which axis sums to 1. Scores may be $-\infty$ (unit 07 uses this to hide data vectors); their weight is 0.
+# `dim` says which axis sums to 1. Some scores may be $-\infty$, though never all along `dim` (lesson 07 hides data vectors this
+# way); their weight is 0.
 #
 # <details><summary>Hint: the idea</summary>
 #
@@ -241,6 +244,7 @@ check(scaled_dot_product_attention)
 #
 # In exercise 4 the same vector $X_j$ decides *whether* it is looked at and *what* is seen. A layer learns the two apart:
 # keys $K = X W_K$ are compared with the queries, values $V = X W_V$ are mixed into the output. Queries come ready, $D_Q$ wide.
+# (Your function from exercise 4 has no place for $V$: write its lines again here.)
 #
 # Name the two layers `W_K` and `W_V`; both are `nn.Linear` **without bias**. The check sets their weights itself, so your
 # mark does not depend on how they are initialised. `nn.Linear(in, out)` stores its weight as `[out, in]`; calling the layer
@@ -302,7 +306,8 @@ check(AttentionLayer)
 # Here the queries are not ready: they are made from a sequence $S$ of their own, $Q = S W_Q + b_Q$ — say, the states of a
 # decoder that looks at an encoder's states $X$. The two sequences may differ in length *and* width.
 #
-# Name the layers `W_Q`, `W_K` and `W_V`; all three are `nn.Linear` **with bias**, as `nn.Linear` has it by default.
+# Make three layers in this class itself, `W_Q`, `W_K` and `W_V`; all are `nn.Linear` **with bias**, as `nn.Linear` has it by
+# default.
 #
 # <details><summary>Hint: the idea</summary>
 #
@@ -361,7 +366,8 @@ check(CrossAttentionLayer)
 # Why $\sqrt{D}$? Measure it. For one query let $e$ be the scores that go into the softmax — divided by $\sqrt{D_Q}$ if `scaled`
 # is True, plain dot products if not — and $a = \mathrm{softmax}(e)$. How strongly do the weights react to the scores? All the
 # derivatives $J_{ij} = \partial a_i / \partial e_j$ form the Jacobian, and one number sums up its size, the Frobenius norm
-# $g = \sqrt{\sum_{ij} J_{ij}^2}$. Return one $g$ for each query.
+# $g = \sqrt{\sum_{ij} J_{ij}^2}$. Return one $g$ for each query. (The lesson's "gradient left" was the sum of the diagonal; here
+# every entry counts.)
 #
 # The derivative has a closed form, $J_{ij} = a_i (\delta_{ij} - a_j)$ with $\delta_{ij} = 1$ if $i = j$ and 0 otherwise. Autograd
 # is welcome too.
@@ -412,18 +418,18 @@ check(gradient_through_softmax)
 
 # %%
 def plot_gradients(widths=(1, 4, 16, 64, 256, 1024), queries=200, data_vectors=16):
-    """Plots the mean gradient through the softmax against the width D, with and without the scale."""
+    """Plots the median gradient through the softmax against the width D, with and without the scale."""
     generator = torch.Generator().manual_seed(0)
-    means = {True: [], False: []}
+    medians = {True: [], False: []}
     for width in widths:
         Q = torch.randn(queries, width, generator=generator)
         X = torch.randn(data_vectors, width, generator=generator)
-        for scaled in means:
-            means[scaled].append(gradient_through_softmax(Q, X, scaled).mean().item())
+        for scaled in medians:
+            medians[scaled].append(gradient_through_softmax(Q, X, scaled).median().item())
     figure, axes = plt.subplots(figsize=(6, 3.5))
-    axes.loglog(widths, means[True], "o-", color="#0072B2", label="divided by √D")
-    axes.loglog(widths, means[False], "s--", color="#D55E00", label="not divided")
-    axes.set(xlabel="width D of queries and data vectors", ylabel="mean gradient g through the softmax")
+    axes.loglog(widths, medians[True], "o-", color="#0072B2", label="divided by √D")
+    axes.loglog(widths, medians[False], "s--", color="#D55E00", label="not divided")
+    axes.set(xlabel="width D of queries and data vectors", ylabel="median gradient g through the softmax")
     axes.legend()
     plt.show()
 

@@ -85,6 +85,22 @@ def diagonal_alone(Q, X, scaled):
 
 
 @gradient_through_softmax.misconception
+def diagonal_summed(Q, X, scaled):
+    """This is Σ_i a_i (1 − a_i), the lesson's "gradient left": the sum of the diagonal of J alone. Here all entries count, also
+    −a_i a_j off the diagonal: square, sum, root."""
+    A = _softmaxed(Q, X, scaled)
+    return (A * (1 - A)).sum(dim=-1)
+
+
+@gradient_through_softmax.misconception
+def diagonal_taken_instead_of_made(Q, X, scaled):
+    """torch.diag of a matrix takes its diagonal; of a vector it makes a matrix. For one Jacobian a query write
+    torch.diag_embed(A), which is [N_Q, N_X, N_X]."""
+    A = _softmaxed(Q, X, scaled)
+    return (torch.diag(A) - A @ A.T).norm(dim=-1)
+
+
+@gradient_through_softmax.misconception
 def outer_product_forgotten(Q, X, scaled):
     """The term −a_i a_j is missing: this is the length of a itself, or of diag(a)."""
     return _softmaxed(Q, X, scaled).norm(dim=-1)
@@ -118,7 +134,7 @@ def largest_singular_value(Q, X, scaled):
 
 @gradient_through_softmax.misconception
 def averaged_over_queries(Q, X, scaled):
-    """The result is one number, the mean over the queries. Return one number for each query; the plot below averages them."""
+    """The result is one number, the mean over the queries. Return one number for each query; the plot below takes the median over them."""
     return _jacobian(_softmaxed(Q, X, scaled)).flatten(1).norm(dim=1).mean()
 
 

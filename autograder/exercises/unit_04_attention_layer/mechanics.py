@@ -47,6 +47,12 @@ def divided_by_root_of_queries(Q, K, V):
     return attend(Q, K, V, divisor=math.sqrt(Q.shape[-2]))
 
 
+def divided_by_root_of_axis_one(Q, K, V):
+    """The scale is read from shape[1]: right for one sequence, but with a batch in front shape[1] is a number of vectors. The
+    width is always last: shape[-1]."""
+    return attend(Q, K, V, divisor=math.sqrt(Q.shape[1]))
+
+
 def scaled_after_softmax(Q, K, V):
     """The division by √D_Q comes after the softmax, so the weights no longer sum to 1. Scale the scores, then take the
     softmax."""
@@ -130,11 +136,27 @@ def weights_forgotten(Q, K, V):
 
 
 MECHANICS = (
-    not_scaled, divided_by_width, divided_by_half_the_width, multiplied_by_root, divided_by_root_of_length,
-    divided_by_root_of_queries, scaled_after_softmax, softmax_over_queries, softmax_over_axis_one, softmax_over_axis_zero,
-    softmax_over_everything, scores_instead_of_weights, no_softmax, weights_transposed, not_transposed,
-    first_two_axes_swapped, reshaped_instead_of_transposed, results_swapped, weights_forgotten,
-)  # fmt: skip
+    not_scaled,
+    divided_by_width,
+    divided_by_half_the_width,
+    multiplied_by_root,
+    divided_by_root_of_length,
+    divided_by_root_of_queries,
+    divided_by_root_of_axis_one,
+    scaled_after_softmax,
+    softmax_over_queries,
+    softmax_over_axis_one,
+    softmax_over_axis_zero,
+    softmax_over_everything,
+    scores_instead_of_weights,
+    no_softmax,
+    weights_transposed,
+    not_transposed,
+    first_two_axes_swapped,
+    reshaped_instead_of_transposed,
+    results_swapped,
+    weights_forgotten,
+)
 
 
 def declare_mechanics(exercise, projected):

@@ -75,8 +75,8 @@ def largest_of_everything_subtracted(e, dim=-1):
 @stable_softmax.misconception
 def not_the_largest_subtracted(e, dim=-1):
     """Something was subtracted along `dim`, but not the largest score (the mean, or the smallest?). It helps only while all
-    scores are near each other: one far above the others still overflows. After subtracting the largest, no exponent is
-    above 0."""
+    scores are near each other: one far above the others overflows, and −∞ among them makes the mean −∞, too. After
+    subtracting the largest, no exponent is above 0."""
     exponentials = (e - e.mean(dim=dim, keepdim=True)).exp()
     return exponentials / exponentials.sum(dim=dim, keepdim=True)
 

@@ -1,0 +1,51 @@
+"""What several test files share: the self-checks as shipped, an examination in one line, and a class folder of its own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from autograder import course
+
+ROOT = course.ROOT
+UNIT = "04_attention_layer"
+torch.set_num_threads(1)
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+
+
+@pytest.fixture(scope="session")
+def shipped():
+    """The self-checks by exercise, as a student's `utils` holds them."""
+    from utils.check import all_exercises
+
+    return all_exercises()
+
+
+@pytest.fixture(scope="session")
+def examine(shipped):
+    """examine(name, object) -> the Result of an exercise's self-check."""
+    from autograder.audit import examine
+
+    return lambda name, made, device="cpu": examine(shipped[name], made, device)
+
+
+@pytest.fixture
+def class_folder(tmp_path, monkeypatch):
+    """An empty class folder that the kit uses for the length of a test."""
+    folder = tmp_path / "class"
+    monkeypatch.setenv("COURSE_CLASS", str(folder))
+    return folder
+
+
+@pytest.fixture
+def kit(class_folder):
+    """kit(verb, ...) runs the command line on the test's class and returns the finished process."""
+
+    def run(*arguments, **environment):
+        command = [sys.executable, "-m", "autograder", *map(str, arguments)]
+        return subprocess.run(command, cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True)
+
+    return run
