@@ -136,7 +136,7 @@ def _marks(grade_id: str, grade=False, solution=False, points=None) -> dict:
         "solution": solution,
         "task": False,
     }
-    return marks if points is None else {**marks, "points": points}
+    return dict(sorted((marks if points is None else {**marks, "points": points}).items()))
 
 
 def _set_ids(nb):
@@ -155,5 +155,5 @@ def _set_ids(nb):
 
 def _write(nb, file: Path) -> Path:
     nbformat.validate(nb)
-    file.write_text(nbformat.writes(nb), encoding="utf-8")
+    file.write_text(nbformat.writes(nb) + "\n", encoding="utf-8")
     return file

@@ -94,7 +94,7 @@ def attention_scores(q: Float[Tensor, "*B D_Q"], X: Float[Tensor, "*B N_X D_Q"])
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check_attention_scores", "locked": true, "schema_version": 3, "solution": false, "task": false, "points": 2}
+# %% nbgrader={"grade": true, "grade_id": "check_attention_scores", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
 from autograder.kernel import check
 ### END HIDDEN TESTS
@@ -103,8 +103,8 @@ check(attention_scores)
 # %% [markdown]
 # ## 2 · A softmax that does not overflow
 #
-# Softmax turns scores into weights that are positive and sum to 1:
-# $a_i = \exp(e_i) / \sum_j \exp(e_j)$. In single precision $\exp$ overflows from a score of 89 on. Adding one number to all
+# Softmax turns scores into weights that are never negative and sum to 1:
+# $a_i = \exp(e_i) / \sum_j \exp(e_j)$. In single precision $\exp$ overflows from a score of about 88.7 on. Adding one number to all
 # scores leaves the weights as they are, so choose that number well. Write softmax from `exp` and sums; torch's own softmax
 # and logsumexp are not allowed here.
 #
@@ -142,7 +142,7 @@ def stable_softmax(e: Float[Tensor, "*S"], dim: int = -1) -> Float[Tensor, "*S"]
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check_stable_softmax", "locked": true, "schema_version": 3, "solution": false, "task": false, "points": 3}
+# %% nbgrader={"grade": true, "grade_id": "check_stable_softmax", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
 from autograder.kernel import check
 ### END HIDDEN TESTS
@@ -153,7 +153,7 @@ check(stable_softmax)
 #
 # One query looks at all data vectors and gets one output: their mean, weighted by how well each fits the query,
 # $y = \sum_i a_i X_i$ with $a = \mathrm{softmax}(e)$. The data may be a list `[N_X, D_Q]` or a grid of image features
-# `[H, W, D_Q]`: attention sees a set of vectors in both. On a grid the *whole* grid shares one distribution. The scores are
+# `[H, W, D_Q]`: attention sees a collection of vectors in both. On a grid the *whole* grid shares one distribution. The scores are
 # not scaled yet.
 #
 # From here on torch's softmax is allowed (`scaled_dot_product_attention` and `nn.MultiheadAttention` are not).
@@ -189,7 +189,7 @@ def attention_pooling(
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check_attention_pooling", "locked": true, "schema_version": 3, "solution": false, "task": false, "points": 3}
+# %% nbgrader={"grade": true, "grade_id": "check_attention_pooling", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
 from autograder.kernel import check
 ### END HIDDEN TESTS
@@ -233,7 +233,7 @@ def scaled_dot_product_attention(
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check_scaled_dot_product_attention", "locked": true, "schema_version": 3, "solution": false, "task": false, "points": 3}
+# %% nbgrader={"grade": true, "grade_id": "check_scaled_dot_product_attention", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
 from autograder.kernel import check
 ### END HIDDEN TESTS
@@ -294,7 +294,7 @@ class AttentionLayer(nn.Module):
         ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check_AttentionLayer", "locked": true, "schema_version": 3, "solution": false, "task": false, "points": 3}
+# %% nbgrader={"grade": true, "grade_id": "check_AttentionLayer", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
 from autograder.kernel import check
 ### END HIDDEN TESTS
@@ -354,7 +354,7 @@ class CrossAttentionLayer(nn.Module):
         ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check_CrossAttentionLayer", "locked": true, "schema_version": 3, "solution": false, "task": false, "points": 2}
+# %% nbgrader={"grade": true, "grade_id": "check_CrossAttentionLayer", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
 from autograder.kernel import check
 ### END HIDDEN TESTS
@@ -406,7 +406,7 @@ def gradient_through_softmax(
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check_gradient_through_softmax", "locked": true, "schema_version": 3, "solution": false, "task": false, "points": 2}
+# %% nbgrader={"grade": true, "grade_id": "check_gradient_through_softmax", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
 from autograder.kernel import check
 ### END HIDDEN TESTS
@@ -448,7 +448,8 @@ plot_gradients()
 #
 # **1 point: what was measured.** Without the scale the gradient falls towards 0 as D grows, because the softmax saturates:
 # nearly all weight lies on one data vector, and a change of the scores changes hardly anything, so queries and keys get
-# almost no signal to learn from. With the scale it stays about the same at every D.
+# almost no signal to learn from. With the scale it stays about the same at every D. (The small rise at the left end is
+# real; naming it costs nothing.)
 # (½ for the curve alone, without a word on saturation or learning.)
 #
 # **1 point: why the root.** q·x is a sum of D independent terms of variance 1; variances add up, so the variance is D and the

@@ -134,7 +134,8 @@ def largest_singular_value(Q, X, scaled):
 
 @gradient_through_softmax.misconception
 def averaged_over_queries(Q, X, scaled):
-    """The result is one number, the mean over the queries. Return one number for each query; the plot below takes the median over them."""
+    """The result is one number, the mean over the queries. Return one number for each query; the plot below takes the
+    median over them."""
     return _jacobian(_softmaxed(Q, X, scaled)).flatten(1).norm(dim=1).mean()
 
 

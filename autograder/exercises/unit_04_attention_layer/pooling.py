@@ -104,8 +104,8 @@ def weighted_mean_divided_again(q, X):
 
 @attention_pooling.misconception
 def best_match_only(q, X):
-    """y is the one data vector with the highest score (argmax, "hard" attention). Nothing can be learned through an argmax;
-    attention is soft: every data vector counts, with its weight."""
+    """y is the one data vector with the highest score (argmax, "hard" attention). No gradient reaches the scores through an
+    argmax; attention is soft: every data vector counts, with its weight."""
     a = torch.zeros_like(X @ q)
     a.view(-1)[(X @ q).flatten().argmax()] = 1
     return _pooled(X, a), a

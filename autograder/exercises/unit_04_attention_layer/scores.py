@@ -61,8 +61,8 @@ def softmax_already(q, X):
 
 @attention_scores.misconception
 def cosine_similarity(q, X):
-    """This is the cosine similarity: both vectors were divided by their lengths. The dot product keeps the lengths, so a
-    long data vector scores higher than a short one in the same direction."""
+    """This is the cosine similarity: both vectors were divided by their lengths. The dot product keeps the lengths: of two
+    data vectors in the same direction the longer one's score lies further from zero."""
     return F.cosine_similarity(X, q.unsqueeze(-2), dim=-1)
 
 

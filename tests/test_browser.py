@@ -1,0 +1,234 @@
+"""The course in a real JupyterLab: a reader moves the explorer, a student validates, an instructor grades by hand."""
+
+import json
+import os
+
+import nbformat
+import pytest
+from browser import Copy, chromium, choose, formgrader, running_browser, running_lab, screenshot, until
+from nbgrader.api import Gradebook
+
+from autograder.sample_class import sample_class
+
+pytestmark = pytest.mark.browser
+UNIT, CLASS = "04_attention_layer", "class-in-the-browser"
+RIGHT, WRONG, WRONG_AT = "right-as-taught", "softmax-over-axis-one", "scaled_dot_product_attention"
+SOLVED = ("attention_scores", "stable_softmax")  # what the student of the half-done notebook has written
+EXPLORER = ".widget-vbox:has(.widget-slider)"
+READ_PICTURE = """async image => {
+    const bytes = new Uint8Array(await (await fetch(image.src)).arrayBuffer());
+    return Array.from(bytes, byte => String.fromCharCode(byte)).join("");
+}"""
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    """A copy of the repository whose lesson is newer than its text twin, as every build leaves it."""
+    chromium()
+    copy = Copy.make(tmp_path_factory.mktemp("browser"), COURSE_CLASS=CLASS)
+    twin = copy.folder / "notebooks" / "text" / f"{UNIT}.py"
+    built = (copy.folder / "notebooks" / f"{UNIT}.ipynb").stat().st_mtime
+    os.utime(twin, (built - 60, built - 60))
+    return copy
+
+
+@pytest.fixture(scope="module")
+def browser(course):
+    """Headless Chromium in front of a JupyterLab over the copy."""
+    with running_lab(course) as address, running_browser(address) as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def samples(course):
+    """The sample class's notebooks, made from the copy's assignment and solution."""
+    made = sample_class(
+        _assignment(course), nbformat.read(course.folder / "solutions" / UNIT / f"{UNIT}.ipynb", as_version=4)
+    )
+    return {student: nbformat.reads(made[student], as_version=4) for student in (RIGHT, WRONG)}
+
+
+def _assignment(course):
+    return nbformat.read(course.folder / "assignments" / UNIT / f"{UNIT}.ipynb", as_version=4)
+
+
+# Lesson --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def lesson(browser):
+    """The lesson with all cells run, and its explorer alive and in view."""
+    with browser.notebook(f"notebooks/{UNIT}.ipynb") as page:
+        choose(page, "Run", "Run All Cells")
+        page.locator(EXPLORER).wait_for(state="attached")
+        page.locator(EXPLORER).evaluate("box => box.scrollIntoView({block: 'center'})")
+        page.locator("img.widget-image").wait_for()
+        yield page
+
+
+def _picture(page) -> str:
+    return page.locator("img.widget-image").evaluate(READ_PICTURE)
+
+
+def _words(page) -> str:
+    return page.locator(EXPLORER).locator(".widget-html-content").inner_text()
+
+
+def _changes_and_comes_back(page, change, back):
+    """Asserts that `change` draws another picture with other words below, and `back` the first ones again."""
+    picture, words = _picture(page), _words(page)
+    change()
+    until(page, lambda: _picture(page) != picture and _words(page) != words, "picture and words change")
+    yield
+    back()
+    until(page, lambda: _picture(page) == picture and _words(page) == words, "picture and words are as at first")
+
+
+def test_moving_a_slider_redraws_the_figure_and_moving_it_back_restores_it(lesson):
+    slider = lesson.get_by_role("slider").first
+    for _ in _changes_and_comes_back(lesson, lambda: slider.press("ArrowRight"), lambda: slider.press("ArrowLeft")):
+        screenshot(lesson, "lesson-slider-moved")
+
+
+def test_the_switch_redraws_the_figure_and_switching_back_restores_it(lesson):
+    switch = lesson.get_by_label("divide by √D")
+    for _ in _changes_and_comes_back(lesson, switch.uncheck, switch.check):
+        screenshot(lesson, "lesson-switch-off")
+
+
+def test_no_label_of_the_explorer_is_cut_off(lesson):
+    cut = "labels => labels.filter(label => label.scrollWidth > label.clientWidth).map(label => label.innerText)"
+    assert lesson.locator(EXPLORER).locator(".widget-slider .widget-label").evaluate_all(cut) == []
+
+
+def test_the_lesson_runs_without_an_error(lesson):
+    lesson.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for()
+    assert lesson.locator("[data-mime-type='application/vnd.jupyter.error']").all_inner_texts() == []
+
+
+# Student -------------------------------------------------------------------------------------------------------------
+
+
+def _validated(browser, course, name: str, notebook) -> str:
+    """What nbgrader's dialog says when a student presses Validate on the notebook."""
+    folder = course.folder / "at-home"
+    folder.mkdir(exist_ok=True)
+    nbformat.write(notebook, folder / f"{name}.ipynb")
+    with browser.notebook(f"at-home/{name}.ipynb") as page:
+        page.locator(".validate-button").click()
+        dialog = page.locator(".jp-Dialog", has_text="Validation Results")
+        dialog.wait_for()
+        screenshot(page, f"validate-{name}")
+        return " ".join(dialog.inner_text().split())
+
+
+def test_validate_says_of_each_unsolved_exercise_that_it_is_not_written_and_shows_no_traceback(
+    browser, course, samples
+):
+    notebook, sources = _assignment(course), {cell.id: cell.source for cell in samples[RIGHT].cells}
+    for cell in notebook.cells:
+        if cell.id in SOLVED:
+            cell.source = sources[cell.id]
+    said = _validated(browser, course, "half-done", notebook)
+    marks = [cell.metadata.get("nbgrader", {}) for cell in notebook.cells if cell.cell_type == "code"]
+    exercises = {one["grade_id"] for one in marks if one.get("solution")}
+    assert {name for name in exercises if f"check({name})" in said} == exercises - set(SOLVED)
+    assert said.count("Not written yet: ") == len(exercises) - len(SOLVED)
+    assert "Traceback" not in said and ".py" not in said
+
+
+def test_validate_names_the_misconception(browser, course, samples):
+    said = _validated(browser, course, "misconception", samples[WRONG])
+    assert f"✗ {WRONG_AT} · " in said and "softmax(dim=1)" in said
+    assert said.count("✗") == 1 and "Traceback" not in said and ".py" not in said
+
+
+def test_validate_says_success_of_a_solved_notebook(browser, course, samples):
+    assert "Success! Your notebook passes all the tests." in _validated(browser, course, "solved", samples[RIGHT])
+
+
+# Instructor ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def graded(course, samples):
+    """The class's folder: the unit released, and the samples handed in and graded."""
+    folder = course.folder / CLASS
+    course.kit("release", "04")
+    for student, notebook in samples.items():
+        place = folder / "submitted" / student / UNIT
+        place.mkdir(parents=True)
+        nbformat.write(notebook, place / f"{UNIT}.ipynb")
+    course.kit("grade", "04")
+    return folder
+
+
+def _open_submission(page, student: str):
+    """Walks through formgrader to a student's graded notebook."""
+    pages = formgrader(page)
+    pages.get_by_role("link", name="Manual Grading").click()
+    for title in (f"gradebook/{UNIT}", f"gradebook/{UNIT}/{UNIT}"):
+        pages.locator(f"td a[href$='{title}']").click()
+    pages.get_by_text("Show All Names").click()
+    pages.get_by_role("link", name=student, exact=True).click()
+    pages.locator("#written_scaling").wait_for()
+    return pages
+
+
+def _message(folder, student: str, exercise: str) -> str:
+    lines = (folder / "results" / f"{UNIT}.jsonl").read_text(encoding="utf-8").splitlines()
+    wanted = {"student": student, "exercise": exercise}
+    return next(one["message"] for one in map(json.loads, lines) if wanted.items() <= one.items())
+
+
+def _written_grade(folder, student: str) -> tuple[float | None, float]:
+    """The manual score and the score that counts, of the written answer."""
+    with Gradebook(f"sqlite:///{folder / 'gradebook.db'}", "attention-course") as gradebook:
+        grade = gradebook.find_grade("written_scaling", UNIT, UNIT, student)
+        return grade.manual_score, grade.score
+
+
+def test_formgrader_lists_the_assignment_with_its_number_of_submissions(browser, graded, samples):
+    with browser.lab() as page:
+        row = formgrader(page).locator("tr", has=page.locator("td.name", has_text=UNIT))
+        row.locator("td.num-submissions").wait_for()
+        screenshot(page, "formgrader-assignments")
+        assert row.locator("td.num-submissions").inner_text() == str(len(samples))
+
+
+def test_formgrader_shows_the_kits_sentence_below_the_check(browser, graded):
+    with browser.lab() as page:
+        pages = _open_submission(page, WRONG)
+        cell = pages.locator("div.cell", has=page.locator(f"#check_{WRONG_AT}"))
+        cell.scroll_into_view_if_needed()
+        screenshot(page, "formgrader-sentence")
+        shown, message = " ".join(cell.inner_text().split()), " ".join(_message(graded, WRONG, WRONG_AT).split())
+        assert "softmax(dim=1)" in message and message in shown
+
+
+def test_a_score_given_by_hand_is_stored_and_outlives_a_second_grading(browser, course, graded):
+    with browser.lab() as page:
+        score = _open_submission(page, RIGHT).locator("#written_scaling")
+        score.fill("1.5")
+        with page.expect_response(lambda got: "/api/grade/" in got.url and got.request.method == "PUT") as saved:
+            score.press("Tab")
+        assert saved.value.ok
+        screenshot(page, "formgrader-manual-score")
+    assert _written_grade(graded, RIGHT) == (1.5, 1.5)
+    course.kit("grade", "04")
+    assert _written_grade(graded, RIGHT) == (1.5, 1.5)
+    with browser.lab() as page:
+        until(
+            page,
+            lambda: _open_submission(page, RIGHT).locator("#written_scaling").input_value() == "1.5",
+            "it is shown",
+        )
+
+
+# All of them ---------------------------------------------------------------------------------------------------------
+
+
+def test_no_page_misses_anything_of_the_servers_own(browser, graded):
+    with browser.notebook(f"assignments/{UNIT}/{UNIT}.ipynb") as page:
+        _open_submission(page, WRONG)
+    assert browser.missed == []
