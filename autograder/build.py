@@ -110,7 +110,7 @@ def _badge(twin: Path) -> str:
     address = course.settings()["repository"]
     path = address.removeprefix("https://github.com/")
     link = f"https://colab.research.google.com/github/{path}/blob/main/notebooks/{twin.stem}.ipynb"
-    return f"{BADGE} [Open in Colab]({link})"
+    return f"{BADGE} [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)]({link})"
 
 
 def _label(cell, exercises: dict):

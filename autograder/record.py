@@ -60,6 +60,7 @@ def released(unit: str) -> list[Released]:
     """
     with open_gradebook() as gradebook:
         try:
+            gradebook.assignment_submissions(unit)  # an old gradebook is noticed here, before any work is done
             return released_cells(gradebook, unit, unit)
         except MissingEntry:
             raise course.KitError(

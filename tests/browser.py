@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SCREENSHOTS = ROOT / "screenshots"
 HOST, PATIENCE = "127.0.0.1", 120  # seconds; a busy machine takes its time
 FLAGS = "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update --disable-sync".split()
+IDLE = ".jp-Notebook-ExecutionIndicator[data-status=idle]"
 NO_NEWS = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}  # it asks outside, and covers
 
 
@@ -29,9 +30,9 @@ def chromium() -> str:
     found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if not found:
         word = "Chromium is not installed, so nothing was tried in a browser"
-        pytest.fail(f"{word}, and REQUIRE_BROWSER asks for it") if os.environ.get("REQUIRE_BROWSER") else pytest.skip(
-            word
-        )
+        if os.environ.get("REQUIRE_BROWSER"):
+            pytest.fail(f"{word}, and REQUIRE_BROWSER asks for it")
+        pytest.skip(word)
     return found
 
 
@@ -76,16 +77,9 @@ def running_lab(copy: Copy):
         free.bind((HOST, 0))
         port = free.getsockname()[1]
     server = {"ip": HOST, "port": port, "port_retries": 0, "password": "", "disable_check_xsrf": True}
-    options = [f"--ServerApp.{name}={value}" for name, value in server.items()]
-    command = [
-        sys.executable,
-        "-m",
-        "jupyterlab",
-        "--no-browser",
-        "--allow-root",
-        "--IdentityProvider.token=",
-        *options,
-    ]
+    options = ["--no-browser", "--allow-root", "--IdentityProvider.token="]
+    options += [f"--ServerApp.{name}={value}" for name, value in server.items()]
+    command = [sys.executable, "-m", "jupyterlab", *options]
     log = Path(copy.environment["HOME"]) / "lab.log"
     with log.open("w") as stream:
         process = subprocess.Popen(
@@ -137,11 +131,9 @@ class Browser:
         """JupyterLab in a page and a workspace of its own, at a file if `path` names one; its kernels end with it."""
         self.pages += 1
         page = self.context.new_page()
-        page.on("response", lambda got: self._note(got.url, f"{got.status} {got.url}", got.status >= 400))
-        page.on(
-            "requestfailed", lambda one: self._note(one.url, f"{one.failure} {one.url}", "ABORTED" not in one.failure)
-        )
-        page.on("console", lambda said: self._note(said.location["url"], said.text, "Failed to load" in said.text))
+        page.on("response", lambda got: self._note(got.status >= 400, got.url, got.status))
+        page.on("requestfailed", lambda sent: self._note("ABORTED" not in (sent.failure or ""), sent.url, sent.failure))
+        page.on("console", lambda said: self._note("Failed to load" in said.text, said.location["url"], said.text))
         try:
             page.goto(f"{self.address}/lab/workspaces/page-{self.pages}" + (f"/tree/{path}" if path else ""))
             page.get_by_role("menuitem", name="Nbgrader", exact=True).wait_for()
@@ -155,17 +147,14 @@ class Browser:
     def notebook(self, path: str):
         """A notebook in JupyterLab, with its kernel ready."""
         with self.lab(path) as page:
-            ready, dialog = (
-                page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]"),
-                page.locator(".jp-Dialog"),
-            )
-            ready.or_(dialog).first.wait_for()
+            dialog = page.locator(".jp-Dialog")
+            page.locator(IDLE).or_(dialog).first.wait_for()
             assert not dialog.count(), f"{path} does not open: {dialog.inner_text()}"
             yield page
 
-    def _note(self, url: str, words: str, bad: bool) -> None:
-        if bad and url.startswith(self.address):
-            self.missed.append(words)
+    def _note(self, failed: bool, url: str, why: object) -> None:
+        if failed and url.startswith(self.address):
+            self.missed.append(f"{url}: {why}")
 
 
 @contextmanager

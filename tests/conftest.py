@@ -1,9 +1,9 @@
 """What several test files share: the self-checks as shipped, an examination in one line, and a class folder of its own."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -41,11 +41,20 @@ def class_folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def kit(class_folder):
-    """kit(verb, ...) runs the command line on the test's class and returns the finished process."""
+def kit(class_folder, monkeypatch, capsys):
+    """kit(verb, ..., NAME=value) runs the command line on the test's class; gives returncode, stdout and stderr."""
+    from autograder.__main__ import main
 
     def run(*arguments, **environment):
-        command = [sys.executable, "-m", "autograder", *map(str, arguments)]
-        return subprocess.run(command, cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True)
+        with monkeypatch.context() as changed:
+            for name, value in environment.items():
+                changed.setenv(name, value)
+            capsys.readouterr()
+            returncode = main(list(map(str, arguments)))
+            return SimpleNamespace(returncode=returncode, **capsys.readouterr()._asdict())
 
-    return run
+    return lambda *arguments, **environment: _renamed(run(*arguments, **environment))
+
+
+def _renamed(ran):
+    return SimpleNamespace(returncode=ran.returncode, stdout=ran.out, stderr=ran.err)

@@ -5,7 +5,7 @@ import os
 
 import nbformat
 import pytest
-from browser import Copy, chromium, choose, formgrader, running_browser, running_lab, screenshot, until
+from browser import IDLE, Copy, choose, chromium, formgrader, running_browser, running_lab, screenshot, until
 from nbgrader.api import Gradebook
 
 from autograder.sample_class import sample_class
@@ -42,14 +42,12 @@ def browser(course):
 @pytest.fixture(scope="module")
 def samples(course):
     """The sample class's notebooks, made from the copy's assignment and solution."""
-    made = sample_class(
-        _assignment(course), nbformat.read(course.folder / "solutions" / UNIT / f"{UNIT}.ipynb", as_version=4)
-    )
+    made = sample_class(_notebook(course, "assignments"), _notebook(course, "solutions"))
     return {student: nbformat.reads(made[student], as_version=4) for student in (RIGHT, WRONG)}
 
 
-def _assignment(course):
-    return nbformat.read(course.folder / "assignments" / UNIT / f"{UNIT}.ipynb", as_version=4)
+def _notebook(course, kind: str):
+    return nbformat.read(course.folder / kind / UNIT / f"{UNIT}.ipynb", as_version=4)
 
 
 # Lesson --------------------------------------------------------------------------------------------------------------
@@ -102,7 +100,7 @@ def test_no_label_of_the_explorer_is_cut_off(lesson):
 
 
 def test_the_lesson_runs_without_an_error(lesson):
-    lesson.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for()
+    lesson.locator(IDLE).wait_for()
     assert lesson.locator("[data-mime-type='application/vnd.jupyter.error']").all_inner_texts() == []
 
 
@@ -122,10 +120,8 @@ def _validated(browser, course, name: str, notebook) -> str:
         return " ".join(dialog.inner_text().split())
 
 
-def test_validate_says_of_each_unsolved_exercise_that_it_is_not_written_and_shows_no_traceback(
-    browser, course, samples
-):
-    notebook, sources = _assignment(course), {cell.id: cell.source for cell in samples[RIGHT].cells}
+def test_validate_says_of_each_unsolved_exercise_that_it_is_not_written_yet(browser, course, samples):
+    notebook, sources = _notebook(course, "assignments"), {cell.id: cell.source for cell in samples[RIGHT].cells}
     for cell in notebook.cells:
         if cell.id in SOLVED:
             cell.source = sources[cell.id]
@@ -169,6 +165,7 @@ def _open_submission(page, student: str):
     pages.get_by_role("link", name="Manual Grading").click()
     for title in (f"gradebook/{UNIT}", f"gradebook/{UNIT}/{UNIT}"):
         pages.locator(f"td a[href$='{title}']").click()
+    pages.get_by_role("link", name="Submission #1").wait_for()  # the button below works once the table is there
     pages.get_by_text("Show All Names").click()
     pages.get_by_role("link", name=student, exact=True).click()
     pages.locator("#written_scaling").wait_for()
@@ -218,11 +215,8 @@ def test_a_score_given_by_hand_is_stored_and_outlives_a_second_grading(browser, 
     course.kit("grade", "04")
     assert _written_grade(graded, RIGHT) == (1.5, 1.5)
     with browser.lab() as page:
-        until(
-            page,
-            lambda: _open_submission(page, RIGHT).locator("#written_scaling").input_value() == "1.5",
-            "it is shown",
-        )
+        score = _open_submission(page, RIGHT).locator("#written_scaling")
+        until(page, lambda: score.input_value() == "1.5", "formgrader shows the score again")
 
 
 # All of them ---------------------------------------------------------------------------------------------------------

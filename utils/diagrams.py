@@ -6,25 +6,25 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
-from utils.pictures import BLACK, BLUE, GREEN, MAP, ORANGE, SKY, VERMILLION, array, canvas, styled, written
+from utils.pictures import BLACK, KEYS, MAP, OUTPUT, QUERY, VALUES, WEIGHTS, array, canvas, styled, written
 
-_DATA, _KEYS, _VALUES, _QUERIES, _SOURCE, _OUTPUT = "#DDDDDD", SKY, GREEN, VERMILLION, "#F3D9C6", ORANGE
+_DATA, _SOURCE = "#DDDDDD", "#F3D9C6"  # boxes of data vectors, and of the sequence that asks
 
 
 @styled
-def looks(queries: Sequence[str], data: Sequence[str], A, *, output: str = "y") -> Figure:
+def looks(queries: Sequence[str], data: Sequence[str], A, *, output: str = "Y") -> Figure:
     """One panel for each query: lines from all data vectors to its output, as thick as the weights A [N_Q, N_X]."""
     A = array(A)
     figure, panels = canvas(3.3 * len(queries), 3.1, len(queries))
     middle = (len(data) - 1) / 2
     for number, (axes, query, weights) in enumerate(zip(panels, queries, A, strict=True), start=1):
         for place, (name, weight) in enumerate(zip(data, weights, strict=True)):
-            line = {"color": BLUE, "linewidth": 0.6 + 11 * weight, "alpha": 0.35 + 0.55 * weight}
+            line = {"color": WEIGHTS, "linewidth": 0.6 + 11 * weight, "alpha": 0.35 + 0.55 * weight}
             axes.plot([place, middle], [0.22, 1.5], solid_capstyle="butt", zorder=1, **line)
             _box(axes, (place, 0), name, _DATA, width=0.88, height=0.42)
             axes.text(place, -0.48, f"{weight:.2f}", ha="center", va="center")
-        _box(axes, (middle, 1.72), f"${output}_{number}$", _OUTPUT, width=0.8, height=0.44)
-        axes.set_title(f"query: “{query}”", color=VERMILLION, fontweight="bold")
+        _box(axes, (middle, 1.72), f"${output}_{number}$", OUTPUT, width=0.8, height=0.44)
+        axes.set_title(f"query: “{query}”", color=QUERY, fontweight="bold")
         axes.set(xlim=(-0.6, len(data) - 0.4), ylim=(-0.75, 2.05))
         axes.axis("off")
     return figure
@@ -34,6 +34,7 @@ def looks(queries: Sequence[str], data: Sequence[str], A, *, output: str = "y") 
 def attention_layer(E, A, *, keys_and_values: bool = False, cross: bool = False) -> Figure:
     """The attention layer, its two matrices coloured by the scores E and the weights A, both [N_Q, N_X].
 
+    One query alone is scored without the division by √D_Q, as at the start of lesson 04; several are divided.
     Plain, the data vectors X are both matched and mixed. With `keys_and_values` X is projected to K and V first; with
     `cross`, which implies it, the queries too are projected, from another sequence S.
     """
@@ -44,20 +45,24 @@ def attention_layer(E, A, *, keys_and_values: bool = False, cross: bool = False)
     end = right + columns  # and where it ends
     middle = -(rows - 1) / 2
     left_edge, right_edge = -4.3 if cross else -2.3, end + 2.5
-    bottom, top = -rows - 0.35, 4.1 if projected else 1.75
+    bottom, top = -rows - 0.65, 4.1 if projected else 1.75
     scale = 10.5 / (right_edge - left_edge)
     figure, (axes,) = canvas(10.5, (top - bottom) * scale)
 
     Q, Y = ("Q", "Y") if rows > 1 else ("q", "y")
     matched, mixed = ("K", "V") if projected else ("X", "X")
-    _matrix(axes, E, 0, "scores $E$  $[N_Q, N_X]$" if rows > 1 else "scores $e$  $[N_X]$")
-    _matrix(axes, A, right, "weights $A$  $[N_Q, N_X]$" if rows > 1 else "weights $a$  $[N_X]$")
-    _row(axes, 0, columns, 1.0, matched, _KEYS if projected else _DATA)
-    _row(axes, right, columns, 1.0, mixed, _VALUES if projected else _DATA)
-    _column(axes, -1.4, rows, Q, _QUERIES)
-    _column(axes, end + 1.5, rows, Y, _OUTPUT)
+    if rows > 1:
+        formula, shape, weights = f"E = Q{matched}^\\top / \\sqrt{{D_Q}}", "[N_Q, N_X]", "A"
+    else:
+        formula, shape, weights = f"e = {matched}q", "[N_X]", "a"
+    _matrix(axes, E, 0, f"scores ${formula}$\n${shape}$")
+    _matrix(axes, A, right, f"weights ${weights}$\n${shape}$")
+    _row(axes, 0, columns, 1.0, matched, KEYS if projected else _DATA)
+    _row(axes, right, columns, 1.0, mixed, VALUES if projected else _DATA)
+    _column(axes, -1.4, rows, Q, QUERY)
+    _column(axes, end + 1.5, rows, Y, OUTPUT)
     _arrow(axes, (columns - 0.4, middle), (right - 0.6, middle), "softmax\nover each row\n(dim = −1)", (0, 0.85))
-    _arrow(axes, (end - 0.4, middle), (end + 1.0, middle), f"${'A' if rows > 1 else 'a'}\\,{mixed}$", (0, 0.32))
+    _arrow(axes, (end - 0.4, middle), (end + 1.0, middle), f"${weights}\\,{mixed}$", (0, 0.32))
     _shapes(axes, rows, end, projected)
     if projected:
         _projections(axes, columns, right)
@@ -100,7 +105,7 @@ def _matrix(axes: Axes, M, left: float, name: str) -> None:
         for j in range(columns):
             colour = "black" if image.norm(M[i, j]) > 0.45 else "white"
             axes.text(left + j, -i, written(M[i, j], ".1f"), ha="center", va="center", color=colour)
-    axes.text(left + (columns - 1) / 2, -rows - 0.05, name, ha="center", va="center")
+    axes.text(left + (columns - 1) / 2, -rows + 0.23, name, ha="center", va="top", linespacing=1.35)
 
 
 def _row(axes: Axes, left: float, count: int, height: float, name: str, colour: str) -> None:

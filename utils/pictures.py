@@ -3,6 +3,7 @@
 import base64
 import functools
 import io
+import math
 import struct
 from collections.abc import Mapping, Sequence
 
@@ -18,6 +19,9 @@ BLUE, VERMILLION, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
 SKY, PURPLE, BLACK, GREY = "#56B4E9", "#CC79A7", "#000000", "#8A8A8A"
 CYCLE = (BLUE, VERMILLION, GREEN, ORANGE, PURPLE, SKY, BLACK)
 MAP = "cividis"
+# one colour for one thing, in every figure
+DATA, SCORES, WEIGHTS = "#6B6B6B", PURPLE, BLUE
+QUERY, KEYS, VALUES, OUTPUT = VERMILLION, SKY, GREEN, ORANGE
 
 _DPI = 144
 _STYLE = {
@@ -105,11 +109,13 @@ def heat_map(
     column_label: str = "",
     limits: tuple[float, float] | None = (0, 1),
     numbers: str = ".2f",
+    least: float = -math.inf,
     axes: Axes | None = None,
 ) -> Figure:
     """A matrix M [len(rows), len(columns)] as coloured cells, each with its number.
 
-    With `numbers=""` a colour bar stands in for the numbers, for matrices with many cells.
+    With `numbers=""` a colour bar stands in for the numbers, for matrices with many cells; `least` leaves out the
+    numbers below it.
 
     `limits` are the values of the darkest and the lightest colour; None takes them from M.
     """
@@ -126,6 +132,8 @@ def heat_map(
         axes.figure.colorbar(image, ax=axes)
         return axes.figure
     for (i, j), value in np.ndenumerate(M):
+        if value < least:
+            continue
         colour = "black" if image.norm(value) > 0.45 else "white"  # the map's middle grey needs black
         axes.text(j, i, written(value, numbers), ha="center", va="center", color=colour)
     return axes.figure
@@ -143,11 +151,20 @@ def bars(
     numbers: str = ".2f",
     axes: Axes | None = None,
 ) -> Figure:
-    """A strip of bars, one for each of the values [len(labels)], with its number; `limits` bound the axis."""
+    """A strip of bars, one for each of the values [len(labels)], with its number.
+
+    `limits` bound the axis; a bar that would leave it ends just before, and an arrow at its number says so.
+    """
     values = array(values)
+    shown, texts = values, [written(value, numbers) for value in values]
+    if limits:
+        room = 0.12 * (limits[1] - limits[0])  # for the number at the end of a bar that is cut off
+        high, low = values > limits[1], values < limits[0]
+        shown = np.where(high, limits[1] - room, np.where(low, limits[0] + room, values))
+        texts = [f"{text} {'↑' if up else '↓' if down else ''}".strip() for text, up, down in zip(texts, high, low)]
     axes = axes or canvas(1.5 + 0.9 * len(labels), 2.8)[1][0]
-    drawn = axes.bar(range(len(labels)), values, color=colour, width=0.7)
-    axes.bar_label(drawn, labels=[written(value, numbers) for value in values], padding=2)
+    drawn = axes.bar(range(len(labels)), shown, color=colour, width=0.7)
+    axes.bar_label(drawn, labels=texts, padding=2)
     axes.axhline(0, color=BLACK, linewidth=0.8)
     axes.set_xticks(range(len(labels)), labels)
     axes.tick_params(axis="x", length=0)
@@ -259,19 +276,19 @@ def attention_in_the_plane(q, X, names: Sequence[str], e, a, y, *, reach: float 
     """
     q, X, e, a, y = map(array, (q, X, e, a, y))
     figure, (left, middle, right) = canvas(10.5, 4.3, 3, gridspec_kw={"width_ratios": [1.45, 1, 1]})
-    left.scatter(*X.T, s=420 + 2000 * a, color=SKY, edgecolor=BLUE, linewidth=1.5, alpha=0.9, zorder=2)
+    left.scatter(*X.T, s=420 + 2000 * a, color="#DDDDDD", edgecolor=DATA, linewidth=1.5, alpha=0.9, zorder=2)
     for name, place in zip(names, X, strict=True):
         left.text(*place, name, ha="center", va="center", zorder=5)
-    _arrow(left, q, VERMILLION)
-    left.plot(*y, "*", color=ORANGE, markersize=17, markeredgecolor=BLACK, zorder=4)
+    _arrow(left, q, QUERY)
+    left.plot(*y, "*", color=OUTPUT, markersize=17, markeredgecolor=BLACK, zorder=4)
     length = np.linalg.norm(q) or 1
     beside = q + 0.3 * np.array([q[1], -q[0]]) / length  # to the right of the tip: the output is often ahead of it
     halo = [Stroke(linewidth=3, foreground="white"), Normal()]
-    for place, name, colour in ((beside, "q", VERMILLION), (y + [0, 0.36], "y", BLACK)):
+    for place, name, colour in ((beside, "q", QUERY), (y + [0, 0.36], "y", BLACK)):
         left.text(*place, name, color=colour, fontweight="bold", ha="center", va="center", zorder=6, path_effects=halo)
     _cross(left, reach)
     left.set_title("query q, data vectors, output y")
-    tallest = max(6, 1.25 * np.abs(e).max())
-    bars(e, names, title="scores into the softmax", colour=VERMILLION, limits=(-tallest, tallest), axes=middle)
-    bars(a, names, title="weights a", limits=(0, 1.12), axes=right)
+    # the axis stays where it is, so that one sees the scores grow and shrink
+    bars(e, names, title="scores into the softmax", colour=SCORES, limits=(-8, 8), numbers=".1f", axes=middle)
+    bars(a, names, title="weights a", colour=WEIGHTS, limits=(0, 1.12), axes=right)
     return figure

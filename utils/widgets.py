@@ -3,7 +3,7 @@
 import html
 import importlib.util
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from matplotlib.figure import Figure
@@ -78,6 +78,18 @@ def explore(draw: Callable[..., Figure], *, alt: Callable[..., str] | str, **con
 def still() -> bool:
     """Whether figures stay as they are here: COURSE_STATIC=1, or no ipywidgets to move them with."""
     return os.environ.get("COURSE_STATIC") == "1" or importlib.util.find_spec("ipywidgets") is None
+
+
+def progress(steps: Iterable, what: str) -> Iterable:
+    """Goes through `steps` with a bar that says `what`; it vanishes at the end, and where figures stay still there is none.
+
+    So stored outputs hold nothing that changes from run to run.
+    """
+    if still() or importlib.util.find_spec("tqdm") is None:
+        return steps
+    from tqdm.auto import tqdm
+
+    return tqdm(steps, desc=what, leave=False)
 
 
 def _live(draw, describe, controls: dict[str, Control], picture: bytes, words: str) -> dict[str, object]:

@@ -1,0 +1,73 @@
+"""What is committed is what the build makes: twins, notebooks, assignments; building twice gives the same bytes."""
+
+import hashlib
+import subprocess
+import sys
+
+import nbformat
+import pytest
+from conftest import ROOT, UNIT
+
+from autograder import build, course
+
+LESSONS = sorted(course.LESSON_TWINS.glob("*.py"))
+SOLUTIONS = sorted(course.SOLUTIONS.glob("*/*.py"))
+
+
+@pytest.mark.parametrize("twin", SOLUTIONS, ids=lambda path: path.stem)
+def test_a_solution_and_its_twin_agree(twin):
+    assert build.differences(twin, twin.with_suffix(".ipynb")) == []
+
+
+@pytest.mark.parametrize("twin", LESSONS, ids=lambda path: path.stem)
+def test_a_lesson_and_its_twin_agree(twin):
+    assert build.differences(twin, course.LESSONS / f"{twin.stem}.ipynb") == []
+
+
+@pytest.mark.parametrize("twin", LESSONS, ids=lambda path: path.stem)
+def test_building_a_lesson_twice_gives_the_same_bytes(twin, tmp_path):
+    digests = []
+    for number in "12":
+        (tmp_path / number).mkdir()
+        file = build.build_lesson(twin, folder=tmp_path / number)
+        digests.append(hashlib.sha256(file.read_bytes()).hexdigest())
+    assert digests[0] == digests[1]
+    subprocess.run(["git", "diff", "--exit-code", "--stat", str(twin)], cwd=ROOT, check=True)
+
+
+@pytest.mark.parametrize("twin", LESSONS, ids=lambda path: path.stem)
+def test_a_committed_lesson_shows_all_its_outputs_and_no_error(twin):
+    notebook = nbformat.read(course.LESSONS / f"{twin.stem}.ipynb", as_version=4)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert all(cell.execution_count for cell in code)
+    kinds = {output.output_type for cell in code for output in cell.outputs}
+    assert "error" not in kinds
+    pictures = [out for cell in code for out in cell.outputs if "image/png" in out.get("data", {})]
+    assert pictures
+    assert all(len(out.metadata["image/png"]["alt"]) > 30 for out in pictures), "every figure has alt text"
+
+
+@pytest.mark.parametrize("twin", LESSONS, ids=lambda path: path.stem)
+def test_nbval_finds_every_claim_of_a_lesson_true(twin):
+    notebook = course.LESSONS / f"{twin.stem}.ipynb"
+    assert notebook.read_text().count("NBVAL_CHECK_OUTPUT") >= 5
+    command = [sys.executable, "-m", "pytest", "--nbval-lax", "--nbval-current-env", "-q", "-p", "no:cacheprovider"]
+    ran = subprocess.run([*command, notebook], cwd=ROOT, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout[-3000:]
+
+
+def test_the_set_up_cell_is_the_same_everywhere_and_names_the_configured_address():
+    for twin in LESSONS + SOLUTIONS:
+        sources = [cell.source for cell in build.dressed(twin).cells if "setup" in cell.metadata.get("tags", [])]
+        assert sources == [build.setup_code()]
+    assert course.settings()["repository"] in build.setup_code()
+
+
+def test_the_kit_and_nbgrader_release_the_same_bytes(kit, class_folder):
+    file = course.ASSIGNMENTS / UNIT / f"{UNIT}.ipynb"
+    committed = file.read_bytes()
+    assert kit("release", UNIT).returncode == 0
+    assert file.read_bytes() == committed, "run `python -m autograder release` for the unit and commit"
+    command = [sys.executable, "-m", "nbgrader", "generate_assignment", UNIT, "--force"]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    assert file.read_bytes() == committed

@@ -1,0 +1,140 @@
+"""Submissions are brought into shape: what students, editors and Colab do to notebooks, and what stays as it was."""
+
+import copy
+
+import nbformat
+import pytest
+from conftest import ROOT, UNIT
+
+from autograder.course import CHECK
+from autograder.repair import Released, is_test_of, repair
+
+
+@pytest.fixture
+def released_notebook():
+    return nbformat.read(ROOT / "assignments" / UNIT / f"{UNIT}.ipynb", as_version=4)
+
+
+@pytest.fixture
+def released(released_notebook):
+    return [
+        Released(cell.metadata.nbgrader.grade_id, cell.cell_type, cell.source, dict(cell.metadata.nbgrader))
+        for cell in released_notebook.cells
+        if "nbgrader" in cell.metadata
+    ]
+
+
+def at(notebook, grade_id):
+    return [i for i, cell in enumerate(notebook.cells) if cell.metadata.get("nbgrader", {}).get("grade_id") == grade_id]
+
+
+def labels(notebook):
+    return [cell.metadata.nbgrader.grade_id for cell in notebook.cells if "nbgrader" in cell.metadata]
+
+
+def test_an_untouched_notebook_needs_no_repair(released_notebook, released):
+    repaired = repair(released_notebook, released)
+    assert repaired.metadata.course.repairs == []
+    assert [cell.source for cell in repaired.cells] == [cell.source for cell in released_notebook.cells]
+
+
+def test_the_submission_itself_is_not_touched(released_notebook, released):
+    del released_notebook.cells[at(released_notebook, "check_stable_softmax")[0]]
+    before = copy.deepcopy(released_notebook)
+    repair(released_notebook, released)
+    assert released_notebook == before
+
+
+def test_a_deleted_check_returns_behind_its_exercise(released_notebook, released):
+    del released_notebook.cells[at(released_notebook, "check_stable_softmax")[0]]
+    repaired = repair(released_notebook, released)
+    (place,) = at(repaired, "check_stable_softmax")
+    assert place == at(repaired, "stable_softmax")[0] + 1
+    assert "had been deleted" in repaired.metadata.course.repairs[0]
+
+
+def test_of_copied_cells_the_one_that_holds_work_counts(released_notebook, released):
+    (place,) = at(released_notebook, "stable_softmax")
+    stub = copy.deepcopy(released_notebook.cells[place])
+    released_notebook.cells[place].source = "def stable_softmax(e, dim=-1):\n    return 'work'"
+    released_notebook.cells.insert(place + 1, stub)
+    repaired = repair(released_notebook, released)
+    (place,) = at(repaired, "stable_softmax")
+    assert "work" in repaired.cells[place].source
+    assert not any("NotImplementedError" in cell.source for cell in repaired.cells[place + 1 : place + 2])
+
+
+def test_of_two_worked_copies_both_run_and_the_last_is_labelled(released_notebook, released):
+    (place,) = at(released_notebook, "stable_softmax")
+    for text in ("first", "second"):
+        made = copy.deepcopy(released_notebook.cells[place])
+        made.source = f"def stable_softmax(e, dim=-1):\n    return '{text}'"
+        released_notebook.cells.insert(at(released_notebook, "check_stable_softmax")[0], made)
+    repaired = repair(released_notebook, released)
+    (place,) = at(repaired, "stable_softmax")
+    assert "second" in repaired.cells[place].source
+    assert any("first" in cell.source for cell in repaired.cells[:place])
+
+
+@pytest.mark.parametrize("lost", ["metadata", "metadata and ids", "ids"])
+def test_lost_labels_are_found_again(released_notebook, released, lost):
+    wanted = labels(released_notebook)
+    for index, cell in enumerate(released_notebook.cells):
+        if "metadata" in lost:
+            cell.metadata = nbformat.from_dict({})
+        if "ids" in lost:
+            cell.id = f"fresh-{index}"
+    repaired = repair(released_notebook, released)
+    code = [label for label in wanted if label.startswith(CHECK) or CHECK + label in wanted]
+    assert [label for label in labels(repaired) if label in code] == code
+    assert set(labels(repaired)) == set(wanted)
+
+
+def test_work_in_a_cell_of_the_students_own_is_recognised_by_its_name(released_notebook, released):
+    (place,) = at(released_notebook, "stable_softmax")
+    released_notebook.cells[place] = nbformat.v4.new_code_cell("def stable_softmax(e, dim=-1):\n    return e")
+    repaired = repair(released_notebook, released)
+    assert repaired.cells[place].metadata.nbgrader.grade_id == "stable_softmax"
+
+
+def test_a_check_before_its_exercise_is_moved_behind_it(released_notebook, released):
+    (place,) = at(released_notebook, "check_AttentionLayer")
+    released_notebook.cells.insert(0, released_notebook.cells.pop(place))
+    repaired = repair(released_notebook, released)
+    assert at(repaired, "check_AttentionLayer")[0] > at(repaired, "AttentionLayer")[0]
+
+
+def test_an_edited_check_is_reported(released_notebook, released):
+    released_notebook.cells[at(released_notebook, "check_AttentionLayer")[0]].source = "print('fine')"
+    assert "had been edited" in repair(released_notebook, released).metadata.course.repairs[0]
+
+
+def test_tampered_points_and_flags_are_restored(released_notebook, released):
+    (place,) = at(released_notebook, "check_AttentionLayer")
+    released_notebook.cells[place].metadata.nbgrader.update(points=100, solution=True, grade=False)
+    repaired = repair(released_notebook, released)
+    marks = repaired.cells[at(repaired, "check_AttentionLayer")[0]].metadata.nbgrader
+    assert (marks.points, marks.solution, marks.grade) == (3, False, True)
+
+
+@pytest.mark.parametrize("metadata", [{"nbgrader": 3}, {"nbgrader": {"grade_id": "unknown"}}, {"nbgrader": {}}])
+def test_foreign_labels_are_dropped(released_notebook, released, metadata):
+    released_notebook.cells.insert(3, nbformat.v4.new_code_cell("x = 1", metadata=metadata))
+    assert "nbgrader" not in repair(released_notebook, released).cells[3].metadata
+
+
+def test_repeated_and_odd_cell_ids_become_valid(released_notebook, released):
+    for cell in released_notebook.cells:
+        cell.id = "same"
+    released_notebook.cells[0].id = "ß" * 80
+    repaired = repair(released_notebook, released)
+    ids = [cell.id for cell in repaired.cells]
+    assert len(set(ids)) == len(ids)
+    nbformat.validate(repaired)
+
+
+def test_every_exercise_is_tested_exactly_once_whatever_was_deleted(released_notebook, released):
+    released_notebook.cells = []
+    repaired = repair(released_notebook, released)
+    tested = [name for cell in repaired.cells if (name := is_test_of(cell))]
+    assert tested == [one.grade_id.removeprefix(CHECK) for one in released if one.is_test]
