@@ -56,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument("--no-execute", action="store_true", help="leave lessons without outputs")
     demo = verb("demo", _demo, "build a sample class, grade it and show the results")
     demo.set_defaults(unit="04_attention_layer")
+    verb("bench", _bench, "measure lessons, checks, audits and grading against their bounds")
     return parser
 
 
@@ -132,6 +133,13 @@ def _demo(options):
     from autograder.demo import demo
 
     for line in demo(options.unit, _device()):
+        print(line, flush=True)
+
+
+def _bench(options):
+    from autograder.bench import bench
+
+    for line in bench():
         print(line, flush=True)
 
 

@@ -1,10 +1,12 @@
 """How the kit plugs into nbgrader: folders, gradebook and preprocessors, for its commands and for formgrader."""
 
-from nbgrader.preprocessors import CheckCellMetadata, ClearOutput, DeduplicateIds, OverwriteCells, OverwriteKernelspec
+from pathlib import Path
+
 from traitlets.config import Config
 
 from autograder import course
-from autograder.repair import Repair
+
+SHARED_EXCHANGE = Path("/usr/local/share/nbgrader/exchange")  # where a server with several users has it
 
 
 def configure(config: Config) -> Config:
@@ -20,16 +22,25 @@ def configure(config: Config) -> Config:
         setattr(config.CourseDirectory, f"{step}_directory", str(place.relative_to(course.ROOT) if inside else place))
     config.CourseDirectory.db_url = course.database()
     config.CourseDirectory.ignore = [".ipynb_checkpoints", "*.pyc", "__pycache__", "*.py", "*.so"]
-    config.Autograde.sanitize_preprocessors = [
-        ClearOutput,
-        Repair,
-        DeduplicateIds,
-        OverwriteKernelspec,
-        OverwriteCells,
-        CheckCellMetadata,
+    config.Autograde.sanitize_preprocessors = [  # by name, so that formgrader can show its configuration
+        "nbgrader.preprocessors.ClearOutput",
+        "autograder.repair.Repair",
+        "nbgrader.preprocessors.DeduplicateIds",
+        "nbgrader.preprocessors.OverwriteKernelspec",
+        "nbgrader.preprocessors.OverwriteCells",
+        "nbgrader.preprocessors.CheckCellMetadata",
     ]
+    if not SHARED_EXCHANGE.exists():
+        config.Exchange.root = str(folder / "exchange")
+        (folder / "exchange").mkdir(parents=True, exist_ok=True)
     # A mark scheme stands in the locked question above a written answer, which keeps its "no response" check.
     config.ClearMarkScheme.enforce_metadata = False
+    config.GenerateFeedback.preprocessors = [
+        "nbgrader.preprocessors.GetGrades",
+        "nbgrader.preprocessors.ClearHiddenTests",
+        "nbgrader.preprocessors.ClearMarkScheme",
+        "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
+    ]
     config.HTMLExporter.sanitize_html = True  # feedback shows what a student wrote, and runs none of it
     config.Execute.timeout = max(1, round(course.cell_seconds()))
     config.Application.log_level = "WARN"

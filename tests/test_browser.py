@@ -5,7 +5,7 @@ import os
 
 import nbformat
 import pytest
-from browser import IDLE, Copy, choose, chromium, formgrader, running_browser, running_lab, screenshot, until
+from browser import Copy, choose, chromium, formgrader, running_browser, running_lab, screenshot, until
 from nbgrader.api import Gradebook
 
 from autograder.sample_class import sample_class
@@ -97,11 +97,6 @@ def test_the_switch_redraws_the_figure_and_switching_back_restores_it(lesson):
 def test_no_label_of_the_explorer_is_cut_off(lesson):
     cut = "labels => labels.filter(label => label.scrollWidth > label.clientWidth).map(label => label.innerText)"
     assert lesson.locator(EXPLORER).locator(".widget-slider .widget-label").evaluate_all(cut) == []
-
-
-def test_the_lesson_runs_without_an_error(lesson):
-    lesson.locator(IDLE).wait_for()
-    assert lesson.locator("[data-mime-type='application/vnd.jupyter.error']").all_inner_texts() == []
 
 
 # Student -------------------------------------------------------------------------------------------------------------

@@ -164,6 +164,8 @@ def test_the_mark_scheme_reaches_the_grader_and_not_the_student(graded):
     graded_notebook = (folder / "autograded" / "right-as-taught" / UNIT / f"{UNIT}.ipynb").read_text()
     assert "BEGIN MARK SCHEME" in graded_notebook
     assert "MARK SCHEME" not in (ROOT / "assignments" / UNIT / f"{UNIT}.ipynb").read_text()
+    page = (folder / "feedback" / "right-as-taught" / UNIT / f"{UNIT}.html").read_text()
+    assert "MARK SCHEME" not in page and "HIDDEN TESTS" not in page and "Without the scale the gradient falls" in page
 
 
 def test_validate_accepts_the_solution_and_refuses_the_stub(tmp_path):

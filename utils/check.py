@@ -55,7 +55,7 @@ def _exercise_of(student_object, namespace: dict) -> FrozenExercise:
 
 def exercise_name(student_object, known, namespace: dict) -> str | None:
     """The name among `known` under which a notebook's namespace holds the object, else the object's own name."""
-    bound = [name for name in known if namespace.get(name) is student_object]
+    bound = [name for name in known if name in namespace and namespace[name] is student_object]
     return bound[0] if bound else getattr(student_object, "__name__", None)
 
 
@@ -64,6 +64,13 @@ def all_exercises() -> dict[str, FrozenExercise]:
     """Every exercise whose self-checks are shipped, by name."""
     found = {}
     for file in sorted(_FROZEN.glob("*.json")):
-        for data in json.loads(file.read_text(encoding="utf-8"))["exercises"]:
-            found[data["name"]] = unpack_exercise(data)
+        try:
+            for data in json.loads(file.read_text(encoding="utf-8"))["exercises"]:
+                found[data["name"]] = unpack_exercise(data)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise CheckFailed(
+                f"✗ the checks in {file.name} cannot be read\n"
+                "  They do not fit the rest of `utils`: parts of the course are of different releases, or\n"
+                "  a file is damaged. Download the course again; your notebooks can stay as they are."
+            ) from None
     return found

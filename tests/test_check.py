@@ -1,0 +1,67 @@
+"""The student's `check` in a notebook, and the choice of device."""
+
+import pytest
+import torch
+from IPython.core.interactiveshell import InteractiveShell
+
+from utils.check import CheckFailed, check
+from utils.device import device
+
+RIGHT = "attention_scores = lambda q, X: (q.unsqueeze(-2) * X).sum(-1)"
+
+
+@pytest.fixture
+def shell(monkeypatch):
+    monkeypatch.setenv("COURSE_DEVICE", "cpu")
+    shell = InteractiveShell(colors="nocolor")
+    shell.run_cell("from utils.check import check")
+    return shell
+
+
+def test_an_exercise_is_found_by_the_name_it_is_bound_to(shell, capsys):
+    shell.run_cell(RIGHT + "\ncheck(attention_scores)").raise_error()
+    assert capsys.readouterr().out.startswith("✓ attention_scores · ")
+
+
+def test_a_notebook_shows_the_sentence_and_no_traceback(shell, capsys):
+    ran = shell.run_cell(RIGHT.replace("sum", "mean") + "\ncheck(attention_scores)")
+    shown = capsys.readouterr().out
+    assert isinstance(ran.error_in_exec, CheckFailed)
+    assert shown.startswith("✗ attention_scores · one query and its data vectors\n  The products are averaged")
+    assert "Traceback" not in shown and "CheckFailed" not in shown
+
+
+@pytest.mark.parametrize("odd", [len, torch.ones(2), None, "attention_scores", lambda: 1])
+def test_what_is_no_exercise_is_told(odd):
+    with pytest.raises(CheckFailed, match="no exercise has this name"):
+        check(odd)
+
+
+def test_a_check_leaves_random_numbers_alone(shell):
+    torch.manual_seed(3)
+    shell.run_cell(RIGHT + "\ncheck(attention_scores)").raise_error()
+    drawn = torch.rand(1)
+    torch.manual_seed(3)
+    assert torch.equal(drawn, torch.rand(1))
+
+
+def test_the_device_can_be_chosen(monkeypatch):
+    monkeypatch.setenv("COURSE_DEVICE", "cpu")
+    assert device() == torch.device("cpu")
+    monkeypatch.setenv("COURSE_DEVICE", "no-such-device")
+    with pytest.raises(RuntimeError, match="COURSE_DEVICE='no-such-device' cannot be used here"):
+        device()
+
+
+def test_without_a_choice_the_device_is_one_that_works(monkeypatch):
+    monkeypatch.delenv("COURSE_DEVICE", raising=False)
+    assert torch.ones(2, device=device()).sum() == 2
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here: checks ran on the CPU alone")
+def test_checks_run_on_cuda(shell, monkeypatch):
+    monkeypatch.setenv("COURSE_DEVICE", "cuda")
+    shell.run_cell(RIGHT + "\ncheck(attention_scores)").raise_error()
+    ran = shell.run_cell("attention_scores = lambda q, X: (q.unsqueeze(-2) * X).sum(-1).cpu()\ncheck(attention_scores)")
+    assert "is on cpu; the inputs are on cuda" in str(ran.error_in_exec)
