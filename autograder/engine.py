@@ -21,12 +21,15 @@ class Examined:
     result: Result
 
 
-def examine_cells(cells: list[dict], seed: str, device: str = "cpu") -> tuple[dict, list[Examined]]:
+def examine_cells(
+    cells: list[dict], seed: str, device: str = "cpu", reveal: bool = False
+) -> tuple[dict, list[Examined]]:
     """Runs cells in order and examines the exercises named among them.
 
     Args:
         cells: {"source": code} to run, or {"exercise": name} to observe that object at this point.
         seed: the seed of the cases, the same for each run of one submission.
+        reveal: whether messages may show the cases' numbers.
 
     Returns:
         the outputs by cell index, and one Examined for each exercise named.
@@ -34,7 +37,7 @@ def examine_cells(cells: list[dict], seed: str, device: str = "cpu") -> tuple[di
     names = [cell["exercise"] for cell in cells if "exercise" in cell]
     cases = {name: draw(bank.find_exercise(name), seed, grading=True) for name in names}
     run = run_job({"cells": cells, "cases": pack(cases), "device": device, "seconds": course.cell_seconds()})
-    examined = [_conclude(name, cases[name], run, device) for name in names]
+    examined = [_conclude(name, cases[name], run, device, reveal) for name in names]
     return run.outputs, [_with_cause(one, cells, run.outputs) for one in examined]
 
 
@@ -43,15 +46,15 @@ def _with_cause(one: Examined, cells: list[dict], outputs: dict) -> Examined:
     if one.result.problem != "missing_object":
         return one
     place = next(index for index, cell in enumerate(cells) if cell.get("exercise") == one.exercise)
-    errors = [out for i in range(place) for out in outputs.get(i, []) if out.get("output_type") == "error"]
+    errors = [out for i in range(place) for out in outputs.get(i, []) if out["output_type"] == "error"]
     if not errors:
         return one
-    said = ": ".join([str(errors[-1].get("ename")), *str(errors[-1].get("evalue")).splitlines()[:1]])
+    said = ": ".join([errors[-1]["ename"], *errors[-1]["evalue"].splitlines()[:1]])
     message = f"{one.result.message}\n  The last error above it was {said}"
     return replace(one, result=replace(one.result, message=message))
 
 
-def _conclude(name: str, cases: list, run: Run, device: str) -> Examined:
+def _conclude(name: str, cases: list, run: Run, device: str, reveal: bool) -> Examined:
     exercise = bank.find_exercise(name)
     observations = run.observations.get(name)
     state = GRADED
@@ -61,10 +64,10 @@ def _conclude(name: str, cases: list, run: Run, device: str) -> Examined:
     elif any(seen.failure and seen.failure.stage == "timeout" for seen in observations):
         state = TIMEOUT
     frozen = frozen_exercise(exercise, [freeze_case(exercise, case, mistakes=False, device=device) for case in cases])
-    verdicts = [judge(frozen, one, seen, reveal=False) for one, seen in zip(frozen.cases, observations)]
+    verdicts = [judge(frozen, one, seen, reveal) for one, seen in zip(frozen.cases, observations)]
     if not all(verdict.passed for verdict in verdicts):
         frozen = frozen_exercise(exercise, [freeze_case(exercise, case, device=device) for case in cases])
-        verdicts = [judge(frozen, one, seen, reveal=False) for one, seen in zip(frozen.cases, observations)]
+        verdicts = [judge(frozen, one, seen, reveal) for one, seen in zip(frozen.cases, observations)]
     return Examined(name, state, conclude(frozen, verdicts))
 
 

@@ -39,7 +39,7 @@ def grade(unit: str, device: str = "cpu", workers: int = 1, student: str | None 
         raise course.KitError(f"there is no submission {who}in {course.class_folder() / 'submitted'}.")
     records = []
     with ThreadPoolExecutor(max(1, workers)) as pool:
-        running = [pool.submit(examine, submission, released, device) for submission in submissions]
+        running = [pool.submit(_examine_safely, submission, released, device) for submission in submissions]
         for done in tqdm(
             as_completed(running), total=len(running), desc=f"grading {unit}", unit="submission", leave=False
         ):
@@ -48,18 +48,25 @@ def grade(unit: str, device: str = "cpu", workers: int = 1, student: str | None 
     return sorted(records, key=lambda one: one["student"])
 
 
+def _examine_safely(submission: Submission, released: list[Released], device: str) -> Outcome:
+    """A submission of a form that nobody has thought of gets a state and a sentence; it does not stop the class."""
+    try:
+        return examine(submission, released, device)
+    except course.KitError:
+        raise
+    except Exception as error:
+        return _ungradable(
+            submission, MALFORMED, f"The notebook could not be graded ({type(error).__name__}: {error})."
+        )
+
+
 def examine(submission: Submission, released: list[Released], device: str) -> Outcome:
     """Runs and judges one submission; writes nothing."""
     if submission.notebook is None:
         return _ungradable(
             submission, MISSING if submission.missing else MALFORMED, submission.missing or submission.malformed
         )
-    try:
-        notebook = repair(submission.notebook, released)
-    except Exception as error:  # a notebook of a form nobody has thought of must not stop the class
-        return _ungradable(
-            submission, MALFORMED, f"The notebook's cells could not be put in order ({type(error).__name__})."
-        )
+    notebook = repair(submission.notebook, released)
     cells = [
         {"exercise": tested}
         if (tested := is_test_of(cell))

@@ -18,6 +18,7 @@ from autograder import course
 from utils.records import unpack_observation
 
 MAX_BYTES = 64_000_000  # that a job's process may send
+MAX_OUTPUTS = 60  # of one cell
 ENDED, TIMEOUT, KILLED = "ended", "timeout", "killed"
 
 
@@ -126,9 +127,25 @@ def _take(line: bytes, run: Run):
             seen = [unpack_observation(item) for item in data["observations"]]
             run.observations.setdefault(str(data["exercise"]), seen)
         else:
-            run.outputs[int(data["cell"])] = list(data["outputs"])
+            run.outputs[int(data["cell"])] = [_output(item) for item in data["outputs"][:MAX_OUTPUTS]]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass
+
+
+def _output(item: dict) -> dict:
+    """An output in nbformat's form, rebuilt field by field: whatever else was sent is left out."""
+    kind = item["output_type"]
+    if kind == "stream":
+        return {
+            "output_type": kind,
+            "name": "stderr" if item["name"] == "stderr" else "stdout",
+            "text": str(item["text"]),
+        }
+    if kind == "error":
+        text = {name: str(item[name]) for name in ("ename", "evalue")}
+        return {"output_type": kind, **text, "traceback": [f"{text['ename']}: {text['evalue']}"]}
+    data = {name: str(item["data"][name]) for name in ("text/plain", "image/png") if name in item["data"]}
+    return {"output_type": "display_data", "data": data, "metadata": {}}
 
 
 def _end(process: int):

@@ -70,6 +70,7 @@ def repair(nb, released: list[Released]):
     _relabel(nb, released, repairs)
     for cell in released:
         _keep_one(nb, cell, repairs)
+        _retype(nb, cell, repairs)
     for index, cell in enumerate(released):
         if cell.metadata["grade"] or cell.metadata["locked"]:
             _insert_if_missing(nb, cell, released[:index], repairs)
@@ -166,6 +167,16 @@ def _keep_one(nb, one: Released, repairs: list):
             gone.add(index)
     nb.cells = [cell for index, cell in enumerate(nb.cells) if index not in gone]
     repairs.append(f"The cell for {_spoken(one)} was there {len(places)} times; the last one that holds work counts.")
+
+
+def _retype(nb, one: Released, repairs: list):
+    """A cell whose type was changed gets its own back; a test that is no code would run nothing and cost nothing."""
+    for index in _at(nb, one.grade_id):
+        cell = nb.cells[index]
+        if cell.cell_type != one.cell_type:
+            make = nbformat.v4.new_code_cell if one.cell_type == "code" else nbformat.v4.new_markdown_cell
+            nb.cells[index] = make(cell.source, metadata=cell.metadata)
+            repairs.append(f"The cell for {_spoken(one)} had become {cell.cell_type}; it is {one.cell_type} again.")
 
 
 def _insert_if_missing(nb, one: Released, before: list[Released], repairs: list):

@@ -21,7 +21,7 @@ def judge_file(name: str, file: Path, device: str = "cpu", seed: str = "judge") 
     if fault:
         message = f"✗ {name} · the file\n  {fault}"
         return as_record(Examined(name, MALFORMED, Result(name, 0, exercise.max_points, MALFORMED, None, message, ())))
-    _, (examined,) = examine_cells([{"source": source}, {"exercise": name}], seed, device)
+    _, (examined,) = examine_cells([{"source": source}, {"exercise": name}], seed, device, reveal=True)
     return as_record(examined)
 
 

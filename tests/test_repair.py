@@ -138,3 +138,17 @@ def test_every_exercise_is_tested_exactly_once_whatever_was_deleted(released_not
     repaired = repair(released_notebook, released)
     tested = [name for cell in repaired.cells if (name := is_test_of(cell))]
     assert tested == [one.grade_id.removeprefix(CHECK) for one in released if one.is_test]
+
+
+@pytest.mark.parametrize("kind", ["markdown", "raw"])
+@pytest.mark.parametrize("grade_id", ["check_AttentionLayer", "AttentionLayer"])
+def test_a_cell_whose_type_was_changed_is_code_again(released_notebook, released, grade_id, kind):
+    cell = released_notebook.cells[at(released_notebook, grade_id)[0]]
+    cell.cell_type = kind
+    for name in ("outputs", "execution_count"):
+        del cell[name]
+    repaired = repair(released_notebook, released)
+    cell = repaired.cells[at(repaired, grade_id)[0]]
+    assert cell.cell_type == "code" and cell.outputs == []
+    assert f"had become {kind}" in repaired.metadata.course.repairs[0]
+    nbformat.validate(repaired)
