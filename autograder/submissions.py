@@ -47,7 +47,7 @@ def read(student: str, unit: str) -> Submission:
         return Submission(student, unit, notebook=_sound(notebook))
     except UnicodeDecodeError:
         fault = "The notebook is not text in UTF-8: it was damaged, or saved as something else."
-    except (NotJSONError, ValueError):
+    except (NotJSONError, RecursionError):
         fault = "The notebook is not JSON: it was cut off or damaged, perhaps by an upload that broke off."
     except Exception as error:  # nbformat raises whatever a foreign structure makes it stumble over
         fault = f"The file is no notebook that can be read ({type(error).__name__})."
