@@ -24,6 +24,7 @@ DATA, SCORES, WEIGHTS = "#6B6B6B", PURPLE, BLUE
 QUERY, KEYS, VALUES, OUTPUT = VERMILLION, SKY, GREEN, ORANGE
 
 _DPI = 144
+_HALO = [Stroke(linewidth=3, foreground="white"), Normal()]  # keeps writing legible on any ground
 _STYLE = {
     "font.family": "DejaVu Sans",  # comes with matplotlib, so a picture is the same on every machine
     "mathtext.fontset": "dejavusans",
@@ -153,18 +154,16 @@ def bars(
 ) -> Figure:
     """A strip of bars, one for each of the values [len(labels)], with its number.
 
-    `limits` bound the axis; a bar that would leave it ends just before, and an arrow at its number says so.
+    `limits` bound the axis; a bar that leaves it has its number inside, with an arrow.
     """
     values = array(values)
-    shown, texts = values, [written(value, numbers) for value in values]
-    if limits:
-        room = 0.12 * (limits[1] - limits[0])  # for the number at the end of a bar that is cut off
-        high, low = values > limits[1], values < limits[0]
-        shown = np.where(high, limits[1] - room, np.where(low, limits[0] + room, values))
-        texts = [f"{text} {'↑' if up else '↓' if down else ''}".strip() for text, up, down in zip(texts, high, low)]
+    low, high = limits or (-math.inf, math.inf)
     axes = axes or canvas(1.5 + 0.9 * len(labels), 2.8)[1][0]
-    drawn = axes.bar(range(len(labels)), shown, color=colour, width=0.7)
+    drawn = axes.bar(range(len(labels)), values, color=colour, width=0.7)
+    texts = [written(value, numbers) if low <= value <= high else "" for value in values]
     axes.bar_label(drawn, labels=texts, padding=2)
+    for place in np.flatnonzero((values < low) | (values > high)):
+        _cut_off(axes, place, values[place], numbers, limits)
     axes.axhline(0, color=BLACK, linewidth=0.8)
     axes.set_xticks(range(len(labels)), labels)
     axes.tick_params(axis="x", length=0)
@@ -174,6 +173,14 @@ def bars(
     else:
         axes.margins(y=0.18)
     return axes.figure
+
+
+def _cut_off(axes: Axes, place: int, value: float, numbers: str, limits: tuple[float, float]) -> None:
+    """The number of a bar that leaves the axis, inside the bar, with an arrow that points on."""
+    up, text = bool(value > limits[1]), written(value, numbers)
+    side = {"xytext": (0, -3 if up else 3), "textcoords": "offset points", "va": "top" if up else "bottom"}
+    text = f"↑\n{text}" if up else f"{text}\n↓"
+    axes.annotate(text, (place, limits[up]), ha="center", path_effects=_HALO, zorder=5, **side)
 
 
 @styled
@@ -283,9 +290,9 @@ def attention_in_the_plane(q, X, names: Sequence[str], e, a, y, *, reach: float 
     left.plot(*y, "*", color=OUTPUT, markersize=17, markeredgecolor=BLACK, zorder=4)
     length = np.linalg.norm(q) or 1
     beside = q + 0.3 * np.array([q[1], -q[0]]) / length  # to the right of the tip: the output is often ahead of it
-    halo = [Stroke(linewidth=3, foreground="white"), Normal()]
-    for place, name, colour in ((beside, "q", QUERY), (y + [0, 0.36], "y", BLACK)):
-        left.text(*place, name, color=colour, fontweight="bold", ha="center", va="center", zorder=6, path_effects=halo)
+    away = y - q if np.linalg.norm(y - q) > 0.05 else np.array([0, 1])  # from the arrow's tip
+    for place, name, colour in ((beside, "q", QUERY), (y + 0.36 * away / np.linalg.norm(away), "y", BLACK)):
+        left.text(*place, name, color=colour, fontweight="bold", ha="center", va="center", zorder=6, path_effects=_HALO)
     _cross(left, reach)
     left.set_title("query q, data vectors, output y")
     # the axis stays where it is, so that one sees the scores grow and shrink

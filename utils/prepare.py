@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-NEEDED = ("numpy", "torch", "matplotlib", "ipywidgets", "jaxtyping")  # what notebooks and `utils` import
+NEEDED = ("numpy", "torch", "matplotlib", "ipywidgets", "jaxtyping", "tqdm")  # what notebooks and `utils` import
 
 
 def prepare() -> list[str]:

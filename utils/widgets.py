@@ -120,6 +120,7 @@ def _described(control: Control) -> dict[str, object]:
     return {
         "value": control.start,
         "description": control.label,
-        "style": {"description_width": "11em"},  # labels of one width, so that the sliders line up
-        "layout": ipywidgets.Layout(width="34em", max_width="100%"),
+        "tooltip": control.label,
+        "style": {"description_width": "13em"},  # labels of one width, so that the sliders line up
+        "layout": ipywidgets.Layout(width="36em", max_width="100%"),
     }

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 04 · The attention layer
 #
-# <!-- badge --> [Open in Colab](https://colab.research.google.com/github/OWNER/attention-course/blob/main/notebooks/04_attention_layer.ipynb)
+# <!-- badge --> [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/attention-course/blob/main/notebooks/04_attention_layer.ipynb)
 #
 # **You will be able to**
 #
@@ -13,7 +13,7 @@
 # **You need** PyTorch basics (tensors, matrix products, `nn.Linear`, `backward`), and what mean and variance are. Lesson
 # 02 shows where the idea came from, but nothing of it is assumed.
 #
-# **Time** about 45 minutes to read; the cells run in less than 20 seconds on two CPU cores.
+# **Time** about 50 minutes to read; the cells run in less than 20 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -94,7 +94,7 @@ def tell(name, values):
 
 # %%
 words = ["we", "see", "the", "sky"]
-X = torch.tensor([[1.4, 0.5], [0.8, 1.8], [0.3, -1.6], [-1.9, -0.5]], device=DEVICE)  # [N_X, D_X] = [4, 2]
+X = torch.tensor([[1.6, 0.4], [0.8, 1.8], [0.3, -1.6], [-1.9, -0.5]], device=DEVICE)  # [N_X, D_X] = [4, 2]
 asked = ["vediamo", "il", "cielo"]
 Q = torch.tensor([[1.2, 1.6], [-0.1, -2.0], [-2.1, -0.5]], device=DEVICE)  # [N_Q, D_Q] = [3, 2]
 
@@ -430,10 +430,10 @@ entropy = {name: [] for name in divisors}  # one number for each of the widths
 gradient = {name: [] for name in divisors}  # the same
 for name, divisor in divisors.items():
     for D in widths:
-        shares = (raw[D] / divisor(D)).softmax(dim=-1)  # [samples, N_data]
-        spent = torch.special.entr(shares)  # [samples, N_data], -a ln a, and 0 at a = 0
+        shared = (raw[D] / divisor(D)).softmax(dim=-1)  # [samples, N_data]
+        spent = torch.special.entr(shared)  # [samples, N_data], -a ln a, and 0 at a = 0
         entropy[name].append(spent.sum(dim=-1).median().item())  # [samples] -> a number
-        gradient[name].append((shares * (1 - shares)).sum(dim=-1).median().item())  # [samples] -> a number
+        gradient[name].append((shared * (1 - shared)).sum(dim=-1).median().item())  # [samples] -> a number
 
 # %%
 shade = {"undivided": pictures.VERMILLION, "÷ √D": pictures.BLUE, "÷ D": pictures.GREEN}
@@ -518,9 +518,9 @@ rates = {torch.optim.SGD: [0.1, 1.0, 10.0, 100.0, 1000.0], torch.optim.Adam: [0.
 def best_shares(optimiser, what):
     """For each divisor, the best share over the learning rates at each of the widths."""
     best = {name: [] for name in divisors}
-    for D in progress(trained_widths, what):
-        for name, divisor in divisors.items():
-            best[name].append(max(share_found(D, divisor(D), optimiser, rate) for rate in rates[optimiser]))
+    for D, name in progress([(D, name) for D in trained_widths for name in divisors], what):
+        shares = [share_found(D, divisors[name](D), optimiser, rate) for rate in rates[optimiser]]
+        best[name].append(max(shares))
     return best
 
 
@@ -552,11 +552,12 @@ for name, best in (("gradient descent", by_descent), ("Adam", by_adam)):
 # %% [markdown]
 # At large width most undivided queries never find their data vector, at any rate. Small steps leave most of them where
 # chance put them; large steps throw most of them onto another wrong vector, just as saturated. Adam enlarges the steps of
-# queries with a small gradient, and does not save them here. For the queries that did not find their vector at $D = 512$:
+# queries with a small gradient, and does not save them here. A closer look at the queries that did not find their vector,
+# with gradient descent at $D = 512$:
 
 # %%
-for rate in (0.1, 1000.0):
-    before, after = trained_weights(512, 1.0, torch.optim.SGD, rate)  # [128, 16] both
+slow_and_fast = {rate: trained_weights(512, 1.0, torch.optim.SGD, rate) for rate in (0.1, 1000.0)}
+for rate, (before, after) in slow_and_fast.items():  # [128, 16] both
     lost = ~found(after)  # [128]
     moved = (before.argmax(dim=-1) != after.argmax(dim=-1))[lost].float().mean().item()
     largest = after[lost].amax(dim=-1).median().item()  # [lost] -> a number
@@ -574,8 +575,8 @@ for rate in (0.1, 1000.0):
 # | 512 | 21.78 ± 0.05 | 22.47 ± 0.27 |
 # | 1024 | 18.22 ± 0.03 | 22.10 ± 0.18 |
 #
-# (Britz et al., BLEU on newstest2013, English to German.) Both experiments say the same: undivided dot products fail at
-# large width. This is what differs:
+# (Britz et al., BLEU on newstest2013, English to German, with the spread that they report.) Both experiments say the
+# same: undivided dot products fail at large width. This is what differs:
 #
 # - Theirs is a whole RNN translator, measured in BLEU. Ours is one layer, measured by what each query finds.
 # - They compare with additive attention. We compare with a division.
@@ -608,7 +609,7 @@ assert abs(by_root - small_start) < 0.05  # the same start and step in another f
 #
 # In a translator all queries of a layer come out of one shared matrix $W_Q$. An update caused by one unsaturated query
 # then changes the saturated ones too. Does an undivided layer with a shared matrix learn? You may skip this experiment;
-# its answer is in the two lines below it.
+# its result is printed below.
 #
 # Each step draws 64 new examples of 16 data vectors. The first data vector of each example is the one to find. (The layer
 # cannot use that it is the first: the order does not matter.) The query is made from it by a fixed rotation, which $W_Q$
@@ -638,15 +639,16 @@ def share_found_with_one_matrix(D, divisor, rate, steps=300, examples=64):
 
 # %%
 # NBVAL_CHECK_OUTPUT
-for name, rate in (("undivided", 1.0), ("÷ √D", 10.0)):  # for each, the best of the rates 0.1, 1, 10
-    at_first, at_last = share_found_with_one_matrix(64, divisors[name](64), rate)
-    assert at_first < 0.3
-    print(f"one W_Q for all, {name:>9}: {at_last:.1f} of the queries find their data vector after training")
+best_rates = {"undivided": 1.0, "÷ √D": 10.0}  # out of 0.1, 1 and 10
+together = {name: share_found_with_one_matrix(64, divisors[name](64), rate) for name, rate in best_rates.items()}
+for name, (at_first, at_last) in together.items():
+    assert at_first < 0.3  # before training about chance
+    print(f"one W_Q for all, {name:>9}: after training {at_last:.1f} of the queries find their data vector")
 
 # %% [markdown]
 # It does. So the honest summary is: without the division a layer *starts* saturated. Queries that are trained one by one
-# stay stuck; where many examples share $W_Q$, training may recover. The division costs nothing and removes the risk at the
-# start.
+# stay stuck; where many examples share $W_Q$, training may recover (the published table shows that it need not). The
+# division costs nothing and removes the risk at the start.
 
 # %% [markdown]
 # ## An explorer
@@ -714,8 +716,8 @@ explore(
 # $$E = \frac{Q X^\top}{\sqrt{D_Q}}\ [N_Q, N_X], \qquad A = \operatorname{softmax}(E)\ \text{along each row}, \qquad
 # Y = A X\ [N_Q, D_X]$$
 #
-# From here on the scores are divided, as in a Transformer. The features are two wide, so each score shrinks by $\sqrt 2$, and
-# the weights of *vediamo* are a little less sharp than above. First with a loop over the queries, each treated as before:
+# From here on the scores are divided, as in a Transformer. Queries and data are two wide, so each score is divided by
+# $\sqrt 2$, and the weights of *vediamo* are a little less sharp than above. First with a loop over the queries:
 
 # %%
 Y_loop = torch.zeros(N_Q, D_X, device=DEVICE)  # [N_Q, D_X]
@@ -968,7 +970,7 @@ show(
     diagrams.attention_layer(E_cross, A_cross, cross=True),
     "Cross-attention, with the scores and weights just computed. The sequence S becomes queries through W_Q; the data X "
     "become keys through W_K and values through W_V; scores divided by the root of D_Q, softmax over each row, weights "
-    "and outputs as before. As nothing is trained yet, the weights are nearly equal.",
+    "and outputs as before.",
 )
 
 # %% [markdown]

@@ -182,7 +182,7 @@ def attention_pooling(
         q = [0, 0] scores every vector alike: y is the mean of all vectors, and every weight is 1 over their number.
     """
     ### BEGIN SOLUTION
-    # A grid is a set of H·W vectors. Flattening keeps each vector whole, because the features are the last axis.
+    # A grid is a collection of H·W vectors. Flattening keeps each vector whole, because the features are the last axis.
     flat = X.reshape(-1, X.shape[-1])  # [N, D_Q] with N = N_X or H·W
     a = (flat @ q).softmax(dim=-1)  # [N]: one distribution over all places
     return a @ flat, a.reshape(X.shape[:-1])
