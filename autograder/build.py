@@ -53,7 +53,7 @@ def dressed(twin: Path):
         if "setup" in cell.metadata.get("tags", []):
             cell.source = setup_code()
         elif cell.cell_type == "markdown" and BADGE in cell.source:
-            cell.source = re.sub(rf"^{BADGE}.*$", _badge(twin), cell.source, flags=re.MULTILINE)
+            cell.source = re.sub(rf"^.*{BADGE}.*$", _badge(twin), cell.source, flags=re.MULTILINE)
         elif cell.cell_type == "code" and names:
             _label(cell, names)
     _set_ids(nb)
@@ -110,7 +110,7 @@ def _badge(twin: Path) -> str:
     address = course.settings()["repository"]
     path = address.removeprefix("https://github.com/")
     link = f"https://colab.research.google.com/github/{path}/blob/main/notebooks/{twin.stem}.ipynb"
-    return f"{BADGE} [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)]({link})"
+    return f"[![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)]({link}) {BADGE}"
 
 
 def _label(cell, exercises: dict):

@@ -77,7 +77,7 @@ def running_lab(copy: Copy):
         free.bind((HOST, 0))
         port = free.getsockname()[1]
     server = {"ip": HOST, "port": port, "port_retries": 0, "password": "", "disable_check_xsrf": True}
-    options = ["--no-browser", "--allow-root", "--IdentityProvider.token="]
+    options = ["--no-browser", "--allow-root", "--IdentityProvider.token=", "--LabApp.expose_app_in_browser=True"]
     options += [f"--ServerApp.{name}={value}" for name, value in server.items()]
     command = [sys.executable, "-m", "jupyterlab", *options]
     log = Path(copy.environment["HOME"]) / "lab.log"
@@ -117,6 +117,13 @@ def _end(process: subprocess.Popen) -> None:
     process.wait()
 
 
+CONNECTED = """() => {
+    const session = window.jupyterapp?.shell.currentWidget?.sessionContext;
+    const kernel = session?.session?.kernel;
+    return session?.isReady && kernel?.connectionStatus === "connected" && kernel?.status === "idle";
+}"""
+
+
 @dataclass
 class Browser:
     """Pages on one JupyterLab; `missed` lists what of the server's own they could not load."""
@@ -150,6 +157,7 @@ class Browser:
             dialog = page.locator(".jp-Dialog")
             page.locator(IDLE).or_(dialog).first.wait_for()
             assert not dialog.count(), f"{path} does not open: {dialog.inner_text()}"
+            page.wait_for_function(CONNECTED)  # what is asked of a kernel before that is lost
             yield page
 
     def _note(self, failed: bool, url: str, why: object) -> None:
@@ -188,6 +196,19 @@ def until(page: Page, holds, what: str) -> None:
     while not holds():
         assert time.monotonic() < deadline, f"waited in vain until {what}"
         page.wait_for_timeout(100)
+
+
+def scroll_to(page: Page, selector: str) -> None:
+    """Scrolls up and down the notebook until something is there: JupyterLab keeps only what is near in the page."""
+    panel = page.locator(".jp-WindowedPanel-outer")
+    step = "box => { box.scrollTop = box.scrollTop > 0 ? box.scrollTop - 700 : box.scrollHeight; }"
+
+    def there():
+        panel.evaluate(step)
+        page.wait_for_timeout(200)
+        return page.locator(selector).count() > 0
+
+    until(page, there, f"{selector} comes into view")
 
 
 def screenshot(page: Page, name: str) -> None:

@@ -5,7 +5,7 @@ import os
 
 import nbformat
 import pytest
-from browser import Copy, choose, chromium, formgrader, running_browser, running_lab, screenshot, until
+from browser import Copy, choose, chromium, formgrader, running_browser, running_lab, screenshot, scroll_to, until
 from nbgrader.api import Gradebook
 
 from autograder.sample_class import sample_class
@@ -58,7 +58,7 @@ def lesson(browser):
     """The lesson with all cells run, and its explorer alive and in view."""
     with browser.notebook(f"notebooks/{UNIT}.ipynb") as page:
         choose(page, "Run", "Run All Cells")
-        page.locator(EXPLORER).wait_for(state="attached")
+        scroll_to(page, EXPLORER)
         page.locator(EXPLORER).evaluate("box => box.scrollIntoView({block: 'center'})")
         page.locator("img.widget-image").wait_for()
         yield page

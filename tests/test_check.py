@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from conftest import ROOT
 from IPython.core.interactiveshell import InteractiveShell
 
 from utils.check import CheckFailed, check
@@ -65,3 +66,16 @@ def test_checks_run_on_cuda(shell, monkeypatch):
     shell.run_cell(RIGHT + "\ncheck(attention_scores)").raise_error()
     ran = shell.run_cell("attention_scores = lambda q, X: (q.unsqueeze(-2) * X).sum(-1).cpu()\ncheck(attention_scores)")
     assert "is on cpu; the inputs are on cuda" in str(ran.error_in_exec)
+
+
+@pytest.mark.parametrize(("document", "dim"), [("README.md", 1), ("docs/students.md", -2)])
+def test_the_messages_that_the_documents_show_are_real(monkeypatch, document, dim):
+    monkeypatch.setenv("COURSE_DEVICE", "cpu")
+
+    def scaled_dot_product_attention(Q, X):
+        A = (Q @ X.mT / Q.shape[-1] ** 0.5).softmax(dim)
+        return A @ X, A
+
+    with pytest.raises(CheckFailed) as failed:
+        check(scaled_dot_product_attention)
+    assert str(failed.value) in (ROOT / document).read_text(encoding="utf-8")

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 04 · The attention layer
 #
-# <!-- badge --> [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/attention-course/blob/main/notebooks/04_attention_layer.ipynb)
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/attention-course/blob/main/notebooks/04_attention_layer.ipynb) <!-- badge -->
 #
 # **You will be able to**
 #
@@ -1061,7 +1061,6 @@ print([*F.scaled_dot_product_attention(Q_cross, project["K"](longer), project["V
 #   and the outputs are shuffled with them.
 # - **Transposes.** `nn.Linear(D_X, D_Q).weight` is $[D_Q, D_X]$. Call the layer, or transpose its weight.
 # - **`exp` by hand.** Use `softmax`, or subtract the maximum.
-# - **Reading too much into weights.** They say what was mixed, not why; two mixtures of different vectors can be the
 # - **Reading too much into weights.** They say what was mixed, not why; two mixtures of different vectors can be the
 #   same output.
 #
