@@ -4,6 +4,7 @@ from textwrap import wrap
 
 import numpy as np
 
+from utils.hints import hint
 from utils.patterns import numbers, pattern
 from utils.records import FrozenCase, FrozenExercise, Observation
 from utils.tolerance import close, tolerance
@@ -109,7 +110,7 @@ def _exception(c):
     sentence = f"Your code raised {failure.type}{text}"
     if failure.line:
         sentence += f"\n{CODE}{failure.line}"
-    return sentence + _hint(c, failure), _expects(c)
+    return sentence + hint(failure, c.case.sizes), _expects(c)
 
 
 def _expects(c) -> str:
@@ -117,49 +118,6 @@ def _expects(c) -> str:
         f"{name} {c.shape(out.shape)}" for name, out in zip(dict(c.exercise.outputs), c.expected.outputs)
     )
     return f"expected {shapes}"
-
-
-_HINTS = (  # words of an error's text, and what they mean
-    (
-        ("cannot be multiplied", "Expected size for", "batch1 and batch2", "inconsistent tensor size", "size mismatch"),
-        "Two shapes do not fit. Write each factor's shape beside the line: a product [.., n, k] @ [.., k, m] needs equal k.",
-    ),
-    (
-        ("must match the size", "not broadcastable", "doesn't match the broadcast"),
-        "Two shapes do not line up. Write both beside the line: from the last axis on, sizes must be equal, or one of them 1.",
-    ),
-    (
-        ("not enough values to unpack", "too many values to unpack", "must be a 3D tensor", "Dimension out of range"),
-        "The number of axes is not always the same here: count from the end (shape[-1], dim=-1, .mT, @).",
-    ),
-    (("torch.return_types",), "max(dim=…) gives a pair, the values and where they are: take .values, or use amax."),
-    (
-        ("in-place", "leaf"),
-        "An input was overwritten in place (+=, -=, or a method that ends in _). Make a new tensor instead.",
-    ),
-    (
-        ("view", "stride"),
-        "The numbers of this input do not lie side by side in memory: use reshape, which copies where it must.",
-    ),
-    (("requires grad", "numpy"), "NumPy cannot follow gradients. Stay in torch from the inputs to the result."),
-    (
-        ("uninitialized parameter",),
-        "The check needs the layers' shapes at once: use nn.Linear(in, out) in the place of a lazy layer.",
-    ),
-)
-_ANY_OF = 3  # the first hints ask for any one of their words, the others for all of them
-
-
-def _hint(c, failure) -> str:
-    for number, (words, hint) in enumerate(_HINTS):
-        if (any if number < _ANY_OF else all)(word in failure.text for word in words):
-            return f"\n{hint}"
-    sizes = [symbol for symbol in c.case.sizes if f"'{symbol}'" in failure.text]
-    if failure.type == "NameError" and sizes:
-        return f"\n{sizes[0]} is a name for a size, not a variable: read it from a tensor, such as X.shape[-1] for its width."
-    if failure.type == "NameError":
-        return "\nA name is used that nothing defines at this point: a typing slip, or a variable of another cell."
-    return ""
 
 
 def _wrong_signature(c):

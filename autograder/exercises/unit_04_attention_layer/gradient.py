@@ -29,8 +29,12 @@ MEASURED = [
 def gradient_through_softmax(
     Q: Float[Tensor, "N_Q D_Q"], X: Float[Tensor, "N_X D_Q"], scaled: bool
 ) -> Float[Tensor, "N_Q"]:
-    A = _softmaxed(Q, X, scaled)
-    return torch.linalg.matrix_norm(torch.diag_embed(A) - A.unsqueeze(-1) * A.unsqueeze(-2))
+    E = Q @ X.mT / (math.sqrt(Q.shape[-1]) if scaled else 1)
+    return torch.stack([_jacobian_by_autograd(e).norm() for e in E])
+
+
+def _jacobian_by_autograd(e):
+    return torch.autograd.functional.jacobian(lambda scores: scores.softmax(dim=-1), e)
 
 
 def _softmaxed(Q, X, scaled, dim=-1):
@@ -170,6 +174,12 @@ def norms_squeezed(Q, X, scaled):
     """squeeze() without an axis takes away every axis of size 1, also that of a single query. Say which axis is to go:
     squeeze(-1)."""
     return _jacobian(_softmaxed(Q, X, scaled)).flatten(1).norm(dim=1, keepdim=True).squeeze()
+
+
+@gradient_through_softmax.alternative
+def as_matrix_norms(Q, X, scaled):
+    A = _softmaxed(Q, X, scaled)
+    return torch.linalg.matrix_norm(torch.diag_embed(A) - A.unsqueeze(-1) * A.unsqueeze(-2))
 
 
 @gradient_through_softmax.alternative

@@ -37,7 +37,7 @@ class AttentionLayer(nn.Module):
     ) -> tuple[Float[Tensor, "*B N_Q D_V"], Float[Tensor, "*B N_Q N_X"]]:
         K, V = self.W_K(X), self.W_V(X)
         A = F.softmax(torch.matmul(Q, K.transpose(-2, -1)) * K.shape[-1] ** -0.5, dim=-1)
-        return torch.matmul(A, V), A
+        return F.scaled_dot_product_attention(Q, K, V), A
 
 
 declare_mechanics(AttentionLayer, lambda self, Q, X: (Q, self.W_K(X), self.W_V(X)))

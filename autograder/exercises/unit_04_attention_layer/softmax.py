@@ -3,6 +3,7 @@
 import math
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
@@ -53,8 +54,7 @@ def _some_masked(inputs, rng):
     forbidden=SOFTMAX,
 )  # fmt: skip
 def stable_softmax(e: Float[Tensor, "*S"], dim: int = -1) -> Float[Tensor, "*S"]:
-    exponentials = (e - e.amax(dim=dim, keepdim=True)).exp()
-    return exponentials / exponentials.sum(dim=dim, keepdim=True)
+    return F.softmax(e, dim=dim)
 
 
 @stable_softmax.misconception
