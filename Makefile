@@ -14,7 +14,7 @@ test: .venv/installed-for-tests
 	$(RUN) -m pytest
 
 lab: .venv/installed
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/jupyter lab
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root)
 
 notebooks: .venv/installed
 	$(RUN) -m autograder build
