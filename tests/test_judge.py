@@ -72,6 +72,31 @@ def sparse(q, X):
     return (q.unsqueeze(-2) * X).sum(-1).to_sparse()
 
 
+class Backward(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, q, X):
+        return (X @ q[..., None])[..., 0]
+
+    @staticmethod
+    def backward(ctx, slope):
+        raise ValueError("my own backward")
+
+
+def own_backward(q, X):
+    return Backward.apply(q, X)
+
+
+def hooked(q, X):
+    e = (X @ q[..., None])[..., 0]
+    if e.requires_grad:
+        e.register_hook(lambda slope: slope.no_such_thing)
+    return e
+
+
+def squeezed(q, X):
+    return (X @ q[..., None]).squeeze()
+
+
 @pytest.mark.parametrize(
     ("made", "problem", "said"),
     [
@@ -89,6 +114,10 @@ def sparse(q, X):
         (one_argument, "wrong_signature", "attention_scores(q, X)"),
         (with_an_extra_axis, "wrong_shape", "one axis too many"),
         (sparse, "not_a_tensor", "sparse"),
+        (own_backward, "backward_failed", "ValueError: my own backward"),
+        (hooked, "backward_failed", "no_such_thing"),
+        (squeezed, "wrong_shape", "squeeze() without an axis"),
+        (lambda q, X: {"e": X}, "not_a_tensor", "dict"),
         (torch.ones(3), "wrong_signature", "not a function"),
     ],
     ids=lambda value: value.__name__ if callable(value) else None,
@@ -168,6 +197,15 @@ class KeysWithoutGradient(Layer):
             K = self.W_K(X)
         A = (Q @ K.mT / K.shape[-1] ** 0.5).softmax(-1)
         return A @ self.W_V(X), A
+
+
+class Aliased(Layer):
+    """Right: the asked names are there, beside others for the same layers."""
+
+    def __init__(self, D_X, D_Q, D_V):
+        nn.Module.__init__(self)
+        self.layers = nn.ModuleDict({"W_K": nn.Linear(D_X, D_Q, bias=False), "W_V": nn.Linear(D_X, D_V, bias=False)})
+        self.W_K, self.W_V = self.layers["W_K"], self.layers["W_V"]
 
 
 class Stubborn(nn.Module):
@@ -273,6 +311,7 @@ def vmapped(Q, X, scaled):
         ("attention_scores", lambda query, data, extra=None: torch.einsum("...d,...nd->...n", query, data)),
         ("stable_softmax", chained),
         ("AttentionLayer", WithBuffer),
+        ("AttentionLayer", Aliased),
         ("gradient_through_softmax", through_numpy_shapes),
         ("gradient_through_softmax", vmapped),
     ],

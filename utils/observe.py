@@ -133,30 +133,31 @@ def _target(student_object, case: Case, device):
     if not (isinstance(student_object, type) and issubclass(student_object, nn.Module)):
         raise _Failed(Failure("signature", "not_a_module", _kind(student_object)))
     module = _stage("constructor", lambda: _call(student_object, case.build))
-    if not hasattr(module, "_parameters"):
+    if "_parameters" not in vars(module):
         raise _Failed(Failure("constructor", "no_super_init"))
-    if type(module).forward is nn.Module.forward:
+    if getattr(module.forward, "__func__", None) is nn.Module.forward:
         raise _Failed(Failure("signature", "no_forward"))
     return _stage("weights", lambda: _inject(module, case, device))
 
 
 def _inject(module: nn.Module, case: Case, device):
-    parameters = dict(module.named_parameters())
+    parameters = dict(module.named_parameters(remove_duplicate=False))
     for name, weight in case.weights.items():
         if name not in parameters:
             raise _Failed(Failure("weights", "missing", name))
         if tuple(parameters[name].shape) != weight.shape:
             raise _Failed(Failure("weights", "shape", f"{name} {list(parameters[name].shape)}"))
-    extra = sorted(set(parameters) - set(case.weights))
+    asked = {id(parameters[name]) for name in case.weights}
+    extra = sorted(name for name, parameter in parameters.items() if id(parameter) not in asked)
     if extra:
         raise _Failed(Failure("weights", "extra", ", ".join(extra)))
     dtype = next((torch.from_numpy(w).dtype for w in case.weights.values()), None)
     module.to(device=device, dtype=dtype).eval()
-    parameters = dict(module.named_parameters())
+    parameters = dict(module.named_parameters(remove_duplicate=False))
     with torch.no_grad():
         for name, weight in case.weights.items():
             parameters[name].copy_(torch.from_numpy(weight))
-    return module, parameters
+    return module, {name: parameters[name] for name in case.weights}
 
 
 def _call(target, arguments: dict):
@@ -249,8 +250,10 @@ def _output(value) -> Output:
     if isinstance(value, torch.Tensor):
         try:
             plain = torch.Tensor.detach(value).as_subclass(torch.Tensor)
+            if plain.layout != torch.strided:
+                return Output("sparse or nested tensor")
             return Output("tensor", str(plain.dtype), plain.device.type, tuple(plain.shape), _numbers(plain))
-        except (RuntimeError, TypeError, NotImplementedError):
+        except Exception:  # a layout, or a subclass, that has no plain numbers
             return Output("sparse or nested tensor")
     if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
         values = value.astype(np.float64) if value.size <= MAX_VALUES else None
@@ -263,7 +266,8 @@ def _output(value) -> Output:
 def _numbers(tensor: torch.Tensor) -> np.ndarray | None:
     if tensor.numel() > MAX_VALUES or tensor.is_complex() or tensor.device.type == "meta":
         return None
-    wide = tensor.cpu().to(torch.float64 if tensor.is_floating_point() else torch.int64)
+    dense = tensor.to_dense() if tensor.layout != torch.strided else tensor
+    wide = dense.cpu().to(torch.float64 if tensor.is_floating_point() else torch.int64)
     return np.ascontiguousarray(wide.numpy())
 
 
@@ -280,9 +284,11 @@ def _gradients(result, watched: dict) -> tuple[dict, str]:
         if not isinstance(total, torch.Tensor):
             return dict.fromkeys(leaves), ""
         found = torch.autograd.grad(total, list(leaves.values()), allow_unused=True)
-    except (RuntimeError, NotImplementedError) as error:
-        return dict.fromkeys(leaves), _text(error) or type(error).__name__
-    return {name: None if slope is None else _numbers(slope) for name, slope in zip(leaves, found)}, ""
+        return {name: None if slope is None else _numbers(slope) for name, slope in zip(leaves, found)}, ""
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # the student's own backward and hooks run here
+        return dict.fromkeys(leaves), f"{type(error).__name__}: {_text(error)}"
 
 
 def _alike(first: tuple, second: tuple) -> bool:

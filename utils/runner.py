@@ -146,7 +146,7 @@ def _observe(shell: InteractiveShell, name: str, job: dict) -> dict:
         with capture_output():
             for data in job["cases"][name]:
                 if name in shell.user_ns:
-                    observations.append(observe(shell.user_ns[name], unpack_case(data), job["device"]))
+                    observations.append(_observed(shell.user_ns[name], unpack_case(data), job["device"]))
                 else:
                     observations.append(Observation(failure=Failure("missing", "missing")))
     except TimeLimit:
@@ -155,6 +155,14 @@ def _observe(shell: InteractiveShell, name: str, job: dict) -> dict:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
     return {"exercise": name, "observations": pack(observations)}
+
+
+def _observed(made, case, device) -> Observation:
+    """What no part of `observe` has foreseen costs one case, not the whole submission."""
+    try:
+        return observe(made, case, device)
+    except Exception as error:
+        return Observation(failure=Failure("call", type(error).__name__, _said(error)))
 
 
 if __name__ == "__main__":

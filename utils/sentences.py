@@ -226,6 +226,8 @@ def _wrong_structure(c):
     wanted = f"{c.returns}, {count} tensors" if count > 1 else f"one tensor, {c.returns}"
     if c.seen.structure == "tuple" and got == 1:
         return f"It should return {wanted}; it returns a tuple of one: is there a comma after return?", ""
+    if c.seen.structure not in ("tuple", "list", "tensor"):
+        return f"It should return {wanted}; it returns a {c.seen.structure}.", ""
     if c.seen.structure == "list":
         return f"It should return {wanted}; it returns a list of {got}. torch.stack makes one tensor of a list.", ""
     return f"It should return {wanted}; it returns {'one tensor' if got == 1 else f'{got} values'}.", ""
@@ -243,6 +245,8 @@ def _changed_input(c):
 
 def _not_a_tensor(c):
     name, got = next((name, got) for name, _, got in c.pairs() if got.kind != "tensor")
+    if got.kind == "tuple":
+        return f"{name} is a tuple, not a tensor: are there brackets too many behind return?", ""
     kind = {"ndarray": "NumPy array"}.get(got.kind, got.kind)
     return (
         f"{name} is a {kind}, not an ordinary tensor. Stay in torch: what leaves it (NumPy, lists, .item()) loses its gradient.",
@@ -267,7 +271,9 @@ def _wrong_shape(c):
 def _wrong_dtype(c):
     name, wanted, got = next(pair for pair in c.pairs() if pair[1].dtype != pair[2].dtype or pair[2].values is None)
     look = "a tensor that your code makes without dtype=, or .double()"
-    if got.dtype == "torch.float32":
+    if got.dtype in ("torch.float16", "torch.bfloat16"):
+        look = ".half(), .bfloat16() or autocast"
+    elif got.dtype == "torch.float32":
         look = "a tensor that your code makes without dtype=, or .float()"
     elif not got.dtype.startswith("torch.float"):
         look = "an argmax or a comparison where weights were meant"

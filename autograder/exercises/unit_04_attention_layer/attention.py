@@ -16,6 +16,7 @@ BATCHED = [
     Case("a batch of sequences", expand={"*B": "B"}, part="a batch"),
     Case("two batch axes", expand={"*B": "B_1 B_2"}, sizes=SMALL, part="a batch"),
     Case("a batch of one", expand={"*B": "B"}, sizes={"B": 1}, part="a batch"),
+    Case("a single query", expand={"*B": ""}, sizes={"N_Q": 1}, part="one sequence"),
     Case("64 features, where the scale matters most", expand={"*B": ""}, sizes={"D_Q": 64}, part="one sequence"),
 ]
 

@@ -23,6 +23,7 @@ from autograder.exercises.unit_04_attention_layer.mechanics import attend, decla
         Case("queries and keys of 64 features", expand={"*B": "B"}, sizes={"D_Q": 64}),
         Case("two batch axes", expand={"*B": "B_1 B_2"}, sizes=SMALL),
         Case("a batch of one", expand={"*B": "B"}, sizes={"B": 1}),
+        Case("a single query", expand={"*B": "B"}, sizes={"N_Q": 1}),
     ],
     forbidden=FUSED,
 )
@@ -99,7 +100,7 @@ def value_bias_dropped(self, S, X):
 
 @CrossAttentionLayer.misconception
 class layers_without_bias(CrossAttentionLayer.reference):
-    """The layers have no biases. This exercise asks for nn.Linear as it is, with bias: the formula ends in + b."""
+    """A layer has no bias. This exercise asks for nn.Linear as it is, with bias, three times: Q = S W_Q + b_Q, and so on."""
 
     def __init__(self, D_S, D_X, D_Q, D_V):
         super().__init__(D_S, D_X, D_Q, D_V)

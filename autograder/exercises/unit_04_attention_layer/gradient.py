@@ -171,8 +171,8 @@ def averaged_under_the_root(Q, X, scaled):
 
 @gradient_through_softmax.misconception
 def norms_squeezed(Q, X, scaled):
-    """squeeze() without an axis takes away every axis of size 1, also that of a single query. Say which axis is to go:
-    squeeze(-1)."""
+    """squeeze() without an axis, or with the wrong one, takes away an axis of size 1, also that of a single query. Say
+    which axis is to go: squeeze(-1)."""
     return _jacobian(_softmaxed(Q, X, scaled)).flatten(1).norm(dim=1, keepdim=True).squeeze()
 
 

@@ -23,6 +23,7 @@ from autograder.exercises.unit_04_attention_layer.mechanics import attend, decla
         Case("keys of 64 features", expand={"*B": "B"}, sizes={"D_Q": 64}),
         Case("two batch axes", expand={"*B": "B_1 B_2"}, sizes=SMALL),
         Case("a batch of one", expand={"*B": "B"}, sizes={"B": 1}),
+        Case("a single query", expand={"*B": "B"}, sizes={"N_Q": 1}),
     ],
     forbidden=FUSED,
 )

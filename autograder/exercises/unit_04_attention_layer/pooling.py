@@ -163,8 +163,8 @@ def weights_all_one(q, X):
 
 @attention_pooling.misconception
 def pooled_weights_squeezed(q, X):
-    """squeeze() without an axis takes away every axis of size 1, also that of a single data vector or a grid of one row. Say
-    which axis is to go: squeeze(-1)."""
+    """squeeze() without an axis, or with the wrong one, takes away an axis of size 1, also that of a single data vector
+    or a grid of one row. Say which axis is to go: squeeze(-1)."""
     a = _weights_over_all(X @ q)
     return _pooled(X, a), a.squeeze()
 

@@ -109,8 +109,8 @@ def query_read_as_matrix(q, X):
 
 @attention_scores.misconception
 def squeezed_away(q, X):
-    """squeeze() without an axis takes away every axis of size 1, also that of a batch of one or of a single data vector. Say
-    which axis is to go: squeeze(-1)."""
+    """squeeze() without an axis, or with the wrong one, takes away an axis of size 1, also that of a batch of one or of a
+    single data vector. Say which axis is to go: squeeze(-1)."""
     return (X @ q.unsqueeze(-1)).squeeze()
 
 

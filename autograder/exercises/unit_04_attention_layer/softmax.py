@@ -39,9 +39,10 @@ def _some_masked(inputs, rng):
     cases=[
         Case("the last axis of a matrix", expand={"*S": "N_Q N_X"}, values={"dim": -1}, part="the definition"),
         Case("the first axis", expand={"*S": "N_X N_Q"}, values={"dim": 0}, part="the definition"),
-        Case("an axis in the middle", expand={"*S": "B N_X N_Q"}, values={"dim": 1}, part="the definition"),
+        Case("an axis in the middle", expand={"*S": "B N_X N_Q"}, values={"dim": -2}, part="the definition"),
         Case("a single vector", expand={"*S": "N_X"}, values={"dim": 0}, part="the definition"),
         Case("dim left out: the last axis", expand={"*S": "N_Q N_X"}, part="the definition"),
+        Case("a batch of one", expand={"*S": "B N_X"}, values={"dim": -1}, sizes={"B": 1}, part="the definition"),
         Case("scores of −inf get weight 0", expand={"*S": "N_Q N_X"}, values={"dim": -1}, edit=_some_masked,
              sizes={"N_Q": 3, "N_X": 5}, part="the definition"),
         Case("scores around 1000", expand={"*S": "N_Q N_X"}, values={"dim": -1}, edit=_around_a_thousand,
@@ -66,7 +67,8 @@ def largest_not_subtracted(e, dim=-1):
 
 @stable_softmax.misconception
 def largest_of_everything_subtracted(e, dim=-1):
-    """The largest number of the whole tensor is subtracted. A row far below it underflows: all its exponentials are 0, and
+    """The largest number of the whole tensor (or another that is too large for a slice) is subtracted. A row far below it
+    underflows: all its exponentials are 0, and
     0/0 is NaN. Each slice along `dim` needs its own largest number: amax(dim=dim, keepdim=True)."""
     exponentials = (e - e.max()).exp()
     return exponentials / exponentials.sum(dim=dim, keepdim=True)
@@ -131,6 +133,14 @@ def always_the_first_axis(e, dim=-1):
     """The softmax runs over the first axis whatever `dim` says. Both the largest score and the sum belong to the axis `dim`."""
     exponentials = (e - e.amax(dim=0, keepdim=True)).exp()
     return exponentials / exponentials.sum(dim=0, keepdim=True)
+
+
+@stable_softmax.misconception
+def axis_squeezed_away(e, dim=-1):
+    """squeeze() without an axis, or with the wrong one, takes away an axis of size 1 that belongs to the scores. The result has
+    the shape of e."""
+    exponentials = (e - e.amax(dim=dim, keepdim=True)).exp()
+    return (exponentials / exponentials.sum(dim=dim, keepdim=True)).squeeze()
 
 
 @stable_softmax.misconception
