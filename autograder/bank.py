@@ -3,7 +3,6 @@
 import importlib
 import inspect
 import pkgutil
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -11,8 +10,6 @@ from functools import cache
 from torch import nn
 
 import autograder.exercises
-
-UNIT = re.compile(r"\d\d_\w+")
 
 
 @dataclass(frozen=True)
