@@ -42,10 +42,16 @@ def _parser() -> argparse.ArgumentParser:
     judge = verb("judge", _judge, "examine the object that a Python file defines; prints JSON")
     judge.add_argument("exercise")
     judge.add_argument("file", type=Path)
-    grade = verb("grade", _grade, "grade all submissions of a unit into the gradebook")
+    _add_sandbox(judge)
+    grade = verb("grade", _grade, "grade what is new or changed of a unit's submissions into the gradebook")
     grade.add_argument("unit")
-    grade.add_argument("--student", help="only this student")
-    grade.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    grade.add_argument("--student", help="only this student, whether changed or not")
+    grade.add_argument("--again", action="store_true", help="also what was graded before and has not changed")
+    _add_workers(grade)
+    regrade = verb("regrade", _regrade, "grade a unit anew after a change, and show whose marks change before writing")
+    regrade.add_argument("unit")
+    regrade.add_argument("--yes", action="store_true", help="write the new marks without asking")
+    _add_workers(regrade)
     feedback = verb("feedback", _feedback, "write each student's feedback page")
     feedback.add_argument("unit")
     report = verb("report", _report, "write the class report")
@@ -58,6 +64,19 @@ def _parser() -> argparse.ArgumentParser:
     demo.set_defaults(unit="04_attention_layer")
     verb("bench", _bench, "measure lessons, checks, audits and grading against their bounds")
     return parser
+
+
+def _add_sandbox(parser) -> None:
+    parser.add_argument(
+        "--sandbox", metavar="LEVEL", help="bubblewrap, landlock or rlimits; default: the best there is"
+    )
+    parser.add_argument("--accept-weak-sandbox", action="store_true", help="grade even where only rlimits can be had")
+
+
+def _add_workers(parser) -> None:
+    _add_sandbox(parser)
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes; default: one a core")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="send the work to a dask.distributed cluster")
 
 
 def _unit(name: str) -> str:
@@ -79,9 +98,11 @@ def _device() -> str:
 
 
 def _judge(options):
+    from autograder.sandbox import choose
     from autograder.verdict import judge_file
 
-    print(json.dumps(judge_file(options.exercise, options.file, _device()), indent=2, ensure_ascii=False))
+    level = choose(options.sandbox, options.accept_weak_sandbox)
+    print(json.dumps(judge_file(options.exercise, options.file, level, _device()), indent=2, ensure_ascii=False))
 
 
 def _audit(options):
@@ -110,10 +131,35 @@ def _release(options):
         print(line)
 
 
-def _grade(options):
-    from autograder.grade import grade, table
+def _options(options):
+    from autograder.grade import Options
 
-    print(table(grade(_unit(options.unit), _device(), options.workers, options.student)))
+    return Options(_device(), options.workers, options.scheduler, options.sandbox, options.accept_weak_sandbox)
+
+
+def _grade(options):
+    from autograder.grade import grade, outdated, table
+
+    unit = _unit(options.unit)
+    print(table(grade(unit, _options(options), options.student, options.again)))
+    if count := outdated(unit):
+        note = (
+            f"{count} results come from an earlier version of the exercises or checks: see what `regrade {unit}` says."
+        )
+        print(f"autograder: {note}", file=sys.stderr)
+
+
+def _regrade(options):
+    from autograder.grade import accept, regrade
+
+    unit = _unit(options.unit)
+    lines, outcomes = regrade(unit, _options(options))
+    print("\n".join([*lines, f"{len(lines)} marks of {len(outcomes)} submissions change."]))
+    if options.yes or (sys.stdin.isatty() and input("Write this to the gradebook? [y/N] ").strip().lower() == "y"):
+        accept(unit, outcomes)
+        print("Written.")
+    else:
+        print("Nothing was written; `--yes` writes it.")
 
 
 def _feedback(options):

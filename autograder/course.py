@@ -1,6 +1,7 @@
 """Where things are: the repository's folders, the class's folder, and the one configuration both read."""
 
 import os
+import secrets
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -30,11 +31,44 @@ def cell_seconds() -> float:
         raise KitError(f"COURSE_CELL_SECONDS={asked!r} is not a number of seconds.") from None
 
 
+def set_cell_seconds(seconds: float) -> None:
+    """Takes over the time limit of whoever hands out the work."""
+    os.environ["COURSE_CELL_SECONDS"] = repr(seconds)
+
+
+def limits(device: str = "cpu") -> dict:
+    """What one submission may use: "total" seconds, and bytes of "memory" (beyond torch's own) and of "disk"."""
+    asked = settings()["limits"]
+    memory = 0 if device.startswith(("cuda", "mps")) else int(asked["memory_mb"]) << 20
+    total = max(float(asked["submission_seconds"]), 3 * cell_seconds())
+    return {"total": total, "memory": memory, "disk": int(asked["disk_mb"]) << 20}
+
+
 def class_folder() -> Path:
     """The folder of submissions, results, feedback and gradebook; COURSE_CLASS names another than `classroom`."""
     return ROOT / os.environ.get("COURSE_CLASS", "classroom")
 
 
+def submission_seed(unit: str, student: str) -> str:
+    """The seed of the cases that one student's submission is graded on: the same each time, and not to be guessed."""
+    return f"{unit} of {student} in {_secret()}"
+
+
+def _secret() -> str:
+    """A random word of this class, made when it is first asked for."""
+    file = class_folder() / ".seed"
+    if not file.exists():
+        class_folder().mkdir(parents=True, exist_ok=True)
+        try:
+            with open(file, "x", encoding="utf-8") as opened:
+                opened.write(secrets.token_hex(16))
+            file.chmod(0o600)
+        except FileExistsError:
+            pass
+    return file.read_text(encoding="utf-8")
+
+
 def database() -> str:
-    """The gradebook's URL."""
-    return f"sqlite:///{class_folder() / 'gradebook.db'}"
+    """The gradebook's URL: COURSE_GRADEBOOK, else pyproject.toml's, else SQLite in the class's folder."""
+    asked = os.environ.get("COURSE_GRADEBOOK") or settings().get("gradebook")
+    return asked or f"sqlite:///{class_folder() / 'gradebook.db'}"

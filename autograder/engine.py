@@ -1,13 +1,14 @@
-"""Has one notebook's code run in a process of its own, and judges what comes out here, where no student code runs."""
+"""Has one notebook's code run in the sandbox, and judges what comes out here, where no student code runs."""
 
 from dataclasses import dataclass, replace
 
 from autograder import bank, course
 from autograder.draw import draw
-from autograder.freeze import freeze_case, frozen_exercise
-from autograder.processes import ENDED, Run, run_job
+from autograder.freeze import add_mistakes, expect, frozen_exercise
+from autograder.jobs import Job, Run
+from autograder.source import hidden_call
 from utils.judge import Result, conclude, judge
-from utils.records import Failure, Observation, pack
+from utils.records import Failure, FrozenCase, Observation, pack
 
 GRADED, TIMEOUT, KILLED, MALFORMED, MISSING = "graded", "timeout", "killed", "malformed", "missing"
 
@@ -19,26 +20,53 @@ class Examined:
     exercise: str
     state: str
     result: Result
+    seconds: float = 0.0
 
 
 def examine_cells(
-    cells: list[dict], seed: str, device: str = "cpu", reveal: bool = False
+    cells: list[dict], seed: str, level: str, device: str = "cpu", reveal: bool = False, files: dict | None = None
 ) -> tuple[dict, list[Examined]]:
     """Runs cells in order and examines the exercises named among them.
 
     Args:
         cells: {"source": code} to run, or {"exercise": name} to observe that object at this point.
         seed: the seed of the cases, the same for each run of one submission.
+        level: of the sandbox.
         reveal: whether messages may show the cases' numbers.
+        files: name -> base64, to lie beside the notebook.
 
     Returns:
         the outputs by cell index, and one Examined for each exercise named.
     """
     names = [cell["exercise"] for cell in cells if "exercise" in cell]
     cases = {name: draw(bank.find_exercise(name), seed, grading=True) for name in names}
-    run = run_job({"cells": cells, "cases": pack(cases), "device": device, "seconds": course.cell_seconds()})
-    examined = [_conclude(name, cases[name], run, device, reveal) for name in names]
+    settings = {"device": device, "seconds": course.cell_seconds(), "files": files or {}}
+    job = Job({"cells": cells, "cases": pack(cases), **settings}, level)
+    expected = {name: [expect(bank.find_exercise(name), case, device) for case in cases[name]] for name in names}
+    run = job.result()
+    for index, why in run.fatal.items():
+        run.outputs[index] = [_died(why)]
+    for name in names:
+        _note_hidden_call(name, [cell["source"] for cell in cells if "source" in cell], run)
+    examined = [_conclude(name, expected[name], run, _fatal(name, cells, run), device, reveal) for name in names]
     return run.outputs, [_with_cause(one, cells, run.outputs) for one in examined]
+
+
+def _died(why: str) -> dict:
+    text = f"{why}; the cell was left out and the others were run without it"
+    return {"output_type": "error", "ename": "ProcessEnded", "evalue": text, "traceback": [f"ProcessEnded: {text}"]}
+
+
+def _fatal(name: str, cells: list[dict], run: Run) -> str:
+    """Why the process ended while this exercise was observed; empty if it did not."""
+    return next((why for index, why in run.fatal.items() if cells[index].get("exercise") == name), "")
+
+
+def _note_hidden_call(name: str, sources: list[str], run: Run) -> None:
+    """Adds a forbidden call that was kept out of sight to what was seen."""
+    hidden = hidden_call(sources, bank.find_exercise(name).forbidden, name)
+    if hidden and name in run.observations:
+        run.observations[name] = [replace(seen, called=(*seen.called, hidden)) for seen in run.observations[name]]
 
 
 def _with_cause(one: Examined, cells: list[dict], outputs: dict) -> Examined:
@@ -54,25 +82,33 @@ def _with_cause(one: Examined, cells: list[dict], outputs: dict) -> Examined:
     return replace(one, result=replace(one.result, message=message))
 
 
-def _conclude(name: str, cases: list, run: Run, device: str, reveal: bool) -> Examined:
+def _conclude(name: str, expected: list[FrozenCase], run: Run, fatal: str, device: str, reveal: bool) -> Examined:
     exercise = bank.find_exercise(name)
     observations = run.observations.get(name)
     state = GRADED
-    if observations is None or len(observations) != len(cases):
-        state = KILLED if run.how == ENDED else run.how
-        observations = [Observation(failure=Failure(_STAGE[state], state, _limit()))] * len(cases)
+    if observations is None or len(observations) != len(expected):
+        state = TIMEOUT if run.how == TIMEOUT and not fatal else KILLED
+        said = f"{course.limits()['total']:g} s" if state == TIMEOUT else fatal or run.why
+        stage = "unreached" if state == TIMEOUT else "killed"
+        observations = [Observation(failure=Failure(stage, state, said))] * len(expected)
     elif any(seen.failure and seen.failure.stage == "timeout" for seen in observations):
         state = TIMEOUT
-    frozen = frozen_exercise(exercise, [freeze_case(exercise, case, mistakes=False, device=device) for case in cases])
+    frozen = frozen_exercise(exercise, expected)
     verdicts = [judge(frozen, one, seen, reveal) for one, seen in zip(frozen.cases, observations)]
-    if not all(verdict.passed for verdict in verdicts):
-        frozen = frozen_exercise(exercise, [freeze_case(exercise, case, device=device) for case in cases])
+    if state == GRADED and not all(verdict.passed for verdict in verdicts):
+        frozen = frozen_exercise(exercise, _with_mistakes(exercise, expected, observations, verdicts, device))
         verdicts = [judge(frozen, one, seen, reveal) for one, seen in zip(frozen.cases, observations)]
-    return Examined(name, state, conclude(frozen, verdicts))
+    return Examined(name, state, conclude(frozen, verdicts), run.seconds.get(name, 0.0))
 
 
-_STAGE = {TIMEOUT: "timeout", KILLED: "killed"}
-
-
-def _limit() -> str:
-    return f"{course.cell_seconds():g} s"
+def _with_mistakes(
+    exercise: bank.Exercise, cases: list, observations: list, verdicts: list, device
+) -> list[FrozenCase]:
+    """The cases with the misconceptions that explain every failure; one that does not is not run on the other cases."""
+    frozen, alive = list(cases), [mistake.name for mistake in exercise.misconceptions]
+    bare = frozen_exercise(exercise, cases)
+    for index in sorted(range(len(cases)), key=lambda index: verdicts[index].passed):
+        frozen[index] = add_mistakes(exercise, cases[index], alive, device)
+        if not verdicts[index].passed:
+            alive = list(judge(bare, frozen[index], observations[index]).matches)
+    return frozen

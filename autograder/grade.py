@@ -1,138 +1,175 @@
-"""Grades a class: reads each submission, repairs it, runs and judges it, and records the outcome."""
+"""Grades a class: finds submissions, hands them to workers, keeps what comes back, and enters it into the gradebook."""
 
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import nbformat
 from tqdm import tqdm
 
-from autograder import bank, course, record
-from autograder.engine import GRADED, MALFORMED, MISSING, Examined, examine_cells
-from autograder.kernel import submission_seed
-from autograder.repair import Released, is_test_of, repair
-from autograder.submissions import Submission, read_all
-from utils.judge import Result
+from autograder import course, record, sandbox
+from autograder.journal import Journal, journal_file
+from autograder.pool import grade_all
+from autograder.repair import Released, with_plain_cells
+from autograder.submissions import Submission, find_all
+from autograder.work import task
+
+BATCH = 16  # outcomes entered into the gradebook at once
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """One graded submission: the notebook with its outputs (None if there was none) and its exercises' outcomes."""
+class Options:
+    """How to grade: where code runs, how it is confined, and by how many workers or by which cluster."""
 
-    submission: Submission
-    examined: list[Examined]
-    notebook: nbformat.NotebookNode | None = None
-    repairs: list = field(default_factory=list)
+    device: str = "cpu"
+    workers: int = 1
+    scheduler: str | None = None
+    level: str | None = None
+    accept_weak: bool = False
+
+    def sandbox(self) -> str:
+        """The sandbox's level on this machine; "" leaves it to a cluster's workers.
+
+        Raises:
+            KitError: it cannot be had.
+        """
+        return (self.level or "") if self.scheduler else sandbox.choose(self.level, self.accept_weak)
 
 
-def grade(unit: str, device: str = "cpu", workers: int = 1, student: str | None = None) -> list[dict]:
-    """Grades all submissions of a unit, or one student's, and returns the records that were written.
+def grade(unit: str, options: Options, student: str | None = None, again: bool = False) -> list[dict]:
+    """Grades the submissions of a unit that are new or have changed, and returns the records of all it looked at.
 
-    A submission that cannot be graded gets its own state and sentence; it stops nobody else's.
+    Args:
+        student: only this student, whether changed or not.
+        again: also those that were graded before and have not changed.
 
     Raises:
-        KitError: the unit is not released, there is nothing to grade, or the gradebook cannot be used.
+        KitError: the unit is not released, there is nothing to grade, or sandbox, cluster or gradebook cannot be used.
     """
-    released = record.released(unit)
-    submissions = read_all(unit, record.roster(), student)
+    released, submissions = _class(unit, student)
+    with Journal(journal_file(unit)) as journal:
+        known = journal.outcomes
+        todo = [one for one in submissions if again or student or _changed(one, known)]
+        _keep(unit, journal, _graded(unit, todo, released, options))
+        journal.compact()
+        record.save_results(unit, journal.outcomes)
+        return [line for one in submissions for line in journal.outcomes[one.student]["records"]]
+
+
+def regrade(unit: str, options: Options) -> tuple[list[str], list[dict]]:
+    """Grades every submission of a unit anew, enters nothing, and says whose marks would change.
+
+    Returns:
+        lines that say what would change and why; and the outcomes, for `accept`.
+    """
+    released, submissions = _class(unit, None)
+    with Journal(journal_file(unit)) as journal, _regrade_journal(unit) as fresh:
+        kit = fingerprint(unit)
+        todo = [
+            one for one in submissions if _changed(one, fresh.outcomes) or fresh.outcomes[one.student]["kit"] != kit
+        ]
+        for outcome in _graded(unit, todo, released, options):
+            fresh.append(outcome)
+        outcomes = [fresh.outcomes[one.student] for one in submissions]
+        return _changes(journal.outcomes, outcomes), outcomes
+
+
+def accept(unit: str, outcomes: list[dict]) -> None:
+    """Enters what `regrade` found into gradebook and results; manual grades stay."""
+    with Journal(journal_file(unit)) as journal:
+        _keep(unit, journal, outcomes)
+        journal.compact()
+        record.save_results(unit, journal.outcomes)
+    with _regrade_journal(unit) as fresh:
+        fresh.discard()
+
+
+def _regrade_journal(unit: str) -> Journal:
+    """Where outcomes wait to be accepted, the graded notebooks among them."""
+    return Journal(journal_file(unit, "regrade"), left_out=())
+
+
+def outdated(unit: str) -> int:
+    """How many results were reached with exercises or checks other than today's."""
+    with Journal(journal_file(unit)) as journal:
+        return sum(one["kit"] != fingerprint(unit) for one in journal.outcomes.values())
+
+
+def fingerprint(unit: str) -> str:
+    """Tells one version of a unit's exercises, and of the code that judges them, from another."""
+    folders = (course.ROOT / "autograder" / "exercises" / f"unit_{unit}", course.ROOT / "utils")
+    files = [file for folder in folders for file in sorted(folder.glob("*.py"))]
+    files += [course.ROOT / "autograder" / name for name in ("draw.py", "engine.py", "freeze.py", "repair.py")]
+    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
+
+
+def _class(unit: str, student: str | None) -> tuple[list[Released], list[Submission]]:
+    marked = record.released(unit)
+    file = course.ASSIGNMENTS / unit / f"{unit}.ipynb"
+    released = with_plain_cells(marked, nbformat.read(file, as_version=4)) if file.exists() else marked
+    submissions = find_all(unit, record.roster(), student)
     if not submissions:
         who = f"of {student} " if student else ""
         raise course.KitError(f"there is no submission {who}in {course.class_folder() / 'submitted'}.")
-    records = []
-    with ThreadPoolExecutor(max(1, workers)) as pool:
-        running = [pool.submit(_examine_safely, submission, released, device) for submission in submissions]
-        for done in tqdm(
-            as_completed(running), total=len(running), desc=f"grading {unit}", unit="submission", leave=False
-        ):
-            records += _save(done.result())
-    record.save_results(unit, records)
-    return sorted(records, key=lambda one: one["student"])
+    return released, submissions
 
 
-def _examine_safely(submission: Submission, released: list[Released], device: str) -> Outcome:
-    """A submission of a form that nobody has thought of gets a state and a sentence; it does not stop the class."""
-    try:
-        return examine(submission, released, device)
-    except course.KitError:
-        raise
-    except Exception as error:
-        return _ungradable(
-            submission, MALFORMED, f"The notebook could not be graded ({type(error).__name__}: {error})."
-        )
+def _changed(submission: Submission, known: dict) -> bool:
+    return known.get(submission.student, {}).get("digest") != submission.digest
 
 
-def examine(submission: Submission, released: list[Released], device: str) -> Outcome:
-    """Runs and judges one submission; writes nothing."""
-    if submission.notebook is None:
-        return _ungradable(
-            submission, MISSING if submission.missing else MALFORMED, submission.missing or submission.malformed
-        )
-    notebook = repair(submission.notebook, released)
-    cells = [
-        {"exercise": tested}
-        if (tested := is_test_of(cell))
-        else {"source": cell.source if cell.cell_type == "code" else ""}
-        for cell in notebook.cells
+def _graded(unit: str, todo: list[Submission], released: list[Released], options: Options) -> Iterator[dict]:
+    """The outcome of each submission as it is reached, with the fingerprint of what reached it."""
+    level, kit = options.sandbox(), fingerprint(unit)
+    tasks = [
+        task(one, released, course.submission_seed(unit, one.student), options.device, level, options.accept_weak)
+        for one in todo
     ]
-    outputs, examined = examine_cells(cells, submission_seed(submission.unit, submission.student), device)
-    by_name = {one.exercise: one for one in examined}
-    for index, cell in enumerate(notebook.cells):
-        tested = is_test_of(cell)
-        if tested:
-            cell.outputs = _shown(by_name[tested])
-        elif cell.cell_type == "code":
-            cell.outputs = [nbformat.from_dict(output) for output in outputs.get(index, [])]
-    return Outcome(submission, examined, notebook, notebook.metadata.course.repairs)
+    outcomes = grade_all(tasks, options.workers, options.scheduler)
+    bar = tqdm(outcomes, total=len(tasks), desc=f"grading {unit}", unit="submission", leave=False)
+    return ({**outcome, "kit": kit} for outcome in bar)
 
 
-def _shown(one: Examined) -> list:
-    """What a test cell shows once graded: the message, and the points in the form that nbgrader reads."""
-    message = nbformat.v4.new_output("stream", name="stdout", text=one.result.message + "\n")
-    points = nbformat.v4.new_output(
-        "execute_result", data={"text/plain": str(float(one.result.points))}, execution_count=1
-    )
-    return [message, points]
+def _keep(unit: str, journal: Journal, outcomes) -> None:
+    """Writes each outcome down at once, and enters them into the gradebook in batches.
+
+    What an earlier run wrote down and did not come to enter is entered now.
+    """
+    for outcome in outcomes:
+        record.save_notebook(outcome)
+        journal.append(outcome)
+        if len(journal.unrecorded) >= BATCH:
+            _enter(unit, journal)
+    _enter(unit, journal)
 
 
-def _ungradable(submission: Submission, state: str, sentence: str) -> Outcome:
-    examined = [
-        Examined(one.name, state, Result(one.name, 0, one.max_points, state, None, f"✗ {one.name} · {sentence}", ()))
-        for one in bank.units()[submission.unit]
-    ]
-    return Outcome(submission, examined)
+def _enter(unit: str, journal: Journal) -> None:
+    students = sorted(journal.unrecorded)
+    if students:
+        record.save_scores(unit, [journal.outcomes[student] for student in students])
+        journal.recorded(students)
 
 
-def _save(outcome: Outcome) -> list[dict]:
-    student, unit = outcome.submission.student, outcome.submission.unit
-    if outcome.notebook is None:
-        record.save_ungradable(student, unit)
-    else:
-        notebook = record.restore_tests(outcome.notebook, student, unit)
-        _tell_repairs(notebook, outcome.repairs)
-        record.save_graded(notebook, student, unit)
-    return [_line(student, one, outcome.repairs) for one in outcome.examined]
+def _changes(before: dict, outcomes: list[dict]) -> list[str]:
+    """A line for each mark that would change, with what was found then and what is found now."""
+    lines = []
+    for outcome in outcomes:
+        old = {one["exercise"]: one for one in before.get(outcome["student"], {}).get("records", ())}
+        for new in outcome["records"]:
+            was = old.get(new["exercise"])
+            if was is None or was["points"] != new["points"]:
+                points = "not graded" if was is None else f"{was['points']:g}"
+                lines.append(
+                    f"{outcome['student']}  {new['exercise']}  {points} → {new['points']:g} of {new['max_points']:g}"
+                    f"  ({_found(was)} → {_found(new)})"
+                )
+    return lines
 
 
-def _tell_repairs(notebook, repairs: list[str]):
-    if repairs:
-        text = "**Before grading, this was put right in a copy of your notebook:**\n\n" + "\n".join(
-            f"- {one}" for one in repairs
-        )
-        notebook.cells.insert(0, nbformat.v4.new_markdown_cell(text, id="repairs"))
-
-
-def _line(student: str, one: Examined, repairs: list) -> dict:
-    result = one.result
-    return {
-        "student": student,
-        "exercise": one.exercise,
-        "state": one.state,
-        "points": result.points,
-        "max_points": result.max_points,
-        "message": result.message,
-        "misconception": result.misconception,
-        "problem": result.problem,
-        "repairs": list(repairs),
-    }
+def _found(one: dict | None) -> str:
+    if one is None:
+        return "nothing"
+    return one["misconception"] or one["problem"] or ("right" if one["points"] == one["max_points"] else one["state"])
 
 
 def table(records: list[dict]) -> str:
@@ -149,13 +186,14 @@ def table(records: list[dict]) -> str:
     for student, row in by_student.items():
         points = " ".join(f"{row[name]['points']:>4g}" for name in exercises)
         total = sum(one["points"] for one in row.values())
-        states = sorted({one["state"] for one in row.values()} - {GRADED}) or [GRADED]
+        states = sorted({one["state"] for one in row.values()} - {"graded"}) or ["graded"]
         topics = list(dict.fromkeys(one["misconception"] or one["problem"] for one in row.values() if one["problem"]))
         said = [topic for topic in topics if topic not in states]
         lines.append(f"{student:<{width}}  {points}  {total:>5g}  {'/'.join(states)} {', '.join(said[:3])}".rstrip())
     lines.append("")
     lines += [f"{number} {name} ({_points(records, name):g})" for number, name in zip(short, exercises)]
-    return "\n".join(lines)
+    levels = sorted({one["sandbox"] for one in records} - {""})
+    return "\n".join([*lines, "", *(f"sandbox: {level} ({sandbox.MEANING[level]})" for level in levels)])
 
 
 def _points(records: list[dict], exercise: str) -> float:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from autograder.audit import examine
 from autograder.bank import units
+from autograder.course import submission_seed
 from autograder.freeze import freeze
 from utils.check import exercise_name
 from utils.device import device
@@ -26,8 +27,3 @@ def check(student_object) -> float:
         result = examine(freeze(exercise, seed, grading=True, device=where), student_object, where, reveal=False)
     print(result.message)
     return float(result.points)
-
-
-def submission_seed(unit: str, student: str) -> str:
-    """The seed of the cases that one student's submission is graded on."""
-    return f"{unit} of {student}"

@@ -2,17 +2,19 @@
 
 from pathlib import Path
 
+from nbgrader.api import Gradebook
 from traitlets.config import Config
 
 from autograder import course
 
+COURSE = "attention-course"
 SHARED_EXCHANGE = Path("/usr/local/share/nbgrader/exchange")  # where a server with several users has it
 
 
 def configure(config: Config) -> Config:
     """Fills an nbgrader configuration and returns it."""
     folder = course.class_folder()
-    config.CourseDirectory.course_id = "attention-course"
+    config.CourseDirectory.course_id = COURSE
     config.CourseDirectory.root = str(course.ROOT)
     config.CourseDirectory.source_directory = course.SOLUTIONS.name
     config.CourseDirectory.release_directory = course.ASSIGNMENTS.name
@@ -24,12 +26,21 @@ def configure(config: Config) -> Config:
     config.CourseDirectory.ignore = [".ipynb_checkpoints", "*.pyc", "__pycache__", "*.py", "*.so"]
     config.Autograde.sanitize_preprocessors = [  # by name, so that formgrader can show its configuration
         "nbgrader.preprocessors.ClearOutput",
-        "autograder.repair.Repair",
+        "autograder.nbgrader_engine.Repair",
         "nbgrader.preprocessors.DeduplicateIds",
         "nbgrader.preprocessors.OverwriteKernelspec",
         "nbgrader.preprocessors.OverwriteCells",
         "nbgrader.preprocessors.CheckCellMetadata",
     ]
+    config.Autograde.autograde_preprocessors = [
+        "autograder.nbgrader_engine.Examine",
+        "nbgrader.preprocessors.IgnorePattern",
+        "nbgrader.preprocessors.LimitOutput",
+        "nbgrader.preprocessors.SaveAutoGrades",
+        "nbgrader.preprocessors.AssignLatePenalties",
+        "nbgrader.preprocessors.CheckCellMetadata",
+    ]
+    config.Autograde.exporter_class = "autograder.nbgrader_engine.AnyNotebook"
     if not SHARED_EXCHANGE.exists():
         config.Exchange.root = str(folder / "exchange")
         (folder / "exchange").mkdir(parents=True, exist_ok=True)
@@ -42,7 +53,11 @@ def configure(config: Config) -> Config:
         "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
     ]
     config.HTMLExporter.sanitize_html = True  # feedback shows what a student wrote, and runs none of it
-    config.Execute.timeout = max(1, round(course.cell_seconds()))
     config.Application.log_level = "WARN"
     folder.mkdir(parents=True, exist_ok=True)
     return config
+
+
+def gradebook_of(url: str) -> Gradebook:
+    """The gradebook at a database's address."""
+    return Gradebook(url, COURSE)

@@ -1,26 +1,27 @@
-"""Writes what grading found: the graded notebook, nbgrader's gradebook, and one JSON line for each exercise."""
+"""Enters what grading found into nbgrader's gradebook, and writes the graded notebooks and the results."""
 
 import json
 import logging
+import time
 import warnings
 from contextlib import contextmanager
 from pathlib import Path
 
-import nbformat
 import sqlalchemy
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.coursedir import CourseDirectory
-from nbgrader.preprocessors import AssignLatePenalties, OverwriteCells, SaveAutoGrades
+from nbgrader.preprocessors import AssignLatePenalties
 from traitlets.config import Config
 
 from autograder import course
-from autograder.nbgrader_setup import configure
+from autograder.nbgrader_setup import configure, gradebook_of
 from autograder.repair import Released, released_cells
 from autograder.submissions import write_atomically
 
 warnings.filterwarnings("ignore", category=sqlalchemy.exc.SAWarning)  # nbgrader's own, of no use to an instructor
 quiet = logging.getLogger("autograder.nbgrader")
 quiet.setLevel(logging.CRITICAL)
+WAIT = 30.0  # seconds to wait for a gradebook that another program has locked
 
 
 def course_directory(unit: str = "*", student: str = "*") -> CourseDirectory:
@@ -35,21 +36,35 @@ def open_gradebook():
     """The gradebook; created if there is none.
 
     Raises:
-        KitError: the file is no gradebook, is of an older nbgrader, or cannot be opened.
+        KitError: the file is no gradebook, is of an older nbgrader, is locked, or cannot be opened.
     """
     course.class_folder().mkdir(parents=True, exist_ok=True)
     try:
-        with Gradebook(course.database(), "attention-course") as gradebook:
+        with gradebook_of(course.database()) as gradebook:
             yield gradebook
-    except sqlalchemy.exc.DatabaseError as error:
-        raise course.KitError(
-            f"the gradebook {course.class_folder() / 'gradebook.db'} cannot be used ({_first_line(error.orig)}). If it comes"
-            " from an older nbgrader, copy it to a safe place and run `nbgrader db upgrade`."
-        ) from None
+    except (sqlalchemy.exc.DatabaseError, sqlalchemy.exc.ArgumentError, ImportError) as error:
+        raise course.KitError(_cannot_be_used(error)) from None
 
 
-def _first_line(error) -> str:
-    return (str(error).splitlines() or ["no reason given"])[0]
+def _cannot_be_used(error) -> str:
+    where = printable_url(course.database())
+    reason = (str(getattr(error, "orig", None) or error).splitlines() or ["no reason given"])[0]
+    if _is_locked(error):
+        return f"the gradebook {where} is locked by another program, for longer than {WAIT:g} s; close it, and run this again."
+    old = " If it comes from an older nbgrader, copy it to a safe place and run `nbgrader db upgrade`."
+    return f"the gradebook {where} cannot be used ({reason}).{old if where.startswith('sqlite') else ''}"
+
+
+def printable_url(url: str) -> str:
+    """A database's address in a form that can be printed."""
+    try:
+        return sqlalchemy.engine.make_url(url).render_as_string(hide_password=True)
+    except sqlalchemy.exc.ArgumentError:
+        return "that COURSE_GRADEBOOK or pyproject.toml names"
+
+
+def _is_locked(error) -> bool:
+    return "database is locked" in str(error)
 
 
 def released(unit: str) -> list[Released]:
@@ -74,46 +89,69 @@ def roster() -> list[str]:
         return [student.id for student in gradebook.students]
 
 
-def restore_tests(notebook, student: str, unit: str):
-    """The notebook with every locked cell as the gradebook holds it."""
-    return OverwriteCells(log=quiet).preprocess(notebook, _resources(student, unit))[0]
+def save_notebook(outcome: dict) -> Path | None:
+    """Writes a graded notebook where nbgrader looks for it; a note of when it was handed in goes with it."""
+    if outcome["notebook"] is None:
+        return None
+    file = graded_file(outcome["student"], outcome["unit"])
+    stamp = course.class_folder() / "submitted" / outcome["student"] / outcome["unit"] / "timestamp.txt"
+    if stamp.is_file() and not stamp.is_symlink():
+        write_atomically(file.with_name(stamp.name), stamp.read_text(encoding="utf-8", errors="replace")[:100])
+    return write_atomically(file, outcome["notebook"])
 
 
-def save_graded(notebook, student: str, unit: str) -> Path:
-    """Writes a graded notebook and takes its scores into the gradebook; manual grades stay."""
-    _open_submission(student, unit)
-    resources = _resources(student, unit)
-    for step in (SaveAutoGrades(log=quiet), AssignLatePenalties(log=quiet)):
-        notebook, resources = step.preprocess(notebook, resources)
-    return write_atomically(graded_file(student, unit), nbformat.writes(notebook))
+def save_scores(unit: str, outcomes: list[dict]) -> None:
+    """Enters outcomes into the gradebook; manual grades and comments stay. Entering one twice changes nothing.
+
+    Raises:
+        KitError: the gradebook cannot be used, or stays locked.
+    """
+    until = time.monotonic() + WAIT
+    while True:
+        try:
+            with gradebook_of(course.database()) as gradebook:
+                for outcome in outcomes:
+                    _enter(gradebook, unit, outcome)
+                gradebook.db.commit()
+            return
+        except sqlalchemy.exc.DatabaseError as error:
+            if not _is_locked(error) or time.monotonic() > until:
+                raise course.KitError(_cannot_be_used(error)) from None
+            time.sleep(0.5)
 
 
-def save_ungradable(student: str, unit: str):
-    """Gives zero points for a notebook that is missing or cannot be read, as nbgrader does for a missing one."""
-    _open_submission(student, unit)
-    with open_gradebook() as gradebook:
-        for grade in gradebook.find_submission_notebook(unit, unit, student).grades:
-            grade.auto_score, grade.needs_manual_grade = 0, False
-        gradebook.db.commit()
+def _enter(gradebook: Gradebook, unit: str, outcome: dict) -> None:
+    student = outcome["student"]
+    folder = course.class_folder() / "submitted" / student / unit
+    stamp = course_directory(unit, student).get_existing_timestamp(str(folder))
+    gradebook.update_or_create_student(student)
+    gradebook.update_or_create_submission(unit, student, **({"timestamp": stamp} if stamp else {}))
+    notebook = gradebook.find_submission_notebook(unit, unit, student)
+    for grade in notebook.grades:
+        grade.auto_score = outcome["scores"].get(grade.name, 0)
+        by_hand = grade.auto_score is None or grade.manual_score is not None  # a mark given by hand is looked at again
+        grade.needs_manual_grade = bool(outcome["scores"]) and by_hand
+    for comment in notebook.comments:
+        comment.auto_comment = outcome["comments"].get(comment.name)
+    gradebook.db.flush()
+    _penalise(gradebook, unit, student, notebook)
+
+
+def _penalise(gradebook: Gradebook, unit: str, student: str, notebook) -> None:
+    """Applies nbgrader's late penalty, as its configuration asks."""
+    notebook.late_submission_penalty = None
+    late = gradebook.find_submission(unit, student).total_seconds_late
+    if late > 0:
+        step = AssignLatePenalties(log=quiet, config=configure(Config()))
+        step.init_plugin()
+        penalty = step.plugin_inst.late_submission_penalty(student, notebook.score, late)
+        if penalty is not None:
+            notebook.late_submission_penalty = min(max(0, penalty), notebook.score)
 
 
 def graded_file(student: str, unit: str) -> Path:
     """Where a student's graded notebook lies."""
     return course.class_folder() / "autograded" / student / unit / f"{unit}.ipynb"
-
-
-def _open_submission(student: str, unit: str):
-    stamp = course_directory(unit, student).get_existing_timestamp(
-        str(course.class_folder() / "submitted" / student / unit)
-    )
-    with open_gradebook() as gradebook:
-        gradebook.update_or_create_student(student)
-        gradebook.update_or_create_submission(unit, student, **({"timestamp": stamp} if stamp else {}))
-
-
-def _resources(student: str, unit: str) -> dict:
-    names = {"student": student, "assignment": unit, "notebook": unit, "db_url": course.database()}
-    return {"nbgrader": names, "unique_key": unit}
 
 
 def results_file(unit: str) -> Path:
@@ -136,9 +174,8 @@ def load_results(unit: str) -> list[dict]:
         raise course.KitError(f"{file} is damaged: run `python -m autograder grade {unit}` again.") from None
 
 
-def save_results(unit: str, records: list[dict]) -> Path:
-    """Writes a unit's results; those of students who were not graded this time stay."""
-    graded = {record["student"] for record in records}
-    kept = [one for one in (load_results(unit) if results_file(unit).exists() else []) if one["student"] not in graded]
-    ordered = sorted([*kept, *records], key=lambda one: one["student"])
-    return write_atomically(results_file(unit), "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in ordered))
+def save_results(unit: str, outcomes: dict[str, dict]) -> list[dict]:
+    """Writes a unit's results, one line for each student and exercise, in the order of the students' names."""
+    records = [record for student in sorted(outcomes) for record in outcomes[student]["records"]]
+    write_atomically(results_file(unit), "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in records))
+    return records

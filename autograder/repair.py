@@ -1,14 +1,13 @@
 """Brings a submitted notebook into the shape that grading needs: every marked cell once, in its place, with its label."""
 
-import ast
 from dataclasses import dataclass
 
 import nbformat
 from nbgrader import utils as nbgrader_utils
 from nbgrader.api import Gradebook
-from nbgrader.preprocessors import NbGraderPreprocessor
 
 from autograder.course import CHECK
+from autograder.source import defined
 
 
 @dataclass(frozen=True)
@@ -18,21 +17,19 @@ class Released:
     grade_id: str
     cell_type: str
     source: str
-    metadata: dict
+    metadata: dict  # nbgrader's; empty for a cell that it does not mark, such as the imports
 
     @property
     def is_test(self) -> bool:
-        return self.metadata["grade"] and not self.metadata["solution"]
+        return bool(self.metadata) and self.metadata["grade"] and not self.metadata["solution"]
 
+    @property
+    def is_locked(self) -> bool:
+        return bool(self.metadata) and self.metadata["locked"]
 
-class Repair(NbGraderPreprocessor):
-    """Repairs a submission against the gradebook; what was done is listed in the notebook's metadata."""
-
-    def preprocess(self, nb, resources):
-        where = resources["nbgrader"]
-        with Gradebook(where["db_url"]) as gradebook:
-            released = released_cells(gradebook, where["notebook"], where["assignment"])
-        return repair(nb, released), resources
+    @property
+    def is_written(self) -> bool:
+        return bool(self.metadata) and self.metadata["grade"] and self.metadata["solution"]
 
 
 def released_cells(gradebook: Gradebook, notebook: str, assignment: str) -> list[Released]:
@@ -58,26 +55,34 @@ def released_cells(gradebook: Gradebook, notebook: str, assignment: str) -> list
     return cells
 
 
+def with_plain_cells(marked: list[Released], assignment: nbformat.NotebookNode) -> list[Released]:
+    """The marked cells and, before them, the code cells that begin the assignment (its imports), which nbgrader leaves
+    unmarked."""
+    labels = [_label(cell) for cell in assignment.cells]
+    first = min((labels.index(cell.grade_id) for cell in marked if cell.grade_id in labels), default=0)
+    plain = [cell for cell in assignment.cells[:first] if cell.cell_type == "code"]
+    return [*(Released(cell.id, "code", cell.source, {}) for cell in plain), *marked]
+
+
 def repair(nb, released: list[Released]):
-    """A copy of the notebook with each released cell in it once, labelled, and each test after what it tests.
+    """A copy of the notebook with each released cell in it once, labelled, in its order, and locked cells as released.
 
     The submission itself is not touched. `metadata.course.repairs` of the copy says what was done, in sentences.
     """
     nb = nbformat.from_dict(nb)
-    by_id = {cell.grade_id: cell for cell in released}
+    marked = [cell for cell in released if cell.metadata]
     repairs = []
-    _forget_unknown(nb, by_id)
-    _relabel(nb, released, repairs)
-    for cell in released:
+    _forget_unknown(nb, {cell.grade_id: cell for cell in marked})
+    _relabel(nb, marked, repairs)
+    for cell in marked:
         _keep_one(nb, cell, repairs)
         _retype(nb, cell, repairs)
     for index, cell in enumerate(released):
-        if cell.metadata["grade"] or cell.metadata["locked"]:
+        if not cell.metadata or cell.metadata["grade"] or cell.is_locked:
             _insert_if_missing(nb, cell, released[:index], repairs)
-    for cell in released:
-        if cell.is_test:
-            _move_behind_its_subject(nb, cell, repairs)
-        _note_edits(nb, cell, repairs)
+    _restore_order(nb, released, repairs)
+    for cell in marked:
+        _restore_locked(nb, cell, repairs)
     _fresh_ids(nb)
     nb.metadata["course"] = {"repairs": repairs}
     return nb
@@ -88,8 +93,18 @@ def _label(cell) -> str | None:
     return marks.get("grade_id") if isinstance(marks, dict) else None
 
 
-def _at(nb, grade_id: str) -> list[int]:
-    return [index for index, cell in enumerate(nb.cells) if _label(cell) == grade_id]
+def _at(nb, one: Released) -> list[int]:
+    """The places of a released cell: by its label, or for one without by its id, else by its text."""
+    if one.metadata:
+        return [index for index, cell in enumerate(nb.cells) if _label(cell) == one.grade_id]
+    plain = [(index, cell) for index, cell in enumerate(nb.cells) if cell.cell_type == "code" and _label(cell) is None]
+    by_id = [index for index, cell in plain if cell.get("id") == one.grade_id and cell.source.strip()]
+    return (by_id or [index for index, cell in plain if _first_line(cell.source) == _first_line(one.source)])[:1]
+
+
+def _first_line(source: str) -> str:
+    """What a cell without a label is known by where editors have replaced its id."""
+    return next((line.strip() for line in source.splitlines() if line.strip()), "")
 
 
 def _forget_unknown(nb, by_id: dict):
@@ -105,7 +120,7 @@ def _relabel(nb, released: list[Released], repairs: list):
     """Finds cells whose label is gone: by cell id, then by the name they define or check."""
     restored = []
     for one in released:
-        if _at(nb, one.grade_id):
+        if _at(nb, one):
             continue
         candidates = [cell for cell in nb.cells if _label(cell) is None]
         by_id = [cell for cell in candidates if cell.get("id") == one.grade_id and _plausible(cell, one)]
@@ -136,42 +151,40 @@ def _defines(one: Released) -> set:
 
 
 def _defined(cell) -> set:
-    """The top-level names that a code cell binds; empty if it does not parse."""
-    if cell.cell_type != "code":
-        return set()
-    try:
-        body = ast.parse(cell.source).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return set()
-    names = {node.name for node in body if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef))}
-    for node in body:
-        if isinstance(node, ast.Assign):
-            names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
-    return names
+    return defined(cell.source) if cell.cell_type == "code" else set()
 
 
 def _keep_one(nb, one: Released, repairs: list):
-    """Of several cells with one label, the last that holds work keeps it; untouched copies go."""
-    places = _at(nb, one.grade_id)
+    """Of several cells with one label, the last that holds work keeps it; untouched copies go.
+
+    A written answer that was split is joined again. Code that was split runs piece by piece, as it stands.
+    """
+    places = _at(nb, one)
     if len(places) < 2:
         return
     worked = [index for index in places if not one.is_test and nb.cells[index].source.strip() != one.source.strip()]
     kept = (worked or places)[-1]
+    if one.is_written:
+        texts = dict.fromkeys(nb.cells[index].source.strip() for index in worked)
+        nb.cells[kept].source = "\n\n".join(texts) or one.source
+    elif worked and one.metadata["solution"]:
+        kept = next((index for index in reversed(worked) if one.grade_id in _defined(nb.cells[index])), kept)
     gone = set()
     for index in places:
         if index == kept:
             continue
-        if index in worked:
+        if index in worked and not one.is_written and not one.is_locked:
             nb.cells[index].metadata.pop("nbgrader")
         else:
             gone.add(index)
     nb.cells = [cell for index, cell in enumerate(nb.cells) if index not in gone]
-    repairs.append(f"The cell for {_spoken(one)} was there {len(places)} times; the last one that holds work counts.")
+    told = "its pieces were joined" if one.is_written and len(worked) > 1 else "the last one that holds work counts"
+    repairs.append(f"The cell for {_spoken(one)} was there {len(places)} times; {told}.")
 
 
 def _retype(nb, one: Released, repairs: list):
     """A cell whose type was changed gets its own back; a test that is no code would run nothing and cost nothing."""
-    for index in _at(nb, one.grade_id):
+    for index in _at(nb, one):
         cell = nb.cells[index]
         if cell.cell_type != one.cell_type:
             make = nbformat.v4.new_code_cell if one.cell_type == "code" else nbformat.v4.new_markdown_cell
@@ -180,34 +193,41 @@ def _retype(nb, one: Released, repairs: list):
 
 
 def _insert_if_missing(nb, one: Released, before: list[Released], repairs: list):
-    if _at(nb, one.grade_id):
+    if _at(nb, one):
         return
-    places = [index for earlier in before for index in _at(nb, earlier.grade_id)]
+    places = [index for earlier in before for index in _at(nb, earlier)]
     new = (nbformat.v4.new_code_cell if one.cell_type == "code" else nbformat.v4.new_markdown_cell)(one.source)
-    new.metadata["nbgrader"] = nbformat.from_dict(one.metadata)
+    new["id"] = one.grade_id
+    if one.metadata:
+        new.metadata["nbgrader"] = nbformat.from_dict(one.metadata)
     nb.cells.insert(max(places, default=-1) + 1, new)
-    if one.metadata["grade"]:
+    if not one.is_locked or one.is_test:
         repairs.append(f"The cell for {_spoken(one)} had been deleted; it was put back.")
 
 
-def _move_behind_its_subject(nb, one: Released, repairs: list):
-    """A test that stands before the cell it tests is moved behind it."""
-    (test,) = _at(nb, one.grade_id)
-    subject = _at(nb, one.grade_id.removeprefix(CHECK))
-    if subject and subject[0] > test:
-        nb.cells.insert(subject[0], nb.cells.pop(test))
-        repairs.append(f"The cell for {_spoken(one)} stood before its exercise; it was moved behind it.")
+def _restore_order(nb, released: list[Released], repairs: list):
+    """Released cells that were moved go back to their order, each to a place where one of them stood.
 
-
-def _note_edits(nb, one: Released, repairs: list):
-    """Locked cells are restored from the gradebook by nbgrader's OverwriteCells; here it is said that they will be."""
-    if not one.is_test:
+    The student's own cells stay where they are.
+    """
+    present = [places[0] for one in released if (places := _at(nb, one))]
+    if present == sorted(present):
         return
-    (index,) = _at(nb, one.grade_id)
+    cells = list(nb.cells)
+    for place, origin in zip(sorted(present), present):
+        nb.cells[place] = cells[origin]
+    repairs.append("Cells stood in another order than they were handed out in; they were put back into it.")
+
+
+def _restore_locked(nb, one: Released, repairs: list):
+    """Gives a locked cell its released text; says so where a check had been edited."""
+    if not one.is_locked:
+        return
+    (index,) = _at(nb, one)
     cell = nb.cells[index]
-    visible = f"check({one.grade_id.removeprefix(CHECK)})"
-    if cell.cell_type != "code" or cell.source.strip() not in (visible, one.source.strip()):
+    if one.is_test and cell.source.strip() not in (f"check({one.grade_id.removeprefix(CHECK)})", one.source.strip()):
         repairs.append(f"The cell for {_spoken(one)} had been edited; it was restored.")
+    cell.source = one.source
 
 
 def _fresh_ids(nb):
@@ -225,6 +245,8 @@ def _fresh_ids(nb):
 
 
 def _spoken(one: Released) -> str:
+    if not one.metadata:
+        return f"`{one.source.strip().splitlines()[0][:60]}`"
     if one.is_test:
         return f"the check of {one.grade_id.removeprefix(CHECK)}"
     if one.metadata["grade"]:

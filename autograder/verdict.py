@@ -7,7 +7,7 @@ from autograder.engine import MALFORMED, Examined, examine_cells
 from utils.judge import Result
 
 
-def judge_file(name: str, file: Path, device: str = "cpu", seed: str = "judge") -> dict:
+def judge_file(name: str, file: Path, level: str, device: str = "cpu", seed: str = "judge") -> dict:
     """The verdict on the exercise `name` as the Python file `file` solves it, ready for JSON.
 
     Raises:
@@ -21,7 +21,7 @@ def judge_file(name: str, file: Path, device: str = "cpu", seed: str = "judge") 
     if fault:
         message = f"✗ {name} · the file\n  {fault}"
         return as_record(Examined(name, MALFORMED, Result(name, 0, exercise.max_points, MALFORMED, None, message, ())))
-    _, (examined,) = examine_cells([{"source": source}, {"exercise": name}], seed, device, reveal=True)
+    _, (examined,) = examine_cells([{"source": source}, {"exercise": name}], seed, level, device, reveal=True)
     return as_record(examined)
 
 

@@ -1,6 +1,9 @@
 """Whatever lies in a submission's place is read, or described in a sentence; it raises nothing."""
 
+import io
 import json
+import os
+import zipfile
 
 import nbformat
 import pytest
@@ -11,11 +14,19 @@ from autograder import submissions
 NOTEBOOK = (ROOT / "assignments" / UNIT / f"{UNIT}.ipynb").read_text(encoding="utf-8")
 
 
-def hand_in(class_folder, content, student="student"):
-    place = class_folder / "submitted" / student / UNIT
-    place.mkdir(parents=True, exist_ok=True)
-    (place / f"{UNIT}.ipynb").write_bytes(content)
-    return submissions.read(student, UNIT)
+def hand_in(class_folder, content, student="student", name=f"{UNIT}.ipynb"):
+    file = class_folder / "submitted" / student / UNIT / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content)
+    return submissions.find(student, UNIT)
+
+
+def zipped(*members):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, data in members:
+            archive.writestr(name, data)
+    return buffer.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -23,7 +34,7 @@ def hand_in(class_folder, content, student="student"):
     [
         (b"", "not JSON"),
         (NOTEBOOK[:3000].encode(), "cut off"),
-        (b"\xff\xfe" + NOTEBOOK.encode("utf-16-le"), "UTF-8"),
+        (b"\x89PNG\r\n\x1a\n\x81\x8d", "UTF-8"),
         (b"PK\x03\x04 a zip", "not JSON"),
         (b"<html></html>", "not JSON"),
         (b"[]", "no notebook"),
@@ -36,9 +47,9 @@ def hand_in(class_folder, content, student="student"):
     ],
 )
 def test_what_is_no_notebook_gets_a_sentence(class_folder, content, said):
-    read = hand_in(class_folder, content)
-    assert read.notebook is None and said in read.malformed
-    assert "hand that in" in read.malformed
+    notebook, fault, _ = submissions.parse(hand_in(class_folder, content).data)
+    assert notebook is None and said in fault
+    assert "hand that in" in fault
 
 
 def test_what_editors_write_is_read(class_folder):
@@ -48,32 +59,123 @@ def test_what_editors_write_is_read(class_folder):
         cell["metadata"] = {**cell["metadata"], "id": "colab", "executionInfo": {"status": "ok", "user": {}}}
         cell["id"] = "same"
     data["metadata"] = {"colab": {"provenance": []}, "kernelspec": {"name": "julia", "display_name": "Julia"}}
-    read = hand_in(class_folder, b"\xef\xbb\xbf" + json.dumps(data).encode())
-    assert read.notebook is not None and read.notebook.metadata.kernelspec.name == "python3"
+    found = hand_in(class_folder, b"\xef\xbb\xbf" + json.dumps(data).encode())
+    notebook, _, notes = submissions.parse(found.data)
+    assert notebook is not None and notebook.metadata.kernelspec.name == "python3"
+    assert notes == ["The notebook asked for the kernel 'julia'; it was run with the course's Python."]
+
+
+@pytest.mark.parametrize(("encoding", "said"), [("utf-16", "UTF-16"), ("cp1252", "not in UTF-8")])
+def test_a_notebook_in_another_encoding_is_read_and_told(class_folder, encoding, said):
+    text = NOTEBOOK.encode("ascii", "ignore").decode().replace("YOUR ANSWER HERE", "Größe")
+    notebook, _, notes = submissions.parse(hand_in(class_folder, text.encode(encoding)).data)
+    assert "Größe" in notebook.cells[-1].source and said in notes[0]
+
+
+def test_huge_outputs_are_dropped_and_told(class_folder):
+    data = json.loads(NOTEBOOK)
+    huge = {"output_type": "stream", "name": "stdout", "text": ["x" * 1000] * 8000}
+    next(cell for cell in data["cells"] if cell["cell_type"] == "code")["outputs"] = [huge]
+    notebook, _, notes = submissions.parse(hand_in(class_folder, json.dumps(data).encode()).data)
+    assert all(not cell.get("outputs") for cell in notebook.cells) and "were dropped" in notes[0]
 
 
 def test_an_older_format_is_read(class_folder):
     old = nbformat.v3.new_notebook(
         worksheets=[nbformat.v3.new_worksheet(cells=[nbformat.v3.new_code_cell(input="x = 1")])]
     )
-    read = hand_in(class_folder, json.dumps(old).encode())
-    assert [cell.source for cell in read.notebook.cells] == ["x = 1"]
+    notebook, _, _ = submissions.parse(hand_in(class_folder, json.dumps(old).encode()).data)
+    assert [cell.source for cell in notebook.cells] == ["x = 1"]
 
 
 def test_a_missing_notebook_is_told_with_what_is_there_instead(class_folder):
-    place = class_folder / "submitted" / "student" / UNIT
-    place.mkdir(parents=True)
-    assert "No notebook" in submissions.read("student", UNIT).missing
-    (place / "Kopie von 04.ipynb").write_text(NOTEBOOK)
-    assert "Kopie von 04.ipynb" in submissions.read("student", UNIT).missing
+    assert "No notebook" in submissions.find("student", UNIT).missing
+    assert "essay.pdf, which is no notebook" in hand_in(class_folder, b"%PDF", name="essay.pdf").missing
 
 
-def test_links_are_not_followed(class_folder, tmp_path):
-    (tmp_path / "other.ipynb").write_text(NOTEBOOK)
+@pytest.mark.parametrize(
+    "name", ["Kopie von 04.ipynb", f"{UNIT} (1).ipynb", f"{UNIT}/{UNIT}.ipynb", f"a/b/{UNIT}.IPYNB", "untitled.ipynb"]
+)
+def test_a_renamed_or_nested_notebook_is_found_and_told(class_folder, name):
+    found = hand_in(class_folder, NOTEBOOK.encode(), name=name)
+    assert found.data == NOTEBOOK.encode() and name in found.notes[0]
+
+
+def test_of_several_notebooks_the_one_of_the_unit_is_taken(class_folder):
+    hand_in(class_folder, b"{}", name="01_other.ipynb")
+    found = hand_in(class_folder, NOTEBOOK.encode(), name="my 04_attention_layer final.ipynb")
+    assert found.data == NOTEBOOK.encode() and "the first of 2 notebooks" in found.notes[0]
+
+
+def test_a_zip_is_read_in_memory_and_nothing_is_unpacked(class_folder, tmp_path):
+    data = zipped((f"x/{UNIT}.ipynb", NOTEBOOK), ("../../../../slipped.ipynb", "{}"), ("/tmp/slipped.ipynb", "{}"))
+    found = hand_in(class_folder, data, name="work.zip")
+    assert found.data == NOTEBOOK.encode() and "inside work.zip" in found.notes[0]
+    assert not list(tmp_path.rglob("slipped*"))
+
+
+@pytest.mark.parametrize("data", [b"PK\x03\x04 broken", zipped(("readme.txt", "none"))])
+def test_a_zip_without_a_notebook_is_told(class_folder, data):
+    found = hand_in(class_folder, data, name="work.zip")
+    assert found.data is None and "work.zip" in found.missing + found.malformed
+
+
+def test_a_zip_bomb_is_not_read(class_folder, monkeypatch):
+    monkeypatch.setattr(submissions, "MAX_BYTES", 10_000)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(f"{UNIT}.ipynb", " " * 1_000_000)
+    assert hand_in(class_folder, buffer.getvalue(), name="work.zip").data is None
+
+
+@pytest.mark.parametrize("where", ["file", "unit", "student"])
+def test_links_are_not_followed(class_folder, tmp_path, where):
+    other = tmp_path / "other" / UNIT
+    other.mkdir(parents=True)
+    (other / f"{UNIT}.ipynb").write_text(NOTEBOOK)
+    student = class_folder / "submitted" / "student"
+    if where == "student":
+        student.parent.mkdir(parents=True)
+        student.symlink_to(other.parent)
+    elif where == "unit":
+        student.mkdir(parents=True)
+        (student / UNIT).symlink_to(other)
+    else:
+        (student / UNIT).mkdir(parents=True)
+        (student / UNIT / f"{UNIT}.ipynb").symlink_to(other / f"{UNIT}.ipynb")
+    found = submissions.find("student", UNIT)
+    assert found.data is None and found.missing
+
+
+def test_a_pipe_in_the_place_of_a_notebook_stops_nothing(class_folder):
     place = class_folder / "submitted" / "student" / UNIT
     place.mkdir(parents=True)
-    (place / f"{UNIT}.ipynb").symlink_to(tmp_path / "other.ipynb")
-    assert submissions.read("student", UNIT).missing
+    os.mkfifo(place / f"{UNIT}.ipynb")
+    assert submissions.find("student", UNIT).missing
+
+
+def test_extra_files_are_told_and_only_listed_ones_travel(class_folder, monkeypatch):
+    from autograder import course
+
+    monkeypatch.setitem(course.settings(), "extra_files", ["helper*.py"])
+    for name in ("helpers.py", "numpy.py"):
+        hand_in(class_folder, b"x = 1", name=name)
+    found = hand_in(class_folder, NOTEBOOK.encode())
+    assert list(found.files) == ["helpers.py"]
+    assert found.notes == ("numpy.py lay beside the notebook and was left out.",)
+
+
+def test_a_change_to_a_submission_changes_its_digest(class_folder):
+    first = hand_in(class_folder, NOTEBOOK.encode()).digest
+    assert hand_in(class_folder, NOTEBOOK.encode()).digest == first
+    assert hand_in(class_folder, NOTEBOOK.encode() + b" ").digest != first
+
+
+def test_names_that_cannot_be_stored_are_passed_over(class_folder):
+    hand_in(class_folder, NOTEBOOK.encode(), "fine")
+    os.makedirs(os.fsencode(class_folder / "submitted") + b"/\xff\xfe")
+    (class_folder / "submitted" / "line\nbreak").mkdir()
+    assert submissions.students(UNIT) == ["fine"]
 
 
 def test_the_roster_counts_as_well_as_the_folders(class_folder):

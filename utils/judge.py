@@ -142,10 +142,13 @@ def _problem(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) ->
     return _wrong_gradient(expected, seen, scale)
 
 
+_ENDS = {"timeout": "too_slow", "unreached": "not_reached", "killed": "process_ended", "tampered": "tampered"}
+
+
 def _failure_problem(seen: Observation) -> str:
     failure = seen.failure
-    if failure.stage in ("timeout", "killed"):
-        return {"timeout": "too_slow", "killed": "process_ended"}[failure.stage]
+    if failure.stage in _ENDS:
+        return _ENDS[failure.stage]
     if failure.type == "NotImplementedError" and failure.stage in ("call", "constructor"):
         return "unfinished"
     return {

@@ -1,9 +1,12 @@
 """Runs a student's function or module on one case and writes down, as plain data, what it did."""
 
+import _thread
 import inspect
 import linecache
 import sysconfig
+import threading
 import time
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,21 +23,22 @@ _HERE = Path(__file__).parent
 _LIBRARIES = tuple(str(Path(sysconfig.get_paths()[name]).resolve()) for name in ("stdlib", "purelib", "platlib"))
 
 
-def observe(student_object, case: Case, device: torch.device | str = "cpu") -> Observation:
+def observe(student_object, case: Case, device: torch.device | str = "cpu", trusted: bool = False) -> Observation:
     """Runs `student_object` on `case` and returns what came out, without judging it.
 
     A module class is built with `case.build`, put in eval mode and given `case.weights`; a function is called as it
     is. Whatever the student's code raises becomes the observation's `failure`, except KeyboardInterrupt, by which
-    time limits reach the code. The state of torch's random numbers is left as it was.
+    time limits reach the code. The state of torch's random numbers is left as it was. A trusted object is called once,
+    any other thrice, to see whether a call depends on the ones before.
     """
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(0)
-        return _observe(student_object, case, device)
+        return _observe(student_object, case, device, trusted)
 
 
-def _observe(student_object, case: Case, device) -> Observation:
+def _observe(student_object, case: Case, device, trusted: bool) -> Observation:
     try:
-        again = _rehearse(student_object, case, device)
+        again = None if trusted else _rehearse(student_object, case, device)
         target, parameters = _target(student_object, case, device)
         inputs = _inputs(case, device)
         if case.gradient:
@@ -207,7 +211,12 @@ def _tensors(values: dict):
 
 
 class _Calls:
-    """Notes the names of torch functions while it is entered: as Python calls them, and as they are dispatched."""
+    """Notes the names of torch functions while it is entered, as Python calls them and as they are dispatched.
+
+    torch's modes hold for one thread; threads that are started meanwhile get modes of their own.
+    """
+
+    STARTERS = ((_thread, "start_new_thread"), (threading, "_start_new_thread"), (threading, "_start_joinable_thread"))
 
     def __init__(self):
         self.names = names = set()
@@ -218,20 +227,44 @@ class _Calls:
                 return function(*args, **(kwargs or {}))
 
         class Dispatched(TorchDispatchMode):
+            @classmethod
+            def _should_skip_dynamo(cls):
+                return False  # else the first call imports all of torch's compiler, which takes a second
+
             def __torch_dispatch__(self, function, types, args=(), kwargs=None):
                 names.add(function.overloadpacket.__name__)
                 return function(*args, **(kwargs or {}))
 
-        self.modes = (Functions(), Dispatched())
+        self.kinds = (Functions, Dispatched)
 
     def __enter__(self):
-        for mode in self.modes:
-            mode.__enter__()
+        self.stack = ExitStack()
+        self.names.clear()
+        for kind in self.kinds:
+            self.stack.enter_context(kind())
+        self.starters = [
+            (module, name, getattr(module, name)) for module, name in self.STARTERS if hasattr(module, name)
+        ]
+        for module, name, start in self.starters:
+            setattr(module, name, self._noting(start))
         return self
 
     def __exit__(self, *error):
-        for mode in reversed(self.modes):
-            mode.__exit__(*error)
+        for module, name, start in self.starters:
+            setattr(module, name, start)
+        self.stack.close()
+
+    def _noting(self, start):
+        def start_noted(function, *arguments, **named):
+            def run(*values, **others):
+                with ExitStack() as stack:
+                    for kind in self.kinds:
+                        stack.enter_context(kind())
+                    return function(*values, **others)
+
+            return start(run, *arguments, **named)
+
+        return start_noted
 
 
 def _kind(value) -> str:

@@ -1,11 +1,14 @@
 """The data that flows from a case to a verdict, and its form as plain JSON (no pickle anywhere)."""
 
 import base64
+import re
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 
 import numpy as np
 
 FAILURE = ("stage", "type", "text", "line", "where")
+MAX_TEXT = 4000  # characters of one text, and members of one list, that are taken over from a student's process
+MAX_OUTPUTS, MAX_DIMENSIONS = 16, 64
 MAX_VALUES = 1_000_000  # an output larger than this travels as a shape without values
 
 
@@ -144,6 +147,8 @@ def unpack_value(value):
         return value
     dtype = np.dtype(value["array"])
     shape = tuple(int(n) for n in value["shape"])
+    if len(shape) > MAX_DIMENSIONS:
+        raise ValueError("an array with more dimensions than there can be")
     if dtype.kind not in "fiub" or any(n < 0 for n in shape):
         raise ValueError("an array with a type or shape that cannot be")
     data = base64.b64decode(value["data"], validate=True)
@@ -160,7 +165,7 @@ def _array(data):
 
 
 def _values(mapping: dict) -> dict:
-    return {str(name): unpack_value(item) for name, item in mapping.items()}
+    return {_text(name): unpack_value(item) for name, item in mapping.items()}
 
 
 def unpack_case(data: dict) -> Case:
@@ -172,24 +177,33 @@ def unpack_observation(data: dict) -> Observation:
     """An Observation from its JSON form; raises ValueError, KeyError, TypeError or AttributeError on anything else."""
     failure = data.get("failure")
     return Observation(
-        structure=str(data.get("structure", "")),
-        outputs=tuple(_unpack_output(item) for item in data.get("outputs", ())),
-        failure=failure and Failure(**{name: str(failure.get(name, "")) for name in FAILURE}),
-        changed=tuple(str(name) for name in data.get("changed", ())),
-        called=tuple(str(name) for name in data.get("called", ())),
+        structure=_text(data.get("structure", "")),
+        outputs=tuple(_unpack_output(item) for item in data.get("outputs", ())[:MAX_OUTPUTS]),
+        failure=failure and Failure(**{name: _text(failure.get(name, "")) for name in FAILURE}),
+        changed=tuple(_text(name) for name in data.get("changed", ())[:MAX_TEXT]),
+        called=tuple(_text(name) for name in data.get("called", ())[:MAX_TEXT]),
         gradients=_values(data.get("gradients", {})),
-        backward=str(data.get("backward", "")),
+        backward=_text(data.get("backward", "")),
         unstable=bool(data.get("unstable", False)),
-        device=str(data.get("device", "cpu")),
+        device=_text(data.get("device", "cpu")),
     )
 
 
+def _text(value) -> str:
+    """A text that may have been made to do harm: bounded, without control characters, without memory addresses."""
+    printable = "".join(one if one.isprintable() or one in "\n\t" else "�" for one in str(value)[:MAX_TEXT])
+    return re.sub(r"\b0x[0-9a-fA-F]{6,}", "0x…", printable)
+
+
 def _unpack_output(data: dict) -> Output:
+    shape = data.get("shape", ())
+    if len(shape) > MAX_DIMENSIONS:
+        raise ValueError("an array with more dimensions than there can be")
     return Output(
-        kind=str(data["kind"]),
-        dtype=str(data.get("dtype", "")),
-        device=str(data.get("device", "")),
-        shape=tuple(int(n) for n in data.get("shape", ())),
+        kind=_text(data["kind"]),
+        dtype=_text(data.get("dtype", "")),
+        device=_text(data.get("device", "")),
+        shape=tuple(int(n) for n in shape),
         **{name: _array(data.get(name)) for name in ("values", "sketch")},
     )
 

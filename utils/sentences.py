@@ -198,10 +198,21 @@ def _too_slow(c):
     )
 
 
-def _process_ended(c):
+def _not_reached(c):
     return (
-        "The notebook's process ended before this exercise was reached: something above it crashed or exited Python, or"
-        " used more than it was given."
+        f"The notebook as a whole may take {c.seen.failure.text}. It was stopped before this exercise was reached: a cell"
+        " above it runs for too long."
+    ), ""
+
+
+def _process_ended(c):
+    return f"The notebook's process did not survive this exercise, or a cell above it: {c.seen.failure.text}.", ""
+
+
+def _tampered(c):
+    return (
+        "The notebook changes the code that examines it, so nothing could be said about this exercise. Take out whatever"
+        " assigns to names inside `utils`."
     ), ""
 
 
@@ -361,7 +372,9 @@ _WRITERS = {
     "constructor_failed": _constructor_failed,
     "wrong_parameters": _wrong_parameters,
     "too_slow": _too_slow,
+    "not_reached": _not_reached,
     "process_ended": _process_ended,
+    "tampered": _tampered,
     "forbidden_call": _forbidden_call,
     "returned_none": _returned_none,
     "wrong_structure": _wrong_structure,

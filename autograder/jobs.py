@@ -1,0 +1,191 @@
+"""Runs one job in the sandbox and collects what it sends, as plain data rebuilt field by field."""
+
+import json
+import os
+import secrets
+import select
+import signal
+import tempfile
+import time
+from dataclasses import dataclass, field
+
+from autograder import course
+from autograder.sandbox import Warm
+from utils.records import unpack_observation
+
+MAX_BYTES = 32_000_000  # that a job's process may send
+MAX_OUTPUTS = 60  # of one cell
+ENDED, TIMEOUT, KILLED = "ended", "timeout", "killed"
+ATTEMPTS = 4  # a job whose process dies in one cell is run again without that cell
+
+
+@dataclass
+class Run:
+    """What a job's process sent, by cell and by exercise, and how it came to its end.
+
+    Attributes:
+        outputs: cell index -> outputs in nbformat's form.
+        observations: exercise -> observations.
+        seconds: exercise -> how long observing it took.
+        reached: the number of cells that were finished.
+        how: "ended", "timeout" or "killed".
+        why: for a process that was killed, what ended it, in words.
+        fatal: cell index -> the words for a cell in which the process died.
+    """
+
+    outputs: dict = field(default_factory=dict)
+    observations: dict = field(default_factory=dict)
+    seconds: dict = field(default_factory=dict)
+    reached: int = 0
+    how: str = KILLED
+    why: str = ""
+    fatal: dict = field(default_factory=dict)
+    cpu: float = 0.0
+    memory: int = 0
+
+
+class Job:
+    """A job under way: `Job(job, level)` starts it, `result()` waits for its end.
+
+    A job (see `utils.inside.runner`) gets a process of its own, confined, with a scratch folder that is deleted.
+    """
+
+    def __init__(self, job: dict, level: str):
+        self.job, self.level = job, level
+        self.deadline = time.monotonic() + course.limits()["total"]
+        self._start({})
+
+    def _start(self, fatal: dict) -> None:
+        self.fatal, self.nonce = fatal, secrets.token_hex(16)
+        left = max(1.0, self.deadline - time.monotonic())
+        self.give_up = time.monotonic() + left + 15  # the watcher ends the job earlier; this is for a watcher gone
+        job = {**self.job, "skip": list(fatal), "nonce": self.nonce}
+        receive, send = os.pipe()
+        status, tell = os.pipe()
+        with tempfile.TemporaryFile() as file:
+            file.write(json.dumps({**course.limits(self.job["device"]), "total": left}).encode() + b"\n")
+            file.write(json.dumps(job).encode())
+            file.flush()
+            try:
+                _fork(self.level, file.fileno(), send, tell)
+            finally:
+                os.close(send)
+                os.close(tell)
+        self.receive, self.status = receive, status
+
+    def result(self) -> Run:
+        """What came out. Cells in which the process died are left out, and the others run again, a few times."""
+        while True:
+            run = self._collect()
+            if run.how != KILLED or len(self.fatal) + 1 >= ATTEMPTS or run.reached >= len(self.job["cells"]):
+                return run
+            if time.monotonic() > self.deadline - 1:
+                return run
+            self._start({**self.fatal, run.reached: run.why})
+
+    def _collect(self) -> Run:
+        run = Run(fatal=dict(self.fatal))
+        try:
+            self._read(run)
+            self._end(run)
+        finally:
+            os.close(self.receive)
+            os.close(self.status)
+        return run
+
+    def _read(self, run: Run) -> None:
+        buffer, total = b"", 0
+        while run.how != ENDED and (left := self.give_up - time.monotonic()) > 0:
+            if not select.select([self.receive], [], [], left)[0]:
+                return
+            chunk = os.read(self.receive, 1 << 20)
+            total += len(chunk)
+            if not chunk or total > MAX_BYTES:
+                return
+            *lines, buffer = (buffer + chunk).split(b"\n")
+            for line in lines:
+                _take(line, run, self.nonce)
+
+    def _end(self, run: Run) -> None:
+        """Reads how the job's process ended; a watcher that says nothing is gone, and its sandbox is started anew."""
+        said = {}
+        if select.select([self.status], [], [], max(0.1, self.give_up - time.monotonic()))[0]:
+            try:
+                said = json.loads(os.read(self.status, 1 << 16) or b"{}")
+            except ValueError:
+                pass
+        if not said:
+            _restart(self.level)
+            said = {"how": KILLED, "signal": 0}
+        if "why" in said or said["how"] == "unconfined":
+            raise course.KitError(said.get("why", f"a process could not be confined by {self.level}."))
+        run.cpu, run.memory = said.get("cpu", 0.0), said.get("memory", 0)
+        if run.how != ENDED:
+            run.how = TIMEOUT if said["how"] == TIMEOUT else KILLED
+            run.why = _words(said)
+
+
+def _words(said: dict) -> str:
+    if said["how"] == "disk":
+        return "it wrote more to disk than is allowed"
+    number = said.get("signal", 0)
+    if number == signal.SIGXCPU:
+        return "it computed for longer than is allowed"
+    if number == signal.SIGSEGV:
+        return "it crashed (segmentation fault), as after endless recursion in compiled code or a wrong pointer"
+    if number:
+        return f"it was ended by {signal.Signals(number).name}"
+    return "it ended its own process"
+
+
+_running: dict[str, Warm] = {}
+
+
+def _fork(level: str, *descriptors: int) -> None:
+    for _ in range(2):
+        if level not in _running:
+            _running[level] = Warm(level)
+        if _running[level].fork(*descriptors):
+            return
+        _restart(level)
+    raise course.KitError(f"the {level} sandbox ended as soon as it was started.")
+
+
+def _restart(level: str) -> None:
+    if level in _running:
+        _running.pop(level).end()
+
+
+def _take(line: bytes, run: Run, nonce: str) -> None:
+    """Notes one line; one that is not of the agreed form counts as not sent."""
+    try:
+        data = json.loads(line)
+        if data["nonce"] != nonce:
+            return
+        if "end" in data:
+            run.how = ENDED
+            return
+        index = int(data["cell"])
+        if "exercise" in data:
+            name = str(data["exercise"])
+            seen = [unpack_observation(item) for item in data["observations"]]
+            run.observations.setdefault(name, seen)
+            run.seconds.setdefault(name, min(1e6, max(0.0, float(data["seconds"]))))
+        elif "outputs" in data:
+            run.outputs.setdefault(index, [_output(item) for item in data["outputs"][:MAX_OUTPUTS]])
+        run.reached = max(run.reached, index + 1)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
+        pass
+
+
+def _output(item: dict) -> dict:
+    """An output in nbformat's form, rebuilt field by field: whatever else was sent is left out."""
+    kind = item["output_type"]
+    if kind == "stream":
+        name = "stderr" if item["name"] == "stderr" else "stdout"
+        return {"output_type": kind, "name": name, "text": str(item["text"])}
+    if kind == "error":
+        text = {name: str(item[name])[:2000] for name in ("ename", "evalue")}
+        return {"output_type": kind, **text, "traceback": [f"{text['ename']}: {text['evalue']}"]}
+    data = {name: str(item["data"][name]) for name in ("text/plain", "image/png") if name in item["data"]}
+    return {"output_type": "display_data", "data": data, "metadata": {}}

@@ -1,0 +1,80 @@
+"""The kit's engine inside nbgrader's own `autograde`: what reads, repairs and examines there is what `grade` uses."""
+
+from pathlib import Path
+
+import nbformat
+from nbconvert.exporters import NotebookExporter
+from nbgrader.preprocessors import NbGraderPreprocessor
+
+from autograder import course
+from autograder.nbgrader_setup import gradebook_of
+
+
+class AnyNotebook(NotebookExporter):
+    """Reads a submission in whatever state its file is; one that is beyond reading stands as it was handed out."""
+
+    def from_filename(self, filename: str, resources=None, **kw):
+        from autograder.submissions import parse
+
+        notebook, fault, notes = parse(Path(filename).read_bytes())
+        if notebook is None:
+            unit = resources["nbgrader"]["assignment"]
+            notebook = nbformat.read(course.ASSIGNMENTS / unit / f"{unit}.ipynb", as_version=4)
+            notebook.metadata["course"] = {"malformed": fault}
+        elif Path(filename).is_relative_to(course.class_folder() / "autograded"):
+            notebook = nbformat.read(filename, as_version=4)  # sanitized already: what was noted in it stays
+        else:
+            notebook.metadata["course"] = {"notes": notes}
+        return self.from_notebook_node(notebook, resources=resources, **kw)
+
+
+class Repair(NbGraderPreprocessor):
+    """Repairs a submission against the gradebook; what was done is listed in the notebook's metadata."""
+
+    def preprocess(self, nb, resources):
+        from autograder.repair import released_cells, repair, with_plain_cells
+
+        where, said = resources["nbgrader"], dict(nb.metadata.get("course", {}))
+        with gradebook_of(where["db_url"]) as gradebook:
+            released = released_cells(gradebook, where["notebook"], where["assignment"])
+        assignment = course.ASSIGNMENTS / where["assignment"] / f"{where['notebook']}.ipynb"
+        if assignment.exists():
+            released = with_plain_cells(released, nbformat.read(assignment, as_version=4))
+        repaired = repair(nb, released)
+        repaired.metadata.course.update(said)
+        return repaired, resources
+
+
+class Examine(NbGraderPreprocessor):
+    """Takes the place of nbgrader's Execute: runs the notebook in the sandbox, judges it elsewhere, keeps the results."""
+
+    def preprocess(self, nb, resources):
+        import torch
+
+        from autograder import sandbox, work
+        from autograder.submissions import find
+        from utils.device import device
+
+        torch.set_num_threads(1)
+        where, said = resources["nbgrader"], nb.metadata.get("course", {})
+        student, unit = where["student"], where["assignment"]
+        submission = find(student, unit)
+        level = sandbox.choose(None, False)
+        task = work.task(submission, [], course.submission_seed(unit, student), str(device()), level, False)
+        task["malformed"] = said.get("malformed", "")
+        task["notes"] = [*submission.notes, *said.get("notes", []), *said.get("repairs", [])]
+        outcome = work.examine_repaired(nb, task, level)
+        _keep(unit, outcome)
+        return nb, resources
+
+
+def _keep(unit: str, outcome: dict) -> None:
+    """Notes the outcome where `report` and `feedback` look for it; nbgrader itself enters it into the gradebook."""
+    from autograder.grade import fingerprint
+    from autograder.journal import Journal, journal_file
+    from autograder.record import save_results
+
+    with Journal(journal_file(unit), patience=60) as journal:
+        journal.append({**outcome, "kit": fingerprint(unit)})
+        journal.recorded([outcome["student"]])
+        save_results(unit, journal.outcomes)

@@ -1,0 +1,137 @@
+"""An IPython shell that runs a notebook's cells and returns their outputs as plain data."""
+
+import io
+import os
+import signal
+import sys
+
+import jaxtyping  # noqa: F401 - imported here once, so that no submission waits for it
+import matplotlib.pyplot as plt
+import PIL.PngImagePlugin  # noqa: F401
+from IPython.core.displayhook import DisplayHook
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+from traitlets import Type
+
+MAX_TEXT = 50_000  # characters kept of what a cell prints
+MAX_PICTURE = 2_000_000  # characters kept of one displayed item
+MAX_ITEMS = 50  # displayed items kept of a cell
+
+
+class TimeLimit(KeyboardInterrupt):
+    """Raised in student code that has run for too long; no `except Exception` stops it."""
+
+
+class _Hook(DisplayHook):
+    def write_output_prompt(self):
+        """A value is shown without "Out[1]:": cells are not numbered here."""
+
+
+class _Shell(InteractiveShell):
+    displayhook_class = Type(_Hook)
+
+    def enable_gui(self, gui=None):
+        """There is no window to open."""
+
+    def showtraceback(self, *args, **kwargs):
+        """The error is returned as data, not printed."""
+
+    showsyntaxerror = showindentationerror = showtraceback
+
+
+def make_shell() -> InteractiveShell:
+    """A shell without history, files or debugger that draws figures into the cell's output."""
+    shell = _Shell.instance(colors="nocolor", autocall=0)
+    shell.history_manager.enabled = False
+    shell.run_line_magic("matplotlib", "inline")
+    shell.run_line_magic("config", "InlineBackend.print_figure_kwargs = {'bbox_inches': None}")  # drawn once, not twice
+    return shell
+
+
+def draw_once() -> None:
+    """Draws a figure that nobody sees, so that fonts and the parser of labels are ready before a process is forked."""
+    figure, axes = plt.subplots()
+    axes.loglog([1, 1000], [1e-4, 1], "o-", label="$x$")
+    axes.legend()
+    figure.savefig(io.BytesIO(), format="png")
+    plt.close(figure)
+
+
+class _Bounded(io.StringIO):
+    """Keeps the beginning of what is written and counts the rest, so that endless output fills no memory."""
+
+    dropped = 0
+
+    def write(self, text):
+        room = MAX_TEXT - self.tell()
+        if len(text) > room:
+            self.dropped += len(text) - max(0, room)
+            super().write(text[: max(0, room)])
+        else:
+            super().write(text)
+        return len(text)
+
+    def kept(self) -> str:
+        return self.getvalue() + (f"\n… {self.dropped} more characters" if self.dropped else "")
+
+
+class quietly:
+    """Collects what is printed and displayed while it is entered; `stdout`, `stderr` and `displayed` hold it."""
+
+    def __enter__(self):
+        self.stdout, self.stderr = _Bounded(), _Bounded()
+        self._before = sys.stdout, sys.stderr
+        self._displays = capture_output(stdout=False, stderr=False, display=True)
+        self.displayed = self._displays.__enter__().outputs
+        sys.stdout, sys.stderr = self.stdout, self.stderr
+        return self
+
+    def __exit__(self, *error):
+        sys.stdout, sys.stderr = self._before
+        self._displays.__exit__(*error)
+
+
+def run_cell(shell: InteractiveShell, source: str, seconds: float) -> dict:
+    """Runs one cell and returns {"outputs": a list in nbformat's form, "timeout": whether it ran for too long}."""
+    error = None
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        with quietly() as captured:
+            ran = shell.run_cell(source, store_history=False, silent=False)
+            error = ran.error_before_exec or ran.error_in_exec
+    except TimeLimit as limit:
+        error = limit
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    outputs = []
+    for name in ("stdout", "stderr"):
+        text = getattr(captured, name).kept()
+        if text:
+            outputs.append({"output_type": "stream", "name": name, "text": text})
+    outputs += [_displayed(item) for item in captured.displayed[:MAX_ITEMS]]
+    if error is not None:
+        name = "TimeLimit" if isinstance(error, TimeLimit) else type(error).__name__
+        text = f"stopped after {seconds:g} s" if isinstance(error, TimeLimit) else _said(error)[:2000]
+        outputs.append({"output_type": "error", "ename": name, "evalue": text, "traceback": [f"{name}: {text}"]})
+    return {"outputs": outputs, "timeout": isinstance(error, TimeLimit)}
+
+
+def _said(error) -> str:
+    try:
+        return str(error)
+    except BaseException:
+        return ""
+
+
+def _displayed(item) -> dict:
+    shown = {kind: item.data.get(kind) for kind in ("text/plain", "image/png")}  # HTML could carry scripts to a reader
+    data = {kind: value for kind, value in shown.items() if isinstance(value, str) and len(value) < MAX_PICTURE}
+    return {"output_type": "display_data", "data": data, "metadata": {}}
+
+
+def settle(scratch: str) -> None:
+    """Makes a folder the one that programs write to by default."""
+    os.environ.update(HOME=scratch, TMPDIR=scratch, MPLCONFIGDIR=scratch, IPYTHONDIR=scratch)
+    os.chdir(scratch)
+    if scratch not in sys.path:
+        sys.path.append(scratch)  # last: a file of the submission shadows no module

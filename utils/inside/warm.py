@@ -1,0 +1,171 @@
+"""The process from which jobs are forked: it has imported everything and computed nothing, and watches each job."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+
+from utils.inside import confine, landlock, syscalls
+
+BUBBLEWRAP, LANDLOCK, RLIMITS = "bubblewrap", "landlock", "rlimits"
+STEP = 0.004  # seconds between two looks at a job
+UNCONFINED = 77  # the exit status of a child that could not be confined; it has run nothing
+
+
+def main(descriptor: int, plan: dict) -> None:
+    """Serves jobs over the inherited socket.
+
+    Args:
+        descriptor: of a socket that brings a message and three descriptors a job: its JSON, results, status.
+        plan: {"level", "readable": paths, "scratch": the folder that jobs work in, "writable": folders that each job
+            gets empty and of its own}.
+    """
+    confine.die_with_parent()
+    confine.hide_memory()
+    if plan["level"] == LANDLOCK:
+        landlock.restrict([*plan["readable"], "/proc"], [plan["scratch"], *_DEVICES])
+    import torch  # first now: what it reads is inside the sandbox's view
+
+    from utils.inside import runner, shell
+
+    torch.set_num_threads(1)
+    shell.settle(plan["scratch"])
+    shell.draw_once()
+    made = shell.make_shell()
+    filtered = syscalls.prepare()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended watchers are reaped by the system
+    with socket.socket(fileno=descriptor) as channel:
+        channel.sendall(b"r")  # ready
+        while True:
+            request, descriptors, *_ = socket.recv_fds(channel, 1, 3)
+            if not request:
+                return
+            process = os.fork()
+            if process == 0:
+                channel.close()
+                _Watcher(plan, descriptors, filtered).watch(lambda job, results: runner.work(job, results, made))
+            for one in descriptors:
+                os.close(one)
+
+
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+
+
+class _Watcher:
+    """Confines one job, waits for its end, ends what is left of it, and says how it went."""
+
+    def __init__(self, plan: dict, descriptors: list, filtered):
+        self.plan, self.level, self.filtered = plan, plan["level"], filtered
+        self.job_file, self.results, self.status = descriptors
+        first = os.pread(self.job_file, 1 << 16, 0).split(b"\n")[0]
+        os.lseek(self.job_file, len(first) + 1, os.SEEK_SET)
+        self.limits = json.loads(first)
+        self.scratch = Path(plan["scratch"]) / f"job-{os.getpid()}"
+
+    def watch(self, work) -> None:
+        """Runs `work` in a confined child; writes {"how", "signal", "cpu", "memory"} to the status descriptor."""
+        os.setsid()
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        confine.die_with_parent()
+        confine.adopt_orphans()
+        said = {"how": "killed", "signal": 0}
+        try:
+            said = self._run(work)
+        except OSError as error:
+            said["why"] = f"the sandbox could not be set up: {error}"
+        finally:
+            if self.level != BUBBLEWRAP:
+                _end_children()
+            shutil.rmtree(self.scratch, ignore_errors=True)
+            with os.fdopen(self.status, "w") as status:
+                json.dump(said, status)
+            os._exit(0)
+
+    def _run(self, work) -> dict:
+        used = confine.address_space()
+        if self.level == BUBBLEWRAP:
+            confine.enter_namespaces(self.limits["disk"], self.plan["writable"])
+        self.scratch.mkdir(mode=0o700)
+        child = os.fork()
+        if child == 0:
+            os.close(self.status)
+            try:
+                self._confine(used)
+            except BaseException:
+                os._exit(UNCONFINED)
+            work(self.job_file, self.results)
+        os.close(self.results)
+        return self._wait(child, time.monotonic() + self.limits["total"])
+
+    def _confine(self, used: int) -> None:
+        from utils.inside.shell import settle
+
+        os.setsid()
+        confine.die_with_parent()
+        limits = self.limits
+        confine.limit(limits["memory"] and used + limits["memory"], limits["total"], limits["disk"])
+        settle(str(self.scratch))
+        if self.level == BUBBLEWRAP:
+            confine.drop_capabilities()
+        if self.level == LANDLOCK:
+            landlock.restrict(self.plan["readable"], [str(self.scratch), *_DEVICES])
+        if self.filtered is not None:
+            syscalls.restrict(self.filtered)
+
+    def _wait(self, child: int, deadline: float) -> dict:
+        how, looks = "ended", 0
+        while True:
+            ended, status, usage = os.wait4(child, os.WNOHANG)
+            if ended:
+                break
+            looks += 1
+            if time.monotonic() > deadline:
+                how = "timeout"
+            elif self.level != BUBBLEWRAP and looks % 32 == 0 and _size(self.scratch) > self.limits["disk"]:
+                how = "disk"
+            if how != "ended":
+                os.kill(child, signal.SIGKILL)
+                _, status, usage = os.wait4(child, 0)
+                break
+            time.sleep(STEP)
+        number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+        if how == "ended" and status:
+            how = "unconfined" if os.WIFEXITED(status) and os.WEXITSTATUS(status) == UNCONFINED else "killed"
+        return {"how": how, "signal": number, "cpu": usage.ru_utime + usage.ru_stime, "memory": usage.ru_maxrss * 1024}
+
+
+def _size(folder: Path) -> int:
+    total = 0
+    for place, _, files in os.walk(folder):
+        for name in files:
+            try:
+                total += os.lstat(os.path.join(place, name)).st_blocks * 512
+            except OSError:
+                pass
+    return total
+
+
+def _end_children() -> None:
+    """Kills every descendant, those that have left their process group included: orphans come to this process."""
+    listing = Path(f"/proc/self/task/{os.getpid()}/children")
+    for _ in range(1000):
+        try:
+            children = listing.read_text().split()
+        except OSError:
+            return
+        if not children:
+            return
+        for one in map(int, children):
+            try:
+                os.kill(one, signal.SIGKILL)
+                os.waitpid(one, 0)
+            except OSError:
+                pass
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), json.loads(sys.argv[2]))
