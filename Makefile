@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUN := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python
 
-.PHONY: demo test lab notebooks audit bench
+.PHONY: demo test lab notebooks audit bench attacks
 
 demo: .venv/installed
 	$(RUN) -m autograder demo
@@ -24,6 +24,9 @@ audit: .venv/installed
 
 bench: .venv/installed
 	$(RUN) -m autograder bench
+
+attacks: .venv/installed
+	$(RUN) -m autograder attacks --write docs/attacks.md
 
 .venv/python:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \

@@ -62,6 +62,9 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument("--no-execute", action="store_true", help="leave lessons without outputs")
     demo = verb("demo", _demo, "build a sample class, grade it and show the results")
     demo.set_defaults(unit="04_attention_layer")
+    attacks = verb("attacks", _attacks, "try every attack at every sandbox level, and on stock nbgrader")
+    attacks.add_argument("--no-stock", action="store_true", help="leave stock nbgrader out, which takes minutes")
+    attacks.add_argument("--write", type=Path, metavar="FILE", help="also write the table into a Markdown file")
     verb("bench", _bench, "measure lessons, checks, audits and grading against their bounds")
     return parser
 
@@ -180,6 +183,18 @@ def _demo(options):
 
     for line in demo(options.unit, _device()):
         print(line, flush=True)
+
+
+def _attacks(options):
+    from autograder.attacks.run import attacks
+
+    page, faults = attacks(not options.no_stock)
+    print(page)
+    if options.write:
+        options.write.write_text(page, encoding="utf-8")
+    for fault in faults:
+        print(f"✗ {fault}", file=sys.stderr)
+    return 1 if faults else 0
 
 
 def _bench(options):

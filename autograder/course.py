@@ -37,10 +37,13 @@ def set_cell_seconds(seconds: float) -> None:
 
 
 def limits(device: str = "cpu") -> dict:
-    """What one submission may use: "total" seconds, and bytes of "memory" (beyond torch's own) and of "disk"."""
+    """What one submission may use: "total" seconds, and bytes of "memory" (beyond torch's own) and of "disk".
+
+    COURSE_SUBMISSION_SECONDS overrides the seconds.
+    """
     asked = settings()["limits"]
     memory = 0 if device.startswith(("cuda", "mps")) else int(asked["memory_mb"]) << 20
-    total = max(float(asked["submission_seconds"]), 3 * cell_seconds())
+    total = float(os.environ.get("COURSE_SUBMISSION_SECONDS") or asked["submission_seconds"])
     return {"total": total, "memory": memory, "disk": int(asked["disk_mb"]) << 20}
 
 

@@ -45,21 +45,23 @@ def examine_cells(
     expected = {name: [expect(bank.find_exercise(name), case, device) for case in cases[name]] for name in names}
     run = job.result()
     for index, why in run.fatal.items():
-        run.outputs[index] = [_died(why)]
+        run.outputs[index] = [_died(why, index in run.hung)]
     for name in names:
         _note_hidden_call(name, [cell["source"] for cell in cells if "source" in cell], run)
     examined = [_conclude(name, expected[name], run, _fatal(name, cells, run), device, reveal) for name in names]
     return run.outputs, [_with_cause(one, cells, run.outputs) for one in examined]
 
 
-def _died(why: str) -> dict:
+def _died(why: str, hung: bool) -> dict:
+    name = "TimeLimit" if hung else "ProcessEnded"
     text = f"{why}; the cell was left out and the others were run without it"
-    return {"output_type": "error", "ename": "ProcessEnded", "evalue": text, "traceback": [f"ProcessEnded: {text}"]}
+    return {"output_type": "error", "ename": name, "evalue": text, "traceback": [f"{name}: {text}"]}
 
 
-def _fatal(name: str, cells: list[dict], run: Run) -> str:
-    """Why the process ended while this exercise was observed; empty if it did not."""
-    return next((why for index, why in run.fatal.items() if cells[index].get("exercise") == name), "")
+def _fatal(name: str, cells: list[dict], run: Run) -> tuple[str, bool]:
+    """Why the process ended while this exercise was observed, empty if it did not; and whether it hung."""
+    found = [index for index in run.fatal if cells[index].get("exercise") == name]
+    return (run.fatal[found[0]], found[0] in run.hung) if found else ("", False)
 
 
 def _note_hidden_call(name: str, sources: list[str], run: Run) -> None:
@@ -79,17 +81,16 @@ def _with_cause(one: Examined, cells: list[dict], outputs: dict) -> Examined:
         return one
     said = ": ".join([errors[-1]["ename"], *errors[-1]["evalue"].splitlines()[:1]])
     message = f"{one.result.message}\n  The last error above it was {said}"
-    return replace(one, result=replace(one.result, message=message))
+    state = {"TimeLimit": TIMEOUT, "ProcessEnded": KILLED}.get(errors[-1]["ename"], one.state)
+    return replace(one, state=state, result=replace(one.result, message=message))
 
 
-def _conclude(name: str, expected: list[FrozenCase], run: Run, fatal: str, device: str, reveal: bool) -> Examined:
+def _conclude(name: str, expected: list[FrozenCase], run: Run, fatal: tuple, device: str, reveal: bool) -> Examined:
     exercise = bank.find_exercise(name)
     observations = run.observations.get(name)
     state = GRADED
     if observations is None or len(observations) != len(expected):
-        state = TIMEOUT if run.how == TIMEOUT and not fatal else KILLED
-        said = f"{course.limits()['total']:g} s" if state == TIMEOUT else fatal or run.why
-        stage = "unreached" if state == TIMEOUT else "killed"
+        state, stage, said = _never_observed(run, *fatal)
         observations = [Observation(failure=Failure(stage, state, said))] * len(expected)
     elif any(seen.failure and seen.failure.stage == "timeout" for seen in observations):
         state = TIMEOUT
@@ -99,6 +100,15 @@ def _conclude(name: str, expected: list[FrozenCase], run: Run, fatal: str, devic
         frozen = frozen_exercise(exercise, _with_mistakes(exercise, expected, observations, verdicts, device))
         verdicts = [judge(frozen, one, seen, reveal) for one, seen in zip(frozen.cases, observations)]
     return Examined(name, state, conclude(frozen, verdicts), run.seconds.get(name, 0.0))
+
+
+def _never_observed(run: Run, fatal: str, hung: bool) -> tuple[str, str, str]:
+    """The state of an exercise that no observation came from; the stage and the words of its failure."""
+    if not fatal and run.how == TIMEOUT:
+        return TIMEOUT, "unreached", f"{course.limits()['total']:g} s"
+    if hung:
+        return TIMEOUT, "timeout", f"{course.cell_seconds():g} s"
+    return KILLED, "killed", fatal or run.why
 
 
 def _with_mistakes(

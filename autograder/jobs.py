@@ -15,7 +15,8 @@ from utils.records import unpack_observation
 
 MAX_BYTES = 32_000_000  # that a job's process may send
 MAX_OUTPUTS = 60  # of one cell
-ENDED, TIMEOUT, KILLED = "ended", "timeout", "killed"
+ENDED, TIMEOUT, STOPPED, KILLED = "ended", "timeout", "stopped", "killed"
+GRACE = 2.0  # seconds beyond its own that a cell gets before its process is ended
 ATTEMPTS = 4  # a job whose process dies in one cell is run again without that cell
 
 
@@ -28,9 +29,10 @@ class Run:
         observations: exercise -> observations.
         seconds: exercise -> how long observing it took.
         reached: the number of cells that were finished.
-        how: "ended", "timeout" or "killed".
+        how: "ended"; "timeout", of the whole job; "stopped", where one cell did not end; or "killed".
         why: for a process that was killed, what ended it, in words.
-        fatal: cell index -> the words for a cell in which the process died.
+        fatal: cell index -> the words for a cell in which the process died or hung.
+        hung: the indices of those that hung.
     """
 
     outputs: dict = field(default_factory=dict)
@@ -40,6 +42,7 @@ class Run:
     how: str = KILLED
     why: str = ""
     fatal: dict = field(default_factory=dict)
+    hung: frozenset = frozenset()
     cpu: float = 0.0
     memory: int = 0
 
@@ -53,6 +56,7 @@ class Job:
     def __init__(self, job: dict, level: str):
         self.job, self.level = job, level
         self.deadline = time.monotonic() + course.limits()["total"]
+        self.hung: set[int] = set()
         self._start({})
 
     def _start(self, fatal: dict) -> None:
@@ -62,24 +66,27 @@ class Job:
         job = {**self.job, "skip": list(fatal), "nonce": self.nonce}
         receive, send = os.pipe()
         status, tell = os.pipe()
+        stop, self.go_on = os.pipe()
         with tempfile.TemporaryFile() as file:
             file.write(json.dumps({**course.limits(self.job["device"]), "total": left}).encode() + b"\n")
             file.write(json.dumps(job).encode())
             file.flush()
             try:
-                _fork(self.level, file.fileno(), send, tell)
+                _fork(self.level, file.fileno(), send, tell, stop)
             finally:
-                os.close(send)
-                os.close(tell)
+                for one in (send, tell, stop):
+                    os.close(one)
         self.receive, self.status = receive, status
 
     def result(self) -> Run:
-        """What came out. Cells in which the process died are left out, and the others run again, a few times."""
+        """What came out. Cells in which the process died or hung are left out, and the others run again, a few times."""
         while True:
             run = self._collect()
-            if run.how != KILLED or len(self.fatal) + 1 >= ATTEMPTS or run.reached >= len(self.job["cells"]):
-                return run
-            if time.monotonic() > self.deadline - 1:
+            if run.how == STOPPED:
+                self.hung.add(run.reached)
+            run.hung = frozenset(self.hung)
+            survived = run.how == ENDED or run.how == TIMEOUT or run.reached >= len(self.job["cells"])
+            if survived or len(self.fatal) + 1 >= ATTEMPTS or time.monotonic() > self.deadline - 1:
                 return run
             self._start({**self.fatal, run.reached: run.why})
 
@@ -87,6 +94,7 @@ class Job:
         run = Run(fatal=dict(self.fatal))
         try:
             self._read(run)
+            os.close(self.go_on)
             self._end(run)
         finally:
             os.close(self.receive)
@@ -94,8 +102,9 @@ class Job:
         return run
 
     def _read(self, run: Run) -> None:
-        buffer, total = b"", 0
-        while run.how != ENDED and (left := self.give_up - time.monotonic()) > 0:
+        """Takes lines until the end, or until a cell has been silent for longer than it may take."""
+        buffer, total, patience = b"", 0, self.job["seconds"] + GRACE
+        while run.how != ENDED and (left := min(patience, self.give_up - time.monotonic())) > 0:
             if not select.select([self.receive], [], [], left)[0]:
                 return
             chunk = os.read(self.receive, 1 << 20)
@@ -109,7 +118,7 @@ class Job:
     def _end(self, run: Run) -> None:
         """Reads how the job's process ended; a watcher that says nothing is gone, and its sandbox is started anew."""
         said = {}
-        if select.select([self.status], [], [], max(0.1, self.give_up - time.monotonic()))[0]:
+        if select.select([self.status], [], [], max(5.0, self.give_up - time.monotonic()))[0]:
             try:
                 said = json.loads(os.read(self.status, 1 << 16) or b"{}")
             except ValueError:
@@ -121,11 +130,13 @@ class Job:
             raise course.KitError(said.get("why", f"a process could not be confined by {self.level}."))
         run.cpu, run.memory = said.get("cpu", 0.0), said.get("memory", 0)
         if run.how != ENDED:
-            run.how = TIMEOUT if said["how"] == TIMEOUT else KILLED
-            run.why = _words(said)
+            run.how = TIMEOUT if said["how"] == TIMEOUT else STOPPED if said["how"] == STOPPED else KILLED
+            run.why = _words(said, self.job["seconds"])
 
 
-def _words(said: dict) -> str:
+def _words(said: dict, seconds: float) -> str:
+    if said["how"] == STOPPED:
+        return f"it went on for longer than {seconds:g} s, whatever was done to stop it"
     if said["how"] == "disk":
         return "it wrote more to disk than is allowed"
     number = said.get("signal", 0)

@@ -52,7 +52,10 @@ def configure(config: Config) -> Config:
         "nbgrader.preprocessors.ClearMarkScheme",
         "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
     ]
-    config.HTMLExporter.sanitize_html = True  # feedback shows what a student wrote, and runs none of it
+    # Feedback and formgrader show what a student wrote, and run none of it. (nbgrader's templates clean nothing.)
+    config.HTMLExporter.sanitize_html = True
+    config.HTMLExporter.preprocessors = ["nbconvert.preprocessors.sanitize.SanitizeHTML"]
+    config.SanitizeHTML.enabled = True
     config.Application.log_level = "WARN"
     folder.mkdir(parents=True, exist_ok=True)
     return config

@@ -74,6 +74,7 @@ def repair(nb, released: list[Released]):
     repairs = []
     _forget_unknown(nb, {cell.grade_id: cell for cell in marked})
     _relabel(nb, marked, repairs)
+    _adopt_work(nb, marked, repairs)
     for cell in marked:
         _keep_one(nb, cell, repairs)
         _retype(nb, cell, repairs)
@@ -131,6 +132,21 @@ def _relabel(nb, released: list[Released], repairs: list):
     if restored:
         which = restored[0] if len(restored) == 1 else f"{len(restored)} marked cells"
         repairs.append(f"The label of {which} was missing; it was recognised and restored.")
+
+
+def _adopt_work(nb, released: list[Released], repairs: list):
+    """Where a stub was left as it was and the work stands in a cell of the student's own, that cell takes its place."""
+    for one in released:
+        places = _at(nb, one)
+        if not _defines(one) or any(nb.cells[place].source.strip() != one.source.strip() for place in places):
+            continue
+        own = [cell for cell in nb.cells if _label(cell) is None and _defined(cell) & _defines(one)]
+        if own and places:
+            own[-1].metadata["nbgrader"] = nbformat.from_dict(one.metadata)
+            nb.cells = [cell for index, cell in enumerate(nb.cells) if index not in places]
+            repairs.append(
+                f"The work for {one.grade_id} stood in a cell of its own; it was taken for the exercise's cell."
+            )
 
 
 def _plausible(cell, one: Released) -> bool:

@@ -36,6 +36,7 @@ class Warm:
         self.level = level
         self.folder = None if level == BUBBLEWRAP else tempfile.mkdtemp(prefix="submissions-")
         plan = {"level": level, "readable": readable(), "scratch": self.folder or _SCRATCH, "writable": _writable()}
+        self.said = tempfile.TemporaryFile()
         self.channel, theirs = socket.socketpair()
         command = [sys.executable, "-m", "utils.inside.warm", str(theirs.fileno()), json.dumps(plan)]
         self.process = subprocess.Popen(
@@ -44,7 +45,7 @@ class Warm:
             env=_environment(level, self.folder or _SCRATCH),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
+            stderr=self.said,
             pass_fds=(theirs.fileno(),),
             start_new_session=True,
         )
@@ -52,7 +53,10 @@ class Warm:
         atexit.register(self.end)
         self.channel.settimeout(_START_SECONDS)
         if self._receive() != b"r":
-            said = self.process.communicate()[1].decode(errors="replace").strip().splitlines()
+            self.process.kill()
+            self.process.wait()
+            self.said.seek(0)
+            said = self.said.read().decode(errors="replace").strip().splitlines()
             self.end()
             raise course.KitError(
                 f"the {level} sandbox could not be started: {said[-1] if said else 'no reason given'}"
@@ -70,7 +74,7 @@ class Warm:
         self.channel.close()
         self.process.kill()
         self.process.wait()
-        self.process.stderr.close()
+        self.said.close()
         if self.folder:
             shutil.rmtree(self.folder, ignore_errors=True)
 

@@ -30,7 +30,7 @@ def _bound(statement: ast.stmt) -> list[str]:
 
 
 def hidden_call(sources: list[str], forbidden: tuple, name: str) -> str:
-    """A forbidden function that the object `name` or a helper of it calls by name, in a notebook that can hide calls.
+    """A forbidden function that `name`, a helper of it, or a cell that can hide calls names.
 
     What watches calls at run time sees honest ones. Here a notebook is looked at that saw none, and that also uses what
     could have kept them out of sight.
@@ -38,9 +38,11 @@ def hidden_call(sources: list[str], forbidden: tuple, name: str) -> str:
     Returns:
         the function's name; empty if there is none, or if nothing in the notebook could hide it.
     """
-    statements = [statement for source in sources for statement in parse(source)]
-    if not any(_names(statement) & EVASIVE for statement in statements):
+    cells = [parse(source) for source in sources]
+    hiding = [cell for cell in cells if any(_names(statement) & EVASIVE for statement in cell)]
+    if not hiding:
         return ""
+    statements = [statement for cell in cells for statement in cell]
     bodies: dict[str, list] = {}
     for statement in statements:
         for bound in _bound(statement):
@@ -51,7 +53,8 @@ def hidden_call(sources: list[str], forbidden: tuple, name: str) -> str:
         if one not in reached:
             reached.add(one)
             waiting += [other for body in bodies.get(one, ()) for other in _names(body) if other in bodies]
-    called = {found for one in reached for body in bodies.get(one, ()) for found in _called(body, set(bodies))}
+    suspects = [*(body for one in reached for body in bodies.get(one, ())), *(body for cell in hiding for body in cell)]
+    called = {found for body in suspects for found in _called(body, set(bodies))}
     return next((found for word in forbidden for found in sorted(called) if word in found), "")
 
 

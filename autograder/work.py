@@ -4,6 +4,7 @@ Tasks and outcomes are plain data, so that any process, on this machine or anoth
 """
 
 import base64
+import html
 import time
 
 import nbformat
@@ -155,7 +156,7 @@ def _shown(one: Examined) -> list:
 def _tell(notebook, notes: list[str]) -> None:
     notebook.metadata.course.repairs = list(notes)
     if notes:
-        said = "\n".join(f"- {one}" for one in notes)
+        said = "\n".join(f"- {html.escape(one)}" for one in notes)
         text = f"**Before grading, this was put right in a copy of your notebook:**\n\n{said}"
         notebook.cells.insert(0, nbformat.v4.new_markdown_cell(text, id="repairs"))
 

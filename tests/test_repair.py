@@ -7,7 +7,7 @@ import pytest
 from conftest import ROOT, UNIT
 
 from autograder.course import CHECK
-from autograder.repair import Released, is_test_of, repair
+from autograder.repair import Released, is_test_of, repair, with_plain_cells
 
 
 @pytest.fixture
@@ -152,3 +152,70 @@ def test_a_cell_whose_type_was_changed_is_code_again(released_notebook, released
     assert cell.cell_type == "code" and cell.outputs == []
     assert f"had become {kind}" in repaired.metadata.course.repairs[0]
     nbformat.validate(repaired)
+
+
+def test_work_below_an_untouched_stub_and_its_check_is_graded(released_notebook, released):
+    (check,) = at(released_notebook, "check_stable_softmax")
+    own = nbformat.v4.new_code_cell("def stable_softmax(e, dim=-1):\n    return 'work'")
+    released_notebook.cells.insert(check + 1, own)
+    repaired = repair(released_notebook, released)
+    (place,) = at(repaired, "stable_softmax")
+    assert "work" in repaired.cells[place].source and at(repaired, "check_stable_softmax")[0] > place
+    assert "a cell of its own" in repaired.metadata.course.repairs[0]
+
+
+def test_moved_cells_return_to_their_order_and_the_students_own_stay(released_notebook, released):
+    wanted = labels(released_notebook)
+    own = nbformat.v4.new_code_cell("helper = 1")
+    marked = [cell for cell in released_notebook.cells if "nbgrader" in cell.metadata]
+    rest = [cell for cell in released_notebook.cells if "nbgrader" not in cell.metadata]
+    released_notebook.cells = [*rest, own, *reversed(marked)]
+    repaired = repair(released_notebook, released)
+    assert labels(repaired) == wanted
+    assert repaired.cells[len(rest)].source == "helper = 1"
+    assert any("another order" in one for one in repaired.metadata.course.repairs)
+
+
+def test_a_split_answer_is_joined(released_notebook, released):
+    (place,) = at(released_notebook, "written_scaling")
+    second = copy.deepcopy(released_notebook.cells[place])
+    released_notebook.cells[place].source, second.source = "The first half.", "The second half."
+    released_notebook.cells.insert(place + 1, second)
+    repaired = repair(released_notebook, released)
+    (place,) = at(repaired, "written_scaling")
+    assert repaired.cells[place].source == "The first half.\n\nThe second half."
+
+
+def test_split_code_runs_piece_by_piece_and_the_definition_is_labelled(released_notebook, released):
+    (place,) = at(released_notebook, "stable_softmax")
+    second = copy.deepcopy(released_notebook.cells[place])
+    released_notebook.cells[place].source = "def stable_softmax(e, dim=-1):\n    return helper(e)"
+    second.source = "def helper(e):\n    return e"
+    released_notebook.cells.insert(place + 1, second)
+    repaired = repair(released_notebook, released)
+    (place,) = at(repaired, "stable_softmax")
+    assert "def stable_softmax" in repaired.cells[place].source
+    assert repaired.cells[place + 1].source == second.source
+    assert at(repaired, "check_stable_softmax")[0] == place + 2
+
+
+@pytest.mark.parametrize("change", ["deleted", "moved to the end"])
+def test_the_imports_return_to_the_top(released_notebook, released, change):
+    everything = with_plain_cells(released, released_notebook)
+    place = next(i for i, cell in enumerate(released_notebook.cells) if cell.source.startswith("import math"))
+    moved = released_notebook.cells.pop(place)
+    if change != "deleted":
+        released_notebook.cells.append(moved)
+    repaired = repair(released_notebook, everything)
+    (place,) = [i for i, cell in enumerate(repaired.cells) if cell.source.startswith("import math")]
+    assert place < at(repaired, "attention_scores")[0]
+    assert repaired.metadata.course.repairs
+
+
+def test_locked_text_is_as_released(released_notebook, released):
+    for label in ("question_scaling", "check_stable_softmax"):
+        released_notebook.cells[at(released_notebook, label)[0]].source = "changed"
+    repaired = repair(released_notebook, released)
+    for one in released:
+        if one.metadata["locked"]:
+            assert repaired.cells[at(repaired, one.grade_id)[0]].source == one.source

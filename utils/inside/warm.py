@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -20,7 +21,8 @@ def main(descriptor: int, plan: dict) -> None:
     """Serves jobs over the inherited socket.
 
     Args:
-        descriptor: of a socket that brings a message and three descriptors a job: its JSON, results, status.
+        descriptor: of a socket that brings a message and four descriptors a job: its JSON, where its results go, where
+            its end is told, and one that is closed at the other side when the job is to be stopped.
         plan: {"level", "readable": paths, "scratch": the folder that jobs work in, "writable": folders that each job
             gets empty and of its own}.
     """
@@ -41,7 +43,7 @@ def main(descriptor: int, plan: dict) -> None:
     with socket.socket(fileno=descriptor) as channel:
         channel.sendall(b"r")  # ready
         while True:
-            request, descriptors, *_ = socket.recv_fds(channel, 1, 3)
+            request, descriptors, *_ = socket.recv_fds(channel, 1, 4)
             if not request:
                 return
             process = os.fork()
@@ -60,7 +62,7 @@ class _Watcher:
 
     def __init__(self, plan: dict, descriptors: list, filtered):
         self.plan, self.level, self.filtered = plan, plan["level"], filtered
-        self.job_file, self.results, self.status = descriptors
+        self.job_file, self.results, self.status, self.stop = descriptors
         first = os.pread(self.job_file, 1 << 16, 0).split(b"\n")[0]
         os.lseek(self.job_file, len(first) + 1, os.SEEK_SET)
         self.limits = json.loads(first)
@@ -93,6 +95,7 @@ class _Watcher:
         child = os.fork()
         if child == 0:
             os.close(self.status)
+            os.close(self.stop)
             try:
                 self._confine(used)
             except BaseException:
@@ -106,8 +109,11 @@ class _Watcher:
 
         os.setsid()
         confine.die_with_parent()
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for standard in range(3):
+            os.dup2(nowhere, standard)
         limits = self.limits
-        confine.limit(limits["memory"] and used + limits["memory"], limits["total"], limits["disk"])
+        confine.limit(limits["memory"] and used + limits["memory"], 2 * limits["total"], limits["disk"])
         settle(str(self.scratch))
         if self.level == BUBBLEWRAP:
             confine.drop_capabilities()
@@ -125,6 +131,8 @@ class _Watcher:
             looks += 1
             if time.monotonic() > deadline:
                 how = "timeout"
+            elif select.select([self.stop], [], [], 0)[0]:
+                how = "stopped"
             elif self.level != BUBBLEWRAP and looks % 32 == 0 and _size(self.scratch) > self.limits["disk"]:
                 how = "disk"
             if how != "ended":

@@ -1,0 +1,1 @@
+"""Attacks on grading: each a small notebook with the score it deserves; `python -m autograder attacks` tries them all."""
