@@ -56,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     feedback.add_argument("unit")
     report = verb("report", _report, "write the class report")
     report.add_argument("unit")
+    report.add_argument("--pseudonyms", action="store_true", help="replace names by ones that say nothing")
     audit = verb("audit", _audit, "prove that the checks catch every mistake and pass every alternative")
     audit.add_argument("units", nargs="*", help="default: all")
     build = verb("build", _build, "rebuild every notebook and self-check from its source")
@@ -175,7 +176,7 @@ def _feedback(options):
 def _report(options):
     from autograder.report import write_report
 
-    print(write_report(_unit(options.unit)))
+    print(write_report(_unit(options.unit), options.pseudonyms))
 
 
 def _demo(options):

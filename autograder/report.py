@@ -1,44 +1,73 @@
-"""The class report: one page on what the class earned and what it misunderstood."""
+"""The class report: one page on what the class earned, what it misunderstood, and what to look at."""
 
+import hashlib
+import hmac
 from collections import Counter
 from pathlib import Path
+from statistics import StatisticsError, correlation, median
 
 from autograder import bank, course
+from autograder.draw import VISIBLE_SEED, draw
 from autograder.engine import GRADED, MALFORMED, MISSING
+from autograder.journal import load_outcomes
 from autograder.pages import render
 from autograder.record import load_results
+from autograder.sandbox import MEANING
+from autograder.similarity import similar_pairs
 from autograder.submissions import write_atomically
 
+QUARTERS = ("lowest quarter", "second", "third", "highest quarter")
+MOST_PAIRS = 50  # that are listed
+ENOUGH = 5  # students without whom a statistic says nothing
 
-def write_report(unit: str) -> Path:
+
+def write_report(unit: str, pseudonyms: bool = False) -> Path:
     """Writes the report of a graded unit as one HTML file that needs no network, and returns its path.
+
+    Args:
+        pseudonyms: names are replaced by ones that stay the same within the class and lead back only with its folder.
 
     Raises:
         KitError: the unit is not graded yet.
     """
-    page = render("report.html", **summary(unit, load_results(unit)))
+    page = render("report.html", **summary(unit, load_results(unit), pseudonyms))
     return write_atomically(course.class_folder() / "report" / f"{unit}.html", page)
 
 
-def summary(unit: str, records: list[dict]) -> dict:
+def summary(unit: str, records: list[dict], pseudonyms: bool = False) -> dict:
     """What the report says, as plain data."""
+    known = list(dict.fromkeys(record["student"] for record in records))
+    called = {name: _pseudonym(name) if pseudonyms else name for name in known}
+    pairs = similar_pairs(unit, known)
+    outcomes = load_outcomes(unit)
+    records = [{**one, "repairs": _repairs(one, pseudonyms), "student": called[one["student"]]} for one in records]
     exercises = list(dict.fromkeys(record["exercise"] for record in records))
-    students = list(dict.fromkeys(record["student"] for record in records))
-    cells = {(record["student"], record["exercise"]): record for record in records}
+    students = [_student(name, [one for one in records if one["student"] == name]) for name in called.values()]
     return {
         "unit": unit,
-        "exercises": [_exercise(name, [one for one in records if one["exercise"] == name]) for name in exercises],
-        "students": [_student(name, [cells[name, exercise] for exercise in exercises]) for name in students],
+        "exercises": [_exercise(name, records, students, outcomes) for name in exercises],
+        "students": students,
+        "scores": _histogram(students),
         "states": Counter(record["state"] for record in records).most_common(),
-        "topics": _topics(records),
+        "levels": {level: MEANING[level] for level in sorted({one["sandbox"] for one in records} - {""})},
+        "topics": _topics(records, students),
+        "quarters": QUARTERS,
+        "silent": _silent_checks(records, exercises),
+        "pairs": [
+            {"one": called[p.one], "other": called[p.other], "share": p.share, "count": p.fingerprints} for p in pairs
+        ],
     }
 
 
-def _exercise(name: str, records: list[dict]) -> dict:
-    earned = sum(record["points"] for record in records)
-    possible = sum(record["max_points"] for record in records)
-    right = sum(record["problem"] is None for record in records)
-    return {"name": name, "share": earned / possible, "right": right, "students": len(records)}
+def _pseudonym(name: str) -> str:
+    secret = course.submission_seed("pseudonym", "").encode()
+    return "student-" + hmac.new(secret, name.encode(), hashlib.sha256).hexdigest()[:8]
+
+
+def _repairs(record: dict, pseudonyms: bool) -> list[str]:
+    """Repairs name files, and files name students."""
+    count = len(record["repairs"])
+    return ([f"{count} repairs"] if count else []) if pseudonyms else record["repairs"]
 
 
 def _student(name: str, row: list[dict]) -> dict:
@@ -52,7 +81,42 @@ def _student(name: str, row: list[dict]) -> dict:
     }
 
 
-def _topics(records: list[dict]) -> list[dict]:
+def _exercise(name: str, records: list[dict], students: list[dict], outcomes: dict) -> dict:
+    """Difficulty (share of the points earned), discrimination, and how long the exercise took to run."""
+    own = [one for one in records if one["exercise"] == name]
+    scores = {one["student"]: one["points"] for one in own}
+    times = [one["times"][name] for one in outcomes.values() if name in one.get("times", {})]
+    return {
+        "name": name,
+        "share": sum(scores.values()) / sum(one["max_points"] for one in own),
+        "right": sum(one["problem"] is None for one in own),
+        "students": len(own),
+        "discrimination": _discrimination(scores, {one["name"]: one["points"] for one in students}),
+        "median_seconds": median(times) if times else None,
+        "longest_seconds": max(times, default=None),
+    }
+
+
+def _discrimination(scores: dict[str, float], totals: dict[str, float]) -> float | None:
+    """Correlation of an exercise's points with the rest of the score; None where it cannot be said."""
+    if len(scores) < ENOUGH:
+        return None
+    try:
+        return correlation(list(scores.values()), [totals[name] - points for name, points in scores.items()])
+    except StatisticsError:  # everybody has the same
+        return None
+
+
+def _histogram(students: list[dict]) -> list[dict]:
+    """How many students have which total, in at most ten steps of equal width."""
+    top = students[0]["max_points"] if students else 0
+    steps = int(min(10, top)) or 1
+    counts = Counter(min(steps - 1, int(one["points"] / top * steps)) if top else 0 for one in students)
+    width = top / steps
+    return [{"from": step * width, "to": (step + 1) * width, "students": counts[step]} for step in range(steps)]
+
+
+def _topics(records: list[dict], students: list[dict]) -> list[dict]:
     """Misconceptions and other problems by how many students have them, most first, each with its sentence.
 
     What was not handed in, or not begun, is nothing to reteach; it is counted under its state.
@@ -65,7 +129,43 @@ def _topics(records: list[dict]) -> list[dict]:
         for exercise in unit
         for mistake in exercise.misconceptions
     }
+    quarter, sizes = _quarters(students)
+    spread = Counter(
+        (one["exercise"], one["misconception"] or one["problem"], quarter[one["student"]]) for one in taught
+    )
     return [
-        {"exercise": exercise, "name": name, "students": count, "sentence": sentences.get((exercise, name), "")}
+        {
+            "exercise": exercise,
+            "name": name,
+            "students": count,
+            "sentence": sentences.get((exercise, name), ""),
+            "cells": [
+                {"students": (n := spread[exercise, name, place]), "share": n / sizes[place] if sizes[place] else 0.0}
+                for place in range(4)
+            ],
+        }
         for (exercise, name), count in sorted(counted.items(), key=lambda item: (-item[1], item[0]))
     ]
+
+
+def _quarters(students: list[dict]) -> tuple[dict[str, int], Counter]:
+    """Each student's quarter of the class by total score, 0 the lowest; equal scores are in the same one."""
+    totals = sorted(one["points"] for one in students)
+    place = {one["name"]: min(3, 4 * totals.index(one["points"]) // len(totals)) for one in students}
+    return place, Counter(place.values())
+
+
+def _silent_checks(records: list[dict], exercises: list[str]) -> list[dict]:
+    """The checks that nobody failed who attempted the exercise: too easy, or no longer needed."""
+    found = []
+    for name in exercises:
+        tried = [
+            one
+            for one in records
+            if one["exercise"] == name and one["state"] == GRADED and one["problem"] != "unfinished"
+        ]
+        failed = {check for one in tried for check in one["failed"]}
+        every = dict.fromkeys(case.property for case in draw(bank.find_exercise(name), VISIBLE_SEED, grading=True))
+        if len(tried) >= ENOUGH:
+            found.append({"exercise": name, "checks": [one for one in every if one not in failed], "of": len(every)})
+    return found
