@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from autograder.course import KitError
+from autograder.course import KitError, find_unit
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -83,15 +83,6 @@ def _add_workers(parser) -> None:
     parser.add_argument("--scheduler", metavar="ADDRESS", help="send the work to a dask.distributed cluster")
 
 
-def _unit(name: str) -> str:
-    from autograder import bank
-
-    try:
-        return bank.find_unit(name)
-    except LookupError as error:
-        raise KitError(str(error)) from None
-
-
 def _device() -> str:
     from utils.device import device
 
@@ -116,7 +107,7 @@ def _audit(options):
     from autograder.audit import audit, table
 
     torch.set_num_threads(1)
-    rows = [row for unit in options.units or bank.units() for row in audit(_unit(unit))]
+    rows = [row for unit in options.units or bank.units() for row in audit(find_unit(unit))]
     print(table(rows))
     return 1 if any(row.faults for row in rows) else 0
 
@@ -131,20 +122,29 @@ def _build(options):
 def _release(options):
     from autograder.release import release
 
-    for line in release(_unit(options.unit), options.publish):
+    for line in release(find_unit(options.unit), options.publish):
         print(line)
+
+
+def _warm_up(options):
+    from autograder import pool
+
+    if not options.scheduler:
+        pool.warm_up()
 
 
 def _options(options):
     from autograder.grade import Options
 
-    return Options(_device(), options.workers, options.scheduler, options.sandbox, options.accept_weak_sandbox)
+    device = _device() if os.environ.get("COURSE_DEVICE") else ""  # only then is torch loaded here
+    return Options(device, options.workers, options.scheduler, options.sandbox, options.accept_weak_sandbox)
 
 
 def _grade(options):
+    _warm_up(options)
     from autograder.grade import grade, outdated, table
 
-    unit = _unit(options.unit)
+    unit = find_unit(options.unit)
     print(table(grade(unit, _options(options), options.student, options.again)))
     if count := outdated(unit):
         note = (
@@ -154,9 +154,10 @@ def _grade(options):
 
 
 def _regrade(options):
+    _warm_up(options)
     from autograder.grade import accept, regrade
 
-    unit = _unit(options.unit)
+    unit = find_unit(options.unit)
     lines, outcomes = regrade(unit, _options(options))
     print("\n".join([*lines, f"{len(lines)} marks of {len(outcomes)} submissions change."]))
     if options.yes or (sys.stdin.isatty() and input("Write this to the gradebook? [y/N] ").strip().lower() == "y"):
@@ -169,20 +170,20 @@ def _regrade(options):
 def _feedback(options):
     from autograder.feedback import write_feedback
 
-    for file in write_feedback(_unit(options.unit)):
+    for file in write_feedback(find_unit(options.unit)):
         print(file)
 
 
 def _report(options):
     from autograder.report import write_report
 
-    print(write_report(_unit(options.unit), options.pseudonyms))
+    print(write_report(find_unit(options.unit), options.pseudonyms))
 
 
 def _demo(options):
     from autograder.demo import demo
 
-    for line in demo(options.unit, _device()):
+    for line in demo(options.unit):
         print(line, flush=True)
 
 

@@ -149,15 +149,3 @@ def find_exercise(name: str) -> Exercise:
     if name not in known:
         raise LookupError(f"no exercise is called {name!r}; there are: {', '.join(known)}")
     return known[name]
-
-
-def find_unit(name: str) -> str:
-    """The full name of a unit given in full or by its number.
-
-    Raises:
-        LookupError: there is none; the message lists those there are.
-    """
-    for unit in units():
-        if name in (unit, unit[:2], unit[:2].lstrip("0")):
-            return unit
-    raise LookupError(f"no unit is called {name!r}; there are: {', '.join(units())}")

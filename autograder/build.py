@@ -47,7 +47,7 @@ def build_lesson(twin: Path, execute: bool = True, folder: Path = course.LESSONS
 def dressed(twin: Path):
     """The notebook of a twin, with set-up code, badge, labels and hidden tests filled in; without outputs."""
     nb = jupytext.read(twin, fmt="py:percent")
-    unit = bank.find_unit(twin.stem) if twin.parent.parent == course.SOLUTIONS else None
+    unit = course.find_unit(twin.stem) if twin.parent.parent == course.SOLUTIONS else None
     names = {exercise.name: exercise for exercise in bank.units()[unit]} if unit else {}
     for cell in nb.cells:
         if "setup" in cell.metadata.get("tags", []):

@@ -1,5 +1,6 @@
 """Where things are: the repository's folders, the class's folder, and the one configuration both read."""
 
+import hashlib
 import os
 import secrets
 import tomllib
@@ -14,6 +15,24 @@ CHECK = "check_"  # a test cell's grade_id is this and the exercise's name
 
 class KitError(Exception):
     """Something that the person at the command line can mend; its message is one sentence for them."""
+
+
+def units() -> list[str]:
+    """The units of the exercise bank, such as "04_attention_layer", in order; nothing is loaded."""
+    folders = sorted((ROOT / "autograder" / "exercises").glob("unit_*"))
+    return [folder.name.removeprefix("unit_").removesuffix(".py") for folder in folders]
+
+
+def find_unit(name: str) -> str:
+    """The full name of a unit given in full or by its number.
+
+    Raises:
+        KitError: there is none; the message lists those there are.
+    """
+    for unit in units():
+        if name in (unit, unit[:2], unit[:2].lstrip("0")):
+            return unit
+    raise KitError(f"no unit is called {name!r}; there are: {', '.join(units())}")
 
 
 @cache
@@ -52,12 +71,20 @@ def class_folder() -> Path:
     return ROOT / os.environ.get("COURSE_CLASS", "classroom")
 
 
+DRAWS = 16  # of cases, which submissions share out among them
+
+
 def submission_seed(unit: str, student: str) -> str:
-    """The seed of the cases that one student's submission is graded on: the same each time, and not to be guessed."""
-    return f"{unit} of {student} in {_secret()}"
+    """The seed of the cases that one student's submission is graded on: the same each time, and not to be guessed.
+
+    It is one of a few, so that what is expected is computed once for many submissions. Nobody can tell which.
+    """
+    word = secret()
+    number = int.from_bytes(hashlib.sha256(f"{word} {unit} {student}".encode()).digest()[:8], "little") % DRAWS
+    return f"{unit}, draw {number} of {word}"
 
 
-def _secret() -> str:
+def secret() -> str:
     """A random word of this class, made when it is first asked for."""
     file = class_folder() / ".seed"
     if not file.exists():

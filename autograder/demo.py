@@ -13,7 +13,7 @@ FOLDER = "demo"
 MARKER = "a sample class; made anew by every demo"
 
 
-def demo(unit: str, device: str) -> Iterator[str]:
+def demo(unit: str) -> Iterator[str]:
     """Releases the unit, builds the sample class, grades it, writes feedback and report; yields lines to print.
 
     Raises:
@@ -29,7 +29,7 @@ def demo(unit: str, device: str) -> Iterator[str]:
     release(unit)
     count = build(unit, folder)
     yield f"{count} sample submissions in {folder / 'submitted'}"
-    records = grade(unit, Options(device, os.cpu_count() or 1, accept_weak=True))  # it wrote every submission itself
+    records = grade(unit, Options(workers=os.cpu_count() or 1, accept_weak=True))  # it wrote every submission itself
     yield "\n" + table(records) + "\n"
     pages = write_feedback(unit)
     yield f"{len(pages)} feedback pages, such as {pages[0]}"

@@ -1,12 +1,13 @@
 """Has one notebook's code run in the sandbox, and judges what comes out here, where no student code runs."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 
 from autograder import bank, course
 from autograder.draw import draw
 from autograder.freeze import add_mistakes, expect, frozen_exercise
 from autograder.jobs import Job, Run
-from autograder.source import hidden_call
+from autograder.source import Notebook
 from utils.judge import Result, conclude, judge
 from utils.records import Failure, FrozenCase, Observation, pack
 
@@ -39,17 +40,35 @@ def examine_cells(
         the outputs by cell index, and one Examined for each exercise named.
     """
     names = [cell["exercise"] for cell in cells if "exercise" in cell]
-    cases = {name: draw(bank.find_exercise(name), seed, grading=True) for name in names}
     settings = {"device": device, "seconds": course.cell_seconds(), "files": files or {}}
-    job = Job({"cells": cells, "cases": pack(cases), **settings}, level)
-    expected = {name: [expect(bank.find_exercise(name), case, device) for case in cases[name]] for name in names}
+    drawn = {name: prepared(name, seed, device) for name in names}
+    job = Job({"cells": cells, "cases": {name: one.packed for name, one in drawn.items()}, **settings}, level)
+    expected = {name: one.expected for name, one in drawn.items()}
     run = job.result()
     for index, why in run.fatal.items():
         run.outputs[index] = [_died(why, index in run.hung)]
-    for name in names:
-        _note_hidden_call(name, [cell["source"] for cell in cells if "source" in cell], run)
+    _note_hidden_calls(names, [cell["source"] for cell in cells if "source" in cell], run)
     examined = [_conclude(name, expected[name], run, _fatal(name, cells, run), device, reveal) for name in names]
     return run.outputs, [_with_cause(one, cells, run.outputs) for one in examined]
+
+
+class Prepared:
+    """An exercise's cases on one draw, as they are sent to a job and with what is expected; made once, used often."""
+
+    def __init__(self, name: str, seed: str, device: str):
+        self.exercise, self.device = bank.find_exercise(name), device
+        self.cases = draw(self.exercise, seed, grading=True)
+        self.packed = pack(self.cases)
+
+    @cached_property
+    def expected(self) -> list[FrozenCase]:
+        return [expect(self.exercise, case, self.device) for case in self.cases]
+
+
+@lru_cache(maxsize=1024)
+def prepared(name: str, seed: str, device: str) -> Prepared:
+    """See `Prepared`."""
+    return Prepared(name, seed, device)
 
 
 def _died(why: str, hung: bool) -> dict:
@@ -64,11 +83,13 @@ def _fatal(name: str, cells: list[dict], run: Run) -> tuple[str, bool]:
     return (run.fatal[found[0]], found[0] in run.hung) if found else ("", False)
 
 
-def _note_hidden_call(name: str, sources: list[str], run: Run) -> None:
+def _note_hidden_calls(names: list[str], sources: list[str], run: Run) -> None:
     """Adds a forbidden call that was kept out of sight to what was seen."""
-    hidden = hidden_call(sources, bank.find_exercise(name).forbidden, name)
-    if hidden and name in run.observations:
-        run.observations[name] = [replace(seen, called=(*seen.called, hidden)) for seen in run.observations[name]]
+    notebook = Notebook(sources)
+    for name in names:
+        hidden = notebook.hidden_call(bank.find_exercise(name).forbidden, name)
+        if hidden and name in run.observations:
+            run.observations[name] = [replace(seen, called=(*seen.called, hidden)) for seen in run.observations[name]]
 
 
 def _with_cause(one: Examined, cells: list[dict], outputs: dict) -> Examined:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -73,8 +74,14 @@ def frozen_exercise(exercise: bank.Exercise, cases: list[FrozenCase]) -> FrozenE
         points=exercise.points,
         misconceptions={mistake.name: mistake.sentence for mistake in exercise.misconceptions},
         cases=tuple(cases),
-        examined=len(draw(exercise, VISIBLE_SEED, grading=True)),
+        examined=_examined(exercise),
     )
+
+
+@cache
+def _examined(exercise: bank.Exercise) -> int:
+    """How many properties grading examines."""
+    return len(draw(exercise, VISIBLE_SEED, grading=True))
 
 
 def _output_shapes(exercise: bank.Exercise) -> list[str]:

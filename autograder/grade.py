@@ -10,9 +10,9 @@ from tqdm import tqdm
 from autograder import course, record, sandbox
 from autograder.journal import Journal, journal_file
 from autograder.pool import grade_all
-from autograder.repair import Released, with_plain_cells
+from autograder.repair import with_plain_cells
 from autograder.submissions import Submission, find_all
-from autograder.work import task
+from autograder.tasks import task
 
 BATCH = 16  # outcomes entered into the gradebook at once
 
@@ -21,7 +21,7 @@ BATCH = 16  # outcomes entered into the gradebook at once
 class Options:
     """How to grade: where code runs, how it is confined, and by how many workers or by which cluster."""
 
-    device: str = "cpu"
+    device: str = ""  # the best that each worker has
     workers: int = 1
     scheduler: str | None = None
     level: str | None = None
@@ -46,11 +46,11 @@ def grade(unit: str, options: Options, student: str | None = None, again: bool =
     Raises:
         KitError: the unit is not released, there is nothing to grade, or sandbox, cluster or gradebook cannot be used.
     """
-    released, submissions = _class(unit, student)
+    handed_out, submissions = _class(unit, student)
     with Journal(journal_file(unit)) as journal:
         known = journal.outcomes
         todo = [one for one in submissions if again or student or _changed(one, known)]
-        _keep(unit, journal, _graded(unit, todo, released, options))
+        _keep(unit, journal, _graded(unit, todo, handed_out, options))
         journal.compact()
         record.save_results(unit, journal.outcomes)
         return [line for one in submissions for line in journal.outcomes[one.student]["records"]]
@@ -62,13 +62,13 @@ def regrade(unit: str, options: Options) -> tuple[list[str], list[dict]]:
     Returns:
         lines that say what would change and why; and the outcomes, for `accept`.
     """
-    released, submissions = _class(unit, None)
+    handed_out, submissions = _class(unit, None)
     with Journal(journal_file(unit)) as journal, _regrade_journal(unit) as fresh:
         kit = fingerprint(unit)
         todo = [
             one for one in submissions if _changed(one, fresh.outcomes) or fresh.outcomes[one.student]["kit"] != kit
         ]
-        for outcome in _graded(unit, todo, released, options):
+        for outcome in _graded(unit, todo, handed_out, options):
             fresh.append(outcome)
         outcomes = [fresh.outcomes[one.student] for one in submissions]
         return _changes(journal.outcomes, outcomes), outcomes
@@ -103,28 +103,31 @@ def fingerprint(unit: str) -> str:
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
 
 
-def _class(unit: str, student: str | None) -> tuple[list[Released], list[Submission]]:
-    marked = record.released(unit)
+def _class(unit: str, student: str | None) -> tuple[tuple, list[Submission]]:
+    """What was handed out (released cells, and code cells whose pictures are not drawn again), and the submissions."""
+    released, plain = record.released(unit), []
     file = course.ASSIGNMENTS / unit / f"{unit}.ipynb"
-    released = with_plain_cells(marked, nbformat.read(file, as_version=4)) if file.exists() else marked
+    if file.exists():
+        assignment = nbformat.read(file, as_version=4)
+        released = with_plain_cells(released, assignment)
+        if course.settings().get("pictures") != "all":
+            plain = [cell.source for cell in assignment.cells if cell.cell_type == "code"]
     submissions = find_all(unit, record.roster(), student)
     if not submissions:
         who = f"of {student} " if student else ""
         raise course.KitError(f"there is no submission {who}in {course.class_folder() / 'submitted'}.")
-    return released, submissions
+    return (released, plain), submissions
 
 
 def _changed(submission: Submission, known: dict) -> bool:
     return known.get(submission.student, {}).get("digest") != submission.digest
 
 
-def _graded(unit: str, todo: list[Submission], released: list[Released], options: Options) -> Iterator[dict]:
+def _graded(unit: str, todo: list[Submission], handed_out: tuple, options: Options) -> Iterator[dict]:
     """The outcome of each submission as it is reached, with the fingerprint of what reached it."""
-    level, kit = options.sandbox(), fingerprint(unit)
-    tasks = [
-        task(one, released, course.submission_seed(unit, one.student), options.device, level, options.accept_weak)
-        for one in todo
-    ]
+    (released, plain), level, kit = handed_out, options.sandbox(), fingerprint(unit)
+    here = not options.scheduler
+    tasks = [task(one, released, plain, options.device, level, options.accept_weak, here) for one in todo]
     outcomes = grade_all(tasks, options.workers, options.scheduler)
     bar = tqdm(outcomes, total=len(tasks), desc=f"grading {unit}", unit="submission", leave=False)
     return ({**outcome, "kit": kit} for outcome in bar)

@@ -53,17 +53,17 @@ class Examine(NbGraderPreprocessor):
 
         from autograder import sandbox, work
         from autograder.submissions import find
-        from utils.device import device
+        from autograder.tasks import task
 
         torch.set_num_threads(1)
         where, said = resources["nbgrader"], nb.metadata.get("course", {})
         student, unit = where["student"], where["assignment"]
         submission = find(student, unit)
         level = sandbox.choose(None, False)
-        task = work.task(submission, [], course.submission_seed(unit, student), str(device()), level, False)
-        task["malformed"] = said.get("malformed", "")
-        task["notes"] = [*submission.notes, *said.get("notes", []), *said.get("repairs", [])]
-        outcome = work.examine_repaired(nb, task, level)
+        told = task(submission, [], [], "", level, False, True)
+        told["malformed"] = said.get("malformed", "")
+        told["notes"] = [*submission.notes, *said.get("notes", []), *said.get("repairs", [])]
+        outcome = work.examine_repaired(nb, told, level)
         _keep(unit, outcome)
         return nb, resources
 

@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import forkserver
 
 from autograder import course
-from autograder.work import given_up, grade_one
 
 TRIES = 3
 PATIENCE = 60  # seconds without a scheduler after which a cluster counts as gone
@@ -28,6 +28,19 @@ def grade_all(tasks: list[dict], workers: int, scheduler: str | None = None) -> 
         yield from _on_this_machine(tasks, max(1, min(workers, len(tasks))))
 
 
+def grade_one(task: dict) -> dict:
+    """The outcome of one task; imports what it needs where it runs, so that handing out work stays light."""
+    from autograder import work
+
+    return work.grade_one(task)
+
+
+def _given_up(task: dict) -> dict:
+    from autograder import work
+
+    return work.given_up(task)
+
+
 def prepare_worker() -> None:
     """What a worker process does first."""
     from utils.inside import confine
@@ -36,34 +49,61 @@ def prepare_worker() -> None:
     confine.hide_memory()
 
 
+def _ready() -> bool:
+    return True
+
+
 def _on_this_machine(tasks: list[dict], workers: int) -> Iterator[dict]:
-    waiting, tries = collections.deque(tasks), collections.Counter()
-    while waiting:
-        with _Pool(workers) as pool:
+    """Runs tasks in a pool. Where a worker dies, those under way are tried again alone, to see whose fault it was."""
+    waiting, suspects = collections.deque(tasks), collections.deque()
+    while waiting or suspects:
+        source, width = (suspects, 1) if suspects else (waiting, workers)
+        with _Pool(width) as pool:
+            _check(pool)
             running = {}
             try:
-                while waiting or running:
-                    while waiting and len(running) < 2 * workers:
-                        task = waiting.popleft()
+                while source or running:
+                    while source and len(running) < (1 if source is suspects else 2 * workers):
+                        task = source.popleft()
                         running[pool.submit(grade_one, task)] = task
                     for done in wait(running, return_when=FIRST_COMPLETED).done:
                         outcome = done.result()
                         del running[done]
                         yield outcome
             except BrokenProcessPool:
-                for task in running.values():
-                    tries[task["student"]] += 1
-                yield from (given_up(task) for task in running.values() if tries[task["student"]] >= TRIES)
-                waiting.extendleft(task for task in running.values() if tries[task["student"]] < TRIES)
+                if source is suspects:
+                    yield from map(_given_up, running.values())
+                else:
+                    suspects.extend(running.values())
+
+
+def _check(pool: ProcessPoolExecutor) -> None:
+    """A machine whose workers cannot even start must not cost anybody marks."""
+    try:
+        pool.submit(_ready).result()
+    except BrokenProcessPool:
+        raise course.KitError(
+            "workers end as soon as they are started: try `python -c 'import autograder.work'`."
+        ) from None
+
+
+def warm_up() -> None:
+    """Starts the process that workers are forked from, so that it imports while this one does other things."""
+    _context()
+    forkserver.ensure_running()
+
+
+def _context():
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["autograder.work"])
+    return context
 
 
 class _Pool(ProcessPoolExecutor):
     """Workers forked from a process that has imported what they need and computed nothing."""
 
     def __init__(self, workers: int):
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["autograder.work"])
-        super().__init__(workers, context, prepare_worker)
+        super().__init__(workers, _context(), prepare_worker)
 
     def __exit__(self, kind, error, trace):
         if error is not None:  # nobody waits for what is under way; the next run does it again
@@ -95,7 +135,7 @@ def _on_cluster(tasks: list[dict], address: str) -> Iterator[dict]:
                 if future.status == "finished":
                     yield future.result()
                 elif isinstance(error := future.exception() if future.status == "error" else None, KilledWorker):
-                    yield given_up(task)
+                    yield _given_up(task)
                 elif error is not None:
                     raise error
                 else:

@@ -60,7 +60,7 @@ def summary(unit: str, records: list[dict], pseudonyms: bool = False) -> dict:
 
 
 def _pseudonym(name: str) -> str:
-    secret = course.submission_seed("pseudonym", "").encode()
+    secret = course.secret().encode()
     return "student-" + hmac.new(secret, name.encode(), hashlib.sha256).hexdigest()[:8]
 
 

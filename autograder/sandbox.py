@@ -166,14 +166,14 @@ def _runs(command: list[str]) -> bool:
     return ran.returncode == 0
 
 
-def choose(level: str | None = None, accept_weak: bool = False) -> str:
-    """The level asked for, or the best there is.
+def choose(level: str | None = None, accept_weak: bool = False, proven: bool = False) -> str:
+    """The level asked for, or the best there is; `proven` says that the level was tried on this machine already.
 
     Raises:
         KitError: this machine does not have it, or only the weakest, which must be accepted in so many words.
     """
     chosen = level or available()[0]
-    if chosen not in available():
+    if chosen not in LEVELS or (not proven and chosen not in available()):
         raise course.KitError(f"the {chosen} sandbox is not to be had here; there is: {', '.join(available())}.")
     if chosen == RLIMITS and not (accept_weak or os.environ.get("COURSE_ACCEPT_WEAK_SANDBOX")):
         raise course.KitError(

@@ -29,33 +29,42 @@ def _bound(statement: ast.stmt) -> list[str]:
     return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
-def hidden_call(sources: list[str], forbidden: tuple, name: str) -> str:
-    """A forbidden function that `name`, a helper of it, or a cell that can hide calls names.
+class Notebook:
+    """What a notebook's code names, for `hidden_call`."""
 
-    What watches calls at run time sees honest ones. Here a notebook is looked at that saw none, and that also uses what
-    could have kept them out of sight.
+    def __init__(self, sources: list[str]):
+        cells = [parse(source) for source in sources]
+        self.hiding = [cell for cell in cells if any(_names(statement) & EVASIVE for statement in cell)]
+        self.bodies: dict[str, list] = {}
+        for statement in [statement for cell in cells for statement in cell] if self.hiding else ():
+            for bound in _bound(statement):
+                self.bodies.setdefault(bound, []).append(statement)
 
-    Returns:
-        the function's name; empty if there is none, or if nothing in the notebook could hide it.
-    """
-    cells = [parse(source) for source in sources]
-    hiding = [cell for cell in cells if any(_names(statement) & EVASIVE for statement in cell)]
-    if not hiding:
-        return ""
-    statements = [statement for cell in cells for statement in cell]
-    bodies: dict[str, list] = {}
-    for statement in statements:
-        for bound in _bound(statement):
-            bodies.setdefault(bound, []).append(statement)
-    reached, waiting = set(), [name]
-    while waiting:
-        one = waiting.pop()
-        if one not in reached:
-            reached.add(one)
-            waiting += [other for body in bodies.get(one, ()) for other in _names(body) if other in bodies]
-    suspects = [*(body for one in reached for body in bodies.get(one, ())), *(body for cell in hiding for body in cell)]
-    called = {found for body in suspects for found in _called(body, set(bodies))}
-    return next((found for word in forbidden for found in sorted(called) if word in found), "")
+    def hidden_call(self, forbidden: tuple, name: str) -> str:
+        """A forbidden function that `name`, a helper of it, or a cell that can hide calls names.
+
+        What watches calls at run time sees honest ones. Here a notebook is looked at that also uses what could have kept
+        them out of sight.
+
+        Returns:
+            the function's name; empty if there is none, or if nothing in the notebook could hide it.
+        """
+        if not self.hiding:
+            return ""
+        reached, waiting = set(), [name]
+        while waiting:
+            one = waiting.pop()
+            if one not in reached:
+                reached.add(one)
+                waiting += [
+                    other for body in self.bodies.get(one, ()) for other in _names(body) if other in self.bodies
+                ]
+        suspects = [
+            *(body for one in reached for body in self.bodies.get(one, ())),
+            *(body for cell in self.hiding for body in cell),
+        ]
+        called = {found for body in suspects for found in _called(body, set(self.bodies))}
+        return next((found for word in forbidden for found in sorted(called) if word in found), "")
 
 
 def _names(statement: ast.AST) -> set[str]:

@@ -14,30 +14,9 @@ from nbgrader import utils as nbgrader_utils
 from autograder import bank, course, sandbox
 from autograder.engine import KILLED, MALFORMED, MISSING, Examined, examine_cells
 from autograder.repair import Released, is_test_of, repair
-from autograder.submissions import Submission, parse
+from autograder.submissions import parse
+from utils.device import device
 from utils.judge import Result
-
-
-def task(
-    submission: Submission, released: list[Released], seed: str, device: str, level: str, accept_weak: bool
-) -> dict:
-    """What a worker needs to know to grade one submission; `level` "" lets it take the best sandbox that it has."""
-    return {
-        "student": submission.student,
-        "unit": submission.unit,
-        "data": base64.b64encode(submission.data).decode() if submission.data is not None else None,
-        "missing": submission.missing,
-        "malformed": submission.malformed,
-        "notes": list(submission.notes),
-        "files": submission.files,
-        "digest": submission.digest,
-        "released": [vars(one) for one in released],
-        "seed": seed,
-        "device": device,
-        "level": level,
-        "accept_weak": accept_weak,
-        "cell_seconds": course.cell_seconds(),
-    }
 
 
 def grade_one(task: dict) -> dict:
@@ -57,7 +36,7 @@ def grade_one(task: dict) -> dict:
     started = time.monotonic()
     if task["missing"] or task["malformed"]:
         return ungraded(task, MISSING if task["missing"] else MALFORMED, task["missing"] or task["malformed"])
-    level = sandbox.choose(task["level"] or None, task["accept_weak"])
+    level = sandbox.choose(task["level"] or None, task["accept_weak"], task["proven"])
     try:
         notebook, fault, notes = parse(base64.b64decode(task["data"]))
         if notebook is None:
@@ -122,19 +101,20 @@ def _outcome(task: dict, records: list[dict], level: str) -> dict:
 
 def _examine(notebook, task: dict, level: str) -> list[Examined]:
     """Runs and judges a repaired notebook and fills in its outputs."""
-    cells = [
-        {"exercise": tested}
-        if (tested := is_test_of(cell))
-        else {"source": cell.source if cell.cell_type == "code" else ""}
-        for cell in notebook.cells
-    ]
-    outputs, examined = examine_cells(cells, task["seed"], level, task["device"], files=task["files"])
+    cells = [_cell(cell, task["plain"]) for cell in notebook.cells]
+    outputs, examined = examine_cells(cells, task["seed"], level, task["device"] or str(device()), files=task["files"])
     for index, cell in enumerate(notebook.cells):
         if cell.cell_type == "code":
             cell.outputs = [nbformat.from_dict(output) for output in outputs.get(index, [])]
     _show(notebook, examined)
     notebook.metadata.course.sandbox = level
     return examined
+
+
+def _cell(cell, plain: list[str]) -> dict:
+    if tested := is_test_of(cell):
+        return {"exercise": tested}
+    return {"source": cell.source if cell.cell_type == "code" else "", "pictures": cell.source not in plain}
 
 
 def _show(notebook, examined: list[Examined]) -> None:

@@ -46,7 +46,7 @@ def _observe(student_object, case: Case, device, trusted: bool) -> Observation:
                 if tensor.is_floating_point():
                     tensor.requires_grad_()
         pristine = {name: value.detach().clone() for name, value in _tensors({**inputs, **parameters})}
-        with _Calls() as calls:
+        with _Calls(watch=not trusted) as calls:
             result = _stage("call", lambda: _call(target, inputs))
         outputs = _outputs(result)
         repeated = (
@@ -210,6 +210,34 @@ def _tensors(values: dict):
     return [(name, value) for name, value in values.items() if isinstance(value, torch.Tensor)]
 
 
+class _Functions(TorchFunctionMode):
+    """Notes the names of torch functions as Python calls them."""
+
+    def __init__(self, names: set[str]):
+        super().__init__()
+        self.names = names
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        self.names.add(getattr(function, "__name__", "") or str(function))
+        return function(*args, **(kwargs or {}))
+
+
+class _Dispatched(TorchDispatchMode):
+    """Notes the names of torch functions as they are dispatched, wherever they are called from."""
+
+    def __init__(self, names: set[str]):
+        super().__init__()
+        self.names = names
+
+    @classmethod
+    def _should_skip_dynamo(cls):
+        return False  # else the first call imports all of torch's compiler, which takes a second
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.names.add(function.overloadpacket.__name__)
+        return function(*args, **(kwargs or {}))
+
+
 class _Calls:
     """Notes the names of torch functions while it is entered, as Python calls them and as they are dispatched.
 
@@ -218,30 +246,14 @@ class _Calls:
 
     STARTERS = ((_thread, "start_new_thread"), (threading, "_start_new_thread"), (threading, "_start_joinable_thread"))
 
-    def __init__(self):
-        self.names = names = set()
-
-        class Functions(TorchFunctionMode):
-            def __torch_function__(self, function, types, args=(), kwargs=None):
-                names.add(getattr(function, "__name__", str(function)))
-                return function(*args, **(kwargs or {}))
-
-        class Dispatched(TorchDispatchMode):
-            @classmethod
-            def _should_skip_dynamo(cls):
-                return False  # else the first call imports all of torch's compiler, which takes a second
-
-            def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-                names.add(function.overloadpacket.__name__)
-                return function(*args, **(kwargs or {}))
-
-        self.kinds = (Functions, Dispatched)
+    def __init__(self, watch: bool = True):
+        self.names: set[str] = set()
+        self.kinds = (_Functions, _Dispatched) if watch else ()
 
     def __enter__(self):
         self.stack = ExitStack()
-        self.names.clear()
         for kind in self.kinds:
-            self.stack.enter_context(kind())
+            self.stack.enter_context(kind(self.names))
         self.starters = [
             (module, name, getattr(module, name)) for module, name in self.STARTERS if hasattr(module, name)
         ]
@@ -259,7 +271,7 @@ class _Calls:
             def run(*values, **others):
                 with ExitStack() as stack:
                     for kind in self.kinds:
-                        stack.enter_context(kind())
+                        stack.enter_context(kind(self.names))
                     return function(*values, **others)
 
             return start(run, *arguments, **named)

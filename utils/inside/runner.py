@@ -24,9 +24,9 @@ def run_job(job: dict, results, shell=None) -> None:
     """Runs a job's cells in order and writes a line for each; the last line says that it came to its end.
 
     Args:
-        job: "cells", each {"source": code} or {"exercise": name}; "cases" by exercise; "device"; "seconds" that a cell
-            may take; "files" by name, in base64, to lie beside the notebook; "skip", the indices of cells to leave out;
-            "nonce", which every line repeats.
+        job: "cells", each {"source": code, "pictures": whether to draw them} or {"exercise": name}; "cases" by
+            exercise; "device"; "seconds" that a cell may take; "files" by name, in base64, to lie beside the notebook;
+            "skip", the indices of cells to leave out; "nonce", which every line repeats.
         results: a text file.
         shell: an IPython shell to run in.
     """
@@ -41,7 +41,7 @@ def run_job(job: dict, results, shell=None) -> None:
         elif "exercise" in cell:
             line = _observe(shell, cell["exercise"], job, original)
         else:
-            line = run_cell(shell, cell["source"], job["seconds"])
+            line = run_cell(shell, cell["source"], job["seconds"], cell.get("pictures", True))
         print(json.dumps({"cell": index, "nonce": nonce, **line}), file=results, flush=True)
     print(json.dumps({"end": True, "nonce": nonce}), file=results, flush=True)
 

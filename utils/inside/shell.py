@@ -13,6 +13,10 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from traitlets import Type
 
+import utils.check  # noqa: F401 - what every assignment imports
+import utils.device  # noqa: F401
+import utils.prepare  # noqa: F401
+
 MAX_TEXT = 50_000  # characters kept of what a cell prints
 MAX_PICTURE = 2_000_000  # characters kept of one displayed item
 MAX_ITEMS = 50  # displayed items kept of a cell
@@ -49,11 +53,16 @@ def make_shell() -> InteractiveShell:
 
 
 def draw_once() -> None:
-    """Draws a figure that nobody sees, so that fonts and the parser of labels are ready before a process is forked."""
-    figure, axes = plt.subplots()
-    axes.loglog([1, 1000], [1e-4, 1], "o-", label="$x$")
-    axes.legend()
-    figure.savefig(io.BytesIO(), format="png")
+    """Draws a figure that nobody sees, so that fonts and the labels of axes are ready before a process is forked."""
+    figure, axes = plt.subplots(1, 2)
+    axes[0].loglog([1e-6, 1e6], [1e-6, 1e6], "o-", label="$x$")
+    axes[1].plot([0, 1], [0, 1], "s--", label="x")
+    for one in axes:
+        one.set_xlabel("$D$")
+        one.set_title("title")
+        one.legend()
+    figure.tight_layout()
+    figure.savefig(io.BytesIO(), format="png", bbox_inches=None)
     plt.close(figure)
 
 
@@ -91,8 +100,12 @@ class quietly:
         self._displays.__exit__(*error)
 
 
-def run_cell(shell: InteractiveShell, source: str, seconds: float) -> dict:
-    """Runs one cell and returns {"outputs": a list in nbformat's form, "timeout": whether it ran for too long}."""
+def run_cell(shell: InteractiveShell, source: str, seconds: float, pictures: bool = True) -> dict:
+    """Runs one cell and returns {"outputs": a list in nbformat's form, "timeout": whether it ran for too long}.
+
+    Without `pictures`, figures that the cell shows are named in its output and not drawn.
+    """
+    shell.display_formatter.formatters["image/png"].enabled = pictures
     error = None
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:

@@ -36,8 +36,8 @@ def main(descriptor: int, plan: dict) -> None:
 
     torch.set_num_threads(1)
     shell.settle(plan["scratch"])
-    shell.draw_once()
     made = shell.make_shell()
+    shell.draw_once()
     filtered = syscalls.prepare()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended watchers are reaped by the system
     with socket.socket(fileno=descriptor) as channel:
