@@ -66,7 +66,10 @@ def _parser() -> argparse.ArgumentParser:
     attacks = verb("attacks", _attacks, "try every attack at every sandbox level, and on stock nbgrader")
     attacks.add_argument("--no-stock", action="store_true", help="leave stock nbgrader out, which takes minutes")
     attacks.add_argument("--write", type=Path, metavar="FILE", help="also write the table into a Markdown file")
-    verb("bench", _bench, "measure lessons, checks, audits and grading against their bounds")
+    bench = verb("bench", _bench, "measure lessons, checks, audits and grading against their bounds")
+    bench.add_argument("--size", type=int, default=200, help="submissions of the class that is graded; default: 200")
+    bench.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    bench.add_argument("--grading-only", action="store_true", help="leave lessons, checks and audits out")
     return parser
 
 
@@ -202,7 +205,7 @@ def _attacks(options):
 def _bench(options):
     from autograder.bench import bench
 
-    for line in bench():
+    for line in bench(options.size, options.workers, options.grading_only):
         print(line, flush=True)
 
 

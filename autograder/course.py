@@ -71,7 +71,7 @@ def class_folder() -> Path:
     return ROOT / os.environ.get("COURSE_CLASS", "classroom")
 
 
-DRAWS = 16  # of cases, which submissions share out among them
+DRAWS = 8  # of cases, which submissions share out among them
 
 
 def submission_seed(unit: str, student: str) -> str:

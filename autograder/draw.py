@@ -26,12 +26,13 @@ def draw(exercise: bank.Exercise, seed: str, grading: bool = False) -> list[Case
         if declared.hidden and not grading:
             continue
         for repeat in range(1 + grading):
-            cases.append(_case(exercise, declared, _rng(seed, exercise.name, number, repeat)))
+            case = _case(exercise, declared, _rng(seed, exercise.name, number, repeat))
+            cases.append(replace(case, once=repeat > 0))
     variants = (_double, _strided, _with_gradient) if exercise.differentiable else (_double, _strided)
     for declared in _bases(exercise):
         for number, variant in enumerate(variants):
             case = _case(exercise, declared, _rng(seed, exercise.name, declared.part, number))
-            cases.append(variant(case, declared))
+            cases.append(replace(variant(case, declared), once=True))
     return cases
 
 

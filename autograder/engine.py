@@ -43,12 +43,13 @@ def examine_cells(
     settings = {"device": device, "seconds": course.cell_seconds(), "files": files or {}}
     drawn = {name: prepared(name, seed, device) for name in names}
     job = Job({"cells": cells, "cases": {name: one.packed for name, one in drawn.items()}, **settings}, level)
-    expected = {name: one.expected for name, one in drawn.items()}
+    for one in drawn.values():
+        _ = one.expected  # computed here, while the job runs
     run = job.result()
     for index, why in run.fatal.items():
         run.outputs[index] = [_died(why, index in run.hung)]
     _note_hidden_calls(names, [cell["source"] for cell in cells if "source" in cell], run)
-    examined = [_conclude(name, expected[name], run, _fatal(name, cells, run), device, reveal) for name in names]
+    examined = [_conclude(drawn[name], run, _fatal(name, cells, run), reveal) for name in names]
     return run.outputs, [_with_cause(one, cells, run.outputs) for one in examined]
 
 
@@ -59,6 +60,11 @@ class Prepared:
         self.exercise, self.device = bank.find_exercise(name), device
         self.cases = draw(self.exercise, seed, grading=True)
         self.packed = pack(self.cases)
+
+    @cached_property
+    def mistakes(self) -> list[dict]:
+        """For each case, what misconceptions give, as far as it was asked for."""
+        return [{} for _ in self.cases]
 
     @cached_property
     def expected(self) -> list[FrozenCase]:
@@ -106,8 +112,8 @@ def _with_cause(one: Examined, cells: list[dict], outputs: dict) -> Examined:
     return replace(one, state=state, result=replace(one.result, message=message))
 
 
-def _conclude(name: str, expected: list[FrozenCase], run: Run, fatal: tuple, device: str, reveal: bool) -> Examined:
-    exercise = bank.find_exercise(name)
+def _conclude(drawn: Prepared, run: Run, fatal: tuple, reveal: bool) -> Examined:
+    exercise, expected, name = drawn.exercise, drawn.expected, drawn.exercise.name
     observations = run.observations.get(name)
     state = GRADED
     if observations is None or len(observations) != len(expected):
@@ -118,7 +124,7 @@ def _conclude(name: str, expected: list[FrozenCase], run: Run, fatal: tuple, dev
     frozen = frozen_exercise(exercise, expected)
     verdicts = [judge(frozen, one, seen, reveal) for one, seen in zip(frozen.cases, observations)]
     if state == GRADED and not all(verdict.passed for verdict in verdicts):
-        frozen = frozen_exercise(exercise, _with_mistakes(exercise, expected, observations, verdicts, device))
+        frozen = frozen_exercise(exercise, _with_mistakes(drawn, observations, verdicts))
         verdicts = [judge(frozen, one, seen, reveal) for one, seen in zip(frozen.cases, observations)]
     return Examined(name, state, conclude(frozen, verdicts), run.seconds.get(name, 0.0))
 
@@ -132,14 +138,13 @@ def _never_observed(run: Run, fatal: str, hung: bool) -> tuple[str, str, str]:
     return KILLED, "killed", fatal or run.why
 
 
-def _with_mistakes(
-    exercise: bank.Exercise, cases: list, observations: list, verdicts: list, device
-) -> list[FrozenCase]:
+def _with_mistakes(drawn: Prepared, observations: list, verdicts: list) -> list[FrozenCase]:
     """The cases with the misconceptions that explain every failure; one that does not is not run on the other cases."""
-    frozen, alive = list(cases), [mistake.name for mistake in exercise.misconceptions]
-    bare = frozen_exercise(exercise, cases)
-    for index in sorted(range(len(cases)), key=lambda index: verdicts[index].passed):
-        frozen[index] = add_mistakes(exercise, cases[index], alive, device)
+    exercise, frozen = drawn.exercise, list(drawn.expected)
+    alive = [mistake.name for mistake in exercise.misconceptions]
+    bare = frozen_exercise(exercise, frozen)
+    for index in sorted(range(len(frozen)), key=lambda index: verdicts[index].passed):
+        frozen[index] = add_mistakes(exercise, frozen[index], alive, drawn.device, drawn.mistakes[index])
         if not verdicts[index].passed:
             alive = list(judge(bare, frozen[index], observations[index]).matches)
     return frozen

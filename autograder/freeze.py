@@ -42,14 +42,17 @@ def expect(exercise: bank.Exercise, case: Case, device="cpu") -> FrozenCase:
     return FrozenCase(case, expected)
 
 
-def add_mistakes(exercise: bank.Exercise, frozen: FrozenCase, names, device="cpu") -> FrozenCase:
-    """The case with the observations of the misconceptions named."""
-    case, made = frozen.case, {}
+def add_mistakes(
+    exercise: bank.Exercise, frozen: FrozenCase, names, device="cpu", known: dict | None = None
+) -> FrozenCase:
+    """The case with the observations of the misconceptions named; `known` holds those that were made before."""
+    known = {} if known is None else known
     for mistake in exercise.misconceptions:
-        if mistake.name in names:
-            seen = observe(mistake.object, case, device)
-            right = same(case, seen, frozen.expected)
-            made[mistake.name] = None if right else _told_by_outputs(case, seen, frozen.expected)
+        if mistake.name in names and mistake.name not in known:
+            seen = observe(mistake.object, frozen.case, device, trusted=True)
+            right = same(frozen.case, seen, frozen.expected)
+            known[mistake.name] = None if right else _told_by_outputs(frozen.case, seen, frozen.expected)
+    made = {mistake.name: known[mistake.name] for mistake in exercise.misconceptions if mistake.name in names}
     return replace(frozen, mistakes=made)
 
 

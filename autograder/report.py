@@ -54,8 +54,10 @@ def summary(unit: str, records: list[dict], pseudonyms: bool = False) -> dict:
         "quarters": QUARTERS,
         "silent": _silent_checks(records, exercises),
         "pairs": [
-            {"one": called[p.one], "other": called[p.other], "share": p.share, "count": p.fingerprints} for p in pairs
+            {"one": called[p.one], "other": called[p.other], "share": p.share, "count": p.fingerprints}
+            for p in pairs[:MOST_PAIRS]
         ],
+        "more_pairs": max(0, len(pairs) - MOST_PAIRS),
     }
 
 

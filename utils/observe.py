@@ -29,7 +29,7 @@ def observe(student_object, case: Case, device: torch.device | str = "cpu", trus
     A module class is built with `case.build`, put in eval mode and given `case.weights`; a function is called as it
     is. Whatever the student's code raises becomes the observation's `failure`, except KeyboardInterrupt, by which
     time limits reach the code. The state of torch's random numbers is left as it was. A trusted object is called once,
-    any other thrice, to see whether a call depends on the ones before.
+    any other thrice, unless `case.once`, to see whether a call depends on the ones before.
     """
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(0)
@@ -38,7 +38,7 @@ def observe(student_object, case: Case, device: torch.device | str = "cpu", trus
 
 def _observe(student_object, case: Case, device, trusted: bool) -> Observation:
     try:
-        again = None if trusted else _rehearse(student_object, case, device)
+        again = None if trusted or case.once else _rehearse(student_object, case, device)
         target, parameters = _target(student_object, case, device)
         inputs = _inputs(case, device)
         if case.gradient:

@@ -26,6 +26,7 @@ class Case:
         weights: parameter name -> array, injected into the module.
         strided: tensors arrive as non-contiguous views.
         gradient: gradients with respect to the inputs and weights are observed too.
+        once: the object is called once; whether a call depends on those before is seen on other cases.
         tolerance: a coarser tolerance than the numbers' type asks for, where rounding itself is large; else 0.
     """
 
@@ -38,6 +39,7 @@ class Case:
     weights: dict = field(default_factory=dict)
     strided: bool = False
     gradient: bool = False
+    once: bool = False
     tolerance: float = 0.0
 
 

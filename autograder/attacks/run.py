@@ -224,16 +224,17 @@ def stock_course(folder: Path) -> Path:
     return folder
 
 
-def stock(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
+def stock(folder: Path, *arguments: str, seconds: float = STOCK_SECONDS) -> subprocess.CompletedProcess:
     """Runs stock nbgrader in a course's folder, where alone it can write."""
     environment = {**os.environ, "COURSE_CLASS": str(folder), "HOME": str(folder), "PYTHONPATH": str(course.ROOT)}
+    environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     environment |= {"PYTHONDONTWRITEBYTECODE": "1", "MPLCONFIGDIR": str(folder), "IPYTHONDIR": str(folder / ".ipython")}
     confined = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--bind", str(folder), str(folder)]
     confined += ["--unshare-pid", "--die-with-parent", "--chdir", str(folder)] if shutil.which("bwrap") else []
     command = [sys.executable, "-m", "nbgrader", *arguments]
     return subprocess.run(
         [*confined, *command] if shutil.which("bwrap") else command,
-        cwd=folder, env=environment, capture_output=True, text=True, timeout=900,
+        cwd=folder, env=environment, capture_output=True, text=True, timeout=seconds,
     )  # fmt: skip
 
 

@@ -7,7 +7,6 @@ import sys
 
 import jaxtyping  # noqa: F401 - imported here once, so that no submission waits for it
 import matplotlib.pyplot as plt
-import PIL.PngImagePlugin  # noqa: F401
 from IPython.core.displayhook import DisplayHook
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
