@@ -33,6 +33,7 @@ class Run:
         why: for a process that was killed, what ended it, in words.
         fatal: cell index -> the words for a cell in which the process died or hung.
         hung: the indices of those that hung.
+        lost: whether the sandbox itself was gone.
     """
 
     outputs: dict = field(default_factory=dict)
@@ -43,6 +44,7 @@ class Run:
     why: str = ""
     fatal: dict = field(default_factory=dict)
     hung: frozenset = frozenset()
+    lost: bool = False
     cpu: float = 0.0
     memory: int = 0
 
@@ -57,6 +59,7 @@ class Job:
         self.job, self.level = job, level
         self.deadline = time.monotonic() + course.limits()["total"]
         self.hung: set[int] = set()
+        self.lost = False
         self._start({})
 
     def _start(self, fatal: dict) -> None:
@@ -85,6 +88,10 @@ class Job:
             if run.how == STOPPED:
                 self.hung.add(run.reached)
             run.hung = frozenset(self.hung)
+            if run.lost and not self.lost:  # no fault of the cell's: its sandbox was gone, and there is a new one
+                self.lost = True
+                self._start(self.fatal)
+                continue
             survived = run.how == ENDED or run.how == TIMEOUT or run.reached >= len(self.job["cells"])
             if survived or len(self.fatal) + 1 >= ATTEMPTS or time.monotonic() > self.deadline - 1:
                 return run
@@ -125,7 +132,7 @@ class Job:
                 pass
         if not said:
             _restart(self.level)
-            said = {"how": KILLED, "signal": 0}
+            said, run.lost = {"how": KILLED, "signal": 0}, True
         if "why" in said or said["how"] == "unconfined":
             raise course.KitError(said.get("why", f"a process could not be confined by {self.level}."))
         run.cpu, run.memory = said.get("cpu", 0.0), said.get("memory", 0)

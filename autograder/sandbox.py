@@ -114,7 +114,9 @@ def _bubblewrap(command: list[str]) -> list[str]:
             arguments += ["--symlink", os.readlink(place), place]
         else:
             arguments += ["--ro-bind", place, _INSIDE + "/utils" if path == course.ROOT / "utils" else place]
-    return [*arguments, "--remount-ro", "/tmp", "--chdir", _SCRATCH, *command]
+    for place in ("/tmp", "/dev", "/"):
+        arguments += ["--remount-ro", place]  # what one job could write there, the next would find
+    return [*arguments, "--chdir", _SCRATCH, *command]
 
 
 _INSIDE, _SCRATCH = "/course", "/scratch"  # where `utils` and the scratch folder lie in bubblewrap's view
