@@ -41,15 +41,15 @@ def release(unit: str, publish: Path | None = None) -> list[str]:
 
 
 def bundle() -> dict[str, bytes]:
-    """What students receive, path by path: lessons, assignments, `utils`, requirements and a README."""
+    """What students receive, path by path: lessons, assignments, `utils` but for the sandbox's inside, and a README."""
     root = course.ROOT
     files = [root / "requirements.txt", *sorted((root / "utils").rglob("*"))]
     for assignment in sorted(course.ASSIGNMENTS.glob("*/*.ipynb")):
         files += [assignment, course.LESSONS / assignment.name]
     kept = {
-        file.relative_to(root).as_posix(): file.read_bytes()
-        for file in files
-        if file.is_file() and file.suffix in (".py", ".json", ".txt", ".ipynb") and "__pycache__" not in file.parts
+        name.as_posix(): (root / name).read_bytes()
+        for name in (file.relative_to(root) for file in files if file.is_file())
+        if name.suffix in (".py", ".json", ".txt", ".ipynb") and not {"__pycache__", "inside"} & set(name.parts)
     }
     return {"README.md": (root / "docs" / "students.md").read_bytes(), **kept}
 

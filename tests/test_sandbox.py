@@ -14,6 +14,41 @@ from autograder import course, jobs, sandbox
 from autograder.sandbox import BUBBLEWRAP, LANDLOCK, RLIMITS
 from utils.inside import landlock, syscalls
 
+LOOK = """
+import os
+try:
+    (os.listdir if os.path.isdir(FILE) else open)(FILE)
+    print("seen")
+except OSError:
+    print("none")
+"""
+WRITE = """
+for place in ("/x", "/usr/x", "/dev/x", "/course/x", "/course/utils/x", "/var/tmp/x", "/proc/x"):
+    try:
+        open(place, "w")
+        print("written", place)
+    except OSError:
+        pass
+print("end")
+"""
+CONNECT = """
+import socket
+for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW):
+    try:
+        socket.socket(socket.AF_INET, kind)
+        print("made")
+    except OSError:
+        print("refused")
+"""
+SIGNAL = """
+import os
+for number in (os.getppid(), GRADER, -1, 1):
+    try:
+        number != os.getpid() and os.kill(number, 9)
+    except OSError:
+        pass
+print("alive")
+"""
 STRONG = [level for level in sandbox.available() if level != RLIMITS]
 
 
@@ -65,8 +100,8 @@ def test_files_of_the_course_and_of_the_user_cannot_be_opened(strong, tmp_path):
     (tmp_path / "secret").write_text("a secret")
     own = (ROOT / "solutions", ROOT / "autograder" / "bank.py", ROOT / "pyproject.toml")
     for file in (*own, tmp_path / "secret", "/etc/passwd", "/home", "/var/log"):
-        source = f"import os\ntry:\n    (os.listdir if os.path.isdir({str(file)!r}) else open)({str(file)!r})\n    print('seen')\n"
-        assert printed(strong, source + "except OSError as error:\n    print('none')") == "none", file
+        source = LOOK.replace("FILE", repr(str(file)))
+        assert printed(strong, source) == "none", file
 
 
 def test_the_exercise_bank_cannot_be_imported(strong):
@@ -81,15 +116,11 @@ def test_utils_and_the_packages_can_be_read_and_not_written(strong):
 
 
 def test_nothing_can_be_written_outside(strong):
-    source = "for place in ('/x', '/usr/x', '/dev/x', '/course/x', '/course/utils/x', '/var/tmp/x', '/proc/x'):\n    try:\n        open(place, 'w')\n"
-    assert "written" not in printed(
-        strong, source + "        print('written')\n    except OSError:\n        pass\nprint('end')"
-    )
+    assert printed(strong, WRITE) == "end"
 
 
 def test_there_is_no_network(strong):
-    source = "import socket\nfor kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW):\n    try:\n        socket.socket(socket.AF_INET, kind)\n        print('made')\n    except OSError:\n        print('refused')"
-    assert printed(strong, source).split() == ["refused"] * 3
+    assert printed(strong, CONNECT).split() == ["refused"] * 3
 
 
 @pytest.mark.parametrize(
@@ -111,8 +142,7 @@ def test_threads_can_be_started(level):
 def test_other_processes_cannot_be_signalled(level):
     if not syscalls.available():
         pytest.skip("no libseccomp here")
-    source = f"import os\nfor number in (os.getppid(), {os.getpid()}, -1, 1):\n    try:\n        number != os.getpid() and os.kill(number, 9)\n    except OSError:\n        pass\nprint('alive')"
-    assert printed(level, source) == "alive"
+    assert printed(level, SIGNAL.replace("GRADER", str(os.getpid()))) == "alive"
 
 
 def test_memory_is_bounded(level):
@@ -188,7 +218,8 @@ def test_a_warm_process_that_was_killed_is_replaced(level):
 def test_nothing_lingers_when_the_grader_is_killed(level, tmp_path):
     script = (
         "import sys, threading\nfrom autograder import jobs\n"
-        f"job = jobs.Job({{'cells': [{{'source': 'import time; time.sleep(60)'}}], 'cases': {{}}, 'device': 'cpu', 'seconds': 60}}, {level!r})\n"
+        "told = {'cells': [{'source': 'import time; time.sleep(60)'}], 'cases': {}, 'device': 'cpu', 'seconds': 60}\n"
+        f"job = jobs.Job(told, {level!r})\n"
         "print('started', jobs._running[" + repr(level) + "].process.pid, flush=True)\njob.result()"
     )
     grader = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, text=True)
