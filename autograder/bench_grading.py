@@ -137,7 +137,7 @@ class _Memory:
 
     def _watch(self) -> None:
         while not self.ended.wait(0.5):
-            self.peak = max(self.peak, sum(map(_memory, _family(self.process))))
+            self.peak = max(self.peak, sum(map(_memory, family(self.process))))
 
     def end(self) -> int:
         self.ended.set()
@@ -145,7 +145,8 @@ class _Memory:
         return self.peak
 
 
-def _family(process: int) -> list[int]:
+def family(process: int) -> list[int]:
+    """A process and all that descend from it."""
     parents = {}
     for entry in Path("/proc").iterdir() if Path("/proc").is_dir() else ():
         try:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 
 import nbformat
@@ -50,7 +51,8 @@ def grade(unit: str, options: Options, student: str | None = None, again: bool =
     with Journal(journal_file(unit)) as journal:
         known = journal.outcomes
         todo = [one for one in submissions if again or student or _changed(one, known)]
-        _keep(unit, journal, _graded(unit, todo, handed_out, options))
+        with closing(_graded(unit, todo, handed_out, options)) as outcomes:
+            _keep(unit, journal, outcomes)
         journal.compact()
         record.save_results(unit, journal.outcomes)
         return [line for one in submissions for line in journal.outcomes[one.student]["records"]]
@@ -68,8 +70,9 @@ def regrade(unit: str, options: Options) -> tuple[list[str], list[dict]]:
         todo = [
             one for one in submissions if _changed(one, fresh.outcomes) or fresh.outcomes[one.student]["kit"] != kit
         ]
-        for outcome in _graded(unit, todo, handed_out, options):
-            fresh.append(outcome)
+        with closing(_graded(unit, todo, handed_out, options)) as reached:
+            for outcome in reached:
+                fresh.append(outcome)
         outcomes = [fresh.outcomes[one.student] for one in submissions]
         return _changes(journal.outcomes, outcomes), outcomes
 
@@ -129,8 +132,9 @@ def _graded(unit: str, todo: list[Submission], handed_out: tuple, options: Optio
     here = not options.scheduler
     tasks = [task(one, released, plain, options.device, level, options.accept_weak, here) for one in todo]
     outcomes = grade_all(tasks, options.workers, options.scheduler)
-    bar = tqdm(outcomes, total=len(tasks), desc=f"grading {unit}", unit="submission", leave=False)
-    return ({**outcome, "kit": kit} for outcome in bar)
+    with tqdm(outcomes, total=len(tasks), desc=f"grading {unit}", unit="submission", leave=False) as bar:
+        for outcome in bar:
+            yield {**outcome, "kit": kit}
 
 
 def _keep(unit: str, journal: Journal, outcomes) -> None:

@@ -2,6 +2,9 @@
 
 import collections
 import multiprocessing
+import multiprocessing.connection
+import os
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
@@ -10,7 +13,7 @@ from multiprocessing import forkserver
 
 from autograder import course
 
-TRIES = 3
+TRIES = 3  # of a submission with which workers die
 PATIENCE = 60  # seconds without a scheduler after which a cluster counts as gone
 
 
@@ -47,6 +50,13 @@ def prepare_worker() -> None:
 
     confine.die_with_parent()
     confine.hide_memory()
+    threading.Thread(target=_end_with_grader, daemon=True).start()
+
+
+def _end_with_grader() -> None:
+    """A worker's parent is the process that it was forked from; it would outlive a grader that is killed."""
+    multiprocessing.connection.wait([multiprocessing.parent_process().sentinel])
+    os._exit(1)
 
 
 def _ready() -> bool:
@@ -54,8 +64,8 @@ def _ready() -> bool:
 
 
 def _on_this_machine(tasks: list[dict], workers: int) -> Iterator[dict]:
-    """Runs tasks in a pool. Where a worker dies, those under way are tried again alone, to see whose fault it was."""
-    waiting, suspects = collections.deque(tasks), collections.deque()
+    """Runs tasks in a pool. Where a worker dies, those under way are tried again alone, to see whose fault it is."""
+    waiting, suspects, deaths = collections.deque(tasks), collections.deque(), collections.Counter()
     while waiting or suspects:
         source, width = (suspects, 1) if suspects else (waiting, workers)
         with _Pool(width) as pool:
@@ -71,10 +81,12 @@ def _on_this_machine(tasks: list[dict], workers: int) -> Iterator[dict]:
                         del running[done]
                         yield outcome
             except BrokenProcessPool:
-                if source is suspects:
-                    yield from map(_given_up, running.values())
-                else:
-                    suspects.extend(running.values())
+                for task in running.values():
+                    deaths[task["student"]] += 1
+                    if deaths[task["student"]] < TRIES:
+                        suspects.append(task)
+                    else:
+                        yield _given_up(task)
 
 
 def _check(pool: ProcessPoolExecutor) -> None:

@@ -8,9 +8,11 @@ import sys
 import time
 
 import pytest
+from classes import lives
 from conftest import ROOT
 
 from autograder import course, jobs, sandbox
+from autograder.bench_grading import family
 from autograder.sandbox import BUBBLEWRAP, LANDLOCK, RLIMITS
 from utils.inside import landlock, syscalls
 
@@ -225,32 +227,11 @@ def test_nothing_lingers_when_the_grader_is_killed(level, tmp_path):
     grader = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     warm = int(grader.stdout.readline().split()[1])
     time.sleep(0.5)
-    family = [warm, *_descendants(warm)]
-    assert len(family) >= 2
+    started = family(warm)
+    assert len(started) >= 2
     grader.send_signal(signal.SIGKILL)
     grader.wait()
     deadline = time.monotonic() + 10
-    while time.monotonic() < deadline and any(map(_lives, family)):
+    while time.monotonic() < deadline and any(map(lives, started)):
         time.sleep(0.1)
-    assert not any(map(_lives, family))
-
-
-def _descendants(process):
-    found = []
-    for entry in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{entry}/stat") as file:
-                parent = int(file.read().rpartition(")")[2].split()[1])
-        except OSError:
-            continue
-        if parent == process:
-            found += [int(entry), *_descendants(int(entry))]
-    return found
-
-
-def _lives(process):
-    try:
-        with open(f"/proc/{process}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
+    assert not any(map(lives, started))
