@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import secrets
 import tomllib
 from functools import cache
@@ -101,4 +102,5 @@ def secret() -> str:
 def database() -> str:
     """The gradebook's URL: COURSE_GRADEBOOK, else pyproject.toml's, else SQLite in the class's folder."""
     asked = os.environ.get("COURSE_GRADEBOOK") or settings().get("gradebook")
-    return asked or f"sqlite:///{class_folder() / 'gradebook.db'}"
+    url = asked or f"sqlite:///{class_folder() / 'gradebook.db'}"
+    return re.sub("^postgres(ql)?://", "postgresql+psycopg://", url)  # the driver that requirements.txt brings

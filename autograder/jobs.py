@@ -6,6 +6,7 @@ import secrets
 import select
 import signal
 import tempfile
+import threading
 import time
 from dataclasses import dataclass, field
 
@@ -157,21 +158,25 @@ def _words(said: dict, seconds: float) -> str:
 
 
 _running: dict[str, Warm] = {}
+_starting = threading.Lock()  # a cluster's worker may have several threads
 
 
 def _fork(level: str, *descriptors: int) -> None:
     for _ in range(2):
-        if level not in _running:
-            _running[level] = Warm(level)
-        if _running[level].fork(*descriptors):
+        with _starting:
+            if level not in _running:
+                _running[level] = Warm(level)
+            warm = _running[level]
+        if warm.fork(*descriptors):
             return
         _restart(level)
     raise course.KitError(f"the {level} sandbox ended as soon as it was started.")
 
 
 def _restart(level: str) -> None:
-    if level in _running:
-        _running.pop(level).end()
+    with _starting:
+        if level in _running:
+            _running.pop(level).end()
 
 
 def _take(line: bytes, run: Run, nonce: str) -> None:

@@ -1,11 +1,10 @@
-"""Hands tasks to workers: processes of this machine, or a dask.distributed cluster; a worker that dies costs a repeat."""
+"""Hands tasks to workers, processes of this machine or a cluster's; a worker that dies costs a repeat."""
 
 import collections
 import multiprocessing
 import multiprocessing.connection
 import os
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -14,7 +13,6 @@ from multiprocessing import forkserver
 from autograder import course
 
 TRIES = 3  # of a submission with which workers die
-PATIENCE = 60  # seconds without a scheduler after which a cluster counts as gone
 
 
 def grade_all(tasks: list[dict], workers: int, scheduler: str | None = None) -> Iterator[dict]:
@@ -26,7 +24,9 @@ def grade_all(tasks: list[dict], workers: int, scheduler: str | None = None) -> 
     if not tasks:
         return
     if scheduler:
-        yield from _on_cluster(tasks, scheduler)
+        from autograder import cluster
+
+        yield from cluster.grade_all(tasks, scheduler, TRIES)
     else:
         yield from _on_this_machine(tasks, max(1, min(workers, len(tasks))))
 
@@ -38,7 +38,8 @@ def grade_one(task: dict) -> dict:
     return work.grade_one(task)
 
 
-def _given_up(task: dict) -> dict:
+def given_up(task: dict) -> dict:
+    """The outcome where workers died, as often as is tried, while they graded this submission."""
     from autograder import work
 
     return work.given_up(task)
@@ -86,7 +87,7 @@ def _on_this_machine(tasks: list[dict], workers: int) -> Iterator[dict]:
                     if deaths[task["student"]] < TRIES:
                         suspects.append(task)
                     else:
-                        yield _given_up(task)
+                        yield given_up(task)
 
 
 def _check(pool: ProcessPoolExecutor) -> None:
@@ -122,50 +123,3 @@ class _Pool(ProcessPoolExecutor):
             for process in list((self._processes or {}).values()):
                 process.kill()
         self.shutdown(wait=True, cancel_futures=True)
-
-
-def _on_cluster(tasks: list[dict], address: str) -> Iterator[dict]:
-    try:
-        from distributed import Client
-        from distributed.scheduler import KilledWorker
-    except ImportError:
-        raise course.KitError("--scheduler needs the package distributed: pip install -r requirements.txt.") from None
-    try:
-        client = Client(address, timeout=20)
-    except (OSError, ValueError) as error:
-        raise course.KitError(f"no scheduler answers at {address} ({type(error).__name__}).") from None
-    with client:
-        running, waiting = {}, collections.deque(tasks)
-        while waiting or running:
-            cores = sum(client.nthreads().values()) if _alive(client) else 1
-            while waiting and len(running) < 2 * max(1, cores):
-                task = waiting.popleft()
-                future = client.submit(grade_one, task, pure=False, retries=TRIES - 1)
-                running[future] = task
-            for future in _finished(running, client, address):
-                task = running.pop(future)
-                if future.status == "finished":
-                    yield future.result()
-                elif isinstance(error := future.exception() if future.status == "error" else None, KilledWorker):
-                    yield _given_up(task)
-                elif error is not None:
-                    raise error
-                else:
-                    waiting.append(task)  # lost or cancelled: the scheduler forgot it
-
-
-def _finished(running: dict, client, address: str) -> list:
-    """Waits until some futures are done; notices a cluster that is gone."""
-    lost = 0.0
-    while True:
-        done = [future for future in running if future.status != "pending"]
-        if done:
-            return done
-        time.sleep(0.05)
-        lost = 0.0 if _alive(client) else lost + 0.05
-        if lost > PATIENCE:
-            raise course.KitError(f"the scheduler at {address} is gone; run the same command again to go on.")
-
-
-def _alive(client) -> bool:
-    return client.status == "running"

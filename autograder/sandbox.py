@@ -1,6 +1,7 @@
 """Chooses how submissions are confined, and starts the confined process from which their processes are forked."""
 
 import atexit
+import fcntl
 import json
 import os
 import shutil
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -27,6 +29,7 @@ _SYSTEM = ("/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib64", "/usr/libexec", "/
 _LINKED = ("/bin", "/sbin", "/lib", "/lib64")
 _SMALL = ("/etc/ld.so.cache", "/etc/localtime", "/usr/share/zoneinfo", "/usr/share/fonts", "/etc/fonts")
 _START_SECONDS = 120
+_PREFIX = "submissions-"
 
 
 class Warm:
@@ -34,7 +37,7 @@ class Warm:
 
     def __init__(self, level: str):
         self.level = level
-        self.folder = None if level == BUBBLEWRAP else tempfile.mkdtemp(prefix="submissions-")
+        self.folder, self.lock = (None, None) if level == BUBBLEWRAP else _scratch_folder()
         plan = {"level": level, "readable": readable(), "scratch": self.folder or _SCRATCH, "writable": _writable()}
         self.said = tempfile.TemporaryFile()
         self.channel, theirs = socket.socketpair()
@@ -77,12 +80,25 @@ class Warm:
         self.said.close()
         if self.folder:
             shutil.rmtree(self.folder, ignore_errors=True)
+            self.lock.close()
 
     def _receive(self) -> bytes:
         try:
             return self.channel.recv(1)
         except OSError:
             return b""
+
+
+def _scratch_folder():
+    """A new folder for jobs' scratch folders, and the lock that says it is in use; those of dead graders are removed."""
+    for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with suppress(OSError), open(left / ".lock") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(left, ignore_errors=True)
+    made = Path(tempfile.mkdtemp())
+    lock = open(made / ".lock", "w")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    return str(made.rename(made.with_name(_PREFIX + made.name))), lock  # found by others only once it is locked
 
 
 def readable() -> list[str]:

@@ -8,7 +8,7 @@ import sys
 import time
 
 import pytest
-from classes import lives
+from classes import lives, until
 from conftest import ROOT
 
 from autograder import course, jobs, sandbox
@@ -224,14 +224,17 @@ def test_nothing_lingers_when_the_grader_is_killed(level, tmp_path):
         f"job = jobs.Job(told, {level!r})\n"
         "print('started', jobs._running[" + repr(level) + "].process.pid, flush=True)\njob.result()"
     )
-    grader = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-c", script]
+    grader = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
     warm = int(grader.stdout.readline().split()[1])
     time.sleep(0.5)
     started = family(warm)
     assert len(started) >= 2
     grader.send_signal(signal.SIGKILL)
     grader.wait()
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline and any(map(lives, started)):
-        time.sleep(0.1)
-    assert not any(map(lives, started))
+    until(lambda: not any(map(lives, started)), 10, "the end of all that the grader started")
+    assert len(list(tmp_path.glob("submissions-*"))) == (level != BUBBLEWRAP)
+    next_one = f"from autograder.sandbox import Warm\nWarm({level!r}).end()"
+    subprocess.run([sys.executable, "-c", next_one], cwd=ROOT, env=environment, check=True)
+    assert not list(tmp_path.glob("submissions-*")), "what a killed grader left, the next one removes"
