@@ -162,7 +162,7 @@ def _regrade(options):
 
     unit = find_unit(options.unit)
     lines, outcomes = regrade(unit, _options(options))
-    print("\n".join([*lines, f"{len(lines)} marks of {len(outcomes)} submissions change."]))
+    print("\n".join(lines))
     if options.yes or (sys.stdin.isatty() and input("Write this to the gradebook? [y/N] ").strip().lower() == "y"):
         accept(unit, outcomes)
         print("Written.")

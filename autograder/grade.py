@@ -158,19 +158,23 @@ def _enter(unit: str, journal: Journal) -> None:
 
 
 def _changes(before: dict, outcomes: list[dict]) -> list[str]:
-    """A line for each mark that would change, with what was found then and what is found now."""
-    lines = []
+    """A line for each mark that would change, with what was found then and what is found now; and how many there are."""
+    lines, students = [], set()
     for outcome in outcomes:
         old = {one["exercise"]: one for one in before.get(outcome["student"], {}).get("records", ())}
         for new in outcome["records"]:
             was = old.get(new["exercise"])
             if was is None or was["points"] != new["points"]:
+                students.add(outcome["student"])
                 points = "not graded" if was is None else f"{was['points']:g}"
                 lines.append(
                     f"{outcome['student']}  {new['exercise']}  {points} → {new['points']:g} of {new['max_points']:g}"
                     f"  ({_found(was)} → {_found(new)})"
                 )
-    return lines
+    if not lines:
+        return [f"No mark changes, of {len(outcomes)} submissions."]
+    count = "1 mark changes" if len(lines) == 1 else f"{len(lines)} marks change"
+    return [*lines, f"{count}, of {len(students)} of {len(outcomes)} submissions."]
 
 
 def _found(one: dict | None) -> str:

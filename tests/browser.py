@@ -63,10 +63,14 @@ class Copy:
         }
         return cls(place / "course", {**kept, **own, **variables})
 
-    def kit(self, *arguments: str) -> None:
+    def run(self, *arguments: str) -> subprocess.CompletedProcess:
         """Runs the kit's command line in the copy."""
         command = [sys.executable, "-m", "autograder", *arguments]
-        done = subprocess.run(command, cwd=self.folder, env=self.environment, capture_output=True, text=True)
+        return subprocess.run(command, cwd=self.folder, env=self.environment, capture_output=True, text=True)
+
+    def kit(self, *arguments: str) -> None:
+        """The same, where nothing may go wrong."""
+        done = self.run(*arguments)
         assert done.returncode == 0, done.stderr
 
 
