@@ -52,6 +52,7 @@ def sample_class(released, solved) -> dict[str, str | None]:
         "right-as-taught": nbformat.writes(notebook()),
         "right-with-einsum": nbformat.writes(notebook(**_WITH_EINSUM)),
         "right-with-loops": nbformat.writes(notebook(**_WITH_LOOPS)),
+        "right-with-loops-copied": nbformat.writes(notebook(**{name: _disguised(code) for name, code in _WITH_LOOPS.items()})),
         "stub-untouched": nbformat.writes(nbformat.from_dict(released)),
         "scale-forgotten": edited(scaled_dot_product_attention=(scale, ""), AttentionLayer=(" / math.sqrt(K.shape[-1])", "")),
         "scaled-by-data-width": edited(AttentionLayer=("K.shape[-1]))", "X.shape[-1]))")),
@@ -128,6 +129,22 @@ _WITH_EINSUM = {
     J = torch.einsum("qi,ij->qij", A, torch.eye(A.shape[-1])) - torch.einsum("qi,qj->qij", A, A)
     return torch.linalg.matrix_norm(J)""",
 }
+
+_DISGUISE = {
+    "vectors": "rows",
+    "powers": "numerators",
+    "power": "numerator",
+    "total": "denominator",
+    "norms": "results",
+}
+
+
+def _disguised(code: str) -> str:
+    """The same with other names and comments, as somebody hands in who copied it."""
+    for name, other in _DISGUISE.items():
+        code = code.replace(name, other)
+    return code.replace("\n", "  # my own\n", 1)
+
 
 _WITH_LOOPS = {
     "attention_scores": """attention_scores = lambda q, X: torch.stack(

@@ -1,7 +1,9 @@
 """What several test files share: the self-checks as shipped, an examination in one line, and a class folder of its own."""
 
+import json
 import os
 import sys
+from collections import defaultdict
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -58,3 +60,24 @@ def kit(class_folder, monkeypatch, capsys):
 
 def _renamed(ran):
     return SimpleNamespace(returncode=ran.returncode, stdout=ran.out, stderr=ran.err)
+
+
+@pytest.fixture(scope="session")
+def graded(tmp_path_factory):
+    """The sample class graded by the kit: the folder, and the records by student and exercise."""
+    import classes
+
+    from autograder.demo import build
+
+    folder = tmp_path_factory.mktemp("kit")
+    environment = {"COURSE_CLASS": str(folder), "COURSE_CELL_SECONDS": "10"}
+    assert classes.kit("release", UNIT, **environment).returncode == 0
+    build(UNIT, folder)
+    for verb in ("grade", "feedback", "report"):
+        ran = classes.kit(verb, UNIT, **environment)
+        assert ran.returncode == 0, ran.stderr
+    records = defaultdict(dict)
+    for line in classes.results(folder).decode().splitlines():
+        record = json.loads(line)
+        records[record["student"]][record["exercise"]] = record
+    return folder, records

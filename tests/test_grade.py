@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-from collections import defaultdict
 
 import nbformat
 import pytest
@@ -40,23 +39,6 @@ def run(*command, **environment):
     return subprocess.run(
         [sys.executable, "-m", *command], cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True
     )
-
-
-@pytest.fixture(scope="module")
-def graded(tmp_path_factory):
-    """The sample class graded by the kit: the folder, and the records by student and exercise."""
-    folder = tmp_path_factory.mktemp("kit")
-    environment = {"COURSE_CLASS": str(folder), "COURSE_CELL_SECONDS": "10"}
-    assert run("autograder", "release", UNIT, **environment).returncode == 0
-    build_sample_class(UNIT, folder)
-    for verb in ("grade", "feedback", "report"):
-        ran = run("autograder", verb, UNIT, **environment)
-        assert ran.returncode == 0, ran.stderr
-    records = defaultdict(dict)
-    for line in (folder / "results" / f"{UNIT}.jsonl").read_text().splitlines():
-        record = json.loads(line)
-        records[record["student"]][record["exercise"]] = record
-    return folder, records
 
 
 def test_every_submission_gets_one_line_for_each_exercise(graded):
