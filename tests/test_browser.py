@@ -218,6 +218,25 @@ def test_a_score_given_by_hand_is_stored_and_outlives_a_second_grading(browser, 
         until(page, lambda: score.input_value() == "1.5", "formgrader shows the score again")
 
 
+def test_formgraders_autograde_button_uses_the_same_engine(browser, course, graded, samples):
+    student = "handed-in-late"
+    place = graded / "submitted" / student / UNIT
+    place.mkdir(parents=True)
+    nbformat.write(samples[WRONG], place / f"{UNIT}.ipynb")
+    with browser.lab() as page:
+        pages = formgrader(page)
+        pages.locator("tr", has=pages.locator("td.name", has_text=UNIT)).locator("td.num-submissions a").click()
+        row = pages.locator("tr", has=pages.locator("td.student-id", has_text=student))
+        row.locator("td.autograde a").click()
+        pages.locator(".modal-body", has_text="Successfully autograded").wait_for()
+        screenshot(page, "formgrader-autograde")
+    lines = (graded / "results" / f"{UNIT}.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = {one["student"]: one for one in map(json.loads, lines) if one["exercise"] == WRONG_AT}
+    assert {**rows[student], "student": WRONG} == rows[WRONG] and rows[student]["sandbox"]
+    made = nbformat.read(graded / "autograded" / student / UNIT / f"{UNIT}.ipynb", as_version=4)
+    assert made.metadata.course.sandbox == rows[student]["sandbox"]
+
+
 # All of them ---------------------------------------------------------------------------------------------------------
 
 
