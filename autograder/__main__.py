@@ -87,6 +87,9 @@ def _add_workers(parser) -> None:
 
 
 def _device() -> str:
+    """What submissions are examined on: the CPU, the same for everybody, unless COURSE_DEVICE asks for another."""
+    if not os.environ.get("COURSE_DEVICE"):
+        return "cpu"  # torch is not loaded here
     from utils.device import device
 
     try:
@@ -99,8 +102,9 @@ def _judge(options):
     from autograder.sandbox import choose
     from autograder.verdict import judge_file
 
-    level = choose(options.sandbox, options.accept_weak_sandbox)
-    print(json.dumps(judge_file(options.exercise, options.file, level, _device()), indent=2, ensure_ascii=False))
+    device = _device()
+    level = choose(options.sandbox, options.accept_weak_sandbox, device=device)
+    print(json.dumps(judge_file(options.exercise, options.file, level, device), indent=2, ensure_ascii=False))
 
 
 def _audit(options):
@@ -139,8 +143,7 @@ def _warm_up(options):
 def _options(options):
     from autograder.grade import Options
 
-    device = _device() if os.environ.get("COURSE_DEVICE") else ""  # only then is torch loaded here
-    return Options(device, options.workers, options.scheduler, options.sandbox, options.accept_weak_sandbox)
+    return Options(_device(), options.workers, options.scheduler, options.sandbox, options.accept_weak_sandbox)
 
 
 def _grade(options):

@@ -22,7 +22,7 @@ BATCH = 16  # outcomes entered into the gradebook at once
 class Options:
     """How to grade: where code runs, how it is confined, and by how many workers or by which cluster."""
 
-    device: str = ""  # the best that each worker has
+    device: str = "cpu"
     workers: int = 1
     scheduler: str | None = None
     level: str | None = None
@@ -34,7 +34,9 @@ class Options:
         Raises:
             KitError: it cannot be had.
         """
-        return (self.level or "") if self.scheduler else sandbox.choose(self.level, self.accept_weak)
+        return (
+            (self.level or "") if self.scheduler else sandbox.choose(self.level, self.accept_weak, device=self.device)
+        )
 
 
 def grade(unit: str, options: Options, student: str | None = None, again: bool = False) -> list[dict]:

@@ -60,7 +60,7 @@ class Examine(NbGraderPreprocessor):
         student, unit = where["student"], where["assignment"]
         submission = find(student, unit)
         level = sandbox.choose(None, False)
-        told = task(submission, [], [], "", level, False, True)
+        told = task(submission, [], [], "cpu", level, False, True)
         told["malformed"] = said.get("malformed", "")
         told["notes"] = [*submission.notes, *said.get("notes", []), *said.get("repairs", [])]
         outcome = work.examine_repaired(nb, told, level)

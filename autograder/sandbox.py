@@ -155,6 +155,7 @@ def _environment(level: str, home: str) -> dict:
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONHASHSEED": "0",
         "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
+        **({} if level == RLIMITS else {"CUDA_VISIBLE_DEVICES": ""}),
         "COURSE_STATIC": "1",
     }
 
@@ -184,15 +185,21 @@ def _runs(command: list[str]) -> bool:
     return ran.returncode == 0
 
 
-def choose(level: str | None = None, accept_weak: bool = False, proven: bool = False) -> str:
+def choose(level: str | None = None, accept_weak: bool = False, proven: bool = False, device: str = "cpu") -> str:
     """The level asked for, or the best there is; `proven` says that the level was tried on this machine already.
 
     Raises:
-        KitError: this machine does not have it, or only the weakest, which must be accepted in so many words.
+        KitError: this machine does not have it, or only the weakest, which must be accepted in so many words; or it hides
+            the device.
     """
     chosen = level or available()[0]
     if chosen not in LEVELS or (not proven and chosen not in available()):
         raise course.KitError(f"the {chosen} sandbox is not to be had here; there is: {', '.join(available())}.")
+    if device != "cpu" and chosen != RLIMITS:
+        raise course.KitError(
+            f"{chosen} hides {device} from submissions: leave COURSE_DEVICE out to grade on the CPU, or say"
+            " --sandbox rlimits --accept-weak-sandbox if you trust every one."
+        )
     if chosen == RLIMITS and not (accept_weak or os.environ.get("COURSE_ACCEPT_WEAK_SANDBOX")):
         raise course.KitError(
             "only the weakest sandbox is in reach: submissions could read and change your files. Install bubblewrap and"

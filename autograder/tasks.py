@@ -21,7 +21,7 @@ def task(
     Args:
         proven: the level was tried on the worker's own machine.
         plain: the text of code cells whose pictures need not be drawn when they come back unchanged.
-        device: "" lets the worker take the best that it has; so does `level` for the sandbox.
+        level: "" lets the worker take the best sandbox that it has.
     """
     return {
         "student": submission.student,

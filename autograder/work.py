@@ -15,7 +15,6 @@ from autograder import bank, course, sandbox
 from autograder.engine import KILLED, MALFORMED, MISSING, Examined, examine_cells
 from autograder.repair import Released, is_test_of, repair
 from autograder.submissions import parse
-from utils.device import device
 from utils.judge import Result
 
 
@@ -36,7 +35,7 @@ def grade_one(task: dict) -> dict:
     started = time.monotonic()
     if task["missing"] or task["malformed"]:
         return ungraded(task, MISSING if task["missing"] else MALFORMED, task["missing"] or task["malformed"])
-    level = sandbox.choose(task["level"] or None, task["accept_weak"], task["proven"])
+    level = sandbox.choose(task["level"] or None, task["accept_weak"], task["proven"], task["device"])
     try:
         notebook, fault, notes = parse(base64.b64decode(task["data"]))
         if notebook is None:
@@ -102,7 +101,7 @@ def _outcome(task: dict, records: list[dict], level: str) -> dict:
 def _examine(notebook, task: dict, level: str) -> list[Examined]:
     """Runs and judges a repaired notebook and fills in its outputs."""
     cells = [_cell(cell, task["plain"]) for cell in notebook.cells]
-    outputs, examined = examine_cells(cells, task["seed"], level, task["device"] or str(device()), files=task["files"])
+    outputs, examined = examine_cells(cells, task["seed"], level, task["device"], files=task["files"])
     for index, cell in enumerate(notebook.cells):
         if cell.cell_type == "code":
             cell.outputs = [nbformat.from_dict(output) for output in outputs.get(index, [])]

@@ -182,6 +182,16 @@ def running_browser(address: str):
         program.close()
 
 
+@contextmanager
+def offline_browser():
+    """Headless Chromium without network, for pages that are files."""
+    program = chromium()
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=program, args=FLAGS)
+        yield started.new_context(viewport={"width": 1300, "height": 1000}, offline=True)
+        started.close()
+
+
 def choose(page: Page, menu: str, entry: str) -> None:
     """Chooses an entry of JupyterLab's menu bar."""
     page.get_by_role("menuitem", name=menu, exact=True).click()

@@ -1,10 +1,9 @@
 """Every attack, at every sandbox level of this machine, and what a browser makes of what they leave to be read."""
 
 import pytest
-from browser import chromium, screenshot
+from browser import offline_browser, screenshot
 from classes import kit
 from conftest import ROOT, UNIT
-from playwright.sync_api import sync_playwright
 
 from autograder.attacks.run import ATTACKS, faults, try_all
 from autograder.sandbox import RLIMITS, available
@@ -28,11 +27,9 @@ def test_no_script_of_a_students_runs_in_feedback_or_report(tried):
     _, folder, _ = tried
     assert kit("report", UNIT, COURSE_CLASS=str(folder)).returncode == 0
     pages = [folder / "report" / f"{UNIT}.html", folder / "feedback" / "scripts" / UNIT / f"{UNIT}.html"]
-    program = chromium()
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+    with offline_browser() as browser:
         for file in pages:
-            page = browser.new_page(offline=True)
+            page = browser.new_page()
             said = []
             page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
             page.goto(file.as_uri())
@@ -40,7 +37,6 @@ def test_no_script_of_a_students_runs_in_feedback_or_report(tried):
             assert page.title() != "attacked" and not said
             assert "document.title" in page.inner_text("body") or file.parent.name == "report", "it is shown, as text"
             screenshot(page, f"attacked-{file.parent.name}")
-        browser.close()
 
 
 def test_every_attack_has_a_name_of_its_own_and_is_in_the_documented_table():

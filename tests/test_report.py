@@ -7,9 +7,8 @@ import subprocess
 import sys
 
 import pytest
-from browser import chromium, screenshot
+from browser import offline_browser, screenshot
 from conftest import ROOT, UNIT
-from playwright.sync_api import sync_playwright
 
 from autograder.similarity import pairs
 
@@ -19,15 +18,11 @@ pytestmark = pytest.mark.browser
 @pytest.fixture(scope="module")
 def page():
     """A page of a browser that has no network; `asked` lists what it asked for beyond the file itself."""
-    program = chromium()
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
-        context = browser.new_context(viewport={"width": 1300, "height": 1000}, offline=True)
-        page = context.new_page()
+    with offline_browser() as browser:
+        page = browser.new_page()
         page.asked = []
         page.on("request", lambda sent: page.asked.append(sent.url))
         yield page
-        browser.close()
 
 
 @pytest.fixture

@@ -91,6 +91,12 @@ def test_the_weakest_level_must_be_accepted(monkeypatch):
         sandbox.choose("moat")
 
 
+def test_a_gpu_is_refused_where_submissions_could_not_see_it(strong):
+    with pytest.raises(course.KitError, match=f"{strong} hides cuda from submissions"):
+        sandbox.choose(strong, device="cuda")
+    assert sandbox.choose(RLIMITS, accept_weak=True, device="cuda") == RLIMITS
+
+
 def test_code_runs_in_a_scratch_folder_of_its_own_that_is_gone_afterwards(level):
     said = printed(level, "import os\nopen('kept.txt', 'w').write('x')\nprint(os.listdir('.'), os.getcwd())")
     assert said.startswith("['kept.txt']")

@@ -56,20 +56,20 @@ def _free_port() -> int:
 
 
 def _dask(*arguments, log) -> subprocess.Popen:
-    command = [sys.executable, "-m", "distributed.cli." + arguments[0], *map(str, arguments[1:])]
-    environment = {**os.environ, "PYTHONPATH": str(classes.ROOT)}
+    environment = {**os.environ, "PYTHONPATH": "."}
     with open(log, "ab") as stream:
-        return subprocess.Popen(command, cwd=log.parent, env=environment, stdout=stream, stderr=stream)
+        command = ["dask", *map(str, arguments)]
+        return subprocess.Popen(command, cwd=classes.ROOT, env=environment, stdout=stream, stderr=stream)
 
 
 @contextmanager
 def _cluster(place: Path, threads=(1, 2)):
     """A scheduler, and a worker for each number of threads, as the documentation starts them; yields address and processes."""
     address = f"tcp://127.0.0.1:{_free_port()}"
-    started = [_dask("dask_scheduler", "--host", address, "--no-dashboard", log=place / "scheduler.log")]
+    started = [_dask("scheduler", "--host", address, "--no-dashboard", log=place / "scheduler.log")]
     for number, count in enumerate(threads):
-        options = ("--nthreads", count, "--no-dashboard", "--death-timeout", "120")
-        started.append(_dask("dask_worker", address, *options, log=place / f"worker-{number}.log"))
+        options = ("--nthreads", count, "--no-dashboard", "--death-timeout", "120", "--local-directory", place)
+        started.append(_dask("worker", address, *options, log=place / f"worker-{number}.log"))
     try:
         yield address, started
     finally:

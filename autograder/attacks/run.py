@@ -278,7 +278,7 @@ def table(levels: dict[str, dict[str, Tried]], stock_results: dict[str, str]) ->
             attack.name,
             attack.aim,
             f"{attack.score:g}",
-            *(_cell(attack, tried[attack.name]) for tried in levels.values()),
+            *(_cell(attack, tried.get(attack.name)) for tried in levels.values()),
         ]
         if stock_results:
             cells.append(stock_results.get(attack.name, "not tried: would harm the machine"))
