@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from autograder import course
 from autograder.sandbox import Warm
-from utils.records import unpack_observation
+from utils.records import bounded_text, unpack_observation
 
 MAX_BYTES = 32_000_000  # that a job's process may send
 MAX_OUTPUTS = 60  # of one cell
@@ -153,7 +153,8 @@ def _words(said: dict, seconds: float) -> str:
     if number == signal.SIGSEGV:
         return "it crashed (segmentation fault), as after endless recursion in compiled code or a wrong pointer"
     if number:
-        return f"it was ended by {signal.Signals(number).name}"
+        known = number in set(signal.Signals)
+        return f"it was ended by {signal.Signals(number).name if known else f'signal {number}'}"
     return "it ended its own process"
 
 
@@ -206,9 +207,14 @@ def _output(item: dict) -> dict:
     kind = item["output_type"]
     if kind == "stream":
         name = "stderr" if item["name"] == "stderr" else "stdout"
-        return {"output_type": kind, "name": name, "text": str(item["text"])}
+        return {"output_type": kind, "name": name, "text": _plain(item["text"])}
     if kind == "error":
-        text = {name: str(item[name])[:2000] for name in ("ename", "evalue")}
+        text = {name: bounded_text(item[name]) for name in ("ename", "evalue")}
         return {"output_type": kind, **text, "traceback": [f"{text['ename']}: {text['evalue']}"]}
-    data = {name: str(item["data"][name]) for name in ("text/plain", "image/png") if name in item["data"]}
+    data = {name: _plain(item["data"][name]) for name in ("text/plain", "image/png") if name in item["data"]}
     return {"output_type": "display_data", "data": data, "metadata": {}}
+
+
+def _plain(text) -> str:
+    """Text that can be written to a file: half a character becomes a question mark."""
+    return str(text).encode("utf-8", "replace").decode()

@@ -1,6 +1,5 @@
 """Chooses how submissions are confined, and starts the confined process from which their processes are forked."""
 
-import atexit
 import fcntl
 import json
 import os
@@ -13,10 +12,11 @@ import sysconfig
 import tempfile
 from contextlib import suppress
 from functools import cache
+from multiprocessing.util import Finalize
 from pathlib import Path
 
 from autograder import course
-from utils.inside import landlock, syscalls
+from utils.inside import disk, landlock, syscalls
 from utils.inside.warm import BUBBLEWRAP, LANDLOCK, RLIMITS
 
 LEVELS = (BUBBLEWRAP, LANDLOCK, RLIMITS)  # best first
@@ -53,7 +53,7 @@ class Warm:
             start_new_session=True,
         )
         theirs.close()
-        atexit.register(self.end)
+        Finalize(None, self.end, exitpriority=1)  # atexit is passed over in workers
         self.channel.settimeout(_START_SECONDS)
         if self._receive() != b"r":
             self.process.kill()
@@ -79,7 +79,7 @@ class Warm:
         self.process.wait()
         self.said.close()
         if self.folder:
-            shutil.rmtree(self.folder, ignore_errors=True)
+            disk.remove(Path(self.folder))
             self.lock.close()
 
     def _receive(self) -> bytes:
@@ -94,7 +94,7 @@ def _scratch_folder():
     for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with suppress(OSError), open(left / ".lock") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(left, ignore_errors=True)
+            disk.remove(left)
     made = Path(tempfile.mkdtemp())
     lock = open(made / ".lock", "w")
     fcntl.flock(lock, fcntl.LOCK_EX)

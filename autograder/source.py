@@ -1,11 +1,14 @@
 """Reads a notebook's code without running it: which names a cell defines, and calls that hide from being watched."""
 
 import ast
+from functools import lru_cache
 
 EVASIVE = {  # names of what can act out of sight of what watches calls to torch
     "threading", "_thread", "concurrent", "multiprocessing", "ctypes", "gc", "_getframe", "inside", "runner", "_Calls",
-    "_C", "_python_dispatch", "overrides", "__code__", "__globals__", "__closure__",
+    "_C", "_python_dispatch", "overrides", "__code__", "__globals__", "__closure__", "tb_frame", "f_back", "f_locals",
+    "currentframe", "asyncio", "run_in_executor", "__torch_function__", "__torch_dispatch__",
 }  # fmt: skip
+UNWATCHED = ("numpy", "scipy", "sklearn", "jax")  # libraries whose calls nothing watches
 
 
 def parse(source: str) -> list[ast.stmt]:
@@ -17,9 +20,10 @@ def parse(source: str) -> list[ast.stmt]:
         return []
 
 
-def defined(source: str) -> set[str]:
+@lru_cache(maxsize=4096)
+def defined(source: str) -> frozenset[str]:
     """The top-level names that a cell binds by a definition or an assignment."""
-    return {name for statement in parse(source) for name in _bound(statement)}
+    return frozenset(name for statement in parse(source) for name in _bound(statement))
 
 
 def _bound(statement: ast.stmt) -> list[str]:
@@ -36,20 +40,22 @@ class Notebook:
         cells = [parse(source) for source in sources]
         self.hiding = [cell for cell in cells if any(_names(statement) & EVASIVE for statement in cell)]
         self.bodies: dict[str, list] = {}
-        for statement in [statement for cell in cells for statement in cell] if self.hiding else ():
+        statements = [statement for cell in cells for statement in cell]
+        self.unwatched = _imported(statements)
+        for statement in statements if self.hiding or self.unwatched else ():
             for bound in _bound(statement):
                 self.bodies.setdefault(bound, []).append(statement)
 
     def hidden_call(self, forbidden: tuple, name: str) -> str:
         """A forbidden function that `name`, a helper of it, or a cell that can hide calls names.
 
-        What watches calls at run time sees honest ones. Here a notebook is looked at that also uses what could have kept
-        them out of sight.
+        What watches calls at run time sees honest ones to torch. Here a notebook is looked at that also uses what could
+        have kept them out of sight, or that calls a library that nothing watches.
 
         Returns:
             the function's name; empty if there is none, or if nothing in the notebook could hide it.
         """
-        if not self.hiding:
+        if not self.hiding and not self.unwatched:
             return ""
         reached, waiting = set(), [name]
         while waiting:
@@ -59,12 +65,42 @@ class Notebook:
                 waiting += [
                     other for body in self.bodies.get(one, ()) for other in _names(body) if other in self.bodies
                 ]
-        suspects = [
-            *(body for one in reached for body in self.bodies.get(one, ())),
-            *(body for cell in self.hiding for body in cell),
-        ]
-        called = {found for body in suspects for found in _called(body, set(self.bodies))}
+        own, bodies = set(self.bodies), [body for one in reached for body in self.bodies.get(one, ())]
+        called = {found for body in bodies for found in _of_libraries(body, self.unwatched)}
+        if self.hiding:
+            suspects = [*bodies, *(body for cell in self.hiding for body in cell)]
+            called |= {found for body in suspects for found in _called(body, own)}
         return next((found for word in forbidden for found in sorted(called) if word in found), "")
+
+
+def _imported(statements: list[ast.stmt]) -> dict[str, str]:
+    """What a notebook calls the unwatched libraries and what it imports from them: name there -> name in the library."""
+    found = {}
+    for node in (node for statement in statements for node in ast.walk(statement)):
+        if isinstance(node, ast.Import):
+            found |= {(one.asname or one.name).split(".")[0]: "" for one in node.names if _unwatched(one.name)}
+        elif isinstance(node, ast.ImportFrom) and _unwatched(node.module or ""):
+            found |= {one.asname or one.name: one.name for one in node.names}
+    return found
+
+
+def _unwatched(module: str) -> bool:
+    return module.split(".")[0] in UNWATCHED
+
+
+def _of_libraries(statement: ast.AST, unwatched: dict[str, str]) -> set[str]:
+    """The functions of unwatched libraries that a statement names."""
+    found = set()
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name) and node.id in unwatched:
+            found.add(unwatched[node.id])
+        elif isinstance(node, ast.Attribute):
+            root = node
+            while isinstance(root, ast.Attribute):
+                root = root.value
+            if isinstance(root, ast.Name) and root.id in unwatched:
+                found.add(node.attr)
+    return found
 
 
 def _names(statement: ast.AST) -> set[str]:

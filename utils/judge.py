@@ -169,7 +169,11 @@ def _output_problem(wanted: Output, got: Output, seen: Observation) -> str | Non
     if got.device != seen.device:
         return "wrong_device"
     on_mps = seen.device == "mps" and wanted.dtype == "torch.float64"
-    if got.dtype != ("torch.float32" if on_mps else wanted.dtype) or got.values is None:
+    if (
+        got.dtype != ("torch.float32" if on_mps else wanted.dtype)
+        or got.values is None
+        or got.values.shape != got.shape
+    ):
         return "wrong_dtype"
     return None
 

@@ -47,7 +47,7 @@ def _observe(student_object, case: Case, device, trusted: bool) -> Observation:
                     tensor.requires_grad_()
         pristine = {name: value.detach().clone() for name, value in _tensors({**inputs, **parameters})}
         with _Calls(watch=not trusted) as calls:
-            result = _stage("call", lambda: _call(target, inputs))
+            result = _plain(_stage("call", lambda: _call(target, inputs)))
         outputs = _outputs(result)
         repeated = (
             outputs
@@ -277,6 +277,15 @@ class _Calls:
             return start(run, *arguments, **named)
 
         return start_noted
+
+
+def _plain(result):
+    """A result whose tensors are torch's own: what a subclass puts off until it is read, it does here, and is watched."""
+    if isinstance(result, (tuple, list)):
+        return type(result)(map(_plain, result)) if type(result) in (tuple, list) else tuple(map(_plain, result))
+    if isinstance(result, torch.Tensor) and type(result) not in (torch.Tensor, nn.Parameter):
+        return _stage("call", lambda: torch.Tensor.as_subclass(torch.Tensor.alias(result), torch.Tensor))
+    return result
 
 
 def _kind(value) -> str:

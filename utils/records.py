@@ -167,7 +167,7 @@ def _array(data):
 
 
 def _values(mapping: dict) -> dict:
-    return {_text(name): unpack_value(item) for name, item in mapping.items()}
+    return {bounded_text(name): unpack_value(item) for name, item in mapping.items()}
 
 
 def unpack_case(data: dict) -> Case:
@@ -179,19 +179,19 @@ def unpack_observation(data: dict) -> Observation:
     """An Observation from its JSON form; raises ValueError, KeyError, TypeError or AttributeError on anything else."""
     failure = data.get("failure")
     return Observation(
-        structure=_text(data.get("structure", "")),
+        structure=bounded_text(data.get("structure", "")),
         outputs=tuple(_unpack_output(item) for item in data.get("outputs", ())[:MAX_OUTPUTS]),
-        failure=failure and Failure(**{name: _text(failure.get(name, "")) for name in FAILURE}),
-        changed=tuple(_text(name) for name in data.get("changed", ())[:MAX_TEXT]),
-        called=tuple(_text(name) for name in data.get("called", ())[:MAX_TEXT]),
+        failure=failure and Failure(**{name: bounded_text(failure.get(name, "")) for name in FAILURE}),
+        changed=tuple(bounded_text(name) for name in data.get("changed", ())[:MAX_TEXT]),
+        called=tuple(bounded_text(name) for name in data.get("called", ())[:MAX_TEXT]),
         gradients=_values(data.get("gradients", {})),
-        backward=_text(data.get("backward", "")),
+        backward=bounded_text(data.get("backward", "")),
         unstable=bool(data.get("unstable", False)),
-        device=_text(data.get("device", "cpu")),
+        device=bounded_text(data.get("device", "cpu")),
     )
 
 
-def _text(value) -> str:
+def bounded_text(value) -> str:
     """A text that may have been made to do harm: bounded, without control characters, without memory addresses."""
     printable = "".join(one if one.isprintable() or one in "\n\t" else "�" for one in str(value)[:MAX_TEXT])
     return re.sub(r"\b0x[0-9a-fA-F]{6,}", "0x…", printable)
@@ -201,12 +201,16 @@ def _unpack_output(data: dict) -> Output:
     shape = data.get("shape", ())
     if len(shape) > MAX_DIMENSIONS:
         raise ValueError("an array with more dimensions than there can be")
+    values = _array(data.get("values"))
+    if values is not None and values.shape != tuple(shape):
+        raise ValueError("numbers of another shape than is declared")
     return Output(
-        kind=_text(data["kind"]),
-        dtype=_text(data.get("dtype", "")),
-        device=_text(data.get("device", "")),
+        kind=bounded_text(data["kind"]),
+        dtype=bounded_text(data.get("dtype", "")),
+        device=bounded_text(data.get("device", "")),
         shape=tuple(int(n) for n in shape),
-        **{name: _array(data.get(name)) for name in ("values", "sketch")},
+        values=values,
+        sketch=_array(data.get("sketch")),
     )
 
 

@@ -9,6 +9,7 @@ _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same numbers o
 _PATH_BENEATH = 1
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR, _TRUNCATE, _DEVICE = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 14, 1 << 15
 _FILE_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}  # by version
+_SPECIAL = 1 << 6 | 1 << 9 | 1 << 10 | 1 << 11  # making devices, sockets and pipes
 _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _DEVICE
 _TCP, _SCOPES = 0b11, 0b11  # bind and connect; abstract sockets and signals
 
@@ -49,7 +50,7 @@ def restrict(readable: list, writable: list) -> None:
         for path in readable:
             _allow(ruleset, path, _EXECUTE | _READ_FILE | _READ_DIR)
         for path in writable:
-            _allow(ruleset, path, every & ~_EXECUTE)
+            _allow(ruleset, path, every & ~(_EXECUTE | _SPECIAL))
         _checked(_LIBC.prctl(38, 1, 0, 0, 0))  # no new privileges: Landlock asks for it
         _checked(_LIBC.syscall(_RESTRICT_SELF, ruleset, ctypes.c_uint32(0)))
     finally:

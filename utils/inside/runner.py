@@ -51,13 +51,16 @@ def _out_of_time(*_):
 
 
 def _contents() -> list:
-    """What the modules that observe hold, down to their functions' code."""
-    return [
-        (name, value, getattr(value, "__code__", None))
-        for module in _WATCHED
-        for name, value in sorted(vars(module).items())
-        if callable(value)
-    ]
+    """What the modules that observe hold, down to the code of their functions and of their classes' methods."""
+    found = []
+    for module in _WATCHED:
+        for name, value in sorted(vars(module).items()):
+            members = vars(value) if isinstance(value, type) and value.__module__ == module.__name__ else {}
+            for inner, one in ((name, value), *sorted(members.items())):
+                one = getattr(one, "__func__", one)
+                if callable(one):
+                    found.append((f"{name}.{inner}", one, getattr(one, "__code__", None)))
+    return found
 
 
 def _unchanged(original: list) -> bool:

@@ -11,6 +11,7 @@ from IPython.core.displayhook import DisplayHook
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from traitlets import Type
+from traitlets.config import Config
 
 import utils.check  # noqa: F401 - what every assignment imports
 import utils.device  # noqa: F401
@@ -44,8 +45,10 @@ class _Shell(InteractiveShell):
 
 def make_shell() -> InteractiveShell:
     """A shell without history, files or debugger that draws figures into the cell's output."""
-    shell = _Shell.instance(colors="nocolor", autocall=0)
-    shell.history_manager.enabled = False
+    config = Config()
+    config.HistoryManager.enabled = False  # its file would be open in every job
+    config.HistoryManager.hist_file = ":memory:"
+    shell = _Shell.instance(colors="nocolor", autocall=0, config=config)
     shell.run_line_magic("matplotlib", "inline")
     shell.run_line_magic("config", "InlineBackend.print_figure_kwargs = {'bbox_inches': None}")  # drawn once, not twice
     return shell

@@ -1,4 +1,5 @@
-"""A filter of system calls: no other processes, no sockets, no signals to others, no memory that limits do not count."""
+"""A filter of system calls: no other processes, no sockets, no signals to others, no uncounted memory,
+no changes to what files are (owner, mode, times), which Landlock does not rule on."""
 
 import errno
 import os
@@ -16,6 +17,9 @@ _NEVER = """
     mount_setattr setpriority ioprio_set sched_setscheduler sched_setparam sched_setattr sched_setaffinity setpgid setsid
     reboot swapon swapoff init_module finit_module delete_module kexec_load acct quotactl syslog vhangup mlock mlock2
     mlockall fanotify_init name_to_handle_at open_by_handle_at migrate_pages move_pages mbind set_mempolicy personality
+    chmod fchmod fchmodat fchmodat2 chown fchown lchown fchownat utime utimes futimesat utimensat mknod mknodat
+    setxattr lsetxattr fsetxattr setxattrat removexattr lremovexattr fremovexattr removexattrat file_setattr
+    clock_settime clock_adjtime settimeofday adjtimex sethostname setdomainname
     setuid setgid setreuid setregid setresuid setresgid setgroups setfsuid setfsgid capset landlock_restrict_self
 """.split()  # fmt: skip
 _ELSEWHERE = "clone3"  # its flags cannot be examined; without it the C library falls back to clone

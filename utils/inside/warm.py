@@ -3,18 +3,16 @@
 import json
 import os
 import select
-import shutil
 import signal
 import socket
 import sys
 import time
 from pathlib import Path
 
-from utils.inside import confine, landlock, syscalls
+from utils.inside import confine, disk, landlock, syscalls
 
 BUBBLEWRAP, LANDLOCK, RLIMITS = "bubblewrap", "landlock", "rlimits"
 STEP = 0.004  # seconds between two looks at a job
-UNCONFINED = 77  # the exit status of a child that could not be confined; it has run nothing
 
 
 def main(descriptor: int, plan: dict) -> None:
@@ -82,7 +80,7 @@ class _Watcher:
         finally:
             if self.level != BUBBLEWRAP:
                 _end_children()
-            shutil.rmtree(self.scratch, ignore_errors=True)
+            disk.remove(self.scratch)
             with os.fdopen(self.status, "w") as status:
                 json.dump(said, status)
             os._exit(0)
@@ -92,19 +90,21 @@ class _Watcher:
         if self.level == BUBBLEWRAP:
             confine.enter_namespaces(self.limits["disk"], self.plan["writable"])
         self.scratch.mkdir(mode=0o700)
+        confined, tell = os.pipe()  # says that the child was confined, before it runs anything
         child = os.fork()
         if child == 0:
-            os.close(self.status)
-            os.close(self.stop)
             try:
-                self._confine(used)
+                self._confine(used, tell)
             except BaseException:
-                os._exit(UNCONFINED)
+                os._exit(1)
             work(self.job_file, self.results)
         os.close(self.results)
-        return self._wait(child, time.monotonic() + self.limits["total"])
+        os.close(tell)
+        said = self._wait(child, time.monotonic() + self.limits["total"])
+        never_ran = said["how"] == "killed" and not os.read(confined, 1)
+        return {**said, "how": "unconfined"} if never_ran else said
 
-    def _confine(self, used: int) -> None:
+    def _confine(self, used: int, tell: int) -> None:
         from utils.inside.shell import settle
 
         os.setsid()
@@ -112,15 +112,19 @@ class _Watcher:
         nowhere = os.open(os.devnull, os.O_RDWR)
         for standard in range(3):
             os.dup2(nowhere, standard)
+        confine.close_all_but(0, 1, 2, self.job_file, self.results, tell)
         limits = self.limits
         confine.limit(limits["memory"] and used + limits["memory"], 2 * limits["total"], limits["disk"])
         settle(str(self.scratch))
-        if self.level == BUBBLEWRAP:
-            confine.drop_capabilities()
+        confine.drop_capabilities()
         if self.level == LANDLOCK:
             landlock.restrict(self.plan["readable"], [str(self.scratch), *_DEVICES])
+        if self.level != BUBBLEWRAP:
+            confine.show_open_files()
         if self.filtered is not None:
             syscalls.restrict(self.filtered)
+        os.write(tell, b"y")
+        os.close(tell)
 
     def _wait(self, child: int, deadline: float) -> dict:
         how, looks = "ended", 0
@@ -133,7 +137,7 @@ class _Watcher:
                 how = "timeout"
             elif select.select([self.stop], [], [], 0)[0]:
                 how = "stopped"
-            elif self.level != BUBBLEWRAP and looks % 32 == 0 and _size(self.scratch) > self.limits["disk"]:
+            elif self.level != BUBBLEWRAP and looks % 32 == 0 and disk.used(self.scratch, child) > self.limits["disk"]:
                 how = "disk"
             if how != "ended":
                 os.kill(child, signal.SIGKILL)
@@ -142,19 +146,8 @@ class _Watcher:
             time.sleep(STEP)
         number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
         if how == "ended" and status:
-            how = "unconfined" if os.WIFEXITED(status) and os.WEXITSTATUS(status) == UNCONFINED else "killed"
+            how = "killed"
         return {"how": how, "signal": number, "cpu": usage.ru_utime + usage.ru_stime, "memory": usage.ru_maxrss * 1024}
-
-
-def _size(folder: Path) -> int:
-    total = 0
-    for place, _, files in os.walk(folder):
-        for name in files:
-            try:
-                total += os.lstat(os.path.join(place, name)).st_blocks * 512
-            except OSError:
-                pass
-    return total
 
 
 def _end_children() -> None:
