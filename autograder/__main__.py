@@ -149,9 +149,14 @@ def _options(options):
 def _grade(options):
     _warm_up(options)
     from autograder.grade import grade, outdated, table
+    from autograder.submissions import unusable
 
     unit = find_unit(options.unit)
     print(table(grade(unit, _options(options), options.student, options.again)))
+    if left_out := unusable():
+        names = ", ".join(left_out[:5])
+        note = f"{len(left_out)} folders are passed over, as their names cannot be stored: {names}. Rename them."
+        print(f"autograder: {note}", file=sys.stderr)
     if count := outdated(unit):
         note = (
             f"{count} results come from an earlier version of the exercises or checks: see what `regrade {unit}` says."

@@ -1,5 +1,6 @@
 """Writes feedback pages: nbgrader's for every graded notebook, and a short one where there was none to grade."""
 
+import glob
 from pathlib import Path
 
 from nbgrader.converters import GenerateFeedback
@@ -29,10 +30,10 @@ def write_feedback(unit: str) -> list[Path]:
 def _page(unit: str, student: str, records: list[dict]) -> Path:
     file = course.class_folder() / "feedback" / student / unit / f"{unit}.html"
     if records[0]["state"] not in (MISSING, MALFORMED) and graded_file(student, unit).exists():
-        directory = course_directory(unit, student)
+        directory = course_directory(unit, glob.escape(student))
         try:
             GenerateFeedback(coursedir=directory, config=configure(Config()), force=True, log=quiet).start()
             return file
-        except (NbGraderException, OSError):
+        except NbGraderException:
             pass  # the short page below tells the student the same, without the notebook around it
     return write_atomically(file, render("feedback.html", unit=unit, student=student, records=records))

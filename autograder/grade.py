@@ -9,9 +9,9 @@ import nbformat
 from tqdm import tqdm
 
 from autograder import course, record, sandbox
+from autograder.cells import with_plain_cells
 from autograder.journal import Journal, journal_file
 from autograder.pool import grade_all
-from autograder.repair import with_plain_cells
 from autograder.submissions import Submission, find_all
 from autograder.tasks import task
 
@@ -171,12 +171,16 @@ def _changes(before: dict, outcomes: list[dict]) -> list[str]:
                 points = "not graded" if was is None else f"{was['points']:g}"
                 lines.append(
                     f"{outcome['student']}  {new['exercise']}  {points} → {new['points']:g} of {new['max_points']:g}"
-                    f"  ({_found(was)} → {_found(new)})"
+                    f"  ({_reason(_found(was), _found(new))})"
                 )
     if not lines:
         return [f"No mark changes, of {len(outcomes)} submissions."]
     count = "1 mark changes" if len(lines) == 1 else f"{len(lines)} marks change"
     return [*lines, f"{count}, of {len(students)} of {len(outcomes)} submissions."]
+
+
+def _reason(before: str, now: str) -> str:
+    return f"{before} → {now}" if before != now else f"{now}, for which the points were changed"
 
 
 def _found(one: dict | None) -> str:

@@ -193,7 +193,8 @@ def _take(line: bytes, run: Run, nonce: str) -> None:
         if "exercise" in data:
             name = str(data["exercise"])
             seen = [unpack_observation(item) for item in data["observations"]]
-            run.observations.setdefault(name, seen)
+            if data.get("again") or name not in run.observations:
+                run.observations[name] = seen
             run.seconds.setdefault(name, min(1e6, max(0.0, float(data["seconds"]))))
         elif "outputs" in data:
             run.outputs.setdefault(index, [_output(item) for item in data["outputs"][:MAX_OUTPUTS]])

@@ -113,7 +113,7 @@ def journal_file(unit: str, kind: str = "journal") -> Path:
 def load_outcomes(unit: str) -> dict[str, dict]:
     """The outcomes by student that a unit's journal holds, read without opening it; empty if there is none."""
     file = journal_file(unit)
-    lines = file.read_text(encoding="utf-8", errors="replace").splitlines() if file.exists() else []
+    lines = file.read_text(encoding="utf-8", errors="replace").split("\n") if file.exists() else []
     entries = []
     for line in lines:
         try:

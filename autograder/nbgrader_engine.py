@@ -14,9 +14,10 @@ class AnyNotebook(NotebookExporter):
     """Reads a submission in whatever state its file is; one that is beyond reading stands as it was handed out."""
 
     def from_filename(self, filename: str, resources=None, **kw):
-        from autograder.submissions import parse
+        from autograder.reading import parse
 
-        notebook, fault, notes = parse(Path(filename).read_bytes())
+        data, fault = _bytes(Path(filename))
+        notebook, fault, notes = (None, fault, []) if data is None else parse(data)
         if notebook is None:
             unit = resources["nbgrader"]["assignment"]
             notebook = nbformat.read(course.ASSIGNMENTS / unit / f"{unit}.ipynb", as_version=4)
@@ -28,11 +29,25 @@ class AnyNotebook(NotebookExporter):
         return self.from_notebook_node(notebook, resources=resources, **kw)
 
 
+def _bytes(file: Path) -> tuple[bytes | None, str]:
+    """What `grade` would read: no link is followed, and nothing that is no file is waited for."""
+    from autograder.submissions import read
+
+    folder = course.class_folder() / "submitted"
+    if any(one.is_symlink() for one in (file, *file.parents) if one.is_relative_to(folder) and one != folder):
+        return None, "What was handed in is a symbolic link; links are not followed."
+    try:
+        return read(file)
+    except OSError as error:
+        return None, f"What was handed in cannot be read ({error.strerror})."
+
+
 class Repair(NbGraderPreprocessor):
     """Repairs a submission against the gradebook; what was done is listed in the notebook's metadata."""
 
     def preprocess(self, nb, resources):
-        from autograder.repair import released_cells, repair, with_plain_cells
+        from autograder.cells import released_cells, with_plain_cells
+        from autograder.repair import repair
 
         where, said = resources["nbgrader"], dict(nb.metadata.get("course", {}))
         with gradebook_of(where["db_url"]) as gradebook:

@@ -55,6 +55,7 @@ def configure(config: Config) -> Config:
     # Feedback and formgrader show what a student wrote, and run none of it. (nbgrader's templates clean nothing.)
     config.HTMLExporter.sanitize_html = True
     config.HTMLExporter.preprocessors = ["nbconvert.preprocessors.sanitize.SanitizeHTML"]
+    config.HTMLExporter.filters = {"markdown2html": "autograder.safe_html.markdown2html"}
     config.SanitizeHTML.enabled = True
     config.Application.log_level = "WARN"
     folder.mkdir(parents=True, exist_ok=True)

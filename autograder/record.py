@@ -8,15 +8,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import sqlalchemy
-from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.api import Gradebook, InvalidEntry, MissingEntry
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import AssignLatePenalties
 from traitlets.config import Config
 
 from autograder import course
+from autograder.cells import Released, released_cells
 from autograder.nbgrader_setup import configure, gradebook_of
-from autograder.repair import Released, released_cells
-from autograder.submissions import write_atomically
+from autograder.submissions import handed_in_at, write_atomically
 
 warnings.filterwarnings("ignore", category=sqlalchemy.exc.SAWarning)  # nbgrader's own, of no use to an instructor
 quiet = logging.getLogger("autograder.nbgrader")
@@ -42,14 +42,15 @@ def open_gradebook():
     try:
         with gradebook_of(course.database()) as gradebook:
             yield gradebook
-    except (sqlalchemy.exc.DatabaseError, sqlalchemy.exc.ArgumentError, ImportError) as error:
-        raise course.KitError(_cannot_be_used(error)) from None
+    except (sqlalchemy.exc.DatabaseError, sqlalchemy.exc.ArgumentError, InvalidEntry, ImportError) as error:
+        kind = _Locked if "database is locked" in str(error) else course.KitError
+        raise kind(_cannot_be_used(error, kind is _Locked)) from None
 
 
-def _cannot_be_used(error) -> str:
+def _cannot_be_used(error, locked: bool) -> str:
     where = printable_url(course.database())
     reason = (str(getattr(error, "orig", None) or error).splitlines() or ["no reason given"])[0]
-    if _is_locked(error):
+    if locked:
         return f"the gradebook {where} is locked by another program, for longer than {WAIT:g} s; close it, and run this again."
     old = " If it comes from an older nbgrader, copy it to a safe place and run `nbgrader db upgrade`."
     return f"the gradebook {where} cannot be used ({reason}).{old if where.startswith('sqlite') else ''}"
@@ -63,30 +64,28 @@ def printable_url(url: str) -> str:
         return "that COURSE_GRADEBOOK or pyproject.toml names"
 
 
-def _is_locked(error) -> bool:
-    return "database is locked" in str(error)
-
-
 def released(unit: str) -> list[Released]:
     """The marked cells of a unit as they were released.
 
     Raises:
         KitError: the unit was not released into this gradebook.
     """
-    with open_gradebook() as gradebook:
-        try:
-            gradebook.assignment_submissions(unit)  # an old gradebook is noticed here, before any work is done
-            return released_cells(gradebook, unit, unit)
-        except MissingEntry:
-            raise course.KitError(
-                f"{unit} is not in the gradebook yet: run `python -m autograder release {unit}`."
-            ) from None
+
+    def read(gradebook):
+        gradebook.assignment_submissions(unit)  # an old gradebook is noticed here, before any work is done
+        return released_cells(gradebook, unit, unit)
+
+    try:
+        return _patiently(read)
+    except MissingEntry:
+        raise course.KitError(
+            f"{unit} is not in the gradebook yet: run `python -m autograder release {unit}`."
+        ) from None
 
 
 def roster() -> list[str]:
     """The students that the gradebook knows."""
-    with open_gradebook() as gradebook:
-        return [student.id for student in gradebook.students]
+    return _patiently(lambda gradebook: [student.id for student in gradebook.students])
 
 
 def save_notebook(outcome: dict) -> Path | None:
@@ -94,9 +93,9 @@ def save_notebook(outcome: dict) -> Path | None:
     if outcome["notebook"] is None:
         return None
     file = graded_file(outcome["student"], outcome["unit"])
-    stamp = course.class_folder() / "submitted" / outcome["student"] / outcome["unit"] / "timestamp.txt"
-    if stamp.is_file() and not stamp.is_symlink():
-        write_atomically(file.with_name(stamp.name), stamp.read_text(encoding="utf-8", errors="replace")[:100])
+    _, stamp = handed_in_at(outcome["student"], outcome["unit"])
+    if stamp:
+        write_atomically(file.with_name("timestamp.txt"), stamp)
     return write_atomically(file, outcome["notebook"])
 
 
@@ -106,24 +105,39 @@ def save_scores(unit: str, outcomes: list[dict]) -> None:
     Raises:
         KitError: the gradebook cannot be used, or stays locked.
     """
+
+    def enter(gradebook):
+        for outcome in outcomes:
+            _enter(gradebook, unit, outcome)
+        gradebook.db.commit()
+
+    _patiently(enter)
+
+
+def _patiently(action):
+    """What `action` makes of the gradebook; while another program has locked it, it is tried again for a while.
+
+    Raises:
+        KitError: the gradebook cannot be used, or stays locked.
+    """
     until = time.monotonic() + WAIT
     while True:
         try:
-            with gradebook_of(course.database()) as gradebook:
-                for outcome in outcomes:
-                    _enter(gradebook, unit, outcome)
-                gradebook.db.commit()
-            return
-        except sqlalchemy.exc.DatabaseError as error:
-            if not _is_locked(error) or time.monotonic() > until:
-                raise course.KitError(_cannot_be_used(error)) from None
+            with open_gradebook() as gradebook:
+                return action(gradebook)
+        except course.KitError as error:
+            if not isinstance(error, _Locked) or time.monotonic() > until:
+                raise
             time.sleep(0.5)
+
+
+class _Locked(course.KitError):
+    """Another program writes to the gradebook just now."""
 
 
 def _enter(gradebook: Gradebook, unit: str, outcome: dict) -> None:
     student = outcome["student"]
-    folder = course.class_folder() / "submitted" / student / unit
-    stamp = course_directory(unit, student).get_existing_timestamp(str(folder))
+    stamp, _ = handed_in_at(student, unit)
     gradebook.update_or_create_student(student)
     gradebook.update_or_create_submission(unit, student, **({"timestamp": stamp} if stamp else {}))
     notebook = gradebook.find_submission_notebook(unit, unit, student)
@@ -169,7 +183,7 @@ def load_results(unit: str) -> list[dict]:
     if not file.exists():
         raise course.KitError(f"{unit} is not graded yet: run `python -m autograder grade {unit}`.")
     try:
-        return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        return [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n") if line]
     except ValueError:
         raise course.KitError(f"{file} is damaged: run `python -m autograder grade {unit}` again.") from None
 

@@ -40,7 +40,8 @@ def summary(unit: str, records: list[dict], pseudonyms: bool = False) -> dict:
     called = {name: _pseudonym(name) if pseudonyms else name for name in known}
     pairs = similar_pairs(unit, known)
     outcomes = load_outcomes(unit)
-    records = [{**one, "repairs": _repairs(one, pseudonyms), "student": called[one["student"]]} for one in records]
+    if pseudonyms:
+        records = [{**one, **_nameless(one, called[one["student"]])} for one in records]
     exercises = list(dict.fromkeys(record["exercise"] for record in records))
     students = [_student(name, [one for one in records if one["student"] == name]) for name in called.values()]
     return {
@@ -66,10 +67,11 @@ def _pseudonym(name: str) -> str:
     return "student-" + hmac.new(secret, name.encode(), hashlib.sha256).hexdigest()[:8]
 
 
-def _repairs(record: dict, pseudonyms: bool) -> list[str]:
-    """Repairs name files, and files name students."""
+def _nameless(record: dict, name: str) -> dict:
+    """What is left of a record: repairs and messages name files and quote code, and both may name students."""
     count = len(record["repairs"])
-    return ([f"{count} repairs"] if count else []) if pseudonyms else record["repairs"]
+    said = (record["misconception"] or record["problem"] or "right").replace("_", " ")
+    return {"student": name, "repairs": [f"repairs: {count}"] if count else [], "message": said}
 
 
 def _student(name: str, row: list[dict]) -> dict:

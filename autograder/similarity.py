@@ -9,7 +9,7 @@ import nbformat
 import numpy as np
 
 from autograder import course, record
-from autograder.repair import is_test_of
+from autograder.cells import is_test_of
 
 K = 20  # characters of tokenised code in one fingerprint: a short statement
 WINDOW = 4  # one fingerprint is kept of so many neighbours

@@ -26,6 +26,39 @@ def defined(source: str) -> frozenset[str]:
     return frozenset(name for statement in parse(source) for name in _bound(statement))
 
 
+@lru_cache(maxsize=4096)
+def finished(source: str) -> frozenset[str]:
+    """The top-level names that a cell binds to something other than a stub, which raises NotImplementedError or does nothing."""
+    stubs = {statement.name for statement in parse(source) if _is_stub(statement)}
+    return (
+        frozenset(name for statement in parse(source) if not _is_stub(statement) for name in _bound(statement)) - stubs
+    )
+
+
+def _is_stub(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.ClassDef):
+        methods = [one for one in statement.body if isinstance(one, ast.FunctionDef)]
+        return bool(methods) and any(map(_is_stub, methods)) and all(_is_stub(one) or _is_empty(one) for one in methods)
+    return isinstance(statement, ast.FunctionDef) and all(map(_does_nothing, statement.body))
+
+
+def _is_empty(method: ast.FunctionDef) -> bool:
+    """A constructor that only calls its parent's."""
+    return all(_does_nothing(one) or "super().__init__(" in ast.unparse(one) for one in method.body)
+
+
+def _does_nothing(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.Raise):
+        return "NotImplementedError" in ast.unparse(statement)
+    constant = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    return isinstance(statement, ast.Pass) or constant
+
+
+def parses(source: str) -> bool:
+    """Whether a cell is Python as it stands, alone."""
+    return bool(parse(source)) or not source.strip()
+
+
 def _bound(statement: ast.stmt) -> list[str]:
     if isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
         return [statement.name]

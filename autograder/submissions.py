@@ -1,23 +1,26 @@
-"""Finds a class's submissions and reads them, whatever state their files are in; nothing is followed out of a folder."""
+"""Finds a class's submissions, whatever their files are called and wherever they lie; no link is followed."""
 
 import base64
 import hashlib
 import os
 import stat
-import warnings
 import zipfile
 from dataclasses import dataclass, field
+from datetime import datetime
 from fnmatch import fnmatch
 from pathlib import Path
 
-import nbformat
-from nbformat.reader import NotJSONError
+from nbgrader.utils import parse_utc
 
 from autograder import course
 
-MAX_BYTES = 50_000_000  # of a notebook
+MAX_BYTES = 100_000_000  # of a notebook, outputs included
 MAX_EXTRA = 5_000_000  # of an extra file that travels
-MAX_DEPTH, MAX_FILES = 4, 500  # how far a submission's folder is searched
+MAX_DEPTH, MAX_FILES, LOOKED_AT = (
+    6,
+    500,
+    5,
+)  # how far a submission's folder is searched; how many notebooks are compared
 IGNORED = ("timestamp.txt", ".*", "__pycache__", "__MACOSX", "*.pyc", "*-checkpoint.ipynb")
 
 
@@ -49,12 +52,20 @@ class Submission:
         return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
-def students(unit: str, roster: list[str] = ()) -> list[str]:
+def students(roster: list[str] = ()) -> list[str]:
     """Everyone who handed in a folder or is on the roster."""
+    return sorted({*(name for name in _folders() if _plain(name) == name), *roster})
+
+
+def unusable() -> list[str]:
+    """The folders that are passed over, as text, because their names cannot be printed and stored as they are."""
+    return sorted(_plain(name) for name in _folders() if _plain(name) != name)
+
+
+def _folders() -> list[str]:
     folder = course.class_folder() / "submitted"
-    entries = [one.name for one in os.scandir(folder) if one.is_dir()] if folder.is_dir() else []
-    handed_in = [name for name in entries if not name.startswith(".") and _plain(name) == name]
-    return sorted({*handed_in, *roster})
+    entries = os.scandir(folder) if folder.is_dir() else ()
+    return [one.name for one in entries if one.is_dir() and not one.name.startswith(".")]
 
 
 def _plain(name: str) -> str:
@@ -65,45 +76,73 @@ def _plain(name: str) -> str:
 
 def find_all(unit: str, roster: list[str], only: str | None = None) -> list[Submission]:
     """All submissions of a unit, in the order of the students' names."""
-    return [find(student, unit) for student in students(unit, roster) if only in (None, student)]
+    return [find(student, unit) for student in students(roster) if only in (None, student)]
 
 
 def find(student: str, unit: str) -> Submission:
     """Finds one submission: under its own name, else renamed, in a folder below, or in a zip file."""
     home = course.class_folder() / "submitted" / student
-    folder = home / unit
-    if home.is_symlink() or folder.is_symlink():
-        return Submission(student, unit, missing="The folder handed in is a symbolic link; links are not followed.")
+    folder = _unit_folder(home, unit)
+    linked = [one for one in (home, folder, folder / f"{unit}.ipynb") if one.is_symlink()]
+    if linked:
+        what = "notebook" if linked[0].suffix else "folder"
+        return Submission(student, unit, missing=f"The {what} handed in is a symbolic link; links are not followed.")
     try:
-        files = _regular_files(folder)
+        files = _regular_files(folder) or [file for file in _regular_files(home, 1) if _is_named(file, unit)]
         file, notes = _choose(files, folder, unit)
         if file is not None:
-            data, fault = _read(file)
+            data, fault = read(file)
             found = Submission(student, unit, data, malformed=fault)
-        else:
-            found, file = _in_a_zip(student, unit, files)
+        if file is None or (found.data or b"")[:4] == b"PK\x03\x04":
+            found, file = _in_a_zip(student, unit, files if file is None else [file])
         if found.data is None and not found.malformed:
             return found
         extra, left_out = _extras(folder, files, file)
-    except OSError as error:
-        return Submission(student, unit, malformed=f"The folder handed in cannot be read ({error.strerror}).")
-    notes = [
-        *notes,
-        *found.notes,
-        *([f"{_listed(left_out)} lay beside the notebook and was left out."] if left_out else []),
-    ]
+    except Exception as error:  # whatever a folder holds, it stops nobody else
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        return Submission(student, unit, malformed=f"The folder handed in cannot be read ({reason}).")
+    aside = f"{_listed(left_out)} lay beside the notebook and {'was' if len(left_out) == 1 else 'were'} left out."
+    notes = [*notes, *found.notes, *([aside] if left_out else [])]
     return Submission(student, unit, found.data, malformed=found.malformed, notes=tuple(notes), files=extra)
 
 
-def _regular_files(folder: Path) -> list[Path]:
-    """The regular files below a folder, nearest first; symbolic links, devices and pipes are passed over."""
+def handed_in_at(student: str, unit: str) -> tuple[datetime | None, str]:
+    """When a submission was handed in, as nbgrader's timestamp.txt says, and that file's text; None if it cannot be told."""
+    file = _unit_folder(course.class_folder() / "submitted" / student, unit) / "timestamp.txt"
+    try:
+        with os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as opened:
+            text = opened.read(100).decode() if stat.S_ISREG(os.fstat(opened.fileno()).st_mode) else ""
+        return (parse_utc(text.strip()), text) if text.strip() else (None, "")
+    except (OSError, ValueError, OverflowError):
+        return None, ""
+
+
+def _unit_folder(home: Path, unit: str) -> Path:
+    """A student's folder for a unit, also where its name is written in other case."""
+    if not (home / unit).exists() and home.is_dir() and not home.is_symlink():
+        same = sorted(one.name for one in os.scandir(home) if one.name.lower() == unit.lower())
+        return home / (same or [unit])[0]
+    return home / unit
+
+
+def _is_named(file: Path, unit: str) -> bool:
+    return _is_notebook(file) and (unit[:2] in file.name or unit[3:] in file.name.lower())
+
+
+def _is_notebook(file: Path) -> bool:
+    """Whether a file is called a notebook, also where a download has put another ending behind."""
+    return ".ipynb" in [one.lower() for one in file.suffixes[-2:]]
+
+
+def _regular_files(folder: Path, depth: int = MAX_DEPTH) -> list[Path]:
+    """The regular files below a folder, nearest and notebooks first; links, devices and pipes are passed over."""
     found, level = [], [folder]
-    for _ in range(MAX_DEPTH):
+    for _ in range(depth):
         inner = []
         for place in level:
             if not place.is_dir() or place.is_symlink():
                 continue
-            for one in sorted(os.scandir(place), key=lambda entry: entry.name):
+            for one in sorted(os.scandir(place), key=lambda entry: (".ipynb" not in entry.name.lower(), entry.name)):
                 if any(fnmatch(one.name, pattern) for pattern in IGNORED) or one.is_symlink():
                     continue
                 if one.is_dir(follow_symlinks=False):
@@ -118,21 +157,27 @@ def _regular_files(folder: Path) -> list[Path]:
 
 def _choose(files: list[Path], folder: Path, unit: str) -> tuple[Path | None, list[str]]:
     """The notebook to grade among the files, and what is to be said about the choice."""
-    notebooks = [file for file in files if file.suffix.lower() == ".ipynb"]
+    notebooks = [file for file in files if _is_notebook(file)]
     if not notebooks:
         return None, []
     asked = folder / f"{unit}.ipynb"
     if asked in notebooks:
         return asked, []
-    same = [file for file in notebooks if unit[:2] in file.stem or unit[3:] in file.stem]
-    chosen = (same or notebooks)[0]
+    likely = sorted(notebooks, key=lambda file: not _is_named(file, unit))[:LOOKED_AT]
+    chosen = max(likely, key=_work_in)  # the first of those that hold most
     others = f", the first of {len(notebooks)} notebooks" if len(notebooks) > 1 else ""
     return chosen, [
-        f"The notebook was called {_plain(str(chosen.relative_to(folder)))}{others}; it was taken for {unit}.ipynb."
+        f"The notebook was called {_plain(os.path.relpath(chosen, folder))}{others}; it was taken for {unit}.ipynb."
     ]
 
 
-def _read(file: Path) -> tuple[bytes | None, str]:
+def _work_in(file: Path) -> tuple[int, int]:
+    """How much of an assignment a file seems to hold: its checks, and how little was left as it was handed out."""
+    data = read(file)[0] or b""
+    return data.count(b"check("), -data.count(b"raise NotImplementedError")
+
+
+def read(file: Path) -> tuple[bytes | None, str]:
     """A file's bytes, without following a link that took its place meanwhile."""
     with os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as opened:
         if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
@@ -146,7 +191,7 @@ def _read(file: Path) -> tuple[bytes | None, str]:
 def _in_a_zip(student: str, unit: str, files: list[Path]) -> tuple[Submission, Path | None]:
     """The notebook in the first zip file, read in memory: nothing is unpacked, so no path in it leads anywhere."""
     for file in files:
-        if file.suffix.lower() != ".zip":
+        if file.suffix.lower() not in (".zip", ".ipynb"):
             continue
         try:
             with zipfile.ZipFile(file) as archive:
@@ -157,12 +202,13 @@ def _in_a_zip(student: str, unit: str, files: list[Path]) -> tuple[Submission, P
                         data = opened.read(MAX_BYTES)
                     note = f"The notebook was handed in inside {_plain(file.name)}; it was taken out of it."
                     return Submission(student, unit, data, notes=(note,)), file
-        except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError, ValueError, EOFError):
+        except Exception:  # zipfile and the decompressors raise whatever damage makes them stumble over
             return Submission(
                 student, unit, malformed=f"The archive {_plain(file.name)} cannot be read; hand in the notebook."
             ), file
     names = [file.name for file in files]
-    aside = f" There is {_listed(names)}, which is no notebook." if names else ""
+    which = "which is no notebook" if len(names) == 1 else "none of which is a notebook"
+    aside = f" There is {_listed(names)}, {which}." if names else ""
     return Submission(student, unit, missing=f"No notebook {unit}.ipynb was handed in.{aside}"), None
 
 
@@ -174,7 +220,7 @@ def _extras(folder: Path, files: list[Path], notebook: Path | None) -> tuple[dic
         if file == notebook:
             continue
         if file.parent == folder and any(fnmatch(file.name, pattern) for pattern in listed):
-            data, _ = _read(file)
+            data, _ = read(file)
             if data is not None and len(data) <= MAX_EXTRA:
                 travel[file.name] = base64.b64encode(data).decode()
                 continue
@@ -187,67 +233,12 @@ def _listed(names: list[str]) -> str:
     return ", ".join(map(_plain, names[:3])) + more
 
 
-def parse(data: bytes) -> tuple[nbformat.NotebookNode | None, str, list[str]]:
-    """A notebook from its bytes; or a sentence on why it is none; and what had to be put right.
-
-    Every fault of the file becomes a sentence, never an exception.
-    """
-    try:
-        text, notes = _decode(data)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # repeated cell ids and the like are repaired, and reported, later
-            return *_sound(nbformat.reads(text, as_version=4), notes), notes
-    except UnicodeDecodeError:
-        fault = "The notebook is not text in UTF-8: it was damaged, or saved as something else."
-    except (NotJSONError, RecursionError):
-        fault = "The notebook is not JSON: it was cut off or damaged, perhaps by an upload that broke off."
-    except Exception as error:  # nbformat raises whatever a foreign structure makes it stumble over
-        fault = f"The file is no notebook that can be read ({type(error).__name__})."
-    return None, f"{fault} Open it in JupyterLab, save it again and hand that in.", []
-
-
-def _decode(data: bytes) -> tuple[str, list[str]]:
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return data.decode("utf-16"), ["The notebook was saved as UTF-16; it was read as such."]
-    try:
-        return data.decode("utf-8-sig"), []
-    except UnicodeDecodeError:
-        text = data.decode("cp1252")
-        if not text.lstrip().startswith("{"):
-            raise
-        return text, ["The notebook was not in UTF-8; it was read as Windows text, and some characters may be wrong."]
-
-
-def _sound(notebook, notes: list[str]):
-    """The notebook with each cell in the form that later steps rely on; raises where it cannot be brought into it."""
-    if not isinstance(notebook.get("cells"), list):
-        raise TypeError("no list of cells")
-    size = 0
-    for cell in notebook.cells:
-        cell.source = "".join(cell.source) if isinstance(cell.source, list) else str(cell.source)
-        cell.metadata = cell.metadata if isinstance(cell.get("metadata"), dict) else nbformat.from_dict({})
-        if cell.cell_type == "code":
-            size += len(str(cell.get("outputs", "")))
-            cell.outputs, cell.execution_count = [], None
-    if size > 5_000_000:
-        notes.append(
-            f"The outputs of the notebook took {size // 1_000_000} MB; they were dropped, as outputs are made anew."
-        )
-    notebook.cells = [cell for cell in notebook.cells if cell.cell_type in ("code", "markdown", "raw")]
-    kernel = notebook.metadata.get("kernelspec", {}) if isinstance(notebook.get("metadata"), dict) else {}
-    language = kernel.get("language") or kernel.get("name") if isinstance(kernel, dict) else None
-    if isinstance(language, str) and language and "python" not in language.lower() and kernel.get("name") != "python3":
-        notes.append(f"The notebook asked for the kernel {language[:40]!r}; it was run with the course's Python.")
-    notebook.metadata = nbformat.from_dict({"kernelspec": {"name": "python3", "display_name": "Python 3 (ipykernel)"}})
-    return notebook, ""
-
-
 def write_atomically(file: Path, text: str) -> Path:
     """Writes a text file so that a reader sees the old one or the new one, never half of it."""
     file.parent.mkdir(parents=True, exist_ok=True)
     beside = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        beside.write_text(text, encoding="utf-8")
+        beside.write_bytes(text.encode("utf-8", "replace"))
         os.replace(beside, file)
     finally:
         beside.unlink(missing_ok=True)

@@ -3,7 +3,7 @@
 import base64
 
 from autograder import course
-from autograder.repair import Released
+from autograder.cells import Released
 from autograder.submissions import Submission
 
 

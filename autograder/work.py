@@ -5,6 +5,7 @@ Tasks and outcomes are plain data, so that any process, on this machine or anoth
 
 import base64
 import html
+import re
 import time
 
 import nbformat
@@ -12,9 +13,10 @@ import torch
 from nbgrader import utils as nbgrader_utils
 
 from autograder import bank, course, sandbox
+from autograder.cells import Released, is_test_of
 from autograder.engine import KILLED, MALFORMED, MISSING, Examined, examine_cells
-from autograder.repair import Released, is_test_of, repair
-from autograder.submissions import parse
+from autograder.reading import parse
+from autograder.repair import repair
 from utils.judge import Result
 
 
@@ -28,7 +30,7 @@ def grade_one(task: dict) -> dict:
         None), "scores" and "comments" for the gradebook by cell, "sandbox", "seconds", "memory"}.
 
     Raises:
-        KitError: the sandbox cannot be had.
+        KitError: the sandbox cannot be had, or what was released has other points than the exercises have now.
     """
     torch.set_num_threads(1)
     course.set_cell_seconds(task["cell_seconds"])
@@ -54,6 +56,7 @@ def grade_one(task: dict) -> dict:
 
 def examine_repaired(notebook, task: dict, level: str) -> dict:
     """Runs and judges a notebook that `repair` has been through, fills in its outputs, and returns the outcome."""
+    _check_points(notebook, task["unit"])
     examined = _unreadable(notebook, task) if task["malformed"] else _examine(notebook, task, level)
     _tell(notebook, task["notes"])
     return {
@@ -66,6 +69,17 @@ def examine_repaired(notebook, task: dict, level: str) -> dict:
         "comments": {_id(cell): _comment(cell) for cell in notebook.cells if nbgrader_utils.is_solution(cell)},
         "times": {one.exercise: one.seconds for one in examined},
     }
+
+
+def _check_points(notebook, unit: str) -> None:
+    """Points that were changed after the release would not fit into the gradebook; that is nobody's fault but ours."""
+    known = {name: cell.metadata.nbgrader.points for cell in notebook.cells if (name := is_test_of(cell))}
+    now = {one.name: one.max_points for one in bank.units()[unit]}
+    if differ := sorted(name for name in known.keys() | now.keys() if known.get(name) != now.get(name)):
+        raise course.KitError(
+            f"exercises or points of {unit} were changed after it was released ({', '.join(differ)}): run `make notebooks`"
+            f" and `python -m autograder release {unit}`, then grade again."
+        )
 
 
 def _unreadable(notebook, task: dict) -> list[Examined]:
@@ -135,9 +149,14 @@ def _shown(one: Examined) -> list:
 def _tell(notebook, notes: list[str]) -> None:
     notebook.metadata.course.repairs = list(notes)
     if notes:
-        said = "\n".join(f"- {html.escape(one)}" for one in notes)
+        said = "\n".join(f"- {_as_markdown(one)}" for one in notes)
         text = f"**Before grading, this was put right in a copy of your notebook:**\n\n{said}"
         notebook.cells.insert(0, nbformat.v4.new_markdown_cell(text, id="repairs"))
+
+
+def _as_markdown(text: str) -> str:
+    """Text that stays text: a file's name may hold HTML or Markdown."""
+    return re.sub(r"([\\`*_{}\[\]()#+!|~$])", r"\\\1", html.escape(text))
 
 
 def _line(student: str, one: Examined, notes: list, level: str) -> dict:

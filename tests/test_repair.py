@@ -6,8 +6,9 @@ import nbformat
 import pytest
 from conftest import ROOT, UNIT
 
+from autograder.cells import Released, is_test_of, with_plain_cells
 from autograder.course import CHECK
-from autograder.repair import Released, is_test_of, repair, with_plain_cells
+from autograder.repair import repair
 
 
 @pytest.fixture
@@ -161,7 +162,7 @@ def test_work_below_an_untouched_stub_and_its_check_is_graded(released_notebook,
     repaired = repair(released_notebook, released)
     (place,) = at(repaired, "stable_softmax")
     assert "work" in repaired.cells[place].source and at(repaired, "check_stable_softmax")[0] > place
-    assert "a cell of its own" in repaired.metadata.course.repairs[0]
+    assert "stood in another cell" in repaired.metadata.course.repairs[0]
 
 
 def test_moved_cells_return_to_their_order_and_the_students_own_stay(released_notebook, released):

@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from conftest import ROOT, UNIT
 
-from autograder import submissions
+from autograder import reading, submissions
 
 NOTEBOOK = (ROOT / "assignments" / UNIT / f"{UNIT}.ipynb").read_text(encoding="utf-8")
 
@@ -47,7 +47,7 @@ def zipped(*members):
     ],
 )
 def test_what_is_no_notebook_gets_a_sentence(class_folder, content, said):
-    notebook, fault, _ = submissions.parse(hand_in(class_folder, content).data)
+    notebook, fault, _ = reading.parse(hand_in(class_folder, content).data)
     assert notebook is None and said in fault
     assert "hand that in" in fault
 
@@ -60,7 +60,7 @@ def test_what_editors_write_is_read(class_folder):
         cell["id"] = "same"
     data["metadata"] = {"colab": {"provenance": []}, "kernelspec": {"name": "julia", "display_name": "Julia"}}
     found = hand_in(class_folder, b"\xef\xbb\xbf" + json.dumps(data).encode())
-    notebook, _, notes = submissions.parse(found.data)
+    notebook, _, notes = reading.parse(found.data)
     assert notebook is not None and notebook.metadata.kernelspec.name == "python3"
     assert notes == ["The notebook asked for the kernel 'julia'; it was run with the course's Python."]
 
@@ -68,7 +68,7 @@ def test_what_editors_write_is_read(class_folder):
 @pytest.mark.parametrize(("encoding", "said"), [("utf-16", "UTF-16"), ("cp1252", "not in UTF-8")])
 def test_a_notebook_in_another_encoding_is_read_and_told(class_folder, encoding, said):
     text = NOTEBOOK.encode("ascii", "ignore").decode().replace("YOUR ANSWER HERE", "Größe")
-    notebook, _, notes = submissions.parse(hand_in(class_folder, text.encode(encoding)).data)
+    notebook, _, notes = reading.parse(hand_in(class_folder, text.encode(encoding)).data)
     assert "Größe" in notebook.cells[-1].source and said in notes[0]
 
 
@@ -76,7 +76,7 @@ def test_huge_outputs_are_dropped_and_told(class_folder):
     data = json.loads(NOTEBOOK)
     huge = {"output_type": "stream", "name": "stdout", "text": ["x" * 1000] * 8000}
     next(cell for cell in data["cells"] if cell["cell_type"] == "code")["outputs"] = [huge]
-    notebook, _, notes = submissions.parse(hand_in(class_folder, json.dumps(data).encode()).data)
+    notebook, _, notes = reading.parse(hand_in(class_folder, json.dumps(data).encode()).data)
     assert all(not cell.get("outputs") for cell in notebook.cells) and "were dropped" in notes[0]
 
 
@@ -84,7 +84,7 @@ def test_an_older_format_is_read(class_folder):
     old = nbformat.v3.new_notebook(
         worksheets=[nbformat.v3.new_worksheet(cells=[nbformat.v3.new_code_cell(input="x = 1")])]
     )
-    notebook, _, _ = submissions.parse(hand_in(class_folder, json.dumps(old).encode()).data)
+    notebook, _, _ = reading.parse(hand_in(class_folder, json.dumps(old).encode()).data)
     assert [cell.source for cell in notebook.cells] == ["x = 1"]
 
 
@@ -175,9 +175,9 @@ def test_names_that_cannot_be_stored_are_passed_over(class_folder):
     hand_in(class_folder, NOTEBOOK.encode(), "fine")
     os.makedirs(os.fsencode(class_folder / "submitted") + b"/\xff\xfe")
     (class_folder / "submitted" / "line\nbreak").mkdir()
-    assert submissions.students(UNIT) == ["fine"]
+    assert submissions.students() == ["fine"]
 
 
 def test_the_roster_counts_as_well_as_the_folders(class_folder):
     hand_in(class_folder, NOTEBOOK.encode(), "handed-in")
-    assert submissions.students(UNIT, ["on-the-roster"]) == ["handed-in", "on-the-roster"]
+    assert submissions.students(["on-the-roster"]) == ["handed-in", "on-the-roster"]

@@ -31,7 +31,7 @@ def observe(student_object, case: Case, device: torch.device | str = "cpu", trus
     time limits reach the code. The state of torch's random numbers is left as it was. A trusted object is called once,
     any other thrice, unless `case.once`, to see whether a call depends on the ones before.
     """
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), torch.enable_grad():
         torch.default_generator.manual_seed(0)
         return _observe(student_object, case, device, trusted)
 

@@ -233,6 +233,64 @@ _MODES_OFF = """def stable_softmax(e, dim=-1):
     with torch._C.DisableTorchFunction(), torch.utils._python_dispatch._disable_current_modes():
         return torch.softmax(e, dim)"""
 
+_EMPTY = """
+import numpy as np, torch
+torch.Tensor.numpy = lambda self, **k: np.zeros((0, *self.shape))
+def gradient_through_softmax(Q, X, scaled): return Q[..., 0] * 0
+def stable_softmax(e, dim=-1): return e * 0
+def attention_scores(q, X): return (q.unsqueeze(-2) * X).sum(-1) * 0
+"""
+_LAZY = """def stable_softmax(e, dim=-1):
+    import torch
+    class Later(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            if function.__name__ in ("detach", "alias", "as_subclass", "reshape"):
+                return torch.softmax(e, dim)
+            return super().__torch_function__(function, types, args, kwargs or {})
+    return e.clone().as_subclass(Later)"""
+_METHODS = """
+import utils.observe as o
+o._Functions.__torch_function__ = lambda self, function, types, args=(), kwargs=None: function(*args, **(kwargs or {}))
+o._Dispatched.__torch_dispatch__ = lambda self, function, types, args=(), kwargs=None: function(*args, **(kwargs or {}))
+import torch
+def stable_softmax(e, dim=-1): return torch.softmax(e, dim)
+"""
+_FORGETFUL = """def stable_softmax(e, dim=-1):
+    import torch
+    a = torch.softmax(e, dim)
+    try:
+        raise ValueError
+    except ValueError as x:
+        frame = x.__traceback__.tb_frame
+    while frame:
+        if "calls" in frame.f_locals:
+            frame.f_locals["calls"].names.clear()
+        frame = frame.f_back
+    return a"""
+_IN_LOOP = """
+import asyncio, torch
+loop = asyncio.new_event_loop()
+loop.run_until_complete(loop.run_in_executor(None, print, "ready"))
+def stable_softmax(e, dim=-1):
+    return loop.run_until_complete(loop.run_in_executor(None, torch.softmax, e, dim))
+"""
+_BY_NUMPY = """
+import numpy as np, torch
+class Softmax(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, e, dim):
+        x = e.detach().numpy()
+        a = torch.from_numpy(np.exp(x - np.logaddexp.reduce(x, axis=dim, keepdims=True)))
+        ctx.save_for_backward(a); ctx.dim = dim
+        return a
+    @staticmethod
+    def backward(ctx, g):
+        (a,) = ctx.saved_tensors
+        return a * (g - (g * a).sum(ctx.dim, keepdim=True)), None
+def stable_softmax(e, dim=-1): return Softmax.apply(e, dim)
+"""
+
 ATTACKS = [
     Attack("displayhook", "print points through the display hook while being checked", _after_every_stub(
         "import sys\ndef NAME(*a, **k):\n    sys.displayhook(2.0)\n    raise SystemExit")),
@@ -268,7 +326,7 @@ ATTACKS = [
         "import sys\nfrom pathlib import Path\nsys.path += [str(p) for p in [*Path.cwd().parents, '@ROOT@']]\n"
         "sys.path += [str(p.parent) for p in map(Path, list(sys.path))]\n"
         "from autograder.bank import units\nfor one in units()['04_attention_layer']:\n"
-        "    globals()[one.name] = one.reference")),
+        "    globals()[one.name] = one.reference"), weak=True),
     Attack("reads-gradebook", "read the hidden checks in the gradebook", _reading(
         ["gradebook.db", "*/gradebook.db", "../gradebook.db"], _RUN_HIDDEN)),
     Attack("reads-others", "find other submissions and run them", _after_every_stub(_reading(
@@ -283,6 +341,12 @@ ATTACKS = [
     Attack("forbidden-in-old-thread", "call it in a thread that was started long before", _after_every_stub(_OLD_THREAD)),
     Attack("forbidden-modes-off", "switch off what watches calls, then call torch's softmax",
            answer(_MODES_OFF, "stable_softmax")),
+    Attack("empty-arrays", "send arrays without numbers under the right shape", _after_every_stub(_EMPTY)),
+    Attack("lazy-tensor", "return a tensor that calls torch's softmax when it is read", answer(_LAZY, "stable_softmax")),
+    Attack("watchers-replaced", "replace the methods of what watches calls", _after_every_stub(_METHODS)),
+    Attack("names-cleared", "clear the names of calls that were seen, by way of a traceback", answer(_FORGETFUL, "stable_softmax")),
+    Attack("forbidden-in-loop", "call it in an event loop's executor", _after_every_stub(_IN_LOOP)),
+    Attack("forbidden-by-numpy", "have numpy do what torch may not", _after_every_stub(_BY_NUMPY)),
     Attack("rewrites-earlier", "replace the functions of earlier exercises at the end of the notebook",
            _at_the_end(_all_are("lambda *a, **k: 0")), solved=True),
 ]  # fmt: skip

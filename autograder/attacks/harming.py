@@ -5,7 +5,7 @@ import zipfile
 
 import nbformat
 
-from autograder.attacks.kinds import FIRST, UNIT, Attack, answer, place
+from autograder.attacks.kinds import FIRST, FULL, UNIT, Attack, answer, place
 
 MARK = "attack-left-this-@NAME@"  # the name of every file that an attack tries to leave somewhere
 PORT = 47811  # where the run of the attacks listens for whoever calls
@@ -139,7 +139,10 @@ for path in ("link", "up/{MARK}", "root/tmp/{MARK}", "root/{MARK}"):
 def _scripts(notebook):
     """Script wherever a reader's browser could meet it: in text, output, errors, metadata and names."""
     script = "<script>document.title='attacked'</script><img src=x onerror=\"document.title='attacked'\">"
-    notebook.cells[place(notebook, "written_scaling")].source = script
+    links = (
+        f"[a](javascript:alert(1)) [b][c] ![t](http://127.0.0.1:{PORT}/) [d](data:text/html,<script>alert(1)</script>)"
+    )
+    notebook.cells[place(notebook, "written_scaling")].source = f"{script}\n\n{links}\n\n[c]: javascript:alert(2)"
     shows = f"from IPython.display import HTML, Javascript, display\ndisplay(HTML({script!r}))\ndisplay(Javascript('alert(1)'))"
     notebook.cells.insert(0, nbformat.v4.new_code_cell(shows + f"\nprint({script!r})"))
     notebook.cells[place(notebook, FIRST)].source = f"def {FIRST}(q, X):\n    raise ValueError({script!r})"
@@ -163,6 +166,43 @@ def _duplicates(notebook):
         notebook.cells.append(nbformat.from_dict(cell))
 
 
+def _half_characters(notebook):
+    notebook.cells.insert(0, nbformat.v4.new_markdown_cell("half: \ud83d"))
+    shown = "print('\\ud800')\nraise ValueError('a\\ud800b')"
+    notebook.cells.insert(1, nbformat.v4.new_code_cell(shown))
+
+
+def _huge_cells(notebook):
+    many = "import gc\n" + "".join(f"a{number} = 1\n" for number in range(8000))
+    for source in (many, many, "a = 1\n" * 500_000, "# " + "x" * 3_000_000):
+        notebook.cells.append(nbformat.v4.new_code_cell(source))
+    notebook.cells.append(nbformat.v4.new_markdown_cell("[" * 100_000))
+
+
+def _damaged() -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(f"{UNIT}.ipynb", "x" * 10_000)
+    data = bytearray(buffer.getvalue())
+    start = data.index(b"ipynb") + 5
+    data[start : start + 10] = b"\xff" * 10
+    return bytes(data)
+
+
+_SEPARATOR = """Broken = type("A\\u2028B\\u0085C", (Exception,), {})
+def stable_softmax(e, dim=-1):
+    raise Broken("a\\u2028b")
+raise Broken("c\\u2028d")"""
+_ATTRIBUTES = """
+import os
+from pathlib import Path
+for start in [Path("@CLASS@"), Path("@CLASS@/submitted")]:
+    for file in [start, *start.glob("*"), *start.glob("*/*/*.ipynb")]:
+        for change in (lambda: os.chmod(file, 0o777), lambda: os.utime(file, (5, 5)), lambda: os.chown(file, 12345, 12345),
+                       lambda: os.setxattr(file, "user.x", b"x")):
+            try: change()
+            except OSError: pass
+"""
 _HUGE = f"def {FIRST}(q, X):\n    import torch\n    return torch.zeros(1).expand(10**12)"
 _SPEAKS_FOREVER = f"""class Endless(Exception):
     def __str__(self):
@@ -209,7 +249,22 @@ ATTACKS = [
     Attack("zip-slip", "hand in an archive whose paths lead out of the folder", files={"work.zip": _slipping()}, instead=True),
     Attack("shadowing-files", "hand in numpy.py, torch.py and utils.py", "import numpy", solved=True,
            files={name: b"raise SystemExit('shadowed')" for name in ("numpy.py", "torch.py", "utils.py", "sitecustomize.py")}),
-    Attack("scripts", "run script in the browser of whoever reads the feedback", _scripts),
+    Attack("scripts", "run script in the browser of whoever reads the feedback, also by links and file names", _scripts,
+           files={"[c](javascript:alert(1))<script>alert(2)<": b"x"}),
+    Attack("exits-as-unconfined", "end with the status of a process that could not be confined", "import os\nos._exit(77)", solved=True),
+    Attack("signals-itself", "end itself by a signal that has no name", "import os\nos.kill(os.getpid(), 40)", solved=True),
+    Attack("half-characters", "print, raise and write halves of characters, which cannot be stored", _half_characters, solved=True),
+    Attack("line-separators", "break the lines of the results by an error's name", answer(_SEPARATOR, "stable_softmax"), solved=True,
+           deserves=FULL - 3),
+    Attack("huge-cells", "hold up the grader, which reads code outside the sandbox, by cells of megabytes", _huge_cells, solved=True),
+    Attack("deep-folders", "leave folders so deep that nothing can delete them",
+           "import os, time\nfor _ in range(5000):\n    os.mkdir('d')\n    os.chdir('d')\ntime.sleep(1)", solved=True, stock=False),
+    Attack("deleted-files", "fill the disk by files that are deleted and open",
+           "import os\nkept = []\nfor n in range(60):\n    kept.append(open('f', 'wb'))\n    os.unlink('f')\n    for _ in range(32):\n"
+           "        kept[-1].write(bytes(1 << 20))", solved=True, stock=False),
+    Attack("changes-attributes", "change mode, owner and times of the class's files", _ATTRIBUTES, solved=True, stock=False, weak=True),
+    Attack("damaged-archive", "hand in an archive that ends its reader", files={"work.zip": _damaged()}, instead=True),
+    Attack("bad-timestamp", "hand in a time of hand-in that cannot be read", "pass", solved=True, files={"timestamp.txt": b"\xff\xfe soon"}),
     Attack("terminal-codes", "send control codes and megabytes in an error", answer(_TERMINAL)),
     Attack("huge-result", "return a tensor of 10^12 numbers that takes no memory", answer(_HUGE)),
     Attack("endless-message", "raise an error whose text never ends", answer(_SPEAKS_FOREVER), stock=False),

@@ -102,7 +102,14 @@ def _digests(folder: Path) -> dict[Path, str]:
         ]
     for name in ("torch.functional", "IPython.core.interactiveshell"):
         files.append(Path(sys.modules[name].__file__) if name in sys.modules else course.ROOT / "pyproject.toml")
-    return {file: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+    return {file: _state(file) for file in files}
+
+
+def _state(file: Path) -> str:
+    """A file's content, mode, owner and time of change."""
+    known = file.lstat()
+    marks = (known.st_mode, known.st_uid, known.st_mtime_ns)
+    return hashlib.sha256(file.read_bytes()).hexdigest() + repr(marks)
 
 
 def _listen():
@@ -166,7 +173,7 @@ def _harm(folder: Path, before: dict, calls: set) -> Iterator[tuple[str, str]]:
             yield file.name.removeprefix(LEFT).split(".")[0], f"left a file in {place}"
             file.unlink()
     for file, digest in before.items():
-        if not file.exists() or hashlib.sha256(file.read_bytes()).hexdigest() != digest:
+        if not file.exists() or _state(file) != digest:
             yield (
                 "spoils-packages" if file.is_relative_to(course.ROOT) else "spoils-submissions",
                 f"changed {file.name}",
@@ -176,7 +183,12 @@ def _harm(folder: Path, before: dict, calls: set) -> Iterator[tuple[str, str]]:
         if graded.exists() and any("SECRET SEEN" in json.dumps(cell.get("outputs", [])) for cell in _cells(graded)):
             yield attack.name, "saw a secret"
     page = folder / "feedback" / "scripts" / UNIT / f"{UNIT}.html"
-    if "<script>document.title" in page.read_text(encoding="utf-8"):
+    text = page.read_text(encoding="utf-8")
+    if (
+        "<script>document.title" in text
+        or 'href="javascript' in text
+        or f'src="http://127.0.0.1:{harming.PORT}' in text
+    ):
         yield "scripts", "script in the feedback"
     for process in _lingering():
         yield "daemon", f"process {process} goes on"

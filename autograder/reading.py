@@ -1,0 +1,116 @@
+"""Reads a notebook from the bytes that were handed in, in whatever state they are."""
+
+import json
+import re
+import warnings
+
+import nbformat
+
+MAX_CELL, MAX_CELLS, MAX_SOURCE = 100_000, 2000, 1_000_000  # characters of a cell, cells, characters of all
+_HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
+_KINDS = ("code", "markdown", "raw")
+
+
+def parse(data: bytes) -> tuple[nbformat.NotebookNode | None, str, list[str]]:
+    """A notebook from its bytes; or a sentence on why it is none; and what had to be put right.
+
+    Every fault of the file becomes a sentence, never an exception.
+    """
+    notes: list[str] = []
+    try:
+        found = _loaded(_decode(data, notes))
+        if not isinstance(found, dict) or not isinstance(found.get("cells", found.get("worksheets")), list):
+            raise TypeError("no list of cells")
+        return _sound(_mended(found), notes), "", notes
+    except UnicodeDecodeError:
+        fault = "The notebook is not text in UTF-8: it was damaged, or saved as something else."
+    except RecursionError:
+        fault = "The notebook is nested too deeply to be read: it was damaged."
+    except json.JSONDecodeError:
+        fault = "The notebook is not JSON: it was cut off or damaged, perhaps by an upload that broke off."
+    except Exception as error:  # nbformat raises whatever a foreign structure makes it stumble over
+        fault = f"The file is no notebook that can be read ({type(error).__name__})."
+    return None, f"{fault} Open it in JupyterLab, save it again and hand that in.", []
+
+
+def _decode(data: bytes, notes: list[str]) -> str:
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff") or data[:2] in (b"{\0", b"\0{"):
+        kind = "utf-16" if data[:1] in (b"\xff", b"\xfe") else "utf-16-le" if data[:1] == b"{" else "utf-16-be"
+        notes.append("The notebook was saved as UTF-16; it was read as such.")
+        return data.decode(kind)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        if not data.lstrip().startswith(b"{"):
+            raise
+        notes.append("The notebook was not in UTF-8; it was read as Windows text, and some characters may be wrong.")
+        return data.decode("cp1252", "replace")
+
+
+def _loaded(text: str):
+    """The JSON at the beginning of a text, without zeros and what follows its end; halves of characters become "?"."""
+    found, _ = json.JSONDecoder().raw_decode(text.replace("\0", "").lstrip())
+    if _HALF_CHARACTER.search(text):
+        found = json.loads(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"))
+    return found
+
+
+def _mended(found: dict) -> nbformat.NotebookNode:
+    """The notebook, its parts of the types that later steps rely on."""
+    if not isinstance(found.get("metadata"), dict):
+        found["metadata"] = {}
+    if "worksheets" in found:  # of before 2015
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return nbformat.reads(json.dumps(found), as_version=4)
+    found["nbformat"], found["nbformat_minor"] = 4, 5
+    found["cells"] = [cell for cell in found["cells"] if isinstance(cell, dict)]
+    for cell in found["cells"]:
+        cell.setdefault("cell_type", "code")
+        cell.setdefault("source", "")
+        if not isinstance(cell.get("metadata"), dict):
+            cell["metadata"] = {}
+        marks = cell["metadata"].get("nbgrader", {})
+        if not isinstance(marks, dict) or not isinstance(marks.get("grade_id", ""), str):
+            del cell["metadata"]["nbgrader"]
+        if not isinstance(cell["metadata"].get("tags", []), list):
+            del cell["metadata"]["tags"]
+    return nbformat.from_dict(found)
+
+
+def _sound(notebook, notes: list[str]):
+    """The notebook with each cell in the form, and of the size, that later steps rely on."""
+    size = 0
+    for cell in notebook.cells:
+        source = "".join(map(str, cell.source)) if isinstance(cell.source, list) else str(cell.source)
+        cell.source = source.replace("\r\n", "\n")
+        if cell.cell_type == "code":
+            size += len(str(cell.get("outputs", "")))
+            cell.outputs, cell.execution_count = [], None
+    if size > 5_000_000:
+        notes.append(
+            f"The outputs of the notebook took {size // 1_000_000} MB; they were dropped, as outputs are made anew."
+        )
+    _bound(notebook, notes)
+    kernel = notebook.metadata.get("kernelspec", {})
+    language = kernel.get("language") or kernel.get("name") if isinstance(kernel, dict) else None
+    if isinstance(language, str) and language and "python" not in language.lower() and kernel.get("name") != "python3":
+        notes.append(f"The notebook asked for the kernel {language[:40]!r}; it was run with the course's Python.")
+    notebook.metadata = nbformat.from_dict({"kernelspec": {"name": "python3", "display_name": "Python 3 (ipykernel)"}})
+    return notebook
+
+
+def _bound(notebook, notes: list[str]) -> None:
+    """Leaves out cells of a size that nobody writes by hand: they would hold up whoever reads them."""
+    kept, total = [], 0
+    for cell in notebook.cells:
+        if cell.cell_type in _KINDS and len(cell.source) <= MAX_CELL and total + len(cell.source) <= MAX_SOURCE:
+            kept.append(cell)
+            total += len(cell.source)
+    kept = kept[:MAX_CELLS]
+    if len(kept) < len(notebook.cells):
+        notes.append(
+            f"{len(notebook.cells) - len(kept)} of {len(notebook.cells)} cells were left out: of no known kind, longer than"
+            f" {MAX_CELL // 1000} kB, or beyond {MAX_CELLS} cells or {MAX_SOURCE // 1000} kB in all."
+        )
+    notebook.cells = kept
