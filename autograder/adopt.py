@@ -7,14 +7,14 @@ from autograder.course import CHECK
 from autograder.source import parses
 
 
-def rescue_from_locked(nb, one: Released, repairs: list):
+def rescue_from_locked(nb, one: Released, texts: set[str], repairs: list):
     """What a student wrote into a cell that is restored later, a check or a question, is kept in a cell before it."""
     if not one.is_locked:
         return
     for index in reversed(at(nb, one)):
         cell = nb.cells[index]
-        known = (f"check({one.grade_id.removeprefix(CHECK)})", one.source.strip())
-        if cell.source.strip() in known:
+        known = {f"check({one.grade_id.removeprefix(CHECK)})", one.source.strip(), *texts}
+        if cell.source.strip() in known or not (one.is_test or texts):
             continue
         repairs.append(f"The cell for {spoken(one)} had been edited; it was restored.")
         kept = [line for line in cell.source.splitlines() if not line.strip().startswith("check(")]
@@ -75,7 +75,7 @@ def join_split(nb, one: Released, repairs: list):
 
 def adopt_answer(nb, one: Released, texts: set[str], repairs: list):
     """A written answer that stands in texts of the student's own, before the next marked cell, is copied to its cell."""
-    if not one.is_written:
+    if not one.is_written or not texts:
         return
     (place,) = at(nb, one)
     if nb.cells[place].source.strip() not in ("", one.source.strip()):

@@ -61,7 +61,7 @@ def with_plain_cells(marked: list[Released], assignment: nbformat.NotebookNode) 
     labels = [label(cell) for cell in assignment.cells]
     first = min((labels.index(cell.grade_id) for cell in marked if cell.grade_id in labels), default=0)
     plain = [cell for cell in assignment.cells[:first] if cell.cell_type == "code"]
-    texts = [cell for cell in assignment.cells if cell.cell_type == "markdown" and not label(cell)]
+    texts = [cell for cell in assignment.cells if cell.cell_type == "markdown"]
     return [
         *(Released(cell.id, "code", cell.source, {}) for cell in plain),
         *marked,

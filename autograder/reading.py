@@ -75,6 +75,9 @@ def _mended(found: dict) -> nbformat.NotebookNode:
             del cell["metadata"]["nbgrader"]
         if not isinstance(cell["metadata"].get("tags", []), list):
             del cell["metadata"]["tags"]
+        attached = cell.get("attachments", {})
+        if not isinstance(attached, dict) or not all(isinstance(one, dict) for one in attached.values()):
+            del cell["attachments"]
     return nbformat.from_dict(found)
 
 

@@ -18,13 +18,13 @@ def repair(nb, released: list[Released]):
     """
     nb = nbformat.from_dict(nb)
     marked = [cell for cell in released if cell.metadata]
-    handed_out = [cell for cell in released if not cell.metadata and cell.cell_type == "markdown"]
+    texts = {cell.source.strip() for cell in released if not cell.metadata and cell.cell_type == "markdown"}
     released = [cell for cell in released if cell.metadata or cell.cell_type == "code"]
     repairs = []
     _forget_unknown(nb, {cell.grade_id: cell for cell in marked})
     _relabel(nb, marked, repairs)
     for cell in marked:
-        rescue_from_locked(nb, cell, repairs)
+        rescue_from_locked(nb, cell, texts, repairs)
     adopt_work(nb, marked, repairs)
     for cell in marked:
         _keep_one(nb, cell, repairs)
@@ -35,8 +35,7 @@ def repair(nb, released: list[Released]):
             _insert_if_missing(nb, cell, released[:index], repairs)
     _restore_order(nb, released, repairs)
     for cell in marked:
-        if handed_out:
-            adopt_answer(nb, cell, {text.source.strip() for text in handed_out}, repairs)
+        adopt_answer(nb, cell, texts, repairs)
         _restore_locked(nb, cell)
     _fresh_ids(nb)
     nb.metadata["course"] = {"repairs": repairs}

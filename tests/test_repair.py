@@ -220,3 +220,113 @@ def test_locked_text_is_as_released(released_notebook, released):
     for one in released:
         if one.metadata["locked"]:
             assert repaired.cells[at(repaired, one.grade_id)[0]].source == one.source
+
+
+WORK = "def stable_softmax(e, dim=-1):\n    return 'work'"
+
+
+def own(source):
+    return nbformat.v4.new_code_cell(source)
+
+
+def holder(repaired, name="stable_softmax"):
+    """What the exercise's cell holds after repair."""
+    return [repaired.cells[place].source for place in at(repaired, name)]
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        lambda stub: stub.replace("raise NotImplementedError()", "raise NotImplementedError"),
+        lambda stub: stub.replace("raise NotImplementedError()", "pass"),
+        lambda stub: stub + "\n# I wrote it below",
+        lambda stub: "",
+        lambda stub: "\n".join("# " + line for line in stub.splitlines()),
+    ],
+)
+def test_work_elsewhere_is_found_whatever_was_left_in_the_stub(released_notebook, released, left):
+    (place,) = at(released_notebook, "stable_softmax")
+    released_notebook.cells[place].source = left(released_notebook.cells[place].source)
+    released_notebook.cells.insert(place + 2, own(WORK))
+    repaired = repair(released_notebook, released)
+    assert holder(repaired) == [WORK]
+    assert "stood in another cell" in repaired.metadata.course.repairs[0]
+
+
+def test_a_backup_of_the_stub_below_the_answer_does_not_count(released_notebook, released):
+    (place,) = at(released_notebook, "stable_softmax")
+    backup = copy.deepcopy(released_notebook.cells[place])
+    backup.source += "\n# backup"
+    released_notebook.cells[place].source = WORK
+    released_notebook.cells.insert(place + 1, backup)
+    assert holder(repair(released_notebook, released)) == [WORK]
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+def test_all_functions_in_one_cell_are_found(released_notebook, released, labelled):
+    names = [cell.grade_id for cell in released if cell.metadata["solution"] and not cell.metadata["grade"]]
+    everything = "\n\n".join(f"def {name}(*a):\n    return 'work'" for name in names)
+    if labelled:
+        released_notebook.cells[at(released_notebook, names[0])[0]].source = everything
+    else:
+        released_notebook.cells.insert(0, own(everything))
+    repaired = repair(released_notebook, released)
+    assert sum(cell.source == everything for cell in repaired.cells) == 1
+    assert not [cell for cell in repaired.cells if cell.cell_type == "code" and "NotImplementedError" in cell.source]
+
+
+def test_a_solution_written_into_the_check_is_kept_before_it(released_notebook, released):
+    (place,) = at(released_notebook, "check_stable_softmax")
+    released_notebook.cells[place].source = WORK + "\ncheck(stable_softmax)"
+    repaired = repair(released_notebook, released)
+    assert holder(repaired) == [WORK]
+    assert "kept in a cell of its own" in " ".join(repaired.metadata.course.repairs)
+    assert holder(repaired, "check_stable_softmax") == [
+        next(cell.source for cell in released if cell.grade_id == "check_stable_softmax")
+    ]
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+def test_an_answer_split_in_its_middle_is_joined(released_notebook, released, labelled):
+    (place,) = at(released_notebook, "stable_softmax")
+    head, tail = WORK.split("\n")
+    head, tail = head + "\n    m = e.amax()", tail
+    second = copy.deepcopy(released_notebook.cells[place]) if labelled else own("")
+    second.source = tail
+    released_notebook.cells[place].source = head
+    released_notebook.cells.insert(place + 1, second)
+    repaired = repair(released_notebook, released)
+    assert holder(repaired) == [head + "\n" + tail]
+    assert "pieces were joined" in " ".join(repaired.metadata.course.repairs)
+
+
+def test_without_labels_an_experiment_below_the_check_is_not_the_answer(released_notebook, released):
+    (place,) = at(released_notebook, "stable_softmax")
+    released_notebook.cells[place].source = WORK
+    released_notebook.cells.append(own("stable_softmax = lambda e: 'experiment'"))
+    for cell in released_notebook.cells:
+        cell.metadata.pop("nbgrader", None)
+        cell.pop("id")
+    assert holder(repair(released_notebook, released)) == [WORK]
+
+
+@pytest.mark.parametrize("where", ["own cell", "question", "without labels", "id where Colab keeps it"])
+def test_a_written_answer_elsewhere_is_copied_to_its_place(released_notebook, released, where):
+    released = with_plain_cells(released, released_notebook)
+    (place,) = at(released_notebook, "written_scaling")
+    answer = released_notebook.cells[place]
+    if where == "own cell":
+        released_notebook.cells.insert(place + 1, nbformat.v4.new_markdown_cell("the softmax saturates"))
+    elif where == "question":
+        (place,) = at(released_notebook, "question_scaling")
+        released_notebook.cells[place].source += "\n\nthe softmax saturates"
+    else:
+        answer.source = "the softmax saturates"
+        for cell in released_notebook.cells:
+            cell.metadata.pop("nbgrader", None)
+            name = cell.pop("id")
+            if where != "without labels":
+                cell.metadata["id"] = name
+    repaired = repair(released_notebook, released)
+    (text,) = holder(repaired, "written_scaling")
+    assert "the softmax saturates" in text and repaired.metadata.course.repairs

@@ -13,6 +13,7 @@ from conftest import ROOT
 
 from autograder import course, jobs, sandbox
 from autograder.bench_grading import family
+from autograder.engine import examine_cells
 from autograder.sandbox import BUBBLEWRAP, LANDLOCK, RLIMITS
 from utils.inside import landlock, syscalls
 
@@ -50,6 +51,14 @@ for number in (os.getppid(), GRADER, -1, 1):
     except OSError:
         pass
 print("alive")
+"""
+DESCRIPTORS = """
+import os
+for number in range(3, 4096):
+    try:
+        print(number, os.fstat(number).st_mode)
+    except OSError:
+        pass
 """
 STRONG = [level for level in sandbox.available() if level != RLIMITS]
 
@@ -210,6 +219,31 @@ def test_jobs_do_not_see_what_earlier_ones_did(level):
         "import os, torch, utils.check\nprint(torch.softmax is None, hasattr(utils.check, 'left'), 'LEFT' in os.environ)",
     )
     assert said == "False False False"
+
+
+def test_no_descriptor_leads_out_of_a_job(level):
+    assert len(printed(level, DESCRIPTORS).splitlines()) == 1, "its results alone"
+
+
+@pytest.mark.parametrize(
+    "change", ["os.chmod('f', 0o777)", "os.utime('f', (5, 5))", "os.chown('f', 1, 1)", "os.mknod('g')"]
+)
+def test_what_files_are_cannot_be_changed(level, change):
+    if not syscalls.available():
+        pytest.skip("no libseccomp here")
+    assert printed(level, f"import os\nopen('f', 'w').close()\n{change}") == "PermissionError"
+
+
+def test_a_command_is_passed_over_and_the_cell_goes_on(level):
+    assert printed(level, "!pip install x\nfiles = !ls\nprint('on')").splitlines()[-1] == "on"
+
+
+def test_an_exercise_whose_helper_stands_below_its_check_counts(level):
+    uses = {"source": "def attention_scores(q, X):\n    return below(q, X)"}
+    helper = {"source": "def below(q, X):\n    return (q.unsqueeze(-2) * X).sum(-1)"}
+    for cells in ([uses, {"exercise": "attention_scores"}, helper], [{"exercise": "attention_scores"}, uses, helper]):
+        _, (examined,) = examine_cells(cells, "seed", level)
+        assert examined.result.passed, examined.result.message
 
 
 def test_secrets_of_the_environment_stay_outside(level, monkeypatch):

@@ -35,15 +35,12 @@ def zipped(*members):
         (b"", "not JSON"),
         (NOTEBOOK[:3000].encode(), "cut off"),
         (b"\x89PNG\r\n\x1a\n\x81\x8d", "UTF-8"),
-        (b"PK\x03\x04 a zip", "not JSON"),
         (b"<html></html>", "not JSON"),
         (b"[]", "no notebook"),
         (b"{}", "no notebook"),
         (b"3", "no notebook"),
         (b'{"nbformat": 4, "nbformat_minor": 5, "cells": 3, "metadata": {}}', "no notebook"),
-        (b'{"nbformat": 99, "nbformat_minor": 0, "cells": [], "metadata": {}}', "no notebook"),
-        (b'{"nbformat": 4, "nbformat_minor": 5, "cells": [{"cell_type": "code"}], "metadata": {}}', "no notebook"),
-        (b"[" * 100_000, "n"),
+        (b"[" * 100_000, "nested too deeply"),
     ],
 )
 def test_what_is_no_notebook_gets_a_sentence(class_folder, content, said):
@@ -181,3 +178,118 @@ def test_names_that_cannot_be_stored_are_passed_over(class_folder):
 def test_the_roster_counts_as_well_as_the_folders(class_folder):
     hand_in(class_folder, NOTEBOOK.encode(), "handed-in")
     assert submissions.students(["on-the-roster"]) == ["handed-in", "on-the-roster"]
+
+
+def cells(**odd) -> bytes:
+    """A notebook of one good cell and one that is odd in the way asked."""
+    good = {"cell_type": "code", "source": "x = 1", "metadata": {}, "outputs": [], "execution_count": None}
+    return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [good, {**good, **odd}]}).encode()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        cells(metadata=[]),
+        cells(metadata={"nbgrader": {"grade_id": ["a"]}}),
+        cells(metadata={"nbgrader": 3, "tags": "one"}),
+        cells(outputs="none"),
+        cells(cell_type="markdown", attachments={"a": "b"}),
+        cells(source=["x", 3]),
+        cells(source=None),
+        cells(id=7),
+        cells().replace(b'"metadata": {}, "cells"', b'"metadata": null, "cells"'),
+        cells().replace(b'"nbformat": 4, ', b""),
+        cells().replace(b'"nbformat": 4', b'"nbformat": "4"'),
+        cells() + b" and some junk",
+        cells() + b"\0\0\0",
+        cells().decode().encode("utf-16-le"),
+        cells(source="caf\xe9 \x81").decode().replace("\\u00e9", "\xe9").encode("latin-1"),
+        b'{"cells": [{"cell_type": "code", "source": "x = 1"}, 3, {}, "text"]}',
+    ],
+)
+def test_a_notebook_whose_parts_are_odd_is_read(content):
+    notebook, fault, _ = reading.parse(content)
+    assert notebook is not None, fault
+    assert notebook.cells[0].source == "x = 1"
+    nbformat.writes(notebook)
+
+
+def test_halves_of_characters_are_replaced():
+    notebook, _, _ = reading.parse(cells(source="print('\ud83d') # \ud83d\ude00"))
+    assert notebook.cells[1].source == "print('?') # \U0001f600"
+
+
+def test_cells_that_nobody_wrote_by_hand_are_left_out_and_told():
+    notebook, _, notes = reading.parse(cells(source="a = 1\n" * 100_000))
+    assert len(notebook.cells) == 1 and "1 of 2 cells were left out" in notes[0]
+
+
+@pytest.mark.parametrize("name", [f"{UNIT}.ipynb.json", f"{UNIT}.ipynb.txt", "04-mine.IPYNB"])
+def test_a_notebook_with_another_ending_is_found(class_folder, name):
+    found = hand_in(class_folder, NOTEBOOK.encode(), name=name)
+    assert found.data == NOTEBOOK.encode() and name in found.notes[0]
+
+
+def test_a_notebook_that_is_an_archive_is_opened(class_folder):
+    assert hand_in(class_folder, zipped((f"{UNIT}.ipynb", NOTEBOOK))).data == NOTEBOOK.encode()
+    assert "cannot be read" in hand_in(class_folder, b"PK\x03\x04 damaged").malformed
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_damaged_archive_is_told(class_folder, method):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as archive:
+        archive.writestr(f"{UNIT}.ipynb", NOTEBOOK * 3)
+    data = bytearray(buffer.getvalue())
+    start = data.index(b".ipynb") + 20
+    data[start : start + 40] = b"\xff" * 40
+    assert "cannot be read" in hand_in(class_folder, bytes(data), name="work.zip").malformed
+
+
+def test_folders_and_places_that_are_a_little_wrong_are_found(class_folder):
+    home = class_folder / "submitted"
+    for student, place in {"a": UNIT.title(), "b": ".", "c": f"{UNIT}/1/2/3/4"}.items():
+        (home / student / place).mkdir(parents=True)
+        (home / student / place / f"{UNIT}.ipynb").write_text(NOTEBOOK)
+        assert submissions.find(student, UNIT).data == NOTEBOOK.encode(), place
+
+
+def test_many_other_files_do_not_hide_the_notebook(class_folder):
+    for number in range(600):
+        hand_in(class_folder, b"x", name=f"{number}.png")
+    assert hand_in(class_folder, NOTEBOOK.encode()).data == NOTEBOOK.encode()
+
+
+def test_of_two_notebooks_the_one_with_work_is_taken(class_folder):
+    hand_in(class_folder, NOTEBOOK.encode(), name=f"1/{UNIT}.ipynb")
+    worked = NOTEBOOK.replace("raise NotImplementedError()", "return 1").encode()
+    assert hand_in(class_folder, worked, name=f"2/{UNIT}.ipynb").data == worked
+
+
+def test_a_link_in_the_notebooks_place_is_told(class_folder):
+    hand_in(class_folder, NOTEBOOK.encode(), "other")
+    place = class_folder / "submitted" / "linked" / UNIT
+    place.mkdir(parents=True)
+    (place / f"{UNIT}.ipynb").symlink_to(class_folder / "submitted" / "other" / UNIT / f"{UNIT}.ipynb")
+    found = submissions.find("linked", UNIT)
+    assert found.data is None and "symbolic link" in found.missing
+
+
+@pytest.mark.parametrize("text", [b"", b"soon", b"\xff\xfe", b"9999-12-31 23:59:59 -1400", b"x" * 10_000_000])
+def test_a_time_of_hand_in_that_cannot_be_read_is_none(class_folder, text):
+    hand_in(class_folder, NOTEBOOK.encode())
+    hand_in(class_folder, text, name="timestamp.txt")
+    assert submissions.handed_in_at("student", UNIT)[0] is None
+
+
+def test_a_time_of_hand_in_is_read_and_neither_links_nor_pipes_are(class_folder):
+    hand_in(class_folder, NOTEBOOK.encode())
+    hand_in(class_folder, b"2026-02-03 04:05:06 UTC\n", name="timestamp.txt")
+    assert submissions.handed_in_at("student", UNIT)[0].hour == 4
+    file = class_folder / "submitted" / "student" / UNIT / "timestamp.txt"
+    file.rename(file.with_name("elsewhere"))
+    file.symlink_to("elsewhere")
+    assert submissions.handed_in_at("student", UNIT) == (None, "")
+    file.unlink()
+    os.mkfifo(file)
+    assert submissions.handed_in_at("student", UNIT) == (None, "")

@@ -49,6 +49,6 @@ def test_what_the_packages_import_is_required():
     imported |= {node.module.split(".")[0] for node in nodes if isinstance(node, ast.ImportFrom) and node.level == 0}
     ours = {"utils", "autograder"} | set(sys.stdlib_module_names)
     through = {  # parts of what is required, from the packages that make up Jupyter and nbgrader
-        "IPython", "nbclient", "nbconvert", "nbformat", "traitlets", "jinja2", "sqlalchemy",
+        "IPython", "bs4", "nbclient", "nbconvert", "nbformat", "traitlets", "jinja2", "sqlalchemy",
     }  # fmt: skip
     assert imported - ours - through <= {line.split("==")[0] for line in requirements()}
