@@ -149,12 +149,12 @@ def _shown(one: Examined) -> list:
 def _tell(notebook, notes: list[str]) -> None:
     notebook.metadata.course.repairs = list(notes)
     if notes:
-        said = "\n".join(f"- {_as_markdown(one)}" for one in notes)
+        said = "\n".join(f"- {as_markdown(one)}" for one in notes)
         text = f"**Before grading, this was put right in a copy of your notebook:**\n\n{said}"
         notebook.cells.insert(0, nbformat.v4.new_markdown_cell(text, id="repairs"))
 
 
-def _as_markdown(text: str) -> str:
+def as_markdown(text: str) -> str:
     """Text that stays text: a file's name may hold HTML or Markdown."""
     return re.sub(r"([\\`*_{}\[\]()#+!|~$])", r"\\\1", html.escape(text))
 
