@@ -212,6 +212,12 @@ def {FIRST}(q, X):
     raise Endless()"""
 _TERMINAL = f"def {FIRST}(q, X):\n    raise ValueError('\\x1b]0;attacked\\x07\\x1b[2J' * 3 + 'x' * 10**7)"
 
+_WARNS = f"""def {FIRST}(q, X):
+    import sys, warnings
+    warnings.warn("careful")
+    print("careful", file=sys.stderr)
+    return (q.unsqueeze(-2) * X).sum(-1)"""
+
 ATTACKS = [
     Attack("writes-around", "write files outside its folder", _WRITE_AROUND, solved=True, weak=True),
     Attack("spoils-submissions", "overwrite the others' submissions", _SPOIL_CLASS, solved=True, weak=True),
@@ -270,6 +276,5 @@ ATTACKS = [
     Attack("endless-message", "raise an error whose text never ends", answer(_SPEAKS_FOREVER), stock=False),
     Attack("nested-json", "hand in JSON nested so deeply that parsers give up", _nested, stock=False),
     Attack("duplicated-cells", "hand in every cell twice, which stops stock nbgrader's class", _duplicates),
-    Attack("warns", "none: right answers that print warnings on stderr", "import sys, warnings\nwarnings.simplefilter('always')\n"
-           "print('careful', file=sys.stderr)", solved=True),
+    Attack("warns", "none: a right answer that prints warnings on stderr", answer(_WARNS), solved=True),
 ]  # fmt: skip

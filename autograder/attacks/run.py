@@ -329,6 +329,10 @@ def attacks(with_stock: bool) -> tuple[str, list[str]]:
         "neighbours, and looks for marks, files, processes, connections and secrets. A number is the score the attack got;",
         f"{FULL:g} are all points. An attack deserves them where the rest of its notebook is solved: it must lose nothing by",
         "being contained. The neighbours kept all their marks, and nothing else was changed, unless a cell says so.",
+        "**not stopped**: that level is no help against it, and it was not tried there.",
+        "",
+        "The last column is what nbgrader's own `autograde` makes of the same notebook, with its hidden tests in it: the score",
+        "alone, not the harm done; *no grade*: an error, and grading goes on without it; *stops the class*: it does not go on.",
         "",
         f"Sandbox levels: {'; '.join(f'**{level}**: {MEANING[level]}' for level in tried)}. Tried on"
         f" {platform.system()} {platform.release().split('-')[0]}, {platform.machine()}.",
