@@ -54,6 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_workers(regrade)
     feedback = verb("feedback", _feedback, "write each student's feedback page")
     feedback.add_argument("unit")
+    feedback.add_argument("--student", help="only this student's")
     report = verb("report", _report, "write the class report")
     report.add_argument("unit")
     report.add_argument("--pseudonyms", action="store_true", help="replace names by ones that say nothing")
@@ -181,7 +182,7 @@ def _regrade(options):
 def _feedback(options):
     from autograder.feedback import write_feedback
 
-    for file in write_feedback(find_unit(options.unit)):
+    for file in write_feedback(find_unit(options.unit), options.student):
         print(file)
 
 

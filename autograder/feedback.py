@@ -15,8 +15,8 @@ from autograder.record import course_directory, graded_file, load_results, quiet
 from autograder.submissions import write_atomically
 
 
-def write_feedback(unit: str) -> list[Path]:
-    """Writes a page for every student of a graded unit and returns their paths; one that fails stops no other.
+def write_feedback(unit: str, only: str | None = None) -> list[Path]:
+    """Writes a page for every student of a graded unit, or for one, and returns their paths; one that fails stops no other.
 
     Raises:
         KitError: the unit is not graded yet.
@@ -24,7 +24,7 @@ def write_feedback(unit: str) -> list[Path]:
     by_student: dict[str, list] = {}
     for record in load_results(unit):
         by_student.setdefault(record["student"], []).append(record)
-    return [_page(unit, student, records) for student, records in by_student.items()]
+    return [_page(unit, student, records) for student, records in by_student.items() if only in (None, student)]
 
 
 def _page(unit: str, student: str, records: list[dict]) -> Path:

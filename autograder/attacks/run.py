@@ -64,7 +64,8 @@ def try_all(level: str, folder: Path) -> dict[str, Tried]:
         _kit(["grade", UNIT, "--sandbox", level, "--accept-weak-sandbox", "--workers", "2"], environment)
     finally:
         stop()
-    _kit(["feedback", UNIT], environment)
+    one_page = [] if level == available()[0] else ["--student", "scripts"]
+    _kit(["feedback", UNIT, *one_page], environment)
     return _found(tried, folder, before, calls)
 
 
