@@ -156,7 +156,7 @@ def _tell(notebook, notes: list[str]) -> None:
 
 def as_markdown(text: str) -> str:
     """Text that stays text: a file's name may hold HTML or Markdown."""
-    return re.sub(r"([\\`*_{}\[\]()#+!|~$])", r"\\\1", html.escape(text))
+    return re.sub(r"([\\`*_{}\[\]()#+!|~$])", r"\\\1", html.escape(text, quote=False))
 
 
 def _line(student: str, one: Examined, notes: list, level: str) -> dict:

@@ -77,3 +77,9 @@ def test_a_files_name_in_a_note_stays_text(shown):
     assert "javascript:alert(1)" in page
     for made in ('href="javascript', "<script>alert", "<em>a", "<code>b", "<h1", "<img"):
         assert made not in page
+
+
+def test_a_note_is_shown_as_it_is_written(shown):
+    note = "The notebook asked for the kernel 'R' & \"more\"; it was run with the course's Python."
+    words = shown("- " + as_markdown(note)).replace("&#39;", "'").replace("&quot;", '"').replace("&amp;", "&")
+    assert note in words
