@@ -1,14 +1,17 @@
 """Hands tasks to workers, processes of this machine or a cluster's; a worker that dies costs a repeat."""
 
 import collections
+import json
 import multiprocessing
 import multiprocessing.connection
 import os
+import tempfile
 import threading
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import forkserver
+from pathlib import Path
 
 from autograder import course
 
@@ -36,6 +39,16 @@ def grade_one(task: dict) -> dict:
     from autograder import work
 
     return work.grade_one(task)
+
+
+def grade_file(file: str) -> None:
+    """Does the task in a file, and puts its outcome in the task's place.
+
+    Only the file's name goes through the pool's pipes: a worker that dies while more than a pipe holds is written to it
+    leaves whoever writes waiting for good, in the Python versions before that was mended.
+    """
+    outcome = grade_one(json.loads(Path(file).read_text(encoding="utf-8")))
+    Path(file).write_text(json.dumps(outcome), encoding="utf-8")
 
 
 def given_up(task: dict) -> dict:
@@ -66,6 +79,11 @@ def _ready() -> bool:
 
 def _on_this_machine(tasks: list[dict], workers: int) -> Iterator[dict]:
     """Runs tasks in a pool. Where a worker dies, those under way are tried again alone, to see whose fault it is."""
+    with tempfile.TemporaryDirectory(prefix="grading-") as folder:
+        yield from _in_pools(tasks, workers, Path(folder))
+
+
+def _in_pools(tasks: list[dict], workers: int, folder: Path) -> Iterator[dict]:
     waiting, suspects, deaths = collections.deque(tasks), collections.deque(), collections.Counter()
     while waiting or suspects:
         source, width = (suspects, 1) if suspects else (waiting, workers)
@@ -76,13 +94,16 @@ def _on_this_machine(tasks: list[dict], workers: int) -> Iterator[dict]:
                 while source or running:
                     while source and len(running) < (1 if source is suspects else 2 * workers):
                         task = source.popleft()
-                        running[pool.submit(grade_one, task)] = task
+                        file = folder / str(len(os.listdir(folder)))
+                        file.write_text(json.dumps(task), encoding="utf-8")
+                        running[pool.submit(grade_file, str(file))] = (task, file)
                     for done in wait(running, return_when=FIRST_COMPLETED).done:
-                        outcome = done.result()
-                        del running[done]
-                        yield outcome
+                        done.result()
+                        _, file = running.pop(done)
+                        yield json.loads(file.read_text(encoding="utf-8"))
+                        file.write_text("", encoding="utf-8")
             except BrokenProcessPool:
-                for task in running.values():
+                for task, _ in running.values():
                     deaths[task["student"]] += 1
                     if deaths[task["student"]] < TRIES:
                         suspects.append(task)
