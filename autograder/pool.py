@@ -1,6 +1,7 @@
 """Hands tasks to workers, processes of this machine or a cluster's; a worker that dies costs a repeat."""
 
 import collections
+import itertools
 import json
 import multiprocessing
 import multiprocessing.connection
@@ -84,6 +85,8 @@ def _on_this_machine(tasks: list[dict], workers: int) -> Iterator[dict]:
 
 
 def _in_pools(tasks: list[dict], workers: int, folder: Path) -> Iterator[dict]:
+    """Yields outcomes from one pool after another: a pool in which a worker died is broken. Tasks lie in `folder`."""
+    numbers = itertools.count()
     waiting, suspects, deaths = collections.deque(tasks), collections.deque(), collections.Counter()
     while waiting or suspects:
         source, width = (suspects, 1) if suspects else (waiting, workers)
@@ -94,14 +97,14 @@ def _in_pools(tasks: list[dict], workers: int, folder: Path) -> Iterator[dict]:
                 while source or running:
                     while source and len(running) < (1 if source is suspects else 2 * workers):
                         task = source.popleft()
-                        file = folder / str(len(os.listdir(folder)))
+                        file = folder / str(next(numbers))
                         file.write_text(json.dumps(task), encoding="utf-8")
                         running[pool.submit(grade_file, str(file))] = (task, file)
                     for done in wait(running, return_when=FIRST_COMPLETED).done:
                         done.result()
                         _, file = running.pop(done)
                         yield json.loads(file.read_text(encoding="utf-8"))
-                        file.write_text("", encoding="utf-8")
+                        file.unlink()
             except BrokenProcessPool:
                 for task, _ in running.values():
                     deaths[task["student"]] += 1

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -42,6 +43,15 @@ def build(folder: Path, size: int, seed: str = "a secret of the test") -> Path:
             notebook.cells[place(notebook, "stable_softmax")].source = WRONG
         hand_in(folder, f"student-{number:02}", notebook)
     return folder
+
+
+def build_and_grade(place: Path, size: int, *options) -> tuple[Path, bytes]:
+    """A class as built, to copy for each test, and the results of grading it in peace; graded, it lies beside it as `class`."""
+    folder = build(place / "class", size)
+    built = shutil.copytree(folder, place / "built")
+    ran = kit("grade", UNIT, *options, COURSE_CLASS=str(folder))
+    assert ran.returncode == 0, ran.stderr
+    return built, results(folder)
 
 
 def hand_in(folder: Path, student: str, notebook) -> Path:

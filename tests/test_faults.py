@@ -21,13 +21,7 @@ SIZE = 18
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    """A class as built, and the results of grading it without a fault."""
-    folder = classes.build(tmp_path_factory.mktemp("undisturbed") / "class", SIZE)
-    built = folder.with_name("built")
-    shutil.copytree(folder, built)
-    ran = classes.kit("grade", UNIT, COURSE_CLASS=str(folder))
-    assert ran.returncode == 0, ran.stderr
-    return built, classes.results(folder)
+    return classes.build_and_grade(tmp_path_factory.mktemp("undisturbed"), SIZE)
 
 
 @pytest.fixture

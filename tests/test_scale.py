@@ -19,13 +19,7 @@ SIZE = 12
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory):
-    """A class as built, and the results of one worker."""
-    folder = classes.build(tmp_path_factory.mktemp("alone") / "class", SIZE)
-    built = folder.with_name("built")
-    shutil.copytree(folder, built)
-    ran = classes.kit("grade", UNIT, "--workers", "1", COURSE_CLASS=str(folder))
-    assert ran.returncode == 0, ran.stderr
-    return built, classes.results(folder)
+    return classes.build_and_grade(tmp_path_factory.mktemp("alone"), SIZE, "--workers", "1")
 
 
 @pytest.fixture
