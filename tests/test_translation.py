@@ -206,10 +206,10 @@ def test_adjectives_stand_where_each_language_puts_them():
     order = {}
     for language in LANGUAGES:
         for pair in corpus(language, 1500, seed=4):
-            for small, noun in zip(pair.source, pair.source[1:]):
-                if (small, noun) == ("small", "house"):
-                    words = {pair.source[i]: j for j, i in pair.sure}
-                    order.setdefault(language, set()).add(words["small"] < words["house"])
+            place = {i: j for j, i in pair.sure}
+            for i, two in enumerate(zip(pair.source, pair.source[1:])):
+                if two == ("small", "house"):
+                    order.setdefault(language, set()).add(place[i] < place[i + 1])
     assert order == {"french": {True}, "italian": {True}, "spanish": {False}}
 
 
