@@ -51,7 +51,7 @@ class Variation:
 class Exercise:
     """One exercise of the bank; see `exercise`."""
 
-    def __init__(self, reference, unit, points, section, outputs, formula, cases, forbidden, differentiable):
+    def __init__(self, reference, unit, points, section, outputs, formula, cases, forbidden, draws, differentiable):
         self.reference = reference
         self.unit = unit
         self.name = reference.__name__
@@ -61,6 +61,7 @@ class Exercise:
         self.formula = formula
         self.cases = tuple(cases)
         self.forbidden = tuple(forbidden)
+        self.draws = draws
         self.differentiable = differentiable
         self.misconceptions: list[Variation] = []
         self.alternatives: list[Variation] = []
@@ -108,7 +109,7 @@ def _without_self(function) -> inspect.Signature:
 
 
 def exercise(
-    *, points, section: str, outputs: str, formula: str, cases, forbidden=(), differentiable=True
+    *, points, section: str, outputs: str, formula: str, cases, forbidden=(), draws=None, differentiable=True
 ) -> Callable[..., Exercise]:
     """Declares the decorated reference as an exercise; its name, parameters and jaxtyping shapes are the exercise's.
 
@@ -119,12 +120,13 @@ def exercise(
         formula: the formula with its shapes, shown when numbers or shapes are wrong.
         cases: what the exercise is run on. Double precision, non-contiguous inputs and gradients are added to them.
         forbidden: torch functions that would answer the question, matched by the beginning of their names.
+        draws: gives, for (sizes, rng), the inputs that are not independent normal numbers: words, lengths, helpers.
         differentiable: whether a gradient must flow through the result; False for a measurement.
     """
 
     def declare(reference) -> Exercise:
         unit = reference.__module__.split(".")[2].removeprefix("unit_")
-        return Exercise(reference, unit, points, section, outputs, formula, cases, forbidden, differentiable)
+        return Exercise(reference, unit, points, section, outputs, formula, cases, forbidden, draws, differentiable)
 
     return declare
 

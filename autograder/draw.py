@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from autograder import bank
-from utils.records import Case
+from utils.records import Case, Helper
 
 SMALLEST, SPARE = 3, 2  # sizes start at 3, and a few more are on offer than there are axes
 LOOSE = 3e-4  # at 1000, neighbouring single-precision numbers are 6e-5 apart
@@ -64,6 +64,8 @@ def _case(exercise: bank.Exercise, declared: bank.Case, rng) -> Case:
     for name, axes in symbols.items():
         shape = tuple(sizes[axis] for axis in axes.split())
         inputs[name] = (rng.standard_normal(shape) * declared.scale.get(name, 1.0)).astype(np.float32)
+    if exercise.draws:
+        inputs.update(exercise.draws(sizes, rng))
     if declared.edit:
         declared.edit(inputs, rng)
     inputs = {name: inputs[name] for name in exercise.signature.parameters if name in inputs}
@@ -105,6 +107,8 @@ def _double(case: Case, declared: bank.Case) -> Case:
 
 
 def _widened(value):
+    if isinstance(value, Helper):
+        return replace(value, arguments={name: _widened(array) for name, array in value.arguments.items()})
     return value.astype(np.float64) if isinstance(value, np.ndarray) and value.dtype == np.float32 else value
 
 

@@ -1,11 +1,13 @@
 """Freezes an exercise: runs reference and misconceptions on drawn cases, so that judging needs their numbers alone."""
 
 import json
+import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from autograder import bank
 from autograder.draw import VISIBLE_SEED, draw
@@ -74,6 +76,7 @@ def frozen_exercise(exercise: bank.Exercise, cases: list[FrozenCase]) -> FrozenE
         outputs=tuple(zip(exercise.outputs, _output_shapes(exercise))),
         formula=exercise.formula,
         forbidden=exercise.forbidden,
+        layers=_layers(exercise),
         points=exercise.points,
         misconceptions={mistake.name: mistake.sentence for mistake in exercise.misconceptions},
         cases=tuple(cases),
@@ -85,6 +88,23 @@ def frozen_exercise(exercise: bank.Exercise, cases: list[FrozenCase]) -> FrozenE
 def _examined(exercise: bank.Exercise) -> int:
     """How many properties grading examines."""
     return len(draw(exercise, VISIBLE_SEED, grading=True))
+
+
+@cache
+def _layers(exercise: bank.Exercise) -> dict[str, str]:
+    """The layers of a module in a lesson's symbols, "nn.Linear(D_X, D_Q)", read off a module of telling sizes."""
+    if not exercise.is_module:
+        return {}
+    sizes = {name: 10_007 * 3**number for number, name in enumerate(exercise.constructor)}
+    symbols = {str(size): name for name, size in sizes.items()}
+    symbols |= {str(sizes[a] + sizes[b]): f"{a} + {b}" for a in sizes for b in sizes}
+    with torch.device("meta"):
+        layers = dict(exercise.reference(**sizes).named_children())
+    found = {}
+    for name, layer in layers.items():
+        text = re.sub(r"(in_features|out_features)=|, bias=True", "", f"nn.{layer}")
+        found[name] = re.sub(r"\d{5,}", lambda number: symbols.get(number[0], number[0]), text)
+    return found
 
 
 def _output_shapes(exercise: bank.Exercise) -> list[str]:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from autograder import bank
-from utils.records import FrozenCase, FrozenExercise, Observation
+from utils.records import FrozenCase, FrozenExercise, Helper, Observation
 from utils.tolerance import tolerance
 
 SEPARATION = 100  # a mistake that shows at all moves the output by this many tolerances
@@ -95,7 +95,9 @@ def _moved(one: FrozenCase, made: Observation) -> float | None:
 
 def _variants(exercise: bank.Exercise, frozen: FrozenExercise) -> list[str]:
     cases = [one.case for one in frozen.cases]
-    arrays = [value for case in cases for value in case.inputs.values() if isinstance(value, np.ndarray)]
+    given = [value for case in cases for value in (*case.inputs.values(), *case.weights.values())]
+    given += [array for value in given if isinstance(value, Helper) for array in value.arguments.values()]
+    arrays = [value for value in given if isinstance(value, np.ndarray)]
     present = {
         "single precision": any(array.dtype == np.float32 for array in arrays),
         "double precision": any(array.dtype == np.float64 for array in arrays),

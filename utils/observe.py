@@ -16,7 +16,8 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from utils.records import MAX_VALUES, Case, Failure, Observation, Output
+from utils import helpers
+from utils.records import MAX_VALUES, Case, Failure, Helper, Observation, Output
 
 SLOW = 1.0  # seconds; a call slower than this is not repeated
 _HERE = Path(__file__).parent
@@ -86,7 +87,9 @@ def _rehearse(student_object, case: Case, device):
 
 
 def _another(value):
-    """Other numbers of the same shape and type, in the place of an array."""
+    """Other numbers of the same shape and type, in the place of an array; a helper that has no limit."""
+    if isinstance(value, Helper):
+        return replace(value, limit=0)
     if not isinstance(value, np.ndarray):
         return value
     return (value * 0.5 + 0.1).astype(value.dtype) if value.dtype.kind == "f" else np.roll(value, 1)
@@ -189,10 +192,13 @@ def _binds(signature: inspect.Signature, *arguments, **named) -> bool:
 
 
 def _inputs(case: Case, device) -> dict:
-    return {
-        name: _tensor(value, device, case.strided) if isinstance(value, np.ndarray) else value
-        for name, value in case.inputs.items()
-    }
+    return {name: _input(value, device, case.strided) for name, value in case.inputs.items()}
+
+
+def _input(value, device, strided: bool):
+    if isinstance(value, Helper):
+        return helpers.build(value, lambda array: _tensor(array, device, False))
+    return _tensor(value, device, strided) if isinstance(value, np.ndarray) else value
 
 
 def _tensor(array: np.ndarray, device, strided: bool) -> torch.Tensor:

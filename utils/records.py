@@ -13,13 +13,25 @@ MAX_VALUES = 1_000_000  # an output larger than this travels as a shape without 
 
 
 @dataclass(frozen=True)
+class Helper:
+    """An input that is more than an array: the name of a class in `utils.helpers`, and the arrays it is built from.
+
+    `limit` is the number of calls after which it refuses; 0 for none.
+    """
+
+    helper: str
+    arguments: dict
+    limit: int = 0
+
+
+@dataclass(frozen=True)
 class Case:
     """One set of inputs that an object is run on.
 
     Attributes:
         property: what the case examines, in words that end the headline of a message.
         part: the part of the exercise, with its own points, that the case belongs to.
-        inputs: name -> numpy array, number, bool, string or None; arrays become tensors.
+        inputs: name -> numpy array, number, bool, string, None or Helper; arrays become tensors.
         symbols: name -> symbolic shape of an array input, such as "B N_Q D_Q".
         sizes: symbol -> size, all pairwise different.
         build: constructor arguments, for an exercise that is a module; else None.
@@ -106,6 +118,7 @@ class FrozenExercise:
     outputs: tuple  # (name, symbolic shape) pairs
     formula: str
     forbidden: tuple
+    layers: dict  # of a module, by name: "nn.Linear(D_X, D_Q)"
     points: dict  # part -> points
     misconceptions: dict  # name -> the sentence a student reads
     cases: tuple
@@ -140,11 +153,13 @@ def _is_default(record, one) -> bool:
 
 
 def unpack_value(value):
-    """The array, number or string that `pack` wrote.
+    """The array, number, string or Helper that `pack` wrote.
 
     Raises:
         ValueError: an array's declared size and its bytes disagree, its type is not numeric, or it is too large.
     """
+    if isinstance(value, dict) and "helper" in value:
+        return Helper(value["helper"], _values(value["arguments"]), value.get("limit", 0))
     if not (isinstance(value, dict) and "array" in value):
         return value
     dtype = np.dtype(value["array"])

@@ -166,8 +166,8 @@ def _wrong_parameters(c):
         if kind == "bias":
             return f"The layer {layer} has no bias. This exercise asks for one: leave out bias=False.", expected
         return (
-            f"The module has no parameter {failure.text}. Make `self.{layer}` an nn.Linear in __init__, under this very name:"
-            " checks set its weights themselves, so that no mark depends on chance."
+            f"The module has no parameter {failure.text}. Write `self.{layer} = {c.exercise.layers[layer]}` in __init__, under"
+            " this very name: checks set its weights themselves, so that no mark depends on chance."
         ), expected
     if failure.type == "extra":
         bias = all(name.endswith(".bias") for name in failure.text.split(", "))
@@ -180,14 +180,11 @@ def _wrong_parameters(c):
     if failure.type != "shape":
         return _exception(c)
     name, shape = failure.text.split(" ", 1)
-    out_width, in_width = (
-        symbolic(tuple(wanted[name]), c.case.sizes)[1:-1].split(", ") if len(wanted[name]) == 2 else ("", "")
-    )
-    should = (
-        f" It should map {in_width} numbers to {out_width}: nn.Linear({in_width}, {out_width})." if in_width else ""
-    )
+    layer = name.partition(".")[0]
+    should = c.exercise.layers[layer]
+    stored = " (nn.Linear(in, out) stores its weight as [out, in].)" if should.startswith("nn.Linear") else ""
     return (
-        f"{name} has the wrong shape.{should} (nn.Linear(in, out) stores its weight as [out, in].)"
+        f"{name} has the wrong shape. The layer should be {should}.{stored}"
     ), f"expected {symbolic(tuple(wanted[name]), c.case.sizes)} = {wanted[name]}, yours is {shape}"
 
 
@@ -281,6 +278,8 @@ def _wrong_shape(c):
 
 def _wrong_dtype(c):
     name, wanted, got = next(pair for pair in c.pairs() if pair[1].dtype != pair[2].dtype or pair[2].values is None)
+    if not wanted.dtype.startswith("torch.float"):
+        return f"{name} is {got.dtype}; it holds whole numbers, such as words' numbers, which are {wanted.dtype}.", ""
     look = "a tensor that your code makes without dtype=, or .double()"
     if got.dtype in ("torch.float16", "torch.bfloat16"):
         look = ".half(), .bfloat16() or autocast"

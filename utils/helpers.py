@@ -1,0 +1,51 @@
+"""Things that an exercise's function is given to work with, besides tensors: built from a case's numbers."""
+
+import torch
+from torch import Tensor
+
+from utils.records import Helper
+
+MANY = 10_000  # calls after which a loop cannot be meant to end
+
+
+class AskedTooOften(RuntimeError):
+    """A helper was called although nothing was left to do."""
+
+
+class ToyDecoder:
+    """A decoder without training: `decoder(y, s)` gives the next words' logits and the next state.
+
+    Args:
+        E: a vector for each word, [V, D_H].
+        W: from state to state, [D_H, D_H].
+        U: from state to logits, [D_H, V].
+        b: added to the logits, [V].
+        limit: the number of calls after which it refuses; 0 for none.
+
+    Calling it with words y [B] and states s [B, D_H] gives logits [B, V] and states [B, D_H].
+
+    Raises:
+        AskedTooOften: it was called more often than `limit` allows.
+    """
+
+    def __init__(self, E: Tensor, W: Tensor, U: Tensor, b: Tensor, limit: int = 0):
+        self.E, self.W, self.U, self.b, self.limit = E, W, U, b, limit
+        self.calls = 0
+
+    def __call__(self, y: Tensor, s: Tensor) -> tuple[Tensor, Tensor]:
+        self.calls += 1
+        if self.calls > (self.limit or MANY):
+            raise AskedTooOften(
+                f"the decoder was asked for word {self.calls}, and no sentence needs a word {self.calls}"
+            )
+        s = torch.tanh(s @ self.W + self.E[y])  # [B, D_H]
+        return s @ self.U + self.b, s  # [B, V], [B, D_H]
+
+
+KINDS = {kind.__name__: kind for kind in (ToyDecoder,)}
+
+
+def build(helper: Helper, tensor) -> object:
+    """The helper that a case describes; `tensor` makes a tensor of an array."""
+    arguments = {name: tensor(array) for name, array in helper.arguments.items()}
+    return KINDS[helper.helper](**arguments, limit=helper.limit)
