@@ -120,7 +120,7 @@ def exercise(
         formula: the formula with its shapes, shown when numbers or shapes are wrong.
         cases: what the exercise is run on. Double precision, non-contiguous inputs and gradients are added to them.
         forbidden: torch functions that would answer the question, matched by the beginning of their names.
-        draws: gives, for (sizes, rng), the inputs that are not independent normal numbers: words, lengths, helpers.
+        draws: gives, for (inputs, sizes, rng), the inputs that are not independent normal numbers: words, lengths, helpers.
         differentiable: whether a gradient must flow through the result; False for a measurement.
     """
 

@@ -65,7 +65,7 @@ def _case(exercise: bank.Exercise, declared: bank.Case, rng) -> Case:
         shape = tuple(sizes[axis] for axis in axes.split())
         inputs[name] = (rng.standard_normal(shape) * declared.scale.get(name, 1.0)).astype(np.float32)
     if exercise.draws:
-        inputs.update(exercise.draws(sizes, rng))
+        inputs.update(exercise.draws(inputs, sizes, rng))
     if declared.edit:
         declared.edit(inputs, rng)
     inputs = {name: inputs[name] for name in exercise.signature.parameters if name in inputs}

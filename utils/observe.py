@@ -328,7 +328,7 @@ def _numbers(tensor: torch.Tensor) -> np.ndarray | None:
         return None
     dense = tensor.to_dense() if tensor.layout != torch.strided else tensor
     wide = dense.cpu().to(torch.float64 if tensor.is_floating_point() else torch.int64)
-    return np.ascontiguousarray(wide.numpy())
+    return np.ascontiguousarray(wide.numpy()).reshape(tuple(wide.shape))  # which would make a vector of a single number
 
 
 def _gradients(result, watched: dict) -> tuple[dict, str]:

@@ -131,7 +131,7 @@ def pack(value):
         little = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
         return {
             "array": value.dtype.name,
-            "shape": list(value.shape),
+            "shape": list(value.shape),  # that of `little` is [1] for a single number
             "data": base64.b64encode(little.tobytes()).decode(),
         }
     if isinstance(value, np.generic):

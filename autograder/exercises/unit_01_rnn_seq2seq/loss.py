@@ -1,0 +1,192 @@
+"""Exercise 4: cross-entropy over words, not over padding."""
+
+import math
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from autograder.bank import Case, exercise
+from autograder.exercises.unit_01_rnn_seq2seq.common import sentences
+from utils.translation import PAD, STOP
+
+WORDS = {"V": 11, "T": 7}
+WIDE = {"logits": 3.0}
+
+
+def _drawn(inputs, sizes, rng):
+    """Long sentences are harder, [STOP] is hard and [PAD] easy, so that every way to weigh them gives another mean."""
+    y, lengths = sentences(sizes["B"], sizes["T"], sizes["V"], rng)
+    easier = np.linspace(1.5, -1.5, len(y))[lengths.argsort().argsort(), None]
+    easier = np.where(y == PAD, 2.5, np.where(y == STOP, -2.0, easier)) * inputs["logits"].std()
+    chosen = np.take_along_axis(inputs["logits"], y[..., None], axis=-1) + easier[..., None]
+    np.put_along_axis(inputs["logits"], y[..., None], chosen.astype(np.float32), axis=-1)
+    return {"y": y}
+
+
+def _large(inputs, rng):
+    inputs["logits"] *= 60
+
+
+@exercise(
+    points=3,
+    section="Many sentences at once",
+    outputs="loss",
+    formula="loss = −(1/n) Σ log p(y_bt), over the n places where y is not [PAD] (0); p = softmax(logits, dim=-1); a scalar",
+    cases=[
+        Case("a padded batch", sizes=WORDS, scale=WIDE),
+        Case("a larger batch", sizes={**WORDS, "B": 8}, scale=WIDE),
+        Case("nothing padded", sizes={**WORDS, "B": 1}, scale=WIDE),
+        Case("longer sentences", sizes={"V": 13, "T": 9}, scale=WIDE),
+        Case("logits in the hundreds", sizes={"V": 9, "T": 12}, edit=_large),
+    ],
+    forbidden=("cross_entropy", "nll_loss"),
+    draws=_drawn,
+)
+def masked_cross_entropy(logits: Float[Tensor, "B T V"], y: Int[Tensor, "B T"]) -> Float[Tensor, ""]:
+    return F.cross_entropy(logits.flatten(0, 1), y.flatten(), ignore_index=PAD)
+
+
+def _each(logits, y):
+    """−log p of each place [B, T], and where words are."""
+    return -logits.log_softmax(-1).gather(-1, y.unsqueeze(-1)).squeeze(-1), (y != PAD).to(logits.dtype)
+
+
+@masked_cross_entropy.misconception
+def padding_counted(logits, y):
+    """The padding counts like words: the mean runs over all B·T places. The model would be trained to write [PAD]. Leave out
+    the places where y is 0, from the sum and from the count."""
+    return _each(logits, y)[0].mean()
+
+
+@masked_cross_entropy.misconception
+def divided_by_all_places(logits, y):
+    """The padding is left out of the sum but not of the count: it is divided by B·T. Divide by the number of words, so that
+    a batch with more padding does not look better."""
+    nll, real = _each(logits, y)
+    return (nll * real).mean()
+
+
+@masked_cross_entropy.misconception
+def summed(logits, y):
+    """This is the sum over all words. Asked for is the mean: divide by the number of words that are not padding."""
+    nll, real = _each(logits, y)
+    return (nll * real).sum()
+
+
+@masked_cross_entropy.misconception
+def divided_by_the_batch(logits, y):
+    """The sum is divided by the number of sentences. Asked for is the mean over words: divide by the number of places that
+    are not padding."""
+    nll, real = _each(logits, y)
+    return (nll * real).sum() / len(y)
+
+
+@masked_cross_entropy.misconception
+def mean_of_sentence_means(logits, y):
+    """Each sentence's mean is taken first and then the mean of these, so a word in a short sentence counts more. Every word
+    counts the same: one sum over the batch, divided by all its words."""
+    nll, real = _each(logits, y)
+    return ((nll * real).sum(1) / real.sum(1)).mean()
+
+
+@masked_cross_entropy.misconception
+def sign_forgotten(logits, y):
+    """The sign is missing: this is the mean log-probability, which is negative. A loss is what should become small: take
+    minus it."""
+    nll, real = _each(logits, y)
+    return -(nll * real).sum() / real.sum()
+
+
+@masked_cross_entropy.misconception
+def probability_for_its_logarithm(logits, y):
+    """The logarithm is missing: this is minus the mean probability of the right words. Cross-entropy is minus the mean of
+    log p."""
+    nll, real = _each(logits, y)
+    return -((-nll).exp() * real).sum() / real.sum()
+
+
+@masked_cross_entropy.misconception
+def logits_taken_for_log_probabilities(logits, y):
+    """The logits were taken for log-probabilities: no softmax anywhere. Take log_softmax over the vocabulary first."""
+    real = (y != PAD).to(logits.dtype)
+    return -(logits.gather(-1, y.unsqueeze(-1)).squeeze(-1) * real).sum() / real.sum()
+
+
+@masked_cross_entropy.misconception
+def softmax_over_time(logits, y):
+    """The softmax runs over the T places of a sentence. At each place the words compete with each other: the last axis, the
+    vocabulary."""
+    nll = -logits.log_softmax(1).gather(-1, y.unsqueeze(-1)).squeeze(-1)
+    real = (y != PAD).to(logits.dtype)
+    return (nll * real).sum() / real.sum()
+
+
+@masked_cross_entropy.misconception
+def softmax_twice(logits, y):
+    """The softmax is taken twice: the logits were turned into probabilities, and those were treated as logits again."""
+    nll, real = _each(logits.softmax(-1), y)
+    return (nll * real).sum() / real.sum()
+
+
+@masked_cross_entropy.misconception
+def mask_the_wrong_way_round(logits, y):
+    """Padding counts and words do not: the mask is the wrong way round (and where nothing is padded, this is 0/0). Words are
+    where y is not 0."""
+    nll, real = _each(logits, y)
+    return (nll * (1 - real)).sum() / (1 - real).sum()
+
+
+@masked_cross_entropy.misconception
+def stop_left_out(logits, y):
+    """[STOP] is left out together with the padding. [STOP] is a word like others: the model must learn where to end."""
+    nll, _ = _each(logits, y)
+    real = (y > 2).to(logits.dtype)
+    return (nll * real).sum() / real.sum()
+
+
+@masked_cross_entropy.misconception
+def in_bits(logits, y):
+    """The logarithm has base 2, so the loss is in bits. Asked for is the natural logarithm."""
+    nll, real = _each(logits, y)
+    return (nll * real).sum() / real.sum() / math.log(2)
+
+
+@masked_cross_entropy.misconception
+def logarithm_of_a_softmax(logits, y):
+    """The formula is right, but softmax and log are taken one after the other: a small probability is rounded to 0, and its
+    logarithm is −∞. log_softmax does both at once and stays finite."""
+    p = logits.softmax(-1).gather(-1, y.unsqueeze(-1)).squeeze(-1)
+    real = y != PAD
+    return -p[real].log().mean()
+
+
+@masked_cross_entropy.alternative
+def chosen_by_a_mask(logits, y):
+    real = y != 0
+    rows = logits[real].log_softmax(dim=-1)
+    return -rows[torch.arange(len(rows), device=rows.device), y[real]].mean()
+
+
+@masked_cross_entropy.alternative
+def with_logsumexp(logits, y):
+    chosen = torch.take_along_dim(logits, y[..., None], dim=-1)[..., 0]
+    nll = torch.logsumexp(logits, dim=-1) - chosen
+    return torch.where(y != 0, nll, torch.zeros_like(nll)).sum() / (y != 0).sum()
+
+
+@masked_cross_entropy.alternative
+def with_one_hot(logits, y):
+    hot = F.one_hot(y, logits.shape[-1]).to(logits.dtype)
+    nll = -(hot * torch.log_softmax(logits, dim=2)).sum(dim=2)
+    return (nll * (y > 0)).sum() / (y > 0).sum()
+
+
+@masked_cross_entropy.alternative
+def with_loops(logits, y):
+    terms = [
+        row[word] - row.logsumexp(0) for sentence, words in zip(logits, y) for row, word in zip(sentence, words) if word
+    ]
+    return -torch.stack(terms).mean()

@@ -1,0 +1,50 @@
+"""Draws toy decoders whose sentences end at different places."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from utils import helpers
+from utils.records import Helper
+from utils.translation import PAD, START, STOP
+
+TRIES = 3000
+NEVER = -30.0  # the logit of a word that is never written
+
+
+def draw_until(fits: Callable[[Helper, np.ndarray], bool], sizes: dict, rng, shape: tuple, stop: float) -> dict:
+    """A decoder and states of the shape that fit: {"decoder": Helper, "s": array}. `stop` is added to the logit of [STOP].
+
+    Raises:
+        RuntimeError: none of many draws fits.
+    """
+    D_H, V = sizes["D_H"], sizes["V"]
+    for _ in range(TRIES):
+        b = np.zeros(V)
+        b[PAD] = b[START] = NEVER
+        b[STOP] = stop
+        arrays = {
+            "E": rng.standard_normal((V, D_H)),
+            "W": rng.standard_normal((D_H, D_H)) * 2 * D_H**-0.5,
+            "U": rng.standard_normal((D_H, V)) * D_H**-0.5,
+            "b": b,
+        }
+        decoder = Helper("ToyDecoder", {name: array.astype(np.float32) for name, array in arrays.items()})
+        s = rng.standard_normal(shape).astype(np.float32)
+        if fits(decoder, s):
+            return {"decoder": decoder, "s": s}
+    raise RuntimeError(f"no toy decoder of {sizes} fits")
+
+
+def built(decoder: Helper) -> helpers.ToyDecoder:
+    """The decoder, to be run, without a limit."""
+    return helpers.build(replace(decoder, limit=0), torch.from_numpy)
+
+
+def written(words: Tensor) -> Tensor:
+    """How many words each row holds before and with its [STOP]; all of them where there is none."""
+    ended = (words == STOP).cumsum(-1) > 0
+    return words.shape[-1] - ended.sum(-1) + ended.any(-1)
