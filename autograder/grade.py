@@ -109,7 +109,7 @@ def fingerprint(unit: str) -> str:
 
 
 def _class(unit: str, student: str | None) -> tuple[tuple, list[Submission]]:
-    """What was handed out (released cells, and code cells whose pictures are not drawn again), and the submissions."""
+    """What was handed out (released cells, and code cells that need no pictures when unchanged), and the submissions."""
     released, plain = record.released(unit), []
     file = course.ASSIGNMENTS / unit / f"{unit}.ipynb"
     if file.exists():

@@ -20,7 +20,7 @@ def task(
 
     Args:
         proven: the level was tried on the worker's own machine.
-        plain: the text of code cells whose pictures need not be drawn when they come back unchanged.
+        plain: the text of code cells that, coming back unchanged, need no pictures, and if tagged `play` are not run.
         level: "" lets the worker take the best sandbox that it has.
     """
     return {

@@ -19,6 +19,8 @@ from autograder.reading import parse
 from autograder.repair import repair
 from utils.judge import Result
 
+PLAY = "play"  # the tag of a cell that an assignment has for the student's pleasure alone, such as a training
+
 
 def grade_one(task: dict) -> dict:
     """Repairs, runs and judges one submission.
@@ -127,7 +129,10 @@ def _examine(notebook, task: dict, level: str) -> list[Examined]:
 def _cell(cell, plain: list[str]) -> dict:
     if tested := is_test_of(cell):
         return {"exercise": tested}
-    return {"source": cell.source if cell.cell_type == "code" else "", "pictures": cell.source not in plain}
+    unchanged = cell.source in plain
+    if unchanged and PLAY in cell.metadata.get("tags", []):
+        return {"source": "print('not run again when graded')"}
+    return {"source": cell.source if cell.cell_type == "code" else "", "pictures": not unchanged}
 
 
 def _show(notebook, examined: list[Examined]) -> None:

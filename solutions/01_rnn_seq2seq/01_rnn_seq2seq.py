@@ -406,7 +406,7 @@ check(beam_search)
 
 # %% [markdown]
 # Now put your pieces together: train them for some seconds on short sentences in English and Spanish, and let them
-# translate. (This cell is not graded. It works as soon as exercises 2 to 6 do; if one of them is unfinished, it says so.)
+# translate. (The second cell is not graded, nor run when your notebook is. It works as soon as exercises 2 to 6 do; if one of them is unfinished, it says so.)
 
 
 # %%
@@ -446,6 +446,7 @@ def try_it_out(steps=400, D_E=32, D_H=96):
         show(pair)
 
 
+# %% tags=["play"]
 try:
     try_it_out()
 except NotImplementedError:
