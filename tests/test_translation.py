@@ -245,8 +245,14 @@ def test_a_batch_is_padded_behind_and_ends_each_sentence_with_stop(pairs, langua
         assert (row != PAD).sum() == len(pair.target) + 1 and vocabulary(language).decode(row) == list(pair.target)
 
 
-def test_batches_hold_sentences_of_similar_length_and_repeat_with_the_seed(pairs, language):
+def test_batches_hold_equally_long_sentences_and_repeat_with_the_seed(pairs, language):
     first, again = ([made.source.tolist() for made in batches(pairs, language, 16, 8, seed=5)] for _ in range(2))
     assert first == again and len(first) == 8
     for made in batches(pairs, language, 16, 8):
-        assert made.lengths.max() - made.lengths.min() <= 4
+        assert len(made.pairs) <= 16 and made.lengths.min() == made.lengths.max() == made.source.shape[1]
+
+
+def test_batches_reach_every_pair(language):
+    pairs = corpus(language, 90, 3, 12)
+    reached = {pair for made in batches(pairs, language, 16, 300) for pair in made.pairs}
+    assert reached == set(pairs)

@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from functools import cache
+from itertools import groupby
 
 import torch
 from jaxtyping import Int
@@ -275,14 +276,17 @@ def batch(pairs: Iterable[Pair], language: str) -> Batch:
     return Batch(padded[0], torch.tensor([len(one) for one in source]), padded[1], pairs)
 
 
-def batches(pairs: list[Pair], language: str, size: int, steps: int, seed: int = 0) -> Iterator[Batch]:
-    """`steps` batches of `size` pairs each, drawn again and again; the sentences of one batch are of similar length."""
+def batches(pairs: Iterable[Pair], language: str, size: int, steps: int, seed: int = 0) -> Iterator[Batch]:
+    """`steps` batches of at most `size` pairs, drawn again and again; the English sentences of one batch are equally long."""
     chance = random.Random(seed)
     ordered = sorted(pairs, key=lambda pair: len(pair.source))
-    groups = [ordered[start : start + size] for start in range(0, len(ordered), size)]
+    groups = []
+    for _, alike in groupby(ordered, key=lambda pair: len(pair.source)):
+        alike = list(alike)
+        groups += [alike[start : start + size] for start in range(0, len(alike), size)]
     made: dict[int, Batch] = {}
     for _ in range(steps):
-        number = chance.randrange(len(groups))
+        number = chance.choices(range(len(groups)), [len(group) for group in groups])[0]
         if number not in made:
             made[number] = batch(groups[number], language)
         yield made[number]
