@@ -98,9 +98,10 @@ def _variants(exercise: bank.Exercise, frozen: FrozenExercise) -> list[str]:
     given = [value for case in cases for value in (*case.inputs.values(), *case.weights.values())]
     given += [array for value in given if isinstance(value, Helper) for array in value.arguments.values()]
     arrays = [value for value in given if isinstance(value, np.ndarray)]
+    real = [array.dtype for array in arrays if array.dtype.kind == "f"]
     present = {
-        "single precision": any(array.dtype == np.float32 for array in arrays),
-        "double precision": any(array.dtype == np.float64 for array in arrays),
+        "single precision": not real or np.float32 in real,
+        "double precision": not real or np.float64 in real,
         "a non-contiguous input": any(case.strided for case in cases),
         "gradients": not exercise.differentiable or any(case.gradient for case in cases),
     }

@@ -42,7 +42,40 @@ class ToyDecoder:
         return s @ self.U + self.b, s  # [B, V], [B, D_H]
 
 
-KINDS = {kind.__name__: kind for kind in (ToyDecoder,)}
+class ToyAttentionStep:
+    """A decoder step with attention, without training: `step(y, s, H, mask)` gives logits, the next state and the weights.
+
+    Args:
+        E: a vector for each word, [V, D_S].
+        W: from state to state, [D_S, D_S].
+        K: from state to what it looks for, [D_S, D_H].
+        C: from context to state, [D_H, D_S].
+        U: from state to logits, [D_S, V].
+        limit: the number of calls after which it refuses; 0 for none.
+
+    Words y [B], states s [B, D_S], encoder states H [B, T_x, D_H] and mask [B, T_x], True at words, give logits [B, V],
+    states [B, D_S] and weights [B, T_x].
+
+    Raises:
+        AskedTooOften: it was called more often than `limit` allows.
+    """
+
+    def __init__(self, E: Tensor, W: Tensor, K: Tensor, C: Tensor, U: Tensor, limit: int = 0):
+        self.E, self.W, self.K, self.C, self.U, self.limit = E, W, K, C, U, limit
+        self.calls = 0
+
+    def __call__(self, y: Tensor, s: Tensor, H: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        self.calls += 1
+        if self.calls > (self.limit or MANY):
+            raise AskedTooOften(f"the step was taken {self.calls} times, more often than there are words")
+        e = (H @ (s @ self.K)[:, :, None])[:, :, 0]  # [B, T_x]
+        a = e.masked_fill(~mask, -torch.inf).softmax(dim=-1)  # [B, T_x]
+        c = (a[:, None, :] @ H)[:, 0]  # [B, D_H]
+        s = torch.tanh(s @ self.W + self.E[y] + c @ self.C)  # [B, D_S]
+        return s @ self.U, s, a
+
+
+KINDS = {kind.__name__: kind for kind in (ToyDecoder, ToyAttentionStep)}
 
 
 def build(helper: Helper, tensor) -> object:

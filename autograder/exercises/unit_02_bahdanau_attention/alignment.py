@@ -1,0 +1,149 @@
+"""Exercise 8: alignment error rate."""
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from autograder.bank import Case, exercise
+
+
+def _drawn(inputs, sizes, rng):
+    """Links for which every plausible mistake gives another rate; of unlucky numbers a mistake's rate could be right."""
+    while True:
+        links, sure, possible = _links(inputs["sure"].shape, rng)
+        given = [torch.from_numpy(one) for one in (links, sure, possible)]
+        right = alignment_error_rate.reference(*given)
+        if (
+            all(abs(mistake.object(*given) - right) > 0.01 for mistake in alignment_error_rate.misconceptions)
+            or sizes["B"] == 1
+        ):
+            return {"links": links, "sure": sure, "possible": possible}
+
+
+def _links(shape: tuple, rng) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Gold links, of which some are only possible, and links that hit some of both kinds and miss others."""
+    ease = np.linspace(0.2, 0.95, shape[0])[:, None, None]  # sentences of different difficulty
+    sure = rng.random(shape) < 0.45 * ease
+    possible = sure | (rng.random(shape) < 0.25)
+    links = np.where(sure, rng.random(shape) < ease**2, rng.random(shape) < np.where(possible, 0.4, 0.12))
+    sure[:, 0, 0] = possible[:, 0, 0] = links[:, 0, 0] = True
+    possible[:, 1, 1] = links[:, 1, 1] = links[:, 0, 1] = True
+    sure[:, 1, 1] = sure[:, 0, 1] = possible[:, 0, 1] = False
+    return links, sure, possible
+
+
+def _perfect(inputs, rng):
+    inputs["links"][:] = inputs["sure"]
+
+
+@exercise(
+    points=2,
+    section="Does it look where it should?",
+    outputs="rate",
+    formula="rate = 1 − (|A∩S| + |A∩P|) / (|A| + |S|), each counted over all sentences; A = links, S = sure, P = possible, all"
+    " [B, T_y, T_x]; a scalar",
+    cases=[
+        Case("some sentences", sizes={"B": 4}),
+        Case("one sentence", sizes={"B": 1, "T_y": 6, "T_x": 8}),
+        Case("many sentences", sizes={"B": 9}),
+        Case("long sentences", sizes={"T_y": 11, "T_x": 12}),
+        Case("every sure link and no other", sizes={"B": 5}, edit=_perfect),
+    ],
+    draws=_drawn,
+    differentiable=False,
+)
+def alignment_error_rate(
+    links: Bool[Tensor, "B T_y T_x"], sure: Bool[Tensor, "B T_y T_x"], possible: Bool[Tensor, "B T_y T_x"]
+) -> Float[Tensor, ""]:
+    hits = (links & sure).sum() + (links & possible).sum()
+    return 1 - hits / (links.sum() + sure.sum())
+
+
+def _counts(links, sure, possible):
+    return (float(one.sum()) for one in (links & sure, links & possible, links, sure, possible))
+
+
+@alignment_error_rate.misconception
+def agreement_for_error(links, sure, possible):
+    """This is the share that agrees, not the error: 1 − … is missing. Of a perfect alignment the rate is 0."""
+    return (links & sure).sum().add((links & possible).sum()) / (links.sum() + sure.sum())
+
+
+@alignment_error_rate.misconception
+def mean_over_sentences(links, sure, possible):
+    """The rate of each sentence was taken, and then their mean. Count over all sentences first: one fraction for the corpus."""
+    hits = (links & sure).sum((1, 2)) + (links & possible).sum((1, 2))
+    return (1 - hits / (links.sum((1, 2)) + sure.sum((1, 2)))).mean()
+
+
+@alignment_error_rate.misconception
+def sure_links_alone(links, sure, possible):
+    """Possible links play no part: |A∩S| is counted twice. A link that is possible is no mistake: |A∩S| + |A∩P|."""
+    return 1 - 2 * (links & sure).sum() / (links.sum() + sure.sum())
+
+
+@alignment_error_rate.misconception
+def possible_links_alone(links, sure, possible):
+    """Sure links are not asked for: |A∩P| is counted twice. The first term, |A∩S|, is what misses cost."""
+    return 1 - 2 * (links & possible).sum() / (links.sum() + sure.sum())
+
+
+@alignment_error_rate.misconception
+def divided_by_possible(links, sure, possible):
+    """Below the bar stands |A| + |P|. Nobody need find the links that are only possible: it is |A| + |S|."""
+    both = (links & sure).sum() + (links & possible).sum()
+    return 1 - both / (links.sum() + possible.sum())
+
+
+@alignment_error_rate.misconception
+def precision_only(links, sure, possible):
+    """Below the bar stands |A| alone, and above it |A∩P|: that is one minus the precision. Missing a sure link would cost
+    nothing."""
+    return 1 - (links & possible).sum() / links.sum()
+
+
+@alignment_error_rate.misconception
+def recall_only(links, sure, possible):
+    """This is one minus the recall, |A∩S|/|S|. Links that are wrong would cost nothing."""
+    return 1 - (links & sure).sum() / sure.sum()
+
+
+@alignment_error_rate.misconception
+def union_below(links, sure, possible):
+    """Below the bar stands the union of A and S. It is the sum of their sizes: |A| + |S|, where what is in both counts twice."""
+    return 1 - ((links & sure).sum() + (links & possible).sum()) / (links | sure).sum()
+
+
+@alignment_error_rate.misconception
+def places_that_disagree(links, sure, possible):
+    """This is the share of all places at which links and sure links differ. Most places are empty in both, which says nothing;
+    count links."""
+    return (links != sure).float().mean()
+
+
+@alignment_error_rate.misconception
+def halved(links, sure, possible):
+    """The fraction is divided by two, as if each of its terms were a share by itself. 1 − (|A∩S| + |A∩P|) / (|A| + |S|)."""
+    return 1 - 0.5 * ((links & sure).sum() + (links & possible).sum()) / (links.sum() + sure.sum())
+
+
+@alignment_error_rate.alternative
+def product_for_and(links, sure, possible):
+    A, S, P = links.float(), sure.float(), possible.float()
+    return 1 - ((A * S).sum() + (A * P).sum()) / (A.sum() + S.sum())
+
+
+@alignment_error_rate.alternative
+def counted_in_loops(links, sure, possible):
+    above, below = 0, 0
+    for a, s, p in zip(links.flatten().tolist(), sure.flatten().tolist(), possible.flatten().tolist()):
+        above += (a and s) + (a and p)
+        below += a + s
+    return torch.tensor(1 - above / below, device=links.device)
+
+
+@alignment_error_rate.alternative
+def by_indexing(links, sure, possible):
+    found = torch.stack([sure[links].sum(), possible[links].sum()]).sum()
+    return 1 - found / (torch.count_nonzero(links) + torch.count_nonzero(sure))

@@ -1,0 +1,28 @@
+"""What the exercises of unit 02 share: padding masks, batch axes of several kinds, and calls that would answer them."""
+
+import numpy as np
+
+from autograder.bank import Case
+
+FUSED = ("scaled_dot_product_attention", "multi_head_attention")
+SMALL = {"B_1": 3, "B_2": 2}
+
+
+def score_cases(**more) -> list[Case]:
+    """Cases of scores between states: a sentence, batches, single states."""
+    return [
+        Case("one sentence", expand={"*B": ""}, **more),
+        Case("a batch of sentences", expand={"*B": "B"}, **more),
+        Case("two batch axes", expand={"*B": "B_1 B_2"}, sizes=SMALL, **more),
+        Case("a batch of one", expand={"*B": "B"}, sizes={"B": 1}, **more),
+        Case("a single decoder state", expand={"*B": "B"}, sizes={"T_y": 1}, **more),
+    ]
+
+
+def padding_mask(shape: tuple, rng) -> np.ndarray:
+    """True at words, False at the padding behind them, along the last axis; of several rows one has no padding."""
+    rows, T = int(np.prod(shape[:-1])), shape[-1]
+    lengths = rng.integers(2, T, size=rows)
+    if rows > 1:
+        lengths[rng.integers(1, rows)] = T
+    return (np.arange(T) < lengths[:, None]).reshape(shape)

@@ -1,0 +1,148 @@
+"""Exercise 4: attention weights that leave padding out."""
+
+import math
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from autograder.bank import Case, exercise
+from autograder.exercises.unit_02_bahdanau_attention.common import FUSED, SMALL, padding_mask
+
+
+def _drawn(inputs, sizes, rng):
+    return {"mask": padding_mask(inputs["mask"].shape, rng)}
+
+
+def _far_below_zero(inputs, rng):
+    inputs["E"] -= 2000
+
+
+def _nothing_padded(inputs, rng):
+    inputs["mask"][:] = True
+
+
+@exercise(
+    points=3,
+    section="Padding gets no weight",
+    outputs="A",
+    formula="A_ti = exp(E_ti) / Σ_j exp(E_tj), where j runs over the words alone (mask True), and A_ti = 0 at padding; A"
+    " [*B, T_y, T_x], mask [*B, T_x]",
+    cases=[
+        Case("one sentence", expand={"*B": ""}),
+        Case("a batch of sentences", expand={"*B": "B"}),
+        Case("two batch axes", expand={"*B": "B_1 B_2"}, sizes=SMALL),
+        Case("a batch of one", expand={"*B": "B"}, sizes={"B": 1}),
+        Case("nothing padded", expand={"*B": "B"}, edit=_nothing_padded),
+        Case("all scores far below zero", expand={"*B": "B"}, edit=_far_below_zero, extreme=True),
+    ],
+    forbidden=FUSED,
+    draws=_drawn,
+)
+def attention_weights(E: Float[Tensor, "*B T_y T_x"], mask: Bool[Tensor, "*B T_x"]) -> Float[Tensor, "*B T_y T_x"]:
+    return torch.where(mask.unsqueeze(-2), E, -torch.inf).softmax(dim=-1)
+
+
+def _masked(E, mask, value=-math.inf):
+    return E.masked_fill(~mask.unsqueeze(-2), value)
+
+
+@attention_weights.misconception
+def mask_forgotten(E, mask):
+    """The mask plays no part: padding gets weight like words. It is no part of the sentence, so its weight is 0 and the words
+    share everything."""
+    return E.softmax(dim=-1)
+
+
+@attention_weights.misconception
+def mask_turned_round(E, mask):
+    """The words are hidden and the padding is not: the mask is read the wrong way round. True means: this is a word, look at
+    it."""
+    return _masked(E, ~mask).softmax(dim=-1)
+
+
+@attention_weights.misconception
+def zeroed_after_the_softmax(E, mask):
+    """The padding's weights were set to 0 after the softmax, and nobody got them: the words' weights sum to less than 1. Hide
+    the padding before the softmax: scores of −∞."""
+    return E.softmax(dim=-1) * mask.unsqueeze(-2)
+
+
+@attention_weights.misconception
+def scores_zeroed(E, mask):
+    """The padding's scores were set to 0. exp(0) is 1, so padding still gets weight, often more than words do. A score of −∞ has
+    weight 0."""
+    return _masked(E, mask, 0.0).softmax(dim=-1)
+
+
+@attention_weights.misconception
+def not_low_enough(E, mask):
+    """The padding's scores were set to a number that is low, but not lower than all scores can be: where the words' scores are
+    lower still, the padding gets the weight. Use −∞."""
+    return _masked(E, mask, -1000.0).softmax(dim=-1)
+
+
+@attention_weights.misconception
+def over_the_decoder_states(E, mask):
+    """The softmax runs over the T_y decoder states. Each decoder state shares its own weight among the T_x words: the last
+    axis."""
+    return E.masked_fill(~mask.unsqueeze(-2), -1e9).softmax(dim=-2) * mask.unsqueeze(-2)
+
+
+@attention_weights.misconception
+def not_normalised(E, mask):
+    """These are exponentials, not yet divided by their sum over the words."""
+    return E.exp() * mask.unsqueeze(-2)
+
+
+@attention_weights.misconception
+def even_among_words(E, mask):
+    """All words get the same weight: the scores play no part."""
+    return (mask.unsqueeze(-2) / mask.sum(-1)[..., None, None]).expand(E.shape).to(E.dtype)
+
+
+@attention_weights.misconception
+def logarithms(E, mask):
+    """These are the logarithms of the weights: log_softmax in the place of softmax."""
+    return _masked(E, mask, -1e9).log_softmax(dim=-1)
+
+
+@attention_weights.misconception
+def sigmoid_for_softmax(E, mask):
+    """Each weight is a sigmoid of its own score, so they do not sum to 1. The words share one weight among them: softmax."""
+    return E.sigmoid() * mask.unsqueeze(-2)
+
+
+@attention_weights.alternative
+def with_masked_fill(E, mask):
+    return torch.softmax(E.masked_fill(~mask[..., None, :], float("-inf")), dim=-1)
+
+
+@attention_weights.alternative
+def added_minus_infinity(E, mask):
+    hidden = torch.zeros_like(E).masked_fill(~mask.unsqueeze(-2), -torch.inf)
+    return (E + hidden).softmax(-1)
+
+
+@attention_weights.alternative
+def lowest_of_the_type(E, mask):
+    return E.masked_fill(mask.unsqueeze(-2) == 0, torch.finfo(E.dtype).min).softmax(dim=-1)
+
+
+@attention_weights.alternative
+def exponentials_of_words(E, mask):
+    words = mask.unsqueeze(-2)
+    largest = E.masked_fill(~words, -torch.inf).amax(dim=-1, keepdim=True).detach()
+    powers = torch.where(words, (E - largest).clamp(max=0).exp(), torch.zeros_like(E))
+    return powers / powers.sum(dim=-1, keepdim=True)
+
+
+@attention_weights.alternative
+def sentence_by_sentence(E, mask):
+    flat, words = E.reshape(-1, *E.shape[-2:]), mask.reshape(-1, mask.shape[-1])
+    rows = []
+    for e, real in zip(flat, words):
+        a = torch.zeros_like(e)
+        a[:, real] = e[:, real].softmax(dim=-1)
+        rows.append(a)
+    return torch.stack(rows).reshape(E.shape)
