@@ -11,6 +11,7 @@ import torch
 
 _FOLDER = Path(__file__).parent.parent / "notebooks" / "stored"
 _PACKAGES = ("torch", "numpy")
+_DIGITS = 4  # nobody reads a fifth
 
 
 def full() -> bool:
@@ -27,7 +28,7 @@ def keep(name: str, results: dict, *, seed: int, seconds: float) -> dict:
         "machine": _machine(),
         "versions": {package: version(package) for package in _PACKAGES},
         "minutes": round(seconds / 60, 1),
-        "results": results,
+        "results": json.loads(json.dumps(results), parse_float=lambda text: round(float(text), _DIGITS)),
     }
     _FOLDER.mkdir(exist_ok=True)
     text = json.dumps(record, indent=1, ensure_ascii=False, sort_keys=True)

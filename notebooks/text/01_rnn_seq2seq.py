@@ -578,16 +578,17 @@ if FULL:
     stored.keep("01_rnn_seq2seq", results, seed=SEED, seconds=seconds)
 record = stored.stored("01_rnn_seq2seq")
 long = record["results"]
+long_quality = {int(width): found for width, found in sorted(long["quality"].items(), key=lambda item: int(item[0]))}
 print(stored.how(record))
 show(
-    quality_figure(long["groups"], long["quality"], f"stored run: {long['steps']} steps, up to 60 words"),
+    quality_figure(long["groups"], long_quality, f"stored run: {long['steps']} steps, up to 60 words"),
     "The stored long run: token accuracy and BLEU of three wider translators over sentences of up to 60 words. Short sentences "
     "are translated almost without a mistake, and beyond 20 words all fall steeply.",
 )
 
 # %%
 # NBVAL_CHECK_OUTPUT
-best = long["quality"]["256"]["accuracy"]
+best = long_quality[256]["accuracy"]
 print(f"width 256: accuracy {best[0]:.2f} at 3 to 10 words, {best[-1]:.2f} at 51 to 60")
 
 # %% [markdown]
