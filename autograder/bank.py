@@ -2,14 +2,13 @@
 
 import importlib
 import inspect
-import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 
 from torch import nn
 
-import autograder.exercises
+from autograder import course
 
 
 @dataclass(frozen=True)
@@ -133,12 +132,8 @@ def exercise(
 
 @cache
 def units() -> dict[str, tuple[Exercise, ...]]:
-    """Every unit of the bank with its exercises in order, by name such as "04_attention_layer"."""
-    found = {}
-    for module in sorted(info.name for info in pkgutil.iter_modules(autograder.exercises.__path__)):
-        loaded = importlib.import_module(f"autograder.exercises.{module}")
-        found[module.removeprefix("unit_")] = loaded.EXERCISES
-    return found
+    """Every unit of the course with its exercises in order, by name such as "04_attention_layer"."""
+    return {unit: importlib.import_module(f"autograder.exercises.unit_{unit}").EXERCISES for unit in course.units()}
 
 
 def find_exercise(name: str) -> Exercise:

@@ -23,7 +23,7 @@ BADGE = "<!-- badge -->"
 def build_all(execute: bool = True) -> list[Path]:
     """Rebuilds self-checks, solutions and lessons from their sources; returns the files written."""
     written = [write_pack(unit) for unit in bank.units()]
-    written += [build_solution(twin) for twin in sorted(course.SOLUTIONS.glob("*/*.py"))]
+    written += [build_solution(course.SOLUTIONS / unit / f"{unit}.py") for unit in bank.units()]
     written += [build_lesson(twin, execute) for twin in sorted(course.LESSON_TWINS.glob("*.py"))]
     return written
 

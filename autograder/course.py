@@ -19,9 +19,10 @@ class KitError(Exception):
 
 
 def units() -> list[str]:
-    """The units of the exercise bank, such as "04_attention_layer", in order; nothing is loaded."""
+    """The units of the course, such as "04_attention_layer", in order: those with a lesson; nothing is loaded."""
     folders = sorted((ROOT / "autograder" / "exercises").glob("unit_*"))
-    return [folder.name.removeprefix("unit_").removesuffix(".py") for folder in folders]
+    names = [folder.name.removeprefix("unit_") for folder in folders]
+    return [name for name in names if (LESSON_TWINS / f"{name}.py").exists()]
 
 
 def find_unit(name: str) -> str:

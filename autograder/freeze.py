@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -97,7 +98,7 @@ def _layers(exercise: bank.Exercise) -> dict[str, str]:
         return {}
     sizes = {name: 10_007 * 3**number for number, name in enumerate(exercise.constructor)}
     symbols = {str(size): name for name, size in sizes.items()}
-    symbols |= {str(sizes[a] + sizes[b]): f"{a} + {b}" for a in sizes for b in sizes}
+    symbols |= {str(sizes[a] + sizes[b]): f"{a} + {b}" for a, b in combinations(sizes, 2)}
     with torch.device("meta"):
         layers = dict(exercise.reference(**sizes).named_children())
     found = {}

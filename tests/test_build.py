@@ -8,10 +8,10 @@ import nbformat
 import pytest
 from conftest import ROOT, UNIT
 
-from autograder import build, course
+from autograder import bank, build, course
 
 LESSONS = sorted(course.LESSON_TWINS.glob("*.py"))
-SOLUTIONS = sorted(course.SOLUTIONS.glob("*/*.py"))
+SOLUTIONS = [course.SOLUTIONS / unit / f"{unit}.py" for unit in bank.units()]
 
 
 @pytest.mark.parametrize("twin", SOLUTIONS, ids=lambda path: path.stem)

@@ -5,11 +5,11 @@ from torch import Tensor
 
 from utils.records import Helper
 
-MANY = 10_000  # calls after which a loop cannot be meant to end
+MANY = 10_000  # words after which a loop cannot be meant to end
 
 
 class AskedTooOften(RuntimeError):
-    """A helper was called although nothing was left to do."""
+    """A helper was asked for more although nothing was left to do."""
 
 
 class ToyDecoder:
@@ -20,23 +20,27 @@ class ToyDecoder:
         W: from state to state, [D_H, D_H].
         U: from state to logits, [D_H, V].
         b: added to the logits, [V].
-        limit: the number of calls after which it refuses; 0 for none.
+        limit: the number of words after which it refuses, over all calls and rows; 0 for none.
 
     Calling it with words y [B] and states s [B, D_H] gives logits [B, V] and states [B, D_H].
 
     Raises:
-        AskedTooOften: it was called more often than `limit` allows.
+        AskedTooOften: more words were asked for than `limit` allows.
+        ValueError: words or states are no batch.
     """
 
     def __init__(self, E: Tensor, W: Tensor, U: Tensor, b: Tensor, limit: int = 0):
         self.E, self.W, self.U, self.b, self.limit = E, W, U, b, limit
-        self.calls = 0
+        self.asked = 0
 
     def __call__(self, y: Tensor, s: Tensor) -> tuple[Tensor, Tensor]:
-        self.calls += 1
-        if self.calls > (self.limit or MANY):
+        _refuse_other_shapes("decoder", y, s)
+        self.asked += len(y)
+        if self.asked > (self.limit or MANY):
             raise AskedTooOften(
-                f"the decoder was asked for word {self.calls}, and no sentence needs a word {self.calls}"
+                f"taking the likeliest word each time, all sentences together need {self.limit or MANY} words at most, and more"
+                " were asked for. Does the loop notice that all have ended, and that max_length is reached? Is each word the"
+                " likeliest?"
             )
         s = torch.tanh(s @ self.W + self.E[y])  # [B, D_H]
         return s @ self.U + self.b, s  # [B, V], [B, D_H]
@@ -51,28 +55,38 @@ class ToyAttentionStep:
         K: from state to what it looks for, [D_S, D_H].
         C: from context to state, [D_H, D_S].
         U: from state to logits, [D_S, V].
-        limit: the number of calls after which it refuses; 0 for none.
+        limit: the number of words after which it refuses, over all calls and rows; 0 for none.
 
     Words y [B], states s [B, D_S], encoder states H [B, T_x, D_H] and mask [B, T_x], True at words, give logits [B, V],
     states [B, D_S] and weights [B, T_x].
 
     Raises:
-        AskedTooOften: it was called more often than `limit` allows.
+        AskedTooOften: more words were asked for than `limit` allows.
+        ValueError: words or states are no batch.
     """
 
     def __init__(self, E: Tensor, W: Tensor, K: Tensor, C: Tensor, U: Tensor, limit: int = 0):
         self.E, self.W, self.K, self.C, self.U, self.limit = E, W, K, C, U, limit
-        self.calls = 0
+        self.asked = 0
 
     def __call__(self, y: Tensor, s: Tensor, H: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        self.calls += 1
-        if self.calls > (self.limit or MANY):
-            raise AskedTooOften(f"the step was taken {self.calls} times, more often than there are words")
+        _refuse_other_shapes("step", y, s)
+        self.asked += len(y)
+        if self.asked > (self.limit or MANY):
+            raise AskedTooOften(f"the step was asked for {self.asked} words, more than there are")
         e = (H @ (s @ self.K)[:, :, None])[:, :, 0]  # [B, T_x]
         a = e.masked_fill(~mask, -torch.inf).softmax(dim=-1)  # [B, T_x]
         c = (a[:, None, :] @ H)[:, 0]  # [B, D_H]
         s = torch.tanh(s @ self.W + self.E[y] + c @ self.C)  # [B, D_S]
         return s @ self.U, s, a
+
+
+def _refuse_other_shapes(what: str, y: Tensor, s: Tensor) -> None:
+    """A model has layers that take a batch of words and a batch of states, and so has what stands in for it."""
+    fit = isinstance(y, Tensor) and isinstance(s, Tensor) and not y.is_floating_point() and y.ndim == 1 and s.ndim == 2
+    if not fit or len(y) != len(s):
+        given = ", ".join(str(list(one.shape)) if isinstance(one, Tensor) else type(one).__name__ for one in (y, s))
+        raise ValueError(f"the {what} takes words y [B], whole numbers, and states s [B, D]; it was given {given}")
 
 
 KINDS = {kind.__name__: kind for kind in (ToyDecoder, ToyAttentionStep)}

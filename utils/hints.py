@@ -12,7 +12,14 @@ _HINTS = (  # words of an error's text, and what they mean
         "Two shapes do not line up. Write both beside the line: from the last axis on, sizes must be equal, or one of them 1.",
     ),
     (
-        ("not enough values to unpack", "too many values to unpack", "must be a 3D tensor", "Dimension out of range"),
+        (
+            "not enough values to unpack",
+            "too many values to unpack",
+            "must be a 3D tensor",
+            "Dimension out of range",
+            "self must be a matrix",
+            "number of subscripts",
+        ),
         "The number of axes is not always the same here: count from the end (shape[-1], dim=-1, .mT, @).",
     ),
     (("torch.return_types",), "max(dim=…) gives a pair, the values and where they are: take .values, or use amax."),
@@ -23,6 +30,42 @@ _HINTS = (  # words of an error's text, and what they mean
     (
         ("view", "stride"),
         "The numbers of this input do not lie side by side in memory: use reshape, which copies where it must.",
+    ),
+    (
+        ("same dtype", "Float"),
+        "A tensor that your code makes is of another precision than the inputs: use new_zeros, zeros_like, or dtype=.",
+    ),
+    (
+        ("Float and Double",),
+        "A tensor that your code makes is of another precision than the inputs: use new_zeros, zeros_like, or dtype=.",
+    ),
+    (
+        ("Boolean value of Tensor with more than one value",),
+        "There is one answer for each element of the batch: use (…).all() or (…).any(), or keep a boolean tensor.",
+    ),
+    (
+        ("elements cannot be converted to Scalar",),
+        "There is one number for each element of the batch; .item() and int() take a single one.",
+    ),
+    (
+        ("RNN input dtype",),
+        "These are words' numbers. Look up the words' vectors first: self.embedding(tokens).",
+    ),
+    (
+        ("indices", "Long"),
+        "Words, and places to index with, are whole numbers: dtype=torch.long.",
+    ),
+    (
+        ("tensors used as indices must be long",),
+        "Words, and places to index with, are whole numbers: dtype=torch.long.",
+    ),
+    (
+        ("must be Tensor, not int",),
+        "A tensor is wanted, one word for each sentence of the batch: torch.full_like(y[:, 0], START) makes one.",
+    ),
+    (
+        ("exceeds dimension size",),
+        "Is the batch the first axis everywhere? nn.RNN and the functions for packing each take batch_first=True.",
     ),
     (("requires grad", "numpy"), "NumPy cannot follow gradients. Stay in torch from the inputs to the result."),
     (

@@ -92,7 +92,9 @@ def _another(value):
         return replace(value, limit=0)
     if not isinstance(value, np.ndarray):
         return value
-    return (value * 0.5 + 0.1).astype(value.dtype) if value.dtype.kind == "f" else np.roll(value, 1)
+    return (
+        (value * 0.5 + 0.1).astype(value.dtype) if value.dtype.kind == "f" else np.roll(value, 1, axis=0)
+    )  # rows stay whole: words end with [STOP] and fit their lengths
 
 
 class _Failed(Exception):

@@ -16,7 +16,7 @@ MAX_VALUES = 1_000_000  # an output larger than this travels as a shape without 
 class Helper:
     """An input that is more than an array: the name of a class in `utils.helpers`, and the arrays it is built from.
 
-    `limit` is the number of calls after which it refuses; 0 for none.
+    `limit` is the number of words that it may be asked for; 0 for any.
     """
 
     helper: str

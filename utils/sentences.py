@@ -54,9 +54,9 @@ def forbidden_call(exercise: FrozenExercise, seen: Observation) -> str | None:
 
 
 def symbolic(shape: tuple, sizes: dict) -> str:
-    """A shape in the lesson's symbols where its sizes are known: (2, 5) -> "[B, N_Q]"."""
+    """A shape in the lesson's symbols where its sizes are known, each symbol once: (2, 5, 2) -> "[B, N_Q, 2]"."""
     names = {size: symbol for symbol, size in sizes.items()}
-    return "[" + ", ".join(names.get(size, str(size)) for size in shape) + "]"
+    return "[" + ", ".join(names.pop(size, str(size)) for size in shape) + "]"
 
 
 def _indent(text: str) -> list[str]:
@@ -86,8 +86,17 @@ class _Context:
         names = [name for name, _ in self.exercise.outputs]
         return names[0] if len(names) == 1 else f"({', '.join(names)})"
 
-    def shape(self, shape: tuple) -> str:
-        text = symbolic(shape, self.case.sizes)
+    def shape(self, shape: tuple, output: str, expected: tuple) -> str:
+        """A shape of an output in symbols, and in numbers where the case may be shown.
+
+        An output whose declaration has a size of its own, such as the length of what is decoded, is spoken of in the
+        symbols of its declaration alone; another's sizes would fit by accident.
+        """
+        own = dict(self.exercise.outputs)[output].split()
+        sizes = self.case.sizes
+        if len(own) == len(expected) and not all(symbol in sizes for symbol in own):
+            sizes = dict(zip(own, expected))
+        text = symbolic(shape, sizes)
         return f"{text} = {list(shape)}" if self.reveal and text != str(list(shape)) else text
 
     def pairs(self):
@@ -115,7 +124,8 @@ def _exception(c):
 
 def _expects(c) -> str:
     shapes = ", ".join(
-        f"{name} {c.shape(out.shape)}" for name, out in zip(dict(c.exercise.outputs), c.expected.outputs)
+        f"{name} {c.shape(out.shape, name, out.shape)}"
+        for name, out in zip(dict(c.exercise.outputs), c.expected.outputs)
     )
     return f"expected {shapes}"
 
@@ -254,7 +264,15 @@ def _changed_input(c):
 def _not_a_tensor(c):
     name, got = next((name, got) for name, _, got in c.pairs() if got.kind != "tensor")
     if got.kind == "tuple":
-        return f"{name} is a tuple, not a tensor: are there brackets too many behind return?", ""
+        return (
+            f"{name} is a tuple, not a tensor: brackets too many behind return, or a function that gives several things at once?",
+            "",
+        )
+    if got.kind == "list":
+        return (
+            f"{name} is a list, not a tensor: torch.stack makes a tensor of a list of tensors, torch.tensor of numbers.",
+            "",
+        )
     kind = {"ndarray": "NumPy array"}.get(got.kind, got.kind)
     return (
         f"{name} is a {kind}, not an ordinary tensor. Stay in torch: what leaves it (NumPy, lists, .item()) loses its gradient.",
@@ -268,12 +286,24 @@ def _wrong_shape(c):
     if sorted(wanted.shape) == sorted(got.shape):
         sentence = f"{name} has its axes in another order."
     elif len(got.shape) == len(wanted.shape) - 1:
-        sentence = f"{name} has one axis too few: summed over, or lost to an index?"
+        sentence = f"{name} has one axis too few: {_lost_axis(wanted.shape, got.shape)}"
     elif len(got.shape) == len(wanted.shape) + 1:
         sentence = f"{name} has one axis too many: a sum that is missing, or an unsqueeze that was not undone?"
     elif 1 in got.shape and 1 not in wanted.shape:
         sentence = f"{name} has an axis of size 1 left over from keepdim or unsqueeze."
-    return f"{sentence}\n{c.exercise.formula}", f"expected {c.shape(wanted.shape)}, yours is {c.shape(got.shape)}"
+    shapes = [c.shape(shape, name, wanted.shape) for shape in (wanted.shape, got.shape)]
+    return f"{sentence}\n{c.exercise.formula}", f"expected {shapes[0]}, yours is {shapes[1]}"
+
+
+def _lost_axis(wanted: tuple, got: tuple) -> str:
+    """What probably became of an axis that is not there."""
+    if 1 in wanted and sorted(got) == sorted(size for i, size in enumerate(wanted) if i != wanted.index(1)):
+        return "one of size 1 is gone. squeeze() takes away every axis of size 1, a batch of one too: say which axis."
+    if len(got) and any(
+        size == a * b for size in got for i, a in enumerate(wanted) for b in wanted[i + 1 :] if a > 1 < b
+    ):
+        return "two of them have become one. cat makes no new axis; torch.stack(…, dim=…) does."
+    return "summed over, or lost to an index?"
 
 
 def _wrong_dtype(c):

@@ -8,10 +8,10 @@
 # | exercise | points | difficulty | minutes |
 # |---|---|---|---|
 # | 1 · a recurrent step | 2 | ●○○ | 10 |
-# | 2 · an encoder for padded batches | 4 | ●●○ | 25 |
+# | 2 · an encoder for padded batches | 3 | ●●○ | 25 |
 # | 3 · a decoder with teacher forcing | 3 | ●●○ | 20 |
 # | 4 · cross-entropy without padding | 3 | ●●○ | 15 |
-# | 5 · greedy decoding that stops | 4 | ●●○ | 20 |
+# | 5 · greedy decoding that stops | 3 | ●●○ | 20 |
 # | 6 · beam search | 4 | ●●● | 40 |
 # | 7 · a written answer | 2 | ●●○ | 10 |
 #
@@ -51,6 +51,8 @@ except ImportError:
 prepare()
 
 # %%
+from collections.abc import Callable
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -310,7 +312,7 @@ check(masked_cross_entropy)
 
 
 # %% nbgrader={"grade": false, "grade_id": "greedy_decode", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def greedy_decode(decoder, s: Float[Tensor, "B D_H"], max_length: int) -> Int[Tensor, "B L"]:
+def greedy_decode(decoder: Callable, s: Float[Tensor, "B D_H"], max_length: int) -> Int[Tensor, "B L"]:
     """Lets a decoder write, always the likeliest word.
 
     Example:
@@ -369,7 +371,7 @@ check(greedy_decode)
 
 # %% nbgrader={"grade": false, "grade_id": "beam_search", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def beam_search(
-    decoder, s: Float[Tensor, "D_H"], beam_size: int, max_length: int
+    decoder: Callable, s: Float[Tensor, "D_H"], beam_size: int, max_length: int
 ) -> tuple[Int[Tensor, "L"], Float[Tensor, ""]]:
     """The best translation that a beam of hypotheses finds, and the sum of its words' log-probabilities.
 

@@ -12,7 +12,7 @@
 # | 3 · additive scores | 3 | ●●○ | 20 |
 # | 4 · weights that leave padding out | 3 | ●●○ | 15 |
 # | 5 · context vectors | 1 | ●○○ | 5 |
-# | 6 · one decoder step | 4 | ●●● | 30 |
+# | 6 · one decoder step | 3 | ●●● | 30 |
 # | 7 · the whole decoder | 2 | ●●○ | 15 |
 # | 8 · alignment error rate | 2 | ●●○ | 15 |
 # | 9 · a written answer | 2 | ●●○ | 10 |
@@ -52,6 +52,8 @@ except ImportError:
 prepare()
 
 # %%
+from collections.abc import Callable
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -362,7 +364,7 @@ check(AttentionStep)
 
 # %% nbgrader={"grade": false, "grade_id": "decode_with_attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def decode_with_attention(
-    step,
+    step: Callable,
     y: Int[Tensor, "B T_y"],
     s: Float[Tensor, "B D_S"],
     H: Float[Tensor, "B T_x D_H"],

@@ -11,7 +11,7 @@ from autograder.bank import Case, exercise
 from autograder.exercises.unit_01_rnn_seq2seq.toy import built, draw_until, written
 from utils.translation import PAD, START, STOP
 
-CUT = 4  # a max_length that cuts some sentences off
+CUT, MANY = 4, 7  # a max_length that cuts some sentences off, and the size of a large batch
 
 
 def _drawn(inputs, sizes, rng):
@@ -24,13 +24,14 @@ def _drawn(inputs, sizes, rng):
         lengths = written(words)
         ends = (words == STOP).any(1)
         if limit <= CUT:
-            return bool((lengths > limit).any() and (lengths < limit).any() and lengths.min() > 1)
+            return bool((lengths > limit).any() and 1 < lengths.min() < limit - 1)
         several = len(s) == 1 or (lengths.min() < lengths.max() - 1 and lengths.argmax() > 0)
-        return bool(ends.all() and several and lengths.min() > 1 and 4 <= lengths.max() < limit - 1)
+        soon = len(s) < MANY or lengths.min() == 1  # in a large batch, a sentence that ends at once
+        return bool(ends.all() and several and soon and 4 <= lengths.max() < limit - 1)
 
     drawn = draw_until(fits, sizes, rng, (sizes["B"], sizes["D_H"]), stop=0.6)
     needed = _greedy(built(drawn["decoder"]), torch.from_numpy(drawn["s"]), limit).shape[1]
-    return {**drawn, "decoder": replace(drawn["decoder"], limit=needed)}
+    return {**drawn, "decoder": replace(drawn["decoder"], limit=needed * sizes["B"])}
 
 
 def _greedy(decoder, s, max_length):
@@ -48,7 +49,7 @@ def _greedy(decoder, s, max_length):
 
 
 @exercise(
-    points={"one sentence": 2, "a batch": 2},
+    points={"one sentence": 1, "a batch": 2},
     section="Greedy decoding",
     outputs="y",
     formula="y [B, L]: logits, s = decoder(y_{t−1}, s), y_t = argmax(logits), y_0 = [START] (not part of y); [PAD] after a"
@@ -57,7 +58,7 @@ def _greedy(decoder, s, max_length):
         Case(
             "a batch whose sentences end at different places", values={"max_length": 12}, sizes={"V": 9}, part="a batch"
         ),
-        Case("a larger batch", values={"max_length": 15}, sizes={"V": 11, "B": 7}, part="a batch"),
+        Case("a larger batch", values={"max_length": 15}, sizes={"V": 11, "B": MANY}, part="a batch"),
         Case("one sentence", values={"max_length": 12}, sizes={"V": 9, "B": 1}, part="one sentence"),
         Case("sentences cut off at max_length", values={"max_length": CUT}, sizes={"V": 9}, part="a batch"),
         Case("one more sentence", values={"max_length": 9}, sizes={"V": 12, "B": 1}, part="one sentence"),
@@ -85,7 +86,7 @@ def _steps(decoder, s, max_length, first=START, choose=torch.argmax, carry=True,
 def _until_all_stop(decoder, s, max_length, **options):
     """The words until every sentence has a [STOP], with whatever the decoder writes after it."""
     for length in range(1, max_length + 1):
-        decoder.calls = 0
+        decoder.asked = 0
         words = _steps(decoder, s, length, **options)
         if (words == STOP).any(dim=1).all():
             break
@@ -100,7 +101,7 @@ def _padded(words):
 @greedy_decode.misconception
 def never_stops(decoder, s, max_length):
     """The decoder is asked for more words although every sentence has written its [STOP]. Stop the loop as soon as all have
-    ended; at a thousand sentences of ten words nobody wants to wait for max_length."""
+    ended. Mind that (words == STOP).all() is true only where all end at the same step: remember who has ended."""
     return _padded(_steps(decoder, s, max_length))
 
 
@@ -163,9 +164,9 @@ def least_likely_word(decoder, s, max_length):
 
 @greedy_decode.misconception
 def one_word_short(decoder, s, max_length):
-    """One word fewer is written than max_length allows, or a sentence is cut one word before its end. max_length counts the
-    words that are returned, [STOP] among them."""
-    return _greedy(decoder, s, max_length)[:, :-1]
+    """One word fewer is written than max_length allows. max_length counts the words that are returned, [STOP] among them and
+    [START] not."""
+    return _greedy(decoder, s, max_length - 1)
 
 
 @greedy_decode.misconception
@@ -179,6 +180,45 @@ def padded_to_max_length(decoder, s, max_length):
 def time_before_batch(decoder, s, max_length):
     """The words are stacked along the first axis, [L, B]. The batch comes first: torch.stack(…, dim=1)."""
     return _greedy(decoder, s, max_length).T
+
+
+@greedy_decode.misconception
+def stop_not_looked_for(decoder, s, max_length):
+    """[STOP] is not looked for at all: every sentence goes on to max_length, and what is written after its [STOP] stays in the
+    result. Remember who has ended, write [PAD] from then on, and leave the loop when all have."""
+    return _steps(decoder, s, max_length)
+
+
+@greedy_decode.misconception
+def filled_with_stop(decoder, s, max_length):
+    """After a sentence's [STOP] more [STOP] follow. From there on a sentence holds [PAD], 0."""
+    words = _greedy(decoder, s, max_length)
+    return words.masked_fill(words == PAD, STOP)
+
+
+@greedy_decode.misconception
+def starts_with_stop(decoder, s, max_length):
+    """The first word that is fed in is number 2, which is [STOP]. A translation begins with [START], number 1."""
+    return _padded(_until_all_stop(decoder, s, max_length, first=STOP))
+
+
+@greedy_decode.misconception
+def max_length_ignored(decoder, s, max_length):
+    """max_length plays no part: sentences that have not ended by then go on. Write max_length words at most."""
+    return _greedy(decoder, s, 10 * max_length)
+
+
+@greedy_decode.alternative
+def one_sentence_after_the_other(decoder, s, max_length):
+    rows = []
+    for state in s.split(1):
+        y, row = torch.tensor([START], device=s.device), []
+        while len(row) < max_length and (not row or row[-1] != STOP):
+            logits, state = decoder(y, state)
+            y = logits.argmax(dim=-1)
+            row.append(y.item())
+        rows.append(torch.tensor(row, device=s.device))
+    return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD)
 
 
 @greedy_decode.alternative

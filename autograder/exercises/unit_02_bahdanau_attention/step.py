@@ -16,7 +16,7 @@ def _drawn(inputs, sizes, rng):
 
 
 @exercise(
-    points=4,
+    points=3,
     section="A context for every word",
     outputs="logits s_new a",
     formula="e_i = v·tanh(W s + U h_i), a = softmax over the words, c = Σ_i a_i h_i, s_new = cell([embedding(y); c], s), logits ="
