@@ -18,7 +18,8 @@
 # **How to work.** Replace `raise NotImplementedError()` by your code, run the cell, then run the check below it. A check
 # tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like, and add
 # cells of your own; please leave the check cells themselves as they are. Grading examines the same properties and some
-# more, on other numbers and other sizes: a ✓ is a good sign, not yet the mark. No exercise needs another one's code.
+# more, on other numbers and other sizes: a ✓ is a good sign, not yet the mark. No exercise needs another one's code. In all
+# of them results keep the inputs' number type and device, what you are given stays unchanged, and gradients can flow.
 #
 # **Shapes.** `B` sentences in a batch, `T` places in the longest of them, `V` words in the vocabulary; `D_E` is the width of
 # a word's vector, `D_H` that of a state. Words are whole numbers; three of them are no words: `PAD` (0) fills up short
@@ -129,7 +130,7 @@ check(rnn_step)
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# `torch.arange(T) < lengths[:, None]` is `[B, T]` and True at words. To pick place `lengths[b] - 1` from row `b`, index with
+# `torch.arange(T, device=lengths.device) < lengths[:, None]` is `[B, T]` and True at words. To pick place `lengths[b] - 1` from row `b`, index with
 # two vectors of length `B`: `H[rows, places]` is `[B, D_H]`.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
@@ -170,7 +171,7 @@ class Encoder(nn.Module):
         ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check_Encoder", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+# %% nbgrader={"grade": true, "grade_id": "check_Encoder", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
 from autograder.kernel import check
 ### END HIDDEN TESTS
@@ -186,7 +187,8 @@ check(Encoder)
 # Three layers: `embedding`, an `nn.Embedding(V, D_E)`; `cell`, an `nn.GRUCell(D_E + D_H, D_H)`, called as
 # `cell(input, state)`; `out`, an `nn.Linear(D_H, V)`. The context `c` is the first state, $s_0 = c$, **and** a part of the
 # input at each step: the word's vector first, then `c`. At step $t$ (counted from 1) the cell is fed $y_{t-1}$, with
-# $y_0$ = `START`, and `out` turns the new state into the logits for $y_t$.
+# $y_0$ = `START`, and `out` turns the new state into the logits for $y_t$. Padded
+# places are computed like all others; the loss will leave them out.
 #
 # <details><summary>Hint: the idea</summary>
 #
@@ -293,7 +295,7 @@ check(masked_cross_entropy)
 # next words' logits `[B, V]` and the new states. Begin with `START` for every sentence and always take the likeliest word.
 #
 # The sentences of a batch end at different steps. From the step after its `STOP` a sentence holds `PAD`. As soon as **all**
-# have ended, or `max_length` words are written, ask no more and return the words, without the `START`.
+# have ended, or `max_length` words are written, ask no more and return the words (`torch.long`), without the `START`.
 #
 # <details><summary>Hint: the idea</summary>
 #
@@ -331,7 +333,7 @@ def greedy_decode(decoder: Callable, s: Float[Tensor, "B D_H"], max_length: int)
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check_greedy_decode", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+# %% nbgrader={"grade": true, "grade_id": "check_greedy_decode", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
 from autograder.kernel import check
 ### END HIDDEN TESTS
@@ -342,12 +344,13 @@ check(greedy_decode)
 #
 # The likeliest first word need not begin the likeliest sentence. Beam search follows `beam_size` hypotheses at a time. It
 # translates one sentence; `decoder(y, s)` is called with a batch of hypotheses, or with one at a time as a batch of one, and
-# answers as in exercise 5.
+# answers as in exercise 5. The `beam_size` may be 1, or larger than `V`.
 #
 # 1. The beam begins with one hypothesis: no words, score 0, state `s`.
 # 2. At each step the candidates are: every hypothesis that has ended with `STOP`, as it is; and every other one continued
 #    by each of the `V` words, its score increased by that word's $\log p$ (the log-softmax of the logits).
-# 3. The `beam_size` candidates with the highest scores are the new beam, each with its own state.
+# 3. The `beam_size` candidates with the highest scores are the new beam (all of them, if there are fewer), each with its own
+#    state. Hypotheses that have ended take up places in the beam like others.
 # 4. Stop when all hypotheses in the beam have ended, or when `max_length` steps were made. Return the words of the best
 #    hypothesis, without `START` but with its `STOP` if it has one, and its score, a tensor without axes.
 #

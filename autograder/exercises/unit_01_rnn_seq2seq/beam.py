@@ -14,42 +14,52 @@ CUT = 4  # a max_length that cuts the best sentence off
 
 
 def _drawn(inputs, sizes, rng):
-    """A decoder for which the beam finds what greedy decoding misses, and for which the plausible mistakes show."""
+    """A decoder for which the beam finds what plausible mistakes miss: each case has some that must show."""
     k, limit = inputs["beam_size"], inputs["max_length"]
+    showing = _SHOWING[k, limit]()
 
     def fits(decoder, s):
         decoder, s = built(decoder), torch.from_numpy(s)
         best, score = _search(decoder, s, k, limit)
-        ended = bool(best[-1] == STOP)
-        if len(set(best.tolist())) < 3 or ended == (limit == CUT):
+        if len(set(best.tolist())) < 3 or bool(best[-1] == STOP) == (limit == CUT):
             return False
-        showing = _SHOWING if ended else _SHOWING[:2]
         return not any(torch.equal(mistake(decoder, s, k, limit)[0], best) for mistake in showing)
 
-    return draw_until(fits, sizes, rng, (sizes["D_H"],), stop=0.0)
+    return draw_until(fits, sizes, rng, (sizes["D_H"],), stop=0.0, contrast=2.5)
 
 
-def _search(decoder, s, k, max_length, score=None, keep_ended=True, own_states=True, rank=None, place=0):
+def _ended(hypothesis) -> bool:
+    return hypothesis[0][-1:] == [STOP]
+
+
+def _search(
+    decoder, s, k, max_length, score=None, ended="kept", own_states=True, rank=None, place=0, best_of=None, until=all
+):
     """Beam search, a hypothesis being (words, total, state); the options make mistakes."""
     score = score or (lambda logits: logits.log_softmax(-1))
     rank = rank or (lambda total, length: total)
-    beam = [([], s.new_zeros(()), s)]
+    beam, aside = [([], s.new_zeros(()), s)], []
     for _ in range(max_length):
-        going = [one for one in beam if one[0][-1:] != [STOP]]
-        if not going:
+        if not beam or until(map(_ended, beam)):
             break
-        candidates = [(rank(float(one[1]), len(one[0])), one) for one in beam if one[0][-1:] == [STOP] and keep_ended]
-        for words, total, state in going:
+        candidates = [(rank(float(one[1]), len(one[0])), one) for one in beam if _ended(one) and ended == "kept"]
+        for words, total, state in beam:
+            if _ended((words,)) and ended != "expanded":
+                continue
             y = torch.tensor([words[-1] if words else START], device=s.device)
             logits, new = decoder(y, state[None])
             totals = total + score(logits[0])
             for word, value in enumerate(totals.tolist()):
                 candidates.append((rank(value, len(words) + 1), ([*words, word], totals[word], new[0])))
         candidates.sort(key=lambda one: -one[0])
+        if ended == "aside":
+            aside += [one for _, one in candidates[:k] if _ended(one)]
+            candidates = [one for one in candidates if not _ended(one[1])]
         beam = [one for _, one in candidates[:k]]
         if not own_states:
             beam = [(words, total, beam[0][2]) for words, total, _ in beam]
-    words, total, _ = beam[place]
+    found = sorted([*beam, *aside], key=lambda one: -float(one[1])) if aside else beam
+    words, total, _ = (best_of or (lambda all_of_them: all_of_them[place]))(found)
     return torch.tensor(words, device=s.device), total
 
 
@@ -63,7 +73,11 @@ def _search(decoder, s, k, max_length, score=None, keep_ended=True, own_states=T
         Case("a beam of two", values={"beam_size": 2, "max_length": 12}, sizes={"V": 9}),
         Case("a beam of three", values={"beam_size": 3, "max_length": 14}, sizes={"V": 8}),
         Case("a beam of four", values={"beam_size": 4, "max_length": 13}, sizes={"V": 10}),
+        Case("one hypothesis ends early and does not win", values={"beam_size": 3, "max_length": 11}, sizes={"V": 9}),
+        Case("hypotheses that ended take up places", values={"beam_size": 2, "max_length": 15}, sizes={"V": 8}),
         Case("cut off at max_length", values={"beam_size": 3, "max_length": CUT}, sizes={"V": 9}),
+        Case("a beam of one", values={"beam_size": 1, "max_length": 10}, sizes={"V": 9}),
+        Case("a beam wider than the vocabulary", values={"beam_size": 8, "max_length": 9}, sizes={"V": 7}),
     ],
     draws=_drawn,
     differentiable=False,
@@ -76,8 +90,8 @@ def beam_search(
 
 @beam_search.misconception
 def greedy(decoder, s, beam_size, max_length):
-    """This is greedy decoding: only the best word is followed at each step. A beam keeps beam_size hypotheses, so that one
-    which starts worse can win."""
+    """This is what greedy decoding finds: only the best word is followed at each step, or the beam began with beam_size equal
+    hypotheses, which stay equal. Begin with one, keep beam_size, and one that starts worse can win."""
     return _search(decoder, s, 1, max_length)
 
 
@@ -105,7 +119,7 @@ def one_state_for_all(decoder, s, beam_size, max_length):
 def ended_hypotheses_dropped(decoder, s, beam_size, max_length):
     """Hypotheses that have ended with [STOP] are dropped from the beam. They are finished translations: keep them as they
     are, and let them compete with the others."""
-    return _search(decoder, s, beam_size, max_length, keep_ended=False)
+    return _search(decoder, s, beam_size, max_length, ended="dropped")
 
 
 @beam_search.misconception
@@ -173,19 +187,51 @@ def stop_left_off(decoder, s, beam_size, max_length):
 
 @beam_search.misconception
 def score_as_a_probability(decoder, s, beam_size, max_length):
-    """The score is a probability: it was exponentiated. Asked for is the sum of the log-probabilities."""
+    """The score is a probability: a product of probabilities, or exp of the sum. Asked for is the sum of the
+    log-probabilities."""
     words, total = _search(decoder, s, beam_size, max_length)
     return words, total.exp()
 
 
-_SHOWING = (
-    one_state_for_all,
-    greedy,
-    a_beam_for_each_hypothesis,
-    last_step_alone,
-    probabilities_added,
-    logits_added,
-)
+@beam_search.misconception
+def first_to_end_wins(decoder, s, beam_size, max_length):
+    """The search ends as soon as one hypothesis has ended. One that goes on may still have the higher score: stop when all in
+    the beam have ended (all, not any)."""
+    return _search(
+        decoder, s, beam_size, max_length, until=any, best_of=lambda beam: next(filter(_ended, beam), beam[0])
+    )
+
+
+@beam_search.misconception
+def ended_hypotheses_moved_aside(decoder, s, beam_size, max_length):
+    """Hypotheses that have ended are put aside, and others take their places, so more than beam_size are followed. They stay in
+    the beam and take up places until better ones push them out."""
+    return _search(decoder, s, beam_size, max_length, ended="aside")
+
+
+@beam_search.misconception
+def ended_hypotheses_preferred(decoder, s, beam_size, max_length):
+    """A hypothesis that has ended is returned although another of the beam has a higher score. Return the one with the highest
+    score, ended or cut off at max_length."""
+    return _search(decoder, s, beam_size, max_length, best_of=lambda beam: next(filter(_ended, beam), beam[0]))
+
+
+@beam_search.misconception
+def ended_hypotheses_continued(decoder, s, beam_size, max_length):
+    """A hypothesis that has ended with [STOP] is continued by more words. It stays as it is, and only competes."""
+    return _search(decoder, s, beam_size, max_length, ended="expanded", until=lambda ended: False)
+
+
+_SHOWING = {  # (beam_size, max_length) of a case -> the mistakes that must show in it
+    (2, 12): lambda: (one_state_for_all, greedy, a_beam_for_each_hypothesis, last_step_alone),
+    (3, 14): lambda: (one_state_for_all, greedy, probabilities_added, logits_added),
+    (4, 13): lambda: (greedy, a_beam_for_each_hypothesis, ended_hypotheses_dropped),
+    (3, 11): lambda: (first_to_end_wins, greedy),
+    (2, 15): lambda: (ended_hypotheses_moved_aside,),
+    (3, CUT): lambda: (ended_hypotheses_preferred,),
+    (1, 10): lambda: (),
+    (8, 9): lambda: (greedy,),
+}
 
 
 @beam_search.alternative

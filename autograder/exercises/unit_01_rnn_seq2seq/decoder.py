@@ -167,6 +167,37 @@ def stacked_along_the_batch(self, y, c):
     return self.out(_states(self, _shifted(y), c)).transpose(0, 1)
 
 
+@Decoder.misconception
+def always_fed_start(self, y, c):
+    """[START] is fed in at every step. Feed the right word before: [START], y_1, …, y_{T−1}."""
+    return self.out(_states(self, torch.full_like(y, START), c))
+
+
+@Decoder.misconception
+def cell_without_a_state(self, y, c):
+    """The cell is called without a state, so it begins from 0 at every step: self.cell(input, s)."""
+    return self.out(_states(self, _shifted(y), c, s=torch.zeros_like(c), carried=False))
+
+
+@Decoder.misconception
+def only_the_first_word_replaced(self, y, c):
+    """The first word was replaced by [START] and the others left where they are, so from the second step on the decoder reads
+    the answer. Shift all words by one place."""
+    return self.out(_states(self, torch.cat([torch.full_like(y[:, :1], START), y[:, 1:]], dim=1), c))
+
+
+@Decoder.misconception
+def starts_with_stop(self, y, c):
+    """The first word that is fed in is number 2, which is [STOP]. A translation begins with [START], number 1."""
+    return self.out(_states(self, F.pad(y, (1, 0), value=2)[:, :-1], c))
+
+
+@Decoder.misconception
+def logits_zeroed_at_padding(self, y, c):
+    """The logits of padded places are set to 0. Compute them like all others: it is the loss that leaves padding out."""
+    return self.out(_states(self, _shifted(y), c)) * (y != 0)[..., None]
+
+
 @Decoder.alternative
 def shifted_all_at_once(self, y, c):
     words = torch.cat([y.new_full((len(y), 1), START), y[:, :-1]], dim=1)

@@ -151,6 +151,45 @@ def read_backwards(self, tokens, lengths):
     return H, H[:, 0]
 
 
+@Encoder.misconception
+def padding_read_like_words(self, tokens, lengths):
+    """The padding is read like words: H holds states there, and h is the state behind it. Set H to 0 at padded places, and
+    take h at each sentence's own last word, lengths − 1."""
+    H, _ = _read(self, tokens, lengths)
+    return H, H[:, -1]
+
+
+@Encoder.misconception
+def axis_of_layers_left_in(self, tokens, lengths):
+    """h has nn.GRU's axis of layers in front, [1, B, D_H]. There is one layer: h[0]."""
+    H, real = _read(self, tokens, lengths)
+    return H * real, _own_last(H, lengths)[None]
+
+
+@Encoder.misconception
+def one_padded_place_kept(self, tokens, lengths):
+    """One padded place of H is left: the comparison should be place < lengths, as words stand at places 0 to lengths − 1."""
+    H, _ = _read(self, tokens, lengths)
+    return H * (torch.arange(H.shape[1], device=H.device) <= lengths[:, None])[..., None], _own_last(H, lengths)
+
+
+@Encoder.misconception
+def last_word_set_to_zero(self, tokens, lengths):
+    """The state of the last word is set to 0 together with the padding. Words stand at places 0 to lengths − 1: place <
+    lengths."""
+    H, _ = _read(self, tokens, lengths)
+    return H * (torch.arange(H.shape[1], device=H.device) < lengths[:, None] - 1)[..., None], _own_last(H, lengths)
+
+
+@Encoder.misconception
+def sorted_twice(self, tokens, lengths):
+    """The sentences were sorted by length, and the sorting was undone with the same order again. Undoing takes the inverse,
+    order.argsort()."""
+    order = lengths.argsort(descending=True, stable=True)
+    H, real = _read(self, tokens[order], lengths[order])
+    return (H * real)[order], _own_last(H, lengths[order])[order]
+
+
 @Encoder.alternative
 def packed(self, tokens, lengths):
     words = pack_padded_sequence(self.embedding(tokens), lengths.cpu(), batch_first=True, enforce_sorted=False)

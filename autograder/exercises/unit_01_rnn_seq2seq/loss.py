@@ -156,11 +156,41 @@ def in_bits(logits, y):
 
 @masked_cross_entropy.misconception
 def logarithm_of_a_softmax(logits, y):
-    """The formula is right, but softmax and log are taken one after the other: a small probability is rounded to 0, and its
-    logarithm is −∞. log_softmax does both at once and stays finite."""
+    """The formula is right, but not for large logits: exp overflows, or a small probability is rounded to 0 and its logarithm
+    is −∞. log_softmax does softmax and log at once and stays finite."""
     p = logits.softmax(-1).gather(-1, y.unsqueeze(-1)).squeeze(-1)
     real = y != PAD
     return -p[real].log().mean()
+
+
+@masked_cross_entropy.misconception
+def logits_zeroed_at_padding(logits, y):
+    """The logits were set to 0 at padded places, which is not a loss of 0: those places count log V each. Leave out −log p
+    itself, and count the words alone."""
+    return _each(logits * (y != PAD)[..., None], y)[0].mean()
+
+
+@masked_cross_entropy.misconception
+def perplexity(logits, y):
+    """This is the perplexity, the exponential of the loss. Leave exp out."""
+    nll, real = _each(logits, y)
+    return ((nll * real).sum() / real.sum()).exp()
+
+
+@masked_cross_entropy.misconception
+def shifted_once_more(logits, y):
+    """Each word is compared with the logits of the place before. The decoder has shifted already: logits[b, t] predict
+    y[b, t]."""
+    nll, real = _each(logits[:, :-1], y[:, 1:])
+    return (nll * real).sum() / real.sum()
+
+
+@masked_cross_entropy.misconception
+def padding_taken_from_the_vocabulary(logits, y):
+    """[PAD] was taken out of the vocabulary, so the other words share its probability. Padding is left out as places of y; the
+    softmax runs over all V words."""
+    nll, real = _each(torch.cat([torch.full_like(logits[..., :1], -1e9), logits[..., 1:]], dim=-1), y)
+    return (nll * real).sum() / real.sum()
 
 
 @masked_cross_entropy.alternative

@@ -15,8 +15,11 @@ TRIES = 3000
 NEVER = -30.0  # the logit of a word that is never written
 
 
-def draw_until(fits: Callable[[Helper, np.ndarray], bool], sizes: dict, rng, shape: tuple, stop: float) -> dict:
-    """A decoder and states of the shape that fit: {"decoder": Helper, "s": array}. `stop` is added to the logit of [STOP].
+def draw_until(
+    fits: Callable[[Helper, np.ndarray], bool], sizes: dict, rng, shape: tuple, stop: float, contrast: float = 1.0
+) -> dict:
+    """A decoder and states of the shape that fit: {"decoder": Helper, "s": array}. `stop` is added to the logit of [STOP];
+    `contrast` multiplies all logits, so that likely and unlikely words lie further apart.
 
     Raises:
         RuntimeError: none of many draws fits.
@@ -29,7 +32,7 @@ def draw_until(fits: Callable[[Helper, np.ndarray], bool], sizes: dict, rng, sha
         arrays = {
             "E": rng.standard_normal((V, D_H)),
             "W": rng.standard_normal((D_H, D_H)) * 2 * D_H**-0.5,
-            "U": rng.standard_normal((D_H, V)) * D_H**-0.5,
+            "U": rng.standard_normal((D_H, V)) * contrast * D_H**-0.5,
             "b": b,
         }
         decoder = Helper("ToyDecoder", {name: array.astype(np.float32) for name, array in arrays.items()})
