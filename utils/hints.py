@@ -64,6 +64,10 @@ _HINTS = (  # words of an error's text, and what they mean
         "A tensor is wanted, one word for each sentence of the batch: torch.full_like(y[:, 0], START) makes one.",
     ),
     (
+        ("selected index k out of range",),
+        "topk is asked for more than there are: min(k, how many there are).",
+    ),
+    (
         ("exceeds dimension size",),
         "Is the batch the first axis everywhere? nn.RNN and the functions for packing each take batch_first=True.",
     ),

@@ -154,7 +154,7 @@ def a_beam_for_each_hypothesis(decoder, s, beam_size, max_length):
     logits, first = decoder(torch.tensor([START], device=s.device), s[None])
     gains = logits[0].log_softmax(-1)
     best = []
-    for word in gains.topk(beam_size).indices.tolist():
+    for word in gains.topk(min(beam_size, len(gains))).indices.tolist():
         words, total, state = [word], gains[word], first
         while words[-1] != STOP and len(words) < max_length:
             logits, state = decoder(torch.tensor([words[-1]], device=s.device), state)
