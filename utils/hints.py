@@ -2,7 +2,7 @@
 
 from utils.records import Failure
 
-_HINTS = (  # words of an error's text, and what they mean
+_HINTS = (  # phrases of errors' texts, and what they mean
     (
         ("cannot be multiplied", "Expected size for", "batch1 and batch2", "inconsistent tensor size", "size mismatch"),
         "Two shapes do not fit. Write each factor's shape beside the line: a product [.., n, k] @ [.., k, m] needs equal k.",
@@ -12,31 +12,21 @@ _HINTS = (  # words of an error's text, and what they mean
         "Two shapes do not line up. Write both beside the line: from the last axis on, sizes must be equal, or one of them 1.",
     ),
     (
-        (
-            "not enough values to unpack",
-            "too many values to unpack",
-            "must be a 3D tensor",
-            "Dimension out of range",
-            "self must be a matrix",
-            "number of subscripts",
-        ),
+        ("not enough values to unpack", "too many values to unpack", "must be a 3D tensor", "Dimension out of range",
+         "self must be a matrix", "number of subscripts"),
         "The number of axes is not always the same here: count from the end (shape[-1], dim=-1, .mT, @).",
     ),
     (("torch.return_types",), "max(dim=…) gives a pair, the values and where they are: take .values, or use amax."),
     (
-        ("in-place", "leaf"),
+        ("leaf Variable", "leaf variable"),
         "An input was overwritten in place (+=, -=, or a method that ends in _). Make a new tensor instead.",
     ),
     (
-        ("view", "stride"),
+        ("view size is not compatible",),
         "The numbers of this input do not lie side by side in memory: use reshape, which copies where it must.",
     ),
     (
-        ("same dtype", "Float"),
-        "A tensor that your code makes is of another precision than the inputs: use new_zeros, zeros_like, or dtype=.",
-    ),
-    (
-        ("Float and Double",),
+        ("the same dtype", "Float and Double", "Double but found Float", "Float but found Double"),
         "A tensor that your code makes is of another precision than the inputs: use new_zeros, zeros_like, or dtype=.",
     ),
     (
@@ -44,47 +34,36 @@ _HINTS = (  # words of an error's text, and what they mean
         "There is one answer for each element of the batch: use (…).all() or (…).any(), or keep a boolean tensor.",
     ),
     (
-        ("elements cannot be converted to Scalar",),
+        ("cannot be converted to Scalar",),
         "There is one number for each element of the batch; .item() and int() take a single one.",
     ),
+    (("RNN input dtype",), "These are words' numbers. Look up the words' vectors first: self.embedding(tokens)."),
     (
-        ("RNN input dtype",),
-        "These are words' numbers. Look up the words' vectors first: self.embedding(tokens).",
-    ),
-    (
-        ("indices", "Long"),
-        "Words, and places to index with, are whole numbers: dtype=torch.long.",
-    ),
-    (
-        ("tensors used as indices must be long",),
+        ("scalar types: Long", "used as indices must be long"),
         "Words, and places to index with, are whole numbers: dtype=torch.long.",
     ),
     (
         ("must be Tensor, not int",),
         "A tensor is wanted, one word for each sentence of the batch: torch.full_like(y[:, 0], START) makes one.",
     ),
-    (
-        ("selected index k out of range",),
-        "topk is asked for more than there are: min(k, how many there are).",
-    ),
+    (("selected index k out of range",), "topk is asked for more than there are: min(k, how many there are)."),
     (
         ("exceeds dimension size",),
         "Is the batch the first axis everywhere? nn.RNN and the functions for packing each take batch_first=True.",
     ),
-    (("requires grad", "numpy"), "NumPy cannot follow gradients. Stay in torch from the inputs to the result."),
+    (("call numpy() on Tensor",), "NumPy cannot follow gradients. Stay in torch from the inputs to the result."),
     (
         ("uninitialized parameter",),
         "The check needs the layers' shapes at once: use nn.Linear(in, out) in the place of a lazy layer.",
     ),
-)
-_ANY_OF = 3  # the first hints ask for any one of their words, the others for all of them
+)  # fmt: skip
 
 
 def hint(failure: Failure, sizes: dict) -> str:
     """A line to put below an exception, or nothing. `sizes` are the case's symbols."""
-    for number, (words, hint) in enumerate(_HINTS):
-        if (any if number < _ANY_OF else all)(word in failure.text for word in words):
-            return f"\n{hint}"
+    for phrases, meaning in _HINTS:
+        if any(phrase in failure.text for phrase in phrases):
+            return f"\n{meaning}"
     symbols = [symbol for symbol in sizes if f"'{symbol}'" in failure.text]
     if failure.type == "NameError" and symbols:
         return f"\n{symbols[0]} is a name for a size, not a variable: read it from a tensor, such as X.shape[-1] for its width."

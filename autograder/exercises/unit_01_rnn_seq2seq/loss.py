@@ -17,9 +17,9 @@ WIDE = {"logits": 3.0}
 
 
 def _drawn(inputs, sizes, rng):
-    """Long sentences are harder, [STOP] is hard and [PAD] easy, so that every way to weigh them gives another mean."""
+    """Short sentences are harder, [STOP] is hard and [PAD] easy, so that every way to weigh them gives another mean."""
     y, lengths = sentences(sizes["B"], sizes["T"], sizes["V"], rng)
-    easier = np.linspace(1.5, -1.5, len(y))[lengths.argsort().argsort(), None]
+    easier = np.linspace(-1.5, 1.5, len(y))[lengths.argsort().argsort(), None]
     easier = np.where(y == PAD, 2.5, np.where(y == STOP, -2.0, easier)) * inputs["logits"].std()
     chosen = np.take_along_axis(inputs["logits"], y[..., None], axis=-1) + easier[..., None]
     np.put_along_axis(inputs["logits"], y[..., None], chosen.astype(np.float32), axis=-1)
