@@ -34,7 +34,7 @@ _HINTS = (  # phrases of errors' texts, and what they mean
         "There is one answer for each element of the batch: use (…).all() or (…).any(), or keep a boolean tensor.",
     ),
     (
-        ("cannot be converted to Scalar",),
+        ("cannot be converted to Scalar", "can be converted to Python scalars"),
         "There is one number for each element of the batch; .item() and int() take a single one.",
     ),
     (("RNN input dtype",), "These are words' numbers. Look up the words' vectors first: self.embedding(tokens)."),
