@@ -46,6 +46,7 @@ def bundle() -> dict[str, bytes]:
     files = [root / "requirements.txt", *sorted((root / "utils").rglob("*"))]
     for assignment in sorted(course.ASSIGNMENTS.glob("*/*.ipynb")):
         files += [assignment, course.LESSONS / assignment.name]
+        files += sorted((course.LESSONS / "stored").glob(f"{assignment.stem}*.json"))  # the lesson's long runs
     kept = {
         name.as_posix(): (root / name).read_bytes()
         for name in (file.relative_to(root) for file in files if file.is_file())

@@ -204,15 +204,15 @@ def formgrader(page: Page) -> FrameLocator:
     return page.frame_locator("iframe[src*=formgrader]")
 
 
-def until(page: Page, holds, what: str) -> None:
-    """Waits until `holds()` is true; `what` says what was waited for."""
-    deadline = time.monotonic() + PATIENCE
+def until(page: Page, holds, what: str, seconds: float | None = None) -> None:
+    """Waits until `holds()` is true, for `seconds` at most; `what` says what was waited for."""
+    deadline = time.monotonic() + (seconds or PATIENCE)
     while not holds():
         assert time.monotonic() < deadline, f"waited in vain until {what}"
         page.wait_for_timeout(100)
 
 
-def scroll_to(page: Page, selector: str) -> None:
+def scroll_to(page: Page, selector: str, seconds: float | None = None) -> None:
     """Scrolls up and down the notebook until something is there: JupyterLab keeps only what is near in the page."""
     panel = page.locator(".jp-WindowedPanel-outer")
     step = "box => { box.scrollTop = box.scrollTop > 0 ? box.scrollTop - 700 : box.scrollHeight; }"
@@ -222,7 +222,7 @@ def scroll_to(page: Page, selector: str) -> None:
         page.wait_for_timeout(200)
         return page.locator(selector).count() > 0
 
-    until(page, there, f"{selector} comes into view")
+    until(page, there, f"{selector} comes into view", seconds)
 
 
 def screenshot(page: Page, name: str) -> None:

@@ -8,6 +8,7 @@ import zipfile
 import pytest
 from conftest import ROOT, UNIT
 
+from autograder import course
 from autograder.release import bundle
 
 
@@ -46,8 +47,9 @@ def execute(home, notebook, **environment):
     return python(home, *arguments, cwd=notebook.parent, COURSE_STATIC="1", **environment)
 
 
-def test_lessons_run_from_the_bundle(student):
-    ran = execute(student, student / "attention-course/notebooks" / f"{UNIT}.ipynb")
+@pytest.mark.parametrize("unit", course.units())
+def test_lessons_run_from_the_bundle(student, unit):
+    ran = execute(student, student / "attention-course/notebooks" / f"{unit}.ipynb")
     assert ran.returncode == 0, ran.stderr[-3000:]
 
 

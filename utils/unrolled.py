@@ -39,6 +39,7 @@ def encoder_decoder(
     figure, (axes,) = canvas(width, (_STRIP + 3.4 + (2.2 if turned else 0)) * scale)
     for t, (word, state) in enumerate(zip(source, H, strict=True)):
         _step(axes, t, state if t < steps else None, limit, below=word, colour=_SOURCE, turned=turned)
+        axes.text(t, _STRIP + 0.22, "" if turned else f"$h_{{{t + 1}}}$", ha="center", va="center", color=GREY)
         if t:
             _along(axes, t - 1, t, t < steps)
     done = steps - len(source)
@@ -48,6 +49,9 @@ def encoder_decoder(
         _step(axes, start + t, state if shown else None, limit, below=given if shown else "", colour=SKY, turned=turned)
         _word(axes, start + t, _STRIP + 0.75, word if shown else "", OUTPUT, turned, above=True)
         _point(axes, (start + t, _STRIP + 0.05), (start + t, _STRIP + 0.4), shown)
+        axes.text(
+            start + t + 0.3, _STRIP + 0.22, "" if turned else f"$s_{{{t + 1}}}$", ha="center", va="center", color=GREY
+        )
         if t:
             _along(axes, start + t - 1, start + t, shown)
     for x, text in (((len(source) - 1) / 2, "encoder"), (start + (len(written) - 1) / 2, "decoder")):
@@ -110,7 +114,7 @@ def _context(axes: Axes, last: float, start: float, count: int, state, limit: fl
     _point(axes, (last + 0.24, _STRIP / 2), (x - 0.32, _STRIP / 2), there)
     _point(axes, (x + 0.32, _STRIP / 2), (start - 0.24, _STRIP / 2), there)
     _strip(axes, x, state, limit, width=0.6)
-    axes.text(x, _STRIP + 0.22, "c", ha="center", va="center", color=GREEN, fontweight="bold")
+    axes.text(x, _STRIP + 0.22, "context $c$", ha="center", va="center", color=GREEN)
 
 
 @styled
@@ -183,7 +187,8 @@ def search_tree(
             line = {"color": OUTPUT if strong else "#BBBBBB", "linewidth": 3.2 if strong else 1.2, "zorder": 1}
             axes.plot([len(words) * 2.4 + 0.55, len(whole) * 2.4 - 0.62], [height[words], height[whole]], **line)
             middle = (height[words] + height[whole]) / 2
-            axes.text(len(words) * 2.4 + 1.14, middle + 0.16, f"{share:.2f}", ha="center", va="center", fontsize=9)
+            ground = {"boxstyle": "square,pad=0.12", "facecolor": "white", "edgecolor": "none"}
+            axes.text(len(words) * 2.4 + 1.0, middle, f"{share:.2f}", ha="center", va="center", fontsize=9, bbox=ground)
     every = {words for step in kept for words in step}
     for words, y in height.items():
         x = len(words) * 2.4

@@ -1,0 +1,115 @@
+"""What an exercise is given besides tensors: toy decoders that behave like models, travel as JSON, and notice endless loops."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from autograder.audit import examine
+from autograder.bank import find_exercise
+from autograder.draw import VISIBLE_SEED
+from autograder.freeze import freeze
+from utils import helpers
+from utils.observe import observe
+from utils.records import Case, Helper, pack, unpack_case, unpack_value
+from utils.sentences import symbolic
+
+V, D, H = 9, 4, 3
+
+
+def arrays(**shapes):
+    rng = np.random.default_rng(0)
+    return {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+DECODER = Helper("ToyDecoder", arrays(E=(V, D), W=(D, D), U=(D, V), b=(V,)), limit=6)
+STEP = Helper("ToyAttentionStep", arrays(E=(V, D), W=(D, D), K=(D, H), C=(H, D), U=(D, V)))
+
+
+def build(helper):
+    return helpers.build(helper, torch.from_numpy)
+
+
+def test_a_helper_comes_back_from_json_as_it_was():
+    back = unpack_value(json.loads(json.dumps(pack(DECODER))))
+    assert (back.helper, back.limit) == ("ToyDecoder", 6) and back.arguments.keys() == DECODER.arguments.keys()
+    assert all(np.array_equal(back.arguments[name], DECODER.arguments[name]) for name in back.arguments)
+
+
+def test_a_toy_decoder_answers_a_batch_as_it_answers_each_sentence_alone():
+    words, states = torch.tensor([3, 5, 8]), torch.randn(3, D, generator=torch.Generator().manual_seed(0))
+    logits, new = build(DECODER)(words, states)
+    assert logits.shape == (3, V) and new.shape == (3, D)
+    for row in range(3):
+        alone, state = build(DECODER)(words[row : row + 1], states[row : row + 1])
+        assert torch.allclose(alone[0], logits[row], atol=1e-6) and torch.allclose(state[0], new[row], atol=1e-6)
+
+
+def test_a_toy_step_gives_padding_no_weight():
+    states = torch.randn(2, 5, H, generator=torch.Generator().manual_seed(0))
+    mask = torch.tensor([[True] * 5, [True, True, False, False, False]])
+    logits, new, a = build(STEP)(torch.tensor([1, 4]), torch.zeros(2, D), states, mask)
+    assert (logits.shape, new.shape, a.shape) == ((2, V), (2, D), (2, 5))
+    assert torch.allclose(a.sum(-1), torch.ones(2)) and (a[1, 2:] == 0).all() and (a[0] > 0).all()
+
+
+@pytest.mark.parametrize(
+    "words, states",
+    [
+        (torch.tensor(3), torch.zeros(1, D)),
+        (torch.tensor([3]), torch.zeros(D)),
+        (torch.tensor([3]), torch.zeros(2, D)),
+        (torch.tensor([[3, 4]]), torch.zeros(1, D)),
+        (torch.tensor([3.0]), torch.zeros(1, D)),
+        (3, torch.zeros(1, D)),
+        ([3], torch.zeros(1, D)),
+    ],
+)
+def test_a_toy_refuses_whatever_is_no_batch_and_says_what_it_takes(words, states):
+    with pytest.raises(ValueError, match=r"takes words y \[B\]"):
+        build(DECODER)(words, states)
+
+
+def test_a_toy_that_is_asked_for_more_than_there_is_says_what_to_look_at():
+    decoder, states = build(DECODER), torch.zeros(2, D)
+    for _ in range(3):
+        decoder(torch.tensor([1, 1]), states)
+    with pytest.raises(helpers.AskedTooOften, match="6 words at most"):
+        decoder(torch.tensor([1, 1]), states)
+
+
+def test_the_limit_does_not_count_in_the_call_before_the_one_that_counts():
+    """A function is called on other numbers first, and those may need more words."""
+    case = Case("p", "result", {"decoder": DECODER, "s": np.zeros((2, D), np.float32)})
+
+    def asks_three_times(decoder, s):
+        for _ in range(3):
+            logits, s = decoder(torch.tensor([1, 1]), s)
+        return logits
+
+    assert observe(asks_three_times, case).failure is None
+    assert observe(asks_three_times, unpack_case(json.loads(json.dumps(pack(case))))).failure is None
+
+
+def test_numbers_of_the_call_before_keep_rows_together():
+    words = np.array([[5, 4, 2, 0], [6, 2, 0, 0], [3, 7, 8, 2]])
+    seen = []
+
+    def keeps(words, lengths):
+        seen.append((words.clone(), lengths.clone()))
+        return words.sum()
+
+    observe(keeps, Case("p", "result", {"words": words, "lengths": np.array([3, 2, 4])}))
+    (first, lengths), _ = seen[0], seen[1]
+    assert not torch.equal(first, torch.from_numpy(words))
+    for row, length in zip(first, lengths):
+        assert row[length - 1] == 2 and (row[length:] == 0).all()
+
+
+def test_a_size_that_happens_to_be_equal_is_not_spoken_of_by_another_ones_symbol():
+    assert symbolic((6, 6, 11), {"B": 6, "T": 7, "V": 11}) == "[B, 6, V]"
+    result = examine(
+        freeze(find_exercise("greedy_decode"), VISIBLE_SEED), lambda decoder, s, max_length: s[:, :1].long()
+    )
+    assert "expected [B, L]" in result.message and "D_H" not in result.message.split("expected")[1]
