@@ -53,7 +53,7 @@ def test_stubs_take_the_parameters_that_the_bank_asks_for(unit):
     for cell in source.cells:
         if (
             cell.cell_type == "code"
-            and cell.source.startswith(("import", "def", "class"))
+            and cell.source.startswith(("import", "from", "def", "class"))
             and "plot_" not in cell.source
         ):
             exec(cell.source, namespace)

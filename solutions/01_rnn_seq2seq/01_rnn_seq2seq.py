@@ -278,7 +278,7 @@ def masked_cross_entropy(logits: Float[Tensor, "B T V"], y: Int[Tensor, "B T"]) 
     log_p = logits.log_softmax(dim=-1)  # [B, T, V]
     picked = log_p.gather(-1, y[..., None])[..., 0]  # [B, T], log p of the right word
     real = y != PAD  # [B, T]
-    return -(picked * real).sum() / real.sum()
+    return -picked[real].mean()
     ### END SOLUTION
 
 
