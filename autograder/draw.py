@@ -33,7 +33,8 @@ def draw(exercise: bank.Exercise, seed: str, grading: bool = False) -> list[Case
         for number, variant in enumerate(variants):
             case = _case(exercise, declared, _rng(seed, exercise.name, declared.part, number))
             varied = variant(case, declared)
-            if _real(varied) or variant is not _double:
+            precise = any(array.dtype.kind == "f" for array in varied.arrays)
+            if precise or variant is not _double:  # whole numbers alone have no precision to vary
                 cases.append(replace(varied, once=True))
     return cases
 
@@ -106,15 +107,6 @@ def _double(case: Case, declared: bank.Case) -> Case:
     widen = {name: _widened(value) for name, value in case.inputs.items()}
     weights = {name: _widened(value) for name, value in case.weights.items()}
     return replace(case, property=f"double precision: {declared.property}", inputs=widen, weights=weights)
-
-
-def _real(case: Case) -> bool:
-    """Whether any number of the case has a precision."""
-    helpers = [
-        array for value in case.inputs.values() if isinstance(value, Helper) for array in value.arguments.values()
-    ]
-    given = [*case.inputs.values(), *case.weights.values(), *helpers]
-    return any(isinstance(value, np.ndarray) and value.dtype.kind == "f" for value in given)
 
 
 def _widened(value):

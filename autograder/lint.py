@@ -3,7 +3,7 @@
 import numpy as np
 
 from autograder import bank
-from utils.records import FrozenCase, FrozenExercise, Helper, Observation
+from utils.records import FrozenCase, FrozenExercise, Observation
 from utils.tolerance import tolerance
 
 SEPARATION = 100  # a mistake that shows at all moves the output by this many tolerances
@@ -95,10 +95,7 @@ def _moved(one: FrozenCase, made: Observation) -> float | None:
 
 def _variants(exercise: bank.Exercise, frozen: FrozenExercise) -> list[str]:
     cases = [one.case for one in frozen.cases]
-    given = [value for case in cases for value in (*case.inputs.values(), *case.weights.values())]
-    given += [array for value in given if isinstance(value, Helper) for array in value.arguments.values()]
-    arrays = [value for value in given if isinstance(value, np.ndarray)]
-    real = [array.dtype for array in arrays if array.dtype.kind == "f"]
+    real = [array.dtype for case in cases for array in case.arrays if array.dtype.kind == "f"]
     present = {
         "single precision": not real or np.float32 in real,
         "double precision": not real or np.float64 in real,

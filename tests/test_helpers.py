@@ -13,7 +13,7 @@ from autograder.freeze import freeze
 from utils import helpers
 from utils.observe import observe
 from utils.records import Case, Helper, pack, unpack_case, unpack_value
-from utils.sentences import symbolic
+from utils.shapes import looks_like, symbolic
 
 V, D, H = 9, 4, 3
 
@@ -113,3 +113,20 @@ def test_a_size_that_happens_to_be_equal_is_not_spoken_of_by_another_ones_symbol
         freeze(find_exercise("greedy_decode"), VISIBLE_SEED), lambda decoder, s, max_length: s[:, :1].long()
     )
     assert "expected [B, L]" in result.message and "D_H" not in result.message.split("expected")[1]
+
+
+@pytest.mark.parametrize(
+    "wanted, got, said",
+    [
+        ((3, 4), (4, 3), "another order"),
+        ((1, 4), (4,), "squeeze() takes away"),
+        ((3, 4, 5), (12, 5), "torch.stack"),
+        ((3, 4, 5), (3, 5), "summed over"),
+        ((3, 4), (3, 4, 2), "one axis too many"),
+        ((3, 4), (3, 1), "left over from keepdim"),
+        ((), (2,), "one axis too many"),
+        ((3, 4), (3, 7), "the wrong shape"),
+    ],
+)
+def test_a_wrong_shape_is_told_by_what_became_of_its_axes(wanted, got, said):
+    assert said in looks_like(wanted, got)

@@ -36,10 +36,12 @@ class ToyDecoder:
     def __call__(self, y: Tensor, s: Tensor) -> tuple[Tensor, Tensor]:
         _refuse_other_shapes("decoder", y, s)
         self.asked += len(y)
-        if self.asked > (self.limit or MANY):
+        if self.asked > MANY:
+            raise AskedTooOften(f"the decoder was asked for more than {MANY} words: does the loop end?")
+        if self.limit and self.asked > self.limit:
             raise AskedTooOften(
-                f"taking the likeliest word each time, all sentences together need {self.limit or MANY} words at most, and more"
-                " were asked for. Does the loop notice that all have ended, and that max_length is reached? Is each word the"
+                f"taking the likeliest word each time, all sentences together need {self.limit} words at most, and more were"
+                " asked for. Does the loop notice that all have ended, and that max_length is reached? Is each word the"
                 " likeliest?"
             )
         s = torch.tanh(s @ self.W + self.E[y])  # [B, D_H]

@@ -54,6 +54,13 @@ class Case:
     once: bool = False
     tolerance: float = 0.0
 
+    @property
+    def arrays(self) -> list[np.ndarray]:
+        """All arrays of the case: inputs, those that helpers are built from, and weights."""
+        given = [*self.inputs.values(), *self.weights.values()]
+        given += [array for value in given if isinstance(value, Helper) for array in value.arguments.values()]
+        return [value for value in given if isinstance(value, np.ndarray)]
+
 
 @dataclass(frozen=True)
 class Output:

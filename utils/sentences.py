@@ -7,6 +7,7 @@ import numpy as np
 from utils.hints import hint
 from utils.patterns import numbers, pattern
 from utils.records import FrozenCase, FrozenExercise, Observation
+from utils.shapes import looks_like, symbolic
 from utils.tolerance import close, tolerance
 
 CODE = "in your line  "
@@ -51,12 +52,6 @@ def forbidden_call(exercise: FrozenExercise, seen: Observation) -> str | None:
         if found:
             return found[0].strip("_")
     return None
-
-
-def symbolic(shape: tuple, sizes: dict) -> str:
-    """A shape in the lesson's symbols where its sizes are known, each symbol once: (2, 5, 2) -> "[B, N_Q, 2]"."""
-    names = {size: symbol for symbol, size in sizes.items()}
-    return "[" + ", ".join(names.pop(size, str(size)) for size in shape) + "]"
 
 
 def _indent(text: str) -> list[str]:
@@ -282,28 +277,9 @@ def _not_a_tensor(c):
 
 def _wrong_shape(c):
     name, wanted, got = next(pair for pair in c.pairs() if pair[1].shape != pair[2].shape)
-    sentence = f"{name} has the wrong shape."
-    if sorted(wanted.shape) == sorted(got.shape):
-        sentence = f"{name} has its axes in another order."
-    elif len(got.shape) == len(wanted.shape) - 1:
-        sentence = f"{name} has one axis too few: {_lost_axis(wanted.shape, got.shape)}"
-    elif len(got.shape) == len(wanted.shape) + 1:
-        sentence = f"{name} has one axis too many: a sum that is missing, or an unsqueeze that was not undone?"
-    elif 1 in got.shape and 1 not in wanted.shape:
-        sentence = f"{name} has an axis of size 1 left over from keepdim or unsqueeze."
     shapes = [c.shape(shape, name, wanted.shape) for shape in (wanted.shape, got.shape)]
+    sentence = f"{name} {looks_like(wanted.shape, got.shape)}"
     return f"{sentence}\n{c.exercise.formula}", f"expected {shapes[0]}, yours is {shapes[1]}"
-
-
-def _lost_axis(wanted: tuple, got: tuple) -> str:
-    """What probably became of an axis that is not there."""
-    if 1 in wanted and sorted(got) == sorted(size for i, size in enumerate(wanted) if i != wanted.index(1)):
-        return "one of size 1 is gone. squeeze() takes away every axis of size 1, a batch of one too: say which axis."
-    if len(got) and any(
-        size == a * b for size in got for i, a in enumerate(wanted) for b in wanted[i + 1 :] if a > 1 < b
-    ):
-        return "two of them have become one. cat makes no new axis; torch.stack(…, dim=…) does."
-    return "summed over, or lost to an index?"
 
 
 def _wrong_dtype(c):

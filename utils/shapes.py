@@ -1,0 +1,30 @@
+"""What a shape is called in a lesson's symbols, and what a wrong one looks like."""
+
+
+def symbolic(shape: tuple, sizes: dict) -> str:
+    """A shape in the lesson's symbols where its sizes are known, each symbol once: (2, 5, 2) -> "[B, N_Q, 2]"."""
+    names = {size: symbol for symbol, size in sizes.items()}
+    return "[" + ", ".join(names.pop(size, str(size)) for size in shape) + "]"
+
+
+def looks_like(wanted: tuple, got: tuple) -> str:
+    """The end of a sentence that begins with an output's name: what became of the axes."""
+    if sorted(wanted) == sorted(got):
+        return "has its axes in another order."
+    if len(got) == len(wanted) - 1:
+        return f"has one axis too few: {_lost_axis(wanted, got)}"
+    if len(got) == len(wanted) + 1:
+        return "has one axis too many: a sum that is missing, or an unsqueeze that was not undone?"
+    if 1 in got and 1 not in wanted:
+        return "has an axis of size 1 left over from keepdim or unsqueeze."
+    return "has the wrong shape."
+
+
+def _lost_axis(wanted: tuple, got: tuple) -> str:
+    """What probably became of an axis that is not there."""
+    if 1 in wanted and sorted([*got, 1]) == sorted(wanted):
+        return "one of size 1 is gone. squeeze() takes away every axis of size 1, a batch of one too: say which axis."
+    merged = {a * b for i, a in enumerate(wanted) for b in wanted[i + 1 :] if a > 1 < b}
+    if merged & set(got):
+        return "two of them have become one. cat makes no new axis; torch.stack(…, dim=…) does."
+    return "summed over, or lost to an index?"
