@@ -81,7 +81,10 @@ def run(nb, folder: Path):
     before = {name: os.environ.get(name) for name in environment}
     os.environ.update(environment)
     try:
-        NotebookClient(nb, timeout=600, kernel_name="python3", record_timing=False).execute(cwd=str(folder))
+        # what a cell prints comes in as many pieces as its time and the machine's load make: one stream is the same
+        # each time
+        client = NotebookClient(nb, timeout=600, kernel_name="python3", record_timing=False, coalesce_streams=True)
+        client.execute(cwd=str(folder))
     finally:
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})

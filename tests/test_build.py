@@ -35,6 +35,13 @@ def test_building_a_lesson_twice_gives_the_same_bytes(twin, tmp_path):
     subprocess.run(["git", "diff", "--exit-code", "--stat", str(twin)], cwd=ROOT, check=True)
 
 
+def test_what_a_cell_prints_slowly_is_one_output(tmp_path):
+    source = "import time\nfor n in range(3):\n    print(n)\n    time.sleep(0.4)"
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)])
+    build.run(notebook, tmp_path)
+    assert [output.text for output in notebook.cells[0].outputs] == ["0\n1\n2\n"]
+
+
 @pytest.mark.parametrize("twin", LESSONS, ids=lambda path: path.stem)
 def test_a_committed_lesson_shows_all_its_outputs_and_no_error(twin):
     notebook = nbformat.read(course.LESSONS / f"{twin.stem}.ipynb", as_version=4)

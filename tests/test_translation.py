@@ -47,7 +47,7 @@ def test_the_agreements_area_is_said_in_the_reverse_order():
     assert {("zone", "area"), ("économique", "economic"), ("européenne", "European"), ("été", "was")} <= links
     places = [i for j in range(4, 7) for t, i in sorted(pair.sure) if t == j]
     assert places == [6, 5, 4]
-    assert (pair.target.index("a"), pair.source.index("was")) in pair.possible - pair.sure
+    assert (pair.target.index("a"), pair.source.index("was")) in pair.sure
 
 
 def test_a_verb_whose_ending_says_who_may_be_linked_to_the_subject():
@@ -116,7 +116,7 @@ def test_sure_links_join_words_that_mean_the_same(pairs, language):
     checked = 0
     for pair in pairs:
         for j, i in pair.sure:
-            if pair.source[i] in said and pair.target[j] not in ("parce", "pendant", "qu'", "que"):
+            if pair.source[i] in said and pair.target[j] not in ("parce", "tandis", "qu'", "que"):
                 assert pair.target[j] in said[pair.source[i]], (pair.source[i], pair.target[j])
                 checked += 1
     assert checked > 10_000

@@ -31,6 +31,33 @@ def looks(queries: Sequence[str], data: Sequence[str], A, *, output: str = "Y") 
 
 
 @styled
+def reading(source: Sequence[str], written: Sequence[str], A, row: int) -> Figure:
+    """The words read, the words written above them, and lines from word `row` to all that it looked at.
+
+    The lines are as thick as the weights A[row] of A [len(written), len(source)]; words not yet written are pale.
+    """
+    A = array(A)
+    columns = max(len(source), len(written))
+    figure, (axes,) = canvas(min(14.0, 1.2 + 0.95 * columns), 4.2)
+    above = [place * (columns - 1) / max(1, len(written) - 1) for place in range(len(written))]
+    below = [place * (columns - 1) / max(1, len(source) - 1) for place in range(len(source))]
+    for x, weight in zip(below, A[row], strict=True):
+        line = {"color": WEIGHTS, "linewidth": 0.4 + 13 * weight, "alpha": 0.3 + 0.6 * weight}
+        axes.plot([x, above[row]], [0.25, 1.75], solid_capstyle="butt", zorder=1, **line)
+    turned = {"rotation": 45, "rotation_mode": "anchor"} if columns > 9 else {}
+    for place, (x, word) in enumerate(zip(above, written, strict=True)):
+        colour = QUERY if place == row else BLACK if place < row else "#BBBBBB"
+        weight = "bold" if place == row else "normal"
+        side = {"ha": "left" if turned else "center", "va": "bottom"}
+        axes.text(x, 1.85, word, color=colour, fontweight=weight, **side, **turned)
+    for x, word in zip(below, source, strict=True):
+        axes.text(x, 0.15, word, ha="right" if turned else "center", va="top", **turned)
+    axes.set(xlim=(-0.8, columns), ylim=(-0.9 if turned else -0.2, 2.9 if turned else 2.2))
+    axes.axis("off")
+    return figure
+
+
+@styled
 def attention_layer(E, A, *, keys_and_values: bool = False, cross: bool = False) -> Figure:
     """The attention layer, its two matrices coloured by the scores E and the weights A, both [N_Q, N_X].
 

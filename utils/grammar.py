@@ -174,9 +174,8 @@ class _Romance:
         return [Word(forms[form], verb, hidden + also), *adverb]
 
     def past(self, agreement: int, be: tuple) -> list[Word]:
-        """What stands before the participle for "was"; of two words the second says it."""
-        first, *second = BE[self.language]["was"][agreement > 1].split()
-        return [Word(first, (), be), *(Word(text, be) for text in second)] if second else [Word(first, be)]
+        """What stands before the participle for "was", in one word or two."""
+        return [Word(text, be) for text in BE[self.language]["was"][agreement > 1].split()]
 
     def object(self, phrase: NounPhrase, at: str) -> list[Word]:
         return self.phrase(phrase, at + "o")
@@ -280,7 +279,7 @@ class _Italian(_Romance):
         return text[0] in "aeiou", text[0] == "s" and text[1] not in "aeiou"
 
     def past(self, agreement: int, be: tuple) -> list[Word]:
-        return [Word(BE["italian"]["is"][agreement > 1], (), be), Word("stat" + ENDINGS["italian"][agreement], be)]
+        return [Word(BE["italian"]["is"][agreement > 1], be), Word("stat" + ENDINGS["italian"][agreement], be)]
 
     def date(self, month: tuple, year: str, at: str) -> list[Word]:
         named = Word(month[2], (at + "month",))

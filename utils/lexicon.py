@@ -18,7 +18,11 @@ class Noun:
 
 @dataclass(frozen=True)
 class Adjective:
-    """An adjective: forms by gender and number (ms, fs, mp, fp); `before` names the languages that put it before a noun."""
+    """An adjective: forms by gender and number (ms, fs, mp, fp).
+
+    `before` names the languages that put it before a noun; `never` the English nouns that it is not said of, though their
+    kind would fit, since another language would take it for something else.
+    """
 
     english: str
     french: tuple[str, ...]
@@ -27,6 +31,7 @@ class Adjective:
     group: str
     kinds: tuple[str, ...]
     before: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,11 +89,12 @@ _ANY = ("person", "thing", "text", "place")
 _OBJECTS = ("thing", "text", "place")
 ADJECTIVES = (  # in the order in which English puts them; of each group a noun takes one at most
     _adjective("small", "petit petite petits petites", "piccolo piccola piccoli piccole",
-               "pequeño pequeña pequeños pequeñas", group="size", kinds=_ANY, before=("french", "italian")),
+               "pequeño pequeña pequeños pequeñas", group="size", kinds=_ANY, before=("french", "italian"),
+               never=("friend",)),  # in French that would be a boyfriend
     _adjective("big", "grand grande grands grandes", "grande grande grandi grandi", "grande grande grandes grandes",
                group="size", kinds=_OBJECTS, before=("french",)),
     _adjective("young", "jeune jeune jeunes jeunes", "giovane giovane giovani giovani", "joven joven jóvenes jóvenes",
-               group="age", kinds=("person",), before=("french", "italian")),
+               group="size", kinds=("person",), before=("french", "italian")),
     _adjective("modern", "moderne moderne modernes modernes", "moderno moderna moderni moderne",
                "moderno moderna modernos modernas", group="age", kinds=_OBJECTS),
     _adjective("red", "rouge rouge rouges rouges", "rosso rossa rossi rosse", "rojo roja rojos rojas",
@@ -101,7 +107,8 @@ ADJECTIVES = (  # in the order in which English puts them; of each group a noun 
                "europeo europea europeos europeas", group="origin", kinds=("person", "text", "area")),
     _adjective("economic", "économique économique économiques économiques",
                "economico economica economici economiche", "económico económica económicos económicas",
-               group="topic", kinds=("text", "area")),
+               group="topic", kinds=("text", "area"),
+               never=("letter", "book")),  # in Italian and Spanish they would be cheap
 )  # fmt: skip
 
 VERBS = (  # one that is not said in progress has a dash in the place of its -ing form
@@ -160,7 +167,7 @@ CONJUNCTIONS = (
     ("and", "et", "e", "y"),
     ("but", "mais", "ma", "pero"),
     ("because", "parce que", "perché", "porque"),
-    ("while", "pendant que", "mentre", "mientras"),
+    ("while", "tandis que", "mentre", "mientras"),
 )
 
 

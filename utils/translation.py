@@ -18,6 +18,7 @@ PAD, START, STOP = 0, 1, 2
 SPECIAL = ("[PAD]", "[START]", "[STOP]")
 THE, A = "the", "a"
 UNCOUNTED = ("food", "drink")
+_SHORTEST_CLAUSE = 3  # words: "we see him"
 SHORTEST, LONGEST = 3, 60  # words of an English sentence
 
 
@@ -60,8 +61,9 @@ def corpus(language: str, count: int, shortest: int = SHORTEST, longest: int = L
         raise ValueError(f"lengths must lie between {SHORTEST} and {LONGEST}, the shortest first")
     chance = random.Random(f"{language} {seed}")
     found: dict[tuple, Pair] = {}
+    clauses = _Clauses(chance)
     for _ in range(100 * count):
-        pair = translate(_sentence(chance, chance.randint(shortest, longest)), language)
+        pair = translate(_sentence(chance, chance.randint(shortest, longest), clauses), language)
         if shortest <= len(pair.source) <= longest:
             found.setdefault(pair.source, pair)
         if len(found) == count:
@@ -77,20 +79,37 @@ def lecture(name: str, language: str) -> Pair:
 # Sampling ------------------------------------------------------------------------------------------------------------
 
 
-def _sentence(chance: random.Random, length: int) -> Sentence:
-    """About `length` words: clauses are added as long as one fits."""
-    stop = chance.random() < 0.5
+class _Clauses:
+    """Clauses by their number of English words; those that did not fit into one sentence wait for another."""
+
+    def __init__(self, chance: random.Random):
+        self.chance = chance
+        self.waiting: dict[int, list[Clause]] = {}
+
+    def fitting(self, left: int) -> tuple[Clause, int]:
+        """A clause that fills `left` words, or leaves enough for one more with its conjunction; and how many words it has."""
+        for _ in range(40):
+            lengths = [
+                n for n, some in self.waiting.items() if some and (n == left or n <= left - _SHORTEST_CLAUSE - 1)
+            ]
+            if lengths:
+                length = left if left in lengths else self.chance.choice(lengths)
+                return self.waiting[length].pop(), length
+            clause = _clause(self.chance, left)
+            self.waiting.setdefault(len(say(Sentence((clause,)), "english")), []).append(clause)
+        return clause, len(say(Sentence((clause,)), "english"))
+
+
+def _sentence(chance: random.Random, length: int, waiting: _Clauses) -> Sentence:
+    """Clauses with conjunctions between them, and perhaps a full stop, of `length` words in nearly all cases."""
+    stop = chance.random() < 0.5 and length > _SHORTEST_CLAUSE
     clauses, conjunctions, left = [], [], length - stop
-    for _ in range(60):
-        clause = _clause(chance, left - bool(clauses))
-        words = len(say(Sentence((clause,)), "english")) + bool(clauses)
-        if words <= left and (left == words or left - words >= 4 or chance.random() < 0.1):
-            conjunctions += [chance.choice(CONJUNCTIONS)] if clauses else []
-            clauses.append(clause)
-            left -= words
-        if left < 3:
-            break
-    return Sentence(tuple(clauses or [clause]), tuple(conjunctions), stop)
+    while left >= _SHORTEST_CLAUSE + bool(clauses):
+        conjunctions += [chance.choice(CONJUNCTIONS)] if clauses else []
+        clause, words = waiting.fitting(left - bool(clauses))
+        left -= words + bool(clauses)
+        clauses.append(clause)
+    return Sentence(tuple(clauses), tuple(conjunctions), stop)
 
 
 def _clause(chance: random.Random, room: int) -> Clause:
@@ -116,7 +135,7 @@ def _clause(chance: random.Random, room: int) -> Clause:
 
 
 def _fitting(noun) -> list:
-    return [one for one in ADJECTIVES if noun.kind in one.kinds]
+    return [one for one in ADJECTIVES if noun.kind in one.kinds and noun.english[0] not in one.never]
 
 
 def _phrase(chance: random.Random, kinds: Iterable[str], more: bool = False) -> NounPhrase:
@@ -141,9 +160,9 @@ def _more(chance: random.Random, noun) -> tuple[str, NounPhrase]:
 def _place(chance: random.Random) -> tuple[str, NounPhrase]:
     if chance.random() < 0.3:
         return "with", _phrase(chance, ("person",))
-    preposition, name = chance.choice(_PLACES)
+    name = chance.choice(_PLACES)
     described = (chance.choice(_fitting(_BY_NAME[name])),) if chance.random() < 0.4 else ()
-    return preposition, NounPhrase(_BY_NAME[name], chance.choice((THE, A)), adjectives=described)
+    return "in", NounPhrase(_BY_NAME[name], chance.choice((THE, A)), adjectives=described)
 
 
 def _every_form() -> Iterator[Sentence]:
@@ -159,7 +178,10 @@ def _every_form() -> Iterator[Sentence]:
     for phrase in phrases:
         yield Sentence((Clause(phrase, _fitting(phrase.noun)[0], "description"),))
         for place in ("with", "of") if phrase.noun.kind == "person" else ("in", "on"):
-            if phrase.noun.kind == "person" or (place, phrase.noun.english[0]) in (*_PLACES, ("on", "area")):
+            if phrase.noun.kind == "person" or (place, phrase.noun.english[0]) in (
+                *(("in", name) for name in _PLACES),
+                ("on", "area"),
+            ):
                 yield Sentence((Clause(0, see, object=phrase, place=(place, phrase)),))
         yield from (
             Sentence((Clause(phrase, verb, "passive"),))
@@ -188,7 +210,7 @@ def _every_form() -> Iterator[Sentence]:
 
 _BY_NAME = {one.english if isinstance(one.english, str) else one.english[0]: one for one in NOUNS + ADJECTIVES + VERBS}
 _EUROPEAN, _ECONOMIC = _BY_NAME["European"], _BY_NAME["economic"]
-_PLACES = (("in", "garden"), ("in", "school"), ("in", "house"), ("on", "square"), ("on", "boat"))
+_PLACES = ("garden", "school", "house", "boat")  # that one is in
 _WE = lexicon.PRONOUNS["english"].index("we")
 _AREA = NounPhrase(_BY_NAME["area"], adjectives=(_EUROPEAN, _ECONOMIC))
 _LECTURE = {
