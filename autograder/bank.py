@@ -25,6 +25,8 @@ class Case:
         part: the part of the exercise that the case belongs to.
         hidden: leaves the case out of the self-check; grading still examines it.
         extreme: the numbers are large on purpose, so saturation is no fault of the case.
+        rows: the share of rows that must be right all through, for a function that uses what was trained; else 0. Such a
+            case is examined as it is, in no other type or memory layout.
     """
 
     property: str
@@ -36,6 +38,7 @@ class Case:
     part: str = "result"
     hidden: bool = False
     extreme: bool = False
+    rows: float = 0.0
 
 
 @dataclass(frozen=True)

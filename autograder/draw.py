@@ -1,12 +1,14 @@
 """Draws an exercise's cases from a seed: sizes that differ pairwise, and inputs and weights of their shapes."""
 
 import hashlib
+import math
 from dataclasses import replace
 
 import numpy as np
 import torch
 
 from autograder import bank
+from utils import helpers
 from utils.records import Case, Helper
 
 SMALLEST, SPARE = 3, 2  # sizes start at 3, and a few more are on offer than there are axes
@@ -27,7 +29,7 @@ def draw(exercise: bank.Exercise, seed: str, grading: bool = False) -> list[Case
             continue
         for repeat in range(1 + grading):
             case = _case(exercise, declared, _rng(seed, exercise.name, number, repeat))
-            cases.append(replace(case, once=repeat > 0))
+            cases.append(replace(helpers.unfolded(case) if grading else case, once=repeat > 0))
     variants = (_double, _strided, _with_gradient) if exercise.differentiable else (_double, _strided)
     for declared in _bases(exercise):
         for number, variant in enumerate(variants):
@@ -41,7 +43,7 @@ def draw(exercise: bank.Exercise, seed: str, grading: bool = False) -> list[Case
 
 def _bases(exercise: bank.Exercise) -> list[bank.Case]:
     """For each part, the plain case with the most axes: other types, memory layouts and gradients are tried on it."""
-    plain = [one for one in exercise.cases if not (one.extreme or one.hidden or 1 in one.sizes.values())]
+    plain = [one for one in exercise.cases if not (one.extreme or one.hidden or one.rows or 1 in one.sizes.values())]
     parts = dict.fromkeys(one.part for one in plain)
     return [max((one for one in plain if one.part == part), key=_axes) for part in parts]
 
@@ -74,9 +76,8 @@ def _case(exercise: bank.Exercise, declared: bank.Case, rng) -> Case:
     inputs = {name: inputs[name] for name in exercise.signature.parameters if name in inputs}
     build = {name: sizes[name] for name in constructor} if exercise.is_module else None
     weights = _weights(exercise, build, rng) if exercise.is_module else {}
-    return Case(
-        declared.property, declared.part, inputs, symbols, sizes, build, weights, tolerance=LOOSE * declared.extreme
-    )
+    made = Case(declared.property, declared.part, inputs, symbols, sizes, build, weights)
+    return replace(made, tolerance=LOOSE * declared.extreme, rows=declared.rows)
 
 
 def _expand(dimensions: str, expand: dict) -> str:
@@ -87,9 +88,13 @@ def _expand(dimensions: str, expand: dict) -> str:
 
 
 def _sizes(axes: list, fixed: dict, rng) -> dict:
-    free = [axis for axis in dict.fromkeys(axes) if axis not in fixed]
+    """A size for each axis; that of an axis such as H*W is a product."""
+    products = {axis: axis.split("*") for axis in axes if "*" in axis}
+    single = [axis for axis in axes if axis not in products] + sum(products.values(), [])
+    free = [axis for axis in dict.fromkeys(single) if axis not in fixed]
     pool = [size for size in range(SMALLEST, SMALLEST + len(free) + SPARE) if size not in fixed.values()]
-    return {**fixed, **dict(zip(free, map(int, rng.permutation(pool)[: len(free)]), strict=True))}
+    sizes = {**fixed, **dict(zip(free, map(int, rng.permutation(pool)[: len(free)]), strict=True))}
+    return sizes | {axis: math.prod(sizes[factor] for factor in factors) for axis, factors in products.items()}
 
 
 def _weights(exercise: bank.Exercise, build: dict, rng) -> dict:

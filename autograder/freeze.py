@@ -154,7 +154,10 @@ def slim(frozen: FrozenExercise) -> FrozenExercise:
         replace(
             one,
             expected=_quiet(one.expected, _narrow),
-            mistakes={name: made and _quiet(made, _sketched) for name, made in one.mistakes.items()},
+            mistakes={
+                name: made and _quiet(made, _narrow if one.case.rows else _sketched)
+                for name, made in one.mistakes.items()
+            },
         )
         for one in frozen.cases
     ]

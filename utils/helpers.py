@@ -1,9 +1,13 @@
 """Things that an exercise's function is given to work with, besides tensors: built from a case's numbers."""
 
+from dataclasses import replace
+
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
-from utils.records import Helper
+from utils import scenes
+from utils.records import Case, Helper
 
 MANY = 10_000  # words after which a loop cannot be meant to end
 
@@ -91,10 +95,26 @@ def _refuse_other_shapes(what: str, y: Tensor, s: Tensor) -> None:
         raise ValueError(f"the {what} takes words y [B], whole numbers, and states s [B, D]; it was given {given}")
 
 
-KINDS = {kind.__name__: kind for kind in (ToyDecoder, ToyAttentionStep)}
+def scene_images(numbers: Tensor, limit: int = 0) -> Float[Tensor, "B 3 H W"]:
+    """Pictures of scenes, from numbers = [how many, seed]: a case names them in two numbers."""
+    count, seed = numbers.tolist()
+    return scenes.images(scenes.scenes(count, seed=seed)).to(numbers.device)
+
+
+KINDS = {kind.__name__: kind for kind in (ToyDecoder, ToyAttentionStep, scene_images)}
+TENSORS = ("scene_images",)  # helpers that are a short way to write a tensor
 
 
 def build(helper: Helper, tensor) -> object:
     """The helper that a case describes; `tensor` makes a tensor of an array."""
     arguments = {name: tensor(array) for name, array in helper.arguments.items()}
     return KINDS[helper.helper](**arguments, limit=helper.limit)
+
+
+def unfolded(case: Case) -> Case:
+    """The case with its tensors written out, so that nobody who finds it can read off how they were made."""
+
+    def plain(value):
+        return build(value, torch.from_numpy).numpy() if isinstance(value, Helper) and value.helper in TENSORS else value
+
+    return replace(case, inputs={name: plain(value) for name, value in case.inputs.items()})

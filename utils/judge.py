@@ -6,7 +6,7 @@ import numpy as np
 
 from utils import sentences
 from utils.records import Case, FrozenCase, FrozenExercise, Observation, Output
-from utils.tolerance import close, sketches_agree, tolerance
+from utils.tolerance import close, right_rows, sketches_agree, tolerance
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def same(case: Case, one: Observation, other: Observation) -> bool:
     if (one.unstable, bool(one.backward)) != (other.unstable, bool(other.backward)):
         return False
     scale = tolerance(case, one, other)
-    return all(_same_output(a, b, scale) for a, b in zip(one.outputs, other.outputs)) and (
+    return all(_same_output(a, b, scale, case.rows) for a, b in zip(one.outputs, other.outputs)) and (
         _wrong_gradient(one, other, scale) is None
     )
 
@@ -99,14 +99,19 @@ def _failed_alike(one: Observation, other: Observation) -> bool:
     return (a.stage, a.type, a.text) == (b.stage, b.type, b.text)
 
 
-def _same_output(a: Output, b: Output, scale: float) -> bool:
+def _same_output(a: Output, b: Output, scale: float, rows: float) -> bool:
     if (a.kind, a.shape) != (b.kind, b.shape) or _dtype(a) != _dtype(b):
         return False
     if a.sketch is not None and b.values is not None:
         return sketches_agree(a.sketch, b.values, scale)
     if a.values is None or b.values is None:
         return a.values is None and b.values is None
-    return bool(close(a.values, b.values, scale).all())
+    return _agree(b.values, a.values, scale, rows)
+
+
+def _agree(got: np.ndarray, wanted: np.ndarray, scale: float, rows: float) -> bool:
+    """Whether all numbers are close or, where a share of the rows is asked for, so many rows."""
+    return right_rows(got, wanted, scale).mean() >= rows if rows else bool(close(got, wanted, scale).all())
 
 
 def _dtype(output: Output) -> str:
@@ -135,7 +140,7 @@ def _problem(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) ->
         return "unstable"
     scale = tolerance(frozen.case, expected, seen)
     for wanted, got in zip(expected.outputs, seen.outputs):
-        if not close(got.values, wanted.values, scale).all():
+        if not _agree(got.values, wanted.values, scale, frozen.case.rows):
             return "not_finite" if np.isnan(got.values).any() and not np.isnan(wanted.values).any() else "wrong_value"
     if seen.backward:
         return "backward_failed"

@@ -78,7 +78,7 @@ def _rehearse(student_object, case: Case, device):
         the module that was called, False for a function, or None if the call is too slow to be repeated.
     """
     target, _ = _target(student_object, case, device)
-    others = {name: _another(value) for name, value in case.inputs.items()}
+    others = {name: _another(value, turn=case.rows > 0) for name, value in case.inputs.items()}
     started = time.monotonic()
     _stage("call", lambda: _call(target, _inputs(replace(case, inputs=others), device)))
     if time.monotonic() - started > SLOW:
@@ -86,15 +86,18 @@ def _rehearse(student_object, case: Case, device):
     return target if case.build is not None else False
 
 
-def _another(value):
-    """Other numbers of the same shape and type, in the place of an array; a helper that has no limit."""
+def _another(value, turn: bool = False):
+    """Other numbers of the same shape and type, in the place of an array; a helper that has no limit.
+
+    With `turn` its rows change places: what was trained may be at a loss with anything but the like of what it has seen.
+    """
     if isinstance(value, Helper):
         return replace(value, limit=0)
     if not isinstance(value, np.ndarray):
         return value
-    return (
-        (value * 0.5 + 0.1).astype(value.dtype) if value.dtype.kind == "f" else np.roll(value, 1, axis=0)
-    )  # rows stay whole: words end with [STOP] and fit their lengths
+    if value.dtype.kind == "f" and not turn:
+        return (value * 0.5 + 0.1).astype(value.dtype)
+    return np.roll(value, 1, axis=0)  # rows stay whole: words end with [STOP] and fit their lengths
 
 
 class _Failed(Exception):

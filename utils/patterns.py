@@ -3,6 +3,7 @@
 import numpy as np
 
 from utils.records import Output
+from utils.tolerance import close, right_rows
 
 
 def numbers(name: str, wanted: Output, got: Output) -> str:
@@ -13,6 +14,24 @@ def numbers(name: str, wanted: Output, got: Output) -> str:
     expected, yours = float(wanted.values[index]), float(got.values[index])
     digits = next((digits for digits in (4, 6, 8) if f"{expected:.{digits}g}" != f"{yours:.{digits}g}"), 10)
     return f"expected {place} = {expected:.{digits}g}, yours is {yours:.{digits}g}"
+
+
+def rows(name: str, wanted: Output, got: Output, limit: float, share: float) -> tuple[str, str]:
+    """For results of which a share of the rows must be right: how many are, and where rows go wrong first.
+
+    Returns:
+        a sentence, and the numbers of a row that went wrong.
+    """
+    right = right_rows(got.values, wanted.values, limit)
+    wrong = np.flatnonzero(~right)
+    off = ~close(got.values[wrong], wanted.values[wrong], limit).reshape(len(wrong), -1)
+    first = np.bincount(off.argmax(axis=1))
+    place, row = int(first.argmax()), wrong[0]
+    sentence = (
+        f"{right.mean():.0%} of the rows of {name} are right all through; {share:.0%} are asked for. A wrong row goes wrong most often"
+        f" at place {place} (counted from 0): {first[place]} of {len(wrong)} have their first mistake there."
+    )
+    return sentence, f"row {row}: expected {wanted.values[row].tolist()}, yours is {got.values[row].tolist()}"
 
 
 def pattern(symbols: str, wanted: Output, got: Output, reveal: bool) -> str:

@@ -40,6 +40,8 @@ class Case:
         gradient: gradients with respect to the inputs and weights are observed too.
         once: the object is called once; whether a call depends on those before is seen on other cases.
         tolerance: a coarser tolerance than the numbers' type asks for, where rounding itself is large; else 0.
+        rows: the share of rows, along the first axis, that must be right all through: what a trained model is asked for;
+            0 where every number counts.
     """
 
     property: str
@@ -53,6 +55,7 @@ class Case:
     gradient: bool = False
     once: bool = False
     tolerance: float = 0.0
+    rows: float = 0.0
 
     @property
     def arrays(self) -> list[np.ndarray]:

@@ -7,12 +7,13 @@ from functools import cache
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from utils.translation import Vocabulary
+from utils.translation import PAD, Vocabulary
 
 SIZE = 48  # pixels of a side
+LONGEST = 12  # places for a caption: ten words at most, [STOP], and at least one of padding
 COLOURS = {  # red, green and blue, from 0 to 1
     "red": (0.84, 0.15, 0.16),
     "green": (0.17, 0.63, 0.17),
@@ -75,12 +76,35 @@ def images(some: Iterable[Scene]) -> Float[Tensor, "B 3 H W"]:
     return torch.stack([torch.from_numpy(_picture(scene)) for scene in some])
 
 
+def words(some: Iterable[Scene]) -> Int[Tensor, "B T"]:
+    """The numbers of the captions' words: [STOP] behind the last, then [PAD] to LONGEST places."""
+    rows = [vocabulary().encode(scene.caption) for scene in some]
+    return torch.tensor([row + [PAD] * (LONGEST - len(row)) for row in rows])
+
+
 @cache
 def vocabulary() -> Vocabulary:
     """All words of captions, questions and answers."""
     relations = " ".join(OPPOSITE).split()
     asked = "what colour is the shape which size it of thing where how many things are there ? yes no two one".split()
     return Vocabulary([*COLOURS, *SHAPES, *SIDES, *relations, "a", *asked])
+
+
+def in_order(one: Thing, other: Thing, relation: str) -> tuple[Thing, Thing, str]:
+    """Two things in the order in which a caption names them, and where the first lies seen from the second.
+
+    The large one comes first; of two of one size the one on the left, or above. `relation` is where `one` lies seen from
+    `other`.
+    """
+    behind = relation in ("right of", "below") if one.size == other.size else one.size == "small"
+    return (other, one, OPPOSITE[relation]) if behind else (one, other, relation)
+
+
+def describe(first: Thing, second: Thing, relation: str) -> tuple[tuple[str, ...], tuple[int | None, ...]]:
+    """The caption's words, and for each which of the two it is about, None for the relation."""
+    said = [("a", thing.size, thing.colour, thing.shape) for thing in (first, second)]
+    between = tuple(relation.split())
+    return (*said[0], *between, *said[1]), (0, 0, 0, 0, *[None] * len(between), 1, 1, 1, 1)
 
 
 # Drawing -------------------------------------------------------------------------------------------------------------
@@ -96,10 +120,8 @@ def _scene(chance: random.Random) -> Scene:
         )
         relation = _relation(first.box, second.box)
         if relation:
-            behind = relation in ("right of", "below") if first.size == second.size else first.size == "small"
-            if behind:
-                first, second, relation = second, first, OPPOSITE[relation]
-            caption, mentions = _caption(first, second, relation)
+            first, second, relation = in_order(first, second, relation)
+            caption, mentions = describe(first, second, relation)
             return Scene(
                 (first, second), caption, mentions, _questions(first, second, relation), chance.randrange(2**31)
             )
@@ -120,18 +142,6 @@ def _relation(one: Sequence[int], other: Sequence[int]) -> str:
     if beside:
         return "left of" if one[0] < other[0] else "right of"
     return "above" if one[1] < other[1] else "below"
-
-
-def _caption(first: Thing, second: Thing, relation: str) -> tuple[tuple[str, ...], tuple[int | None, ...]]:
-    words, mentions = [], []
-    for place, thing in enumerate((first, second)):
-        described = ["a", thing.size, thing.colour, thing.shape]
-        words += described
-        mentions += [place] * len(described)
-        if place == 0:
-            words += relation.split()
-            mentions += [None] * len(relation.split())
-    return tuple(words), tuple(mentions)
 
 
 def _questions(first: Thing, second: Thing, relation: str) -> tuple:

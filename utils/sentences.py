@@ -5,7 +5,7 @@ from textwrap import wrap
 import numpy as np
 
 from utils.hints import hint
-from utils.patterns import numbers, pattern
+from utils.patterns import numbers, pattern, rows
 from utils.records import FrozenCase, FrozenExercise, Observation
 from utils.shapes import looks_like, symbolic
 from utils.tolerance import close, tolerance
@@ -322,6 +322,8 @@ def _wrong_value(c):
     limit = tolerance(c.case, c.expected, c.seen)
     name, wanted, got = next(p for p in c.pairs() if not close(p[2].values, p[1].values, limit).all())
     symbols = dict(c.exercise.outputs)[name]
+    if c.case.rows:
+        return rows(name, wanted, got, limit, c.case.rows)
     sentence = f"The shape of {name} is right, its numbers are not. {pattern(symbols, wanted, got, c.reveal)}".rstrip()
     return f"{sentence}\n{c.exercise.formula}", numbers(name, wanted, got)
 

@@ -20,6 +20,11 @@ def close(got: np.ndarray, expected: np.ndarray, relative: float) -> np.ndarray:
     return np.isclose(got, expected, rtol=relative, atol=relative, equal_nan=True)
 
 
+def right_rows(got: np.ndarray, expected: np.ndarray, relative: float) -> np.ndarray:
+    """For each row, along the first axis, whether all its numbers are close."""
+    return close(got, expected, relative).reshape(len(got), -1).all(axis=1)
+
+
 def sketch(values: np.ndarray) -> np.ndarray:
     """A few numbers that tell an array from any other of its shape: uneven sums of it, and of where it is not finite.
 

@@ -1,0 +1,136 @@
+"""Exercise 6: the doubly stochastic penalty."""
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from autograder.bank import Case, exercise
+
+
+def _drawn(inputs, sizes, rng):
+    B, T, cells = inputs["A"].shape
+    A = np.exp(inputs["A"])
+    lengths = rng.integers(T // 2 + 1, T, size=B)  # more words than padding
+    return {"A": A / A.sum(axis=-1, keepdims=True), "real": np.arange(T) < lengths[:, None]}
+
+
+def _all_real(inputs, rng):
+    inputs["real"][:] = True
+
+
+@exercise(
+    points=3,
+    section="Every place once",
+    outputs="penalty",
+    formula="for each caption Σ over cells i of (1 − Σ over its words t of A[t, i])², averaged over the batch; a scalar",
+    cases=[
+        Case("captions of several lengths"),
+        Case("captions without padding", edit=_all_real),
+        Case("a batch of one", sizes={"B": 1, "L": 15}),
+        Case("many cells", sizes={"L": 40}),
+    ],
+    draws=_drawn,
+)
+def doubly_stochastic_penalty(A: Float[Tensor, "B T L"], real: Bool[Tensor, "B T"]) -> Float[Tensor, ""]:
+    found = []
+    for weights, words in zip(A, real):
+        looked = weights[words].sum(dim=0)  # [L]
+        found.append(((1 - looked) ** 2).sum())
+    return torch.stack(found).mean()
+
+
+def _looked(A, real):
+    return (A * real.unsqueeze(-1)).sum(dim=1)
+
+
+@doubly_stochastic_penalty.misconception
+def padding_counted(A, real):
+    """The looks of padding count, too. Only real words look: set the weights to 0 where `real` is False, before the sum over t."""
+    return (1 - A.sum(dim=1)).square().sum(dim=-1).mean()
+
+
+@doubly_stochastic_penalty.misconception
+def real_turned_round(A, real):
+    """The looks of the padding count and those of the words do not: `real` is read the wrong way round. True means a word."""
+    return (1 - _looked(A, ~real)).square().sum(dim=-1).mean()
+
+
+@doubly_stochastic_penalty.misconception
+def summed_over_cells(A, real):
+    """The sum inside runs over the cells, which is 1 for every word: nothing is left to learn. Inside, sum over the words t;
+    outside, over the cells i."""
+    return ((1 - A.sum(dim=-1)) * real).square().sum(dim=-1).mean() + 0 * A.sum()
+
+
+@doubly_stochastic_penalty.misconception
+def not_squared(A, real):
+    """The square is missing, so too much and too little cancel each other."""
+    return (1 - _looked(A, real)).sum(dim=-1).mean()
+
+
+@doubly_stochastic_penalty.misconception
+def absolute_for_squared(A, real):
+    """The distance from 1 is taken without its square: (1 − Σ)² makes a cell that is left out, or stared at, count more."""
+    return (1 - _looked(A, real)).abs().sum(dim=-1).mean()
+
+
+@doubly_stochastic_penalty.misconception
+def averaged_over_cells(A, real):
+    """The cells were averaged. The formula adds up over the cells, and averages over the captions only."""
+    return (1 - _looked(A, real)).square().mean()
+
+
+@doubly_stochastic_penalty.misconception
+def summed_over_captions(A, real):
+    """The captions were added up, so the penalty grows with the batch. Average over the batch."""
+    return (1 - _looked(A, real)).square().sum()
+
+
+@doubly_stochastic_penalty.misconception
+def squared_before_the_sum(A, real):
+    """Each weight was compared with 1 and squared by itself. First add up what a cell gets from all words, then compare that
+    with 1 and square."""
+    return ((1 - A).square() * real.unsqueeze(-1)).sum(dim=(1, 2)).mean()
+
+
+@doubly_stochastic_penalty.misconception
+def averaged_over_words(A, real):
+    """What a cell gets was averaged over the words, where the formula adds it up: over the whole caption it should come to 1."""
+    mean = _looked(A, real) / real.sum(dim=1, keepdim=True)
+    return (1 - mean).square().sum(dim=-1).mean()
+
+
+@doubly_stochastic_penalty.misconception
+def root_at_the_end(A, real):
+    """A square root was taken of each caption's sum. The penalty is the sum of the squares itself."""
+    return (1 - _looked(A, real)).square().sum(dim=-1).sqrt().mean()
+
+
+@doubly_stochastic_penalty.misconception
+def one_left_out(A, real):
+    """The 1 is missing: this asks for small sums. Each cell should be looked at about once in the whole caption: (1 − Σ)²."""
+    return _looked(A, real).square().sum(dim=-1).mean()
+
+
+@doubly_stochastic_penalty.misconception
+def one_for_each_caption(A, real):
+    """This is a penalty for each caption, [B]. Average over the batch, so that one number is left."""
+    return (1 - _looked(A, real)).square().sum(dim=-1)
+
+
+@doubly_stochastic_penalty.alternative
+def with_einsum(A, real):
+    looked = torch.einsum("btl,bt->bl", A, real.to(A.dtype))
+    return torch.einsum("bl,bl->", 1 - looked, 1 - looked) / len(A)
+
+
+@doubly_stochastic_penalty.alternative
+def with_masked_fill(A, real):
+    return ((A.masked_fill(~real[..., None], 0).sum(1) - 1) ** 2).sum(1).mean(0)
+
+
+@doubly_stochastic_penalty.alternative
+def with_a_matrix_product(A, real):
+    looked = (real[:, None].to(A.dtype) @ A)[:, 0]
+    return torch.linalg.vector_norm(1 - looked, dim=-1).square().mean()

@@ -1,0 +1,232 @@
+"""Exercise 5: one word of a caption, with a gate before the context."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from autograder.bank import Case, exercise
+
+WORDS = {"V": 13}
+
+
+def _drawn(inputs, sizes, rng):
+    return {"y": 1 + rng.permutation(sizes["V"] - 1)[: sizes["B"]]}
+
+
+@exercise(
+    points=3,
+    section="A word at a time",
+    outputs="logits s_new a",
+    formula="e_i = v(tanh(W(s) + U(x_i))), a = softmax over the L cells, β = sigmoid(gate(s)), z = β · Σ_i a_i x_i, s_new ="
+    " cell([embedding(y); z], s), logits = out([s_new; z]); logits [B, V], s_new [B, D_S], a [B, L]",
+    cases=[
+        Case("a batch", sizes=WORDS),
+        Case("a batch of one", sizes={**WORDS, "B": 1}, scale={"X": 3.0}),
+        Case("many cells", sizes={**WORDS, "L": 30}),
+        Case("a larger batch", sizes={"V": 14, "B": 11}),
+    ],
+    forbidden=("scaled_dot_product_attention", "multi_head_attention"),
+    draws=_drawn,
+)
+class CaptionStep(nn.Module):
+    def __init__(self, V: int, D_E: int, D: int, D_S: int, D_A: int):
+        super().__init__()
+        self.embedding = nn.Embedding(V, D_E)
+        self.W = nn.Linear(D_S, D_A, bias=False)
+        self.U = nn.Linear(D, D_A, bias=False)
+        self.v = nn.Linear(D_A, 1, bias=False)
+        self.gate = nn.Linear(D_S, 1)
+        self.cell = nn.GRUCell(D_E + D, D_S)
+        self.out = nn.Linear(D_S + D, V)
+
+    def forward(
+        self, y: Int[Tensor, "B"], s: Float[Tensor, "B D_S"], X: Float[Tensor, "B L D"]
+    ) -> tuple[Float[Tensor, "B V"], Float[Tensor, "B D_S"], Float[Tensor, "B L"]]:
+        scores = [self.v(torch.tanh(self.W(s) + self.U(x)))[:, 0] for x in X.unbind(dim=1)]
+        a = torch.softmax(torch.stack(scores, dim=1), dim=1)
+        beta = 1 / (1 + torch.exp(-self.gate(s)))
+        z = beta * torch.einsum("bl,bld->bd", a, X)
+        s_new = self.cell(torch.cat([self.embedding(y), z], dim=1), s)
+        return self.out(torch.cat([s_new, z], dim=1)), s_new, a
+
+
+def _scores(self, s, X):
+    return self.v(torch.tanh(self.W(s)[:, None] + self.U(X)))[..., 0]
+
+
+def _find(self, s, X):
+    """The weights, and the context before the gate."""
+    a = _scores(self, s, X).softmax(dim=-1)
+    return a, (a[:, None] @ X)[:, 0]
+
+
+def _write(self, y, s, z):
+    s_new = self.cell(torch.cat([self.embedding(y), z], dim=-1), s)
+    return self.out(torch.cat([s_new, z], dim=-1)), s_new
+
+
+@CaptionStep.misconception
+def gate_left_out(self, y, s, X):
+    """The gate plays no part: β = sigmoid(gate(s)) is one number between 0 and 1 for each caption, and z is β times what was
+    found."""
+    a, c = _find(self, s, X)
+    return *_write(self, y, s, c), a
+
+
+@CaptionStep.misconception
+def gate_without_sigmoid(self, y, s, X):
+    """The gate is used as it comes from its layer. A sigmoid makes a number between 0 and 1 of it: β = sigmoid(gate(s))."""
+    a, c = _find(self, s, X)
+    return *_write(self, y, s, self.gate(s) * c), a
+
+
+@CaptionStep.misconception
+def gate_turned_round(self, y, s, X):
+    """The context is multiplied by 1 − β. It should be β: a gate near 1 lets the picture through."""
+    a, c = _find(self, s, X)
+    return *_write(self, y, s, (1 - torch.sigmoid(self.gate(s))) * c), a
+
+
+@CaptionStep.misconception
+def gate_on_the_weights_returned(self, y, s, X):
+    """The weights that are returned are multiplied by β, so they no longer sum to 1. The gate is for the context alone."""
+    a, c = _find(self, s, X)
+    beta = torch.sigmoid(self.gate(s))
+    return *_write(self, y, s, beta * c), beta * a
+
+
+@CaptionStep.misconception
+def gate_from_the_new_state(self, y, s, X):
+    """The gate was asked after the step, with the new state. The state before the step, s, decides how much of the picture
+    this step gets."""
+    a, c = _find(self, s, X)
+    _, s_new = _write(self, y, s, torch.sigmoid(self.gate(s)) * c)
+    z = torch.sigmoid(self.gate(s_new)) * c
+    return self.out(torch.cat([s_new, z], dim=-1)), s_new, a
+
+
+@CaptionStep.misconception
+def ungated_for_the_output(self, y, s, X):
+    """The cell gets the gated context, the output layer the one before the gate. Both get z."""
+    a, c = _find(self, s, X)
+    _, s_new = _write(self, y, s, torch.sigmoid(self.gate(s)) * c)
+    return self.out(torch.cat([s_new, c], dim=-1)), s_new, a
+
+
+@CaptionStep.misconception
+def ungated_for_the_cell(self, y, s, X):
+    """The output layer gets the gated context, the cell the one before the gate. Both get z."""
+    a, c = _find(self, s, X)
+    _, s_new = _write(self, y, s, c)
+    return self.out(torch.cat([s_new, torch.sigmoid(self.gate(s)) * c], dim=-1)), s_new, a
+
+
+@CaptionStep.misconception
+def new_state_looks(self, y, s, X):
+    """The state is updated first, and the new state looks. Here the state before the step, s, looks, and what it finds goes into
+    the update."""
+    _, c = _find(self, s, X)
+    beta = torch.sigmoid(self.gate(s))
+    _, s_new = _write(self, y, s, beta * c)
+    a, c = _find(self, s_new, X)
+    return self.out(torch.cat([s_new, beta * c], dim=-1)), s_new, a
+
+
+@CaptionStep.misconception
+def looks_without_tanh(self, y, s, X):
+    """The tanh of the score is missing. Without it the state adds the same to every score, and every word looks at the same
+    cells."""
+    a = self.v(self.W(s)[:, None] + self.U(X))[..., 0].softmax(dim=-1)
+    return *_write(self, y, s, torch.sigmoid(self.gate(s)) * (a[:, None] @ X)[:, 0]), a
+
+
+@CaptionStep.misconception
+def softmax_over_captions(self, y, s, X):
+    """The softmax runs over the captions of the batch. Each shares out its own 1 among its L cells: dim=-1."""
+    a = _scores(self, s, X).softmax(dim=0)
+    return *_write(self, y, s, torch.sigmoid(self.gate(s)) * (a[:, None] @ X)[:, 0]), a
+
+
+@CaptionStep.misconception
+def picture_before_the_word(self, y, s, X):
+    """Word and context are joined the other way round for the cell. Its weights belong to [embedding(y); z]: the word first."""
+    a, c = _find(self, s, X)
+    z = torch.sigmoid(self.gate(s)) * c
+    s_new = self.cell(torch.cat([z, self.embedding(y)], dim=-1), s)
+    return self.out(torch.cat([s_new, z], dim=-1)), s_new, a
+
+
+@CaptionStep.misconception
+def picture_before_the_state(self, y, s, X):
+    """State and context are joined the other way round for the output. Its weights belong to [s_new; z]: the state first."""
+    a, c = _find(self, s, X)
+    z = torch.sigmoid(self.gate(s)) * c
+    _, s_new = _write(self, y, s, z)
+    return self.out(torch.cat([z, s_new], dim=-1)), s_new, a
+
+
+@CaptionStep.misconception
+def words_from_the_old_state(self, y, s, X):
+    """The logits come from the state before the step. The word that was just read counts only in s_new: out([s_new; z])."""
+    a, c = _find(self, s, X)
+    z = torch.sigmoid(self.gate(s)) * c
+    _, s_new = _write(self, y, s, z)
+    return self.out(torch.cat([s, z], dim=-1)), s_new, a
+
+
+@CaptionStep.misconception
+def state_not_renewed(self, y, s, X):
+    """The state that came in is returned. The next step needs the new one, s_new."""
+    a, c = _find(self, s, X)
+    return _write(self, y, s, torch.sigmoid(self.gate(s)) * c)[0], s, a
+
+
+@CaptionStep.misconception
+def all_cells_alike(self, y, s, X):
+    """The context is the plain mean of the cells: the weights were not used for it."""
+    a, _ = _find(self, s, X)
+    return *_write(self, y, s, torch.sigmoid(self.gate(s)) * X.mean(dim=1)), a
+
+
+@CaptionStep.misconception
+def probabilities_of_words(self, y, s, X):
+    """These are probabilities where logits are asked for: a softmax was taken. The loss takes its own."""
+    a, c = _find(self, s, X)
+    logits, s_new = _write(self, y, s, torch.sigmoid(self.gate(s)) * c)
+    return logits.softmax(dim=-1), s_new, a
+
+
+@CaptionStep.misconception
+def scores_of_cells(self, y, s, X):
+    """The third result are scores; asked for are the weights, after the softmax: positive, with sum 1."""
+    a, c = _find(self, s, X)
+    return *_write(self, y, s, torch.sigmoid(self.gate(s)) * c), _scores(self, s, X)
+
+
+@CaptionStep.alternative
+def with_products(self, y, s, X):
+    hidden = torch.tanh((s @ self.W.weight.T).unsqueeze(1) + X @ self.U.weight.T)
+    a = (hidden @ self.v.weight[0]).softmax(dim=1)
+    z = torch.bmm(a.unsqueeze(1), X).squeeze(1) * self.gate(s).sigmoid()
+    s_new = self.cell(torch.hstack((self.embedding(y), z)), s)
+    return self.out(torch.hstack((s_new, z))), s_new, a
+
+
+@CaptionStep.alternative
+def weighted_by_hand(self, y, s, X):
+    a = torch.softmax(self.v(torch.tanh(self.U(X) + self.W(s)[:, None, :])), dim=1)
+    z = torch.sigmoid(self.gate(s)) * (a * X).sum(dim=1)
+    s_new = self.cell(torch.cat((self.embedding(y), z), 1), s)
+    return self.out(torch.cat((s_new, z), 1)), s_new, a.squeeze(-1)
+
+
+@CaptionStep.alternative
+def caption_by_caption(self, y, s, X):
+    found = []
+    for word, state, cells in zip(y, s, X):
+        a = self.v(torch.tanh(self.W(state) + self.U(cells)))[:, 0].softmax(dim=0)
+        z = torch.sigmoid(self.gate(state)) * (a @ cells)
+        new = self.cell(torch.cat([self.embedding(word), z])[None], state[None])[0]
+        found.append((self.out(torch.cat([new, z])), new, a))
+    logits, s_new, a = map(torch.stack, zip(*found))
+    return logits, s_new, a
