@@ -57,7 +57,10 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Word:
-    """A word, and the English words it translates: names of their places in the sentence, sure ones and possible ones."""
+    """A word, and names of English words' places: of those it translates for sure, and of those that its form may depend on.
+
+    An article, an adjective and a participle depend on the noun that they agree with, a verb on its subject.
+    """
 
     text: str
     sure: tuple[str, ...] = ()
@@ -135,47 +138,43 @@ class _Romance:
     drops_pronouns = True
 
     def clause(self, clause: Clause, at: str) -> list[Word]:
-        subject, hidden = clause.subject, ()
+        subject = clause.subject
         if isinstance(subject, int):
-            gender, plural, form = "m", False, FORM[subject]
-            words, hidden = self.pronoun(subject, (at + "subject",))
+            gender, plural, form, agrees = "m", False, FORM[subject], (at + "subject",)
+            words = [] if self.drops_pronouns else [Word(PRONOUNS[self.language][subject], agrees)]
         else:
+            agrees = (at + "snoun",)
             gender, plural, form = self.noun(subject.noun)[0], subject.plural, THIRD[subject.plural]
             words = self.phrase(subject, at + "s")
         if isinstance(clause.object, int):
             words.append(Word(CLITICS[self.language][clause.object], (at + "object",)))
-        words += self.verb(clause, form, 2 * plural + (gender == "f"), hidden, at)
+        words += self.verb(clause, form, 2 * plural + (gender == "f"), agrees, at)
         if isinstance(clause.object, NounPhrase):
             words += self.object(clause.object, at)
         if clause.place:
             words += self.place(clause.place, at + "p")
         return words + (self.date(*clause.date, at) if clause.date else [])
 
-    def pronoun(self, person: int, name: tuple) -> tuple[list[Word], tuple]:
-        """The subject's own word, or none where the verb's ending says who; then its name goes to the verb."""
-        if self.drops_pronouns:
-            return [], name
-        return [Word(PRONOUNS[self.language][person], name)], ()
-
-    def verb(self, clause: Clause, form: int, agreement: int, hidden: tuple, at: str) -> list[Word]:
+    def verb(self, clause: Clause, form: int, agreement: int, agrees: tuple, at: str) -> list[Word]:
+        """The verb with what stands around it; `agrees` names the subject."""
         be, verb = (at + "be",), (at + "verb",)
         adverbs = in_language(clause.adverb, self.language).split() if clause.adverb else []
         adverb = [Word(text, (at + "adverb",)) for text in adverbs]
         forms = getattr(clause.verb, self.language)
         plural = agreement > 1
         if clause.form == "description":
-            return [Word(BE[self.language]["is"][plural], be), Word(forms[agreement], verb)]
+            return [Word(BE[self.language]["is"][plural], be, agrees), Word(forms[agreement], verb, agrees)]
         if clause.form == "passive":
             participle = forms[6] + ENDINGS[self.language][agreement]
-            return [*self.past(agreement, be), Word(participle, verb)]
+            return [*self.past(agreement, be, agrees), Word(participle, verb, agrees)]
         if clause.form == "progressive" and "am" in BE[self.language]:
-            return [Word(BE[self.language]["am"][form], be, hidden), *adverb, Word(forms[5], verb)]
+            return [Word(BE[self.language]["am"][form], be, agrees), *adverb, Word(forms[5], verb)]
         also = be if clause.form == "progressive" else ()
-        return [Word(forms[form], verb, hidden + also), *adverb]
+        return [Word(forms[form], verb, agrees + also), *adverb]
 
-    def past(self, agreement: int, be: tuple) -> list[Word]:
+    def past(self, agreement: int, be: tuple, agrees: tuple) -> list[Word]:
         """What stands before the participle for "was", in one word or two."""
-        return [Word(text, be) for text in BE[self.language]["was"][agreement > 1].split()]
+        return [Word(text, be, agrees) for text in BE[self.language]["was"][agreement > 1].split()]
 
     def object(self, phrase: NounPhrase, at: str) -> list[Word]:
         return self.phrase(phrase, at + "o")
@@ -184,25 +183,25 @@ class _Romance:
         """Some adjectives stand before the noun, the others behind it, the one nearest in English nearest here too."""
         gender, *forms = self.noun(phrase.noun)
         agreement = 2 * phrase.plural + (gender == "f")
+        noun = (at + "noun",)
         adjectives = [
-            (self.language in one.before, Word(getattr(one, self.language)[agreement], (f"{at}adjective{i}",)))
+            (self.language in one.before, Word(getattr(one, self.language)[agreement], (f"{at}adjective{i}",), noun))
             for i, one in enumerate(phrase.adjectives)
         ]
         words = [word for before, word in adjectives if before]
-        words.append(Word(forms[phrase.plural], (at + "noun",)))
+        words.append(Word(forms[phrase.plural], noun))
         words += [word for before, word in reversed(adjectives) if not before]
-        words = self.determiner(phrase, agreement, words, at) + words
+        words = self.determiner(phrase, agreement, words[0].text, (at + "the",), noun) + words
         return words + (self.place(phrase.more, at + "m") if phrase.more else [])
 
-    def determiner(self, phrase: NounPhrase, agreement: int, words: list[Word], at: str) -> list[Word]:
-        name = (at + "the",)
+    def determiner(self, phrase: NounPhrase, agreement: int, following: str, name: tuple, noun: tuple) -> list[Word]:
         if isinstance(phrase.determiner, tuple):
             return [Word(in_language(phrase.determiner, self.language), name)]
         if phrase.determiner == "the":
-            return [Word(self.article(agreement, words[0].text), name)]
+            return [Word(self.article(agreement, following), name, noun)]
         if phrase.determiner == "a":
-            return [Word(self.indefinite(agreement, words[0].text), name)]
-        return self.some(agreement, words[0].text, (at + "noun",))
+            return [Word(self.indefinite(agreement, following), name, noun)]
+        return self.some(agreement, following, noun)
 
     def some(self, agreement: int, following: str, name: tuple) -> list[Word]:
         """What stands before food of no stated amount."""
@@ -278,8 +277,9 @@ class _Italian(_Romance):
         """Whether a word begins with a vowel; and with s and a consonant, which asks for lo and gli."""
         return text[0] in "aeiou", text[0] == "s" and text[1] not in "aeiou"
 
-    def past(self, agreement: int, be: tuple) -> list[Word]:
-        return [Word(BE["italian"]["is"][agreement > 1], be), Word("stat" + ENDINGS["italian"][agreement], be)]
+    def past(self, agreement: int, be: tuple, agrees: tuple) -> list[Word]:
+        texts = BE["italian"]["is"][agreement > 1], "stat" + ENDINGS["italian"][agreement]
+        return [Word(text, be, agrees) for text in texts]
 
     def date(self, month: tuple, year: str, at: str) -> list[Word]:
         named = Word(month[2], (at + "month",))

@@ -92,11 +92,11 @@ ADJECTIVES = (  # in the order in which English puts them; of each group a noun 
                "pequeño pequeña pequeños pequeñas", group="size", kinds=_ANY, before=("french", "italian"),
                never=("friend",)),  # in French that would be a boyfriend
     _adjective("big", "grand grande grands grandes", "grande grande grandi grandi", "grande grande grandes grandes",
-               group="size", kinds=_OBJECTS, before=("french",)),
+               group="size", kinds=(*_OBJECTS, "area"), before=("french",)),
     _adjective("young", "jeune jeune jeunes jeunes", "giovane giovane giovani giovani", "joven joven jóvenes jóvenes",
                group="size", kinds=("person",), before=("french", "italian")),
     _adjective("modern", "moderne moderne modernes modernes", "moderno moderna moderni moderne",
-               "moderno moderna modernos modernas", group="age", kinds=_OBJECTS),
+               "moderno moderna modernos modernas", group="age", kinds=(*_OBJECTS, "area")),
     _adjective("red", "rouge rouge rouges rouges", "rosso rossa rossi rosse", "rojo roja rojos rojas",
                group="colour", kinds=_OBJECTS),
     _adjective("blue", "bleu bleue bleus bleues", "azzurro azzurra azzurri azzurre", "azul azul azules azules",

@@ -30,7 +30,8 @@ class Pair:
         source: English words.
         target: the words of the translation.
         sure: (place in target, place in source) of words that translate each other.
-        possible: `sure`, and links that one may or may not draw, such as from a verb's ending to the English subject.
+        possible: `sure`, and links from a word to what its form depends on: from a verb to the subject, from an article or an
+            adjective to the noun.
     """
 
     source: tuple[str, ...]
@@ -89,15 +90,14 @@ class _Clauses:
     def fitting(self, left: int) -> tuple[Clause, int]:
         """A clause that fills `left` words, or leaves enough for one more with its conjunction; and how many words it has."""
         for _ in range(40):
-            lengths = [
-                n for n, some in self.waiting.items() if some and (n == left or n <= left - _SHORTEST_CLAUSE - 1)
-            ]
-            if lengths:
-                length = left if left in lengths else self.chance.choice(lengths)
-                return self.waiting[length].pop(), length
             clause = _clause(self.chance, left)
-            self.waiting.setdefault(len(say(Sentence((clause,)), "english")), []).append(clause)
-        return clause, len(say(Sentence((clause,)), "english"))
+            words = len(say(Sentence((clause,)), "english"))
+            if words == left or words <= left - _SHORTEST_CLAUSE - 1:
+                return clause, words
+            if self.waiting.get(left):
+                return self.waiting[left].pop(), left
+            self.waiting.setdefault(words, []).append(clause)
+        return clause, words
 
 
 def _sentence(chance: random.Random, length: int, waiting: _Clauses) -> Sentence:
@@ -138,12 +138,17 @@ def _fitting(noun) -> list:
     return [one for one in ADJECTIVES if noun.kind in one.kinds and noun.english[0] not in one.never]
 
 
+def _described(chance: random.Random, noun) -> tuple:
+    """None, one or two adjectives for a noun, in English order."""
+    drawn = chance.sample(_fitting(noun), chance.choice((0, 0, 1, 1, 2)))
+    return tuple({one.group: one for one in sorted(drawn, key=ADJECTIVES.index)}.values())
+
+
 def _phrase(chance: random.Random, kinds: Iterable[str], more: bool = False) -> NounPhrase:
     noun = chance.choice([noun for noun in NOUNS if noun.kind in kinds])
     if noun.kind in UNCOUNTED:
         return NounPhrase(noun, "")
-    described = chance.sample(_fitting(noun), chance.choice((0, 0, 1, 1, 2)))
-    described = tuple({one.group: one for one in sorted(described, key=ADJECTIVES.index)}.values())
+    described = _described(chance, noun)
     determiner, plural = chance.choice(((THE, False), (THE, True), (A, False), (chance.choice(NUMBERS), True)))
     return NounPhrase(
         noun, determiner, plural, described, _more(chance, noun) if more and chance.random() < 0.5 else None
@@ -152,8 +157,7 @@ def _phrase(chance: random.Random, kinds: Iterable[str], more: bool = False) -> 
 
 def _more(chance: random.Random, noun) -> tuple[str, NounPhrase]:
     if noun.kind == "text":
-        described = chance.choice(((_EUROPEAN, _ECONOMIC), (_EUROPEAN,), (_ECONOMIC,)))
-        return "on", NounPhrase(_BY_NAME["area"], adjectives=described)
+        return "on", NounPhrase(_BY_NAME["area"], adjectives=_described(chance, _BY_NAME["area"]))
     return "of", _phrase(chance, ("person",))
 
 

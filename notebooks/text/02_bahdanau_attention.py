@@ -230,10 +230,20 @@ assert (early[3:] == 0).all()
 # Now a translator with attention. Two things are different from lesson 01. The encoder reads **in both directions** (a
 # bidirectional GRU): $h_i$ joins a state that has read up to word $i$ from the left and one that has come from the right, so
 # it knows what its word stands between. And the decoder takes its steps one by one, because each look needs the state before.
+#
+# One more thing: with teacher forcing many words can be guessed without looking. After *parce* comes *que*. So that it learns to
+# look, three of ten of the words that are fed are hidden in training (*word dropout*; for both models, to be fair).
 
 
 # %%
 english, french = vocabulary("english"), vocabulary("french")
+
+
+def fed_words(y, training):
+    """What the decoder is fed, [B, T_y]: [START], y_1, …; in training some words are hidden at random."""
+    fed = F.pad(y, (1, 0), value=START)[:, :-1]
+    hidden = torch.rand(fed.shape).to(fed.device) < 0.3
+    return fed.masked_fill(hidden, PAD) if training else fed
 
 
 class AttentionTranslator(nn.Module):
@@ -268,7 +278,7 @@ class AttentionTranslator(nn.Module):
         """Logits [B, T_y, V] with teacher forcing, and weights [B, T_y, T]."""
         H, s = self.encode(x)
         HU, found, looks = self.U(H), [], []
-        for fed in F.pad(y, (1, 0), value=START)[:, :-1].unbind(dim=1):  # [START], y_1, …
+        for fed in fed_words(y, self.training).unbind(dim=1):  # each [B]
             features, s, a = self.step(fed, s, H, HU)
             found.append(features)
             looks.append(a)
@@ -289,7 +299,7 @@ class FixedTranslator(nn.Module):
     def forward(self, x, y):
         """Logits [B, T_y, V] with teacher forcing; there are no weights."""
         c = self.encoder(self.read(x))[0][:, -1]  # [B, D_H]
-        fed = self.wrote(F.pad(y, (1, 0), value=START)[:, :-1])  # [B, T_y, D_E]
+        fed = self.wrote(fed_words(y, self.training))  # [B, T_y, D_E]
         S, _ = self.decoder(torch.cat([fed, c[:, None].expand(-1, fed.shape[1], -1)], dim=-1), c[None])
         return self.out(S), None
 
@@ -489,6 +499,8 @@ if FULL:
     seconds = time.perf_counter() - started
     results = {"groups": groups, "quality": quality, "steps": STEPS, "width": WIDTH, "error rate": rate, "diagonal": blind}
     results["agreement"] = A.tolist()
+    parts = [[n for n, p in enumerate(fresh) if low <= len(p.source) <= high] for low, high in groups]
+    results["error rates"] = [error_rate([links[n] for n in part], [fresh[n] for n in part]) for part in parts]
     stored.keep("02_bahdanau_attention", results, seed=SEED, seconds=seconds)
 record = stored.stored("02_bahdanau_attention")
 long = record["results"]
