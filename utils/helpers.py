@@ -1,6 +1,7 @@
 """Things that an exercise's function is given to work with, besides tensors: built from a case's numbers."""
 
 from dataclasses import replace
+from functools import lru_cache
 
 import torch
 from jaxtyping import Float
@@ -97,8 +98,12 @@ def _refuse_other_shapes(what: str, y: Tensor, s: Tensor) -> None:
 
 def scene_images(numbers: Tensor, limit: int = 0) -> Float[Tensor, "B 3 H W"]:
     """Pictures of scenes, from numbers = [how many, seed]: a case names them in two numbers."""
-    count, seed = numbers.tolist()
-    return scenes.images(scenes.scenes(count, seed=seed)).to(numbers.device)
+    return _drawn(*numbers.tolist()).to(numbers.device, copy=True)
+
+
+@lru_cache(maxsize=4)
+def _drawn(count: int, seed: int) -> Tensor:
+    return scenes.images(scenes.scenes(count, seed=seed))
 
 
 KINDS = {kind.__name__: kind for kind in (ToyDecoder, ToyAttentionStep, scene_images)}

@@ -1,5 +1,7 @@
 """Reads scenes off their pixels, by colour and geometry: the reference for a captioner, which is given pictures alone."""
 
+from functools import lru_cache
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -14,9 +16,16 @@ _BETWEEN = (max(SIDES["small"]) + min(SIDES["large"])) / 2  # pixels of a side
 
 def recognised(image: Float[Tensor, "3 H W"]) -> tuple[Thing, Thing, str]:
     """The two things of a picture in the order of its caption, and their relation."""
+    pixels = image.to("cpu", torch.float32).contiguous()
+    return _recognised(pixels.numpy().tobytes(), tuple(pixels.shape))
+
+
+@lru_cache(maxsize=1024)  # reference and misconceptions look at the same pictures
+def _recognised(pixels: bytes, shape: tuple) -> tuple[Thing, Thing, str]:
+    image = torch.frombuffer(bytearray(pixels), dtype=torch.float32).view(shape)
     covered = (image - _GROUND).abs().amax(dim=0) > _RIM  # [H, W]
     pure = {
-        name: (image - torch.tensor(value, dtype=image.dtype)[:, None, None]).abs().amax(dim=0) < _NEAR
+        name: (image - torch.tensor(value)[:, None, None]).abs().amax(dim=0) < _NEAR
         for name, value in COLOURS.items()
     }
     two = sorted(pure, key=lambda name: -int(pure[name].sum()))[:2]
