@@ -467,7 +467,7 @@ for width, model in models.items():
     print(f"width {width:>3}: we see the sky → {' '.join(translate(model, pair.source)[0])}")
 
 # %% [markdown]
-# Even where the words are wrong, they are Italian: *trova i cieli* is *he finds the skies*, *vedo il cielo* is *I see the sky*. A
+# Even where the words are wrong, they are Italian: *la troviamo* is *we find her*, and that it is *we* is right. A
 # decoder learns to write its language sooner than to say what was asked.
 #
 # **Step through it.** Below, a trained translator at work on sentences that it has never seen. The first slider chooses the
@@ -663,7 +663,7 @@ axes.set_ylim(0, 1.03)
 show(
     figure,
     "Token accuracy of the widest translator over the length. Alone on new sentences it falls steeply; with a teacher it falls "
-    "much less; alone on sentences that it was trained on it holds longer and then falls too.",
+    "much less; alone on sentences that it was trained on it holds a little longer, and then falls just as far.",
 )
 
 # %%
@@ -674,9 +674,9 @@ print("and yet worse than at the shortest, by 0.1 at least:           ", taught[
 print("longest sentences that it was trained on: still below 0.75:    ", trained[-1] < 0.75)
 
 # %% [markdown]
-# So several things add up: mistakes that lead to mistakes; too few sentences to learn from, which is the gap between trained and
-# new ones; and what can be kept in $c$. But the last is there: even after right beginnings, and even on sentences that it has seen many times, the
-# model loses long sentences. This is the **bottleneck**. Lesson 02 takes it away, and we shall see how much of the fall
+# So more than one thing is at work. Mistakes lead to mistakes: with a teacher, much more is right. Too few sentences to learn from
+# is not the trouble: on those that it was trained on it is hardly better than on new ones. And then there is what can be kept
+# in $c$: even after right beginnings, and even on sentences that it has seen, the model loses long sentences. This is the **bottleneck**. Lesson 02 takes it away, and we shall see how much of the fall
 # disappears.
 #
 # And more training? A longer run, of many minutes, is stored beside this lesson: the same cells, under `COURSE_FULL=1`, with
