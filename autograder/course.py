@@ -5,6 +5,7 @@ import os
 import re
 import secrets
 import tomllib
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -43,29 +44,49 @@ def settings() -> dict:
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["course"]
 
 
-def cell_seconds() -> float:
+_CELL, _WHOLE = "COURSE_CELL_SECONDS", "COURSE_SUBMISSION_SECONDS"
+
+
+def cell_seconds(unit: str = "") -> float:
     """How long one cell, or the examination of one exercise, may take; COURSE_CELL_SECONDS overrides."""
-    asked = os.environ.get("COURSE_CELL_SECONDS", "")
+    return _seconds(_CELL, settings()["cell_seconds"], unit)
+
+
+def whole_seconds(unit: str = "") -> float:
+    """How long a whole submission may take; COURSE_SUBMISSION_SECONDS overrides."""
+    return _seconds(_WHOLE, settings()["limits"]["submission_seconds"], unit)
+
+
+def _seconds(variable: str, setting: float, unit: str) -> float:
+    asked = os.environ.get(variable, "")
     try:
-        return float(asked) if asked else float(settings()["cell_seconds"])
+        return float(asked) if asked else float(setting) * settings().get("patience", {}).get(unit, 1)
     except ValueError:
-        raise KitError(f"COURSE_CELL_SECONDS={asked!r} is not a number of seconds.") from None
+        raise KitError(f"{variable}={asked!r} is not a number of seconds.") from None
 
 
-def set_cell_seconds(seconds: float) -> None:
-    """Takes over the time limit of whoever hands out the work."""
-    os.environ["COURSE_CELL_SECONDS"] = repr(seconds)
+def allowing(cell: float, whole: float):
+    """A context in which the time limits are these: those of whoever hands out the work."""
+    return environment({_CELL: repr(cell), _WHOLE: repr(whole)})
+
+
+@contextmanager
+def environment(variables: dict[str, str]):
+    """A context in which these environment variables are set; behind it all are as before."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
 def limits(device: str = "cpu") -> dict:
-    """What one submission may use: "total" seconds, and bytes of "memory" (beyond torch's own) and of "disk".
-
-    COURSE_SUBMISSION_SECONDS overrides the seconds.
-    """
+    """What one submission may use: "total" seconds, and bytes of "memory" (beyond torch's own) and of "disk"."""
     asked = settings()["limits"]
     memory = 0 if device.startswith(("cuda", "mps")) else int(asked["memory_mb"]) << 20
-    total = float(os.environ.get("COURSE_SUBMISSION_SECONDS") or asked["submission_seconds"])
-    return {"total": total, "memory": memory, "disk": int(asked["disk_mb"]) << 20}
+    return {"total": whole_seconds(), "memory": memory, "disk": int(asked["disk_mb"]) << 20}
 
 
 def class_folder() -> Path:

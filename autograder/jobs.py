@@ -18,6 +18,7 @@ MAX_BYTES = 32_000_000  # that a job's process may send
 MAX_OUTPUTS = 60  # of one cell
 ENDED, TIMEOUT, STOPPED, KILLED = "ended", "timeout", "stopped", "killed"
 GRACE = 2.0  # seconds beyond its own that a cell gets before its process is ended
+SETTLE = 2.0  # seconds that a process which has closed its pipe gets to end by itself
 ATTEMPTS = 4  # a job whose process dies in one cell is run again without that cell
 
 
@@ -101,7 +102,8 @@ class Job:
     def _collect(self) -> Run:
         run = Run(fatal=dict(self.fatal))
         try:
-            self._read(run)
+            if self._read(run):  # a process that ends closes its pipe first: let it end, before it is told to
+                select.select([self.status], [], [], SETTLE)
             os.close(self.go_on)
             self._end(run)
         finally:
@@ -109,19 +111,24 @@ class Job:
             os.close(self.status)
         return run
 
-    def _read(self, run: Run) -> None:
-        """Takes lines until the end, or until a cell has been silent for longer than it may take."""
+    def _read(self, run: Run) -> bool:
+        """Takes lines until the end, or until a cell has been silent for longer than it may take.
+
+        Returns:
+            whether the pipe was closed although there was more to come.
+        """
         buffer, total, patience = b"", 0, self.job["seconds"] + GRACE
         while run.how != ENDED and (left := min(patience, self.give_up - time.monotonic())) > 0:
             if not select.select([self.receive], [], [], left)[0]:
-                return
+                return False
             chunk = os.read(self.receive, 1 << 20)
             total += len(chunk)
             if not chunk or total > MAX_BYTES:
-                return
+                return not chunk
             *lines, buffer = (buffer + chunk).split(b"\n")
             for line in lines:
                 _take(line, run, self.nonce)
+        return False
 
     def _end(self, run: Run) -> None:
         """Reads how the job's process ended; a watcher that says nothing is gone, and its sandbox is started anew."""

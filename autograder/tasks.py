@@ -39,5 +39,5 @@ def task(
         "level": level,
         "accept_weak": accept_weak,
         "proven": proven,
-        "cell_seconds": course.cell_seconds(),
+        "seconds": [course.cell_seconds(submission.unit), course.whole_seconds(submission.unit)],
     }

@@ -21,7 +21,9 @@ def judge_file(name: str, file: Path, level: str, device: str = "cpu", seed: str
     if fault:
         message = f"✗ {name} · the file\n  {fault}"
         return as_record(Examined(name, MALFORMED, Result(name, 0, exercise.max_points, MALFORMED, None, message, ())))
-    _, (examined,) = examine_cells([{"source": source}, {"exercise": name}], seed, level, device, reveal=True)
+    unit = exercise.unit
+    with course.allowing(course.cell_seconds(unit), course.whole_seconds(unit)):
+        _, (examined,) = examine_cells([{"source": source}, {"exercise": name}], seed, level, device, reveal=True)
     return as_record(examined)
 
 

@@ -35,7 +35,6 @@ def grade_one(task: dict) -> dict:
         KitError: the sandbox cannot be had, or what was released has other points than the exercises have now.
     """
     torch.set_num_threads(1)
-    course.set_cell_seconds(task["cell_seconds"])
     started = time.monotonic()
     if task["missing"] or task["malformed"]:
         return ungraded(task, MISSING if task["missing"] else MALFORMED, task["missing"] or task["malformed"])
@@ -59,7 +58,8 @@ def grade_one(task: dict) -> dict:
 def examine_repaired(notebook, task: dict, level: str) -> dict:
     """Runs and judges a notebook that `repair` has been through, fills in its outputs, and returns the outcome."""
     _check_points(notebook, task["unit"])
-    examined = _unreadable(notebook, task) if task["malformed"] else _examine(notebook, task, level)
+    with course.allowing(*task["seconds"]):
+        examined = _unreadable(notebook, task) if task["malformed"] else _examine(notebook, task, level)
     _tell(notebook, task["notes"])
     return {
         **_outcome(task, [_line(task["student"], one, task["notes"], level) for one in examined], level),

@@ -99,8 +99,9 @@ def test_no_label_of_the_explorer_is_cut_off(lesson):
     assert lesson.locator(EXPLORER).locator(".widget-slider .widget-label").evaluate_all(cut) == []
 
 
-def test_the_explorer_of_a_translator_is_moved_by_both_sliders(browser):
-    with browser.notebook("notebooks/01_rnn_seq2seq.ipynb") as page:
+@pytest.mark.parametrize("lesson", ["01_rnn_seq2seq", "02_bahdanau_attention", "03_image_captioning"])
+def test_the_explorer_of_a_trained_model_is_moved_by_both_sliders(browser, lesson):
+    with browser.notebook(f"notebooks/{lesson}.ipynb") as page:
         choose(page, "Run", "Run All Cells")
         scroll_to(page, EXPLORER, seconds=240)
         page.locator(EXPLORER).evaluate("box => box.scrollIntoView({block: 'center'})")
@@ -108,7 +109,7 @@ def test_the_explorer_of_a_translator_is_moved_by_both_sliders(browser):
         for number, (there, back) in enumerate((("ArrowRight", "ArrowLeft"), ("ArrowLeft", "ArrowRight"))):
             slider = page.get_by_role("slider").nth(number)
             for _ in _changes_and_comes_back(page, lambda: slider.press(there), lambda: slider.press(back)):
-                screenshot(page, f"translator-slider-{number}-moved")
+                screenshot(page, f"{lesson}-slider-{number}-moved")
 
 
 # Student -------------------------------------------------------------------------------------------------------------

@@ -120,6 +120,8 @@ def unfolded(case: Case) -> Case:
     """The case with its tensors written out, so that nobody who finds it can read off how they were made."""
 
     def plain(value):
-        return build(value, torch.from_numpy).numpy() if isinstance(value, Helper) and value.helper in TENSORS else value
+        return (
+            build(value, torch.from_numpy).numpy() if isinstance(value, Helper) and value.helper in TENSORS else value
+        )
 
     return replace(case, inputs={name: plain(value) for name, value in case.inputs.items()})

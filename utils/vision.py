@@ -37,7 +37,9 @@ def _layer(before: int, after: int, kernel_size: int, stride: int = 1) -> tuple:
     return nn.Conv2d(before, after, kernel_size, stride, kernel_size // 2), nn.BatchNorm2d(after), nn.ReLU()
 
 
-def crops(some: Sequence[Scene], pictures: Tensor, seed: int = 0) -> tuple[Float[Tensor, "N 3 h w"], Int[Tensor, "N 3"]]:
+def crops(
+    some: Sequence[Scene], pictures: Tensor, seed: int = 0
+) -> tuple[Float[Tensor, "N 3 h w"], Int[Tensor, "N 3"]]:
     """A window around each thing of the scenes, two a scene, and its shape, colour and size as numbers."""
     chance = random.Random(f"crops {seed}")
     windows, labels = [], []

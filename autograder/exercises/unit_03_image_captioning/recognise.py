@@ -25,8 +25,7 @@ def _recognised(pixels: bytes, shape: tuple) -> tuple[Thing, Thing, str]:
     image = torch.frombuffer(bytearray(pixels), dtype=torch.float32).view(shape)
     covered = (image - _GROUND).abs().amax(dim=0) > _RIM  # [H, W]
     pure = {
-        name: (image - torch.tensor(value)[:, None, None]).abs().amax(dim=0) < _NEAR
-        for name, value in COLOURS.items()
+        name: (image - torch.tensor(value)[:, None, None]).abs().amax(dim=0) < _NEAR for name, value in COLOURS.items()
     }
     two = sorted(pure, key=lambda name: -int(pure[name].sum()))[:2]
     one, other = (_thing(name, pure[name], covered) for name in two)
@@ -47,7 +46,9 @@ def _relation(one: tuple, other: tuple) -> str:
 def _thing(colour: str, pure: Bool[Tensor, "H W"], covered: Bool[Tensor, "H W"]) -> Thing:
     left, top, right, bottom = _box(pure)
     shape = _shape(pure[top:bottom, left:right].to(torch.float32))
-    rim = max_pool2d(pure[None].to(torch.float32), 3, stride=1, padding=1)[0] > 0  # where the colour mixes with the ground
+    rim = (
+        max_pool2d(pure[None].to(torch.float32), 3, stride=1, padding=1)[0] > 0
+    )  # where the colour mixes with the ground
     box = _box(rim & covered)
     return Thing(shape, colour, "small" if max(right - left, bottom - top) < _BETWEEN else "large", box)
 
