@@ -48,6 +48,8 @@ def dressed(twin: Path):
     nb = jupytext.read(twin, fmt="py:percent")
     unit = course.find_unit(twin.stem) if twin.parent.parent == course.SOLUTIONS else None
     names = {exercise.name: exercise for exercise in bank.units()[unit]} if unit else {}
+    if any("incorrectly_encoded_metadata" in cell.metadata for cell in nb.cells):
+        raise course.KitError(f"{twin.name}: the metadata of a cell cannot be read; it has to stand in one line.")
     for cell in nb.cells:
         if "setup" in cell.metadata.get("tags", []):
             cell.source = setup_code()

@@ -57,9 +57,9 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Word:
-    """A word, and names of English words' places: of those it translates for sure, and of those that its form may depend on.
+    """A word, and names of English words' places: of those it translates for sure, and of those it may be linked to as well.
 
-    An article, an adjective and a participle depend on the noun that they agree with, a verb on its subject.
+    These are the noun or subject that it agrees with, and a helping verb that is not said. Elision is no agreement.
     """
 
     text: str

@@ -286,6 +286,11 @@ def _wrong_dtype(c):
     name, wanted, got = next(pair for pair in c.pairs() if pair[1].dtype != pair[2].dtype or pair[2].values is None)
     if not wanted.dtype.startswith("torch.float"):
         return f"{name} is {got.dtype}; it holds whole numbers, such as words' numbers, which are {wanted.dtype}.", ""
+    if not any(array.dtype == wanted.dtype.removeprefix("torch.") for array in c.case.arrays):
+        return (
+            f"{name} is {got.dtype}; it should be {wanted.dtype}, torch's usual type for numbers with a fraction.",
+            "",
+        )
     look = "a tensor that your code makes without dtype=, or .double()"
     if got.dtype in ("torch.float16", "torch.bfloat16"):
         look = ".half(), .bfloat16() or autocast"
@@ -309,7 +314,10 @@ def _wrong_device(c):
 
 def _not_finite(c):
     name, wanted, got = next(pair for pair in c.pairs() if np.isnan(pair[2].values).any())
-    cause = "usually inf/inf, inf − inf or 0/0: exp of a large number overflows, a sum of underflowed numbers is 0"
+    cause = (
+        "usually inf/inf, inf − inf, 0/0 or 0·inf: exp of a large number overflows, a sum of underflowed numbers is 0, a mask is"
+        " multiplied by −inf, or a softmax runs over scores that are all −inf"
+    )
     if any(isinstance(value, np.ndarray) and np.isneginf(value).any() for value in c.case.inputs.values()):
         cause = "a score of −inf means weight 0: exp(−inf) is 0, but −inf − (−inf), 0·inf and inf/inf are NaN"
     return (

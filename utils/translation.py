@@ -30,8 +30,8 @@ class Pair:
         source: English words.
         target: the words of the translation.
         sure: (place in target, place in source) of words that translate each other.
-        possible: `sure`, and links from a word to what its form depends on: from a verb to the subject, from an article or an
-            adjective to the noun.
+        possible: `sure`, and links from a word to the noun or subject that it agrees with, and to a helping verb that is not
+            said.
     """
 
     source: tuple[str, ...]

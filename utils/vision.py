@@ -18,7 +18,8 @@ _LOOSE = 3  # pixels by which a crop's middle may be off
 
 
 class GridCNN(nn.Module):
-    """Images [B, 3, H, W] to features [B, D, H/4, W/4]: a cell stands for 4 by 4 pixels, and sees 25 by 25 around them."""
+    """Images [B, 3, H, W] to features [B, D, H/4, W/4]: a cell stands for 4 by 4 pixels, and sees 25 by 25 around the
+    first of them."""
 
     def __init__(self, D: int = 64):
         super().__init__()

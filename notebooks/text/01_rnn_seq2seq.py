@@ -6,12 +6,12 @@
 # **You will be able to**
 #
 # - turn a sentence into one vector with a recurrent network, and a vector back into a sentence in another language;
-# - train such a translator with the right words at hand, leave padding out of the loss, and let it write, greedily or with a
-#   beam;
+# - train such a translator with the right words at hand, leave padding out of the loss, and let it write, greedily or with
+#   a beam;
 # - show by measurement where it fails: one vector of fixed size has room for a limited number of words.
 #
-# **You need** PyTorch basics (tensors, matrix products, modules, `backward`) and what a softmax is. Nothing of attention: this
-# lesson builds what attention was invented to mend.
+# **You need** PyTorch basics (tensors, matrix products, modules, `backward`) and what a softmax is. Nothing of attention:
+# this lesson builds what attention was invented to mend.
 #
 # **Time** about 60 minutes to read; the cells run in about a minute on two CPU cores.
 
@@ -73,15 +73,15 @@ for name, language in (("sky", "italian"), ("bread", "spanish")):
 
 # %% [markdown]
 # Could a network translate word by word, one output for each input? No. Four words become three: Italian and Spanish say
-# *we* with the ending of the verb. In other sentences words change places: *a big red house* is *una casa rossa grande*. The
-# input is a sequence $x_1, \dots, x_T$, the
-# output a sequence $y_1, \dots, y_{T'}$, and in general $T \neq T'$. What we want is
+# *we* with the ending of the verb. In other sentences words change places: *a big red house* is *una casa rossa grande*.
+# The input is a sequence $x_1, \dots, x_T$, the output a sequence $y_1, \dots, y_{T'}$, and in general $T \neq T'$. What we
+# want is
 #
 # $$\text{a sequence of any length} \;\longrightarrow\; \text{another sequence, whose length is not known beforehand.}$$
 #
-# The plan of the first neural translators (Kalchbrenner and Blunsom, 2013; Sutskever et al., 2014; Cho et al., 2014): an **encoder** reads the input and
-# boils it down to one vector; a **decoder** writes the output from that vector, word by word, until it says that it is
-# done.
+# The plan of the first neural translators (Kalchbrenner and Blunsom, 2013; Sutskever et al., 2014; Cho et al., 2014): an
+# **encoder** reads the input and boils it down to one vector; a **decoder** writes the output from that vector, word by
+# word, until it says that it is done.
 #
 # First, words become numbers. The course has a small grammar that writes sentences in English, French, Italian and Spanish,
 # so we have as many pairs as we like, without any download. Each language has a **vocabulary**; a word is its place in it.
@@ -106,9 +106,9 @@ print("and back:", italian.decode(italian.encode(pair.target)))
 #
 # $$h_t = f_W(x_t, h_{t-1}), \qquad \text{in the simplest case} \qquad h_t = \tanh(x_t W_x + h_{t-1} W_h + b)$$
 #
-# ($W$ stands for all weights of this network.) The same function with the same weights at every step: that is why the length
-# does not matter. Here $x_t$ is the word's
-# vector, a row of a table (`nn.Embedding`) with one learned row of $D_E$ numbers for each word.
+# ($W$ stands for all weights of this network.) The same function with the same weights at every step: that is why the
+# length does not matter. Here $x_t$ is the word's vector, a row of a table (`nn.Embedding`) with one learned row of $D_E$
+# numbers for each word.
 
 # %%
 D_E, D_H = 5, 7  # small, to be seen
@@ -174,9 +174,9 @@ print("the states differ by", [round(value, 3) for value in moved.tolist()])
 assert moved[0] > 5 * moved[-1] > 0
 
 # %% [markdown]
-# The trace of the first word fades from step to step, as each step mixes and squeezes the old state again. And learning runs
-# the same way back: how much the last state depends on the first word is also how large a gradient the first word gets. (With large weights gradients can also grow without bound; training loops cut
-# them.)
+# The trace of the first word fades from step to step, as each step mixes and squeezes the old state again. And learning
+# runs the same way back: how much the last state depends on the first word is also how large a gradient the first word
+# gets. (With large weights gradients can also grow without bound; training loops cut them.)
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -188,17 +188,18 @@ assert reach[-1] > 5 * reach[0]
 
 # %% [markdown]
 # How could a state keep a number over many steps? By a **gate** that says, for each number, *keep* or *write anew*. The
-# **GRU** (Cho et al., 2014) has two gates; the older LSTM (Hochreiter and Schmidhuber, 1997) is built on the same idea. A gate is a small layer with
-# a sigmoid $\sigma$, so its numbers lie between 0 and 1. In a GRU ($\odot$ multiplies number by number):
+# **GRU** (Cho et al., 2014) has two gates; the older LSTM (Hochreiter and Schmidhuber, 1997) is built on the same idea. A
+# gate is a small layer with a sigmoid $\sigma$, so its numbers lie between 0 and 1. In a GRU ($\odot$ multiplies number by
+# number):
 #
 # $$z_t = \sigma(x_t W_{xz} + h_{t-1} W_{hz} + b_z), \qquad r_t = \sigma(x_t W_{xr} + h_{t-1} W_{hr} + b_r)$$
 # $$n_t = \tanh\big(x_t W_{xn} + b_{xn} + r_t \odot (h_{t-1} W_{hn} + b_{hn})\big), \qquad
 # h_t = z_t \odot h_{t-1} + (1 - z_t) \odot n_t$$
 #
-# (This is the variant that torch computes.) $n_t$ is the proposed new state; $r_t$ says how much of the old state the proposal sees; $z_t$ says how much of the old state
-# stays. Where $z_t = 1$ the old number is kept exactly, for as many steps as one likes, and its gradient too. Untrained, a GRU
-# forgets as well; but it *can learn* to keep. It is called like an RNN; from here on we use it. What follows holds for all
-# of them.
+# (This is the variant that torch computes.) $n_t$ is the proposed new state; $r_t$ says how much of the old state the
+# proposal sees; $z_t$ says how much of the old state stays. Where $z_t = 1$ the old number is kept exactly, for as many
+# steps as one likes, and its gradient too. Untrained, a GRU forgets as well; but it *can learn* to keep. It is called like
+# an RNN; from here on we use it. What follows holds for all of them.
 
 # %% [markdown]
 # ## One vector for a sentence
@@ -223,10 +224,10 @@ for words in (["we", "see", "the", "sky"], lecture("agreement", "italian").sourc
 # $$s_t = g_U(y_{t-1}, s_{t-1}, c), \qquad P(y_t \mid y_{<t}, x) = \operatorname{softmax}(s_t W_{out} + b_{out})$$
 #
 # ($y_{<t}$ are all words before $y_t$, $U$ stands for the decoder's weights, and $V$ below for the number of words in the
-# vocabulary.) Its first state is the context, $s_0 = c$. Its input is the word it has written last (at first `[START]`) together with $c$,
-# so that it need not carry the whole sentence in its state while it writes. The softmax gives each word of the
-# vocabulary a probability. When `[STOP]` is written, the translation is finished: this is how the decoder decides on its own
-# length.
+# vocabulary.) Its first state is the context, $s_0 = c$. Its input is the word it has written last (at first `[START]`)
+# together with $c$, so that it need not carry the whole sentence in its state while it writes. The softmax gives each word
+# of the vocabulary a probability. When `[STOP]` is written, the translation is finished: this is how the decoder decides on
+# its own length.
 
 # %%
 torch.manual_seed(1)
@@ -243,10 +244,10 @@ P = out(s).softmax(dim=-1)  # [V], a probability for each word
 assert P.shape == (len(italian),) and abs(P.sum().item() - 1) < 1e-5
 
 # %% [markdown]
-# In one picture, for *we see the sky*, with made-up states. Each strip is a state, one cell for each number, from dark blue (−1)
-# to yellow (1). The wide strip is the context: the encoder's last state once more, which becomes the decoder's first state and
-# goes, along the green line, into each of its steps. (As $s_0 = c = h_T$, both networks have states of one width. One may also
-# predict $s_0$ from $h_T$ with a layer; lesson 02 does.)
+# In one picture, for *we see the sky*, with made-up states. Each strip is a state, one cell for each number, from dark blue
+# (−1) to yellow (1). The wide strip is the context: the encoder's last state once more, which becomes the decoder's first
+# state and goes, along the green line, into each of its steps. (As $s_0 = c = h_T$, both networks have states of one width.
+# One may also predict $s_0$ from $h_T$ with a layer; lesson 02 does.)
 
 # %%
 seeded = torch.Generator().manual_seed(3)
@@ -264,8 +265,8 @@ show(
 # ## Teacher forcing
 #
 # How is it trained? Before training the decoder writes nonsense. If it were fed its own nonsense, then what would be the
-# right next word? So in training we feed it the **right** word $y_{t-1}$, whatever it has written: **teacher forcing**. Each
-# step then has a clear question: given the right beginning, what comes next?
+# right next word? So in training we feed it the **right** word $y_{t-1}$, whatever it has written: **teacher forcing**.
+# Each step then has a clear question: given the right beginning, what comes next?
 
 # %%
 show(
@@ -359,8 +360,8 @@ assert_close(F.cross_entropy(logits.flatten(0, 1), y_batch.flatten(), ignore_ind
 # %% [markdown]
 # ## Training a translator
 #
-# Now in earnest. Below is the whole translator. The decoder's steps are computed by one `nn.GRU` over all words that are fed
-# in, which teacher forcing allows, since every input is known beforehand. Each batch holds English sentences of equal
+# Now in earnest. Below is the whole translator. The decoder's steps are computed by one `nn.GRU` over all words that are
+# fed in, which teacher forcing allows, since every input is known beforehand. Each batch holds English sentences of equal
 # length, so that the encoder meets no padding; the translations still differ in length, so the loss must mask theirs.
 
 
@@ -397,8 +398,9 @@ def translation_loss(model, batch):
 
 # %% [markdown]
 # We train three of them, which differ in the width of their states alone, on the same sentences of 3 to 24 words, for the
-# same number of steps. Does a wider state learn more? `train` is an ordinary loop: Adam, a learning rate that rises and then
-# falls to zero, gradients cut where they are too long. (`COURSE_FULL=1` in the environment runs a larger version; more about it below.)
+# same number of steps. Does a wider state learn more? `train` is an ordinary loop: Adam, a learning rate that rises and
+# then falls to zero, gradients cut where they are too long. (`COURSE_FULL=1` in the environment runs a larger version; more
+# about it below.)
 
 # %%
 FULL = stored.full()
@@ -438,10 +440,11 @@ show(
 # %% [markdown]
 # ## Greedy decoding
 #
-# When it translates, nobody knows the right word. So what is the decoder fed? The word that it has written itself. The simplest way to choose that
-# word is the likeliest one, at each step: **greedy decoding**. It ends with `[STOP]`, or after a number of words that no
-# translation should exceed. One thing is different from training: its beginning is its own. One wrong word makes a beginning
-# that training never showed, and more mistakes may follow (*exposure bias*); how much that costs is measured below.
+# When it translates, nobody knows the right word. So what is the decoder fed? The word that it has written itself. The
+# simplest way to choose that word is the likeliest one, at each step: **greedy decoding**. It ends with `[STOP]`, or after
+# a number of words that no translation should exceed. One thing is different from training: its beginning is its own. One
+# wrong word makes a beginning that training never showed, and more mistakes may follow (*exposure bias*); how much that
+# costs is measured below.
 
 
 # %%
@@ -467,13 +470,13 @@ for width, model in models.items():
     print(f"width {width:>3}: we see the sky → {' '.join(translate(model, pair.source)[0])}")
 
 # %% [markdown]
-# Even where the words are wrong, they are Italian: *la troviamo* is *we find her*, and that it is *we* is right. A
-# decoder learns to write its language sooner than to say what was asked.
+# Even where the words are wrong, they are Italian: *la troviamo* is *we find her*, and that it is *we* is right. A decoder
+# learns to write its language sooner than to say what was asked.
 #
 # **Step through it.** Below, a trained translator at work on sentences that it has never seen. The first slider chooses the
-# number of words, the second how many steps are done: first a word is read at each step, then one is written. Each strip shows
-# the first 24 numbers of a state, from dark blue (−1) to yellow (1). Look at what one word changes, at the context, and at
-# what the decoder does when the sentence is long.
+# number of words, the second how many steps are done: first a word is read at each step, then one is written. Each strip
+# shows the first 24 numbers of a state, from dark blue (−1) to yellow (1). Look at what one word changes, at the context,
+# and at what the decoder does when the sentence is long.
 
 # %%
 widest = models[WIDTHS[-1]]
@@ -522,12 +525,11 @@ toy = {
 }
 
 # %% [markdown]
-# Greedy decoding takes *il*, then *cielo*: $0.5 \cdot 0.4 = 0.20$. But *la casa* has $0.4 \cdot 0.9 = 0.36$. The best beginning
-# does not lead to the best sentence. Trying every sentence is out of the question, as $V$ words and $T'$ steps make
-# $V^{T'}$ of them. **Beam search** goes between: it follows the $k$ best beginnings, called *hypotheses*, at
-# once. At each step every one of them is
-# continued by every word, and of all these continuations together the $k$ best are kept. Probabilities of a sentence are
-# products and get tiny, so one adds their logarithms instead.
+# Greedy decoding takes *il*, then *cielo*: $0.5 \cdot 0.4 = 0.20$. But *la casa* has $0.4 \cdot 0.9 = 0.36$. The best
+# beginning does not lead to the best sentence. Trying every sentence is out of the question, as $V$ words and $T'$ steps
+# make $V^{T'}$ of them. **Beam search** goes between: it follows the $k$ best beginnings, called *hypotheses*, at once. At
+# each step every one of them is continued by every word, and of all these continuations together the $k$ best are kept.
+# Probabilities of a sentence are products and get tiny, so one adds their logarithms instead.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -553,11 +555,11 @@ show(
 )
 
 # %% [markdown]
-# With $k = 1$ this is greedy decoding; with $k$ large enough it tries everything. In between there is no promise that the best
-# sentence is found. In a real decoder each hypothesis also has a *state* of its own, which must go where its words go, and
-# a hypothesis that has written `[STOP]` is finished: it is not continued any more, but stays in the beam and competes, until
-# better ones push it out. Your assignment builds all that. One thing to keep in mind: every
-# further word multiplies by a probability below 1, so a beam that compares plain sums of logarithms prefers short sentences.
+# With $k = 1$ this is greedy decoding; with $k$ large enough it tries everything. In between there is no promise that the
+# best sentence is found. In a real decoder each hypothesis also has a *state* of its own, which must go where its words go,
+# and a hypothesis that has written `[STOP]` is finished: it is not continued any more, but stays in the beam and competes,
+# until better ones push it out. Your assignment builds all that. One thing to keep in mind: every further word multiplies
+# by a probability below 1, so a beam that compares plain sums of logarithms prefers short sentences.
 
 # %% [markdown]
 # ## How much fits into one vector?
@@ -565,11 +567,11 @@ show(
 # Everything the decoder knows about the sentence went through $c$, $D_H$ numbers. A short sentence may fit. Does one of
 # twenty words? And does a wider state help?
 #
-# We let the three translators loose on sentences that they have never seen, and measure by length. **Token accuracy** is the
-# share of places at which the right word stands. It is strict: a dropped word shifts all that follow. **BLEU** (Papineni et al.,
-# 2002) compares the runs of one to four words that both sentences have, wherever they stand, and takes something off for a
-# translation that is too short; it goes from 0 to 100. Leave out the first word of five, and the accuracy is 0, but most runs
-# are still shared:
+# We let the three translators loose on sentences that they have never seen, and measure by length. **Token accuracy** is
+# the share of places at which the right word stands. It is strict: a dropped word shifts all that follow. **BLEU**
+# (Papineni et al., 2002) compares the runs of one to four words that both sentences have, wherever they stand, and takes
+# something off for a translation that is too short; it goes from 0 to 100. Leave out the first word of five, and the
+# accuracy is 0, but most runs are still shared:
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -627,8 +629,8 @@ print("widest better than narrowest at every length (by 0.02 at least): ", all(w
 print("narrowest state, a quarter is lost in the middle already:        ", narrow[len(narrow) // 2] < 0.75 * narrow[0])
 
 # %% [markdown]
-# Quality falls with length, and a wider state moves the fall to the right without removing it. Is it the room in $c$ alone? Two
-# more measurements on the widest model, before we blame it. **With a teacher**: share of right words after right
+# Quality falls with length, and a wider state moves the fall to the right without removing it. Is it the room in $c$ alone?
+# Two more measurements on the widest model, before we blame it. **With a teacher**: share of right words after right
 # beginnings, so no mistake can lead to another. **On sentences it was trained on**: there it need not generalise.
 
 
@@ -674,13 +676,14 @@ print("and yet worse than at the shortest, by 0.1 at least:           ", taught[
 print("longest sentences that it was trained on: still below 0.75:    ", trained[-1] < 0.75)
 
 # %% [markdown]
-# So more than one thing is at work. Mistakes lead to mistakes: with a teacher, much more is right. Too few sentences to learn from
-# is not the trouble: on those that it was trained on it is hardly better than on new ones. And then there is what can be kept
-# in $c$: even after right beginnings, and even on sentences that it has seen, the model loses long sentences. This is the **bottleneck**. Lesson 02 takes it away, and we shall see how much of the fall
-# disappears.
+# So more than one thing is at work. Mistakes lead to mistakes: with a teacher, much more is right. Too few sentences to
+# learn from is not the trouble: on those that it was trained on it is hardly better than on new ones. And then there is
+# what can be kept in $c$: even after right beginnings, and even on sentences that it has seen, the model loses long
+# sentences. This is the **bottleneck**. Lesson 02 takes it away, and we shall see how much of the fall disappears.
 #
-# And more training? A longer run, of many minutes, is stored beside this lesson: the same cells, under `COURSE_FULL=1`, with
-# sentences of up to 60 words, two of the same widths and a larger one, more sentences, more steps and a lower learning rate.
+# And more training? A longer run, of many minutes, is stored beside this lesson: the same cells, under `COURSE_FULL=1`,
+# with sentences of up to 60 words, two of the same widths and a larger one, more sentences, more steps and a lower learning
+# rate.
 
 # %%
 if FULL:
@@ -703,17 +706,18 @@ print(f"width 256: accuracy {best[0]:.2f} at 3 to 10 words, {best[-1]:.2f} at 51
 
 # %% [markdown]
 # More training helps: compare width 128 at 11 to 20 words in both figures. But the fall is still there, further to the
-# right. The published result looks the same. Bahdanau et al. (2015, figure 2) trained such an encoder and decoder, with states of 1,000
-# numbers, on real English and French: its BLEU falls steeply as sentences get longer, while that of their new
-# model, with attention and trained on sentences of up to 50 words, hardly does. Over all lengths their table 1 gives 17.8
-# and 26.8. What differs here: they trained on sentences of up to 30 or 50 words and also tested on longer ones, with a
-# vocabulary of 30,000 words and a beam; our language is tiny and regular, so that short
-# sentences come out almost perfect in a wide model; and we judge by one right translation, which for this grammar is fair.
+# right. The published result looks the same. Bahdanau et al. (2015, figure 2) trained such an encoder and decoder, with
+# states of 1,000 numbers, on real English and French: its BLEU falls steeply as sentences get longer, while that of their
+# new model, with attention and trained on sentences of up to 50 words, hardly does. Over all lengths their table 1 gives
+# 17.8 and 26.8. What differs here: they trained on sentences of up to 30 or 50 words and also tested on longer ones, with a
+# vocabulary of 30,000 words and a beam; our language is tiny and regular, so that short sentences come out almost perfect
+# in a wide model; and we judge by one right translation, which for this grammar is fair.
 #
 # To be fair to the fixed vector: Sutskever et al. (2014) report that a deep LSTM, with the source sentence reversed, "did
-# not have difficulty on long sentences". Four layers, each with a state and a cell of 1,000 numbers, are a wide bottleneck, and reversing brings the first
-# words of both languages close together, so that gradients have a short way. Wider, deeper, better trained: all of it moves the
-# limit. Lesson 02 takes it away: why should the decoder have to remember the whole sentence, if it could look at it again?
+# not have difficulty on long sentences". Four layers, each with a state and a cell of 1,000 numbers, are a wide bottleneck,
+# and reversing brings the first words of both languages close together, so that gradients have a short way. Wider, deeper,
+# better trained: all of it moves the limit. Lesson 02 takes it away: why should the decoder have to remember the whole
+# sentence, if it could look at it again?
 
 # %% [markdown]
 # ## Before you go on
@@ -721,47 +725,47 @@ print(f"width 256: accuracy {best[0]:.2f} at 3 to 10 words, {best[-1]:.2f} at 51
 # <details><summary><b>1.</b> Three sentences with 4, 7 and 5 words get their [STOP] and are padded to the longest. In which column does the context of
 # the second sentence stand, in which that of the first?</summary>
 #
-# With `[STOP]` they have 5, 8 and 6 places, so the table is 8 wide. The second sentence's context stands in the last column,
-# index 7; the first one's in index 4.
+# With `[STOP]` they have 5, 8 and 6 places, so the table is 8 wide. The second sentence's context stands in the last
+# column, index 7; the first one's in index 4.
 #
 # </details>
 #
 # <details><summary><b>2.</b> You forget to shift, and feed $y_t$ where $y_t$ is to be predicted. What do you see in training, what
 # when translating?</summary>
 #
-# The loss falls to almost zero within a hundred steps or so: the decoder copies its input. When it
-# translates, it is fed `[START]`, which it has never seen as an input: it writes some word, is fed that, and writes it again,
-# for ever. It has never learned to look at $c$.
+# The loss falls to almost zero within a hundred steps or so: the decoder copies its input. When it translates, it is fed
+# `[START]`, which it has never seen as an input: it writes some word, is fed that, and writes it again, for ever. It has
+# never learned to look at $c$.
 #
 # </details>
 #
 # <details><summary><b>3.</b> Why is the loss of an untrained model about $\log V$?</summary>
 #
-# With small random weights all logits are about 0, so each word has probability about $1/V$, and $-\log(1/V) = \log V$. A first
-# loss far above it is a sign that something is wrong.
+# With small random weights all logits are about 0, so each word has probability about $1/V$, and $-\log(1/V) = \log V$. A
+# first loss far above it is a sign that something is wrong.
 #
 # </details>
 #
 # <details><summary><b>4.</b> Training loss is low, yet translations go astray in their second half. Why can that be?</summary>
 #
-# In training every word was predicted after a right beginning. When the model writes, its beginning is its own. One wrong word
-# leads to a beginning that training never showed, and the next words get worse.
+# In training every word was predicted after a right beginning. When the model writes, its beginning is its own. One wrong
+# word leads to a beginning that training never showed, and the next words get worse.
 #
 # </details>
 #
 # <details><summary><b>5.</b> Does a beam of 2 always find a sentence at least as likely as greedy decoding does?</summary>
 #
-# Almost always, but it is no theorem: the greedy beginning can be pushed out of the beam by two others that look better for a
-# while and end worse.
+# Almost always, but it is no theorem: the greedy beginning can be pushed out of the beam by two others that look better for
+# a while and end worse.
 #
 # </details>
 #
 # <details><summary><b>6.</b> The state is made twice as wide. How many more weights does the GRU have, roughly, and does the
 # sentence length it can manage double?</summary>
 #
-# $z$, $r$ and $n$ each have a matrix from state to state, together $3 D_H^2$ numbers: four times as many. With the matrices from
-# the input, which only double, the GRU as a whole gets about three times as large. Does the length double? Read off the
-# figures where each curve crosses 0.5.
+# $z$, $r$ and $n$ each have a matrix from state to state, together $3 D_H^2$ numbers: four times as many. With the matrices
+# from the input, which only double, the GRU as a whole gets about three times as large. Does the length double? Read off
+# the figures where each curve crosses 0.5.
 #
 # </details>
 
@@ -775,8 +779,8 @@ print(f"width 256: accuracy {best[0]:.2f} at 3 to 10 words, {best[-1]:.2f} at 51
 # - **Padding in the loss.** `ignore_index=PAD`, or a mask in both the sum and the count.
 # - **Softmax twice.** `F.cross_entropy` takes logits; it does the softmax itself.
 # - **`[STOP]` is a word.** Leave it out of the training data, and the decoder never learns to end.
-# - **Two biases.** `nn.RNN` adds two, the formula has one; only their sum matters. In a GRU it does matter which is which: one of
-#   them is multiplied by $r_t$.
+# - **Two biases.** `nn.RNN` adds two, the formula has one; only their sum matters. In a GRU it does matter which is which:
+#   one of them is multiplied by $r_t$.
 # - **$T$ and $T'$.** They have nothing to do with each other; code that works for equal lengths may hide a mistake.
 
 # %% [markdown]
@@ -784,12 +788,12 @@ print(f"width 256: accuracy {best[0]:.2f} at 3 to 10 words, {best[-1]:.2f} at 51
 #
 # - I. Sutskever, O. Vinyals, Q. V. Le (2014). Sequence to sequence learning with neural networks. NeurIPS. arXiv:1409.3215.
 #   *Encoder and decoder as deep LSTMs; the reversed source.*
-# - K. Cho et al. (2014). Learning phrase representations using RNN encoder-decoder for statistical machine translation. EMNLP.
-#   arXiv:1406.1078. *The same idea with the unit that is now called GRU; the context goes to every step, as here. It scored
-#   phrases for a statistical translator.*
+# - K. Cho et al. (2014). Learning phrase representations using RNN encoder-decoder for statistical machine translation.
+#   EMNLP. arXiv:1406.1078. *The same idea with the unit that is now called GRU; the context goes to every step, as here. It
+#   scored phrases for a statistical translator.*
 # - N. Kalchbrenner, P. Blunsom (2013). Recurrent continuous translation models. EMNLP. *Translation by networks alone.*
-# - K. Cho, B. van Merriënboer, D. Bahdanau, Y. Bengio (2014). On the properties of neural machine translation: encoder-decoder
-#   approaches. SSST-8. arXiv:1409.1259. *Quality falls with sentence length, measured.*
+# - K. Cho, B. van Merriënboer, D. Bahdanau, Y. Bengio (2014). On the properties of neural machine translation:
+#   encoder-decoder approaches. SSST-8. arXiv:1409.1259. *Quality falls with sentence length, measured.*
 # - D. Bahdanau, K. Cho, Y. Bengio (2015). Neural machine translation by jointly learning to align and translate. ICLR.
 #   arXiv:1409.0473. *Names the bottleneck, and removes it.*
 # - S. Hochreiter, J. Schmidhuber (1997). Long short-term memory. Neural Computation 9(8). *Gates that keep.*

@@ -22,9 +22,11 @@
 # cells of your own; please leave the check cells themselves as they are. Grading examines the same properties and some
 # more, on other numbers and other sizes: a ✓ is a good sign, not yet the mark. No exercise needs another one's code.
 #
-# **Shapes.** Decoder states `S` are `[*B, T_y, D_S]`, one for each word that is written; encoder states `H` are
-# `[*B, T_x, D_H]`, one for each word that was read. `*B` stands for batch axes: none, one or several. So count axes from the
-# end: `S.shape[-1]`, `dim=-1`, and `H.mT`, which swaps the last two.
+# **Shapes.** Decoder states `S` are `[*B, T_y, D_S]`, one for each word that is written; encoder states `H` are `[*B, T_x,
+# D_H]`, one for each word that was read. `*B` stands for batch axes: none, one or several. So count axes from the end:
+# `S.shape[-1]`, `dim=-1`, and `H.mT`, which swaps the last two. (In a translator row $t$ of `S` is the state that asks at
+# step $t$, and comes one at a time; here all are given.) torch's fused attention functions would answer exercises 1 to 6,
+# and are not allowed there.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -70,7 +72,7 @@ from utils.translation import START
 #
 # <details><summary>Hint: the idea</summary>
 #
-# All dot products between the rows of two matrices are one matrix product.
+# Which row of which matrix meets which in $E_{ti}$? All of them together are one matrix product.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
@@ -103,8 +105,8 @@ check(dot_product_scores)
 # %% [markdown]
 # ## 2 · Bilinear scores
 #
-# Where the two kinds of states differ in width, or in meaning, a matrix takes one to the other:
-# $E_{ti} = s_t^\top W h_i$ with $W\,[D_S, D_H]$.
+# Where the two kinds of states differ in width, or in meaning, a matrix takes one to the other: $E_{ti} = s_t^\top W h_i$
+# with $W\,[D_S, D_H]$.
 #
 # <details><summary>Hint: the idea</summary>
 #
@@ -143,8 +145,8 @@ check(bilinear_scores)
 # %% [markdown]
 # ## 3 · Additive scores
 #
-# Bahdanau's score is a small network with one hidden layer of $D_A$ numbers: $E_{ti} = \tanh(s_t W + h_i U) \cdot v$. Each of
-# the $T_y \cdot T_x$ pairs has a hidden layer of its own.
+# Bahdanau's score is a small network with one hidden layer of $D_A$ numbers: $E_{ti} = \tanh(s_t W + h_i U) \cdot v$. Each
+# of the $T_y \cdot T_x$ pairs has a hidden layer of its own.
 #
 # <details><summary>Hint: the idea</summary>
 #
@@ -152,8 +154,8 @@ check(bilinear_scores)
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# `S @ W` is `[*B, T_y, D_A]`; make it `[*B, T_y, 1, D_A]`. `H @ U` is `[*B, T_x, D_A]`; make it `[*B, 1, T_x, D_A]`. Their sum is
-# `[*B, T_y, T_x, D_A]`, and a product with `v [D_A]` takes the last axis away.
+# `S @ W` is `[*B, T_y, D_A]`; make it `[*B, T_y, 1, D_A]`. `H @ U` is `[*B, T_x, D_A]`; make it `[*B, 1, T_x, D_A]`. Their
+# sum is `[*B, T_y, T_x, D_A]`, and a product with `v [D_A]` takes the last axis away.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
@@ -201,7 +203,8 @@ check(additive_scores)
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# `mask` is `[*B, T_x]` and `E` is `[*B, T_y, T_x]`: with an axis of size 1 before its last, the mask lines up with every row.
+# `mask` is `[*B, T_x]` and `E` is `[*B, T_y, T_x]`: with an axis of size 1 before its last, the mask lines up with every
+# row.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
@@ -268,22 +271,23 @@ check(context_vectors)
 # %% [markdown]
 # ## 6 · One decoder step
 #
-# Now the decoder's step, for a batch. Given are the last words `y [B]`, the states before the step `s [B, D_S]`, the encoder
-# states `H [B, T_x, D_H]` and the `mask [B, T_x]`:
+# Now the decoder's step, for a batch. Given are the last words `y [B]`, the states before the step `s [B, D_S]`, the
+# encoder states `H [B, T_x, D_H]` and the `mask [B, T_x]`:
 #
-# 1. scores $e_i = v \cdot \tanh(W s + U h_i)$: the state **before** the step asks;
+# 1. scores $e_i = v(\tanh(W(s) + U(h_i)))$, by three layers: the state **before** the step asks;
 # 2. weights $a$: softmax over the words;
 # 3. context $c = \sum_i a_i h_i$;
-# 4. new state: `cell([embedding(y); c], s)`, the word's vector first;
+# 4. new state: `cell([embedding(y); c], s)`, the word's vector first ($[a; b]$ are two vectors joined along their last
+#    axis);
 # 5. logits: `out([s_new; c])`, the state first.
 #
-# Six layers: `embedding` = `nn.Embedding(V, D_E)`; `W`, `U` and `v`, `nn.Linear` **without bias**, from $D_S$, $D_H$ and $D_A$
-# to $D_A$, $D_A$ and 1; `cell` = `nn.GRUCell(D_E + D_H, D_S)`; `out` = `nn.Linear(D_S + D_H, V)`. Return logits, new state,
-# weights.
+# Six layers, with just these names: `self.embedding` = `nn.Embedding(V, D_E)`; three `nn.Linear` **without bias**: `W` from
+# $D_S$ to $D_A$, `U` from $D_H$ to $D_A$, `v` from $D_A$ to 1; `cell` = `nn.GRUCell(D_E + D_H, D_S)`; `out` =
+# `nn.Linear(D_S + D_H, V)`. Return logits, new state, weights.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# There is one query for each sentence, so $T_y$ is gone: scores are `[B, T_x]`.
+# One state asks for each sentence, so $T_y$ is gone: scores are `[B, T_x]`.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
@@ -344,8 +348,9 @@ check(AttentionStep)
 #
 # `step(y, s, H, mask)` does what yours of exercise 6 does: it takes last words, states, encoder states and mask, and gives
 # logits `[B, V]`, new states `[B, D_S]` and weights `[B, T_x]`. (In the check it is another one, so this exercise does not
-# depend on yours.) Run it over a whole translation `y [B, T_y]` with teacher forcing, and collect the logits and the weights
-# of all steps. What is fed in at step $t$ is the right word before: `START`, $y_1$, …, $y_{T_y - 1}$.
+# depend on yours.) Run it over a whole translation `y [B, T_y]` with teacher forcing, and collect the logits and the
+# weights of all steps. `s` is the state before the first step, $s_0$; padding in `y` needs no special treatment. What is
+# fed in at step $t$ is the right word before: `START`, $y_1$, …, $y_{T_y - 1}$.
 #
 # <details><summary>Hint: the idea</summary>
 #
@@ -357,8 +362,8 @@ check(AttentionStep)
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# previous = START for all · for each place t: logits, s, a = step(previous, s, H, mask); keep logits and a; previous = y at t ·
-# stack both along the second axis
+# previous = START for all · for each place t: logits, s, a = step(previous, s, H, mask); keep logits and a; previous = y at
+# t · stack both along the second axis
 # </details>
 
 
@@ -370,7 +375,7 @@ def decode_with_attention(
     H: Float[Tensor, "B T_x D_H"],
     mask: Bool[Tensor, "B T_x"],
 ) -> tuple[Float[Tensor, "B T_y V"], Float[Tensor, "B T_y T_x"]]:
-    """The logits for y_1, …, y_T, given the right words before each, and the weights of every step."""
+    """The logits for y_1, …, y_{T_y}, given the right words before each, and the weights of every step."""
     ### BEGIN SOLUTION
     previous = torch.full_like(y[:, 0], START)  # [B]
     logits, weights = [], []
@@ -393,13 +398,13 @@ check(decode_with_attention)
 # ## 8 · Alignment error rate
 #
 # Does attention look at the words that are being translated? People who aligned sentences by hand marked two kinds of links
-# between a target word and a source word: **sure** ones ($S$), which must be found, and **possible** ones ($P$), which may be
-# found; every sure link is possible, too. For links $A$ that a model proposes (Och and Ney, 2003):
+# between a target word and a source word: **sure** ones ($S$), which must be found, and **possible** ones ($P$), which may
+# be found; every sure link is possible, too. For links $A$ that a model proposes (Och and Ney, 2003):
 #
 # $$\text{rate} = 1 - \frac{|A \cap S| + |A \cap P|}{|A| + |S|}$$
 #
-# All three come as boolean tables `[B, T_y, T_x]`. The sizes are counted over **all** sentences, and one fraction is formed.
-# Return a tensor without axes.
+# All three come as boolean tables `[B, T_y, T_x]`. The sizes are counted over **all** sentences, and one fraction is
+# formed. Return a tensor without axes.
 #
 # <details><summary>Hint: the idea</summary>
 #
@@ -498,28 +503,31 @@ except NotImplementedError:
 #
 # Answer in three to six sentences, in the cell below:
 #
-# 1. Why does quality hardly fall with the length of a sentence once there is attention, while it falls steeply without? What
-#    is the price, in the number of scores that are computed?
-# 2. Somebody shuffles the encoder's states $h_1, \dots, h_{T_x}$ before the decoder sees them. What changes in its output?
-#    Then how can it translate sentences whose meaning depends on the order of words?
+# 1. Why does quality hardly fall with the length of a sentence once there is attention, while it falls steeply without?
+#    What is the price, in the number of scores that are computed?
+# 2. Somebody shuffles the encoder's states $h_1, \dots, h_{T_x}$, and the mask with them, before the decoder sees them; its
+#    first state stays as it was. What changes in the words that it writes, what in the weights? Then how can it translate
+#    sentences whose meaning depends on the order of words?
 #
 # === BEGIN MARK SCHEME ===
 #
-# **1 point: why, and the price.** Each step gets a context of its own, a fresh look at all encoder states, so nothing need be
-# squeezed into one vector whose size does not grow with the sentence. The price is one score for each pair of words,
-# T_x · T_y (½ each).
+# **1 point: why, and the price.** Each step gets a context of its own, a fresh look at all encoder states, so nothing
+# need be squeezed into one vector whose size does not grow with the sentence. The price is one score for each pair of
+# words, T_x · T_y (½ each).
 #
-# **1 point: order.** The output does not change: scores, softmax and weighted sum treat the states as a set; the weights move
-# with the states. Order is in the states themselves: the encoder is recurrent, so each h_i knows what stands before (and,
-# read in both directions, behind) its word. (½ for "nothing changes", with a reason; ½ for where order comes from.)
+# **1 point: order.** The words do not change: scores, softmax and weighted sum treat the states as a collection; the
+# weights move with the states. Order is in the states themselves: the encoder is recurrent, so each h_i knows what stands
+# before (and, read in both directions, behind) its word. (½ for "nothing changes", with a reason; ½ for where order comes
+# from.)
 #
 # === END MARK SCHEME ===
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "written_looking_back", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
 # ### BEGIN SOLUTION
-# With attention every step of the decoder computes a context of its own from all encoder states, so a long sentence is not
-# squeezed into one vector of fixed size. The price is a score for every pair of a word that is written and a word that was
-# read, T_x · T_y of them. Shuffling the encoder states changes nothing in the output: each state keeps its score, the softmax
-# gives it the same weight, and the sum has no order. The order of the words is inside the states: the encoder reads word by
-# word, so each state depends on the words before it, and in a bidirectional encoder also on those behind it.
+# With attention every step of the decoder computes a context of its own from all encoder states, so a long sentence is
+# not squeezed into one vector of fixed size. The price is a score for every pair of a word that is written and a word
+# that was read, T_x · T_y of them. Shuffling the encoder states changes nothing in the words, and the weights move with
+# the states: each state keeps its score, the softmax gives it the same weight, and the sum has no order. The order of the
+# words is inside the states: the encoder reads word by word, so each state depends on the words before it, and in a
+# bidirectional encoder also on those behind it.
 # ### END SOLUTION

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Assignment 03: captions that look at the picture
 #
-# You build what Show, Attend and Tell (Xu et al., 2015) is made of: the grid of a CNN as a collection of vectors and back, a
-# look at it, the first state, one step with its gate, and the penalty that asks for every place once. Then you put them together,
-# train a captioner, and it is judged by what it says of scenes that nobody has seen.
+# You build what Show, Attend and Tell (Xu et al., 2015) is made of: the grid of a CNN as a collection of vectors and back,
+# a look at it, the first state, one step with its gate, and the penalty that asks for every place once. Then you put them
+# together, train a captioner, and it is judged by what it says of scenes that nobody has seen.
 #
 # | exercise | points | difficulty | minutes |
 # |---|---|---|---|
@@ -14,16 +14,16 @@
 # | 5 · one word of a caption | 3 | ●●● | 30 |
 # | 6 · every place once: the penalty | 3 | ●●○ | 15 |
 # | 7 · a captioner, trained | 4 | ●●● | 40 |
-# | 8 · a written answer | 2 | ●●○ | 10 |
+# | 8 · where it looks, a written answer | 2 | ●●○ | 10 |
 #
 # **How to work.** Replace `raise NotImplementedError()` by your code, run the cell, then run the check below it. A check
 # tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like, and add
 # cells of your own; please leave the check cells themselves as they are. Grading examines the same properties and some
-# more, on other numbers and other sizes: a ✓ is a good sign, not yet the mark. Exercises 1 to 6 need no other exercise's code;
-# exercise 7 uses 1, 4 and 5.
+# more, on other numbers and other sizes: a ✓ is a good sign, not yet the mark. Exercises 1 to 6 need no other exercise's
+# code; exercise 7 uses 1, 4 and 5.
 #
-# **Shapes.** Grids `G` are `[B, D, H, W]`, as torch's convolutions give them: a vector of `D` numbers in each of `H` rows and `W`
-# columns. As a collection of vectors they are `X`, `[B, L, D]` with `L = H*W` cells.
+# **Shapes.** Grids `G` are `[B, D, H, W]`, as torch's convolutions give them: a vector of `D` numbers in each of `H` rows
+# and `W` columns. As a collection of vectors they are `X`, `[B, L, D]` with `L = H*W` cells.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -69,8 +69,8 @@ DEVICE = device()
 # %% [markdown]
 # ## 1 · A grid as vectors
 #
-# A CNN leaves a grid `G` of feature vectors. Attention wants a collection: one vector for each cell, row by row, so that cell
-# $(h, w)$ becomes number $h \cdot W + w$.
+# A CNN leaves a grid `G` of feature vectors. Attention wants a collection: one vector for each cell, row by row, so that
+# cell $(h, w)$ becomes number $h \cdot W + w$.
 #
 # <details><summary>Hint: the idea</summary>
 #
@@ -86,7 +86,7 @@ DEVICE = device()
 # </details>
 
 
-# %%
+# %% nbgrader={"grade": false, "grade_id": "grid_to_vectors", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def grid_to_vectors(G: Float[Tensor, "B D H W"]) -> Float[Tensor, "B H*W D"]:
     """The cells of each grid, row by row.
 
@@ -98,7 +98,10 @@ def grid_to_vectors(G: Float[Tensor, "B D H W"]) -> Float[Tensor, "B H*W D"]:
     ### END SOLUTION
 
 
-# %%
+# %% nbgrader={"grade": true, "grade_id": "check_grid_to_vectors", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+### BEGIN HIDDEN TESTS
+from autograder.kernel import check
+### END HIDDEN TESTS
 check(grid_to_vectors)
 
 # %% [markdown]
@@ -121,7 +124,7 @@ check(grid_to_vectors)
 # </details>
 
 
-# %%
+# %% nbgrader={"grade": false, "grade_id": "weights_to_maps", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def weights_to_maps(A: Float[Tensor, "*B H*W"], height: int) -> Float[Tensor, "*B H W"]:
     """Weights over the cells of a grid with `height` rows, as maps.
 
@@ -133,34 +136,38 @@ def weights_to_maps(A: Float[Tensor, "*B H*W"], height: int) -> Float[Tensor, "*
     ### END SOLUTION
 
 
-# %%
+# %% nbgrader={"grade": true, "grade_id": "check_weights_to_maps", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+### BEGIN HIDDEN TESTS
+from autograder.kernel import check
+### END HIDDEN TESTS
 check(weights_to_maps)
 
 # %% [markdown]
 # ## 3 · Looking at a grid
 #
-# A decoder state $s$ looks at the grid with additive scores: $E_{hw} = \tanh(s W + G_{hw} U) \cdot v$. The weights are **one**
-# softmax over all cells of an image, and the context is the sum of the cells' vectors, mixed by their weights. Give back both,
-# the weights as a map.
+# A decoder state $s$ looks at the grid with additive scores: $E_{hw} = \tanh(s W + g_{hw} U) \cdot v$, with $g_{hw}$ a
+# cell's vector. The weights are
+# **one** softmax over all cells of an image, and the context is the sum of the cells' vectors, mixed by their weights. Give
+# back both, the weights as a map.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# Flatten, look as in unit 02, and unflatten the weights. Or stay in the grid, and take care that the softmax runs over both axes
-# together.
+# Flatten, look as in lesson 02, and unflatten the weights. Or stay in the grid, and take care that the softmax runs over both
+# axes together.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# With `X` `[B, H*W, D]`: `(s @ W)[:, None]` is `[B, 1, D_A]`, `X @ U` is `[B, H*W, D_A]`; scores and weights are `[B, H*W]`, the
-# context `[B, D]`.
+# With `X` `[B, H*W, D]`: `(s @ W)[:, None]` is `[B, 1, D_A]`, `X @ U` is `[B, H*W, D_A]`; scores and weights are `[B,
+# H*W]`, the context `[B, D]`.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# X: the cells as vectors; scores from tanh of (s W with a new axis + X U), times v; softmax over the last axis; context: weights
-# times X; weights back as maps
+# X: the cells as vectors; scores from tanh of (s W with a new axis + X U), times v; softmax over the last axis; context:
+# weights times X; weights back as maps
 # </details>
 
 
-# %%
+# %% nbgrader={"grade": false, "grade_id": "grid_attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def grid_attention(
     s: Float[Tensor, "B D_S"],
     G: Float[Tensor, "B D H W"],
@@ -182,14 +189,18 @@ def grid_attention(
     ### END SOLUTION
 
 
-# %%
+# %% nbgrader={"grade": true, "grade_id": "check_grid_attention", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+### BEGIN HIDDEN TESTS
+from autograder.kernel import check
+### END HIDDEN TESTS
 check(grid_attention)
 
 # %% [markdown]
 # ## 4 · The first state
 #
-# Before the first word the decoder should know, roughly, what the picture shows. Its first state is made from the mean of all
-# cells: $s_0 = \tanh(\mathrm{linear}(\bar g))$ with $\bar g = \frac{1}{HW}\sum_{h,w} G_{hw}$. The layer's name is `linear`.
+# Before the first word the decoder should know, roughly, what the picture shows. Its first state is made from the mean of
+# all cells: $s_0 = \tanh(\mathrm{linear}(\bar g))$ with $\bar g = \frac{1}{HW}\sum_{h,w} G_{hw}$. The layer's name is
+# `linear`.
 #
 # <details><summary>Hint: the idea</summary>
 #
@@ -205,7 +216,7 @@ check(grid_attention)
 # </details>
 
 
-# %%
+# %% nbgrader={"grade": false, "grade_id": "InitialState", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class InitialState(nn.Module):
     """The first state [B, D_S] of a captioner, for grids [B, D, H, W]."""
 
@@ -219,33 +230,37 @@ class InitialState(nn.Module):
         ### END SOLUTION
 
 
-# %%
+# %% nbgrader={"grade": true, "grade_id": "check_InitialState", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+### BEGIN HIDDEN TESTS
+from autograder.kernel import check
+### END HIDDEN TESTS
 check(InitialState)
 
 # %% [markdown]
 # ## 5 · One word of a caption
 #
-# One step of the decoder. The state before the step, $s$, looks at the cells: $e_i = v(\tanh(W s + U x_i))$, weights by a softmax,
-# $c = \sum_i a_i x_i$. A **gate** decides how much of that the step gets: $\beta = \sigma(\mathrm{gate}(s))$, one number for each
-# caption, $z = \beta c$. (Words such as *of* need no picture.) Then the cell takes its step with `[embedding(y); z]`, and the
-# logits are `out([s_new; z])`. All layers are made for you.
+# One step of the decoder. The state before the step, $s$, looks at the cells: $e_i = v(\tanh(W s + U x_i))$, weights by a
+# softmax, $c = \sum_i a_i x_i$. A **gate** decides how much of that the step gets: $\beta = \sigma(\mathrm{gate}(s))$, one
+# number for each caption, $z = \beta c$. (Words such as *of* need no picture.) Then the cell takes its step with
+# `[embedding(y); z]`, and the logits are `out([s_new; z])`. All layers are made for you.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# As in unit 02, with the gate between the look and the cell. Both cell and output layer get $z$.
+# As in lesson 02, with the gate between the look and the cell. Both cell and output layer get $z$.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# `W(s)` is `[B, D_A]` and needs a new axis before it meets `U(X)`, `[B, L, D_A]`. `gate(s)` is `[B, 1]`, and multiplies `[B, D]`.
+# `W(s)` is `[B, D_A]` and needs a new axis before it meets `U(X)`, `[B, L, D_A]`. `gate(s)` is `[B, 1]`, and multiplies
+# `[B, D]`.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# a: softmax over the cells of v(tanh(W(s) with a new axis + U(X))); c: a times X; z: sigmoid(gate(s)) times c; s_new: cell of the word's
-# embedding and z, and s; logits: out of s_new and z
+# a: softmax over the cells of v(tanh(W(s) with a new axis + U(X))); c: a times X; z: sigmoid(gate(s)) times c; s_new: cell
+# of the word's embedding and z, and s; logits: out of s_new and z
 # </details>
 
 
-# %%
+# %% nbgrader={"grade": false, "grade_id": "CaptionStep", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class CaptionStep(nn.Module):
     """One step of a captioner: words y [B], states s [B, D_S] and cells X [B, L, D] give logits [B, V], new states [B, D_S] and
     weights [B, L]."""
@@ -273,15 +288,18 @@ class CaptionStep(nn.Module):
         ### END SOLUTION
 
 
-# %%
+# %% nbgrader={"grade": true, "grade_id": "check_CaptionStep", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+### BEGIN HIDDEN TESTS
+from autograder.kernel import check
+### END HIDDEN TESTS
 check(CaptionStep)
 
 # %% [markdown]
 # ## 6 · Every place once: the penalty
 #
-# For each word the weights sum to 1 over the cells. Xu et al. (2015) also ask that over a whole caption each *cell* is looked at
-# about once: they add $\sum_i (1 - \sum_t a_{ti})^2$ to the loss, for each caption, averaged over the batch. Words that are padding do
-# not look: `real` is True at words.
+# For each word the weights sum to 1 over the cells. Xu et al. (2015) also ask that over a whole caption each *cell* is
+# looked at about once: they add $\sum_i (1 - \sum_t a_{ti})^2$ to the loss, for each caption, averaged over the batch.
+# Words that are padding do not look: `real` is True at words.
 #
 # <details><summary>Hint: the idea</summary>
 #
@@ -297,7 +315,7 @@ check(CaptionStep)
 # </details>
 
 
-# %%
+# %% nbgrader={"grade": false, "grade_id": "doubly_stochastic_penalty", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def doubly_stochastic_penalty(A: Float[Tensor, "B T L"], real: Bool[Tensor, "B T"]) -> Float[Tensor, ""]:
     """How far each cell is from being looked at once in a caption, squared, summed over cells, averaged over captions.
 
@@ -310,19 +328,22 @@ def doubly_stochastic_penalty(A: Float[Tensor, "B T L"], real: Bool[Tensor, "B T
     ### END SOLUTION
 
 
-# %%
+# %% nbgrader={"grade": true, "grade_id": "check_doubly_stochastic_penalty", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+### BEGIN HIDDEN TESTS
+from autograder.kernel import check
+### END HIDDEN TESTS
 check(doubly_stochastic_penalty)
 
 # %% [markdown]
 # ## 7 · A captioner, trained
 #
-# Now put it together. Here are scenes, captions, and a CNN that is trained to name single things (about fifteen seconds). Its
-# grids of 12 by 12 cells are averaged to 6 by 6, to be quick.
+# Now put it together. Here are scenes, captions, and a CNN that is trained to name single things (about fifteen seconds).
+# Its grids of 12 by 12 cells are averaged to 6 by 6, to be quick.
 
 # %%
-some = scenes(4000, seed=1)
-captions = words(some).to(DEVICE)  # [4000, 12]
-photos = images(some)  # [4000, 3, 48, 48]
+some = scenes(5000, seed=1)
+captions = words(some).to(DEVICE)  # [5000, 12]
+photos = images(some)  # [5000, 3, 48, 48]
 cnn = trained_cnn(some, photos)
 
 
@@ -337,22 +358,22 @@ print(" ".join(some[0].caption), *captions[0].tolist())
 # **First the model.** Its layers are made, and a cell is told where it stands (`located`). Write two methods:
 #
 # - `forward(G, Y)`, for training: feed `[START]`, then the right words; give the logits `[B, T, V]` for all words.
-# - `write(G)`, for use: feed `[START]`, then the likeliest word each time, `LONGEST` times; give the words `[B, LONGEST]`: whatever comes
-#   after a `[STOP]` is `[PAD]`.
+# - `write(G)`, for use: feed `[START]`, then the likeliest word each time, `LONGEST` times; give the words `[B, LONGEST]`:
+#   whatever comes after a `[STOP]` is `[PAD]`.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# In both: locate, make vectors, begin, then a loop over words that calls `step`. In `write`, note for each caption whether it
-# has ended.
+# In both: locate, make vectors, begin, then a loop over words that calls `step`. In `write`, note for each caption whether
+# it has ended.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# forward: X from located G; s from begin; for each fed word: logits, s, a from step; stack the logits along axis 1.
-# write: the same with y = START for all; y is the argmax; where ended, y is PAD; ended becomes True where y is STOP; stack.
+# forward: X from located G; s from begin; for each fed word: logits, s, a from step; stack the logits along axis 1. write:
+# the same with y = START for all; y is the argmax; where ended, y is PAD; ended becomes True where y is STOP; stack.
 # </details>
 
 
-# %%
+# %% nbgrader={"grade": false, "grade_id": "Captioner", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class Captioner(nn.Module):
     """Captions for grids [B, D, H, W]."""
 
@@ -382,7 +403,7 @@ class Captioner(nn.Module):
 
     @torch.no_grad()
     def write(self, G: Float[Tensor, "B D H W"]) -> Int[Tensor, "B T"]:
-        """The likeliest words, one after the other: [B, LONGEST]."""
+        """The likeliest words, one after the other: [B, LONGEST], with [PAD] behind [STOP]."""
         ### BEGIN SOLUTION
         G = self.located(G)
         X, s = grid_to_vectors(G), self.begin(G)
@@ -399,13 +420,14 @@ class Captioner(nn.Module):
 
 
 # %% [markdown]
-# **Then training** (about twenty seconds). The loop is ready; you may change steps, rate, widths and whatever else helps.
+# **Then training** (about twenty seconds). The loop is ready; you may change steps, rate, widths and whatever else helps. If the
+# loss falls to almost nothing at once, and the captions are wrong nevertheless: is a word fed where it is to be predicted?
 
 # %%
 torch.manual_seed(0)
 captioner = Captioner().to(DEVICE)
 seeded = torch.Generator().manual_seed(0)
-STEPS = 900
+STEPS = 1100
 
 
 def caption_loss(model, chosen):
@@ -421,8 +443,8 @@ except NotImplementedError:
     print("not yet: the captioner, or what it is made of, is unfinished")
 
 # %% [markdown]
-# **And its use.** `caption_scenes` gets pictures and gives captions, with your trained captioner. It is judged on pictures that it
-# has never seen: 2 points if half of the captions are right word by word, 4 points if three in four are.
+# **And its use.** `caption_scenes` gets pictures and gives captions, with your trained captioner. It is judged on pictures
+# that it has never seen: 2 points if half of the captions are right word by word, 4 points if three in four are.
 #
 # <details><summary>Hint: the idea</summary>
 #
@@ -430,7 +452,7 @@ except NotImplementedError:
 # </details>
 
 
-# %%
+# %% nbgrader={"grade": false, "grade_id": "caption_scenes", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def caption_scenes(images: Float[Tensor, "B 3 48 48"]) -> Int[Tensor, "B T"]:
     """Captions [B, 12] of pictures: numbers of words, [STOP] behind the last, then [PAD]."""
     ### BEGIN SOLUTION
@@ -438,7 +460,10 @@ def caption_scenes(images: Float[Tensor, "B 3 48 48"]) -> Int[Tensor, "B T"]:
     ### END SOLUTION
 
 
-# %%
+# %% nbgrader={"grade": true, "grade_id": "check_caption_scenes", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+### BEGIN HIDDEN TESTS
+from autograder.kernel import check
+### END HIDDEN TESTS
 check(caption_scenes)
 
 # %% [markdown]
@@ -457,28 +482,29 @@ except NotImplementedError:
 #
 # Answer in three to six sentences, in the cell below:
 #
-# 1. Soft attention mixes all cells; hard attention draws one cell by chance, with the weights as probabilities. Why can the soft one be
-#    trained by gradient descent alone, and why not the hard one?
-# 2. A doctor is shown a caption for an X-ray together with the map of the weights for its most important word, which lies on the
-#    lung. What does the map tell, and what does it not tell?
+# 1. Soft attention mixes all cells; hard attention draws one cell by chance, with the weights as probabilities. Why can
+#    the soft one be trained by gradient descent alone, and why not the hard one?
+# 2. A doctor is shown a caption for an X-ray together with the map of the weights for its most important word, which lies
+#    on the lung. What does the map tell, and what does it not tell?
 #
 # === BEGIN MARK SCHEME ===
 #
-# **1 point: soft and hard.** The soft context is a smooth function of the scores, so a gradient goes through weights and sum. Drawing
-# is not smooth: the drawn cell does not change when a score changes a little, so there is no gradient through the draw, and an estimate
-# such as REINFORCE is needed, which is noisy. (½ for each side.)
+# **1 point: soft and hard.** The soft context is a smooth function of the scores, so a gradient goes through weights and
+# sum. Drawing is not smooth: the drawn cell does not change when a score changes a little, so there is no gradient
+# through the draw, and an estimate such as REINFORCE is needed, which is noisy. (½ for each side.)
 #
-# **1 point: what a map tells.** It tells which cells' vectors were mixed into the context of that word, in which shares. It does not
-# tell that these cells are the reason for the word: each cell has seen its surroundings (the receptive field), the word may come
-# from the state or from habit of language alone, and other weights might lead to the same word. (½ for each side.)
+# **1 point: what a map tells.** It tells which cells' vectors were mixed into the context of that word, in which shares.
+# It does not tell that these cells are the reason for the word: each cell has seen its surroundings (the receptive
+# field), the word may come from the state or from habit of language alone, and other weights might lead to the same word.
+# (½ for each side.)
 #
 # === END MARK SCHEME ===
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "written_where_it_looks", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
 # ### BEGIN SOLUTION
-# The soft context is a sum whose weights change smoothly with the scores, so the loss has a gradient with respect to them. A draw
-# does not change at all when a score changes a little, until it suddenly does; gradients cannot pass, and one has to estimate
-# them from many draws, which is noisy. The map says which cells' vectors went into the context and in which shares. It does
-# not say why the word was chosen: a cell has also seen what lies around it, and the word may come from the decoder's state or from
-# what usually follows in such reports.
+# The soft context is a sum whose weights change smoothly with the scores, so the loss has a gradient with respect to
+# them. A draw does not change at all when a score changes a little, until it suddenly does; gradients cannot pass, and
+# one has to estimate them from many draws, which is noisy. The map says which cells' vectors went into the context and in
+# which shares. It does not say why the word was chosen: a cell has also seen what lies around it, and the word may come
+# from the decoder's state or from what usually follows in such reports.
 # ### END SOLUTION

@@ -25,8 +25,9 @@ def _drawn(inputs, sizes, rng):
     }
     y = rng.integers(STOP + 1, V, size=(B, T))
     y[:, -1] = STOP
-    if B > 1 and T > 2:
-        y[0, -2:] = STOP, PAD
+    for row in range(B if B > 1 and T > 3 else 0):
+        ends = 3 if row == 0 else int(rng.integers(2, 4))  # every row ends early, and padding is fed
+        y[row, -ends:] = [STOP] + [PAD] * (ends - 1)
     return {"step": Helper("ToyAttentionStep", arrays), "y": y, "mask": padding_mask(inputs["mask"].shape, rng)}
 
 
@@ -93,7 +94,8 @@ def begins_with_padding(step, y, s, H, mask):
 
 @decode_with_attention.misconception
 def carried_round(step, y, s, H, mask):
-    """The first word that is fed in is the last of y, carried round by roll. A translation begins with [START]."""
+    """The first word that is fed in is the last of y, carried round by roll or by the index −1. A translation begins with
+    [START]."""
     return _run(step, y.roll(1, dims=1), s, H, mask)
 
 
@@ -119,6 +121,25 @@ def always_the_first_state(step, y, s, H, mask):
 def mask_not_passed_on(step, y, s, H, mask):
     """The step is given a mask that is True everywhere, so it looks at padding. Pass on the mask that came."""
     return _run(step, _shifted(y), s, H, torch.ones_like(mask))
+
+
+@decode_with_attention.misconception
+def mask_handed_on_turned(step, y, s, H, mask):
+    """The step is given the mask turned round, so it looks at the padding alone; where a sentence has none, nothing is
+    left and the weights are NaN. True means: a word."""
+    return _run(step, _shifted(y), s, H, ~mask)
+
+
+@decode_with_attention.misconception
+def start_fed_each_time(step, y, s, H, mask):
+    """Every step is fed [START]. It is for the first alone; from then on the word before is fed: y_1, y_2, …"""
+    return _run(step, torch.full_like(y, START), s, H, mask)
+
+
+@decode_with_attention.misconception
+def begins_with_a_zero_state(step, y, s, H, mask):
+    """The first state is zero. The decoder begins with the s that it is given."""
+    return _run(step, _shifted(y), torch.zeros_like(s), H, mask)
 
 
 @decode_with_attention.misconception

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -16,6 +17,20 @@ def _drawn(inputs, sizes, rng):
 
 def _far_below_zero(inputs, rng):
     inputs["E"] -= 2000
+
+
+def _levels(inputs, rng):
+    """Rows at different levels, of which one is high; a word's score that is just 0; padding that would win if it could."""
+    E, mask = inputs["E"], np.broadcast_to(inputs["mask"][..., None, :], inputs["E"].shape)
+    E += np.linspace(-2000, 900, E.shape[-2], dtype=np.float32)[:, None]
+    E[..., 0, :] += 2000
+    E[..., 0, 0] = 0
+    E[~mask] = 5000
+
+
+def _positive(inputs, rng):
+    np.abs(inputs["E"], out=inputs["E"])
+    inputs["E"] += 0.1
 
 
 def _nothing_padded(inputs, rng):
@@ -34,6 +49,8 @@ def _nothing_padded(inputs, rng):
         Case("two batch axes", expand={"*B": "B_1 B_2"}, sizes=SMALL),
         Case("a batch of one", expand={"*B": "B"}, sizes={"B": 1}),
         Case("nothing padded", expand={"*B": "B"}, edit=_nothing_padded),
+        Case("all scores positive", expand={"*B": "B"}, edit=_positive),
+        Case("rows at different levels, the highest scores at padding", expand={"*B": "B"}, edit=_levels, extreme=True),
         Case("all scores far below zero", expand={"*B": "B"}, edit=_far_below_zero, extreme=True),
     ],
     forbidden=FUSED,
@@ -52,6 +69,13 @@ def mask_forgotten(E, mask):
     """The mask plays no part: padding gets weight like words. It is no part of the sentence, so its weight is 0 and the words
     share everything."""
     return E.softmax(dim=-1)
+
+
+@attention_weights.misconception
+def softmax_twice(E, mask):
+    """The softmax was taken twice. What comes out of the first are weights already; the second makes them more even, and
+    gives the padding some."""
+    return _masked(E, mask).softmax(dim=-1).softmax(dim=-1)
 
 
 @attention_weights.misconception

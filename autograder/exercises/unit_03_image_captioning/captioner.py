@@ -25,7 +25,8 @@ def _drawn(inputs, sizes, rng):
     points={"half of the captions": 2, "three captions in four": 2},
     section="Training it",
     outputs="captions",
-    formula="images [B, 3, 48, 48] with values from 0 to 1 give captions [B, 12]: numbers of words, [STOP] behind the last, then [PAD]",
+    formula="images [B, 3, 48, 48] with values from 0 to 1 give captions [B, 12]: numbers of words, [STOP] behind the last,"
+    " then [PAD]",
     cases=[
         Case("half of the captions are right, word by word", part="half of the captions", rows=0.5),
         Case("three captions in four are right, word by word", part="three captions in four", rows=0.75),
@@ -74,7 +75,8 @@ def first_word_lost(images):
 
 @caption_scenes.misconception
 def no_stop_written(images):
-    """There is no [STOP] at the end of the captions. It belongs to the caption: without it nobody knows that the model has ended."""
+    """There is no [STOP] at the end of the captions. It belongs to the caption: without it nobody knows that the model
+    has ended."""
     words = caption_scenes.reference(images)
     return words.masked_fill(words == STOP, PAD)
 

@@ -46,7 +46,8 @@ def _looked(A, real):
 
 @doubly_stochastic_penalty.misconception
 def padding_counted(A, real):
-    """The looks of padding count, too. Only real words look: set the weights to 0 where `real` is False, before the sum over t."""
+    """The looks of padding count, too. Only real words look: set the weights to 0 where `real` is False, before the
+    sum over t."""
     return (1 - A.sum(dim=1)).square().sum(dim=-1).mean()
 
 

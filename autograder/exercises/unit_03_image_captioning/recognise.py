@@ -59,7 +59,7 @@ def _box(where: Bool[Tensor, "H W"]) -> tuple[int, int, int, int]:
 
 
 def _shape(inside: Float[Tensor, "h w"]) -> str:
-    """By what is covered: a square all, a circle three quarters; a triangle half with an empty top, a cross half with a full one."""
+    """By what is covered: of a square all, of a circle three quarters, of a triangle half with an empty top, else a cross."""
     share = inside.mean().item()
     if share > 0.9:
         return "square"

@@ -74,7 +74,8 @@ def first_cell_alone(self, G):
 
 @InitialState.misconception
 def one_axis_averaged(self, G):
-    """A mean was taken over one axis of the grid only, so there is a state for each row, [B, H, D_S]. Average over both, H and W."""
+    """A mean was taken over one axis of the grid only, so there is a state for each row, [B, H, D_S]. Average over
+    both, H and W."""
     return torch.tanh(self.linear(G.mean(dim=3).mT))
 
 
