@@ -341,6 +341,11 @@ def _attend(Q, X, dim):
     return A @ X, A
 
 
+def test_what_torch_does_not_implement_is_no_unfinished_exercise(examine):
+    result = examine("attention_scores", lambda q, X: torch.bmm((X > 0)[None], (X > 0)[None]))
+    assert result.problem == "exception" and "not written yet" not in result.message.lower()
+
+
 def test_two_mistakes_at_once_are_not_taken_for_either(examine):
     def both(Q, X):
         A = (Q @ X.mT).softmax(-2)

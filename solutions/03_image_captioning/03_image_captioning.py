@@ -453,8 +453,8 @@ except NotImplementedError:
 
 
 # %% nbgrader={"grade": false, "grade_id": "caption_scenes", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def caption_scenes(images: Float[Tensor, "B 3 48 48"]) -> Int[Tensor, "B T"]:
-    """Captions [B, 12] of pictures: numbers of words, [STOP] behind the last, then [PAD]."""
+def caption_scenes(images: Tensor) -> Int[Tensor, "B T"]:
+    """Captions [B, 12] of pictures [B, 3, 48, 48]: numbers of words, [STOP] behind the last, then [PAD]."""
     ### BEGIN SOLUTION
     return captioner.write(small_grids(images)).to(images.device)
     ### END SOLUTION

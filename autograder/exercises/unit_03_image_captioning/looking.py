@@ -90,7 +90,8 @@ def relu_for_tanh(s, G, W, U, v):
 
 @grid_attention.misconception
 def state_left_out(s, G, W, U, v):
-    """The decoder state plays no part in the scores, so every word looks at the same cells. s W goes into the tanh."""
+    """The decoder state plays no part in the weights, so every word looks at the same cells. s W goes into the same tanh as the
+    cells, together with g U: what is added to all scores alike, the softmax takes out again."""
     return _mixed(_shares(_scores(torch.zeros_like(s), G, W, U, v)), G)
 
 

@@ -67,8 +67,8 @@ def _write(self, y, s, z):
 
 @CaptionStep.misconception
 def gate_left_out(self, y, s, X):
-    """The gate plays no part: β = sigmoid(gate(s)) is one number between 0 and 1 for each caption, and z is β times what was
-    found."""
+    """The gate plays no part, or it cancels out: β = sigmoid(gate(s)) is one number between 0 and 1 for each caption, and z is β
+    times what was found."""
     a, c = _find(self, s, X)
     return *_write(self, y, s, c), a
 
