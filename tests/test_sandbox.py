@@ -168,7 +168,10 @@ def test_memory_is_bounded(level):
 
 
 def test_disk_is_bounded(level):
-    source = "for number in range(400):\n    with open(f'f{number}', 'wb') as file:\n        file.write(bytes(1 << 20))"
+    source = (
+        "import time\nfor number in range(400):\n    with open(f'f{number}', 'wb') as file:\n        file.write(bytes(1 << 20))"
+        "\n    time.sleep(0.003)"  # where the disk is looked at now and then, not faster than that
+    )
     ran = run(level, source, "print('end')")
     assert "OSError" in str(ran.outputs.get(0)) or "wrote more to disk" in ran.fatal.get(0, "")
 
