@@ -11,7 +11,7 @@
 #
 # **You need** lesson 02: scores, weights, context; and what a convolution does.
 #
-# **Time** about 40 minutes to read; the cells run in about a minute on two CPU cores.
+# **Time** about 40 minutes to read; the cells run in about a minute and a half on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -114,8 +114,10 @@ show(
 # thrown away, the grid is kept.
 
 # %%
-# NBVAL_CHECK_OUTPUT
 cnn = trained_cnn(some, photos)
+
+# %%
+# NBVAL_CHECK_OUTPUT
 G = grids(cnn, photos[:1])  # [1, D, H, W]
 print("image", [*photos[:1].shape], "→ grid", [*G.shape])
 
