@@ -242,7 +242,11 @@ check(InitialState)
 # One step of the decoder. The state before the step, $s$, looks at the cells: $e_i = v(\tanh(W s + U x_i))$, weights by a
 # softmax, $c = \sum_i a_i x_i$. A **gate** decides how much of that the step gets: $\beta = \sigma(\mathrm{gate}(s))$, one
 # number for each caption, $z = \beta c$. (Words such as *of* need no picture.) Then the cell takes its step with
-# `[embedding(y); z]`, and the logits are `out([s_new; z])`. All layers are made for you.
+# `[embedding(y); z]`, and the logits are `out([s_new; z])`.
+#
+# Seven layers, with just these names: `embedding`, an `nn.Embedding` of $V$ words with $D_E$ numbers each; three `nn.Linear`
+# **without bias**, `W` from $D_S$ to $D_A$, `U` from $D$ to $D_A$, `v` from $D_A$ to 1; `gate`, `nn.Linear` from $D_S$ to 1;
+# `cell`, an `nn.GRUCell` that takes $D_E + D$ numbers and keeps $D_S$; `out`, `nn.Linear` from $D_S + D$ to $V$.
 #
 # <details><summary>Hint: the idea</summary>
 #
@@ -267,6 +271,7 @@ class CaptionStep(nn.Module):
 
     def __init__(self, V: int, D_E: int, D: int, D_S: int, D_A: int):
         super().__init__()
+        ### BEGIN SOLUTION
         self.embedding = nn.Embedding(V, D_E)
         self.W = nn.Linear(D_S, D_A, bias=False)
         self.U = nn.Linear(D, D_A, bias=False)
@@ -274,6 +279,7 @@ class CaptionStep(nn.Module):
         self.gate = nn.Linear(D_S, 1)
         self.cell = nn.GRUCell(D_E + D, D_S)
         self.out = nn.Linear(D_S + D, V)
+        ### END SOLUTION
 
     def forward(
         self, y: Int[Tensor, "B"], s: Float[Tensor, "B D_S"], X: Float[Tensor, "B L D"]
@@ -425,7 +431,6 @@ class Captioner(nn.Module):
 
 # %%
 torch.manual_seed(0)
-captioner = Captioner().to(DEVICE)
 seeded = torch.Generator().manual_seed(0)
 STEPS = 1100
 
@@ -436,6 +441,7 @@ def caption_loss(model, chosen):
 
 
 try:
+    captioner = Captioner().to(DEVICE)
     chosen = (torch.randint(len(known), (64,), generator=seeded) for _ in range(STEPS))
     curve = train(captioner, chosen, caption_loss, steps=STEPS, rate=8e-3)
     print(f"loss at the start {curve[0]:.2f}, at the end {sum(curve[-50:]) / 50:.2f}")
