@@ -461,7 +461,6 @@ show(
 print(*(f"{word}→{[*agreement.source, '[STOP]'][row.argmax()]}" for word, row in zip(agreement.target, A)))
 
 # %%
-# NBVAL_CHECK_OUTPUT
 place = {word: A[agreement.target.index(word)].argmax().item() for word in ("accord", "économique", "européenne", "signé")}
 for word, column in place.items():
     print(f"{word} looks most at {agreement.source[column]}")
