@@ -35,6 +35,13 @@ def test_building_a_lesson_twice_gives_the_same_bytes(tmp_path):
     subprocess.run(["git", "diff", "--exit-code", "--stat", str(twin)], cwd=ROOT, check=True)
 
 
+def test_metadata_that_cannot_be_read_are_told(tmp_path):
+    twin = tmp_path / "broken.py"
+    twin.write_text('# %% [markdown] nbgrader={"grade": true,\n# "points": 2}\n# text\n', encoding="utf-8")
+    with pytest.raises(course.KitError, match="one line"):
+        build.dressed(twin)
+
+
 def test_what_a_cell_prints_slowly_is_one_output(tmp_path):
     source = "import time\nfor n in range(3):\n    print(n)\n    time.sleep(0.4)"
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)])

@@ -1,4 +1,4 @@
-"""What an exception in a student's code usually means, in a sentence."""
+"""What an exception in a student's code, or a type of numbers, usually comes from, in a sentence."""
 
 from utils.records import Failure
 
@@ -70,3 +70,12 @@ def hint(failure: Failure, sizes: dict) -> str:
     if failure.type == "NameError":
         return "\nA name is used that nothing defines at this point: a typing slip, or a variable of another cell."
     return ""
+
+
+def origin(dtype: str) -> str:
+    """Where numbers of a type that was not asked for usually come from."""
+    if dtype in ("torch.float16", "torch.bfloat16"):
+        return ".half(), .bfloat16() or autocast"
+    if not dtype.startswith("torch.float"):
+        return "an argmax, a comparison or // where weights were meant"
+    return f"a tensor that your code makes without dtype=, or .{'float' if dtype == 'torch.float32' else 'double'}()"

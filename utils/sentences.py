@@ -4,7 +4,7 @@ from textwrap import wrap
 
 import numpy as np
 
-from utils.hints import hint
+from utils.hints import hint, origin
 from utils.patterns import numbers, pattern, rows
 from utils.records import FrozenCase, FrozenExercise, Observation
 from utils.shapes import looks_like, symbolic
@@ -291,17 +291,8 @@ def _wrong_dtype(c):
             f"{name} is {got.dtype}; it should be {wanted.dtype}, torch's usual type for numbers with a fraction.",
             "",
         )
-    look = "a tensor that your code makes without dtype=, or .double()"
-    if got.dtype in ("torch.float16", "torch.bfloat16"):
-        look = ".half(), .bfloat16() or autocast"
-    elif got.dtype == "torch.float32":
-        look = "a tensor that your code makes without dtype=, or .float()"
-    elif not got.dtype.startswith("torch.float"):
-        look = "an argmax or a comparison where weights were meant"
-    return (
-        f"{name} is {got.dtype}; the inputs are {wanted.dtype}, and the result keeps their type. Look for {look}.",
-        "",
-    )
+    kept = f"the inputs are {wanted.dtype}, and the result keeps their type"
+    return f"{name} is {got.dtype}; {kept}. Look for {origin(got.dtype)}.", ""
 
 
 def _wrong_device(c):

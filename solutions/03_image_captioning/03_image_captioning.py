@@ -426,7 +426,7 @@ class Captioner(nn.Module):
 
 
 # %% [markdown]
-# **Then training** (about twenty seconds). The loop is ready; you may change steps, rate, widths and whatever else helps. If the
+# **Then training** (about half a minute). The loop is ready; you may change steps, rate, widths and whatever else helps. If the
 # loss falls to almost nothing at once, and the captions are wrong nevertheless: is a word fed where it is to be predicted?
 
 # %%
