@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from utils import helpers
-from utils.records import MAX_VALUES, Case, Failure, Helper, Observation, Output
+from utils.records import MAX_OUTPUTS, MAX_VALUES, Case, Failure, Helper, Observation, Output
 
 SLOW = 1.0  # seconds; a call slower than this is not repeated
 _HERE = Path(__file__).parent
@@ -308,7 +308,7 @@ def _kind(value) -> str:
 
 def _outputs(result) -> tuple:
     items = result if isinstance(result, (tuple, list)) else (result,)
-    return tuple(_output(item) for item in items[:16])
+    return tuple(_output(item) for item in items[:MAX_OUTPUTS])
 
 
 def _output(value) -> Output:

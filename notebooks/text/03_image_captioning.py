@@ -364,10 +364,13 @@ print("one vector: fewer, by 0.05 at least:                   ", shares["one vec
 # while it was fed the right words. The orange box, which it has never seen, is the thing that the word is about.
 
 # %%
-written = looking.write(new_grid)[0]  # [300, T]
+written, own_weights = looking.write(new_grid)  # [300, T], [300, T, L]
+gates = []  # a [300, 1] for each step
+noting = looking.gate.register_forward_hook(lambda layer, given, made: gates.append(torch.sigmoid(made).cpu()))
 with torch.no_grad():
     weights = looking(new_grid, new_captions)[1]  # [300, T, L], while it is fed the right words
-weight_maps = weights.unflatten(-1, (H, W)).cpu()  # [300, T, H, W]
+noting.remove()
+weight_maps, own_maps = (A.unflatten(-1, (H, W)).cpu() for A in (weights, own_weights))  # [300, T, H, W] each
 
 
 def words_of(number):
@@ -402,12 +405,16 @@ def touched(box):
     return ((rows + 1 > top) & (rows < bottom)).float()[:, None] * ((columns + 1 > left) & (columns < right)).float()
 
 
-def pointing(weight_maps):
+KINDS = {"size": [*scenes.SIDES], "colour": [*scenes.COLOURS], "shape": [*scenes.SHAPES]}
+DESCRIBING = sum(KINDS.values(), [])
+
+
+def pointing(weight_maps, words=DESCRIBING):
     """Mean share of the weight on the named thing, on the other one, and on the named thing if all cells were alike."""
     named, other, alike = [], [], []
     for scene, looks in zip(fresh, weight_maps, strict=True):
         for place, about in enumerate(scene.mentions):
-            if about is not None and scene.caption[place] != "a":
+            if about is not None and scene.caption[place] in words:
                 inside = touched(scene.things[about].box)
                 named.append((looks[place] * inside).sum().item())
                 other.append((looks[place] * touched(scene.things[1 - about].box)).sum().item())
@@ -428,6 +435,26 @@ print("on the other thing less than 0.15:                    ", points[1] < 0.15
 print("five times what equal weights would give:             ", points[0] > 5 * points[2])
 
 # %% [markdown]
+# Not all words point alike. And what does the gate do? Its mean for each kind of word, over the same 300 captions:
+
+# %%
+by_kind = {kind: pointing(weight_maps, words)[0] for kind, words in {"a": ["a"], **KINDS}.items()}
+sorts = {"a": ["a"], **KINDS, "above, left …": ["above", "below", "left", "right"], "of": ["of"]}
+opened = {sort: [] for sort in sorts}
+for number, scene in enumerate(fresh):
+    for place, word in enumerate(scene.caption):
+        opened[next(sort for sort, words in sorts.items() if word in words)].append(gates[place][number].item())
+figure, panels = pictures.canvas(10.5, 3, 2)
+pictures.bars([*by_kind.values()], [*by_kind], value_label="weight on what is named", limits=(0, 1), axes=panels[0])
+means = [sum(found) / len(found) for found in opened.values()]
+pictures.bars(means, [*opened], value_label="mean gate β", limits=(0, 1), axes=panels[1])
+show(
+    figure,
+    "Left, the share of the weight on the named thing for a, size, colour and shape: colour and shape point best. Right, the mean "
+    "gate for each kind of word.",
+)
+
+# %% [markdown]
 # It points. But mind what that says: a cell has seen 25 by 25 pixels around it, a quarter of the picture. Weight *beside* a
 # thing can fetch the thing, and weight *on* a thing may fetch the other. And look at *a* and at the size: which of the two
 # comes first has to be found out by comparing. As in lesson 02, a weight says where something was found.
@@ -444,7 +471,7 @@ def look_at(scene, place):
     figure = maps.word_maps(
         new_photos[number],
         ["the picture", f"“{told[word]}”"],
-        torch.stack([torch.ones(H, W), weight_maps[number, word]]),
+        torch.stack([torch.ones(H, W), own_maps[number, word]]),
         [None, boxes[0] if word < 4 else boxes[1] if word >= len(told) - 4 else None],
         columns=2,
     )
@@ -456,7 +483,7 @@ def say_look(scene, place):
     number = int(scene) - 1
     told = words_of(number)
     word = min(int(place), len(told)) - 1
-    row, column = divmod(weight_maps[number, word].argmax().item(), W)
+    row, column = divmod(own_maps[number, word].argmax().item(), W)
     verdict = "right" if right[number] else f"should be “{' '.join(fresh[number].caption)}”"
     return f"“{told[word]}” looks most at row {row + 1}, column {column + 1} of {H} by {W} cells. “{' '.join(told)}” ({verdict})."
 

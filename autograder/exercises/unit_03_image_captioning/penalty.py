@@ -109,6 +109,19 @@ def root_at_the_end(A, real):
 
 
 @doubly_stochastic_penalty.misconception
+def squared_after_the_sum(A, real):
+    """The differences were added up over the cells, and the sum was squared: too much and too little cancel each other. Square
+    each cell's difference first."""
+    return (1 - _looked(A, real)).sum(dim=-1).square().mean()
+
+
+@doubly_stochastic_penalty.misconception
+def captions_averaged_first(A, real):
+    """The captions were averaged before the square. Each caption has a penalty of its own; average those."""
+    return (1 - _looked(A, real).mean(dim=0)).square().sum()
+
+
+@doubly_stochastic_penalty.misconception
 def one_left_out(A, real):
     """The 1 is missing: this asks for small sums. Each cell should be looked at about once in the whole caption: (1 − Σ)²."""
     return _looked(A, real).square().sum(dim=-1).mean()

@@ -67,6 +67,12 @@ def tanh_before_the_layer(self, G):
 
 
 @InitialState.misconception
+def cells_cut_from_the_wrong_list(self, G):
+    """The mean mixes numbers of several channels: the grid was reshaped to [B, H*W, D] without moving the channels to the end."""
+    return torch.tanh(self.linear(G.reshape(len(G), -1, G.shape[1]).mean(dim=1)))
+
+
+@InitialState.misconception
 def first_cell_alone(self, G):
     """Only the cell in the upper left corner was used. The state starts from the mean of all cells."""
     return torch.tanh(self.linear(G[:, :, 0, 0]))

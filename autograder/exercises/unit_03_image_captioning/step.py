@@ -197,6 +197,45 @@ def probabilities_of_words(self, y, s, X):
 
 
 @CaptionStep.misconception
+def softmax_over_an_axis_of_one(self, y, s, X):
+    """All weights are 1: the softmax ran over an axis of size 1, such as the last one of v(…), [B, L, 1]. Take that axis away
+    first."""
+    a = torch.ones_like(X[..., 0])
+    return *_write(self, y, s, torch.sigmoid(self.gate(s)) * (a[:, None] @ X)[:, 0]), a
+
+
+@CaptionStep.misconception
+def state_not_asked(self, y, s, X):
+    """The decoder state plays no part in the weights: every word looks at the same cells. W(s) goes into the same tanh as U(X)."""
+    a, c = _find(self, torch.zeros_like(s), X)
+    return *_write(self, y, s, torch.sigmoid(self.gate(s)) * c), a
+
+
+@CaptionStep.misconception
+def log_probabilities_of_words(self, y, s, X):
+    """These are logarithms of probabilities where logits are asked for: a log_softmax was taken. The loss takes its own."""
+    a, c = _find(self, s, X)
+    logits, s_new = _write(self, y, s, torch.sigmoid(self.gate(s)) * c)
+    return logits.log_softmax(dim=-1), s_new, a
+
+
+@CaptionStep.misconception
+def gate_applied_twice(self, y, s, X):
+    """The context is multiplied by β twice: it was gated once already. z = β · c."""
+    a, c = _find(self, s, X)
+    return *_write(self, y, s, torch.sigmoid(self.gate(s)) ** 2 * c), a
+
+
+@CaptionStep.misconception
+def cell_without_its_state(self, y, s, X):
+    """The cell got no state, so it begins anew at every word. Its call is cell(input, s)."""
+    a, c = _find(self, s, X)
+    z = torch.sigmoid(self.gate(s)) * c
+    s_new = self.cell(torch.cat([self.embedding(y), z], dim=-1))
+    return self.out(torch.cat([s_new, z], dim=-1)), s_new, a
+
+
+@CaptionStep.misconception
 def scores_of_cells(self, y, s, X):
     """The third result are scores; asked for are the weights, after the softmax: positive, with sum 1."""
     a, c = _find(self, s, X)
