@@ -439,7 +439,7 @@ print("five times what equal weights would give:             ", points[0] > 5 * 
 
 # %%
 by_kind = {kind: pointing(weight_maps, words)[0] for kind, words in {"a": ["a"], **KINDS}.items()}
-sorts = {"a": ["a"], **KINDS, "above, left …": ["above", "below", "left", "right"], "of": ["of"]}
+sorts = {"a": ["a"], **KINDS, "where": ["above", "below", "left", "right"], "of": ["of"]}
 opened = {sort: [] for sort in sorts}
 for number, scene in enumerate(fresh):
     for place, word in enumerate(scene.caption):
