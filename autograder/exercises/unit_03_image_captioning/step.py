@@ -206,7 +206,8 @@ def softmax_over_an_axis_of_one(self, y, s, X):
 
 @CaptionStep.misconception
 def state_not_asked(self, y, s, X):
-    """The decoder state plays no part in the weights: every word looks at the same cells. W(s) goes into the same tanh as U(X)."""
+    """The decoder state plays no part in the weights: every word looks at the same cells. W(s) goes into the same tanh as
+    U(X)."""
     a, c = _find(self, torch.zeros_like(s), X)
     return *_write(self, y, s, torch.sigmoid(self.gate(s)) * c), a
 
