@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from utils import sentences
+from utils.problems import describe, forbidden_call
 from utils.records import Case, FrozenCase, FrozenExercise, Observation, Output
 from utils.tolerance import close, right_rows, sketches_agree, tolerance
 
@@ -63,7 +64,7 @@ def judge(exercise: FrozenExercise, frozen: FrozenCase, observation: Observation
     )
     sentence, detail = "", ""
     if problem:
-        sentence, detail = sentences.explain(problem, exercise, frozen, observation, reveal)
+        sentence, detail = describe(problem, exercise, frozen, observation, reveal)
     return Verdict(frozen.case.property, frozen.case.part, problem, sentence, detail, matches)
 
 
@@ -126,7 +127,7 @@ def _problem(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) ->
     expected = frozen.expected
     if seen.failure:
         return _failure_problem(seen)
-    if sentences.forbidden_call(exercise, seen):
+    if forbidden_call(exercise, seen):
         return "forbidden_call"
     if seen.structure == "NoneType":
         return "returned_none"
@@ -199,10 +200,17 @@ def _wrong_gradient(expected: Observation, seen: Observation, scale: float) -> s
 
 
 def _diagnose(exercise: FrozenExercise, verdicts: list, failed: list) -> tuple:
-    """The misconception that explains every failure, best one that explains all verdicts; and the verdict to show."""
+    """The misconception that explains every failure, best one that explains all verdicts; and the verdict to show.
+
+    One that explains fewer verdicts than it contradicts, by failing where the code passes, is no explanation.
+    """
     first = next((one for one in failed if one.problem in ("unfinished", "forbidden_call")), None)
     if first:
         return None, first
     explaining = [name for name in exercise.misconceptions if all(name in one.matches for one in failed)]
-    explaining.sort(key=lambda name: -sum(name in one.matches for one in verdicts))
-    return (explaining[0] if explaining else None), failed[0]
+    best = max(explaining, key=lambda name: _explained(name, verdicts), default=None)
+    return (best if best and 2 * _explained(best, verdicts) >= len(verdicts) else None), failed[0]
+
+
+def _explained(misconception: str, verdicts: list) -> int:
+    return sum(misconception in one.matches for one in verdicts)

@@ -1,0 +1,389 @@
+"""The sentence for each kind of problem: what was expected, what came, and what that usually comes from."""
+
+from itertools import permutations
+
+import numpy as np
+
+from utils.hints import hint, origin
+from utils.patterns import numbers, pattern, rows
+from utils.records import MAX_OUTPUTS, FrozenCase, FrozenExercise, Observation
+from utils.shapes import looks_like, symbolic
+from utils.tolerance import close, tolerance
+
+CODE = "in your line  "
+
+
+def describe(
+    problem: str, exercise: FrozenExercise, frozen: FrozenCase, seen: Observation, reveal: bool
+) -> tuple[str, str]:
+    """The sentence for a problem and, where the case may be shown, the line of numbers below it."""
+    context = _Context(exercise, frozen, seen, reveal)
+    writer = _wrong_order if problem in _COMPARED and _order(context) else _WRITERS[problem]
+    sentence, detail = writer(context)
+    return sentence, detail if reveal else ""
+
+
+def forbidden_call(exercise: FrozenExercise, seen: Observation) -> str | None:
+    """The first forbidden function that ran, by the name a student knows it under."""
+    for word in exercise.forbidden:
+        found = sorted(
+            (name for name in seen.called if word in name), key=lambda name: (name.startswith("_"), len(name))
+        )
+        if found:
+            return found[0].strip("_")
+    return None
+
+
+class _Context:
+    """What a sentence can speak of: the exercise, the case, what was expected and what came."""
+
+    def __init__(self, exercise: FrozenExercise, frozen: FrozenCase, seen: Observation, reveal: bool):
+        self.exercise, self.case, self.expected, self.seen, self.reveal = (
+            exercise,
+            frozen.case,
+            frozen.expected,
+            seen,
+            reveal,
+        )
+
+    @property
+    def returns(self) -> str:
+        names = [name for name, _ in self.exercise.outputs]
+        return names[0] if len(names) == 1 else f"({', '.join(names)})"
+
+    def shape(self, shape: tuple, output: str, expected: tuple) -> str:
+        """A shape of an output in symbols, and in numbers where the case may be shown.
+
+        An output whose declaration has a size of its own, such as the length of what is decoded, is spoken of in the
+        symbols of its declaration alone; another's sizes would fit by accident.
+        """
+        own = dict(self.exercise.outputs)[output].split()
+        sizes = self.case.sizes
+        if len(own) == len(expected) and not all(symbol in sizes for symbol in own):
+            sizes = dict(zip(own, expected))
+        text = symbolic(shape, sizes)
+        return f"{text} = {list(shape)}" if self.reveal and text != str(list(shape)) else text
+
+    def pairs(self):
+        """(name, expected output, received output), for every output."""
+        names = [name for name, _ in self.exercise.outputs]
+        return zip(names, self.expected.outputs, self.seen.outputs)
+
+
+def _unfinished(c):
+    failure = c.seen.failure
+    if failure.where:
+        return f"It calls `{failure.where}`, which is not written yet: it still raises NotImplementedError.", ""
+    what = "its __init__" if failure.stage == "constructor" else "it"
+    return f"Not written yet: {what} still raises NotImplementedError. Put your code in that line's place.", ""
+
+
+def _exception(c):
+    failure = c.seen.failure
+    text = f": {failure.text.splitlines()[0]}" if c.reveal and failure.text else ""
+    sentence = f"Your code raised {failure.type}{text}"
+    if failure.line:
+        sentence += f"\n{CODE}{failure.line}"
+    return sentence + hint(failure, c.case.sizes), _expects(c)
+
+
+def _expects(c) -> str:
+    shapes = ", ".join(
+        f"{name} {c.shape(out.shape, name, out.shape)}"
+        for name, out in zip(dict(c.exercise.outputs), c.expected.outputs)
+    )
+    return f"expected {shapes}"
+
+
+def _wrong_signature(c):
+    failure, name = c.seen.failure, c.exercise.name
+    if failure.type == "not_callable":
+        return f"`{name}` is a {failure.text}, not a function: is its name used for something else further up?", ""
+    if failure.type == "not_a_module":
+        return f"`{name}` must be a class that extends nn.Module: class {name}(nn.Module).", ""
+    if failure.type == "no_forward":
+        return f"`{name}` has no method forward: is it spelt right, and indented as far as __init__?", ""
+    asked = f"{name}({', '.join(c.exercise.parameters)})"
+    if c.exercise.is_module:
+        asked = (
+            f"__init__(self, {', '.join(c.exercise.constructor)}) and forward(self, {', '.join(c.exercise.parameters)})"
+        )
+    return f"It does not take the parameters that are asked for, {asked}. Yours takes ({failure.text}).", ""
+
+
+def _missing_object(c):
+    kind = "class" if c.exercise.is_module else "function"
+    return (
+        f"Nothing is called `{c.exercise.name}` at this point: its {kind} was renamed, deleted, or its cell failed.",
+        "",
+    )
+
+
+def _constructor_failed(c):
+    failure = c.seen.failure
+    if failure.type == "no_super_init" or "before Module.__init__() call" in failure.text:
+        return (
+            "__init__ must begin with super().__init__(), so that nn.Module can register the layers you make after it.",
+            "",
+        )
+    arguments = ", ".join(c.exercise.constructor)
+    text = f": {failure.text.splitlines()[0]}" if failure.text else ""
+    line = f"\n{CODE}{failure.line}" if failure.line else ""
+    return f"{c.exercise.name}({arguments}) could not be built: {failure.type}{text}{line}", ""
+
+
+def _wrong_parameters(c):
+    failure = c.seen.failure
+    wanted = {name: list(weight.shape) for name, weight in c.case.weights.items()}
+    expected = f"expected parameters {', '.join(wanted)}"
+    if failure.type == "missing":
+        layer, _, kind = failure.text.partition(".")
+        if kind == "bias":
+            return f"The layer {layer} has no bias. This exercise asks for one: leave out bias=False.", expected
+        return (
+            f"The module has no parameter {failure.text}. Write `self.{layer} = {c.exercise.layers[layer]}` in __init__, under"
+            " this very name: checks set its weights themselves, so that no mark depends on chance."
+        ), expected
+    if failure.type == "extra":
+        bias = all(name.endswith(".bias") for name in failure.text.split(", "))
+        advice = (
+            "A layer without bias is nn.Linear(…, …, bias=False)."
+            if bias
+            else "Leave them out, or use the asked names."
+        )
+        return f"The module has parameters that were not asked for: {failure.text}. {advice}", expected
+    if failure.type != "shape":
+        return _exception(c)
+    name, shape = failure.text.split(" ", 1)
+    layer = name.partition(".")[0]
+    should = c.exercise.layers[layer]
+    stored = " (nn.Linear(in, out) stores its weight as [out, in].)" if should.startswith("nn.Linear") else ""
+    return (
+        f"{name} has the wrong shape. The layer should be {should}.{stored}"
+    ), f"expected {symbolic(tuple(wanted[name]), c.case.sizes)} = {wanted[name]}, yours is {shape}"
+
+
+def _too_slow(c):
+    return (
+        f"It took longer than {c.seen.failure.text} and was stopped: a loop that does not end, or one over single numbers?",
+        "",
+    )
+
+
+def _not_reached(c):
+    return (
+        f"The notebook as a whole may take {c.seen.failure.text}. It was stopped before this exercise was reached: a cell"
+        " above it runs for too long."
+    ), ""
+
+
+def _process_ended(c):
+    return f"The notebook's process did not survive this exercise, or a cell above it: {c.seen.failure.text}.", ""
+
+
+def _tampered(c):
+    return (
+        "The notebook changes the code that examines it, so nothing could be said about this exercise. Take out whatever"
+        " assigns to names inside `utils`."
+    ), ""
+
+
+def _forbidden_call(c):
+    name = forbidden_call(c.exercise, c.seen)
+    return (
+        f"torch's own {name} was called. This exercise asks you to build what that function does; use the steps it is made of.",
+        "",
+    )
+
+
+def _returned_none(c):
+    missing = [name for name, _, got in c.pairs() if got.kind == "NoneType"]
+    what = (
+        "The result" if len(c.exercise.outputs) == 1 or c.seen.structure == "NoneType" else f"{' and '.join(missing)}"
+    )
+    return f"{what} is None. Does the last line say `return {c.returns.strip('()')}`?", f"expected {c.returns}"
+
+
+def _wrong_structure(c):
+    count, got = len(c.expected.outputs), len(c.seen.outputs)
+    wanted = f"{c.returns}, {count} tensors" if count > 1 else f"one tensor, {c.returns}"
+    if c.seen.structure == "tuple" and got == 1:
+        return f"It should return {wanted}; it returns a tuple of one: is there a comma after return?", ""
+    if c.seen.structure not in ("tuple", "list", "tensor"):
+        return f"It should return {wanted}; it returns a {c.seen.structure}.", ""
+    if c.seen.structure == "list":
+        many = f"{MAX_OUTPUTS} or more" if got == MAX_OUTPUTS else got
+        return f"It should return {wanted}; it returns a list of {many}. torch.stack makes one tensor of a list.", ""
+    return f"It should return {wanted}; it returns {'one tensor' if got == 1 else f'{got} values'}.", ""
+
+
+def _order(c) -> tuple | None:
+    """The order in which right results came, if they came in another one than was asked for."""
+    limit, count = tolerance(c.case, c.expected, c.seen), len(c.expected.outputs)
+    if count > 1 and all(got.values is not None for got in c.seen.outputs):
+        for order in list(permutations(range(count)))[1:]:
+            pairs = [(c.expected.outputs[place].values, got.values) for place, got in zip(order, c.seen.outputs)]
+            if all(wanted.shape == got.shape and close(got, wanted, limit).all() for wanted, got in pairs):
+                return order
+    return None
+
+
+def _wrong_order(c):
+    names = [name for name, _ in c.exercise.outputs]
+    came = ", ".join(names[place] for place in _order(c))
+    return f"The results are right, their order is not: it should return {', '.join(names)}, and returns {came}.", ""
+
+
+def _changed_input(c):
+    names = _listed(c.seen.changed)
+    if all(name in c.case.weights for name in c.seen.changed):
+        return f"Calling the module changed its weights: {names}. Only training may do that.", ""
+    return (
+        f"{names} came back changed: your code writes into what it was given (+=, -=, an index on the left of =, or a"
+        " method that ends in _). A caller's tensors are not yours; make new ones."
+    ), ""
+
+
+def _not_a_tensor(c):
+    name, wanted, got = next(pair for pair in c.pairs() if pair[2].kind != "tensor")
+    if got.kind == "tuple":
+        return (
+            f"{name} is a tuple, not a tensor: brackets too many behind return, or a function that gives several things at once?",
+            "",
+        )
+    if got.kind == "list":
+        return (
+            f"{name} is a list, not a tensor: torch.stack makes a tensor of a list of tensors, torch.tensor of numbers.",
+            "",
+        )
+    kind = {"ndarray": "NumPy array"}.get(got.kind, got.kind)
+    reason = " loses its gradient" if wanted.dtype.startswith("torch.float") else ", the next step cannot use"
+    return (
+        f"{name} is a {kind}, not an ordinary tensor. Stay in torch: what leaves it (NumPy, lists, .item()){reason}.",
+        "",
+    )
+
+
+def _wrong_shape(c):
+    name, wanted, got = next(pair for pair in c.pairs() if pair[1].shape != pair[2].shape)
+    shapes = [c.shape(shape, name, wanted.shape) for shape in (wanted.shape, got.shape)]
+    sentence = f"{name} {looks_like(wanted.shape, got.shape)}"
+    return f"{sentence}\n{c.exercise.formula}", f"expected {shapes[0]}, yours is {shapes[1]}"
+
+
+def _wrong_dtype(c):
+    name, wanted, got = next(pair for pair in c.pairs() if pair[1].dtype != pair[2].dtype or pair[2].values is None)
+    if not wanted.dtype.startswith("torch.float"):
+        return f"{name} is {got.dtype}; it holds whole numbers, such as words' numbers, which are {wanted.dtype}.", ""
+    if not any(array.dtype == wanted.dtype.removeprefix("torch.") for array in c.case.arrays):
+        return (
+            f"{name} is {got.dtype}; it should be {wanted.dtype}, torch's usual type for numbers with a fraction.",
+            "",
+        )
+    kept = f"the inputs are {wanted.dtype}, and the result keeps their type"
+    return f"{name} is {got.dtype}; {kept}. Look for {origin(got.dtype)}.", ""
+
+
+def _wrong_device(c):
+    name, got = next((name, got) for name, _, got in c.pairs() if got.device != c.seen.device)
+    return (
+        f"{name} is on {got.device}; the inputs are on {c.seen.device}. Make new tensors with device=, or from the inputs"
+        " (zeros_like, new_zeros), and leave out .cpu()."
+    ), ""
+
+
+def _not_finite(c):
+    name, wanted, got = next(pair for pair in c.pairs() if np.isnan(pair[2].values).any())
+    cause = (
+        "usually inf/inf, inf − inf, 0/0 or 0·inf: exp of a large number overflows, a sum of underflowed numbers is 0, a mask is"
+        " multiplied by −inf, or a softmax runs over scores that are all −inf"
+    )
+    if any(isinstance(value, np.ndarray) and np.isneginf(value).any() for value in c.case.inputs.values()):
+        cause = "a score of −inf means weight 0: exp(−inf) is 0, but −inf − (−inf), 0·inf and inf/inf are NaN"
+    return (
+        f"{name} contains NaN: {cause}.",
+        f"{int(np.isnan(got.values).sum())} of {got.values.size} numbers are NaN, none expected",
+    )
+
+
+def _wrong_value(c):
+    limit = tolerance(c.case, c.expected, c.seen)
+    name, wanted, got = next(p for p in c.pairs() if not close(p[2].values, p[1].values, limit).all())
+    symbols = dict(c.exercise.outputs)[name]
+    if c.case.rows:
+        return rows(name, wanted, got, limit, c.case.rows)
+    sentence = f"The shape of {name} is right, its numbers are not. {pattern(symbols, wanted, got, c.reveal)}".rstrip()
+    return f"{sentence}\n{c.exercise.formula}", numbers(name, wanted, got)
+
+
+def _unstable(c):
+    return (
+        "Two calls with the same inputs gave different results. Nothing in it may depend on chance or on an earlier call.",
+        "",
+    )
+
+
+def _backward_failed(c):
+    if "inplace" in c.seen.backward or "in-place" in c.seen.backward:
+        return (
+            "The numbers are right, but gradients cannot be computed: a tensor that backward still needs was overwritten"
+            " (/=, +=, or a method that ends in _). Make a new tensor: p = p / …"
+        ), ""
+    return f"The numbers are right, but computing gradients fails: {c.seen.backward.splitlines()[0]}", ""
+
+
+def _no_gradient(c):
+    wanted = [name for name, slope in c.expected.gradients.items() if slope is not None]
+    names = _listed(name for name in wanted if c.seen.gradients.get(name) is None)
+    return (
+        f"The numbers are right, but no gradient reaches {names}: nothing could be learned through it. Something cuts the"
+        " graph: .detach(), .data, .item(), torch.tensor(…) of a tensor, NumPy, or no_grad."
+    ), ""
+
+
+def _wrong_gradient(c):
+    slopes = [
+        (name, slope, c.seen.gradients.get(name)) for name, slope in c.expected.gradients.items() if slope is not None
+    ]
+    slopes = [(name, slope, got) for name, slope, got in slopes if got is not None]
+    if any(np.isnan(got).any() for _, _, got in slopes):
+        return "The numbers are right, but a gradient is NaN: a root of 0, 0/0 or inf·0 on the way back.", ""
+    names = _listed(name for name, slope, got in slopes if not np.allclose(got, slope, rtol=1e-3, atol=1e-4))
+    return (
+        f"The numbers are right, but the gradient{' for ' + names if names else ''} is not: a part of the computation is"
+        " detached, or done outside of torch."
+    ), ""
+
+
+def _listed(names) -> str:
+    return ", ".join(names)
+
+
+_COMPARED = ("wrong_shape", "wrong_dtype", "wrong_value")  # problems that results in another order look like
+
+_WRITERS = {
+    "unfinished": _unfinished,
+    "exception": _exception,
+    "wrong_signature": _wrong_signature,
+    "missing_object": _missing_object,
+    "constructor_failed": _constructor_failed,
+    "wrong_parameters": _wrong_parameters,
+    "too_slow": _too_slow,
+    "not_reached": _not_reached,
+    "process_ended": _process_ended,
+    "tampered": _tampered,
+    "forbidden_call": _forbidden_call,
+    "returned_none": _returned_none,
+    "wrong_structure": _wrong_structure,
+    "changed_input": _changed_input,
+    "not_a_tensor": _not_a_tensor,
+    "wrong_shape": _wrong_shape,
+    "wrong_dtype": _wrong_dtype,
+    "wrong_device": _wrong_device,
+    "not_finite": _not_finite,
+    "wrong_value": _wrong_value,
+    "unstable": _unstable,
+    "backward_failed": _backward_failed,
+    "no_gradient": _no_gradient,
+    "wrong_gradient": _wrong_gradient,
+}
