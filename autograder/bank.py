@@ -27,6 +27,8 @@ class Case:
         extreme: the numbers are large on purpose, so saturation is no fault of the case.
         rows: the share of rows that must be right all through, for a function that uses what was trained; else 0. Such a
             case is examined as it is, in no other type or memory layout.
+        raises: the error that the reference raises on the case and everybody should, such as "ValueError". Its message must
+            name the numbers that the reference's names.
     """
 
     property: str
@@ -39,6 +41,7 @@ class Case:
     hidden: bool = False
     extreme: bool = False
     rows: float = 0.0
+    raises: str = ""
 
 
 @dataclass(frozen=True)

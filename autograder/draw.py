@@ -46,7 +46,10 @@ def draw(exercise: bank.Exercise, seed: str, grading: bool = False) -> list[Case
 
 def _bases(exercise: bank.Exercise) -> list[bank.Case]:
     """For each part, the plain case with the most axes: other types, memory layouts and gradients are tried on it."""
-    plain = [one for one in exercise.cases if not (one.extreme or one.hidden or one.rows or 1 in one.sizes.values())]
+    special = ("extreme", "hidden", "rows", "raises")
+    plain = [
+        one for one in exercise.cases if not (any(getattr(one, name) for name in special) or 1 in one.sizes.values())
+    ]
     parts = dict.fromkeys(one.part for one in plain)
     return [max((one for one in plain if one.part == part), key=_axes) for part in parts]
 
@@ -80,7 +83,7 @@ def _case(exercise: bank.Exercise, declared: bank.Case, rng) -> Case:
     build = {name: sizes[name] for name in constructor} if exercise.is_module else None
     weights = _weights(exercise, build, rng) if exercise.is_module else {}
     made = Case(declared.property, declared.part, inputs, symbols, sizes, build, weights)
-    return replace(made, tolerance=LOOSE * declared.extreme, rows=declared.rows)
+    return replace(made, tolerance=LOOSE * declared.extreme, rows=declared.rows, raises=declared.raises)
 
 
 def _expand(dimensions: str, expand: dict) -> str:

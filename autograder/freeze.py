@@ -38,9 +38,10 @@ def freeze_case(exercise: bank.Exercise, case: Case, mistakes: bool = True, devi
 def expect(exercise: bank.Exercise, case: Case, device="cpu") -> FrozenCase:
     """One case with the reference's observation."""
     expected = observe(exercise.reference, case, device, trusted=True)
-    if expected.failure:
+    if (expected.failure.type if expected.failure else "") != case.raises:
         raise RuntimeError(
-            f"the reference of {exercise.name} fails on its own case {case.property!r}: {expected.failure}"
+            f"the reference of {exercise.name} should raise {case.raises or 'nothing'} on its own case {case.property!r}:"
+            f" {expected.failure or 'it gives a result'}"
         )
     return FrozenCase(case, expected)
 

@@ -88,6 +88,32 @@ class ToyAttentionStep:
         return s @ self.U, s, a
 
 
+class ToyLayer:
+    """A layer without training: `layer(X)` mixes the vectors of each sequence.
+
+    Args:
+        W: from the vectors' features to those of the outputs, [D, D_V].
+        M: how much each place gets from each other one, [N, N].
+        limit: is not looked at.
+
+    Calling it with X [B, N, D] gives [B, N, D_V].
+
+    Raises:
+        ValueError: X is no batch of sequences of N vectors.
+    """
+
+    def __init__(self, W: Tensor, M: Tensor, limit: int = 0):
+        self.W, self.M = W, M
+
+    def __call__(self, X: Tensor) -> Tensor:
+        if not isinstance(X, Tensor) or X.ndim != 3 or X.shape[1] != len(self.M):
+            given = list(X.shape) if isinstance(X, Tensor) else type(X).__name__
+            raise ValueError(
+                f"this layer takes a batch of sequences, X [B, {len(self.M)}, {len(self.W)}]; it was given {given}"
+            )
+        return self.M @ X @ self.W  # [N, N] @ [B, N, D] @ [D, D_V]
+
+
 def _refuse_other_shapes(what: str, y: Tensor, s: Tensor) -> None:
     """A model has layers that take a batch of words and a batch of states, and so has what stands in for it."""
     fit = isinstance(y, Tensor) and isinstance(s, Tensor) and not y.is_floating_point() and y.ndim == 1 and s.ndim == 2
@@ -106,7 +132,7 @@ def _drawn(count: int, seed: int) -> Tensor:
     return scenes.images(scenes.scenes(count, seed=seed))
 
 
-KINDS = {kind.__name__: kind for kind in (ToyDecoder, ToyAttentionStep, scene_images)}
+KINDS = {kind.__name__: kind for kind in (ToyDecoder, ToyAttentionStep, ToyLayer, scene_images)}
 TENSORS = ("scene_images",)  # helpers that are a short way to write a tensor
 
 

@@ -1,12 +1,13 @@
 """Compares an observation with what was expected and reaches a verdict; never runs a student's code."""
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
 
 from utils import sentences
 from utils.problems import describe, forbidden_call
-from utils.records import Case, FrozenCase, FrozenExercise, Observation, Output
+from utils.records import Case, Failure, FrozenCase, FrozenExercise, Observation, Output
 from utils.tolerance import close, right_rows, sketches_agree, tolerance
 
 ALIKE = 0.5  # the share of rows in which what was trained must do what a misconception does, to be taken for it
@@ -125,6 +126,8 @@ def _dtype(output: Output) -> str:
 def _problem(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) -> str | None:
     """The first thing wrong, from what makes comparison impossible down to the numbers; None if all is right."""
     expected = frozen.expected
+    if expected.failure:
+        return _error_problem(expected.failure, seen)
     if seen.failure:
         return _failure_problem(seen)
     if forbidden_call(exercise, seen):
@@ -167,6 +170,17 @@ def _failure_problem(seen: Observation) -> str:
         "weights": "wrong_parameters",
         "constructor": "constructor_failed",
     }.get(failure.stage, "exception")
+
+
+def _error_problem(wanted: Failure, seen: Observation) -> str | None:
+    """What is wrong where an error is asked for: its type counts, and that it names the numbers that matter."""
+    problem = _failure_problem(seen) if seen.failure else "no_error"
+    if problem != "exception":
+        return problem
+    if seen.failure.type != wanted.type:
+        return "wrong_error"
+    numbers = [set(re.findall(r"\d+", failure.text)) for failure in (wanted, seen.failure)]
+    return None if numbers[0] <= numbers[1] else "vague_error"
 
 
 def _output_problem(wanted: Output, got: Output, seen: Observation) -> str | None:

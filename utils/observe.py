@@ -39,7 +39,7 @@ def observe(student_object, case: Case, device: torch.device | str = "cpu", trus
 
 def _observe(student_object, case: Case, device, trusted: bool) -> Observation:
     try:
-        again = None if trusted or case.once else _rehearse(student_object, case, device)
+        again, stumbled = (None, None) if trusted or case.once else _rehearse(student_object, case, device)
         target, parameters = _target(student_object, case, device)
         inputs = _inputs(case, device)
         if case.gradient:
@@ -49,6 +49,8 @@ def _observe(student_object, case: Case, device, trusted: bool) -> Observation:
         pristine = {name: value.detach().clone() for name, value in _tensors({**inputs, **parameters})}
         with _Calls(watch=not trusted) as calls:
             result = _plain(_stage("call", lambda: _call(target, inputs)))
+        if stumbled:
+            raise stumbled
         outputs = _outputs(result)
         repeated = (
             outputs
@@ -71,19 +73,23 @@ def _observe(student_object, case: Case, device, trusted: bool) -> Observation:
     )
 
 
-def _rehearse(student_object, case: Case, device):
+def _rehearse(student_object, case: Case, device) -> tuple:
     """Calls the object once on other numbers, so that whatever it keeps from call to call is stale by the next.
 
     Returns:
-        the module that was called, False for a function, or None if the call is too slow to be repeated.
+        the module that was called, False for a function, or None if the call is too slow to be repeated; and the failure,
+        if it failed. What fails on the case itself too is told by that.
     """
     target, _ = _target(student_object, case, device)
     others = {name: _another(value, turn=case.rows > 0) for name, value in case.inputs.items()}
     started = time.monotonic()
-    _stage("call", lambda: _call(target, _inputs(replace(case, inputs=others), device)))
+    try:
+        _stage("call", lambda: _call(target, _inputs(replace(case, inputs=others), device)))
+    except _Failed as failed:
+        return False, failed
     if time.monotonic() - started > SLOW:
-        return None
-    return target if case.build is not None else False
+        return None, None
+    return (target if case.build is not None else False), None
 
 
 def _another(value, turn: bool = False):

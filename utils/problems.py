@@ -4,20 +4,20 @@ from itertools import permutations
 
 import numpy as np
 
-from utils.hints import hint, origin
+from utils.context import Context
+from utils.failures import NO_RESULT
+from utils.hints import origin
 from utils.patterns import numbers, pattern, rows
 from utils.records import MAX_OUTPUTS, FrozenCase, FrozenExercise, Observation
-from utils.shapes import looks_like, symbolic
+from utils.shapes import looks_like
 from utils.tolerance import close, tolerance
-
-CODE = "in your line  "
 
 
 def describe(
     problem: str, exercise: FrozenExercise, frozen: FrozenCase, seen: Observation, reveal: bool
 ) -> tuple[str, str]:
     """The sentence for a problem and, where the case may be shown, the line of numbers below it."""
-    context = _Context(exercise, frozen, seen, reveal)
+    context = Context(exercise, frozen, seen, reveal)
     writer = _wrong_order if problem in _COMPARED and _order(context) else _WRITERS[problem]
     sentence, detail = writer(context)
     return sentence, detail if reveal else ""
@@ -32,160 +32,6 @@ def forbidden_call(exercise: FrozenExercise, seen: Observation) -> str | None:
         if found:
             return found[0].strip("_")
     return None
-
-
-class _Context:
-    """What a sentence can speak of: the exercise, the case, what was expected and what came."""
-
-    def __init__(self, exercise: FrozenExercise, frozen: FrozenCase, seen: Observation, reveal: bool):
-        self.exercise, self.case, self.expected, self.seen, self.reveal = (
-            exercise,
-            frozen.case,
-            frozen.expected,
-            seen,
-            reveal,
-        )
-
-    @property
-    def returns(self) -> str:
-        names = [name for name, _ in self.exercise.outputs]
-        return names[0] if len(names) == 1 else f"({', '.join(names)})"
-
-    def shape(self, shape: tuple, output: str, expected: tuple) -> str:
-        """A shape of an output in symbols, and in numbers where the case may be shown.
-
-        An output whose declaration has a size of its own, such as the length of what is decoded, is spoken of in the
-        symbols of its declaration alone; another's sizes would fit by accident.
-        """
-        own = dict(self.exercise.outputs)[output].split()
-        sizes = self.case.sizes
-        if len(own) == len(expected) and not all(symbol in sizes for symbol in own):
-            sizes = dict(zip(own, expected))
-        text = symbolic(shape, sizes)
-        return f"{text} = {list(shape)}" if self.reveal and text != str(list(shape)) else text
-
-    def pairs(self):
-        """(name, expected output, received output), for every output."""
-        names = [name for name, _ in self.exercise.outputs]
-        return zip(names, self.expected.outputs, self.seen.outputs)
-
-
-def _unfinished(c):
-    failure = c.seen.failure
-    if failure.where:
-        return f"It calls `{failure.where}`, which is not written yet: it still raises NotImplementedError.", ""
-    what = "its __init__" if failure.stage == "constructor" else "it"
-    return f"Not written yet: {what} still raises NotImplementedError. Put your code in that line's place.", ""
-
-
-def _exception(c):
-    failure = c.seen.failure
-    text = f": {failure.text.splitlines()[0]}" if c.reveal and failure.text else ""
-    sentence = f"Your code raised {failure.type}{text}"
-    if failure.line:
-        sentence += f"\n{CODE}{failure.line}"
-    return sentence + hint(failure, c.case.sizes), _expects(c)
-
-
-def _expects(c) -> str:
-    shapes = ", ".join(
-        f"{name} {c.shape(out.shape, name, out.shape)}"
-        for name, out in zip(dict(c.exercise.outputs), c.expected.outputs)
-    )
-    return f"expected {shapes}"
-
-
-def _wrong_signature(c):
-    failure, name = c.seen.failure, c.exercise.name
-    if failure.type == "not_callable":
-        return f"`{name}` is a {failure.text}, not a function: is its name used for something else further up?", ""
-    if failure.type == "not_a_module":
-        return f"`{name}` must be a class that extends nn.Module: class {name}(nn.Module).", ""
-    if failure.type == "no_forward":
-        return f"`{name}` has no method forward: is it spelt right, and indented as far as __init__?", ""
-    asked = f"{name}({', '.join(c.exercise.parameters)})"
-    if c.exercise.is_module:
-        asked = (
-            f"__init__(self, {', '.join(c.exercise.constructor)}) and forward(self, {', '.join(c.exercise.parameters)})"
-        )
-    return f"It does not take the parameters that are asked for, {asked}. Yours takes ({failure.text}).", ""
-
-
-def _missing_object(c):
-    kind = "class" if c.exercise.is_module else "function"
-    return (
-        f"Nothing is called `{c.exercise.name}` at this point: its {kind} was renamed, deleted, or its cell failed.",
-        "",
-    )
-
-
-def _constructor_failed(c):
-    failure = c.seen.failure
-    if failure.type == "no_super_init" or "before Module.__init__() call" in failure.text:
-        return (
-            "__init__ must begin with super().__init__(), so that nn.Module can register the layers you make after it.",
-            "",
-        )
-    arguments = ", ".join(c.exercise.constructor)
-    text = f": {failure.text.splitlines()[0]}" if failure.text else ""
-    line = f"\n{CODE}{failure.line}" if failure.line else ""
-    return f"{c.exercise.name}({arguments}) could not be built: {failure.type}{text}{line}", ""
-
-
-def _wrong_parameters(c):
-    failure = c.seen.failure
-    wanted = {name: list(weight.shape) for name, weight in c.case.weights.items()}
-    expected = f"expected parameters {', '.join(wanted)}"
-    if failure.type == "missing":
-        layer, _, kind = failure.text.partition(".")
-        if kind == "bias":
-            return f"The layer {layer} has no bias. This exercise asks for one: leave out bias=False.", expected
-        return (
-            f"The module has no parameter {failure.text}. Write `self.{layer} = {c.exercise.layers[layer]}` in __init__, under"
-            " this very name: checks set its weights themselves, so that no mark depends on chance."
-        ), expected
-    if failure.type == "extra":
-        bias = all(name.endswith(".bias") for name in failure.text.split(", "))
-        advice = (
-            "A layer without bias is nn.Linear(…, …, bias=False)."
-            if bias
-            else "Leave them out, or use the asked names."
-        )
-        return f"The module has parameters that were not asked for: {failure.text}. {advice}", expected
-    if failure.type != "shape":
-        return _exception(c)
-    name, shape = failure.text.split(" ", 1)
-    layer = name.partition(".")[0]
-    should = c.exercise.layers[layer]
-    stored = " (nn.Linear(in, out) stores its weight as [out, in].)" if should.startswith("nn.Linear") else ""
-    return (
-        f"{name} has the wrong shape. The layer should be {should}.{stored}"
-    ), f"expected {symbolic(tuple(wanted[name]), c.case.sizes)} = {wanted[name]}, yours is {shape}"
-
-
-def _too_slow(c):
-    return (
-        f"It took longer than {c.seen.failure.text} and was stopped: a loop that does not end, or one over single numbers?",
-        "",
-    )
-
-
-def _not_reached(c):
-    return (
-        f"The notebook as a whole may take {c.seen.failure.text}. It was stopped before this exercise was reached: a cell"
-        " above it runs for too long."
-    ), ""
-
-
-def _process_ended(c):
-    return f"The notebook's process did not survive this exercise, or a cell above it: {c.seen.failure.text}.", ""
-
-
-def _tampered(c):
-    return (
-        "The notebook changes the code that examines it, so nothing could be said about this exercise. Take out whatever"
-        " assigns to names inside `utils`."
-    ), ""
 
 
 def _forbidden_call(c):
@@ -362,16 +208,7 @@ def _listed(names) -> str:
 _COMPARED = ("wrong_shape", "wrong_dtype", "wrong_value")  # problems that results in another order look like
 
 _WRITERS = {
-    "unfinished": _unfinished,
-    "exception": _exception,
-    "wrong_signature": _wrong_signature,
-    "missing_object": _missing_object,
-    "constructor_failed": _constructor_failed,
-    "wrong_parameters": _wrong_parameters,
-    "too_slow": _too_slow,
-    "not_reached": _not_reached,
-    "process_ended": _process_ended,
-    "tampered": _tampered,
+    **NO_RESULT,
     "forbidden_call": _forbidden_call,
     "returned_none": _returned_none,
     "wrong_structure": _wrong_structure,

@@ -42,6 +42,7 @@ class Case:
         tolerance: a coarser tolerance than the numbers' type asks for, where rounding itself is large; else 0.
         rows: the share of rows, along the first axis, that must be right all through: what a trained model is asked for;
             0 where every number counts.
+        raises: the type of the error that must be raised, such as "ValueError"; empty where a result is asked for.
     """
 
     property: str
@@ -56,6 +57,7 @@ class Case:
     once: bool = False
     tolerance: float = 0.0
     rows: float = 0.0
+    raises: str = ""
 
     @property
     def arrays(self) -> list[np.ndarray]:

@@ -2,7 +2,7 @@
 
 from textwrap import wrap
 
-from utils.problems import CODE
+from utils.failures import CODE
 from utils.records import FrozenExercise
 
 

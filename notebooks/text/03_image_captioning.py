@@ -154,8 +154,8 @@ print("same shape:", wrong.shape == X.shape, "| same numbers:", torch.equal(wron
 # ## Looking at the grid
 #
 # The rest you know. A decoder state $s$ scores every cell, a softmax makes weights of the scores, the context is the
-# weighted sum (Xu et al., 2015: *Show, attend and tell*). The one new thing: the weights have places in the picture, so
-# they can be drawn as a **map**.
+# weighted sum (Xu et al., 2015: *Show, attend and tell*). Lesson 04 will call $s$ the *query* and the cells the *data
+# vectors*. The one new thing: the weights have places in the picture, so they can be drawn as a **map**.
 #
 # With loops, as matrix products, and by torch's own function, here with the dot product as the score:
 
@@ -355,6 +355,12 @@ print("one vector: fewer, by 0.05 at least:                   ", shares["one vec
 # vector of 64 numbers. To pack them and to unpack them again is what takes longer to learn. (The layer that makes the one
 # vector has 590,000 parameters, the scores of attention 4,000. And the pictures are new, but captions are few: 1,920 are
 # possible, and most were seen in training.)
+#
+# **And in print?** On photographs (COCO), with captions by people, Xu et al. give BLEU-4 as 24.3 with soft attention, and as
+# 24.3 also for the best captioner without attention that they compare with. By METEOR, which allows for other words of the
+# same meaning, it is 23.9 against 20.0. So there, too, the gain depends on what is asked. Their captioner differs from ours
+# in size, not in kind: a grid of $14 \times 14 \times 512$ from VGG, a network trained on a million photographs; an LSTM in the
+# place of the GRU; logits from the previous word, state and context together.
 
 # %% [markdown]
 # ## Does it point at what it names?

@@ -159,9 +159,11 @@ MECHANICS = (
 )
 
 
-def declare_mechanics(exercise, projected):
-    """Registers every mistake of MECHANICS; `projected` turns an exercise's own arguments into Q, K and V."""
+def declare_mechanics(exercise, projected, leave_out=()):
+    """Registers the mistakes of MECHANICS, but for some; `projected` turns an exercise's own arguments into Q, K and V."""
     for mistake in MECHANICS:
+        if mistake in leave_out:
+            continue
 
         def made(*arguments, mistake=mistake):
             return mistake(*projected(*arguments))

@@ -1,0 +1,193 @@
+"""Exercise 1: queries, keys and values from one sequence."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from autograder.bank import Case, exercise
+from autograder.exercises.unit_04_attention_layer import mechanics
+from autograder.exercises.unit_04_attention_layer.common import FUSED, SMALL
+from autograder.exercises.unit_04_attention_layer.mechanics import attend, declare_mechanics
+
+
+@exercise(
+    points=3,
+    section="Everybody asks everybody",
+    outputs="Y A",
+    formula="Q = X W_Q, K = X W_K [*B, N, D_Q], V = X W_V [*B, N, D_V], A = softmax(Q Kᵀ/√D_Q, dim=-1) [*B, N, N], Y = A V",
+    cases=[
+        Case("a batch of sequences", expand={"*B": "B"}),
+        Case("one sequence", expand={"*B": ""}),
+        Case("queries of 64 features", expand={"*B": "B"}, sizes={"D_Q": 64}),
+        Case("two batch axes", expand={"*B": "B_1 B_2"}, sizes=SMALL),
+        Case("a batch of one", expand={"*B": "B"}, sizes={"B": 1}),
+        Case("a sequence of one vector", expand={"*B": "B"}, sizes={"N": 1}),
+    ],
+    forbidden=FUSED,
+)
+class SelfAttentionLayer(nn.Module):
+    def __init__(self, D: int, D_Q: int, D_V: int):
+        super().__init__()
+        self.W_Q = nn.Linear(D, D_Q, bias=False)
+        self.W_K = nn.Linear(D, D_Q, bias=False)
+        self.W_V = nn.Linear(D, D_V, bias=False)
+
+    def forward(self, X: Float[Tensor, "*B N D"]) -> tuple[Float[Tensor, "*B N D_V"], Float[Tensor, "*B N N"]]:
+        Q, K, V = self.W_Q(X), self.W_K(X), self.W_V(X)
+        A = F.softmax(torch.matmul(Q, K.transpose(-2, -1)) * K.shape[-1] ** -0.5, dim=-1)
+        return F.scaled_dot_product_attention(Q, K, V), A
+
+
+declare_mechanics(
+    SelfAttentionLayer,
+    lambda self, X: (self.W_Q(X), self.W_K(X), self.W_V(X)),
+    leave_out=(mechanics.divided_by_root_of_queries,),  # queries and data are equally many here
+)
+
+
+@SelfAttentionLayer.misconception
+def scaled_by_data_width(self, X):
+    """The scores are divided by √D, the width of X. The dot product runs over queries and keys, both D_Q wide; X is no longer
+    part of it once it has been projected."""
+    return attend(self.W_Q(X), self.W_K(X), self.W_V(X), divisor=math.sqrt(X.shape[-1]))
+
+
+@SelfAttentionLayer.misconception
+def scaled_by_value_width(self, X):
+    """The scores are divided by √D_V, the width of the values. Values play no part in the scores; queries and keys do, and
+    they are D_Q wide."""
+    V = self.W_V(X)
+    return attend(self.W_Q(X), self.W_K(X), V, divisor=math.sqrt(V.shape[-1]))
+
+
+@SelfAttentionLayer.misconception
+def nothing_projected_for_the_scores(self, X):
+    """X is compared with itself, X Xᵀ; W_Q and W_K are not used. Each vector would then look mostly at itself: what it asks
+    for and what it offers are two things, Q = X W_Q and K = X W_K."""
+    A = (X @ X.mT / math.sqrt(X.shape[-1])).softmax(dim=-1)
+    return A @ self.W_V(X), A
+
+
+@SelfAttentionLayer.misconception
+def queries_used_as_keys(self, X):
+    """Queries are compared with queries, Q Qᵀ; W_K is not used. The keys come from a matrix of their own, K = X W_K."""
+    Q = self.W_Q(X)
+    return attend(Q, Q, self.W_V(X))
+
+
+@SelfAttentionLayer.misconception
+def keys_used_as_queries(self, X):
+    """Keys are compared with keys, K Kᵀ; W_Q is not used. The queries come from a matrix of their own, Q = X W_Q."""
+    K = self.W_K(X)
+    return attend(K, K, self.W_V(X))
+
+
+@SelfAttentionLayer.misconception
+def keys_ask(self, X):
+    """Queries and keys have changed places: row i of A holds what key i has with all queries. Row i belongs to query i:
+    E = Q Kᵀ."""
+    return attend(self.W_K(X), self.W_Q(X), self.W_V(X))
+
+
+@SelfAttentionLayer.misconception
+def data_used_as_values(self, X):
+    """Y mixes the data X itself; W_V is not used. The values V = X W_V [N, D_V] are what is mixed, so Y is D_V wide."""
+    _, A = attend(self.W_Q(X), self.W_K(X), self.W_V(X))
+    return A @ X, A
+
+
+@SelfAttentionLayer.misconception
+def keys_used_as_values(self, X):
+    """Y mixes the keys. Keys decide how much each vector counts; what is mixed are the values V = X W_V."""
+    _, A = attend(self.W_Q(X), self.W_K(X), self.W_V(X))
+    return A @ self.W_K(X), A
+
+
+@SelfAttentionLayer.misconception
+def itself_left_out(self, X):
+    """No vector looks at itself: the diagonal of A is 0. In self-attention each vector looks at all N, itself among them."""
+    E = self.W_Q(X) @ self.W_K(X).mT / math.sqrt(self.W_Q.out_features)
+    E = E.masked_fill(torch.eye(E.shape[-1], dtype=torch.bool, device=E.device), -1e9)
+    A = E.softmax(dim=-1)
+    return A @ self.W_V(X), A
+
+
+@SelfAttentionLayer.misconception
+def later_ones_hidden(self, X):
+    """Each vector looks at itself and at those before it only: this is a causal mask. It comes in lesson 07; here every vector
+    looks at all N."""
+    E = self.W_Q(X) @ self.W_K(X).mT / math.sqrt(self.W_Q.out_features)
+    E = E.masked_fill(torch.ones_like(E).triu(1).bool(), -torch.inf)
+    A = E.softmax(dim=-1)
+    return A @ self.W_V(X), A
+
+
+@SelfAttentionLayer.misconception
+def weight_not_transposed(self, X):
+    """X @ W_Q.weight does not fit: nn.Linear stores its weight as [out, in]. Call the layer, self.W_Q(X), or transpose the
+    weight: X @ self.W_Q.weight.T."""
+    return attend(X @ self.W_Q.weight, X @ self.W_K.weight, X @ self.W_V.weight)
+
+
+@SelfAttentionLayer.misconception
+class biases_added(SelfAttentionLayer.reference):
+    """The layers have biases. The matrices of this exercise are plain matrices: nn.Linear(…, …, bias=False)."""
+
+    def __init__(self, D, D_Q, D_V):
+        super().__init__(D, D_Q, D_V)
+        self.W_Q, self.W_K, self.W_V = nn.Linear(D, D_Q), nn.Linear(D, D_Q), nn.Linear(D, D_V)
+
+
+@SelfAttentionLayer.misconception
+class all_of_one_width(SelfAttentionLayer.reference):
+    """The values are made D_Q wide. Queries and keys share the width D_Q, as they meet in the dot product; values, and with
+    them Y, are D_V wide."""
+
+    def __init__(self, D, D_Q, D_V):
+        super().__init__(D, D_Q, D_Q)
+
+
+@SelfAttentionLayer.misconception
+class linear_arguments_swapped(SelfAttentionLayer.reference):
+    """nn.Linear takes the width that goes in first, then the width that comes out: nn.Linear(D, D_Q). Yours are the other way
+    round."""
+
+    def __init__(self, D, D_Q, D_V):
+        nn.Module.__init__(self)
+        self.W_Q = nn.Linear(D_Q, D, bias=False)
+        self.W_K = nn.Linear(D_Q, D, bias=False)
+        self.W_V = nn.Linear(D_V, D, bias=False)
+
+
+@SelfAttentionLayer.alternative
+def one_fused_projection(self, X):
+    QKV = F.linear(X, torch.cat([self.W_Q.weight, self.W_K.weight, self.W_V.weight]))
+    return attend(*QKV.split([self.W_Q.out_features, self.W_K.out_features, self.W_V.out_features], dim=-1))
+
+
+@SelfAttentionLayer.alternative
+def by_einsum(self, X):
+    E = torch.einsum("...nd,...md->...nm", self.W_Q(X), self.W_K(X)) / self.W_Q.out_features**0.5
+    A = torch.softmax(E, dim=-1)
+    return torch.einsum("...nm,...mv->...nv", A, self.W_V(X)), A
+
+
+@SelfAttentionLayer.alternative
+def query_by_query(self, X):
+    K, V = self.W_K(X), self.W_V(X)
+    rows = []
+    for n in range(X.shape[-2]):
+        q = self.W_Q(X[..., n, :])
+        rows.append(((K * q[..., None, :]).sum(dim=-1) / math.sqrt(q.shape[-1])).softmax(dim=-1))
+    A = torch.stack(rows, dim=-2)
+    return A @ V, A
+
+
+@SelfAttentionLayer.alternative
+def matrices_folded(self, X):
+    bilinear = self.W_Q.weight.T @ self.W_K.weight  # [D, D]
+    A = (X @ bilinear @ X.mT / math.sqrt(self.W_Q.out_features)).softmax(dim=-1)
+    return self.W_V(A @ X), A

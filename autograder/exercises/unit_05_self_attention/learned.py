@@ -1,0 +1,230 @@
+"""Exercise 3: a learned table of positions, with an error past its end."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from autograder.bank import Case, exercise
+
+
+@exercise(
+    points={"positions added": 2, "an error past the end": 1},
+    section="A table to learn",
+    outputs="X_new",
+    formula="row n of X gets row n of the table added, n = 0, …, N−1; N > max_length raises a ValueError that names both numbers",
+    cases=[
+        Case("a batch", expand={"*B": "B"}, sizes={"N": 5, "max_length": 9}, part="positions added"),
+        Case("one sequence", expand={"*B": ""}, sizes={"N": 4, "max_length": 7}, part="positions added"),
+        Case("two batch axes", expand={"*B": "B_1 B_2"}, sizes={"N": 5, "max_length": 8}, part="positions added"),
+        Case("as long as the table", expand={"*B": "B"}, sizes={"N": 7, "max_length": 7}, part="positions added"),
+        Case("one vector", expand={"*B": "B"}, sizes={"N": 1, "max_length": 6}, part="positions added"),
+        Case(
+            "one vector more than the table has",
+            expand={"*B": "B"},
+            sizes={"N": 8, "max_length": 7},
+            part="an error past the end",
+            raises="ValueError",
+        ),
+        Case(
+            "far past the end",
+            expand={"*B": ""},
+            sizes={"N": 23, "max_length": 6},
+            part="an error past the end",
+            raises="ValueError",
+        ),
+        Case(
+            "as many as there are, for the error",
+            expand={"*B": ""},
+            sizes={"N": 6, "max_length": 6},
+            part="an error past the end",
+        ),
+    ],
+)
+class LearnedPositions(nn.Module):
+    def __init__(self, max_length: int, D: int):
+        super().__init__()
+        self.table = nn.Embedding(max_length, D)
+
+    def forward(self, X: Float[Tensor, "*B N D"]) -> Float[Tensor, "*B N D"]:
+        N = X.shape[-2]
+        if N > self.table.num_embeddings:
+            raise ValueError(f"{N} vectors, but positions for {self.table.num_embeddings} only")
+        return torch.add(X, F.embedding(torch.arange(N, device=X.device), self.table.weight))
+
+
+def _checked(self, X):
+    if X.shape[-2] > len(self.table.weight):
+        raise ValueError(f"{X.shape[-2]} vectors, but positions for {len(self.table.weight)} only")
+    return X.shape[-2]
+
+
+@LearnedPositions.misconception
+def error_left_to_the_lookup(self, X):
+    """Past the end of the table nn.Embedding raises “index out of range in self”, and on a GPU something worse. Who reads that
+    knows neither what was too long nor how long it may be: compare N with max_length first, and raise a ValueError."""
+    return X + self.table(torch.arange(X.shape[-2], device=X.device))
+
+
+@LearnedPositions.misconception
+def error_left_to_the_addition(self, X):
+    """Past the end the slice table[:N] is simply shorter, and the addition fails with an error about sizes (or, with a table
+    of one row, not at all). Compare N with max_length first, and raise a ValueError."""
+    return X + self.table.weight[: X.shape[-2]]
+
+
+@LearnedPositions.misconception
+def last_position_repeated(self, X):
+    """Past the end the last row of the table is used again and again: no error, and positions that cannot be told apart. Raise
+    a ValueError."""
+    places = torch.arange(X.shape[-2], device=X.device).clamp(max=self.table.num_embeddings - 1)
+    return X + self.table(places)
+
+
+@LearnedPositions.misconception
+def positions_from_the_start_again(self, X):
+    """Past the end the table begins again: no error, and two vectors with one position. Raise a ValueError."""
+    return X + self.table(torch.arange(X.shape[-2], device=X.device) % self.table.num_embeddings)
+
+
+@LearnedPositions.misconception
+def cut_off_at_the_end(self, X):
+    """A sequence that is too long is cut off without a word. Whoever called it will look for the missing vectors for hours:
+    raise a ValueError."""
+    X = X[..., : self.table.num_embeddings, :]
+    return X + self.table.weight[: X.shape[-2]]
+
+
+@LearnedPositions.misconception
+def full_length_refused(self, X):
+    """A sequence of just max_length vectors is refused. The table has rows 0 to max_length − 1, so max_length of them fit:
+    raise only if N > max_length."""
+    N = X.shape[-2]
+    if N >= self.table.num_embeddings:
+        raise ValueError(f"{N} vectors, but positions for {self.table.num_embeddings} only")
+    return X + self.table.weight[:N]
+
+
+@LearnedPositions.misconception
+def one_too_many_let_through(self, X):
+    """The comparison comes one too late: a sequence of max_length + 1 vectors is not caught by it. The table has rows 0 to
+    max_length − 1: raise if N > max_length."""
+    N, longest = X.shape[-2], self.table.num_embeddings
+    if N > longest + 1:
+        raise ValueError(f"{N} vectors, but positions for {longest} only")
+    return X + self.table(torch.arange(N, device=X.device))
+
+
+@LearnedPositions.misconception
+def asserted(self, X):
+    """An assert is for mistakes of the programmer, and python -O removes it. For what a caller passes in, raise a ValueError
+    with a message."""
+    assert X.shape[-2] <= self.table.num_embeddings
+    return X + self.table.weight[: X.shape[-2]]
+
+
+@LearnedPositions.misconception
+def positions_alone(self, X):
+    """Only the positions came back. They are added to X, so that each vector says both what it is and where."""
+    return self.table.weight[: _checked(self, X)].expand_as(X)
+
+
+@LearnedPositions.misconception
+def same_position_for_all(self, X):
+    """All vectors of a sequence got one and the same position: self.table(N), or a single row. Vector n gets row n."""
+    return X + self.table.weight[_checked(self, X) - 1]
+
+
+@LearnedPositions.misconception
+def counted_from_one(self, X):
+    """The positions are counted from 1. The table's rows are numbered from 0, and its last would be passed by one."""
+    return X + self.table(torch.arange(1, _checked(self, X) + 1, device=X.device))
+
+
+@LearnedPositions.misconception
+def positions_reversed(self, X):
+    """The positions run backwards: the first vector got the position of the last. Vector n gets row n."""
+    return X + self.table.weight[: _checked(self, X)].flip(0)
+
+
+@LearnedPositions.misconception
+def end_of_the_table(self, X):
+    """The last N rows of the table were used. Positions begin at row 0, whatever the length: table[:N]."""
+    return X + self.table.weight[-_checked(self, X) :]
+
+
+@LearnedPositions.misconception
+def multiplied(self, X):
+    """X is multiplied by the positions. They are added."""
+    return X * self.table.weight[: _checked(self, X)]
+
+
+@LearnedPositions.misconception
+def scaled_by_root(self, X):
+    """X is multiplied by √D before the positions are added. The original Transformer does that to its word vectors; here X
+    comes as it should be."""
+    return X * math.sqrt(X.shape[-1]) + self.table.weight[: _checked(self, X)]
+
+
+@LearnedPositions.misconception
+def joined_instead_of_added(self, X):
+    """The positions are put beside X, which makes it twice as wide. That is possible too, but asked for is the sum."""
+    return torch.cat([X, self.table.weight[: _checked(self, X)].expand_as(X)], dim=-1)
+
+
+@LearnedPositions.misconception
+def length_from_axis_one(self, X):
+    """The length is read from shape[1]: right for a batch [B, N, D] alone. The vectors of a sequence lie along the last axis
+    but one: X.shape[-2]."""
+    if X.shape[1] > self.table.num_embeddings:
+        raise ValueError(f"{X.shape[1]} vectors, but positions for {self.table.num_embeddings} only")
+    return X + self.table.weight[: X.shape[1]]
+
+
+@LearnedPositions.misconception
+class table_too_long(LearnedPositions.reference):
+    """The table has one row too many. max_length positions are 0 to max_length − 1: nn.Embedding(max_length, D)."""
+
+    def __init__(self, max_length, D):
+        super().__init__(max_length + 1, D)
+
+
+@LearnedPositions.misconception
+class embedding_arguments_swapped(LearnedPositions.reference):
+    """nn.Embedding takes the number of rows first, then their width: nn.Embedding(max_length, D). Yours are the other way
+    round."""
+
+    def __init__(self, max_length, D):
+        super().__init__(D, max_length)
+
+
+@LearnedPositions.alternative
+def by_a_slice(self, X):
+    return X + self.table.weight[: _checked(self, X)]
+
+
+@LearnedPositions.alternative
+def row_by_row(self, X):
+    rows = [X[..., n, :] + self.table.weight[n] for n in range(_checked(self, X))]
+    return torch.stack(rows, dim=-2)
+
+
+@LearnedPositions.alternative
+def looked_up_for_each(self, X):
+    places = torch.arange(_checked(self, X), device=X.device).expand(X.shape[:-1])
+    return self.table(places) + X
+
+
+@LearnedPositions.alternative
+class told_in_other_words(LearnedPositions.reference):
+    def __init__(self, max_length, D):
+        super().__init__(max_length, D)
+        self.longest = max_length
+
+    def forward(self, X):
+        *_, N, D = X.shape
+        if self.longest < N:
+            raise ValueError(f"The table ends at {self.longest}; the sequence has length {N}.")
+        return X + self.table(torch.arange(0, N, device=X.device)).view(N, D)

@@ -1,0 +1,246 @@
+"""Exercise 5: rotary positions, in both pairings."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from autograder.bank import Case, exercise
+
+
+def _drawn(inputs, sizes, rng):
+    """Positions in order, not from 0 on."""
+    return {"positions": torch.arange(2, 2 + sizes["N"]).numpy()}
+
+
+def _scattered(inputs, rng):
+    inputs["positions"] = rng.permutation(24)[: len(inputs["positions"])].astype("int64")
+
+
+def _far(inputs, rng):
+    inputs["positions"] = (100 + rng.permutation(200)[: len(inputs["positions"])]).astype("int64")
+
+
+def _cases(interleaved: bool, part: str) -> list[Case]:
+    def case(text, base=10000.0, **more):
+        return Case(f"{part}, {text}", values={"base": base, "interleaved": interleaved}, part=part, **more)
+
+    return [
+        case("a batch", expand={"*B": "B"}, sizes={"D": 8}),
+        case("one sequence, positions in any order", expand={"*B": ""}, sizes={"D": 10}, edit=_scattered),
+        case("two batch axes", expand={"*B": "B_1 B_2"}, sizes={"B_1": 3, "B_2": 2, "D": 6}),
+        case("another base", base=50.0, expand={"*B": ""}, sizes={"D": 8}, edit=_scattered),
+        case("a single pair", expand={"*B": "B"}, sizes={"D": 2}),
+        case("far positions", expand={"*B": ""}, sizes={"D": 8}, edit=_far, extreme=True, hidden=True),
+    ]
+
+
+@exercise(
+    points={"pairs (j, j + D/2)": 2, "pairs (2j, 2j + 1)": 2},
+    section="Turning queries and keys",
+    outputs="X_turned",
+    formula="each pair (x, y) of row n becomes (x cos φ − y sin φ, x sin φ + y cos φ), φ = positions[n] · base^(−2j/D), j = 0, …,"
+    " D/2 − 1; pair j is features (j, j + D/2), or (2j, 2j + 1) if interleaved; X_turned [*B, N, D]",
+    cases=[*_cases(False, "pairs (j, j + D/2)"), *_cases(True, "pairs (2j, 2j + 1)")],
+    draws=_drawn,
+)
+def rotary_encoding(
+    X: Float[Tensor, "*B N D"], positions: Int[Tensor, "N"], base: float, interleaved: bool
+) -> Float[Tensor, "*B N D"]:
+    *batch, N, D = X.shape
+    angles = torch.outer(positions.double(), base ** (-torch.arange(0, D, 2, device=X.device).double() / D)).to(X.dtype)
+    turn = torch.polar(torch.ones_like(angles), angles)  # [N, D/2], complex: cos φ + i sin φ
+    pairs = X.unflatten(-1, (D // 2, 2)) if interleaved else X.unflatten(-1, (2, D // 2)).mT
+    turned = torch.view_as_real(torch.view_as_complex(pairs.contiguous()) * turn)
+    return (turned if interleaved else turned.mT).reshape(*batch, N, D)
+
+
+def _pairs(X, interleaved):
+    """First and second features of the pairs, [*B, N, D/2] each."""
+    return (X[..., 0::2], X[..., 1::2]) if interleaved else X.chunk(2, dim=-1)
+
+
+def _joined(x, y, interleaved):
+    return torch.stack([x, y], dim=-1).flatten(-2) if interleaved else torch.cat([x, y], dim=-1)
+
+
+def _angles(X, positions, base, powers=None):
+    D = X.shape[-1]
+    powers = torch.arange(0, D, 2, device=X.device) / D if powers is None else powers
+    return (positions.double()[:, None] * base ** -powers.double()).to(X.dtype)  # [N, D/2]
+
+
+def _turned(X, angles, interleaved):
+    x, y = _pairs(X, interleaved)
+    return _joined(x * angles.cos() - y * angles.sin(), x * angles.sin() + y * angles.cos(), interleaved)
+
+
+@rotary_encoding.misconception
+def always_in_halves(X, positions, base, interleaved):
+    """The argument interleaved is not looked at: the pairs are always (j, j + D/2). If it is True they are neighbours, (2j,
+    2j + 1)."""
+    return _turned(X, _angles(X, positions, base), False)
+
+
+@rotary_encoding.misconception
+def always_neighbours(X, positions, base, interleaved):
+    """The argument interleaved is not looked at: the pairs are always (2j, 2j + 1). If it is False they are (j, j + D/2)."""
+    return _turned(X, _angles(X, positions, base), True)
+
+
+@rotary_encoding.misconception
+def pairings_exchanged(X, positions, base, interleaved):
+    """The two pairings have changed places: neighbours (2j, 2j + 1) belong to interleaved=True, halves (j, j + D/2) to False."""
+    return _turned(X, _angles(X, positions, base), not interleaved)
+
+
+@rotary_encoding.misconception
+def turned_backwards(X, positions, base, interleaved):
+    """The pairs are turned by −φ: the sines have the wrong signs. (x, y) becomes (x cos φ − y sin φ, x sin φ + y cos φ)."""
+    return _turned(X, -_angles(X, positions, base), interleaved)
+
+
+@rotary_encoding.misconception
+def minus_forgotten(X, positions, base, interleaved):
+    """The minus is missing: the first of a pair is x cos φ − y sin φ. Without it this is no rotation, and lengths change."""
+    x, y = _pairs(X, interleaved)
+    cos, sin = _angles(X, positions, base).cos(), _angles(X, positions, base).sin()
+    return _joined(x * cos + y * sin, y * cos + x * sin, interleaved)
+
+
+@rotary_encoding.misconception
+def positions_ignored(X, positions, base, interleaved):
+    """The positions that were given are not used; 0, 1, 2, … stand in their place. Row n is turned by positions[n]."""
+    return _turned(X, _angles(X, torch.arange(len(positions), device=X.device), base), interleaved)
+
+
+@rotary_encoding.misconception
+def positions_from_one(X, positions, base, interleaved):
+    """Each position is taken one too far. Position 0 should leave a vector as it is."""
+    return _turned(X, _angles(X, positions + 1, base), interleaved)
+
+
+@rotary_encoding.misconception
+def base_ignored(X, positions, base, interleaved):
+    """The base is always 10000. It is an argument: use base."""
+    return _turned(X, _angles(X, positions, 10000.0), interleaved)
+
+
+@rotary_encoding.misconception
+def frequencies_counted_from_one(X, positions, base, interleaved):
+    """The pairs are counted from 1, so the fastest frequency, 1, is missing. The first pair, j = 0, is turned by the position
+    itself."""
+    D = X.shape[-1]
+    return _turned(X, _angles(X, positions, base, 2 * torch.arange(1, D // 2 + 1, device=X.device) / D), interleaved)
+
+
+@rotary_encoding.misconception
+def half_the_exponent(X, positions, base, interleaved):
+    """The exponent of pair j is j/D; it should be 2j/D."""
+    D = X.shape[-1]
+    return _turned(X, _angles(X, positions, base, torch.arange(D // 2, device=X.device) / D), interleaved)
+
+
+@rotary_encoding.misconception
+def frequencies_rising(X, positions, base, interleaved):
+    """The frequencies grow with j, base^(+2j/D): the minus is missing. The first pair turns fastest."""
+    D = X.shape[-1]
+    return _turned(X, _angles(X, positions, base, -2 * torch.arange(D // 2, device=X.device) / D), interleaved)
+
+
+@rotary_encoding.misconception
+def one_frequency(X, positions, base, interleaved):
+    """All pairs are turned by the same angle, the position itself. Pair j has a frequency of its own, base^(−2j/D)."""
+    return _turned(X, _angles(X, positions, base, torch.zeros(X.shape[-1] // 2, device=X.device)), interleaved)
+
+
+@rotary_encoding.misconception
+def angles_of_the_other_pairing(X, positions, base, interleaved):
+    """The pairs are right, but the angles are laid out for the other pairing: the two features of a pair are turned by
+    different angles. Halves need the angles one list after the other (cat), neighbours need each angle twice in a row
+    (repeat_interleave)."""
+    angles = _angles(X, positions, base)
+    wide = torch.cat([angles, angles], dim=-1) if interleaved else angles.repeat_interleave(2, dim=-1)
+    x, y = _pairs(X, interleaved)
+    return X * wide.cos() + _joined(-y, x, interleaved) * wide.sin()
+
+
+@rotary_encoding.misconception
+def left_in_halves(X, positions, base, interleaved):
+    """The neighbours are turned rightly, but not put back where they were: first all first ones, then all second ones. Pair j
+    belongs to features 2j and 2j + 1 of the result too."""
+    x, y = _pairs(X, interleaved)
+    cos, sin = _angles(X, positions, base).cos(), _angles(X, positions, base).sin()
+    return torch.cat([x * cos - y * sin, x * sin + y * cos], dim=-1)
+
+
+@rotary_encoding.misconception
+def added_to_the_vectors(X, positions, base, interleaved):
+    """Sines and cosines are added to X, as with sinusoidal positions. Rotary positions turn the vector: each pair is multiplied
+    by a rotation."""
+    angles = _angles(X, positions, base)
+    return X + _joined(angles.sin(), angles.cos(), interleaved)
+
+
+@rotary_encoding.misconception
+def cosine_alone(X, positions, base, interleaved):
+    """Only X cos φ is there. A rotation has a second part, which mixes the other feature of the pair in: ∓ sin φ."""
+    angles = _angles(X, positions, base)
+    return X * _joined(angles.cos(), angles.cos(), interleaved)
+
+
+@rotary_encoding.misconception
+def half_of_the_features(X, positions, base, interleaved):
+    """Only half of the features are turned, the others stay. Some models do that on purpose; here all D/2 pairs turn."""
+    D = X.shape[-1]
+    angles = _angles(X, positions, base).masked_fill(torch.arange(D // 2, device=X.device) >= (D + 2) // 4, 0)
+    return _turned(X, angles, interleaved)
+
+
+@rotary_encoding.misconception
+def overwritten_too_early(X, positions, base, interleaved):
+    """The second feature of a pair is computed from the first one's new value. Both need the old ones: keep x before it is
+    overwritten."""
+    x, y = _pairs(X, interleaved)
+    angles = _angles(X, positions, base)
+    x = x * angles.cos() - y * angles.sin()
+    return _joined(x, x * angles.sin() + y * angles.cos(), interleaved)
+
+
+@rotary_encoding.alternative
+def rotate_half(X, positions, base, interleaved):
+    angles = _angles(X, positions, base)
+    x, y = _pairs(X, interleaved)
+    return (
+        X * _joined(angles, angles, interleaved).cos()
+        + _joined(-y, x, interleaved) * _joined(angles, angles, interleaved).sin()
+    )
+
+
+@rotary_encoding.alternative
+def by_matrices(X, positions, base, interleaved):
+    angles = _angles(X, positions, base)
+    rows = [torch.stack([angles.cos(), -angles.sin()], dim=-1), torch.stack([angles.sin(), angles.cos()], dim=-1)]
+    R = torch.stack(rows, dim=-2)  # [N, D/2, 2, 2]
+    pairs = torch.stack(_pairs(X, interleaved), dim=-1)  # [*B, N, D/2, 2]
+    turned = (R @ pairs[..., None])[..., 0]
+    return _joined(turned[..., 0], turned[..., 1], interleaved)
+
+
+@rotary_encoding.alternative
+def pair_by_pair(X, positions, base, interleaved):
+    D, columns = X.shape[-1], [None] * X.shape[-1]
+    for j in range(D // 2):
+        a, b = (2 * j, 2 * j + 1) if interleaved else (j, j + D // 2)
+        angle = (positions.double() * base ** (-2 * j / D)).to(X.dtype)
+        columns[a] = X[..., a] * angle.cos() - X[..., b] * angle.sin()
+        columns[b] = X[..., a] * angle.sin() + X[..., b] * angle.cos()
+    return torch.stack(columns, dim=-1)
+
+
+@rotary_encoding.alternative
+def sorted_first(X, positions, base, interleaved):
+    D = X.shape[-1]
+    order = torch.cat([torch.arange(0, D, 2), torch.arange(1, D, 2)]).to(X.device)
+    if interleaved:
+        return _turned(X[..., order], _angles(X, positions, base), False)[..., order.argsort()]
+    return _turned(X, _angles(X, positions, base), False)

@@ -1,0 +1,221 @@
+"""Exercise 4: sinusoidal positions."""
+
+import math
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from autograder.bank import Case, exercise
+
+
+def _drawn(inputs, sizes, rng):
+    """Positions from 0 on."""
+    return {"positions": torch.arange(sizes["N"]).numpy()}
+
+
+def _scattered(inputs, rng):
+    """Positions in no order, with gaps."""
+    inputs["positions"] = rng.permutation(30)[: len(inputs["positions"])].astype("int64")
+
+
+def _far(inputs, rng):
+    inputs["positions"] = (200 + rng.permutation(700)[: len(inputs["positions"])]).astype("int64")
+
+
+def _case(text, D=8, base=10000.0, **more):
+    return Case(text, values={"D": D, "base": base}, **more)
+
+
+@exercise(
+    points=3,
+    section="Waves of different length",
+    outputs="P",
+    formula="P[n, 2i] = sin(pos_n · ω_i), P[n, 2i + 1] = cos(pos_n · ω_i), ω_i = base^(−2i/D), i = 0, …, D/2 − 1; P [N, D]",
+    cases=[
+        _case("positions from 0 on"),
+        _case("positions in any order", edit=_scattered, D=10),
+        _case("50 features, positions 0 to 3", D=50, sizes={"N": 4}),
+        _case("another base", base=100.0, edit=_scattered),
+        _case("two features", D=2, edit=_scattered),
+        _case("one position", sizes={"N": 1}, edit=_scattered),
+        _case("far positions", edit=_far, extreme=True, hidden=True, D=12),
+    ],
+    draws=_drawn,
+    differentiable=False,
+)
+def sinusoidal_encoding(positions: Int[Tensor, "N"], D: int, base: float = 10000.0) -> Float[Tensor, "N D"]:
+    rows = [
+        [f(float(place) * base ** (-2 * i / D)) for i in range(D // 2) for f in (math.sin, math.cos)]
+        for place in positions.tolist()
+    ]
+    return torch.tensor(rows, dtype=torch.float32, device=positions.device)
+
+
+def _angles(positions, D, base, exponent=None):
+    """[N, D/2]: position times frequency."""
+    i = torch.arange(D // 2, device=positions.device)
+    powers = 2 * i / D if exponent is None else exponent
+    return positions[:, None] * (base**-powers)
+
+
+def _waves(angles):
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)
+
+
+@sinusoidal_encoding.misconception
+def frequencies_counted_from_one(positions, D, base=10000.0):
+    """The pairs are counted from 1, ω = base^(−2/D), base^(−4/D), …, so the fastest wave, ω = 1, is missing. Count from 0: the
+    first pair has ω = base^0 = 1."""
+    return _waves(_angles(positions, D, base, 2 * torch.arange(1, D // 2 + 1, device=positions.device) / D))
+
+
+@sinusoidal_encoding.misconception
+def sines_before_cosines(positions, D, base=10000.0):
+    """All sines come first, then all cosines. Here they take turns: sin on the even features, cos on the odd ones. Both
+    orders are in use, and a model must keep to one."""
+    angles = _angles(positions, D, base)
+    return torch.cat([angles.sin(), angles.cos()], dim=-1)
+
+
+@sinusoidal_encoding.misconception
+def cosine_first(positions, D, base=10000.0):
+    """Sine and cosine have changed places: the even features, 0 among them, are sines."""
+    angles = _angles(positions, D, base)
+    return torch.stack([angles.cos(), angles.sin()], dim=-1).flatten(1)
+
+
+@sinusoidal_encoding.misconception
+def half_the_exponent(positions, D, base=10000.0):
+    """The exponent of pair i is i/D; it should be 2i/D. Now the slowest wave is only √base times slower than the fastest."""
+    return _waves(_angles(positions, D, base, torch.arange(D // 2, device=positions.device) / D))
+
+
+@sinusoidal_encoding.misconception
+def twice_the_exponent(positions, D, base=10000.0):
+    """The exponent of pair i is 4i/D; it should be 2i/D: either arange(0, D, 2) / D or 2 · arange(D/2) / D, not both factors of
+    2."""
+    return _waves(_angles(positions, D, base, 2 * torch.arange(0, D, 2, device=positions.device) / D))
+
+
+@sinusoidal_encoding.misconception
+def a_frequency_for_each_feature(positions, D, base=10000.0):
+    """Sine and cosine of a pair have different frequencies: each feature j has its own, base^(−j/D). Both features of pair i
+    share ω_i."""
+    j = torch.arange(D, device=positions.device)
+    angles = positions[:, None] * base ** (-j / D)
+    return torch.where(j % 2 == 0, angles.sin(), angles.cos())
+
+
+@sinusoidal_encoding.misconception
+def double_exponent_for_each_feature(positions, D, base=10000.0):
+    """Feature j has the frequency base^(−2j/D): the number of the feature was used for i, the number of the pair. Features 2i
+    and 2i + 1 share ω_i = base^(−2i/D)."""
+    j = torch.arange(D, device=positions.device)
+    angles = positions[:, None] * base ** (-2 * j / D)
+    return torch.where(j % 2 == 0, angles.sin(), angles.cos())
+
+
+@sinusoidal_encoding.misconception
+def frequencies_rising(positions, D, base=10000.0):
+    """The frequencies grow with i, base^(+2i/D): the minus is missing. The waves get longer, not shorter."""
+    return _waves(_angles(positions, D, base, -2 * torch.arange(D // 2, device=positions.device) / D))
+
+
+@sinusoidal_encoding.misconception
+def slowest_pair_at_the_base(positions, D, base=10000.0):
+    """The exponents run up to 1, 2i/(D − 2), so that the last ω is 1/base. Some programs do that; the formula divides by D."""
+    return _waves(_angles(positions, D, base, 2 * torch.arange(D // 2, device=positions.device) / max(1, D - 2)))
+
+
+@sinusoidal_encoding.misconception
+def base_ignored(positions, D, base=10000.0):
+    """The base is always 10000. It is an argument: use base."""
+    return _waves(_angles(positions, D, 10000.0))
+
+
+@sinusoidal_encoding.misconception
+def positions_ignored(positions, D, base=10000.0):
+    """The positions that were given are not used; 0, 1, 2, … stand in their place. Row n belongs to positions[n]."""
+    return _waves(_angles(torch.arange(len(positions), device=positions.device), D, base))
+
+
+@sinusoidal_encoding.misconception
+def positions_from_one(positions, D, base=10000.0):
+    """Each position is taken one too far. Position 0 should give sin 0 = 0 and cos 0 = 1."""
+    return _waves(_angles(positions + 1, D, base))
+
+
+@sinusoidal_encoding.misconception
+def positions_as_shares(positions, D, base=10000.0):
+    """The positions were divided by how many there are. Then the same place has another encoding in a sequence of another
+    length; use them as they are."""
+    return _waves(_angles(positions / len(positions), D, base))
+
+
+@sinusoidal_encoding.misconception
+def whole_turns(positions, D, base=10000.0):
+    """The angle was multiplied by 2π. It is just pos · ω, in radians."""
+    return _waves(2 * math.pi * _angles(positions, D, base))
+
+
+@sinusoidal_encoding.misconception
+def sines_alone(positions, D, base=10000.0):
+    """Both features of a pair are the sine. The odd ones are the cosine: only the two together say where on the wave one is."""
+    angles = _angles(positions, D, base)
+    return torch.stack([angles.sin(), angles.sin()], dim=-1).flatten(1)
+
+
+@sinusoidal_encoding.misconception
+def transposed(positions, D, base=10000.0):
+    """This is [D, N]. Row n is the encoding of positions[n], D numbers: [N, D]."""
+    return _waves(_angles(positions, D, base)).T
+
+
+@sinusoidal_encoding.misconception
+def one_frequency(positions, D, base=10000.0):
+    """All pairs have the frequency 1: 2i // D, a division of whole numbers, is 0 for each i. Write 2i / D."""
+    return _waves(_angles(positions, D, base, 2 * torch.arange(D // 2, device=positions.device) // D))
+
+
+@sinusoidal_encoding.misconception
+def logarithm_to_ten(positions, D, base=10000.0):
+    """The frequencies are exp(−2i/D · log10(base)). With exp it is the natural logarithm: math.log(base)."""
+    powers = 2 * torch.arange(D // 2, device=positions.device) / D
+    return _waves(positions[:, None] * torch.exp(-powers * math.log10(base)))
+
+
+@sinusoidal_encoding.misconception
+def exponent_without_logarithm(positions, D, base=10000.0):
+    """The frequencies are exp(−2i/D): the logarithm of the base is missing. base^x is exp(x · log(base))."""
+    powers = 2 * torch.arange(D // 2, device=positions.device) / D
+    return _waves(positions[:, None] * torch.exp(-powers))
+
+
+@sinusoidal_encoding.alternative
+def by_exponentials(positions, D, base=10000.0):
+    frequencies = torch.exp(torch.arange(0, D, 2, device=positions.device) * (-math.log(base) / D))
+    P = torch.zeros(len(positions), D, device=positions.device)
+    P[:, 0::2] = torch.sin(positions[:, None] * frequencies)
+    P[:, 1::2] = torch.cos(positions[:, None] * frequencies)
+    return P
+
+
+@sinusoidal_encoding.alternative
+def by_complex_numbers(positions, D, base=10000.0):
+    angles = _angles(positions, D, base)
+    turned = torch.polar(torch.ones_like(angles), angles)  # cos + i sin
+    return torch.view_as_real(turned).flip(-1).flatten(1)
+
+
+@sinusoidal_encoding.alternative
+def as_shifted_sines(positions, D, base=10000.0):
+    j = torch.arange(D, device=positions.device)
+    angles = positions.unsqueeze(1).double() / base ** (2 * (j // 2) / D).double()
+    return torch.sin(angles + (j % 2) * math.pi / 2).float()
+
+
+@sinusoidal_encoding.alternative
+def from_double_precision(positions, D, base=10000.0):
+    angles = torch.outer(positions.double(), base ** -(torch.arange(0, D, 2, device=positions.device).double() / D))
+    return torch.stack((angles.sin(), angles.cos()), dim=2).reshape(len(positions), D).to(torch.float32)
