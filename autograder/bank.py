@@ -20,7 +20,7 @@ class Case:
         expand: what a starred axis stands for, such as {"*N": "H W"}; by default one axis of its own name.
         values: arguments that are no tensors: {"dim": 0}.
         scale: standard deviation of a named input; 1 for those not named.
-        sizes: sizes that must not be left to chance: {"D_Q": 64}.
+        sizes: sizes that must not be left to chance: {"D_Q": 64}; the name of another axis makes the two equal on purpose.
         edit: changes the drawn arrays in place, given (inputs, rng); for large, masked or repeated entries.
         part: the part of the exercise that the case belongs to.
         hidden: leaves the case out of the self-check; grading still examines it.

@@ -94,7 +94,8 @@ def _expand(dimensions: str, expand: dict) -> str:
 
 
 def _sizes(axes: list, fixed: dict, rng) -> dict:
-    """A size for each axis; that of an axis such as H*W is a product."""
+    """A size for each axis; that of an axis such as H*W is a product, and a name stands for the size of that axis."""
+    fixed = {axis: fixed[size] if isinstance(size, str) else size for axis, size in fixed.items()}
     products = {axis: axis.split("*") for axis in axes if "*" in axis}
     single = [axis for axis in axes if axis not in products] + sum(products.values(), [])
     free = [axis for axis in dict.fromkeys(single) if axis not in fixed]

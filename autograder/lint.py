@@ -15,10 +15,10 @@ def lint(exercise: bank.Exercise, frozen: FrozenExercise) -> list[str]:
     """What is wrong with an exercise's cases, each in one line; empty if nothing is."""
     found = _declaration(exercise)
     extreme = {declared.property for declared in exercise.cases if declared.extreme}
-    fixed = {declared.property: declared.sizes for declared in exercise.cases}
+    chosen = {declared.property: declared.sizes for declared in exercise.cases}
     for one in frozen.cases:
         where = f"{exercise.name} · {one.case.property}"
-        found += [f"{where}: {fault}" for fault in _sizes(one, fixed) + _expected(one, one.case.property in extreme)]
+        found += [f"{where}: {fault}" for fault in _sizes(one, chosen) + _expected(one, one.case.property in extreme)]
         found += [f"{where}: {fault}" for fault in _separation(one)]
     for mistake in exercise.misconceptions:
         if all(one.mistakes[mistake.name] is None for one in frozen.cases):
@@ -45,12 +45,11 @@ def _declaration(exercise: bank.Exercise) -> list[str]:
     return found
 
 
-def _sizes(one: FrozenCase, fixed: dict) -> list[str]:
-    """Sizes that are equal, unless the declaration itself made them so."""
-    known, chosen = one.case.sizes, fixed.get(one.case.property.split(": ")[-1], {})
-    sizes = [size for axis, size in known.items() if "*" not in axis or 1 not in map(known.get, axis.split("*"))]
-    if len(set(chosen.values())) < len(chosen):
-        return []
+def _sizes(one: FrozenCase, declared: dict) -> list[str]:
+    """Sizes that are equal, but for those that are declared to be another's."""
+    known, chosen = one.case.sizes, declared.get(one.case.property.split(": ")[-1], {})
+    different = {axis: size for axis, size in known.items() if not isinstance(chosen.get(axis), str)}
+    sizes = [size for axis, size in different.items() if "*" not in axis or 1 not in map(known.get, axis.split("*"))]
     return [f"sizes are not pairwise different: {one.case.sizes}"] if len(set(sizes)) < len(sizes) else []
 
 

@@ -108,6 +108,7 @@ def test_the_linter_sees_too_few_mistakes_and_alternatives():
 
 def test_the_linter_sees_equal_sizes():
     assert "pairwise different" in faults(declared(cases=[Case("square", sizes={"B": 4, "D": 4})]))
+    assert "pairwise different" not in faults(declared(cases=[Case("square on purpose", sizes={"B": 4, "D": "B"})]))
 
 
 def test_the_linter_sees_a_mistake_that_tolerance_hides():

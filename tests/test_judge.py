@@ -383,6 +383,64 @@ def test_whole_numbers_that_leave_torch_are_not_told_of_gradients(examine):
     assert result.problem == "not_a_tensor" and "gradient" not in result.message
 
 
+class Positions(nn.Module):
+    """Learned positions, correct but for what `refuse` does with a sequence of N vectors and M positions."""
+
+    refuse = staticmethod(lambda N, M: None)
+
+    def __init__(self, max_length, D):
+        super().__init__()
+        self.table = nn.Embedding(max_length, D)
+
+    def forward(self, X):
+        N, M = X.shape[-2], self.table.num_embeddings
+        if N > M:
+            self.refuse(N, M)
+        return X + self.table.weight[:N]
+
+
+def raising(error, text):
+    def refuse(N, M):
+        raise error(text.format(N=N, M=M))
+
+    return type("Refusing", (Positions,), {"refuse": staticmethod(refuse)})
+
+
+@pytest.mark.parametrize(
+    ("error", "text", "problem", "said"),
+    [
+        (ValueError, "{N} is more than {M}", None, "all hold"),
+        (ValueError, "only {M} positions, not {N}!", None, "all hold"),
+        (ValueError, "", "vague_error", "message does not help"),
+        (ValueError, "too long: {N}", "vague_error", "it says “too long: "),
+        (IndexError, "{N} is more than {M}", "wrong_error", "A ValueError of your own should be raised"),
+        (NotImplementedError, "", "unfinished", "not written yet"),
+    ],
+)
+def test_an_error_that_is_asked_for_is_judged_by_type_and_numbers(examine, error, text, problem, said):
+    result = examine("LearnedPositions", raising(error, text))
+    assert (result.problem, result.points) == (problem, 2 if problem else 3)
+    assert said in plain(result.message)
+
+
+def test_a_result_where_an_error_is_asked_for_is_told_so(examine):
+    def cut(self, X):
+        return X[..., :1, :] + self.table.weight[:1] if X.shape[-2] > len(self.table.weight) else good(self, X)
+
+    good = Positions.forward
+    result = examine("LearnedPositions", type("Cutting", (Positions,), {"forward": cut}))
+    assert (result.problem, result.points) == ("no_error", 2)
+    assert "A ValueError should be raised here, and a result came instead" in plain(result.message)
+
+
+def test_what_fails_is_told_with_the_numbers_of_the_case_itself(examine, shipped):
+    def failing(layer, X, order):
+        raise ValueError(f"order {order.tolist()}")
+
+    case = shipped["equivariance_gap"].cases[0].case
+    assert f"order {case.inputs['order'].tolist()}" in plain(examine("equivariance_gap", failing).message)
+
+
 def test_numbers_of_hidden_cases_are_not_told():
     from autograder import bank
     from autograder.audit import examine

@@ -58,14 +58,15 @@ def reading(source: Sequence[str], written: Sequence[str], A, row: int) -> Figur
 
 
 @styled
-def attention_layer(E, A, *, keys_and_values: bool = False, cross: bool = False) -> Figure:
+def attention_layer(E, A, *, keys_and_values: bool = False, cross: bool = False, own: bool = False) -> Figure:
     """The attention layer, its two matrices coloured by the scores E and the weights A, both [N_Q, N_X].
 
     One query alone is scored without the division by √D_Q, as at the start of lesson 04; several are divided.
     Plain, the data vectors X are both matched and mixed. With `keys_and_values` X is projected to K and V first; with
-    `cross`, which implies it, the queries too are projected, from another sequence S.
+    `cross`, which implies it, the queries too are projected, from another sequence S; with `own`, from X itself.
     """
     E, A = array(E), array(A)
+    cross = cross or own
     projected = keys_and_values or cross
     rows, columns = E.shape
     right = columns + 4.0  # where the matrix of weights begins
@@ -94,9 +95,12 @@ def attention_layer(E, A, *, keys_and_values: bool = False, cross: bool = False)
     if projected:
         _projections(axes, columns, right)
     if cross:
-        _column(axes, -3.6, rows, "S", _SOURCE)
+        _column(axes, -3.6, rows, *(("X", _DATA) if own else ("S", _SOURCE)))
         _arrow(axes, (-3.1, middle), (-1.9, middle), "$W_Q$", (0, 0.35))
         axes.text(-3.6, -rows - 0.05, "$[N_Q, D_S]$", ha="center", va="center")
+    for text in axes.texts if own else ():  # queries and data are the same N vectors
+        for name, plain in (("N_Q", "N"), ("N_X", "N"), ("D_S", "D"), ("D_X", "D")):
+            text.set_text(text.get_text().replace(name, plain))
     axes.set(xlim=(left_edge, right_edge), ylim=(bottom, top), aspect="equal")
     axes.axis("off")
     return figure

@@ -141,6 +141,28 @@ def heat_map(
 
 
 @styled
+def field(
+    M,
+    *,
+    title: str = "",
+    x_label: str = "",
+    y_label: str = "",
+    limits=(-1, 1),
+    row: int | None = None,
+    axes: Axes | None = None,
+) -> Figure:
+    """A matrix M [rows, columns] as a coloured field without numbers; `row` is marked."""
+    M = array(M)
+    axes = axes or canvas(6.5, 3.6)[1][0]
+    image = axes.imshow(M, cmap=MAP, vmin=limits[0], vmax=limits[1], aspect="auto", interpolation="nearest")
+    axes.set(title=title, xlabel=x_label, ylabel=y_label)
+    axes.figure.colorbar(image, ax=axes)
+    if row is not None:
+        axes.axhspan(row - 0.5, row + 0.5, fill=False, edgecolor=QUERY, linewidth=2)
+    return axes.figure
+
+
+@styled
 def bars(
     values,
     labels: Sequence[str],

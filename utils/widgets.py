@@ -54,7 +54,30 @@ class Choice:
         return ipywidgets.Dropdown(options=list(self.options), **_described(self))
 
 
-Control = Slider | Switch | Choice
+@dataclass(frozen=True)
+class Order:
+    """Words that are dragged into another order, or removed; they start as they are in `start`."""
+
+    label: str
+    start: Sequence[str]
+
+    def widget(self):
+        import ipywidgets
+
+        if not hasattr(
+            ipywidgets, "TagsInput"
+        ):  # before ipywidgets 8, which Colab is slow to take up, one writes the order
+            return ipywidgets.Text(**{**_described(self), "value": " ".join(self.start)})
+        words = list(self.start)
+        return ipywidgets.TagsInput(value=words, allowed_tags=words, allow_duplicates=False, tooltip=self.label)
+
+    def read(self, value) -> tuple[str, ...]:
+        """The words in the order that was chosen; all of them where none is left."""
+        chosen = value.split() if isinstance(value, str) else value
+        return tuple(word for word in dict.fromkeys(chosen) if word in self.start) or tuple(self.start)
+
+
+Control = Slider | Switch | Choice | Order
 
 
 def explore(draw: Callable[..., Figure], *, alt: Callable[..., str] | str, **controls: Control) -> None:
@@ -103,15 +126,26 @@ def _live(draw, describe, controls: dict[str, Control], picture: bytes, words: s
     caption = ipywidgets.HTML(html.escape(words))
 
     def redraw(_change) -> None:
-        values = {name: widget.value for name, widget in widgets.items()}
+        values = {name: _value(controls[name], widget) for name, widget in widgets.items()}
         image.value = png(draw(**values))
         caption.value = html.escape(describe(**values))
 
     for widget in widgets.values():
         widget.observe(redraw, names="value")
-    box = ipywidgets.VBox([*widgets.values(), image, caption])
+    box = ipywidgets.VBox([*(_labelled(controls[name], widget) for name, widget in widgets.items()), image, caption])
     view = {"model_id": box.model_id, "version_major": 2, "version_minor": 0}
     return {"application/vnd.jupyter.widget-view+json": view}
+
+
+def _value(control: Control, widget):
+    return control.read(widget.value) if isinstance(control, Order) else widget.value
+
+
+def _labelled(control: Control, widget):
+    """The widget; below its label where it has none of its own."""
+    import ipywidgets
+
+    return widget if hasattr(widget, "description") else ipywidgets.VBox([ipywidgets.Label(control.label), widget])
 
 
 def _described(control: Control) -> dict[str, object]:

@@ -19,7 +19,12 @@ from autograder.bank import Case, exercise
         Case("a batch", expand={"*B": "B"}, sizes={"N": 5, "max_length": 9}, part="positions added"),
         Case("one sequence", expand={"*B": ""}, sizes={"N": 4, "max_length": 7}, part="positions added"),
         Case("two batch axes", expand={"*B": "B_1 B_2"}, sizes={"N": 5, "max_length": 8}, part="positions added"),
-        Case("as long as the table", expand={"*B": "B"}, sizes={"N": 7, "max_length": 7}, part="positions added"),
+        Case(
+            "as long as the table",
+            expand={"*B": "B"},
+            sizes={"N": "max_length", "max_length": 7},
+            part="positions added",
+        ),
         Case("one vector", expand={"*B": "B"}, sizes={"N": 1, "max_length": 6}, part="positions added"),
         Case(
             "one vector more than the table has",
@@ -38,7 +43,7 @@ from autograder.bank import Case, exercise
         Case(
             "as many as there are, for the error",
             expand={"*B": ""},
-            sizes={"N": 6, "max_length": 6},
+            sizes={"N": "max_length", "max_length": 6},
             part="an error past the end",
         ),
     ],
