@@ -5,7 +5,7 @@ import os
 
 import nbformat
 import pytest
-from browser import Copy, choose, chromium, formgrader, running_browser, running_lab, screenshot, scroll_to, until
+from browser import IDLE, Copy, choose, chromium, formgrader, running_browser, running_lab, screenshot, scroll_to, until
 from nbgrader.api import Gradebook
 
 from autograder.sample_class import sample_class
@@ -64,22 +64,20 @@ def lesson(browser):
         yield page
 
 
-def _picture(page) -> str:
-    return page.locator("img.widget-image").evaluate(READ_PICTURE)
+def _seen(page, explorer: str) -> tuple[str, str]:
+    """The explorer's picture, and the words below it."""
+    box = page.locator(explorer)
+    return box.locator("img.widget-image").evaluate(READ_PICTURE), box.locator(".widget-html-content").inner_text()
 
 
-def _words(page) -> str:
-    return page.locator(EXPLORER).locator(".widget-html-content").inner_text()
-
-
-def _changes_and_comes_back(page, change, back):
+def _changes_and_comes_back(page, change, back, explorer=EXPLORER):
     """Asserts that `change` draws another picture with other words below, and `back` the first ones again."""
-    picture, words = _picture(page), _words(page)
+    first = _seen(page, explorer)
     change()
-    until(page, lambda: _picture(page) != picture and _words(page) != words, "picture and words change")
+    until(page, lambda: all(a != b for a, b in zip(_seen(page, explorer), first)), "picture and words change")
     yield
     back()
-    until(page, lambda: _picture(page) == picture and _words(page) == words, "picture and words are as at first")
+    until(page, lambda: _seen(page, explorer) == first, "picture and words are as at first")
 
 
 def test_moving_a_slider_redraws_the_figure_and_moving_it_back_restores_it(lesson):
@@ -110,6 +108,37 @@ def test_the_explorer_of_a_trained_model_is_moved_by_both_sliders(browser, lesso
             slider = page.get_by_role("slider").nth(number)
             for _ in _changes_and_comes_back(page, lambda: slider.press(there), lambda: slider.press(back)):
                 screenshot(page, f"{lesson}-slider-{number}-moved")
+
+
+def test_words_are_dragged_into_another_order_and_taken_away(browser):
+    explorer = ".widget-vbox:has(> .widget-vbox .jupyter-widget-tagsinput)"
+    with browser.notebook("notebooks/05_self_attention.ipynb") as page:
+        choose(page, "Run", "Run All Cells")
+        page.locator("[data-status=busy]").wait_for()
+        page.locator(IDLE).wait_for(timeout=240_000)  # what is dragged before is drawn when all cells have run
+        scroll_to(page, explorer)
+        page.locator(explorer).evaluate("box => box.scrollIntoView({block: 'center'})")
+        words = page.locator(".jupyter-widget-tag:has(.jupyter-widget-tag-close)")
+        told = page.get_by_label("tell the layer the positions")
+        for _ in _changes_and_comes_back(page, told.check, told.uncheck, explorer):
+            screenshot(page, "lesson-05-positions-told")
+        first = _seen(page, explorer)
+        words.nth(1).drag_to(words.nth(4))
+        until(
+            page, lambda: all(a != b for a, b in zip(_seen(page, explorer), first)), "the words stand in another order"
+        )
+        assert "the₁ bites the₂ dog man" in _seen(page, explorer)[1] and "is what it was" in _seen(page, explorer)[1]
+        screenshot(page, "lesson-05-words-dragged")
+        words.nth(0).locator(".jupyter-widget-tag-close").click()
+        until(page, lambda: "taken away" in _seen(page, explorer)[1], "a word is gone")
+        scroll_to(page, EXPLORER)
+        page.locator(EXPLORER).evaluate("box => box.scrollIntoView({block: 'center'})")
+        for number in range(3):
+            slider = page.locator(EXPLORER).get_by_role("slider").nth(number)
+            for _ in _changes_and_comes_back(
+                page, lambda: slider.press("ArrowLeft"), lambda: slider.press("ArrowRight")
+            ):
+                screenshot(page, f"lesson-05-slider-{number}-moved")
 
 
 # Student -------------------------------------------------------------------------------------------------------------

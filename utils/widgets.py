@@ -67,9 +67,9 @@ class Order:
         if not hasattr(
             ipywidgets, "TagsInput"
         ):  # before ipywidgets 8, which Colab is slow to take up, one writes the order
-            return ipywidgets.Text(**{**_described(self), "value": " ".join(self.start)})
+            return ipywidgets.Text(value=" ".join(self.start))
         words = list(self.start)
-        return ipywidgets.TagsInput(value=words, allowed_tags=words, allow_duplicates=False, tooltip=self.label)
+        return ipywidgets.TagsInput(value=words, allowed_tags=words, allow_duplicates=False)
 
     def read(self, value) -> tuple[str, ...]:
         """The words in the order that was chosen; all of them where none is left."""
@@ -142,10 +142,10 @@ def _value(control: Control, widget):
 
 
 def _labelled(control: Control, widget):
-    """The widget; below its label where it has none of its own."""
+    """The widget; below its label where it shows none itself."""
     import ipywidgets
 
-    return widget if hasattr(widget, "description") else ipywidgets.VBox([ipywidgets.Label(control.label), widget])
+    return ipywidgets.VBox([ipywidgets.Label(control.label), widget]) if isinstance(control, Order) else widget
 
 
 def _described(control: Control) -> dict[str, object]:

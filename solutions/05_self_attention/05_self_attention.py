@@ -19,7 +19,7 @@
 # cells of your own; please leave the check cells themselves as they are. Grading examines the same properties and some
 # more, on other numbers and other sizes: a ✓ is a good sign, not yet the mark.
 #
-# **Shapes.** `N` vectors of width `D` make a sequence. `*B` stands for any number of batch axes in front, none included: count
+# **Shapes.** `N` vectors of width `D` make a sequence. `*B` stands for any number of batch axes in front, or none: count
 # from the end, so `X.shape[-2]` is `N`. `positions` are whole numbers, `[N]`; they need not begin at 0.
 
 # %% tags=["setup"]
@@ -77,7 +77,7 @@ from utils.check import check
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# __init__: three layers · forward: Q, K, V from X · scores = Q times K transposed, over the root of D_Q · softmax over the last axis · times V
+# `__init__`: three layers · `forward`: Q, K, V from X · scores = Q times K transposed, over the root of D_Q · softmax over the last axis · times V
 # </details>
 
 
@@ -125,7 +125,8 @@ check(SelfAttentionLayer)
 # sequence of the batch give the largest absolute difference of a single number: 0 (up to rounding) for an equivariant
 # layer.
 #
-# `layer` is anything that can be called with `X [B, N, D]` and gives `[B, N, D_V]`.
+# `layer` is anything that can be called with `X [B, N, D]` and gives `[B, N, D_V]`. (For your own layer, which gives two things, that
+# would be `lambda X: layer(X)[0]`.)
 #
 # <details><summary>Hint: the idea</summary>
 #
@@ -284,8 +285,9 @@ check(sinusoidal_encoding)
 #
 # $$(x, y) \to (x\cos\varphi - y\sin\varphi,\; x\sin\varphi + y\cos\varphi), \qquad j = 0, \dots, D/2 - 1$$
 #
-# Which features make pair $j$? If `interleaved` is False, features $j$ and $j + D/2$ (as in Llama: 2 points); if it is
-# True, features $2j$ and $2j + 1$ (as in GPT-J: 2 points). In the result each turned feature stands where it was taken from.
+# Which features make pair $j$? If `interleaved` is False, features $j$ and $j + D/2$ (as in GPT-NeoX, and in
+# the Llama of the library `transformers`: 2 points); if it is True, features $2j$ and $2j + 1$ (as in GPT-J, and in Meta's own code for
+# Llama: 2 points). In the result each turned feature stands where it was taken from.
 #
 # <details><summary>Hint: the idea</summary>
 #
@@ -308,7 +310,7 @@ check(sinusoidal_encoding)
 def rotary_encoding(
     X: Float[Tensor, "*B N D"], positions: Int[Tensor, "N"], base: float, interleaved: bool
 ) -> Float[Tensor, "*B N D"]:
-    """X with each pair of features turned by its position.
+    """X with each pair of features turned, by an angle proportional to the row's position.
 
     Example:
         X = [[1, 0]] at position 1, D = 2: the pair is turned by 1 radian, to [[0.540, 0.841]].
@@ -338,16 +340,17 @@ check(rotary_encoding)
 # ## 6 · Does a score depend on the distance alone?
 #
 # Let the *same* query stand at all places, and the same key. Then $E[m, n]$, the score of the query at place $m$ with the key at place $n$,
-# can differ through the positions only. If it depends on the distance alone, all numbers with the same $m - n$ are equal. Measure how far a matrix is from that:
-# for each distance $m - n$ from $1 - N$ to $N - 1$ the largest score minus the smallest; of these, the largest.
+# can differ through the positions only. If it depends on the distance $n - m$ alone, all numbers with the same $n - m$ are equal.
+# Measure how far a matrix is from that: for each distance from $1 - N$ to $N - 1$ the largest score minus the smallest; of these, the
+# largest.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# Numbers with the same $m - n$ lie on a diagonal of the matrix. There are $2N - 1$ of them.
+# Numbers with the same $n - m$ lie on a diagonal of the matrix. There are $2N - 1$ of them.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# `E.diagonal(k, dim1=-2, dim2=-1)` is diagonal $k$ of each matrix of a batch, `[*B, N − |k|]`. A spread for each diagonal is `[*B]`.
+# `E.diagonal(k, dim1=-2, dim2=-1)` is the diagonal with $n - m = k$ of each matrix of a batch, `[*B, N − |k|]`. A spread for each diagonal is `[*B]`.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
@@ -380,7 +383,8 @@ check(offset_spread)
 
 # %% [markdown]
 # Now put your pieces together. How far from *the distance alone* are the scores of a layer with drawn matrices, for each kind of position?
-# And is your layer of exercise 1 equivariant, with and without positions?
+# And is your layer of exercise 1 equivariant, with and without positions? Before you run it: which of the gaps and spreads will
+# be about 0?
 
 
 # %%
@@ -397,9 +401,9 @@ def compare_positions(N=32, D=64):
         word = torch.randn(D).expand(N, D)
         scores = {}
         for name, told in (("learned", table(word)), ("waves", word + P)):
-            scores[name] = layer.W_Q(told) @ layer.W_K(told).mT
+            scores[name] = layer.W_Q(told) @ layer.W_K(told).mT / math.sqrt(D)
         Q, K = (rotary_encoding(project(word), positions, 10000.0, False) for project in (layer.W_Q, layer.W_K))
-        scores["rotary"] = Q @ K.mT
+        scores["rotary"] = Q @ K.mT / math.sqrt(D)
     figure, panels = plt.subplots(1, 3, figsize=(10, 3.4), layout="constrained")
     for panel, (name, E) in zip(panels, scores.items()):
         panel.imshow(E, cmap="cividis")
@@ -420,7 +424,7 @@ except NotImplementedError:
 #
 # 1. "Attention does not know the order of its inputs." Say exactly what happens to the outputs of a self-attention layer when its
 #    inputs are permuted, and why.
-# 2. A colleague wants to use a model on texts that are twice as long as those it was trained on. What has she to expect with learned positions,
+# 2. A colleague wants to use a model on texts that are twice as long as those it was trained on. What should she expect with learned positions,
 #    with waves, with rotary positions?
 #
 # === BEGIN MARK SCHEME ===
@@ -444,6 +448,6 @@ except NotImplementedError:
 # Each query, key and value is made from one vector, each score from one pair, and neither the softmax nor the weighted sum
 # cares in which order its terms come. On texts of twice the length a learned table has no rows, or rows that were never
 # trained, so it fails at once. Waves exist for every position, but the matrices behind them were trained on others, and in the lesson
-# that failed as soon. Rotary scores depend on the distance alone, so most of what was learned goes on working; but distances
+# that failed just as soon. Rotary scores depend on the distance alone, so most of what was learned goes on working; but distances
 # longer than any in training are new, and a fast clock may show the same time there as at a short distance.
 # ### END SOLUTION

@@ -38,7 +38,7 @@ def _two_runs(inputs, rng):
     points=3,
     section="Only the distance counts",
     outputs="spread",
-    formula="spread = the largest value of (max − min) over the numbers E[m, n] with one and the same m − n, from 1 − N to N − 1;"
+    formula="spread = the largest value of (max − min) over the numbers E[m, n] with one and the same n − m, from 1 − N to N − 1;"
     " E [*B, N, N] gives spread [*B]",
     cases=[
         Case("a batch of score matrices", expand={"*B": "B"}),
@@ -93,14 +93,14 @@ def main_diagonal_left_out(E):
 
 @offset_spread.misconception
 def diagonals_of_the_sum(E):
-    """The numbers with equal m + n were compared, along the other diagonals. Equal offset means equal m − n: from the upper left
+    """The numbers with equal m + n were compared, along the other diagonals. Equal offset means equal n − m: from the upper left
     to the lower right."""
     return _over(E.flip(-1), _all(E)).amax(dim=-1)
 
 
 @offset_spread.misconception
 def around_the_edge(E):
-    """Diagonals go on at the other edge: offsets N apart were thrown together, as m − n modulo N. Offset 1 and offset 1 − N are
+    """Diagonals go on at the other edge: offsets N apart were thrown together, as n − m modulo N. Offset 1 and offset 1 − N are
     different offsets."""
     N = E.shape[-1]
     place = torch.arange(N, device=E.device)
@@ -117,7 +117,7 @@ def step_by_step(E):
 
 @offset_spread.misconception
 def distance_without_direction(E):
-    """Offsets of both signs were thrown together, |m − n|. Two steps ahead and two steps back are different offsets."""
+    """Offsets of both signs were thrown together, |n − m|. Two steps ahead and two steps back are different offsets."""
     N = E.shape[-1]
     found = []
     for offset in range(N):
