@@ -29,6 +29,7 @@ class Case:
             case is examined as it is, in no other type or memory layout.
         raises: the error that the reference raises on the case and everybody should, such as "ValueError". Its message must
             name the numbers that the reference's names.
+        smaller_than: the axes of a table that must not be made at any time: no tensor on the way has as many entries.
     """
 
     property: str
@@ -42,6 +43,7 @@ class Case:
     extreme: bool = False
     rows: float = 0.0
     raises: str = ""
+    smaller_than: tuple = ()
 
 
 @dataclass(frozen=True)

@@ -149,6 +149,8 @@ def _problem(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) ->
     for wanted, got in zip(expected.outputs, seen.outputs):
         if not _agree(got.values, wanted.values, scale, frozen.case.rows):
             return "not_finite" if np.isnan(got.values).any() and not np.isnan(wanted.values).any() else "wrong_value"
+    if frozen.case.largest and seen.largest > frozen.case.largest:
+        return "too_large"
     if seen.backward:
         return "backward_failed"
     return _wrong_gradient(expected, seen, scale)

@@ -1,23 +1,19 @@
 """Runs a student's function or module on one case and writes down, as plain data, what it did."""
 
-import _thread
 import inspect
 import linecache
 import sysconfig
-import threading
 import time
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import nn
-from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from utils import helpers
 from utils.records import MAX_OUTPUTS, MAX_VALUES, Case, Failure, Helper, Observation, Output
+from utils.watch import WatchedCalls
 
 SLOW = 1.0  # seconds; a call slower than this is not repeated
 _HERE = Path(__file__).parent
@@ -47,7 +43,7 @@ def _observe(student_object, case: Case, device, trusted: bool) -> Observation:
                 if tensor.is_floating_point():
                     tensor.requires_grad_()
         pristine = {name: value.detach().clone() for name, value in _tensors({**inputs, **parameters})}
-        with _Calls(watch=not trusted) as calls:
+        with WatchedCalls(watch=not trusted) as notes:
             result = _plain(_stage("call", lambda: _call(target, inputs)))
         if stumbled:
             raise stumbled
@@ -65,7 +61,8 @@ def _observe(student_object, case: Case, device, trusted: bool) -> Observation:
         structure=_kind(result),
         outputs=outputs,
         changed=tuple(name for name, before in pristine.items() if not torch.equal(watched[name].detach(), before)),
-        called=tuple(sorted(calls.names)),
+        called=tuple(sorted(notes.names)),
+        largest=notes.largest if case.largest else 0,
         gradients=gradients,
         backward=backward,
         unstable=not _alike(outputs, repeated),
@@ -74,7 +71,7 @@ def _observe(student_object, case: Case, device, trusted: bool) -> Observation:
 
 
 def _rehearse(student_object, case: Case, device) -> tuple:
-    """Calls the object once on other numbers, so that whatever it keeps from call to call is stale by the next.
+    """WatchedCalls the object once on other numbers, so that whatever it keeps from call to call is stale by the next.
 
     Returns:
         the module that was called, False for a function, or None if the call is too slow to be repeated; and the failure,
@@ -179,7 +176,7 @@ def _inject(module: nn.Module, case: Case, device):
 
 
 def _call(target, arguments: dict):
-    """Calls in the asked order, or by name where the object takes the asked names in another order or by name only."""
+    """WatchedCalls in the asked order, or by name where the object takes the asked names in another order or by name only."""
     try:
         signature = inspect.signature(target.forward if isinstance(target, nn.Module) else target)
     except (TypeError, ValueError):
@@ -225,75 +222,6 @@ def _tensor(array: np.ndarray, device, strided: bool) -> torch.Tensor:
 
 def _tensors(values: dict):
     return [(name, value) for name, value in values.items() if isinstance(value, torch.Tensor)]
-
-
-class _Functions(TorchFunctionMode):
-    """Notes the names of torch functions as Python calls them."""
-
-    def __init__(self, names: set[str]):
-        super().__init__()
-        self.names = names
-
-    def __torch_function__(self, function, types, args=(), kwargs=None):
-        self.names.add(getattr(function, "__name__", "") or str(function))
-        return function(*args, **(kwargs or {}))
-
-
-class _Dispatched(TorchDispatchMode):
-    """Notes the names of torch functions as they are dispatched, wherever they are called from."""
-
-    def __init__(self, names: set[str]):
-        super().__init__()
-        self.names = names
-
-    @classmethod
-    def _should_skip_dynamo(cls):
-        return False  # else the first call imports all of torch's compiler, which takes a second
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        self.names.add(function.overloadpacket.__name__)
-        return function(*args, **(kwargs or {}))
-
-
-class _Calls:
-    """Notes the names of torch functions while it is entered, as Python calls them and as they are dispatched.
-
-    torch's modes hold for one thread; threads that are started meanwhile get modes of their own.
-    """
-
-    STARTERS = ((_thread, "start_new_thread"), (threading, "_start_new_thread"), (threading, "_start_joinable_thread"))
-
-    def __init__(self, watch: bool = True):
-        self.names: set[str] = set()
-        self.kinds = (_Functions, _Dispatched) if watch else ()
-
-    def __enter__(self):
-        self.stack = ExitStack()
-        for kind in self.kinds:
-            self.stack.enter_context(kind(self.names))
-        self.starters = [
-            (module, name, getattr(module, name)) for module, name in self.STARTERS if hasattr(module, name)
-        ]
-        for module, name, start in self.starters:
-            setattr(module, name, self._noting(start))
-        return self
-
-    def __exit__(self, *error):
-        for module, name, start in self.starters:
-            setattr(module, name, start)
-        self.stack.close()
-
-    def _noting(self, start):
-        def start_noted(function, *arguments, **named):
-            def run(*values, **others):
-                with ExitStack() as stack:
-                    for kind in self.kinds:
-                        stack.enter_context(kind(self.names))
-                    return function(*values, **others)
-
-            return start(run, *arguments, **named)
-
-        return start_noted
 
 
 def _plain(result):

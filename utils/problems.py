@@ -169,6 +169,14 @@ def _unstable(c):
     )
 
 
+def _too_large(c):
+    numbers = f" of {c.seen.largest} numbers" if c.reveal else ""
+    return (
+        f"The numbers are right, but on the way a tensor{numbers} is made that is as large as the whole table. It must not exist"
+        f" at any time; that is the point here.\n{c.exercise.formula}"
+    ), ""
+
+
 def _backward_failed(c):
     if "inplace" in c.seen.backward or "in-place" in c.seen.backward:
         return (
@@ -220,6 +228,7 @@ _WRITERS = {
     "not_finite": _not_finite,
     "wrong_value": _wrong_value,
     "unstable": _unstable,
+    "too_large": _too_large,
     "backward_failed": _backward_failed,
     "no_gradient": _no_gradient,
     "wrong_gradient": _wrong_gradient,

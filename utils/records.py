@@ -43,6 +43,7 @@ class Case:
         rows: the share of rows, along the first axis, that must be right all through: what a trained model is asked for;
             0 where every number counts.
         raises: the type of the error that must be raised, such as "ValueError"; empty where a result is asked for.
+        largest: the number of entries that no tensor on the way may exceed; 0 for any.
     """
 
     property: str
@@ -58,6 +59,7 @@ class Case:
     tolerance: float = 0.0
     rows: float = 0.0
     raises: str = ""
+    largest: int = 0
 
     @property
     def arrays(self) -> list[np.ndarray]:
@@ -105,6 +107,7 @@ class Observation:
     gradients: dict = field(default_factory=dict)  # name -> array, or None where no gradient arrived
     backward: str = ""  # the error that computing the gradients raised
     unstable: bool = False  # another call with the same inputs gave something else
+    largest: int = 0  # entries of the largest tensor that a torch function gave on the way
     device: str = "cpu"  # where the inputs were
 
 
@@ -214,6 +217,7 @@ def unpack_observation(data: dict) -> Observation:
         gradients=_values(data.get("gradients", {})),
         backward=bounded_text(data.get("backward", "")),
         unstable=bool(data.get("unstable", False)),
+        largest=int(data.get("largest", 0)),
         device=bounded_text(data.get("device", "cpu")),
     )
 

@@ -1,0 +1,95 @@
+"""Notes which torch functions run, and how large their results are."""
+
+import _thread
+import threading
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+@dataclass
+class Notes:
+    """What was called, and the entries of the largest tensor that came out (those of an expanded one count once)."""
+
+    names: set[str] = field(default_factory=set)
+    largest: int = 0
+
+    def take(self, result) -> None:
+        for one in result if isinstance(result, (tuple, list)) else (result,):
+            if isinstance(one, torch.Tensor) and one.layout == torch.strided and one.device.type != "meta":
+                held = one.untyped_storage().nbytes() // one.element_size()
+                self.largest = max(self.largest, min(one.numel(), held))
+
+
+class _Functions(TorchFunctionMode):
+    """Notes the names of torch functions as Python calls them."""
+
+    def __init__(self, notes: Notes):
+        super().__init__()
+        self.notes = notes
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        self.notes.names.add(getattr(function, "__name__", "") or str(function))
+        return function(*args, **(kwargs or {}))
+
+
+class _Dispatched(TorchDispatchMode):
+    """Notes the names of torch functions as they are dispatched, wherever they are called from, and what comes out."""
+
+    def __init__(self, notes: Notes):
+        super().__init__()
+        self.notes = notes
+
+    @classmethod
+    def _should_skip_dynamo(cls):
+        return False  # else the first call imports all of torch's compiler, which takes a second
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.notes.names.add(function.overloadpacket.__name__)
+        result = function(*args, **(kwargs or {}))
+        self.notes.take(result)
+        return result
+
+
+class WatchedCalls:
+    """Notes the torch functions that run while it is entered, as Python calls them and as they are dispatched.
+
+    torch's modes hold for one thread; threads that are started meanwhile get modes of their own.
+    """
+
+    STARTERS = ((_thread, "start_new_thread"), (threading, "_start_new_thread"), (threading, "_start_joinable_thread"))
+
+    def __init__(self, watch: bool = True):
+        self.notes = Notes()
+        self.kinds = (_Functions, _Dispatched) if watch else ()
+
+    def __enter__(self):
+        self.stack = ExitStack()
+        for kind in self.kinds:
+            self.stack.enter_context(kind(self.notes))
+        self.starters = [
+            (module, name, getattr(module, name)) for module, name in self.STARTERS if hasattr(module, name)
+        ]
+        for module, name, start in self.starters:
+            setattr(module, name, self._noting(start))
+        return self.notes
+
+    def __exit__(self, *error):
+        for module, name, start in self.starters:
+            setattr(module, name, start)
+        self.stack.close()
+
+    def _noting(self, start):
+        def start_noted(function, *arguments, **named):
+            def run(*values, **others):
+                with ExitStack() as stack:
+                    for kind in self.kinds:
+                        stack.enter_context(kind(self.notes))
+                    return function(*values, **others)
+
+            return start(run, *arguments, **named)
+
+        return start_noted
