@@ -71,7 +71,7 @@ def _observe(student_object, case: Case, device, trusted: bool) -> Observation:
 
 
 def _rehearse(student_object, case: Case, device) -> tuple:
-    """WatchedCalls the object once on other numbers, so that whatever it keeps from call to call is stale by the next.
+    """Calls the object once on other numbers, so that whatever it keeps from call to call is stale by the next.
 
     Returns:
         the module that was called, False for a function, or None if the call is too slow to be repeated; and the failure,
@@ -176,7 +176,7 @@ def _inject(module: nn.Module, case: Case, device):
 
 
 def _call(target, arguments: dict):
-    """WatchedCalls in the asked order, or by name where the object takes the asked names in another order or by name only."""
+    """Calls in the asked order, or by name where the object takes the asked names in another order or by name only."""
     try:
         signature = inspect.signature(target.forward if isinstance(target, nn.Module) else target)
     except (TypeError, ValueError):

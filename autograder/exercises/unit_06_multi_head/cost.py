@@ -1,0 +1,156 @@
+"""Exercise 4: what multi-head self-attention costs, from shapes."""
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from autograder.bank import Case, exercise
+
+
+def _drawn(inputs, sizes, rng):
+    return {"N": rng.permutation(500)[: sizes["S"]].astype("int64") + 3}
+
+
+def _long(inputs, rng):
+    """A sequence so long that single precision cannot count its products."""
+    inputs["N"][:] = 100_003 + rng.permutation(1000)[: len(inputs["N"])]
+
+
+def _case(text, D, H, size, **more):
+    return Case(text, values={"D": D, "H": H, "bytes_per_number": size}, **more)
+
+
+@exercise(
+    points=2,
+    section="Four matrix products",
+    outputs="flops memory",
+    formula="flops = 2·N·D·3D (projections) + 2·N·N·D (scores of all heads) + 2·N·N·D (mixing) + 2·N·D·D (output); memory of all"
+    " weights A [H, N, N] = H·N·N·bytes; both whole numbers [S]",
+    cases=[
+        _case("a few lengths, single precision", 48, 6, 4),
+        _case("one head, half precision", 32, 1, 2),
+        _case("many narrow heads", 64, 16, 2),
+        _case("very long sequences", 256, 64, 2, edit=_long),
+        _case("one length", 24, 3, 4, sizes={"S": 1}),
+    ],
+    draws=_drawn,
+    differentiable=False,
+)
+def attention_cost(
+    N: Int[Tensor, "S"], D: int, H: int, bytes_per_number: int
+) -> tuple[Int[Tensor, "S"], Int[Tensor, "S"]]:
+    flops = [2 * n * (3 * D * D + H * 2 * n * (D // H) + D * D) for n in N.tolist()]
+    memory = [H * n * n * bytes_per_number for n in N.tolist()]
+    return torch.tensor(flops, device=N.device), torch.tensor(memory, device=N.device)
+
+
+def _cost(N, D, H, size, flops=None, memory=None):
+    """Both results, the right ones where nothing else is given."""
+    return (8 * N * D * D + 4 * N * N * D) if flops is None else flops, (H * N * N * size) if memory is None else memory
+
+
+@attention_cost.misconception
+def multiplications_alone(N, D, H, bytes_per_number):
+    """Only multiplications are counted. Each comes with an addition: a product [n, k] @ [k, m] takes 2·n·k·m operations."""
+    return _cost(N, D, H, bytes_per_number, flops=4 * N * D * D + 2 * N * N * D)
+
+
+@attention_cost.misconception
+def projections_left_out(N, D, H, bytes_per_number):
+    """The projections are missing: only scores and mixing are counted. Making Q, K and V takes 2·N·D·3D, the output 2·N·D·D."""
+    return _cost(N, D, H, bytes_per_number, flops=4 * N * N * D)
+
+
+@attention_cost.misconception
+def output_left_out(N, D, H, bytes_per_number):
+    """The output projection is missing, 2·N·D·D."""
+    return _cost(N, D, H, bytes_per_number, flops=6 * N * D * D + 4 * N * N * D)
+
+
+@attention_cost.misconception
+def mixing_left_out(N, D, H, bytes_per_number):
+    """One of the two products with N² is missing: the scores Q Kᵀ and the mixing A V take 2·N·N·D each."""
+    return _cost(N, D, H, bytes_per_number, flops=8 * N * D * D + 2 * N * N * D)
+
+
+@attention_cost.misconception
+def one_projection(N, D, H, bytes_per_number):
+    """Only one of the three input projections is counted. Q, K and V are made: 2·N·D·3D."""
+    return _cost(N, D, H, bytes_per_number, flops=4 * N * D * D + 4 * N * N * D)
+
+
+@attention_cost.misconception
+def heads_times_operations(N, D, H, bytes_per_number):
+    """The operations of scores and mixing were multiplied by H. Each head is only D/H wide, so that all heads together cost what
+    one of the whole width would: 2·N·N·D."""
+    return _cost(N, D, H, bytes_per_number, flops=8 * N * D * D + 4 * H * N * N * D)
+
+
+@attention_cost.misconception
+def one_heads_operations(N, D, H, bytes_per_number):
+    """Scores and mixing are counted for one head, D/H wide. There are H of them: 2·N·N·D each for all together."""
+    return _cost(N, D, H, bytes_per_number, flops=8 * N * D * D + 4 * N * N * (D // H))
+
+
+@attention_cost.misconception
+def memory_of_one_head(N, D, H, bytes_per_number):
+    """The memory is that of one head's weights. Each head has an N × N table of its own: H·N·N numbers."""
+    return _cost(N, D, H, bytes_per_number, memory=N * N * bytes_per_number)
+
+
+@attention_cost.misconception
+def numbers_for_bytes(N, D, H, bytes_per_number):
+    """The memory is counted in numbers. Each takes bytes_per_number bytes."""
+    return _cost(N, D, H, bytes_per_number, memory=H * N * N)
+
+
+@attention_cost.misconception
+def bits_for_bytes(N, D, H, bytes_per_number):
+    """The memory is counted in bits. It is asked for in bytes."""
+    return _cost(N, D, H, bytes_per_number, memory=8 * H * N * N * bytes_per_number)
+
+
+@attention_cost.misconception
+def width_in_the_memory(N, D, H, bytes_per_number):
+    """The memory contains D. The weights A are H·N·N numbers, however wide the vectors are: their width is summed over."""
+    return _cost(N, D, H, bytes_per_number, memory=N * N * D * bytes_per_number)
+
+
+@attention_cost.misconception
+def memory_of_the_vectors(N, D, H, bytes_per_number):
+    """This is the memory of queries, keys and values. Asked for is that of the weights A, which grows as N²."""
+    return _cost(N, D, H, bytes_per_number, memory=3 * N * D * bytes_per_number)
+
+
+@attention_cost.misconception
+def in_floating_point(N, D, H, bytes_per_number):
+    """The counts are floating-point numbers, which above some size skip whole numbers. Stay with whole numbers: no / and no
+    .float()."""
+    flops, memory = _cost(N, D, H, bytes_per_number)
+    return flops.float(), memory.float()
+
+
+@attention_cost.misconception
+def results_swapped(N, D, H, bytes_per_number):
+    """The two results are swapped: operations first, then memory."""
+    return _cost(N, D, H, bytes_per_number)[::-1]
+
+
+@attention_cost.alternative
+def product_by_product(N, D, H, bytes_per_number):
+    products = [(N, D, 3 * D), (H * N, D // H, N), (H * N, N, D // H), (N, D, D)]
+    return sum(2 * n * k * m for n, k, m in products), bytes_per_number * H * N**2
+
+
+@attention_cost.alternative
+def factored(N, D, H, bytes_per_number):
+    return 4 * N * D * (2 * D + N), N * N * H * bytes_per_number
+
+
+@attention_cost.alternative
+def length_by_length(N, D, H, bytes_per_number):
+    flops, memory = torch.zeros_like(N), torch.zeros_like(N)
+    for place, n in enumerate(N):
+        flops[place] = 2 * n * D * (3 * D) + 2 * (2 * n * n * D) + 2 * n * D * D
+        memory[place] = H * n * n * bytes_per_number
+    return flops, memory

@@ -1,0 +1,195 @@
+"""Exercises 1 and 2: from one wide axis to heads, and back."""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from autograder.bank import Case, exercise
+
+
+def _drawn(inputs, sizes, rng):
+    """The number of heads is an argument."""
+    return {"H": sizes["H"]}
+
+
+@exercise(
+    points=1,
+    section="Split, batch, merge",
+    outputs="heads",
+    formula="heads[b, h, n, d] = X[b, n, h·D_H + d]; X [B, N, H*D_H] gives heads [B, H, N, D_H]",
+    cases=[
+        Case("a batch"),
+        Case("a batch of one", sizes={"B": 1}),
+        Case("one head", sizes={"H": 1}),
+        Case("more heads than vectors", sizes={"H": 7, "N": 3}),
+        Case("one vector", sizes={"N": 1}),
+    ],
+    draws=_drawn,
+)
+def split_heads(X: Float[Tensor, "B N H*D_H"], H: int) -> Float[Tensor, "B H N D_H"]:
+    return torch.stack(X.chunk(H, dim=-1), dim=1)
+
+
+@split_heads.misconception
+def reshaped_at_once(X, H):
+    """The reshape went to [B, H, N, D_H] at once. It does not move numbers: a head then holds pieces of different vectors. Split
+    the last axis first, [B, N, H, D_H], then exchange N and H."""
+    B, N, D = X.shape
+    return X.reshape(B, H, N, D // H)
+
+
+@split_heads.misconception
+def heads_left_behind(X, H):
+    """This is [B, N, H, D_H]: the width is split, but the heads still stand behind the vectors. Exchange the two:
+    transpose(1, 2)."""
+    return X.unflatten(-1, (H, -1))
+
+
+@split_heads.misconception
+def heads_last(X, H):
+    """The width was split as [D_H, H], so that neighbouring features belong to different heads. Head h owns the D_H features
+    from h·D_H on: unflatten(-1, (H, D_H))."""
+    return X.unflatten(-1, (-1, H)).permute(0, 3, 1, 2)
+
+
+@split_heads.misconception
+def features_and_vectors_exchanged(X, H):
+    """This is [B, H, D_H, N]: vectors and features have changed places. The vectors stand before their features."""
+    return X.unflatten(-1, (H, -1)).permute(0, 2, 3, 1)
+
+
+@split_heads.misconception
+def heads_in_front(X, H):
+    """This is [H, B, N, D_H]. The batch stays in front: [B, H, N, D_H]."""
+    return torch.stack(X.chunk(H, dim=-1))
+
+
+@split_heads.misconception
+def batch_and_heads_joined(X, H):
+    """Batch and heads have become one axis, [B*H, N, D_H]. nn.MultiheadAttention does that inside; here they stay apart."""
+    return X.unflatten(-1, (H, -1)).transpose(1, 2).flatten(0, 1)
+
+
+@split_heads.misconception
+def heads_backwards(X, H):
+    """The heads come in the wrong order: head 0 owns the first D_H features."""
+    return torch.stack(X.chunk(H, dim=-1)[::-1], dim=1)
+
+
+@split_heads.misconception
+def width_and_count_exchanged(X, H):
+    """H was taken for the width of a head. It is the number of heads; each is D/H wide."""
+    D = X.shape[-1]
+    return X.reshape(*X.shape[:2], D // H, H).transpose(1, 2)
+
+
+@split_heads.alternative
+def by_view_and_permute(X, H):
+    return X.view(*X.shape[:2], H, X.shape[-1] // H).permute(0, 2, 1, 3) if X.is_contiguous() else by_unflatten(X, H)
+
+
+@split_heads.alternative
+def by_unflatten(X, H):
+    return X.unflatten(-1, (H, X.shape[-1] // H)).transpose(1, 2)
+
+
+@split_heads.alternative
+def head_by_head(X, H):
+    width = X.shape[-1] // H
+    heads = X.new_empty(len(X), H, X.shape[1], width)
+    for h in range(H):
+        heads[:, h] = X[:, :, h * width : (h + 1) * width]
+    return heads
+
+
+@exercise(
+    points=1,
+    section="Split, batch, merge",
+    outputs="X",
+    formula="X[b, n, h·D_H + d] = heads[b, h, n, d]; heads [B, H, N, D_H] gives X [B, N, H*D_H]",
+    cases=[
+        Case("a batch"),
+        Case("a batch of one", sizes={"B": 1}),
+        Case("one head", sizes={"H": 1}),
+        Case("more heads than vectors", sizes={"H": 7, "N": 3}),
+    ],
+)
+def merge_heads(heads: Float[Tensor, "B H N D_H"]) -> Float[Tensor, "B N H*D_H"]:
+    return torch.cat(list(heads.unbind(dim=1)), dim=-1)
+
+
+@merge_heads.misconception
+def reshaped_back_at_once(heads):
+    """The reshape went to [B, N, H*D_H] at once. It does not move numbers: a row then holds pieces of different vectors of one
+    head. Exchange H and N first, [B, N, H, D_H], then join."""
+    B, H, N, D_H = heads.shape
+    return heads.reshape(B, N, H * D_H)
+
+
+@merge_heads.misconception
+def heads_averaged(heads):
+    """The heads were averaged. They are put side by side, so that nothing of what they found is lost."""
+    return heads.mean(dim=1)
+
+
+@merge_heads.misconception
+def heads_summed(heads):
+    """The heads were summed. They are put side by side; W_O may mix them later."""
+    return heads.sum(dim=1)
+
+
+@merge_heads.misconception
+def features_outside(heads):
+    """The features of the heads take turns: feature 0 of each head, then feature 1 of each. Each head's D_H features stay
+    together."""
+    return heads.permute(0, 2, 3, 1).flatten(2)
+
+
+@merge_heads.misconception
+def vectors_joined(heads):
+    """The heads were put one below the other, [B, H*N, D_H]. They belong side by side: N vectors, each H*D_H wide."""
+    return heads.flatten(1, 2)
+
+
+@merge_heads.misconception
+def not_joined(heads):
+    """Heads and vectors have changed places, but the last two axes are still apart, [B, N, H, D_H]. Join them: flatten(2)."""
+    return heads.transpose(1, 2)
+
+
+@merge_heads.misconception
+def joined_backwards(heads):
+    """The heads come in the wrong order: head 0 fills the first D_H features."""
+    return heads.flip(1).transpose(1, 2).flatten(2)
+
+
+@merge_heads.misconception
+def first_head_alone(heads):
+    """Only one head came back. All H stand side by side."""
+    return heads[:, 0]
+
+
+@merge_heads.misconception
+def sequence_transposed(heads):
+    """This is [B, H*D_H, N]: the features stand before the vectors. A sequence is [B, N, width]."""
+    return heads.permute(0, 1, 3, 2).flatten(1, 2)
+
+
+@merge_heads.alternative
+def by_transpose_and_flatten(heads):
+    return heads.transpose(1, 2).flatten(2)
+
+
+@merge_heads.alternative
+def by_reshape(heads):
+    B, H, N, D_H = heads.shape
+    return heads.permute(0, 2, 1, 3).contiguous().view(B, N, H * D_H)
+
+
+@merge_heads.alternative
+def head_by_head_again(heads):
+    B, H, N, D_H = heads.shape
+    X = heads.new_zeros(B, N, H * D_H)
+    for h in range(H):
+        X[..., h * D_H : (h + 1) * D_H] = heads[:, h]
+    return X

@@ -1,0 +1,156 @@
+"""Exercise 7: linear attention."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+from autograder.bank import Case, exercise
+from autograder.exercises.unit_04_attention_layer.common import FUSED
+
+LONG = {"N_Q": 40, "N_X": 45, "D_Q": 3, "D_V": 4}
+
+
+@exercise(
+    points=3,
+    section="Without the softmax",
+    outputs="Y",
+    formula="φ(x) = elu(x) + 1, Y = φ(Q) (φ(K)ᵀ V) / (φ(Q) · sum of φ(K) over the data vectors); φ(K)ᵀ V [*B, D_Q, D_V] first, so"
+    " that no tensor is as large as N_Q × N_X; Y [*B, N_Q, D_V]",
+    cases=[
+        Case("a batch", expand={"*B": "B"}),
+        Case("one sequence", expand={"*B": ""}),
+        Case("heads and a batch", expand={"*B": "B H"}, sizes={"B": 3, "H": 2}),
+        Case("long sequences", expand={"*B": ""}, sizes=LONG, smaller_than=("N_Q", "N_X")),
+        Case("a single query", expand={"*B": "B"}, sizes={"N_Q": 1}),
+        Case("large features", expand={"*B": ""}, scale={"Q": 4.0, "K": 4.0}),
+    ],
+    forbidden=FUSED,
+)
+def linear_attention(
+    Q: Float[Tensor, "*B N_Q D_Q"], K: Float[Tensor, "*B N_X D_Q"], V: Float[Tensor, "*B N_X D_V"]
+) -> Float[Tensor, "*B N_Q D_V"]:
+    similarity = torch.einsum(
+        "...qd,...xd->...qx", torch.where(Q > 0, Q + 1, Q.exp()), torch.where(K > 0, K + 1, K.exp())
+    )
+    return torch.matmul(similarity / similarity.sum(dim=-1, keepdim=True), V)  # the slow way, which is easy to trust
+
+
+def _feature(x):
+    return F.elu(x) + 1
+
+
+def _linear(Q, K, V, feature=_feature, normalise=True):
+    Q, K = feature(Q), feature(K)
+    Y = Q @ (K.mT @ V)
+    return Y / (Q @ K.sum(dim=-2)[..., None]) if normalise else Y
+
+
+@linear_attention.misconception
+def not_normalised(Q, K, V):
+    """The division is missing: the weights do not sum to 1. Divide by φ(Q) · Σ φ(K)."""
+    return _linear(Q, K, V, normalise=False)
+
+
+@linear_attention.misconception
+def without_the_one(Q, K, V):
+    """φ is elu(x), without + 1. Then similarities may be negative, and their sum may be 0. With + 1 all are positive."""
+    return _linear(Q, K, V, feature=F.elu)
+
+
+@linear_attention.misconception
+def relu_as_feature(Q, K, V):
+    """φ is relu. It has no gradient below 0 and may be 0 everywhere; here φ(x) = elu(x) + 1."""
+    return _linear(Q, K, V, feature=torch.relu)
+
+
+@linear_attention.misconception
+def exponential_as_feature(Q, K, V):
+    """φ is exp of each feature. Here φ(x) = elu(x) + 1, which is exp(x) below 0 and x + 1 above."""
+    return _linear(Q, K, V, feature=torch.exp)
+
+
+@linear_attention.misconception
+def no_feature_map(Q, K, V):
+    """Queries and keys are used as they are. φ(x) = elu(x) + 1 makes all features positive, so that the weights are shares."""
+    return _linear(Q, K, V, feature=lambda x: x)
+
+
+@linear_attention.misconception
+def keys_alone_mapped(Q, K, V):
+    """φ was applied to the keys alone. Queries go through it as well."""
+    Q, K = Q, _feature(K)
+    return Q @ (K.mT @ V) / (Q @ K.sum(dim=-2)[..., None])
+
+
+@linear_attention.misconception
+def queries_alone_mapped(Q, K, V):
+    """φ was applied to the queries alone. Keys go through it as well."""
+    Q = _feature(Q)
+    return Q @ (K.mT @ V) / (Q @ K.sum(dim=-2)[..., None])
+
+
+@linear_attention.misconception
+def values_mapped_too(Q, K, V):
+    """φ was applied to the values as well. They are what is mixed, and stay as they are."""
+    return _linear(Q, K, _feature(V))
+
+
+@linear_attention.misconception
+def divided_by_the_number(Q, K, V):
+    """The sum was divided by N_X, the number of data vectors. The weights sum to φ(q) · Σ φ(K), which differs from query to
+    query."""
+    return _linear(Q, K, V, normalise=False) / K.shape[-2]
+
+
+@linear_attention.misconception
+def scaled_by_root(Q, K, V):
+    """The similarities were divided by √D_Q before φ. There is no exponential here that could saturate, and so no scale."""
+    return _linear(Q / math.sqrt(Q.shape[-1]), K / math.sqrt(Q.shape[-1]), V)
+
+
+@linear_attention.misconception
+def softmax_attention(Q, K, V):
+    """This is attention with a softmax. Linear attention has none: the similarity is φ(q) · φ(k), and the products are taken in
+    another order."""
+    return (Q @ K.mT / math.sqrt(Q.shape[-1])).softmax(dim=-1) @ V
+
+
+@linear_attention.misconception
+def softmax_on_features(Q, K, V):
+    """Queries and keys went through softmaxes over their features. That is another linear attention; here φ(x) = elu(x) + 1."""
+    return _linear(Q, K, V, feature=lambda x: x.softmax(dim=-1))
+
+
+@linear_attention.misconception
+def normalised_over_queries(Q, K, V):
+    """The division is by φ(K) · Σ φ(Q), or along the wrong axis: the weights sum to 1 over the queries. Each query's weights sum
+    to 1 over the data vectors."""
+    A = _feature(Q) @ _feature(K).mT
+    return (A / A.sum(dim=-2, keepdim=True)) @ V
+
+
+@linear_attention.alternative
+def by_einsum(Q, K, V):
+    q, k = F.elu(Q) + 1, F.elu(K) + 1
+    state, total = torch.einsum("...xd,...xv->...dv", k, V), k.sum(dim=-2)
+    return torch.einsum("...qd,...dv->...qv", q, state) / torch.einsum("...qd,...d->...q", q, total).unsqueeze(-1)
+
+
+@linear_attention.alternative
+def ones_beside_the_values(Q, K, V):
+    q, k = torch.where(Q > 0, Q + 1, Q.clamp(max=0).exp()), torch.where(K > 0, K + 1, K.clamp(max=0).exp())
+    both = q @ (k.mT @ torch.cat([V, torch.ones_like(V[..., :1])], dim=-1))
+    return both[..., :-1] / both[..., -1:]
+
+
+@linear_attention.alternative
+def vector_by_vector(Q, K, V):
+    q, k = F.elu(Q) + 1, F.elu(K) + 1
+    state, total = 0, 0
+    for x in range(K.shape[-2]):
+        state = state + k[..., x, :, None] * V[..., x, None, :]
+        total = total + k[..., x, :]
+    return q @ state / (q * total[..., None, :]).sum(dim=-1, keepdim=True)
