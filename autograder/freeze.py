@@ -171,7 +171,7 @@ def _quiet(seen: Observation, smaller) -> Observation:
         name: slope.astype(np.float32) if single and slope is not None else slope
         for name, slope in seen.gradients.items()
     }
-    failure = seen.failure and replace(seen.failure, line="", where="")
+    failure = seen.failure and replace(seen.failure, line="", where="", bases="")
     return replace(seen, called=(), outputs=tuple(map(smaller, seen.outputs)), failure=failure, gradients=slopes)
 
 

@@ -399,6 +399,10 @@ class Positions(nn.Module):
         return X + self.table.weight[:N]
 
 
+class TooLong(ValueError):
+    pass
+
+
 def raising(error, text):
     def refuse(N, M):
         raise error(text.format(N=N, M=M))
@@ -411,6 +415,7 @@ def raising(error, text):
     [
         (ValueError, "{N} is more than {M}", None, "all hold"),
         (ValueError, "only {M} positions, not {N}!", None, "all hold"),
+        (TooLong, "{N} is more than {M}", None, "all hold"),
         (ValueError, "", "vague_error", "message does not help"),
         (ValueError, "too long: {N}", "vague_error", "it says “too long: "),
         (IndexError, "{N} is more than {M}", "wrong_error", "A ValueError of your own should be raised"),
@@ -421,6 +426,16 @@ def test_an_error_that_is_asked_for_is_judged_by_type_and_numbers(examine, error
     result = examine("LearnedPositions", raising(error, text))
     assert (result.problem, result.points) == (problem, 2 if problem else 3)
     assert said in plain(result.message)
+
+
+def test_a_mistake_is_known_in_whatever_words_its_author_raises_the_error(examine):
+    def refusing_full_length(self, X):
+        if X.shape[-2] >= len(self.table.weight):
+            raise ValueError(f"length {X.shape[-2]} where {len(self.table.weight)} is the end")
+        return X + self.table.weight[: X.shape[-2]]
+
+    result = examine("LearnedPositions", type("Refusing", (Positions,), {"forward": refusing_full_length}))
+    assert result.misconception == "full_length_refused"
 
 
 def test_a_result_where_an_error_is_asked_for_is_told_so(examine):

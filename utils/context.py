@@ -31,7 +31,7 @@ class Context:
         sizes = self.case.sizes
         if len(own) == len(expected) and not all(symbol in sizes for symbol in own):
             sizes = dict(zip(own, expected))
-        text = symbolic(shape, sizes)
+        text = symbolic(shape, sizes, tuple(own))
         return f"{text} = {list(shape)}" if self.reveal and text != str(list(shape)) else text
 
     def pairs(self):

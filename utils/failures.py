@@ -20,7 +20,7 @@ def _exception(c):
     sentence = f"Your code raised {failure.type}{text}"
     if failure.line:
         sentence += f"\n{CODE}{failure.line}"
-    return sentence + hint(failure, c.case.sizes), _expects(c)
+    return sentence + hint(failure, c.case.sizes, c.exercise.constructor), _expects(c)
 
 
 def _expects(c) -> str:
@@ -126,7 +126,8 @@ def _tampered(c):
 
 def _no_error(c):
     wanted = c.expected.failure.type
-    return f"A {wanted} should be raised here, and a result came instead.\n{c.exercise.formula}", ""
+    came = "it was returned: write raise, not return" if c.seen.structure == wanted else "a result came instead"
+    return f"A {wanted} should be raised here, and {came}.\n{c.exercise.formula}", ""
 
 
 def _wrong_error(c):
@@ -141,6 +142,8 @@ def _wrong_error(c):
 def _vague_error(c):
     text = c.seen.failure.text.splitlines()
     said = f": it says “{text[0]}”" if c.reveal and text else ""
+    if text and "{" in text[0]:
+        said += " (is the f missing before the quotation mark?)"
     return (
         f"The {c.seen.failure.type} comes, but its message does not help{said}. Whoever reads it wants the numbers: how much"
         f" there is, and how much there may be.\n{c.exercise.formula}"

@@ -1,5 +1,7 @@
 """What an exception in a student's code, or a type of numbers, usually comes from, in a sentence."""
 
+import re
+
 from utils.records import Failure
 
 _HINTS = (  # phrases of errors' texts, and what they mean
@@ -12,10 +14,27 @@ _HINTS = (  # phrases of errors' texts, and what they mean
         "Two shapes do not line up. Write both beside the line: from the last axis on, sizes must be equal, or one of them 1.",
     ),
     (
-        ("not enough values to unpack", "too many values to unpack", "must be a 3D tensor", "Dimension out of range",
-         "self must be a matrix", "number of subscripts"),
+        ("not enough values to unpack", "too many values to unpack"),
+        "More or fewer came than there are names on the left. Of a shape: count from the end (shape[-1], shape[-2]). Of a result:"
+        " is it one tensor? chunk(2) makes two pieces, split(2) pieces of two.",
+    ),
+    (
+        ("must be a 3D tensor", "Dimension out of range", "self must be a matrix", "number of subscripts",
+         "number of dimensions in the tensor", "too many indices for tensor"),
         "The number of axes is not always the same here: count from the end (shape[-1], dim=-1, .mT, @).",
     ),
+    (
+        ("max() received an invalid combination", "min() received an invalid combination"),
+        "max and min take one axis, and give values and places; amax and amin take several, and give values.",
+    ),
+    (("last dimension with stride 1",), "view_as_complex wants a pair's numbers side by side in memory: .contiguous() first."),
+    (
+        ("object is not subscriptable",),
+        "A layer is called, not indexed: table(torch.arange(N)); or take rows of its weight, table.weight[:N].",
+    ),
+    (("diag(): Supports 1D or 2D",), "torch.diag takes one matrix; E.diagonal(k, dim1=-2, dim2=-1) takes each of a batch."),
+    (("to have non-zero size",), "An axis has no entries here: is a range, or a slice, one step too long?"),
+    (("out of bounds for dimension",), "An index is larger than the axis it is used on: is it the axis that was meant?"),
     (("torch.return_types",), "max(dim=…) gives a pair, the values and where they are: take .values, or use amax."),
     (
         ("leaf Variable", "leaf variable"),
@@ -27,24 +46,29 @@ _HINTS = (  # phrases of errors' texts, and what they mean
     ),
     (
         ("the same dtype", "Float and Double", "Double but found Float", "Float but found Double"),
-        "A tensor that your code makes is of another precision than the inputs: use new_zeros, zeros_like, or dtype=.",
+        "Two types of numbers meet. A tensor that your code makes takes the inputs' with new_zeros, zeros_like, or dtype=; whole"
+        " numbers become others with .to(X.dtype) or .float().",
     ),
     (
         ("Boolean value of Tensor with more than one value",),
-        "There is one answer for each element of the batch: use (…).all() or (…).any(), or keep a boolean tensor.",
+        "if, and, or, and Python's max and min take single numbers. Element by element: torch.maximum, torch.where, &. Of a list"
+        " of tensors: torch.stack(…).amax(dim=0). For one answer: (…).all() or (…).any().",
     ),
     (
         ("cannot be converted to Scalar", "can be converted to Python scalars"),
-        "There is one number for each element of the batch; .item() and int() take a single one.",
+        "int(), .item() and all of math (math.sin, math.sqrt) take a single number; torch.sin takes a tensor. Of a list of"
+        " tensors, torch.stack makes one.",
     ),
     (("RNN input dtype",), "These are words' numbers. Look up the words' vectors first: self.embedding(tokens)."),
     (
         ("scalar types: Long", "used as indices must be long"),
-        "Words, and places to index with, are whole numbers: dtype=torch.long.",
+        "Words, and places to index with, are whole numbers: dtype=torch.long. (A table is looked up by numbers of rows, not by"
+        " vectors.)",
     ),
     (
         ("must be Tensor, not int",),
-        "A tensor is wanted, one word for each sentence of the batch: torch.full_like(y[:, 0], START) makes one.",
+        "A tensor is wanted where a number stands. torch.full_like(y[:, 0], START) makes words, torch.arange(N) places,"
+        " torch.zeros_like something to begin with; of a single number math.sqrt takes the root.",
     ),
     (("selected index k out of range",), "topk is asked for more than there are: min(k, how many there are)."),
     (
@@ -59,8 +83,13 @@ _HINTS = (  # phrases of errors' texts, and what they mean
 )  # fmt: skip
 
 
-def hint(failure: Failure, sizes: dict) -> str:
-    """A line to put below an exception, or nothing. `sizes` are the case's symbols."""
+def hint(failure: Failure, sizes: dict, constructor: tuple = ()) -> str:
+    """A line to put below an exception, or nothing. `sizes` are the case's symbols, `constructor` the arguments of __init__."""
+    named = re.search(r"name '(\w+)' is not defined", failure.text)
+    if named and named[1] in constructor:
+        return f"\n{named[1]} is an argument of __init__; what forward needs of it is kept there: self.{named[1]} = {named[1]}."
+    if re.search(r"\w\.T\b", failure.line) and "size" in failure.text:
+        return "\n.T turns all axes round, the batch too; .mT swaps the last two."
     for phrases, meaning in _HINTS:
         if any(phrase in failure.text for phrase in phrases):
             return f"\n{meaning}"

@@ -101,7 +101,7 @@ def same(case: Case, one: Observation, other: Observation) -> bool:
 
 def _failed_alike(one: Observation, other: Observation) -> bool:
     a, b = one.failure, other.failure
-    return (a.stage, a.type, a.text) == (b.stage, b.type, b.text)
+    return (a.stage, a.type) == (b.stage, b.type) and (a.text == b.text or a.own and b.own)
 
 
 def _same_output(a: Output, b: Output, scale: float, rows: float) -> bool:
@@ -179,7 +179,7 @@ def _error_problem(wanted: Failure, seen: Observation) -> str | None:
     problem = _failure_problem(seen) if seen.failure else "no_error"
     if problem != "exception":
         return problem
-    if seen.failure.type != wanted.type:
+    if wanted.type not in (seen.failure.type, *seen.failure.bases.split()):
         return "wrong_error"
     numbers = [set(re.findall(r"\d+", failure.text)) for failure in (wanted, seen.failure)]
     return None if numbers[0] <= numbers[1] else "vague_error"

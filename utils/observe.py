@@ -116,7 +116,10 @@ def _stage(stage: str, action):
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # SystemExit and exceptions of the student's own included
-        raise _Failed(Failure(stage, type(error).__name__, _text(error), *_place(error))) from None
+        line, where = _place(error)
+        bases = " ".join(kind.__name__ for kind in type(error).__mro__[1:-2])
+        own = line.startswith(("raise ", "assert "))
+        raise _Failed(Failure(stage, type(error).__name__, _text(error), line, where, bases, own)) from None
 
 
 def _text(error: BaseException) -> str:

@@ -47,7 +47,7 @@ def pattern(symbols: str, wanted: Output, got: Output, reveal: bool) -> str:
     finite = np.isfinite(a) & np.isfinite(b) & (np.abs(a) > 1e-6)
     if finite.sum() > 2:
         ratio = b[finite] / a[finite]
-        if np.allclose(ratio, ratio.flat[0], rtol=1e-3) and abs(ratio.flat[0] - 1) > 1e-3:
+        if np.allclose(ratio, ratio.flat[0], rtol=1e-3) and abs(ratio.flat[0] - 1) > 1e-3 < abs(ratio.flat[0]):
             times = f", {ratio.flat[0]:.4g} times the right ones" if reveal else ""
             return f"They differ from the right ones by one constant factor{times}."
         shift = (b - a)[finite]
@@ -60,7 +60,9 @@ def pattern(symbols: str, wanted: Output, got: Output, reveal: bool) -> str:
     if np.isclose(a, b, rtol=1e-3, atol=1e-3).all():
         return "They are close: something small is added, left out or rounded."
     if a.size > 3 and np.allclose(np.sort(a, axis=None), np.sort(b, axis=None), rtol=1e-4, atol=1e-5):
-        return "They are the right numbers in the wrong places: a reshape where a transpose was meant?"
+        return (
+            "They are the right numbers in the wrong places: put together in another order, or reshaped for transposed?"
+        )
     return ""
 
 

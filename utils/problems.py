@@ -59,8 +59,15 @@ def _wrong_structure(c):
         return f"It should return {wanted}; it returns a {c.seen.structure}.", ""
     if c.seen.structure == "list":
         many = f"{MAX_OUTPUTS} or more" if got == MAX_OUTPUTS else got
-        return f"It should return {wanted}; it returns a list of {many}. torch.stack makes one tensor of a list.", ""
-    return f"It should return {wanted}; it returns {'one tensor' if got == 1 else f'{got} values'}.", ""
+        tensors = any(one.kind == "tensor" for one in c.seen.outputs)
+        how = (
+            "torch.stack makes one tensor of a list."
+            if tensors
+            else "torch.tensor makes a tensor of a list of numbers."
+        )
+        return f"It should return {wanted}; it returns a list of {many}. {how}", ""
+    pair = " If max(dim=…) is what gave two: take .values of it, or use amax." if (count, got) == (1, 2) else ""
+    return f"It should return {wanted}; it returns {'one tensor' if got == 1 else f'{got} values'}.{pair}", ""
 
 
 def _order(c) -> tuple | None:
@@ -102,8 +109,11 @@ def _not_a_tensor(c):
             f"{name} is a list, not a tensor: torch.stack makes a tensor of a list of tensors, torch.tensor of numbers.",
             "",
         )
+    if got.kind in ("float", "int", "bool") and wanted.shape:
+        return f"{name} is a single {got.kind}; it should be a tensor, {c.shape(wanted.shape, name, wanted.shape)}.", ""
     kind = {"ndarray": "NumPy array"}.get(got.kind, got.kind)
-    reason = " loses its gradient" if wanted.dtype.startswith("torch.float") else ", the next step cannot use"
+    learning = any(one.case.gradient for one in c.exercise.cases)
+    reason = " loses its gradient" if learning else " is no tensor for the next step"
     return (
         f"{name} is a {kind}, not an ordinary tensor. Stay in torch: what leaves it (NumPy, lists, .item()){reason}.",
         "",

@@ -6,7 +6,7 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 
 import numpy as np
 
-FAILURE = ("stage", "type", "text", "line", "where")
+FAILURE = ("stage", "type", "text", "line", "where", "bases")
 MAX_TEXT = 4000  # characters of one text, and members of one list, that are taken over from a student's process
 MAX_OUTPUTS, MAX_DIMENSIONS = 16, 64
 MAX_VALUES = 1_000_000  # an output larger than this travels as a shape without values
@@ -93,6 +93,8 @@ class Failure:
     text: str = ""
     line: str = ""  # the student's source line that raised
     where: str = ""  # the function that this line is part of
+    bases: str = ""  # what the error's type extends, separated by spaces
+    own: bool = False  # raised or asserted by the author of the code, in words of his own
 
 
 @dataclass(frozen=True)
@@ -211,7 +213,7 @@ def unpack_observation(data: dict) -> Observation:
     return Observation(
         structure=bounded_text(data.get("structure", "")),
         outputs=tuple(_unpack_output(item) for item in data.get("outputs", ())[:MAX_OUTPUTS]),
-        failure=failure and Failure(**{name: bounded_text(failure.get(name, "")) for name in FAILURE}),
+        failure=failure and _unpack_failure(failure),
         changed=tuple(bounded_text(name) for name in data.get("changed", ())[:MAX_TEXT]),
         called=tuple(bounded_text(name) for name in data.get("called", ())[:MAX_TEXT]),
         gradients=_values(data.get("gradients", {})),
@@ -220,6 +222,10 @@ def unpack_observation(data: dict) -> Observation:
         largest=int(data.get("largest", 0)),
         device=bounded_text(data.get("device", "cpu")),
     )
+
+
+def _unpack_failure(data: dict) -> Failure:
+    return Failure(**{name: bounded_text(data.get(name, "")) for name in FAILURE}, own=bool(data.get("own")))
 
 
 def bounded_text(value) -> str:

@@ -1,10 +1,20 @@
 """What a shape is called in a lesson's symbols, and what a wrong one looks like."""
 
 
-def symbolic(shape: tuple, sizes: dict) -> str:
-    """A shape in the lesson's symbols where its sizes are known, each symbol once: (2, 5, 2) -> "[B, N_Q, 2]"."""
+def symbolic(shape: tuple, sizes: dict, declared: tuple = ()) -> str:
+    """A shape in the lesson's symbols where its sizes are known: (2, 5, 2) -> "[B, N_Q, 2]".
+
+    Each symbol once, or as often as it stands in the `declared` axes.
+    """
+    left = {symbol: max(1, declared.count(symbol)) for symbol in sizes}
     names = {size: symbol for symbol, size in sizes.items()}
-    return "[" + ", ".join(names.pop(size, str(size)) for size in shape) + "]"
+    written = []
+    for size in shape:
+        symbol = names.get(size)
+        written.append(symbol if symbol and left[symbol] else str(size))
+        if symbol:
+            left[symbol] -= 1
+    return "[" + ", ".join(written) + "]"
 
 
 def looks_like(wanted: tuple, got: tuple) -> str:
@@ -14,7 +24,7 @@ def looks_like(wanted: tuple, got: tuple) -> str:
     if len(got) == len(wanted) - 1:
         return f"has one axis too few: {_lost_axis(wanted, got)}"
     if len(got) == len(wanted) + 1:
-        return "has one axis too many: a sum that is missing, or an unsqueeze that was not undone?"
+        return "has one axis too many: a sum or a flatten that is missing, or an unsqueeze that was not undone?"
     if 1 in got and 1 not in wanted:
         return "has an axis of size 1 left over from keepdim or unsqueeze."
     return "has the wrong shape."

@@ -20,7 +20,8 @@
 # more, on other numbers and other sizes: a ✓ is a good sign, not yet the mark.
 #
 # **Shapes.** `N` vectors of width `D` make a sequence. `*B` stands for any number of batch axes in front, or none: count
-# from the end, so `X.shape[-2]` is `N`. `positions` are whole numbers, `[N]`; they need not begin at 0.
+# from the end, so `X.shape[-2]` is `N`. `positions` are whole numbers, `[N]`; they need not begin at 0. Results have the
+# type of the numbers that came in (double precision if these are), unless the text says otherwise.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -125,7 +126,7 @@ check(SelfAttentionLayer)
 # sequence of the batch give the largest absolute difference of a single number: 0 (up to rounding) for an equivariant
 # layer.
 #
-# `layer` is anything that can be called with `X [B, N, D]` and gives `[B, N, D_V]`. (For your own layer, which gives two things, that
+# `layer` is anything that can be called with `X [B, N, D]` and gives one tensor, `[B, N, D_V]`. (For your own layer, which gives two things, that
 # would be `lambda X: layer(X)[0]`.)
 #
 # <details><summary>Hint: the idea</summary>
@@ -173,7 +174,7 @@ check(equivariance_gap)
 # message names both numbers, how many vectors came and how many positions there are. A sequence of just `max_length` vectors is
 # fine.
 #
-# Name the table `table`; it is an `nn.Embedding`.
+# Name the table `table`; it is an `nn.Embedding`. (2 points for the positions, 1 for the error.)
 #
 # <details><summary>Hint: the idea</summary>
 #
@@ -340,7 +341,8 @@ check(rotary_encoding)
 # ## 6 · Does a score depend on the distance alone?
 #
 # Let the *same* query stand at all places, and the same key. Then $E[m, n]$, the score of the query at place $m$ with the key at place $n$,
-# can differ through the positions only. If it depends on the distance $n - m$ alone, all numbers with the same $n - m$ are equal.
+# can differ through the positions only. If it depends on the *offset* $n - m$ alone (the distance with its sign: two ahead and two back are different), all numbers with the same
+# $n - m$ are equal.
 # Measure how far a matrix is from that: for each distance from $1 - N$ to $N - 1$ the largest score minus the smallest; of these, the
 # largest.
 #

@@ -30,6 +30,11 @@ def divided_by_half_the_width(Q, K, V):
     return attend(Q, K, V, divisor=Q.shape[-1] / 2)
 
 
+def divided_by_twice_the_width(Q, K, V):
+    """The scores are divided by 2·D_Q: E / D ** 1 / 2 is ((E / D) / 2). Put the root into brackets, or write math.sqrt(D)."""
+    return attend(Q, K, V, divisor=2 * Q.shape[-1])
+
+
 def multiplied_by_root(Q, K, V):
     """The scores are multiplied by √D_Q. Divide: the scale is there to make large scores smaller."""
     return attend(Q, K, V, divisor=1 / math.sqrt(Q.shape[-1]))
@@ -139,6 +144,7 @@ MECHANICS = (
     not_scaled,
     divided_by_width,
     divided_by_half_the_width,
+    divided_by_twice_the_width,
     multiplied_by_root,
     divided_by_root_of_length,
     divided_by_root_of_queries,
@@ -159,8 +165,13 @@ MECHANICS = (
 )
 
 
-def declare_mechanics(exercise, projected, leave_out=()):
-    """Registers the mistakes of MECHANICS, but for some; `projected` turns an exercise's own arguments into Q, K and V."""
+def declare_mechanics(exercise, projected, leave_out=(), words=()):
+    """Registers the mistakes of MECHANICS, but for some.
+
+    Args:
+        projected: turns an exercise's own arguments into Q, K and V.
+        words: pairs of words; the first is replaced by the second in every sentence.
+    """
     for mistake in MECHANICS:
         if mistake in leave_out:
             continue
@@ -169,4 +180,6 @@ def declare_mechanics(exercise, projected, leave_out=()):
             return mistake(*projected(*arguments))
 
         made.__name__, made.__doc__ = mistake.__name__, mistake.__doc__
+        for general, own in words:
+            made.__doc__ = made.__doc__.replace(general, own)
         exercise.misconception(made)

@@ -45,6 +45,13 @@ declare_mechanics(
     SelfAttentionLayer,
     lambda self, X: (self.W_Q(X), self.W_K(X), self.W_V(X)),
     leave_out=(mechanics.divided_by_root_of_queries,),  # queries and data are equally many here
+    words=(
+        ("N_X", "N"),
+        ("N_Q", "N"),
+        ("data\n    vectors", "vectors"),
+        ("data vectors", "vectors"),
+        ("Q @ K (or Q @ X)", "Q @ K"),
+    ),
 )
 
 
@@ -123,6 +130,13 @@ def later_ones_hidden(self, X):
     E = E.masked_fill(torch.ones_like(E).triu(1).bool(), -torch.inf)
     A = E.softmax(dim=-1)
     return A @ self.W_V(X), A
+
+
+@SelfAttentionLayer.misconception
+def weights_transposed_in_the_sum(self, X):
+    """The values are mixed with Aᵀ. Row n of A holds the weights of query n, so that Y = A V."""
+    _, A = attend(self.W_Q(X), self.W_K(X), self.W_V(X))
+    return A.mT @ self.W_V(X), A
 
 
 @SelfAttentionLayer.misconception

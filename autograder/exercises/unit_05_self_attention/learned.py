@@ -26,6 +26,8 @@ from autograder.bank import Case, exercise
             part="positions added",
         ),
         Case("one vector", expand={"*B": "B"}, sizes={"N": 1, "max_length": 6}, part="positions added"),
+        Case("a large batch", expand={"*B": "B"}, sizes={"B": 9, "N": 3, "max_length": 5}, part="positions added"),
+        Case("wide vectors", expand={"*B": "B"}, sizes={"D": 11, "N": 4, "max_length": 6}, part="positions added"),
         Case(
             "one vector more than the table has",
             expand={"*B": "B"},
@@ -75,8 +77,8 @@ def error_left_to_the_lookup(self, X):
 
 @LearnedPositions.misconception
 def error_left_to_the_addition(self, X):
-    """Past the end the slice table[:N] is simply shorter, and the addition fails with an error about sizes (or, with a table
-    of one row, not at all). Compare N with max_length first, and raise a ValueError."""
+    """Past the end the slice table.weight[:N] is simply shorter, and the addition fails with an error about sizes (or, with
+    a table of one row, not at all). Compare N with max_length first, and raise a ValueError."""
     return X + self.table.weight[: X.shape[-2]]
 
 
@@ -131,6 +133,45 @@ def asserted(self, X):
 
 
 @LearnedPositions.misconception
+def comparison_reversed(self, X):
+    """The comparison is the wrong way round: a sequence that fits is refused. Raise if N > max_length."""
+    N, longest = X.shape[-2], self.table.num_embeddings
+    if N < longest:
+        raise ValueError(f"{N} vectors, but positions for {longest} only")
+    return X + self.table(torch.arange(N, device=X.device))
+
+
+@LearnedPositions.misconception
+def all_rows_added(self, X):
+    """The whole table is added, which fits only a sequence of just that length. Of N vectors each gets its row: the first N
+    rows."""
+    return X + self.table.weight
+
+
+@LearnedPositions.misconception
+def first_axis_compared(self, X):
+    """The number of sequences in the batch, len(X), was compared with max_length. How many vectors a sequence has is
+    X.shape[-2]."""
+    if len(X) > self.table.num_embeddings:
+        raise ValueError(f"{len(X)} vectors, but positions for {self.table.num_embeddings} only")
+    return X + self.table(torch.arange(X.shape[-2], device=X.device))
+
+
+@LearnedPositions.misconception
+def width_compared(self, X):
+    """The width of the vectors, X.shape[-1], was compared with max_length. How many vectors a sequence has is X.shape[-2]."""
+    if X.shape[-1] > self.table.num_embeddings:
+        raise ValueError(f"{X.shape[-1]} vectors, but positions for {self.table.num_embeddings} only")
+    return X + self.table(torch.arange(X.shape[-2], device=X.device))
+
+
+@LearnedPositions.misconception
+def rows_alone(self, X):
+    """Only rows of the table came back, [N, D]. They are added to X, the same rows to each sequence of the batch."""
+    return self.table.weight[: _checked(self, X)]
+
+
+@LearnedPositions.misconception
 def positions_alone(self, X):
     """Only the positions came back. They are added to X, so that each vector says both what it is and where."""
     return self.table.weight[: _checked(self, X)].expand_as(X)
@@ -138,7 +179,7 @@ def positions_alone(self, X):
 
 @LearnedPositions.misconception
 def same_position_for_all(self, X):
-    """All vectors of a sequence got one and the same position: self.table(N), or a single row. Vector n gets row n."""
+    """All vectors of a sequence got one and the same position, a single row of the table. Vector n gets row n."""
     return X + self.table.weight[_checked(self, X) - 1]
 
 
@@ -156,7 +197,7 @@ def positions_reversed(self, X):
 
 @LearnedPositions.misconception
 def end_of_the_table(self, X):
-    """The last N rows of the table were used. Positions begin at row 0, whatever the length: table[:N]."""
+    """The last N rows of the table were used. Positions begin at row 0, whatever the length: table.weight[:N]."""
     return X + self.table.weight[-_checked(self, X) :]
 
 

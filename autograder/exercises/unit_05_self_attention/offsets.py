@@ -41,13 +41,13 @@ def _two_runs(inputs, rng):
     formula="spread = the largest value of (max − min) over the numbers E[m, n] with one and the same n − m, from 1 − N to N − 1;"
     " E [*B, N, N] gives spread [*B]",
     cases=[
-        Case("a batch of score matrices", expand={"*B": "B"}),
-        Case("one matrix", expand={"*B": ""}, edit=_spread_below),
-        Case("keys behind the query stand out", expand={"*B": "B"}, edit=_spread_below),
-        Case("keys ahead of the query stand out", expand={"*B": "B"}, edit=_spread_above),
+        Case("a batch of score matrices", expand={"*B": "B"}, sizes={"N": 6}),
+        Case("one matrix", expand={"*B": ""}, sizes={"N": 5}, edit=_spread_below),
+        Case("keys behind the query stand out", expand={"*B": "B"}, sizes={"N": 6}, edit=_spread_below),
+        Case("keys ahead of the query stand out", expand={"*B": "B"}, sizes={"N": 6}, edit=_spread_above),
         Case("one of them depends on the offset alone", expand={"*B": "B"}, edit=_relative),
         Case("a slow drift along a diagonal", expand={"*B": "B"}, sizes={"N": 8}, edit=_two_runs),
-        Case("two batch axes", expand={"*B": "B_1 B_2"}, sizes={"B_1": 3, "B_2": 2}, hidden=True),
+        Case("two batch axes", expand={"*B": "B_1 B_2"}, sizes={"B_1": 3, "B_2": 2, "N": 5}),
     ],
     differentiable=False,
 )
@@ -136,6 +136,31 @@ def averaged_over_offsets(E):
 def standard_deviation(E):
     """This is a standard deviation along the diagonals. Asked for is the largest minus the smallest."""
     return _over(E, _all(E), lambda one: one.std(dim=-1, correction=0)).amax(dim=-1)
+
+
+@offset_spread.misconception
+def sample_deviation(E):
+    """This is a standard deviation along the diagonals, and of a single number there is none (NaN). Asked for is the largest
+    minus the smallest."""
+    return _over(E, _all(E), lambda one: one.std(dim=-1) if one.shape[-1] > 1 else one.sum(dim=-1) * torch.nan).amax(
+        dim=-1
+    )
+
+
+@offset_spread.misconception
+def length_from_axis_one(E):
+    """N is read from shape[1]: right for one matrix and for a batch, but with two batch axes it is another axis. Count from the
+    end: E.shape[-1]."""
+    N = E.shape[1]
+    offsets = [offset for offset in range(1 - N, N) if abs(offset) < E.shape[-1]]
+    return _over(E, offsets).amax(dim=-1)
+
+
+@offset_spread.misconception
+def offsets_in_front(E):
+    """These are the spreads of all 2N − 1 offsets, the offsets in front. The largest of them is asked for, one number for each
+    matrix: amax(dim=0)."""
+    return _over(E, _all(E)).movedim(-1, 0)
 
 
 @offset_spread.misconception

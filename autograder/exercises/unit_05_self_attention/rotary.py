@@ -30,7 +30,7 @@ def _cases(interleaved: bool, part: str) -> list[Case]:
         case("two batch axes", expand={"*B": "B_1 B_2"}, sizes={"B_1": 3, "B_2": 2, "D": 6}),
         case("another base", base=50.0, expand={"*B": ""}, sizes={"D": 8}, edit=_scattered),
         case("a single pair", expand={"*B": "B"}, sizes={"D": 2}),
-        case("far positions", expand={"*B": ""}, sizes={"D": 8}, edit=_far, extreme=True, hidden=True),
+        case("far positions", expand={"*B": ""}, sizes={"D": 8}, edit=_far, extreme=True),
     ]
 
 
@@ -171,6 +171,41 @@ def left_in_halves(X, positions, base, interleaved):
     x, y = _pairs(X, interleaved)
     cos, sin = _angles(X, positions, base).cos(), _angles(X, positions, base).sin()
     return torch.cat([x * cos - y * sin, x * sin + y * cos], dim=-1)
+
+
+@rotary_encoding.misconception
+def put_back_in_turns(X, positions, base, interleaved):
+    """The halves are turned rightly, but put back in turns: features j and j + D/2 came, and stand at 2j and 2j + 1 now.
+    Each turned feature belongs where it was taken from."""
+    x, y = _pairs(X, interleaved)
+    cos, sin = _angles(X, positions, base).cos(), _angles(X, positions, base).sin()
+    return torch.stack([x * cos - y * sin, x * sin + y * cos], dim=-1).flatten(-2)
+
+
+@rotary_encoding.misconception
+def second_sign_wrong(X, positions, base, interleaved):
+    """The second of a pair has the wrong sign: it is x sin φ + y cos φ. The minus belongs to the first, x cos φ − y sin φ,
+    alone."""
+    x, y = _pairs(X, interleaved)
+    cos, sin = _angles(X, positions, base).cos(), _angles(X, positions, base).sin()
+    return _joined(x * cos - y * sin, y * cos - x * sin, interleaved)
+
+
+@rotary_encoding.misconception
+def sine_and_cosine_exchanged(X, positions, base, interleaved):
+    """Sine and cosine have changed places: at angle 0 a vector would not stay as it is. (x, y) becomes (x cos φ − y sin φ,
+    x sin φ + y cos φ)."""
+    x, y = _pairs(X, interleaved)
+    cos, sin = _angles(X, positions, base).sin(), _angles(X, positions, base).cos()
+    return _joined(x * cos - y * sin, x * sin + y * cos, interleaved)
+
+
+@rotary_encoding.misconception
+def twice_the_exponent(X, positions, base, interleaved):
+    """The exponent of pair j is 4j/D; it should be 2j/D: either arange(0, D, 2) / D or 2 · arange(D/2) / D, not both factors of
+    2."""
+    D = X.shape[-1]
+    return _turned(X, _angles(X, positions, base, 2 * torch.arange(0, D, 2, device=X.device) / D), interleaved)
 
 
 @rotary_encoding.misconception

@@ -10,8 +10,12 @@ from autograder.bank import Case, exercise
 
 
 def _drawn(inputs, sizes, rng):
-    """Positions from 0 on."""
-    return {"positions": torch.arange(sizes["N"]).numpy()}
+    """Positions from 3 on."""
+    return {"positions": torch.arange(3, 3 + sizes["N"]).numpy()}
+
+
+def _from_zero(inputs, rng):
+    inputs["positions"] = torch.arange(len(inputs["positions"])).numpy()
 
 
 def _scattered(inputs, rng):
@@ -33,13 +37,13 @@ def _case(text, D=8, base=10000.0, **more):
     outputs="P",
     formula="P[n, 2i] = sin(pos_n · ω_i), P[n, 2i + 1] = cos(pos_n · ω_i), ω_i = base^(−2i/D), i = 0, …, D/2 − 1; P [N, D]",
     cases=[
-        _case("positions from 0 on"),
+        _case("positions from 3 on"),
         _case("positions in any order", edit=_scattered, D=10),
-        _case("50 features, positions 0 to 3", D=50, sizes={"N": 4}),
+        _case("50 features, positions 0 to 3", D=50, sizes={"N": 4}, edit=_from_zero),
         _case("another base", base=100.0, edit=_scattered),
         _case("two features", D=2, edit=_scattered),
         _case("one position", sizes={"N": 1}, edit=_scattered),
-        _case("far positions", edit=_far, extreme=True, hidden=True, D=12),
+        _case("far positions", edit=_far, extreme=True, D=12),
     ],
     draws=_drawn,
     differentiable=False,
@@ -176,6 +180,28 @@ def transposed(positions, D, base=10000.0):
 def one_frequency(positions, D, base=10000.0):
     """All pairs have the frequency 1: 2i // D, a division of whole numbers, is 0 for each i. Write 2i / D."""
     return _waves(_angles(positions, D, base, 2 * torch.arange(D // 2, device=positions.device) // D))
+
+
+@sinusoidal_encoding.misconception
+def floored_exponents(positions, D, base=10000.0):
+    """The exponents were rounded down: −2i // D, a division of whole numbers, is −1 for each i from 1 on. Write −2i / D."""
+    return _waves(_angles(positions, D, base, -(-2 * torch.arange(D // 2, device=positions.device) // D)))
+
+
+@sinusoidal_encoding.misconception
+def angles_one_list_after_the_other(positions, D, base=10000.0):
+    """The angles were put one list after the other, and then sine and cosine taken in turns: the two features of a pair have
+    different frequencies. Each angle is needed twice in a row."""
+    angles = _angles(positions, D, base)
+    wide = torch.cat([angles, angles], dim=-1)
+    return torch.where(torch.arange(D, device=positions.device) % 2 == 0, wide.sin(), wide.cos())
+
+
+@sinusoidal_encoding.misconception
+def power_before_product(positions, D, base=10000.0):
+    """base ** 2 * i / D is (base ** 2) · i / D: the power comes first. Put the exponent into brackets: base ** (2 * i / D)."""
+    i = torch.arange(D // 2, device=positions.device)
+    return _waves(positions[:, None] / (base**2 * i / D))
 
 
 @sinusoidal_encoding.misconception

@@ -38,8 +38,8 @@ def _case(text, block, **more):
     points=4,
     section="In tiles",
     outputs="Y",
-    formula="Y = softmax(Q Kᵀ/√D_Q) V [B, N_Q, D_V], block by block over the N_X data vectors: m, l, O as in the step before, Y = O/l"
-    " at the end; no tensor as large as the table of N_Q × N_X scores",
+    formula="Y = softmax(Q Kᵀ/√D_Q) V [B, N_Q, D_V], block by block over the N_X data vectors: m, l, O as in the step before,"
+    " Y = O/l at the end; no tensor as large as the table of N_Q × N_X scores",
     cases=[
         _case("blocks that fit", 8, sizes={**LONG, "N_X": 64}, smaller_than=("N_Q", "N_X")),
         _case(
@@ -91,8 +91,8 @@ def not_rescaled(Q, K, V, block):
 
 @tiled_attention.misconception
 def softmax_in_each_block(Q, K, V, block):
-    """Each block went through a softmax of its own, and the results were averaged. Then each block counts alike, however small its
-    scores are. The blocks share one softmax: keep exponentials and their sum, divide at the end."""
+    """Each block went through a softmax of its own, and the results were averaged. Then each block counts alike, however
+    small its scores are. The blocks share one softmax: keep exponentials and their sum, divide at the end."""
     found = [
         (Q @ K[..., b : b + block, :].mT * Q.shape[-1] ** -0.5).softmax(dim=-1) @ V[..., b : b + block, :]
         for b in range(0, K.shape[-2], block)
@@ -102,8 +102,8 @@ def softmax_in_each_block(Q, K, V, block):
 
 @tiled_attention.misconception
 def softmax_in_each_block_summed(Q, K, V, block):
-    """Each block went through a softmax of its own, and the results were summed, so that all weights together are as many as there
-    are blocks. The blocks share one softmax: keep exponentials and their sum, divide at the end."""
+    """Each block went through a softmax of its own, and the results were summed, so that all weights together are as many
+    as there are blocks. The blocks share one softmax: keep exponentials and their sum, divide at the end."""
     found = [
         (Q @ K[..., b : b + block, :].mT * Q.shape[-1] ** -0.5).softmax(dim=-1) @ V[..., b : b + block, :]
         for b in range(0, K.shape[-2], block)
@@ -141,7 +141,8 @@ def scaled_by_the_block(Q, K, V, block):
 
 @tiled_attention.misconception
 def maximum_from_zero(Q, K, V, block):
-    """The running maximum begins at 0. Where all scores are far below, all exponentials become 0, and 0/0 is NaN. Begin at −inf."""
+    """The running maximum begins at 0. Where all scores are far below, all exponentials become 0, and 0/0 is NaN. Begin at
+    −inf."""
     return _divided(*_tiled(Q, K, V, block, start=0.0))
 
 
