@@ -109,6 +109,7 @@ def test_numbers_of_the_call_before_keep_rows_together():
 
 def test_a_size_that_happens_to_be_equal_is_not_spoken_of_by_another_ones_symbol():
     assert symbolic((6, 6, 11), {"B": 6, "T": 7, "V": 11}) == "[B, 6, V]"
+    assert symbolic((3, 6, 6), {"B": 3, "N": 6}, ("B", "N", "N")) == "[B, N, N]"
     result = examine(
         freeze(find_exercise("greedy_decode"), VISIBLE_SEED), lambda decoder, s, max_length: s[:, :1].long()
     )

@@ -404,7 +404,7 @@ def translation_loss(model, batch):
 
 # %%
 FULL = stored.full()
-LONGEST, WIDTHS, STEPS, PAIRS, RATE = (60, (64, 128, 256), 4000, 60000, 4e-3) if FULL else (24, (32, 64, 128), 1000, 24000, 8e-3)
+LONGEST, WIDTHS, STEPS, PAIRS, RATE = (60, (64, 128, 256), 4000, 60000, 4e-3) if FULL else (24, (32, 64, 128), 800, 24000, 8e-3)
 SEED = 1
 pairs = corpus("italian", PAIRS, 3, LONGEST, seed=SEED)
 known = {pair.source for pair in pairs}

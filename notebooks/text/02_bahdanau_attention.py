@@ -319,7 +319,7 @@ def translation_loss(model, batch):
 
 # %%
 FULL = stored.full()
-LONGEST, WIDTH, STEPS, PAIRS, RATE = (60, 128, 4000, 60000, 4e-3) if FULL else (24, 96, 1000, 16000, 6e-3)
+LONGEST, WIDTH, STEPS, PAIRS, RATE = (60, 128, 4000, 60000, 4e-3) if FULL else (24, 96, 840, 16000, 6e-3)
 SEED = 1 if FULL else 3
 pairs = corpus("french", PAIRS, 3, LONGEST, seed=SEED)
 known = {pair.source for pair in pairs}

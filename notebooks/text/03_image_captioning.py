@@ -78,7 +78,7 @@ def normal(*shape):
 
 # %%
 FULL = stored.full()
-SCENES, STEPS = (12000, 4000) if FULL else (4000, 1000)
+SCENES, STEPS = (12000, 4000) if FULL else (4000, 800)
 SEED = 1
 some, fresh = scenes.scenes(SCENES, seed=SEED), scenes.scenes(300, seed=SEED + 1)
 photos, new_photos = scenes.images(some), scenes.images(fresh)  # [SCENES, 3, 48, 48], [300, 3, 48, 48]

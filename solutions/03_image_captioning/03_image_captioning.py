@@ -432,7 +432,7 @@ class Captioner(nn.Module):
 # %%
 torch.manual_seed(0)
 seeded = torch.Generator().manual_seed(0)
-STEPS = 1100
+STEPS = 900
 
 
 def caption_loss(model, chosen):
