@@ -18,6 +18,11 @@ torch.set_num_threads(1)
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 
 
+def plain(message: str) -> str:
+    """A message on one line."""
+    return " ".join(message.split())
+
+
 @pytest.fixture(scope="session")
 def shipped():
     """The self-checks by exercise, as a student's `utils` holds them."""

@@ -7,12 +7,8 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from conftest import plain
 from torch import nn
-
-
-def plain(message: str) -> str:
-    """A message on one line."""
-    return " ".join(message.split())
 
 
 def unfinished(q, X):
@@ -330,122 +326,9 @@ def test_a_helper_that_is_not_written_yet_is_named(examine):
     assert "`stable_softmax`, which is not written yet" in plain(result.message)
 
 
-def test_partial_points_come_with_their_reason(examine):
-    result = examine("scaled_dot_product_attention", lambda Q, X: _attend(Q, X, dim=1))
-    assert (result.points, result.max_points, result.misconception) == (2, 3, "softmax_over_axis_one")
-    assert result.message.endswith("2 of 3 points, for: one sequence")
-
-
-def _attend(Q, X, dim):
-    A = (Q @ X.mT / Q.shape[-1] ** 0.5).softmax(dim)
-    return A @ X, A
-
-
 def test_what_torch_does_not_implement_is_no_unfinished_exercise(examine):
     result = examine("attention_scores", lambda q, X: torch.bmm((X > 0)[None], (X > 0)[None]))
     assert result.problem == "exception" and "not written yet" not in result.message.lower()
-
-
-def test_two_mistakes_at_once_are_not_taken_for_either(examine):
-    def both(Q, X):
-        A = (Q @ X.mT).softmax(-2)
-        return A @ X, A
-
-    result = examine("scaled_dot_product_attention", both)
-    assert not result.passed
-    assert result.misconception is None
-
-
-def test_a_mistake_that_the_code_elsewhere_does_not_make_is_no_explanation(examine):
-    result = examine("grid_to_vectors", lambda G: G.flatten(2).mT.squeeze())  # on one image alone like `images_joined`
-    assert (result.problem, result.misconception) == ("wrong_shape", None)
-    assert "squeeze()" in result.message
-
-
-def test_right_results_in_another_order_are_told_so(examine):
-    def turned(s, G, W, U, v):
-        E = torch.tanh((s @ W)[:, None, None] + G.permute(0, 2, 3, 1) @ U) @ v
-        A = E.flatten(1).softmax(dim=-1).view_as(E)
-        return A, (A[:, None] * G).sum(dim=(2, 3))
-
-    result = examine("grid_attention", turned)
-    assert not result.passed
-    assert "should return c, A, and returns A, c" in plain(result.message)
-
-
-def test_a_list_too_long_to_travel_is_not_counted(examine):
-    result = examine("grid_to_vectors", lambda G: [x for rows in G.flatten(2).mT for x in rows])
-    assert "a list of 16 or more" in plain(result.message)
-
-
-def test_whole_numbers_that_leave_torch_are_not_told_of_gradients(examine):
-    result = examine("greedy_decode", lambda decoder, s, max_length: torch.ones(len(s), 2, dtype=torch.long).numpy())
-    assert result.problem == "not_a_tensor" and "gradient" not in result.message
-
-
-class Positions(nn.Module):
-    """Learned positions, correct but for what `refuse` does with a sequence of N vectors and M positions."""
-
-    refuse = staticmethod(lambda N, M: None)
-
-    def __init__(self, max_length, D):
-        super().__init__()
-        self.table = nn.Embedding(max_length, D)
-
-    def forward(self, X):
-        N, M = X.shape[-2], self.table.num_embeddings
-        if N > M:
-            self.refuse(N, M)
-        return X + self.table.weight[:N]
-
-
-class TooLong(ValueError):
-    pass
-
-
-def raising(error, text):
-    def refuse(N, M):
-        raise error(text.format(N=N, M=M))
-
-    return type("Refusing", (Positions,), {"refuse": staticmethod(refuse)})
-
-
-@pytest.mark.parametrize(
-    ("error", "text", "problem", "said"),
-    [
-        (ValueError, "{N} is more than {M}", None, "all hold"),
-        (ValueError, "only {M} positions, not {N}!", None, "all hold"),
-        (TooLong, "{N} is more than {M}", None, "all hold"),
-        (ValueError, "", "vague_error", "message does not help"),
-        (ValueError, "too long: {N}", "vague_error", "it says “too long: "),
-        (IndexError, "{N} is more than {M}", "wrong_error", "A ValueError of your own should be raised"),
-        (NotImplementedError, "", "unfinished", "not written yet"),
-    ],
-)
-def test_an_error_that_is_asked_for_is_judged_by_type_and_numbers(examine, error, text, problem, said):
-    result = examine("LearnedPositions", raising(error, text))
-    assert (result.problem, result.points) == (problem, 2 if problem else 3)
-    assert said in plain(result.message)
-
-
-def test_a_mistake_is_known_in_whatever_words_its_author_raises_the_error(examine):
-    def refusing_full_length(self, X):
-        if X.shape[-2] >= len(self.table.weight):
-            raise ValueError(f"length {X.shape[-2]} where {len(self.table.weight)} is the end")
-        return X + self.table.weight[: X.shape[-2]]
-
-    result = examine("LearnedPositions", type("Refusing", (Positions,), {"forward": refusing_full_length}))
-    assert result.misconception == "full_length_refused"
-
-
-def test_a_result_where_an_error_is_asked_for_is_told_so(examine):
-    def cut(self, X):
-        return X[..., :1, :] + self.table.weight[:1] if X.shape[-2] > len(self.table.weight) else good(self, X)
-
-    good = Positions.forward
-    result = examine("LearnedPositions", type("Cutting", (Positions,), {"forward": cut}))
-    assert (result.problem, result.points) == ("no_error", 2)
-    assert "A ValueError should be raised here, and a result came instead" in plain(result.message)
 
 
 def test_what_fails_is_told_with_the_numbers_of_the_case_itself(examine, shipped):

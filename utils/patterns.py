@@ -47,7 +47,7 @@ def pattern(symbols: str, wanted: Output, got: Output, reveal: bool) -> str:
     finite = np.isfinite(a) & np.isfinite(b) & (np.abs(a) > 1e-6)
     if finite.sum() > 2:
         ratio = b[finite] / a[finite]
-        if np.allclose(ratio, ratio.flat[0], rtol=1e-3) and abs(ratio.flat[0] - 1) > 1e-3 < abs(ratio.flat[0]):
+        if np.allclose(ratio, ratio.flat[0], rtol=1e-3) and min(abs(ratio.flat[0] - 1), abs(ratio.flat[0])) > 1e-3:
             times = f", {ratio.flat[0]:.4g} times the right ones" if reveal else ""
             return f"They differ from the right ones by one constant factor{times}."
         shift = (b - a)[finite]

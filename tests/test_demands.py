@@ -1,0 +1,93 @@
+"""What an exercise may ask for besides right numbers: an error in words, and that a table is never made."""
+
+import pytest
+from conftest import plain
+from torch import nn
+
+from autograder.audit import examine as examined
+from autograder.exercises.unit_06_multi_head import tiled_attention
+from autograder.freeze import freeze
+
+
+class Positions(nn.Module):
+    """Learned positions, correct but for what `refuse` does with a sequence of N vectors and M positions."""
+
+    refuse = staticmethod(lambda N, M: None)
+
+    def __init__(self, max_length, D):
+        super().__init__()
+        self.table = nn.Embedding(max_length, D)
+
+    def forward(self, X):
+        N, M = X.shape[-2], self.table.num_embeddings
+        if N > M:
+            self.refuse(N, M)
+        return X + self.table.weight[:N]
+
+
+class TooLong(ValueError):
+    pass
+
+
+def raising(error, text):
+    def refuse(N, M):
+        raise error(text.format(N=N, M=M))
+
+    return type("Refusing", (Positions,), {"refuse": staticmethod(refuse)})
+
+
+@pytest.mark.parametrize(
+    ("error", "text", "problem", "said"),
+    [
+        (ValueError, "{N} is more than {M}", None, "all hold"),
+        (ValueError, "only {M} positions, not {N}!", None, "all hold"),
+        (TooLong, "{N} is more than {M}", None, "all hold"),
+        (ValueError, "", "vague_error", "message does not help"),
+        (ValueError, "too long: {N}", "vague_error", "it says “too long: "),
+        (IndexError, "{N} is more than {M}", "wrong_error", "A ValueError of your own should be raised"),
+        (NotImplementedError, "", "unfinished", "not written yet"),
+    ],
+)
+def test_an_error_that_is_asked_for_is_judged_by_type_and_numbers(examine, error, text, problem, said):
+    result = examine("LearnedPositions", raising(error, text))
+    assert (result.problem, result.points) == (problem, 2 if problem else 3)
+    assert said in plain(result.message)
+
+
+def test_a_mistake_is_known_in_whatever_words_its_author_raises_the_error(examine):
+    def refusing_full_length(self, X):
+        if X.shape[-2] >= len(self.table.weight):
+            raise ValueError(f"length {X.shape[-2]} where {len(self.table.weight)} is the end")
+        return X + self.table.weight[: X.shape[-2]]
+
+    result = examine("LearnedPositions", type("Refusing", (Positions,), {"forward": refusing_full_length}))
+    assert result.misconception == "full_length_refused"
+
+
+def test_a_result_where_an_error_is_asked_for_is_told_so(examine):
+    def cut(self, X):
+        return X[..., :1, :] + self.table.weight[:1] if X.shape[-2] > len(self.table.weight) else good(self, X)
+
+    good = Positions.forward
+    result = examine("LearnedPositions", type("Cutting", (Positions,), {"forward": cut}))
+    assert (result.problem, result.points) == ("no_error", 2)
+    assert "A ValueError should be raised here, and a result came instead" in plain(result.message)
+
+
+def whole_table(Q, K, V, block):
+    return (Q @ K.mT / Q.shape[-1] ** 0.5).softmax(dim=-1) @ V
+
+
+@pytest.mark.parametrize("reveal", [True, False])
+def test_right_numbers_by_way_of_a_table_that_should_not_exist_are_told_so(reveal):
+    frozen = freeze(tiled_attention, "a draw", grading=not reveal, mistakes=False)
+    result = examined(frozen, whole_table, reveal=reveal)
+    assert (result.problem, result.points) == ("too_large", 0)
+    said = plain(result.message)
+    assert "as large as the whole table" in said
+    assert bool([word for word in said.split("Y =")[0].split() if word.isdigit()]) == reveal, "a hidden case's numbers"
+
+
+def test_the_same_numbers_in_blocks_are_right():
+    frozen = freeze(tiled_attention, "a draw", mistakes=False)
+    assert all(examined(frozen, other.object).passed for other in tiled_attention.alternatives)
