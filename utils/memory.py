@@ -12,8 +12,8 @@ from torch.profiler import ProfilerActivity, profile
 def peak_memory(compute: Callable[[], object]) -> int:
     """The most bytes that are allocated at one time while `compute()` runs, beyond what was allocated before; its result counts.
 
-    On a GPU torch keeps that number itself. On the CPU torch's profiler writes down each allocation and each release, those inside
-    torch's own functions too; the highest running sum is the peak.
+    On a GPU torch keeps that number itself. On the CPU torch's profiler writes down each allocation and each release, those
+    inside torch's own functions too; the highest running sum is the peak.
     """
     if torch.cuda.is_available():
         torch.cuda.synchronize()
