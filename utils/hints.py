@@ -101,6 +101,18 @@ def hint(failure: Failure, sizes: dict, constructor: tuple = ()) -> str:
     return ""
 
 
+def whole(wanted: str, dtype: str) -> str:
+    """The rest of a sentence where whole numbers, or truth values, of type `wanted` were asked for and others came."""
+    if wanted == "torch.bool":
+        return "it says yes or no, torch.bool, as a comparison does."
+    asked = f"it holds whole numbers (counts, places, numbers of words), which are {wanted}."
+    if dtype == "torch.bool":
+        return f"{asked} Is it a comparison?"
+    if "float" in dtype:
+        return f"{asked} /, a root, .float(), and a tensor that is made without dtype=, make numbers with a fraction."
+    return f"{asked} A smaller type overflows where numbers get large."
+
+
 def origin(dtype: str) -> str:
     """Where numbers of a type that was not asked for usually come from."""
     if dtype in ("torch.float16", "torch.bfloat16"):

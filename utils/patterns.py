@@ -8,10 +8,13 @@ from utils.tolerance import close, right_rows
 
 def numbers(name: str, wanted: Output, got: Output) -> str:
     """Where two outputs of one shape differ most: the number expected there, and the one received."""
-    worst = np.nanargmax(np.abs(np.nan_to_num(got.values - wanted.values)).reshape(-1))
+    apart = np.subtract(got.values, wanted.values, dtype=np.float64)
+    worst = np.nanargmax(np.abs(np.nan_to_num(apart)).reshape(-1))
     index = np.unravel_index(worst, wanted.shape) if wanted.shape else ()
     place = f"{name}[{', '.join(str(int(i)) for i in index)}]" if index else name
-    expected, yours = float(wanted.values[index]), float(got.values[index])
+    expected, yours = wanted.values[index], got.values[index]
+    if wanted.values.dtype.kind in "iu":
+        return f"expected {place} = {expected}, yours is {yours}"
     digits = next((digits for digits in (4, 6, 8) if f"{expected:.{digits}g}" != f"{yours:.{digits}g}"), 10)
     return f"expected {place} = {expected:.{digits}g}, yours is {yours:.{digits}g}"
 

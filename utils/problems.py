@@ -6,7 +6,7 @@ import numpy as np
 
 from utils.context import Context
 from utils.failures import NO_RESULT
-from utils.hints import origin
+from utils.hints import origin, whole
 from utils.patterns import numbers, pattern, rows
 from utils.records import MAX_OUTPUTS, FrozenCase, FrozenExercise, Observation
 from utils.shapes import looks_like
@@ -130,7 +130,7 @@ def _wrong_shape(c):
 def _wrong_dtype(c):
     name, wanted, got = next(pair for pair in c.pairs() if pair[1].dtype != pair[2].dtype or pair[2].values is None)
     if not wanted.dtype.startswith("torch.float"):
-        return f"{name} is {got.dtype}; it holds whole numbers, such as words' numbers, which are {wanted.dtype}.", ""
+        return f"{name} is {got.dtype}; {whole(wanted.dtype, got.dtype)}", ""
     if not any(array.dtype == wanted.dtype.removeprefix("torch.") for array in c.case.arrays):
         return (
             f"{name} is {got.dtype}; it should be {wanted.dtype}, torch's usual type for numbers with a fraction.",

@@ -4,14 +4,13 @@
 def symbolic(shape: tuple, sizes: dict, declared: tuple = ()) -> str:
     """A shape in the lesson's symbols where its sizes are known: (2, 5, 2) -> "[B, N_Q, 2]".
 
-    Each symbol once, or as often as it stands in the `declared` axes.
+    Each symbol once, or as often as it stands in the `declared` axes; of two of one size the earlier in `sizes` comes first.
     """
     left = {symbol: max(1, declared.count(symbol)) for symbol in sizes}
-    names = {size: symbol for symbol, size in sizes.items()}
     written = []
     for size in shape:
-        symbol = names.get(size)
-        written.append(symbol if symbol and left[symbol] else str(size))
+        symbol = next((one for one in sizes if sizes[one] == size and left[one]), None)
+        written.append(symbol or str(size))
         if symbol:
             left[symbol] -= 1
     return "[" + ", ".join(written) + "]"

@@ -38,7 +38,7 @@ class MultiHeadAttention(nn.Module):
         self.W_O = nn.Linear(H * D_H, H * D_H)
 
     def forward(
-        self, X: Float[Tensor, "B N_Q H*D_H"], context: Float[Tensor, "B N_X H*D_H"] = None
+        self, X: Float[Tensor, "B N_Q H*D_H"], context: Float[Tensor, "B N_X H*D_H"] | None = None
     ) -> tuple[Float[Tensor, "B N_Q H*D_H"], Float[Tensor, "B H N_Q N_X"]]:
         Q, K = X.transpose(0, 1), (X if context is None else context).transpose(0, 1)
         into, out = (self.W_QKV.weight, self.W_QKV.bias, None, None, False, 0.0), (self.W_O.weight, self.W_O.bias)
