@@ -67,6 +67,8 @@ def _wrong_structure(c):
         )
         return f"It should return {wanted}; it returns a list of {many}. {how}", ""
     pair = " If max(dim=…) is what gave two: take .values of it, or use amax." if (count, got) == (1, 2) else ""
+    if count == 1 and got > 2 and len({one.shape for one in c.seen.outputs}) == 1:
+        pair = " Pieces of equal shape become one tensor with torch.stack(…, dim=…), along a new axis, or torch.cat."
     return f"It should return {wanted}; it returns {'one tensor' if got == 1 else f'{got} values'}.{pair}", ""
 
 
@@ -180,11 +182,10 @@ def _unstable(c):
 
 
 def _too_large(c):
-    numbers = f" of {c.seen.largest} numbers" if c.reveal else ""
     return (
-        f"The numbers are right, but on the way a tensor{numbers} is made that is as large as the whole table. It must not exist"
-        f" at any time; that is the point here.\n{c.exercise.formula}"
-    ), ""
+        "The numbers are right, but on the way a tensor is made that is as large as the whole table. It must not exist at any"
+        f" time; that is the point here.\n{c.exercise.formula}"
+    ), f"the largest tensor on the way holds {c.seen.largest} numbers; less than {c.case.largest + 1} are asked for"
 
 
 def _backward_failed(c):

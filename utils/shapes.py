@@ -22,6 +22,8 @@ def looks_like(wanted: tuple, got: tuple) -> str:
         return "has its axes in another order."
     if len(got) == len(wanted) - 1:
         return f"has one axis too few: {_lost_axis(wanted, got)}"
+    if len(got) == len(wanted) + 1 and 1 in got and 1 not in wanted:
+        return "has one axis too many, of size 1: is it left over from keepdim, unsqueeze or None?"
     if len(got) == len(wanted) + 1:
         return "has one axis too many: a sum or a flatten that is missing, or an unsqueeze that was not undone?"
     if 1 in got and 1 not in wanted:
