@@ -5,6 +5,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
+from typing import get_args
 
 from torch import nn
 
@@ -113,6 +114,11 @@ class Exercise:
 def _without_self(function) -> inspect.Signature:
     parameters = list(inspect.signature(function).parameters.values())[1:]
     return inspect.Signature(parameters, return_annotation=inspect.signature(function).return_annotation)
+
+
+def dimensions(annotation) -> str | None:
+    """The axes that an annotation such as `Float[Tensor, "B N"]` names, also one that allows None; else None."""
+    return next((one.dim_str for one in (annotation, *get_args(annotation)) if hasattr(one, "dim_str")), None)
 
 
 def exercise(

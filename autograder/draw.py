@@ -66,7 +66,7 @@ def _rng(*key) -> np.random.Generator:
 def _case(exercise: bank.Exercise, declared: bank.Case, rng) -> Case:
     symbols = {}
     for name, parameter in exercise.signature.parameters.items():
-        dimensions = getattr(parameter.annotation, "dim_str", None)
+        dimensions = bank.dimensions(parameter.annotation)
         if dimensions is not None and name not in declared.values:
             symbols[name] = _expand(dimensions, declared.expand)
     constructor = exercise.constructor

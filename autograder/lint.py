@@ -3,6 +3,7 @@
 import numpy as np
 
 from autograder import bank
+from utils.judge import too_large
 from utils.records import FrozenCase, FrozenExercise, Observation
 from utils.tolerance import tolerance
 
@@ -79,6 +80,8 @@ def _separation(one: FrozenCase) -> list[str]:
     for name, made in one.mistakes.items():
         if made is None or made.failure or made.changed or made.unstable or one.expected.structure != made.structure:
             continue
+        if too_large(one.case, made):
+            continue
         moved = _moved(one, made)
         if moved is not None and moved < SEPARATION:
             found.append(f"the misconception {name} moves the output by {moved:.3g} tolerances only")
@@ -92,6 +95,9 @@ def _moved(one: FrozenCase, made: Observation) -> float | None:
     for wanted, got in zip(expected.outputs, made.outputs):
         if wanted.shape != got.shape or wanted.dtype != got.dtype or not np.isfinite(got.values).all():
             return None
+        if wanted.values.dtype.kind in "iub":  # whole numbers are compared as they are
+            largest = largest if np.array_equal(got.values, wanted.values) else np.inf
+            continue
         allowed = scale * (1 + np.abs(wanted.values))
         largest = max(largest, float((np.abs(got.values - wanted.values) / allowed).max(initial=0)))
     return None if largest <= 1 and expected.gradients else largest

@@ -158,3 +158,23 @@ def test_freezing_does_not_touch_the_random_state():
     drawn = torch.rand(1)
     torch.manual_seed(7)
     assert torch.equal(drawn, torch.rand(1))
+
+
+def test_the_layers_of_a_module_are_told_in_the_symbols_of_its_constructor():
+    assert freeze._layers(bank.find_exercise("MultiHeadAttention")) == {
+        "W_QKV": "nn.Linear(H*D_H, 3*H*D_H)",
+        "W_O": "nn.Linear(H*D_H, H*D_H)",
+    }
+    step = freeze._layers(bank.find_exercise("AttentionStep"))
+    assert (step["out"], step["v"]) == ("nn.Linear(D_H + D_S, V)", "nn.Linear(D_A, 1, bias=False)")
+
+
+def test_an_input_that_may_be_none_is_drawn_in_its_shape_or_left_out():
+    from autograder.draw import draw
+
+    seen = set()
+    for case in draw(bank.find_exercise("MultiHeadAttention"), "seed"):
+        sizes, context = case.sizes, case.inputs["context"]
+        seen.add(context is None)
+        assert context is None or context.shape == (sizes["B"], sizes["N_X"], sizes["H"] * sizes["D_H"])
+    assert seen == {True, False}

@@ -79,13 +79,31 @@ def whole_table(Q, K, V, block):
 
 
 @pytest.mark.parametrize("reveal", [True, False])
-def test_right_numbers_by_way_of_a_table_that_should_not_exist_are_told_so(reveal):
-    frozen = freeze(tiled_attention, "a draw", grading=not reveal, mistakes=False)
+@pytest.mark.parametrize("named", [True, False])
+def test_right_numbers_by_way_of_a_table_that_should_not_exist_are_told_so(reveal, named):
+    frozen = freeze(tiled_attention, "a draw", grading=not reveal, mistakes=named)
     result = examined(frozen, whole_table, reveal=reveal)
-    assert (result.problem, result.points) == ("too_large", 0)
+    assert (result.problem, result.misconception, result.points) == ("too_large", "whole_table" if named else None, 0)
     said = plain(result.message)
     assert "as large as the whole table" in said
-    assert bool([word for word in said.split("Y =")[0].split() if word.isdigit()]) == reveal, "a hidden case's numbers"
+    assert ("the largest tensor on the way holds" in said) == reveal, "a hidden case's numbers"
+
+
+def test_a_mistake_that_shows_in_what_is_made_on_the_way_has_its_own_name():
+    def small(Q, K, V, block):
+        return in_blocks(Q, K, V, block=8)
+
+    in_blocks = tiled_attention.alternatives[0].object
+    frozen = freeze(tiled_attention, "a draw")
+    assert examined(frozen, small).misconception == "blocks_of_another_size"
+    assert examined(frozen, in_blocks).passed
+
+
+def test_wrong_numbers_are_known_for_what_they_are_however_large_the_way_to_them():
+    def unscaled(Q, K, V, block):
+        return (Q @ K.mT).softmax(dim=-1) @ V
+
+    assert examined(freeze(tiled_attention, "a draw"), unscaled).misconception == "not_scaled"
 
 
 def test_the_same_numbers_in_blocks_are_right():

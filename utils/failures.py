@@ -95,8 +95,9 @@ def _wrong_parameters(c):
     should = c.exercise.layers[layer]
     stored = " (nn.Linear(in, out) stores its weight as [out, in].)" if should.startswith("nn.Linear") else ""
     return (
-        f"{name} has the wrong shape. The layer should be {should}.{stored}"
-    ), f"expected {symbolic(tuple(wanted[name]), c.case.sizes)} = {wanted[name]}, yours is {shape}"
+        (f"{name} has the wrong shape. The layer should be {should}.{stored}"),
+        f"expected {symbolic(tuple(wanted[name]), c.case.sizes, 2 * tuple(c.case.sizes))} = {wanted[name]}, yours is {shape}",
+    )
 
 
 def _too_slow(c):

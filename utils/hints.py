@@ -11,7 +11,8 @@ _HINTS = (  # phrases of errors' texts, and what they mean
     ),
     (
         ("must match the size", "not broadcastable", "doesn't match the broadcast"),
-        "Two shapes do not line up. Write both beside the line: from the last axis on, sizes must be equal, or one of them 1.",
+        "Two shapes do not line up. Write both beside the line: from the last axis on, sizes must be equal, or one of them 1. One"
+        " number for each row becomes a column with [..., None].",
     ),
     (
         ("not enough values to unpack", "too many values to unpack"),
@@ -35,6 +36,18 @@ _HINTS = (  # phrases of errors' texts, and what they mean
     (("diag(): Supports 1D or 2D",), "torch.diag takes one matrix; E.diagonal(k, dim1=-2, dim2=-1) takes each of a batch."),
     (("to have non-zero size",), "An axis has no entries here: is a range, or a slice, one step too long?"),
     (("out of bounds for dimension",), "An index is larger than the axis it is used on: is it the axis that was meant?"),
+    (
+        ("is invalid for input of size",),
+        "A new shape must hold as many numbers as the old one. Is a size another tensor's, or does it not divide evenly?",
+    ),
+    (
+        ("type must be tuple of ints,but got float", "'float' object cannot be interpreted as an integer"),
+        "A size is a whole number: // divides without a fraction, / does not.",
+    ),
+    (
+        ("must be tuple of Tensors, not Tensor",),
+        "cat and stack take a list of tensors. X.unbind(dim) makes one of a tensor, X.chunk(H, dim) a list of H pieces.",
+    ),
     (("torch.return_types",), "max(dim=…) gives a pair, the values and where they are: take .values, or use amax."),
     (
         ("leaf Variable", "leaf variable"),
@@ -52,7 +65,8 @@ _HINTS = (  # phrases of errors' texts, and what they mean
     (
         ("Boolean value of Tensor with more than one value",),
         "if, and, or, and Python's max and min take single numbers. Element by element: torch.maximum, torch.where, &. Of a list"
-        " of tensors: torch.stack(…).amax(dim=0). For one answer: (…).all() or (…).any().",
+        " of tensors: torch.stack(…).amax(dim=0). For one answer: (…).all() or (…).any(). Whether there is a tensor at all: x is"
+        " None.",
     ),
     (
         ("cannot be converted to Scalar", "can be converted to Python scalars"),
@@ -85,9 +99,10 @@ _HINTS = (  # phrases of errors' texts, and what they mean
 
 def hint(failure: Failure, sizes: dict, constructor: tuple = ()) -> str:
     """A line to put below an exception, or nothing. `sizes` are the case's symbols, `constructor` the arguments of __init__."""
-    named = re.search(r"name '(\w+)' is not defined", failure.text)
-    if named and named[1] in constructor:
-        return f"\n{named[1]} is an argument of __init__; what forward needs of it is kept there: self.{named[1]} = {named[1]}."
+    named = re.search(r"name '(\w+)' is not defined|object has no attribute '(\w+)'", failure.text)
+    name = named and (named[1] or named[2])
+    if name in constructor:
+        return f"\n{name} is an argument of __init__; what forward needs of it is kept there: self.{name} = {name}."
     if re.search(r"\w\.T\b", failure.line) and "size" in failure.text:
         return "\n.T turns all axes round, the batch too; .mT swaps the last two."
     for phrases, meaning in _HINTS:
@@ -99,6 +114,18 @@ def hint(failure: Failure, sizes: dict, constructor: tuple = ()) -> str:
     if failure.type == "NameError":
         return "\nA name is used that nothing defines at this point: a typing slip, or a variable of another cell."
     return ""
+
+
+def whole(wanted: str, dtype: str) -> str:
+    """The rest of a sentence where whole numbers, or truth values, of type `wanted` were asked for and others came."""
+    if wanted == "torch.bool":
+        return "it says yes or no, torch.bool, as a comparison does."
+    asked = f"it holds whole numbers (counts, places, numbers of words), which are {wanted}."
+    if dtype == "torch.bool":
+        return f"{asked} Is it a comparison?"
+    if "float" in dtype:
+        return f"{asked} /, a root, .float(), and a tensor that is made without dtype=, make numbers with a fraction."
+    return f"{asked} A smaller type overflows where numbers get large."
 
 
 def origin(dtype: str) -> str:

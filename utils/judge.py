@@ -85,18 +85,28 @@ def conclude(exercise: FrozenExercise, verdicts: list[Verdict]) -> Result:
 
 
 def same(case: Case, one: Observation, other: Observation) -> bool:
-    """Whether two observations of a case cannot be told apart within tolerance; the first may hold sketches."""
+    """Whether two observations of a case cannot be told apart within tolerance; the first may hold sketches.
+
+    Where the first is known by a tensor that is too large, so must the other be.
+    """
     if one.failure or other.failure:
         return one.failure is not None and other.failure is not None and _failed_alike(one, other)
     if (one.structure, len(one.outputs), set(one.changed)) != (other.structure, len(other.outputs), set(other.changed)):
         return False
     if (one.unstable, bool(one.backward)) != (other.unstable, bool(other.backward)):
         return False
+    if too_large(case, one) and not too_large(case, other):
+        return False
     scale = tolerance(case, one, other)
     rows = min(case.rows, ALIKE)
     return all(_same_output(a, b, scale, rows) for a, b in zip(one.outputs, other.outputs)) and (
         _wrong_gradient(one, other, scale) is None
     )
+
+
+def too_large(case: Case, seen: Observation) -> bool:
+    """Whether a tensor was made on the way that is larger than the case allows."""
+    return 0 < case.largest < seen.largest
 
 
 def _failed_alike(one: Observation, other: Observation) -> bool:
@@ -149,7 +159,7 @@ def _problem(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) ->
     for wanted, got in zip(expected.outputs, seen.outputs):
         if not _agree(got.values, wanted.values, scale, frozen.case.rows):
             return "not_finite" if np.isnan(got.values).any() and not np.isnan(wanted.values).any() else "wrong_value"
-    if frozen.case.largest and seen.largest > frozen.case.largest:
+    if too_large(frozen.case, seen):
         return "too_large"
     if seen.backward:
         return "backward_failed"

@@ -43,7 +43,7 @@ def _observe(student_object, case: Case, device, trusted: bool) -> Observation:
                 if tensor.is_floating_point():
                     tensor.requires_grad_()
         pristine = {name: value.detach().clone() for name, value in _tensors({**inputs, **parameters})}
-        with WatchedCalls(watch=not trusted) as notes:
+        with WatchedCalls(calls=not trusted, sizes=case.largest > 0) as notes:
             result = _plain(_stage("call", lambda: _call(target, inputs)))
         if stumbled:
             raise stumbled
@@ -62,7 +62,7 @@ def _observe(student_object, case: Case, device, trusted: bool) -> Observation:
         outputs=outputs,
         changed=tuple(name for name, before in pristine.items() if not torch.equal(watched[name].detach(), before)),
         called=tuple(sorted(notes.names)),
-        largest=notes.largest if case.largest else 0,
+        largest=notes.largest,
         gradients=gradients,
         backward=backward,
         unstable=not _alike(outputs, repeated),

@@ -8,10 +8,13 @@ from utils.tolerance import close, right_rows
 
 def numbers(name: str, wanted: Output, got: Output) -> str:
     """Where two outputs of one shape differ most: the number expected there, and the one received."""
-    worst = np.nanargmax(np.abs(np.nan_to_num(got.values - wanted.values)).reshape(-1))
+    apart = np.subtract(got.values, wanted.values, dtype=np.float64)
+    worst = np.nanargmax(np.abs(np.nan_to_num(apart)).reshape(-1))
     index = np.unravel_index(worst, wanted.shape) if wanted.shape else ()
     place = f"{name}[{', '.join(str(int(i)) for i in index)}]" if index else name
-    expected, yours = float(wanted.values[index]), float(got.values[index])
+    expected, yours = wanted.values[index], got.values[index]
+    if wanted.values.dtype.kind in "iu":
+        return f"expected {place} = {expected}, yours is {yours}"
     digits = next((digits for digits in (4, 6, 8) if f"{expected:.{digits}g}" != f"{yours:.{digits}g}"), 10)
     return f"expected {place} = {expected:.{digits}g}, yours is {yours:.{digits}g}"
 
@@ -53,6 +56,8 @@ def pattern(symbols: str, wanted: Output, got: Output, reveal: bool) -> str:
         shift = (b - a)[finite]
         if abs(shift.flat[0]) > 1e-3 and np.allclose(shift, shift.flat[0], rtol=1e-3):
             return "They differ from the right ones by one constant that is added."
+    if wanted.values.dtype.kind in "iu" and np.isclose(a, b, rtol=1e-6, atol=0).all():
+        return "They are right up to rounding: whole numbers of this size do not survive /, .float() or a root."
     if a.ndim >= 2:
         right = [bool(np.isclose(x, y, rtol=1e-4, atol=1e-5).all()) for x, y in zip(a, b)]
         if any(right) and not all(right):

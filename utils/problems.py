@@ -6,7 +6,7 @@ import numpy as np
 
 from utils.context import Context
 from utils.failures import NO_RESULT
-from utils.hints import origin
+from utils.hints import origin, whole
 from utils.patterns import numbers, pattern, rows
 from utils.records import MAX_OUTPUTS, FrozenCase, FrozenExercise, Observation
 from utils.shapes import looks_like
@@ -67,6 +67,8 @@ def _wrong_structure(c):
         )
         return f"It should return {wanted}; it returns a list of {many}. {how}", ""
     pair = " If max(dim=…) is what gave two: take .values of it, or use amax." if (count, got) == (1, 2) else ""
+    if count == 1 and got > 2 and len({one.shape for one in c.seen.outputs}) == 1:
+        pair = " Pieces of equal shape become one tensor with torch.stack(…, dim=…), along a new axis, or torch.cat."
     return f"It should return {wanted}; it returns {'one tensor' if got == 1 else f'{got} values'}.{pair}", ""
 
 
@@ -130,7 +132,7 @@ def _wrong_shape(c):
 def _wrong_dtype(c):
     name, wanted, got = next(pair for pair in c.pairs() if pair[1].dtype != pair[2].dtype or pair[2].values is None)
     if not wanted.dtype.startswith("torch.float"):
-        return f"{name} is {got.dtype}; it holds whole numbers, such as words' numbers, which are {wanted.dtype}.", ""
+        return f"{name} is {got.dtype}; {whole(wanted.dtype, got.dtype)}", ""
     if not any(array.dtype == wanted.dtype.removeprefix("torch.") for array in c.case.arrays):
         return (
             f"{name} is {got.dtype}; it should be {wanted.dtype}, torch's usual type for numbers with a fraction.",
@@ -180,11 +182,10 @@ def _unstable(c):
 
 
 def _too_large(c):
-    numbers = f" of {c.seen.largest} numbers" if c.reveal else ""
     return (
-        f"The numbers are right, but on the way a tensor{numbers} is made that is as large as the whole table. It must not exist"
-        f" at any time; that is the point here.\n{c.exercise.formula}"
-    ), ""
+        "The numbers are right, but on the way a tensor is made that is as large as the whole table. It must not exist at any"
+        f" time; that is the point here.\n{c.exercise.formula}"
+    ), f"the largest tensor on the way holds {c.seen.largest} numbers; less than {c.case.largest + 1} are asked for"
 
 
 def _backward_failed(c):

@@ -4,14 +4,13 @@
 def symbolic(shape: tuple, sizes: dict, declared: tuple = ()) -> str:
     """A shape in the lesson's symbols where its sizes are known: (2, 5, 2) -> "[B, N_Q, 2]".
 
-    Each symbol once, or as often as it stands in the `declared` axes.
+    Each symbol once, or as often as it stands in the `declared` axes; of two of one size the earlier in `sizes` comes first.
     """
     left = {symbol: max(1, declared.count(symbol)) for symbol in sizes}
-    names = {size: symbol for symbol, size in sizes.items()}
     written = []
     for size in shape:
-        symbol = names.get(size)
-        written.append(symbol if symbol and left[symbol] else str(size))
+        symbol = next((one for one in sizes if sizes[one] == size and left[one]), None)
+        written.append(symbol or str(size))
         if symbol:
             left[symbol] -= 1
     return "[" + ", ".join(written) + "]"
@@ -23,6 +22,8 @@ def looks_like(wanted: tuple, got: tuple) -> str:
         return "has its axes in another order."
     if len(got) == len(wanted) - 1:
         return f"has one axis too few: {_lost_axis(wanted, got)}"
+    if len(got) == len(wanted) + 1 and 1 in got and 1 not in wanted:
+        return "has one axis too many, of size 1: is it left over from keepdim, unsqueeze or None?"
     if len(got) == len(wanted) + 1:
         return "has one axis too many: a sum or a flatten that is missing, or an unsqueeze that was not undone?"
     if 1 in got and 1 not in wanted:

@@ -12,9 +12,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 @dataclass
 class Notes:
-    """What was called, and the entries of the largest tensor that came out (those of an expanded one count once)."""
+    """What was called and, with `sizes`, the entries of the largest tensor that came out (those of an expanded one once)."""
 
     names: set[str] = field(default_factory=set)
+    sizes: bool = False
     largest: int = 0
 
     def take(self, result) -> None:
@@ -50,21 +51,23 @@ class _Dispatched(TorchDispatchMode):
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         self.notes.names.add(function.overloadpacket.__name__)
         result = function(*args, **(kwargs or {}))
-        self.notes.take(result)
+        if self.notes.sizes:
+            self.notes.take(result)
         return result
 
 
 class WatchedCalls:
     """Notes the torch functions that run while it is entered, as Python calls them and as they are dispatched.
 
+    With `sizes` it notes the size of the largest result too; without `calls` nothing else.
     torch's modes hold for one thread; threads that are started meanwhile get modes of their own.
     """
 
     STARTERS = ((_thread, "start_new_thread"), (threading, "_start_new_thread"), (threading, "_start_joinable_thread"))
 
-    def __init__(self, watch: bool = True):
-        self.notes = Notes()
-        self.kinds = (_Functions, _Dispatched) if watch else ()
+    def __init__(self, calls: bool = True, sizes: bool = False):
+        self.notes = Notes(sizes=sizes)
+        self.kinds = (_Functions, _Dispatched) if calls else (_Dispatched,) if sizes else ()
 
     def __enter__(self):
         self.stack = ExitStack()

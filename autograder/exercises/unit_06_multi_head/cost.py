@@ -87,6 +87,28 @@ def heads_times_operations(N, D, H, bytes_per_number):
 
 
 @attention_cost.misconception
+def heads_times_projections(N, D, H, bytes_per_number):
+    """The operations of the projections were multiplied by H. For all heads together W_Q, W_K, W_V and W_O are D × D
+    each."""
+    return _cost(N, D, H, bytes_per_number, flops=8 * H * N * D * D + 4 * N * N * D)
+
+
+@attention_cost.misconception
+def projections_of_one_head(N, D, H, bytes_per_number):
+    """Queries, keys and values are counted for one head, D/H wide. There are H of them: 2·N·D·3D for all together."""
+    return _cost(N, D, H, bytes_per_number, flops=6 * N * D * (D // H) + 2 * N * D * D + 4 * N * N * D)
+
+
+@attention_cost.misconception
+def one_addition_less(N, D, H, bytes_per_number):
+    """A sum of k products was taken to need k − 1 additions. That is so, but the convention counts k: 2·n·k·m for a product
+    [n, k] @ [k, m], the first one being added to 0."""
+    d = D // H
+    exact = N * 4 * D * (2 * D - 1) + H * N * N * (2 * d - 1) + H * N * d * (2 * N - 1)
+    return _cost(N, D, H, bytes_per_number, flops=exact)
+
+
+@attention_cost.misconception
 def one_heads_operations(N, D, H, bytes_per_number):
     """Scores and mixing are counted for one head, D/H wide. There are H of them: 2·N·N·D each for all together."""
     return _cost(N, D, H, bytes_per_number, flops=8 * N * D * D + 4 * N * N * (D // H))
@@ -96,6 +118,19 @@ def one_heads_operations(N, D, H, bytes_per_number):
 def memory_of_one_head(N, D, H, bytes_per_number):
     """The memory is that of one head's weights. Each head has an N × N table of its own: H·N·N numbers."""
     return _cost(N, D, H, bytes_per_number, memory=N * N * bytes_per_number)
+
+
+@attention_cost.misconception
+def scores_and_weights(N, D, H, bytes_per_number):
+    """The memory is twice that of the weights: are the scores counted as well? Asked for are the weights A alone, H·N·N
+    numbers."""
+    return _cost(N, D, H, bytes_per_number, memory=2 * H * N * N * bytes_per_number)
+
+
+@attention_cost.misconception
+def memory_of_the_output(N, D, H, bytes_per_number):
+    """This is the memory of the outputs, N·D numbers. Asked for is that of the weights A, which grows as N²."""
+    return _cost(N, D, H, bytes_per_number, memory=N * D * bytes_per_number)
 
 
 @attention_cost.misconception

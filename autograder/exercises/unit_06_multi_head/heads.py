@@ -39,6 +39,35 @@ def reshaped_at_once(X, H):
 
 
 @split_heads.misconception
+def viewed_at_once(X, H):
+    """The view went to [B, H, N, D_H] at once. It does not move numbers: a head then holds pieces of different vectors. Split
+    the last axis first, [B, N, H, D_H], then exchange N and H."""
+    B, N, D = X.shape
+    return X.view(B, H, N, D // H)
+
+
+@split_heads.misconception
+def transposed_then_reshaped(X, H):
+    """X was transposed to [B, H*D_H, N] and then reshaped to [B, H, N, D_H]: numbers of different vectors end in one row. Split
+    the last axis first, [B, N, H, D_H], then exchange N and H."""
+    B, N, D = X.shape
+    return X.transpose(1, 2).reshape(B, H, N, D // H)
+
+
+@split_heads.misconception
+def heads_below(X, H):
+    """The heads were put one below the other, [B, H*N, D_H]. They get an axis of their own, [B, H, N, D_H]: stack makes one, cat
+    does not."""
+    return torch.cat(X.chunk(H, dim=-1), dim=1)
+
+
+@split_heads.misconception
+def first_head_for_all(X, H):
+    """All heads have the same D_H features. Head h owns those from h·D_H on."""
+    return X[:, None, :, : X.shape[-1] // H].expand(-1, H, -1, -1)
+
+
+@split_heads.misconception
 def heads_left_behind(X, H):
     """This is [B, N, H, D_H]: the width is split, but the heads still stand behind the vectors. Exchange the two:
     transpose(1, 2)."""
@@ -94,6 +123,12 @@ def by_unflatten(X, H):
 
 
 @split_heads.alternative
+def by_unfold(X, H):
+    width = X.shape[-1] // H
+    return X.unfold(2, width, width).movedim(2, 1)
+
+
+@split_heads.alternative
 def head_by_head(X, H):
     width = X.shape[-1] // H
     heads = X.new_empty(len(X), H, X.shape[1], width)
@@ -124,6 +159,27 @@ def reshaped_back_at_once(heads):
     head. Exchange H and N first, [B, N, H, D_H], then join."""
     B, H, N, D_H = heads.shape
     return heads.reshape(B, N, H * D_H)
+
+
+@merge_heads.misconception
+def viewed_back_at_once(heads):
+    """The view went to [B, N, H*D_H] at once. It does not move numbers: a row then holds pieces of different vectors of one
+    head. Exchange H and N first, [B, N, H, D_H], then join."""
+    B, H, N, D_H = heads.shape
+    return heads.view(B, N, H * D_H)
+
+
+@merge_heads.misconception
+def wrong_axes_joined(heads):
+    """Vectors and heads were joined, [B, N*H, D_H]. Once heads stand behind vectors, [B, N, H, D_H], the last two axes are
+    joined: flatten(2)."""
+    return heads.transpose(1, 2).flatten(1, 2)
+
+
+@merge_heads.misconception
+def vectors_behind(heads):
+    """This is [B, D_H, N*H], or the like: three axes were turned. Only H and N change places, then the last two are joined."""
+    return heads.permute(0, 3, 2, 1).flatten(2)
 
 
 @merge_heads.misconception

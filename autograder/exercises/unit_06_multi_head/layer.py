@@ -20,13 +20,13 @@ SELF, CROSS = "self-attention", "cross-attention"
     formula="W_QKV gives Q, K, V side by side, each H*D_H wide; Q from X, K and V from context (from X if it is None); for"
     " each head A = softmax(Q Kᵀ/√D_H), A V; heads side by side through W_O: Y [B, N_Q, H*D_H], A [B, H, N_Q, N_X]",
     cases=[
-        Case("a batch, self", values={"context": None}, part=SELF),
+        Case("a batch, self", values={"context": None}, sizes={"B": 2, "H": 3}, part=SELF),
         Case("one head, self", values={"context": None}, sizes={"H": 1}, part=SELF),
-        Case("heads of 16 features, self", values={"context": None}, sizes={"D_H": 16}, part=SELF),
-        Case("a batch of one, self", values={"context": None}, sizes={"B": 1}, part=SELF),
-        Case("a batch, cross", part=CROSS),
-        Case("a longer context, cross", sizes={"N_X": 9, "N_Q": 2}, part=CROSS),
-        Case("a single query, cross", sizes={"N_Q": 1}, part=CROSS),
+        Case(
+            "a batch of one, heads of 16 features, self", values={"context": None}, sizes={"B": 1, "D_H": 16}, part=SELF
+        ),
+        Case("a batch, cross", sizes={"B": 2, "H": 3}, part=CROSS),
+        Case("a single query, cross", sizes={"N_Q": 1, "H": 4}, part=CROSS),
     ],
     forbidden=FUSED,
 )
@@ -38,7 +38,7 @@ class MultiHeadAttention(nn.Module):
         self.W_O = nn.Linear(H * D_H, H * D_H)
 
     def forward(
-        self, X: Float[Tensor, "B N_Q H*D_H"], context: Float[Tensor, "B N_X H*D_H"] = None
+        self, X: Float[Tensor, "B N_Q H*D_H"], context: Float[Tensor, "B N_X H*D_H"] | None = None
     ) -> tuple[Float[Tensor, "B N_Q H*D_H"], Float[Tensor, "B H N_Q N_X"]]:
         Q, K = X.transpose(0, 1), (X if context is None else context).transpose(0, 1)
         into, out = (self.W_QKV.weight, self.W_QKV.bias, None, None, False, 0.0), (self.W_O.weight, self.W_O.bias)
@@ -90,6 +90,20 @@ def not_scaled(self, X, context=None):
 
 
 @MultiHeadAttention.misconception
+def root_forgotten(self, X, context=None):
+    """The scores are divided by D_H; the scale is its root: √D_H."""
+    Q, K, V = _projected(self, X, context)
+    return _attend(self, Q, K, V, divisor=Q.shape[-1] // self.H)
+
+
+@MultiHeadAttention.misconception
+def multiplied_by_the_root(self, X, context=None):
+    """The scores are multiplied by √D_H, not divided by it. Look for a bracket, or a minus in the exponent, that is missing."""
+    Q, K, V = _projected(self, X, context)
+    return _attend(self, Q, K, V, divisor=(Q.shape[-1] // self.H) ** -0.5)
+
+
+@MultiHeadAttention.misconception
 def split_without_exchange(self, X, context=None):
     """The split into heads is one reshape to [B, H, N, D_H]. It does not move numbers, so that a head holds pieces of different
     vectors: split the last axis, then exchange N and H."""
@@ -111,7 +125,7 @@ def merged_without_exchange(self, X, context=None):
 def heads_look_at_heads(self, X, context=None):
     """The scores are [B, N, H, H]: in each vector the heads looked at each other, because the heads were split off and not moved
     in front of the vectors. Exchange N and H before Q Kᵀ."""
-    Q, K, V = (one.unflatten(-1, (self.H, -1)) for one in _projected(self, X, X))
+    Q, K, V = (one.unflatten(-1, (self.H, -1)) for one in _projected(self, X, context))
     A = (Q @ K.mT / math.sqrt(Q.shape[-1])).softmax(dim=-1)
     return self.W_O((A @ V).flatten(2)), A
 
@@ -141,6 +155,43 @@ def keys_first(self, X, context=None):
 
 
 @MultiHeadAttention.misconception
+def values_second(self, X, context=None):
+    """Keys and values have changed places: the second third of W_QKV makes the keys, the last one the values."""
+    Q, K, V = _projected(self, X, context)
+    return _attend(self, Q, V, K)
+
+
+@MultiHeadAttention.misconception
+def thirds_take_turns(self, X, context=None):
+    """Every third number of W_QKV's output was taken for a query's: it was cut as [H, D_H, 3]. First come all queries, then all
+    keys, then all values: three thirds, then heads."""
+    outputs = [self.W_QKV(one).unflatten(-1, (-1, 3)) for one in (X, X if context is None else context)]
+    return _attend(self, outputs[0][..., 0], outputs[1][..., 1], outputs[1][..., 2])
+
+
+def _in_turns(self, one):
+    return one.unflatten(-1, (-1, self.H)).permute(0, 3, 1, 2)
+
+
+@MultiHeadAttention.misconception
+def features_take_turns(self, X, context=None):
+    """The width was split as [D_H, H], so that neighbouring features belong to different heads. Head h owns the D_H features
+    from h·D_H on: [H, D_H], H first."""
+    return _attend(self, *_projected(self, X, context), split=_in_turns)
+
+
+@MultiHeadAttention.misconception
+def features_take_turns_there_and_back(self, X, context=None):
+    """The width was split as [D_H, H], and merged so again: neighbouring features belong to different heads. Head h owns the D_H
+    features from h·D_H on: [H, D_H], H first."""
+
+    def merge(Y):
+        return Y.permute(0, 2, 3, 1).flatten(2)
+
+    return _attend(self, *_projected(self, X, context), split=_in_turns, merge=merge)
+
+
+@MultiHeadAttention.misconception
 def thirds_inside_each_head(self, X, context=None):
     """The output of W_QKV was cut into heads first and each head's part into thirds, [H, 3, D_H]. Some models are laid out so.
     Here all queries come first, then all keys, then all values: three thirds, then heads."""
@@ -163,6 +214,65 @@ def softmax_over_heads(self, X, context=None):
     """softmax(dim=1) runs over the heads, so that they compete. Each head has weights of its own that sum to 1 over the data
     vectors: dim=-1."""
     return _attend(self, *_projected(self, X, context), dim=1)
+
+
+@MultiHeadAttention.misconception
+def without_a_softmax(self, X, context=None):
+    """There is no softmax: the scores themselves mix the values. A = softmax(Q Kᵀ/√D_H) over the data vectors."""
+    Q, K, V = (_split(self, one) for one in _projected(self, X, context))
+    E = Q @ K.mT / math.sqrt(Q.shape[-1])
+    return self.W_O(_merge(E @ V)), E
+
+
+@MultiHeadAttention.misconception
+def scores_returned(self, X, context=None):
+    """Y is right, but what came with it are the scores before the softmax. Asked for are the weights A, which sum to 1."""
+    Q, K, V = (_split(self, one) for one in _projected(self, X, context))
+    E = Q @ K.mT / math.sqrt(Q.shape[-1])
+    return self.W_O(_merge(E.softmax(dim=-1) @ V)), E
+
+
+@MultiHeadAttention.misconception
+def keys_ask(self, X, context=None):
+    """Queries and keys have changed places in the product: K Qᵀ has a row for each data vector. Each query needs one: Q Kᵀ."""
+    Q, K, V = (_split(self, one) for one in _projected(self, X, context))
+    A = (K @ Q.mT / math.sqrt(Q.shape[-1])).softmax(dim=-1)
+    return self.W_O(_merge(A @ V)), A
+
+
+@MultiHeadAttention.misconception
+def data_mixed(self, X, context=None):
+    """The weights mix the data vectors themselves. They mix the values, the last third of W_QKV's output: A V."""
+    Q, K, _ = _projected(self, X, context)
+    return _attend(self, Q, K, X if context is None else context)
+
+
+@MultiHeadAttention.misconception
+def keys_mixed(self, X, context=None):
+    """The weights mix the keys. They mix the values, the last third of W_QKV's output: A V."""
+    Q, K, _ = _projected(self, X, context)
+    return _attend(self, Q, K, K)
+
+
+@MultiHeadAttention.misconception
+def all_from_the_context(self, X, context=None):
+    """Queries too are made from the context, so that X is not looked at. X asks, the context answers: only keys and values come
+    from it."""
+    return _attend(self, *_projected(self, X if context is None else context, context))
+
+
+@MultiHeadAttention.misconception
+def context_for_the_keys_alone(self, X, context=None):
+    """The keys come from the context, the values from X. What is found through the keys are the context's values: both are made
+    from it."""
+    return _attend(self, *_projected(self, X, context)[:2], _projected(self, X, None)[2])
+
+
+@MultiHeadAttention.misconception
+def context_for_the_values_alone(self, X, context=None):
+    """The values come from the context, the keys from X. A value is found through its own key: both are made from the context."""
+    Q, K, _ = _projected(self, X, None)
+    return _attend(self, Q, K, _projected(self, X, context)[2])
 
 
 @MultiHeadAttention.misconception
@@ -194,6 +304,40 @@ def biases_ignored(self, X, context=None):
     W = self.W_QKV.weight.chunk(3)
     context = X if context is None else context
     return _attend(self, X @ W[0].T, context @ W[1].T, context @ W[2].T)
+
+
+@MultiHeadAttention.misconception
+def all_biases_ignored(self, X, context=None):
+    """No bias is added, neither W_QKV's nor W_O's. Call the layers, or pass the biases to F.linear as well."""
+    W, context = self.W_QKV.weight.chunk(3), X if context is None else context
+    Q, K, V = (_split(self, one) for one in (X @ W[0].T, context @ W[1].T, context @ W[2].T))
+    A = (Q @ K.mT / math.sqrt(Q.shape[-1])).softmax(dim=-1)
+    return _merge(A @ V) @ self.W_O.weight.T, A
+
+
+@MultiHeadAttention.misconception
+def output_bias_ignored(self, X, context=None):
+    """W_O's bias is not added. Call the layer, or pass the bias to F.linear as well."""
+    Y, A = _attend(self, *_projected(self, X, context))
+    return Y - self.W_O.bias, A
+
+
+@MultiHeadAttention.misconception
+def output_weight_not_transposed(self, X, context=None):
+    """W_O's weight was multiplied from the right as it is stored. nn.Linear keeps [out, in], the transpose: call the layer, or
+    use F.linear."""
+    Q, K, V = (_split(self, one) for one in _projected(self, X, context))
+    A = (Q @ K.mT / math.sqrt(Q.shape[-1])).softmax(dim=-1)
+    return _merge(A @ V) @ self.W_O.weight + self.W_O.bias, A
+
+
+@MultiHeadAttention.misconception
+def never_split(self, X, context=None):
+    """There are no heads: queries and keys were compared at their whole width. Split it into H heads of D_H features, each with
+    scores and weights of its own: A is [B, H, N_Q, N_X]."""
+    Q, K, V = _projected(self, X, context)
+    A = (Q @ K.mT / math.sqrt(Q.shape[-1])).softmax(dim=-1)
+    return self.W_O(A @ V), A
 
 
 @MultiHeadAttention.misconception

@@ -61,6 +61,12 @@ def without_the_one(Q, K, V):
 
 
 @linear_attention.misconception
+def one_inside(Q, K, V):
+    """The 1 is added inside: elu(x + 1). It is added to what elu gives: φ(x) = elu(x) + 1."""
+    return _linear(Q, K, V, feature=lambda x: F.elu(x + 1))
+
+
+@linear_attention.misconception
 def relu_as_feature(Q, K, V):
     """φ is relu. It has no gradient below 0 and may be 0 everywhere; here φ(x) = elu(x) + 1."""
     return _linear(Q, K, V, feature=torch.relu)
@@ -116,6 +122,48 @@ def softmax_attention(Q, K, V):
     """This is attention with a softmax. Linear attention has none: the similarity is φ(q) · φ(k), and the products are taken in
     another order."""
     return (Q @ K.mT / math.sqrt(Q.shape[-1])).softmax(dim=-1) @ V
+
+
+@linear_attention.misconception
+def softmax_of_similarities(Q, K, V):
+    """The similarities φ(q) · φ(k) went through a softmax. They are positive already: divide them by their sum, which needs no
+    table of N_Q × N_X."""
+    return (_feature(Q) @ _feature(K).mT).softmax(dim=-1) @ V
+
+
+@linear_attention.misconception
+def table_first(Q, K, V):
+    """The numbers are right, but φ(Q) φ(K)ᵀ was made first: a table of N_Q × N_X numbers. The point is the other order:
+    φ(K)ᵀ V first, [D_Q, D_V], and the sum of φ(K) for the division."""
+    similarity = _feature(Q) @ _feature(K).mT
+    return similarity @ V / similarity.sum(dim=-1, keepdim=True)
+
+
+@linear_attention.misconception
+def keys_divided_by_their_sum(Q, K, V):
+    """Each feature of the keys was divided by its own sum over the data vectors. The weights of a query then sum to the sum of
+    φ(q), not to 1: divide the result by φ(Q) · Σ φ(K)."""
+    K = _feature(K)
+    return _feature(Q) @ ((K / K.sum(dim=-2, keepdim=True)).mT @ V)
+
+
+@linear_attention.misconception
+def divided_by_the_querys_sum(Q, K, V):
+    """The result was divided by the sum of φ(q) alone. The weights sum to φ(q) · Σ φ(K): the keys belong into the division."""
+    return _linear(Q, K, V, normalise=False) / _feature(Q).sum(dim=-1, keepdim=True)
+
+
+@linear_attention.misconception
+def scaled_result(Q, K, V):
+    """The result is divided by √D_Q. The weights sum to 1 already; there is no exponential here, and so no scale."""
+    return _linear(Q, K, V) / math.sqrt(Q.shape[-1])
+
+
+@linear_attention.misconception
+def softmax_over_the_data(Q, K, V):
+    """The queries went through a softmax over their features, the keys through one over the data vectors. That is another linear
+    attention; here φ(x) = elu(x) + 1 for both, and a division."""
+    return Q.softmax(dim=-1) @ (K.softmax(dim=-2).mT @ V)
 
 
 @linear_attention.misconception

@@ -97,6 +97,13 @@ def rescaled_upwards(m, l, O, E, V):
 
 
 @online_softmax_step.misconception
+def output_rescaled_upwards(m, l, O, E, V):
+    """l was rescaled rightly, O was multiplied by exp(m_new − m). The new maximum is larger, so what was summed with the old one
+    counts less: exp(m − m_new) for both."""
+    return _step(m, l, O, E, V, factor=lambda f: (f, 1 / f))
+
+
+@online_softmax_step.misconception
 def maximum_of_the_block(m, l, O, E, V):
     """m_new is the maximum of this block alone. It is the maximum of all that was seen, m included."""
     return _step(m, l, O, E, V, highest=E.amax(dim=-1))
@@ -125,6 +132,23 @@ def block_with_its_own_maximum(m, l, O, E, V):
 
 
 @online_softmax_step.misconception
+def block_with_the_old_maximum(m, l, O, E, V):
+    """The block's exponentials use the old maximum, exp(E − m), and are rescaled with the old sums. On paper that is right; but
+    before the first block m is −inf, and large scores overflow. Use m_new from the start: exp(E − m_new)."""
+    m_new = torch.maximum(m, E.amax(dim=-1))
+    f, P = torch.exp(m - m_new), torch.exp(E - m[..., None])
+    return m_new, f * (l + P.sum(dim=-1)), f[..., None] * (O + P @ V)
+
+
+@online_softmax_step.misconception
+def exponentials_divided(m, l, O, E, V):
+    """The factor was computed as exp(m) / exp(m_new). Both overflow when scores are large, and inf/inf is NaN. Subtract first:
+    exp(m − m_new)."""
+    m_new = torch.maximum(m, E.amax(dim=-1))
+    return _step(m, l, O, E, V, factor=lambda f: (torch.exp(m) / torch.exp(m_new),) * 2)
+
+
+@online_softmax_step.misconception
 def block_normalised(m, l, O, E, V):
     """The block went through a softmax of its own. Then nobody knows any more how much the block weighs against the others: keep
     the exponentials as they are, exp(E − m_new)."""
@@ -138,6 +162,22 @@ def divided_already(m, l, O, E, V):
     """O_new was divided by l_new. The next step adds to it, so it must stay a plain sum; divide once, at the very end."""
     m_new, l_new, O_new = _step(m, l, O, E, V)
     return m_new, l_new, O_new / l_new[..., None]
+
+
+@online_softmax_step.misconception
+def divided_throughout(m, l, O, E, V):
+    """O is taken to be divided by l, and O_new is divided by l_new. That is another way to run along; here O stays the undivided
+    sum, O_new = f·O + P V, and is divided once, at the very end."""
+    m_new, l_new, O_new = _step(m, l, l[..., None] * O, E, V)
+    return m_new, l_new, O_new / l_new[..., None]
+
+
+@online_softmax_step.misconception
+def block_normalised_in_the_output(m, l, O, E, V):
+    """l is right, but what is added to O went through a softmax of the block alone. Add the exponentials as they are, P V; the
+    division by l comes at the very end."""
+    m_new, l_new, _ = _step(m, l, O, E, V)
+    return m_new, l_new, torch.exp(m - m_new)[..., None] * O + E.softmax(dim=-1) @ V
 
 
 @online_softmax_step.misconception

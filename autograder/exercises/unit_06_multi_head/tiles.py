@@ -10,24 +10,33 @@ from torch import Tensor
 from autograder.bank import Case, exercise
 from autograder.exercises.unit_04_attention_layer.common import FUSED
 
-LONG = {"N_Q": 40, "N_X": 63, "B": 2, "D_Q": 3, "D_V": 4}  # the table is larger than all that a block needs
+# A bounded table is larger than all that a block needs: E [B, N_Q, block], also with the features beside it, V padded, O
+# beside l and m. In one case it is smaller than a block of queries against all data vectors; in another so few data vectors
+# are asked for one by one that any block that is not as large as `block` says holds all of them.
+TABLE, WHOLE = ("N_Q", "N_X"), ("B", "N_Q", "N_X")
+LONG = {"B": 2, "N_Q": 40, "D_Q": 3, "D_V": 4}
+MANY = {"B": 2, "N_Q": 15, "N_X": 96, "D_Q": 3, "D_V": 4}
+FEW = {"B": 6, "N_Q": 30, "N_X": 5, "D_Q": 3, "D_V": 2}
 
 
 def _drifting(inputs, rng):
     """Scores that grow from block to block, so that the maximum keeps changing."""
     N = inputs["K"].shape[-2]
     inputs["Q"][..., 0] = 1.5
-    inputs["K"][..., 0] += torch.linspace(0, 6, N).numpy()
+    inputs["K"][..., 0] += torch.linspace(-3, 3, N).numpy()
 
 
-def _large(inputs, rng):
+def _climbing(inputs, rng):
+    """Scores so far above those before that exponentials with an old maximum overflow."""
+    N = inputs["K"].shape[-2]
     inputs["Q"][..., 0] = 40.0
-    inputs["K"][..., 0] += 20.0
+    inputs["K"][..., 0] += torch.linspace(0, 30, N).numpy()
 
 
-def _far_below(inputs, rng):
-    inputs["Q"][..., 0] = -40.0
-    inputs["K"][..., 0] += 20.0
+def _apart(inputs, rng):
+    """Scores of one query that lie far below those of another: what overflows for one vanishes for the other."""
+    inputs["K"][..., 0] = 20.0
+    inputs["Q"][..., 0] = torch.linspace(-30, 30, inputs["Q"].shape[-2]).numpy()
 
 
 def _case(text, block, **more):
@@ -41,15 +50,14 @@ def _case(text, block, **more):
     formula="Y = softmax(Q Kᵀ/√D_Q) V [B, N_Q, D_V], block by block over the N_X data vectors: m, l, O as in the step before,"
     " Y = O/l at the end; no tensor as large as the table of N_Q × N_X scores",
     cases=[
-        _case("blocks that fit", 8, sizes={**LONG, "N_X": 64}, smaller_than=("N_Q", "N_X")),
-        _case(
-            "a last block that is shorter", 9, sizes={**LONG, "N_X": 61}, smaller_than=("N_Q", "N_X"), edit=_drifting
-        ),
+        _case("blocks that fit", 8, sizes={**LONG, "N_X": 72}, smaller_than=TABLE),
+        _case("a last block that is shorter", 7, sizes={**LONG, "N_X": 68}, smaller_than=TABLE, edit=_drifting),
+        _case("many data vectors, few queries", 8, sizes=MANY, smaller_than=TABLE),
+        _case("blocks of one vector", 1, sizes=FEW, smaller_than=WHOLE),
         _case("a few vectors", 3, edit=_drifting),
         _case("one block for all", 50),
-        _case("blocks of one vector", 1, sizes={"B": 1}),
-        _case("large scores", 4, edit=_large, extreme=True),
-        _case("scores far below zero", 4, edit=_far_below, extreme=True),
+        _case("a batch of one, and scores that climb", 2, sizes={"B": 1}, edit=_climbing, extreme=True),
+        _case("queries far apart", 2, edit=_apart, extreme=True),
     ],
     forbidden=FUSED,
 )
@@ -59,107 +67,240 @@ def tiled_attention(
     return F.scaled_dot_product_attention(Q, K, V)
 
 
-def _tiled(Q, K, V, block, scale=None, start=-torch.inf, rescale=True, last=True):
-    m, l = Q.new_full(Q.shape[:-1], start), Q.new_zeros(Q.shape[:-1])
-    O = Q.new_zeros(*Q.shape[:-1], V.shape[-1])
-    for begin in range(0, K.shape[-2] if last else K.shape[-2] // block * block, block):
-        E = Q @ K[..., begin : begin + block, :].mT * (Q.shape[-1] ** -0.5 if scale is None else scale)
-        m_new = torch.maximum(m, E.amax(dim=-1))
-        f = torch.exp(m - m_new) if rescale else torch.ones_like(m)
-        P = torch.exp(E - m_new[..., None])
-        l, O, m = f * l + P.sum(dim=-1), f[..., None] * O + P @ V[..., begin : begin + block, :], m_new
+def _blocks(K, V, block, step=None):
+    return [(K[:, b : b + block], V[:, b : b + block]) for b in range(0, K.shape[-2], step or block)]
+
+
+def _scores(Q, k):
+    return Q @ k.mT * Q.shape[-1] ** -0.5
+
+
+def _tiled(Q, blocks, scale=None, start=-torch.inf, factor=lambda f: (f, f), each=lambda O, l: O):
+    """O and l; `factor` gives what l and O are multiplied by, `each` what becomes of O at the end of a step."""
+    m, l = Q.new_full((*Q.shape[:-1], 1), start), Q.new_zeros((*Q.shape[:-1], 1))
+    O = Q.new_zeros(*Q.shape[:-1], blocks[0][1].shape[-1] if blocks else 1)
+    for k, v in blocks:
+        E = Q @ k.mT * (Q.shape[-1] ** -0.5 if scale is None else scale)
+        m_new = torch.maximum(m, E.amax(dim=-1, keepdim=True))
+        (f_l, f_O), P = factor(torch.exp(m - m_new)), torch.exp(E - m_new)
+        l, m = f_l * l + P.sum(dim=-1, keepdim=True), m_new
+        O = each(f_O * O + P @ v, l)
     return O, l
 
 
 def _divided(O, l):
-    return O / l[..., None]
+    return O / l
+
+
+@tiled_attention.misconception
+def whole_table(Q, K, V, block):
+    """The numbers are right, but on the way a tensor is made that is as large as the whole table of scores: all at once, or in
+    blocks much larger than `block`. Look at `block` data vectors at a time and keep only m, l and O."""
+    return _scores(Q, K).softmax(dim=-1) @ V
+
+
+@tiled_attention.misconception
+def blocks_of_queries_alone(Q, K, V, block):
+    """The queries go in blocks, but each block meets all N_X data vectors at once. It is the data vectors that are to come in
+    blocks, so that a row of scores is never needed whole: that is what m, l and O are for."""
+    return torch.cat([_scores(q, K).softmax(dim=-1) @ V for q in Q.split(block, dim=1)], dim=1)
+
+
+@tiled_attention.misconception
+def blocks_of_another_size(Q, K, V, block):
+    """The numbers are right, but the blocks do not hold `block` data vectors: is their size fixed in the code, or was
+    `block` taken for how many blocks there are? What fits into the fast memory is for the caller to say."""
+    return _divided(*_tiled(Q, _blocks(K, V, 8)))
 
 
 @tiled_attention.misconception
 def last_block_dropped(Q, K, V, block):
     """The last block is left out when it is shorter than the others. range(0, N_X, block) begins it, and a slice ends by itself
     where the vectors end."""
-    O, l = _tiled(Q, K, V, block, last=False) if K.shape[-2] >= block else _tiled(Q, K, V, block)
-    return _divided(O, l)
+    O, l = _tiled(Q, _blocks(K, V, block)[: K.shape[-2] // block])
+    return _divided(O.expand(-1, -1, V.shape[-1]), l)
+
+
+@tiled_attention.misconception
+def padding_takes_part(Q, K, V, block):
+    """The last block was filled up with zeros, and these take part: a key of zeros has the score 0, and weight. Leave the block
+    shorter, or give the filling the score −inf."""
+    filling = (0, 0, 0, -K.shape[-2] % block)
+    return _divided(*_tiled(Q, _blocks(F.pad(K, filling), F.pad(V, filling), block)))
+
+
+@tiled_attention.misconception
+def last_block_overlaps(Q, K, V, block):
+    """The last block begins earlier, so that it is as long as the others: some data vectors are counted twice. A last block may
+    be shorter."""
+    starts = [max(0, min(b, K.shape[-2] - block)) for b in range(0, K.shape[-2], block)]
+    return _divided(*_tiled(Q, [(K[:, b : b + block], V[:, b : b + block]) for b in starts]))
+
+
+@tiled_attention.misconception
+def blocks_overlap(Q, K, V, block):
+    """The blocks overlap: each begins one vector after the last, so that most are counted several times. The step of the range is
+    the size of a block: range(0, N_X, block)."""
+    return _divided(*_tiled(Q, _blocks(K, V, block, step=1)))
+
+
+@tiled_attention.misconception
+def blocks_counted_over_the_queries(Q, K, V, block):
+    """The blocks are counted over N_Q, the number of queries. They are blocks of data vectors: N_X = K.shape[-2]."""
+    blocks = [(K[:, b : b + block], V[:, b : b + block]) for b in range(0, Q.shape[-2], block)]
+    return _divided(*_tiled(Q, blocks))
 
 
 @tiled_attention.misconception
 def not_rescaled(Q, K, V, block):
     """The sums of earlier blocks were not rescaled when a larger score came. Multiply l and O by exp(m − m_new)."""
-    return _divided(*_tiled(Q, K, V, block, rescale=False))
+    return _divided(*_tiled(Q, _blocks(K, V, block), factor=lambda f: (torch.ones_like(f), torch.ones_like(f))))
+
+
+@tiled_attention.misconception
+def sum_not_rescaled(Q, K, V, block):
+    """O was rescaled when a larger score came, l was not. Both are sums of exponentials with the old maximum: multiply both by
+    exp(m − m_new)."""
+    return _divided(*_tiled(Q, _blocks(K, V, block), factor=lambda f: (torch.ones_like(f), f)))
+
+
+@tiled_attention.misconception
+def output_not_rescaled(Q, K, V, block):
+    """l was rescaled when a larger score came, O was not. Both are sums of exponentials with the old maximum: multiply both by
+    exp(m − m_new)."""
+    return _divided(*_tiled(Q, _blocks(K, V, block), factor=lambda f: (f, torch.ones_like(f))))
+
+
+@tiled_attention.misconception
+def rescaled_upwards(Q, K, V, block):
+    """The sums were multiplied by exp(m_new − m). The new maximum is larger, so what was summed with the old one counts less:
+    exp(m − m_new). Before the first block m is −inf: the wrong way round gives inf, and inf·0 is NaN."""
+    return _divided(*_tiled(Q, _blocks(K, V, block), factor=lambda f: (1 / f, 1 / f)))
 
 
 @tiled_attention.misconception
 def softmax_in_each_block(Q, K, V, block):
     """Each block went through a softmax of its own, and the results were averaged. Then each block counts alike, however
     small its scores are. The blocks share one softmax: keep exponentials and their sum, divide at the end."""
-    found = [
-        (Q @ K[..., b : b + block, :].mT * Q.shape[-1] ** -0.5).softmax(dim=-1) @ V[..., b : b + block, :]
-        for b in range(0, K.shape[-2], block)
-    ]
-    return torch.stack(found).mean(dim=0)
+    return torch.stack([_scores(Q, k).softmax(dim=-1) @ v for k, v in _blocks(K, V, block)]).mean(dim=0)
 
 
 @tiled_attention.misconception
 def softmax_in_each_block_summed(Q, K, V, block):
     """Each block went through a softmax of its own, and the results were summed, so that all weights together are as many
     as there are blocks. The blocks share one softmax: keep exponentials and their sum, divide at the end."""
-    found = [
-        (Q @ K[..., b : b + block, :].mT * Q.shape[-1] ** -0.5).softmax(dim=-1) @ V[..., b : b + block, :]
-        for b in range(0, K.shape[-2], block)
-    ]
-    return torch.stack(found).sum(dim=0)
+    return torch.stack([_scores(Q, k).softmax(dim=-1) @ v for k, v in _blocks(K, V, block)]).sum(dim=0)
 
 
 @tiled_attention.misconception
 def not_divided(Q, K, V, block):
     """The division at the end is missing: Y = O / l. Until then the weights are exponentials that do not sum to 1."""
-    return _tiled(Q, K, V, block)[0]
+    return _tiled(Q, _blocks(K, V, block))[0]
+
+
+@tiled_attention.misconception
+def divided_in_each_step(Q, K, V, block):
+    """O was divided by l at the end of each step, and the next step added to that. O stays an undivided sum until the last block:
+    divide once, at the end."""
+    return _tiled(Q, _blocks(K, V, block), each=_divided)[0]
 
 
 @tiled_attention.misconception
 def divided_by_the_last_block(Q, K, V, block):
     """O was divided by the sum of the last block alone. l must run along through all blocks."""
-    O, _ = _tiled(Q, K, V, block)
-    begin = (K.shape[-2] - 1) // block * block
-    E = Q @ K.mT[..., begin:] * Q.shape[-1] ** -0.5
-    top = (Q @ K.mT * Q.shape[-1] ** -0.5).amax(dim=-1, keepdim=True)
-    return O / torch.exp(E - top).sum(dim=-1, keepdim=True)
+    O, _ = _tiled(Q, _blocks(K, V, block))
+    _, l = _tiled(Q, _blocks(K, V, block), factor=lambda f: (torch.zeros_like(f), f))
+    return O / l
 
 
 @tiled_attention.misconception
 def not_scaled(Q, K, V, block):
     """The scores are not divided by √D_Q, as scaled dot-product attention does."""
-    return _divided(*_tiled(Q, K, V, block, scale=1.0))
+    return _divided(*_tiled(Q, _blocks(K, V, block), scale=1.0))
+
+
+@tiled_attention.misconception
+def root_forgotten(Q, K, V, block):
+    """The scores are divided by D_Q; the scale is its root: √D_Q."""
+    return _divided(*_tiled(Q, _blocks(K, V, block), scale=1 / Q.shape[-1]))
+
+
+@tiled_attention.misconception
+def scaled_by_the_values(Q, K, V, block):
+    """The scores are divided by √D_V. The scale belongs to what the dot product runs over, queries and keys: √D_Q."""
+    return _divided(*_tiled(Q, _blocks(K, V, block), scale=V.shape[-1] ** -0.5))
 
 
 @tiled_attention.misconception
 def scaled_by_the_block(Q, K, V, block):
     """The scores are divided by the root of the block's size. The scale belongs to the width of the vectors, √D_Q."""
-    return _divided(*_tiled(Q, K, V, block, scale=block**-0.5))
+    return _divided(*_tiled(Q, _blocks(K, V, block), scale=block**-0.5))
 
 
 @tiled_attention.misconception
 def maximum_from_zero(Q, K, V, block):
     """The running maximum begins at 0. Where all scores are far below, all exponentials become 0, and 0/0 is NaN. Begin at
     −inf."""
-    return _divided(*_tiled(Q, K, V, block, start=0.0))
+    return _divided(*_tiled(Q, _blocks(K, V, block), start=0.0))
 
 
 @tiled_attention.misconception
 def without_a_maximum(Q, K, V, block):
     """exp is taken of the scores as they are: large ones overflow. Subtract the running maximum."""
-    m, O = 0.0, 0.0
-    for b in range(0, K.shape[-2], block):
-        P = torch.exp(Q @ K[..., b : b + block, :].mT * Q.shape[-1] ** -0.5)
-        m, O = m + P.sum(dim=-1), O + P @ V[..., b : b + block, :]
-    return O / m[..., None]
+    l, O = 0.0, 0.0
+    for k, v in _blocks(K, V, block):
+        P = torch.exp(_scores(Q, k))
+        l, O = l + P.sum(dim=-1, keepdim=True), O + P @ v
+    return O / l
+
+
+@tiled_attention.misconception
+def maximum_of_the_first_block(Q, K, V, block):
+    """The maximum of the first block was kept for all. A later score that is much larger overflows: let the maximum run
+    along, and rescale what was summed before."""
+    m, l, O = _scores(Q, K[:, :block]).amax(dim=-1, keepdim=True), 0.0, 0.0
+    for k, v in _blocks(K, V, block):
+        P = torch.exp(_scores(Q, k) - m)
+        l, O = l + P.sum(dim=-1, keepdim=True), O + P @ v
+    return O / l
+
+
+@tiled_attention.misconception
+def each_block_its_own_maximum(Q, K, V, block):
+    """Each block's exponentials use that block's own maximum, and were added up as they are: they do not fit together. All
+    use the running maximum m_new, and earlier sums are multiplied by exp(m − m_new)."""
+    l, O = 0.0, 0.0
+    for k, v in _blocks(K, V, block):
+        E = _scores(Q, k)
+        P = torch.exp(E - E.amax(dim=-1, keepdim=True))
+        l, O = l + P.sum(dim=-1, keepdim=True), O + P @ v
+    return O / l
+
+
+@tiled_attention.misconception
+def one_maximum_for_all(Q, K, V, block):
+    """One maximum runs along for all queries. Where a query's own scores lie far below it, its exponentials all become 0, and 0/0
+    is NaN. Each query, each row of E, has its own: amax(dim=-1)."""
+    m, l, O = Q.new_tensor(-torch.inf), 0.0, 0.0
+    for k, v in _blocks(K, V, block):
+        E = _scores(Q, k)
+        m_new = torch.maximum(m, E.amax())
+        f, P = torch.exp(m - m_new), torch.exp(E - m_new)
+        l, O, m = f * l + P.sum(dim=-1, keepdim=True), f * O + P @ v, m_new
+    return O / l
 
 
 @tiled_attention.misconception
 def first_block_alone(Q, K, V, block):
-    """Only one block was looked at. All of them take part in the softmax."""
-    return (Q @ K[..., :block, :].mT * Q.shape[-1] ** -0.5).softmax(dim=-1) @ V[..., :block, :]
+    """Only the first block was looked at, as if the return stood inside the loop. All of them take part in the softmax."""
+    return _scores(Q, K[:, :block]).softmax(dim=-1) @ V[:, :block]
+
+
+@tiled_attention.misconception
+def last_block_alone(Q, K, V, block):
+    """Only the last block counts. What was summed before it was overwritten, or multiplied by 0 because m still is −inf: at the
+    end of each step m, l and O all become the new ones."""
+    return _divided(*_tiled(Q, _blocks(K, V, block)[-1:]))
 
 
 @tiled_attention.misconception
@@ -169,14 +310,14 @@ def own_block_alone(Q, K, V, block):
     rows = []
     for n in range(Q.shape[-2]):
         b = min(n // block * block, (K.shape[-2] - 1) // block * block)
-        A = (Q[:, n : n + 1] @ K[:, b : b + block].mT * Q.shape[-1] ** -0.5).softmax(dim=-1)
+        A = _scores(Q[:, n : n + 1], K[:, b : b + block]).softmax(dim=-1)
         rows.append(A @ V[:, b : b + block])
     return torch.cat(rows, dim=1)
 
 
 @tiled_attention.alternative
 def by_the_recurrence(Q, K, V, block):
-    return _divided(*_tiled(Q, K, V, block))
+    return _divided(*_tiled(Q, _blocks(K, V, block)))
 
 
 @tiled_attention.alternative
@@ -192,8 +333,10 @@ def merged_by_log_sums(Q, K, V, block):
 
 @tiled_attention.alternative
 def maxima_in_a_first_pass(Q, K, V, block):
-    m = torch.stack([(Q @ k.mT).amax(dim=-1) for k in K.split(block, dim=1)]).amax(dim=0) / math.sqrt(Q.shape[-1])
-    top, total, scale = torch.zeros_like(Q[..., :1]) * V[:, :1, :1], 0.0, 1 / math.sqrt(Q.shape[-1])
+    m, scale = Q.new_full(Q.shape[:-1], -torch.inf), 1 / math.sqrt(Q.shape[-1])
+    for k in K.split(block, dim=1):
+        m = torch.maximum(m, (Q @ k.mT * scale).amax(dim=-1))
+    top, total = 0.0, 0.0
     for k, v in zip(K.split(block, dim=1), V.split(block, dim=1)):
         P = (Q @ k.mT * scale - m[..., None]).exp()
         top, total = top + P @ v, total + P.sum(dim=-1, keepdim=True)
@@ -201,5 +344,28 @@ def maxima_in_a_first_pass(Q, K, V, block):
 
 
 @tiled_attention.alternative
+def divided_all_along(Q, K, V, block):
+    m, l, Y = Q.new_full(Q.shape[:-1], -torch.inf), Q.new_zeros(Q.shape[:-1]), torch.zeros_like(Q[..., :1]) * V[:, :1]
+    for k, v in zip(K.split(block, dim=1), V.split(block, dim=1)):
+        E = torch.einsum("bqd,bxd->bqx", Q / math.sqrt(Q.shape[-1]), k)
+        m_new = torch.maximum(m, E.max(dim=-1).values)
+        old, P = l * (m - m_new).exp(), (E - m_new[..., None]).exp()
+        l, m = old + P.sum(dim=-1), m_new
+        Y = ((old / l)[..., None] * Y) + torch.einsum("bqx,bxv->bqv", P / l[..., None], v)
+    return Y
+
+
+@tiled_attention.alternative
+def sums_beside_the_output(Q, K, V, block):
+    beside, m = torch.cat([V, torch.ones_like(V[..., :1])], dim=-1), torch.full_like(Q[..., :1], -torch.inf)
+    both = torch.zeros_like(Q[..., :1]) * beside[:, :1]
+    for begin in range(0, K.shape[1], block):
+        E = _scores(Q, K[:, begin : begin + block])
+        top = torch.maximum(m, E.amax(dim=-1, keepdim=True))
+        both, m = (m - top).exp() * both + (E - top).exp() @ beside[:, begin : begin + block], top
+    return both[..., :-1] / both[..., -1:]
+
+
+@tiled_attention.alternative
 def queries_in_blocks_too(Q, K, V, block):
-    return torch.cat([_divided(*_tiled(q, K, V, block)) for q in Q.split(max(block, 7), dim=1)], dim=1)
+    return torch.cat([_divided(*_tiled(q, _blocks(K, V, block))) for q in Q.split(max(block, 7), dim=1)], dim=1)
