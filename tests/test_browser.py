@@ -2,6 +2,7 @@
 
 import json
 import os
+from contextlib import contextmanager
 
 import nbformat
 import pytest
@@ -110,14 +111,25 @@ def test_the_explorer_of_a_trained_model_is_moved_by_both_sliders(browser, lesso
                 screenshot(page, f"{lesson}-slider-{number}-moved")
 
 
-def test_words_are_dragged_into_another_order_and_taken_away(browser):
-    explorer = ".widget-vbox:has(> .widget-vbox .jupyter-widget-tagsinput)"
-    with browser.notebook("notebooks/05_self_attention.ipynb") as page:
+@contextmanager
+def _run_whole(browser, lesson: str):
+    """The lesson with all its cells run: what is moved before is drawn only then."""
+    with browser.notebook(f"notebooks/{lesson}.ipynb") as page:
         choose(page, "Run", "Run All Cells")
         page.locator("[data-status=busy]").wait_for()
-        page.locator(IDLE).wait_for(timeout=240_000)  # what is dragged before is drawn when all cells have run
-        scroll_to(page, explorer)
-        page.locator(explorer).evaluate("box => box.scrollIntoView({block: 'center'})")
+        page.locator(IDLE).wait_for(timeout=300_000)
+        yield page
+
+
+def _into_view(page, explorer: str) -> None:
+    scroll_to(page, explorer)
+    page.locator(explorer).evaluate("box => box.scrollIntoView({block: 'center'})")
+
+
+def test_words_are_dragged_into_another_order_and_taken_away(browser):
+    explorer = ".widget-vbox:has(> .widget-vbox .jupyter-widget-tagsinput)"
+    with _run_whole(browser, "05_self_attention") as page:
+        _into_view(page, explorer)
         words = page.locator(".jupyter-widget-tag:has(.jupyter-widget-tag-close)")
         told = page.get_by_label("tell the layer the positions")
         for _ in _changes_and_comes_back(page, told.check, told.uncheck, explorer):
@@ -131,14 +143,37 @@ def test_words_are_dragged_into_another_order_and_taken_away(browser):
         screenshot(page, "lesson-05-words-dragged")
         words.nth(0).locator(".jupyter-widget-tag-close").click()
         until(page, lambda: "taken away" in _seen(page, explorer)[1], "a word is gone")
-        scroll_to(page, EXPLORER)
-        page.locator(EXPLORER).evaluate("box => box.scrollIntoView({block: 'center'})")
+        _into_view(page, EXPLORER)
         for number in range(3):
             slider = page.locator(EXPLORER).get_by_role("slider").nth(number)
             for _ in _changes_and_comes_back(
                 page, lambda: slider.press("ArrowLeft"), lambda: slider.press("ArrowRight")
             ):
                 screenshot(page, f"lesson-05-slider-{number}-moved")
+
+
+def test_heads_and_tiles_are_explored(browser):
+    heads, tiles = f"{EXPLORER}:has(.widget-dropdown)", f"{EXPLORER}:not(:has(.widget-dropdown))"
+    with _run_whole(browser, "06_multi_head") as page:
+        _into_view(page, heads)
+        assert "layer 1, head 1" in _seen(page, heads)[1]
+        who = page.locator(heads).get_by_role("combobox")
+        moves = [lambda: who.select_option("the disguise"), lambda: who.select_option("the pronoun")]
+        for _ in _changes_and_comes_back(page, *moves, heads):
+            screenshot(page, "lesson-06-disguise")
+        for number in range(3):  # layer, head, tale
+            slider = page.locator(heads).get_by_role("slider").nth(number)
+            for _ in _changes_and_comes_back(
+                page, lambda: slider.press("ArrowRight"), lambda: slider.press("ArrowLeft"), heads
+            ):
+                screenshot(page, f"lesson-06-heads-{number}-moved")
+        _into_view(page, tiles)
+        for number in range(2):  # block, tile
+            slider = page.locator(tiles).get_by_role("slider").nth(number)
+            for _ in _changes_and_comes_back(
+                page, lambda: slider.press("ArrowLeft"), lambda: slider.press("ArrowRight"), tiles
+            ):
+                screenshot(page, f"lesson-06-tiles-{number}-moved")
 
 
 # Student -------------------------------------------------------------------------------------------------------------
