@@ -11,7 +11,9 @@ from utils.memory import peak_memory
 def test_the_peak_counts_what_is_there_at_one_time_and_not_what_came_and_went():
     thousand = torch.ones(250_000)  # 1,000,000 bytes, there before
     assert 0 <= peak_memory(lambda: thousand + 1) - 1_000_000 < 100  # and the number 1
-    assert 0 <= peak_memory(lambda: (thousand + 1) + 1) - 2_000_000 < 100  # the first sum is still there while the second is made
+    assert (
+        0 <= peak_memory(lambda: (thousand + 1) + 1) - 2_000_000 < 100
+    )  # the first sum is still there while the second is made
 
     def again_and_again():
         for _ in range(5):
