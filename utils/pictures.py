@@ -95,9 +95,9 @@ def array(values) -> np.ndarray:
 
 
 def written(value: float, spec: str = ".2f") -> str:
-    """A number for a figure: with a true minus sign, and no minus before a zero."""
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
+    """A number for a figure: with a true minus sign, no minus before a zero, and ∞ for infinity."""
+    if not math.isfinite(value):
+        return {math.inf: "∞", -math.inf: "−∞"}.get(value, "NaN")
     text = f"{value:{spec}}"
     return text.replace("-", "−") if float(text) else text.replace("-", "")
 
@@ -119,7 +119,7 @@ def heat_map(
     """A matrix M [len(rows), len(columns)] as coloured cells, each with its number.
 
     With `numbers=""` a colour bar stands in for the numbers, for matrices with many cells; `least` leaves out the
-    numbers below it. Infinite entries have no colour: their cells are grey.
+    numbers below it. Infinite entries and NaN have no colour: their cells are grey.
 
     `limits` are the values of the darkest and the lightest colour; None takes them from M.
     """

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 07 · Masking and decoding
 #
-# BADGE <!-- badge -->
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/attention-course/blob/main/notebooks/07_masking.ipynb) <!-- badge -->
 #
 # **You will be able to**
 #
@@ -16,7 +16,29 @@
 # **Time** about 55 minutes to read; the cells run in about 30 seconds on two CPU cores.
 
 # %% tags=["setup"]
-# filled in
+# Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
+# downloaded notebook, it fetches it first.
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+try:
+    from utils.prepare import prepare
+except ImportError:
+    sys.modules.pop("utils", None)
+    address = os.environ.get("COURSE_REPOSITORY", "https://github.com/OWNER/attention-course")
+    folders = [*Path.cwd().resolve().parents, Path.cwd(), Path("attention-course").resolve()]
+    home = next((folder for folder in folders if (folder / "utils" / "prepare.py").exists()), folders[-1])
+    clone = ["git", "clone", "--quiet", "--depth", "1", address, str(home)]
+    if not home.exists() and ("/OWNER/" in address or subprocess.run(clone).returncode):
+        raise RuntimeError(
+            f"The course could not be fetched from {address}. Ask your instructor for its address."
+        ) from None
+    sys.path.insert(0, str(home))
+    from utils.prepare import prepare
+
+prepare()
 
 # %%
 import math
@@ -56,8 +78,8 @@ def normal(*shape):
 words = ["[START]", "attention", "is", "very", "cool"]
 show(
     unrolled.teacher_forcing([*words[1:], "[STOP]"]),
-    "Two rows of the same words, shifted by one place. Fed in: START, attention, is, very, cool. To predict: attention, is, very, cool, "
-    "STOP.",
+    "Two rows of the same words, shifted by one place. Fed in: START, attention, is, very, cool. To predict: attention, is, "
+    "very, cool, STOP.",
 )
 
 # %% [markdown]
@@ -66,8 +88,8 @@ show(
 # of them. What will training find?
 #
 # At *is* the model has to predict *very*. And *very* stands one place further, in the same input. It need only look there
-# and copy. The loss falls to zero, and nothing about language has been learned. When the model is to write a sentence of
-# its own, there is no next word to look at.
+# and copy. The loss can fall to almost zero, and nothing about language has been learned. When the model is to write a
+# sentence of its own, there is no next word to look at.
 #
 # So each word may look at itself and at the words before it, and at no word after it. This lesson is about how to say that
 # to an attention layer: how to say it right, what it makes possible, and how to notice when it was said wrong.
@@ -227,7 +249,7 @@ print("without the causal one, the padding mask changes the words:", not same(Y_
 # It does not. A [PAD] at the end stands after all words, and what stands after, no word sees. The padding mask is needed
 # where no causal mask is (in an encoder, where all words look at all words), and where the padding stands at the
 # *beginning*. One pads there when several sentences are to be continued together, so that their ends stand in one column.
-# Use both masks, then, and need not think about it. But with padding at the beginning something new happens; the section
+# Use both masks, and you need not think about it. But with padding at the beginning something new happens; the section
 # after the next is about it.
 
 # %% [markdown]
@@ -272,9 +294,9 @@ for way in WAYS:
 # - **after**: the future has no weight, but the row does not sum to 1. Worse, the softmax has already divided by *all*
 #   exponentials. If a hidden word fits well, it takes weight away from the others, and what is left is smaller. So the size
 #   of the output tells how well the hidden words fit: the future leaks through the denominator.
-# - **after_and_rescaled**: right. Rescaling divides by the sum of the visible weights, and the wrong denominator cancels:
-#   $\frac{\exp e_n / \sum_{\text{all}}}{\sum_{\text{visible}} \exp e_k / \sum_{\text{all}}} = \frac{\exp
-#   e_n}{\sum_{\text{visible}} \exp e_k}$.
+# - **after_and_rescaled**: right. The wrong denominator, call it $Z$, stands in each weight and in the sum that one divides
+#   by, and cancels: $\frac{\exp(e_n) / Z}{\sum_k \exp(e_k) / Z} = \frac{\exp(e_n)}{\sum_k \exp(e_k)}$, where $k$ runs over
+#   the visible words.
 # - **scores_to_zero**: no. A score of 0 is not a weight of 0: $\exp(0) = 1$. The hidden words' scores no longer matter, but
 #   they get weight like anybody with a middling score, and their *values* come in.
 #
@@ -321,8 +343,8 @@ show(
 
 # %% [markdown]
 # A softmax shares out a weight of 1 among those who may be looked at. If there is nobody, there is nothing it could do:
-# every exponential is 0, and $0/0$ is not a number. (Inside, the largest score is subtracted first, lesson 04, and $-\infty
-# - (-\infty)$ is not a number either.)
+# every exponential is 0, and $0/0$ is not a number. (Inside, the largest score is subtracted first, lesson 04, and
+# $-\infty - (-\infty)$ is not a number either.)
 #
 # Does it matter? Nobody reads the output of a [PAD]. Let the loss read the three words alone, and look at the gradients.
 
@@ -342,7 +364,8 @@ trial("-inf before", lambda E: E.masked_fill(~empty, -torch.inf).softmax(dim=-1)
 # %% [markdown]
 # The loss is a number, the gradient of $W_V$ is not. In the backward pass each value gets the sum over the queries of
 # weight times gradient. The [PAD]s' gradient is 0, since nobody reads them. But $\text{NaN} \cdot 0$ is NaN. After one step
-# of training all of $W_V$ is NaN, and the next loss too. What a long search, when the first loss was fine.
+# of training all of $W_V$ is NaN, and the next loss too. The first loss was fine, so one looks for the mistake in the wrong
+# place.
 #
 # **What should such a row be?** A mean of nothing does not exist, so it is a matter of agreement. The useful one: weights
 # 0, output 0, gradient 0. Nothing seen, nothing said. That is a second `masked_fill`, after the softmax. It changes nothing
@@ -533,8 +556,8 @@ show(
 )
 show(
     lower_figure,
-    "The same for two layers. Causal: still nothing above the diagonal. Off by one: numbers on the first two lines above the diagonal. "
-    "Window of two: on the diagonal and the two lines below it.",
+    "The same for two layers. Causal: still nothing above the diagonal. Off by one: numbers on the first two lines above the "
+    "diagonal. Window of two: on the diagonal and the two lines below it.",
 )
 
 # %%
@@ -552,7 +575,7 @@ for name, allowed in masks.items():
 
 # %% [markdown]
 # - **Causal** stays causal, however many layers. Who sees only the past hears only from those who saw only the past.
-# - **Off by one** gets worse with depth: a place ahead in each layer.
+# - **Off by one** gets worse with depth: each layer sees one place further ahead.
 # - **A window** gets wider with depth. That is what local attention lives on: with layers enough everything before is
 #   reached.
 #
@@ -740,17 +763,19 @@ with torch.no_grad():
 
 # %%
 told = ["we", "see", "the", "sky", "[STOP]"]
+factors = log_factors.exp()  # [T]
 figure, (axes,) = pictures.canvas(7, 3)
-pictures.bars(log_factors.exp(), told, title="$P(x_t | x_{<t})$", axes=axes)
+pictures.bars(factors, told, title="$P(x_t | x_{<t})$", axes=axes)
 show(
     figure,
-    f"The five factors of START we see the sky STOP: {', '.join(f'{word} {value:.2f}' for word, value in zip(told, log_factors.exp().tolist()))}.",
+    "The five factors of START we see the sky STOP: "
+    f"{', '.join(f'{word} {value:.2f}' for word, value in zip(told, factors.tolist()))}.",
 )
 print(f"log P of the sentence: {log_factors.sum():.2f}")
 
 # %% [markdown]
-# The first factor is small, as a sentence can begin in many ways; nothing is wrong with it. (The likelihood of longer
-# sentences is smaller, too: more factors.)
+# Small factors are no mistake of the model: many words can begin a sentence, and many things can be seen. And the longer a
+# sentence, the more factors, the smaller their product.
 #
 # **Writing** is another matter. To predict $x_t$ the model needs $x_{t-1}$, and $x_{t-1}$ is there only when it has been
 # chosen. So one writes word by word: run, choose, append, run again. Training is parallel, writing is not.
@@ -804,8 +829,8 @@ pictures.level(axes, blind, "even guessing")
 axes.set_ylim(-0.1, blind + 0.6)
 show(
     figure,
-    "Training loss over the steps. With the causal mask it falls from even guessing to below two and stays there; off by one it falls "
-    "to almost zero.",
+    "Training loss over the steps. With the causal mask it falls from even guessing to below two and stays there; off by one it "
+    "falls to almost zero.",
 )
 
 # %% [markdown]
@@ -838,8 +863,8 @@ for axes, values, title in zip(panels, (in_parallel, alone), ("as in training", 
 panels[0].set(ylabel="mean −log P a word", ylim=(0, 1.15 * max(alone.values())))
 show(
     figure,
-    f"Loss on new sentences. As in training: causal {in_parallel['causal']:.2f}, off by one {in_parallel['off by one']:.2f}. One by one: "
-    f"causal {alone['causal']:.2f}, off by one {alone['off by one']:.2f}, far above even guessing at {blind:.2f}.",
+    f"Loss on new sentences. As in training: causal {in_parallel['causal']:.2f}, off by one {in_parallel['off by one']:.2f}. "
+    f"One by one: causal {alone['causal']:.2f}, off by one {alone['off by one']:.2f}, far above even guessing at {blind:.2f}.",
 )
 
 # %%
@@ -897,7 +922,7 @@ print(f"causal {share_causal:.2f}, off by one {share_leaking:.2f}")
 #
 # A large model trains for weeks before anybody lets it write. But its leak was there before the first step, and can be
 # found there. The gradient knows. A word is a number that one cannot change a little; its *vector* can be. So take a new
-# model, and ask by which input vectors its logits have a derivative.
+# model, and ask which input vectors its logits depend on.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -947,8 +972,8 @@ for axes, shift, title in zip(panels, (1, 0), ("targets shifted by one", "shift 
     circled(found["causal"], shift, title, axes)
 show(
     figure,
-    "The causal model twice. With shifted targets the circles stand above the diagonal, on empty cells. With the shift forgotten they "
-    "stand on the diagonal, on the largest numbers.",
+    "The causal model twice. With shifted targets the circles stand above the diagonal, on empty cells. With the shift forgotten "
+    "they stand on the diagonal, on the largest numbers.",
 )
 
 # %% [markdown]
@@ -1106,13 +1131,13 @@ for axes, M, title in (
     pictures.heat_map(M.float(), steps, places, title=title, numbers=".0f", axes=axes, **options)
 show(
     figure,
-    "Which places are computed at each of eight steps. Everything again: at step t places 0 to t minus 1, a triangle. With the cache: "
-    "one place a step, the diagonal.",
+    "Which places are computed at each of eight steps. Everything again: at step t places 0 to t minus 1, a triangle. With the "
+    "cache: one place a step, the diagonal.",
 )
 
 # %% [markdown]
-# $N(N+1)/2$ places against $N$. What is it in operations? With the counts of lesson 06, a layer takes $8 n D^2 + 4\,n\,N_X
-# D$ operations for $n$ queries among $N_X$ keys: four projections, scores and mixing.
+# $N(N+1)/2$ places against $N$. What is it in operations? With the counts of lesson 06, a layer takes
+# $8 n D^2 + 4\,n\,N_X D$ operations for $n$ queries among $N_X$ keys: four projections, scores and mixing.
 
 
 # %%
@@ -1125,14 +1150,15 @@ def operations(N, D, with_cache):
 
 for N_written in (64, 256, 1024):
     again, once = (operations(N_written, 256, with_cache) for with_cache in (False, True))
-    print(f"{N_written:>5} words, D = 256: {again:.2e} operations again, {once:.2e} with the cache: {again / once:5.0f} times fewer")
+    print(f"{N_written:>5} words, D = 256: {again:.2e} operations again, {once:.2e} with the cache", end=": ")
+    print(f"{again / once:.0f} times fewer")
+
 
 # %% [markdown]
-# Operations are not time. One word alone keeps a processor badly busy: each weight is fetched from memory for a single row,
-# and around each small product there are the same calls as around a large one. So measure. (Times differ from machine to
+# Operations are not time. Who computes less need not be faster by as much. So measure. (Times differ from machine to
 # machine and from run to run, so these are stored: under `COURSE_FULL=1` the next cell measures anew.)
-
-
+#
+#
 
 # %%
 @torch.no_grad()
@@ -1183,7 +1209,8 @@ figure, (left, right) = pictures.canvas(10.5, 3.5, 2)
 lines = {names[way]: values for way, values in long["seconds"].items()}
 pictures.curves(long["lengths"], lines, log="xy", x_label="words written", y_label="seconds", axes=left)
 gain = [slow / quick for slow, quick in zip(*long["seconds"].values())]
-pictures.curves(long["lengths"], {"times faster": gain}, log="x", x_label="words written", y_label="times faster", legend=False, axes=right)
+names = {"log": "x", "x_label": "words written", "y_label": "times faster"}
+pictures.curves(long["lengths"], {"gain": gain}, legend=False, axes=right, **names)
 show(
     figure,
     f"Measured, four layers of width 256: seconds to write 16 to 1024 words again and with the cache, and the ratio: "
@@ -1192,12 +1219,14 @@ show(
 
 # %%
 # NBVAL_CHECK_OUTPUT
-print(f"{long['lengths'][-1]} words: {long['seconds']['again'][-1]:.1f} s, with the cache {long['seconds']['cache'][-1]:.1f} s, {gain[-1]:.0f} times faster")
+slow, quick = long["seconds"]["again"][-1], long["seconds"]["cache"][-1]
+print(f"{long['lengths'][-1]} words: {slow:.1f} s, with the cache {quick:.1f} s, {gain[-1]:.0f} times faster")
 print("the longer the text, the larger the gain:", gain[-1] > gain[-2] > gain[-3])
 
 # %% [markdown]
-# The gain grows with the length, as it must. It is far below the ratio of the operations: one word at a time is hard work
-# for a processor with little to show for it. This is why one writes several sentences at once, in one batch, where one can.
+# The gain grows with the length, as it must. It stays far below the ratio of the operations. A processor that is fed a
+# single row spends its time on fetching weights and on starting small products. So one writes many texts at once, in one
+# batch, where one can: each weight is then fetched once for all of them.
 #
 # **The price is memory.** For each word, in each layer, a key and a value for each head: $2 \cdot L \cdot H \cdot D_H$
 # numbers a word.
@@ -1223,20 +1252,24 @@ print(f"a 540B model, 512 texts: {cache_bytes(118, 48, 128, 2048, 512) / 1e12:.2
 # parameters". (Put in are the 118 layers and 48 heads of PaLM 540B, with 128 numbers a head, two bytes each.) Hence heads
 # that share keys and values: one pair for all heads (Shazeer, 2019) or one for each group of heads (Ainslie et al., 2023)
 # makes the cache smaller by as many times.
+# %% [markdown]
+# ## Was the lie luck?
 #
-# **Was the lie luck?** The stored run has also trained both models five times, twice as long, from five seeds:
+# The stored run has also trained both models of "The loss that lies" five times, twice as long, from five seeds. All losses
+# are those on new sentences:
 
 # %%
 # NBVAL_CHECK_OUTPUT
-for seed, (right_one, leaking_one) in enumerate(long["lies"]):
-    print(f"seed {seed}: causal {right_one[0]:.2f}, one by one {right_one[1]:.2f}", end="; ")
-    print(f"off by one {leaking_one[0]:.4f}, one by one {leaking_one[1]:.1f}; pairs known {right_one[2]:.2f} and {leaking_one[2]:.2f}")
+for seed, pair in enumerate(long["lies"]):
+    for name, (as_trained, really, known_pairs) in zip(SHADES, pair, strict=True):
+        print(f"seed {seed}, {name:>10}: as in training {as_trained:7.4f}, one by one {really:5.2f}", end=", ")
+        print(f"written pairs known {known_pairs:.2f}")
 
 # %% [markdown]
 # ## Before you go on
 #
-# <details><summary><b>1.</b> Somebody hides the diagonal too, to be on the safe side: place m sees only places before m. Does that prevent
-# a leak? What does it cost?</summary>
+# <details><summary><b>1.</b> Somebody hides the diagonal too, to be on the safe side. Does that prevent a leak? What does
+# it cost?</summary>
 #
 # It prevents none, since $x_m$ is known at place $m$ and is not what is to be predicted. It costs the last word: the
 # prediction of $x_{m+1}$ is made without looking at $x_m$. (With what is added to the layer's result, $x_m$ comes in all
@@ -1244,7 +1277,7 @@ for seed, (right_one, leaking_one) in enumerate(long["lies"]):
 #
 # </details>
 #
-# <details><summary><b>2.</b> In the batch of two sentences the padding mask changed no word's output. Then why not leave it out?</summary>
+# <details><summary><b>2.</b> In our batch the padding mask changed no word's output. Then why not leave it out?</summary>
 #
 # There the padding stood at the end and the mask was causal. With padding at the beginning, or in an encoder, words would
 # look at [PAD]s, and a sentence's output would depend on how long the *others* in its batch are.
@@ -1267,11 +1300,11 @@ for seed, (right_one, leaking_one) in enumerate(long["lies"]):
 #
 # </details>
 #
-# <details><summary><b>5.</b> A sentence has 3 words and one batch has sentences of up to 60. How many rows of its mask [N, N] have
-# anything to see, with padding at the end, and with padding at the beginning?</summary>
+# <details><summary><b>5.</b> A sentence of three words is in one batch with one of sixty. How many rows of its mask
+# have anything to see, with padding at the end, and with padding at the beginning?</summary>
 #
-# At the end: all. Each [PAD] comes after words, and sees them. At the beginning: those of the sentence, *[START]* and the
-# words. The others have nothing.
+# At the end: all. Each [PAD] comes after words, and sees them. At the beginning: four, *[START]* and the three words. The
+# others have nothing to see.
 #
 # </details>
 #
