@@ -148,7 +148,7 @@ def test_a_painted_cell_redraws_the_figure_and_the_sentence_says_who_depends_on_
         page.locator("[data-status=busy]").wait_for()
         page.locator(IDLE).wait_for(timeout=240_000)
         scroll_to(page, explorer)
-        page.locator(explorer).evaluate("box => box.scrollIntoView({block: 'center'})")
+        page.locator(explorer).evaluate("box => box.scrollIntoView({block: 'end'})")
         assert "After one layer: nobody. After two layers: nobody." in _seen(page, explorer)[1]
         button = page.get_by_title("[START] → cool")
         for _ in _changes_and_comes_back(page, button.click, button.click, explorer):

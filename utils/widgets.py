@@ -93,14 +93,17 @@ class Grid:
         import ipywidgets
         import traitlets
 
-        names = [ipywidgets.Label(name) for name in ("", *self.columns)]
+        middle = ipywidgets.Layout(margin="0 auto")
+        names = [ipywidgets.Label(name, layout=middle) for name in ("", *self.columns)]
         buttons = [
             [_cell(bool(on), f"{row} → {column}") for on, column in zip(line, self.columns, strict=True)]
             for line, row in zip(self.start, self.rows, strict=True)
         ]
         cells = [cell for row, line in zip(self.rows, buttons) for cell in (ipywidgets.Label(row), *line)]
         widths = f"repeat({len(names)}, max-content)"
-        grid = ipywidgets.GridBox([*names, *cells], layout=ipywidgets.Layout(grid_template_columns=widths))
+        grid = ipywidgets.GridBox(
+            [*names, *cells], layout=ipywidgets.Layout(grid_template_columns=widths, grid_gap="0 4px")
+        )
 
         def painted() -> tuple[tuple[bool, ...], ...]:
             return tuple(tuple(button.value for button in line) for line in buttons)

@@ -350,11 +350,11 @@ show(
 
 # %%
 # NBVAL_CHECK_OUTPUT
-def trial(name, weights, reads=real):
-    """Loss of the rows that are read, and whether the gradients of W_Q, W_K and W_V are finite."""
+def trial(name, weights):
+    """Whether the loss is finite that reads the three words alone, and whether its gradients are."""
     matrices = [W.detach().clone().requires_grad_() for W in (W_Q, W_K, W_V)]
     Q, K, V = (X @ W for W in matrices)
-    loss = (weights(Q @ K.T / math.sqrt(D_Q)) @ V)[reads].square().mean()
+    loss = (weights(Q @ K.T / math.sqrt(D_Q)) @ V)[real].square().mean()
     finite = [bool(found.isfinite().all()) for found in torch.autograd.grad(loss, matrices)]
     print(f"{name:<26} loss finite: {bool(loss.isfinite())}, gradients of W_Q, W_K, W_V finite:", *finite)
 
@@ -506,7 +506,7 @@ def layer_with(mask, *matrices):
 
 
 def dependence(layer, X):
-    """J [N, N]: how strongly output m of a layer depends on input n, at X [N, D]."""
+    """J [N, N]: how strongly output m of a layer depends on input n, at X [N, D]; exactly 0 where it does not."""
     blocks = torch.autograd.functional.jacobian(layer, X)  # [N, D_out, N, D]
     return blocks.square().sum(dim=(1, 3)).sqrt()  # [N, N]
 
@@ -602,16 +602,26 @@ def painted_figure(painted):
 def in_words(J):
     """Which words depend on a word that stands after them."""
     leaks = (J > 1e-7).triu(diagonal=1)  # [N, N]
-    told = [f"{words[m]} on {' and '.join(words[n] for n in row.nonzero()[:, 0])}" for m, row in enumerate(leaks) if row.any()]
+    told = []
+    for word, row in zip(words, leaks, strict=True):
+        later = [words[n] for n in row.nonzero()[:, 0]]
+        told += [f"{word} on {' and '.join(later)}"] if later else []
     return "; ".join(told) or "nobody"
+
+
+def counted(J):
+    """On how many words each output depends."""
+    return ", ".join(f"{word} {count}" for word, count in zip(words, (J > 1e-7).sum(dim=1).tolist(), strict=True))
 
 
 def painted_words(painted):
     allowed = torch.tensor(painted, device=DEVICE)  # [N, N]
-    nothing = [word for word, row in zip(words, allowed) if not row.any()]
     once, twice = dependence(layer_with(allowed, *one), X), dependence(stacked(allowed), X)
+    nothing = [word for word, row in zip(words, allowed, strict=True) if not row.any()]
     return (
-        f"Who depends on a later word? After one layer: {in_words(once)}. After two layers: {in_words(twice)}."
+        f"{allowed.sum()} of {N * N} pairs may look. On how many words each output depends: after one layer {counted(once)}; "
+        f"after two {counted(twice)}. Who depends on a later word? After one layer: {in_words(once)}. "
+        f"After two layers: {in_words(twice)}."
         + (f" Nothing to see, so weights and output are 0: {', '.join(nothing)}." if nothing else "")
     )
 
@@ -758,7 +768,7 @@ with torch.no_grad():
 
     log_P = model(sky[:, :-1]).log_softmax(dim=-1)  # [1, T, V]: all places in one run
     log_factors = log_P.gather(-1, sky[:, 1:, None])[0, :, 0]  # [T]: at each place the word that did come
-    assert_close(log_factors, log_loop)
+    assert_close(log_factors, log_loop, rtol=1e-4, atol=1e-4)
     assert_close(-F.cross_entropy(model(sky[:, :-1])[0], sky[0, 1:], reduction="none"), log_factors)  # torch's own call
 
 # %%
@@ -1175,13 +1185,17 @@ def greedy(model, N, with_cache):
 assert torch.equal(greedy(model, LONGEST, True), greedy(model, LONGEST, False))
 
 
+# on a CPU the processor's time, which other work on the machine does not lengthen; elsewhere the clock's
+clock = time.process_time if DEVICE.type == "cpu" else time.perf_counter
+
+
 def seconds(model, N, with_cache):
-    """The shortest of a few times that `greedy` took, in seconds."""
+    """The shortest time that `greedy` took, in seconds, of three at least; what is quick is measured more often."""
     taken = []
-    for _ in range(max(3, 1024 // N)):
-        begun = time.perf_counter()
+    while len(taken) < 3 or sum(taken) < 4:
+        begun = clock()
         greedy(model, N, with_cache)
-        taken.append(time.perf_counter() - begun)
+        taken.append(clock() - begun)
     return min(taken)
 
 
@@ -1207,13 +1221,13 @@ print(stored.how(record))
 names = {"again": "everything again", "cache": "with the cache"}
 figure, (left, right) = pictures.canvas(10.5, 3.5, 2)
 lines = {names[way]: values for way, values in long["seconds"].items()}
-pictures.curves(long["lengths"], lines, log="xy", x_label="words written", y_label="seconds", axes=left)
+pictures.curves(long["lengths"], lines, log="xy", x_label="words written", y_label="processor seconds", axes=left)
 gain = [slow / quick for slow, quick in zip(*long["seconds"].values())]
 names = {"log": "x", "x_label": "words written", "y_label": "times faster"}
 pictures.curves(long["lengths"], {"gain": gain}, legend=False, axes=right, **names)
 show(
     figure,
-    f"Measured, four layers of width 256: seconds to write 16 to 1024 words again and with the cache, and the ratio: "
+    f"Measured, four layers of width 256: processor seconds to write 16 to 1024 words again and with the cache, and the ratio: "
     f"{', '.join(f'{length} words {ratio:.1f}' for length, ratio in zip(long['lengths'], gain))}.",
 )
 
