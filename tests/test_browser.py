@@ -176,6 +176,27 @@ def test_heads_and_tiles_are_explored(browser):
                 screenshot(page, f"lesson-06-tiles-{number}-moved")
 
 
+def test_a_painted_cell_redraws_the_figure_and_the_sentence_says_who_depends_on_whom(browser):
+    explorer = ".widget-vbox:has(> .widget-vbox .widget-gridbox)"
+    with browser.notebook("notebooks/07_masking.ipynb") as page:
+        choose(page, "Run", "Run All Cells")
+        page.locator("[data-status=busy]").wait_for()
+        page.locator(IDLE).wait_for(timeout=240_000)
+        scroll_to(page, explorer)
+        page.locator(explorer).evaluate("box => box.scrollIntoView({block: 'end'})")
+        assert "After one layer: nobody. After two layers: nobody." in _seen(page, explorer)[1]
+        button = page.get_by_title("[START] → cool")
+        for _ in _changes_and_comes_back(page, button.click, button.click, explorer):
+            screenshot(page, "lesson-07-painted")
+            assert button.inner_text() == "1"
+            assert "After one layer: [START] on cool. After two layers: [START] on" in _seen(page, explorer)[1]
+        page.get_by_title("[START] → [START]").click()
+        until(
+            page, lambda: "Nothing to see" in _seen(page, explorer)[1], "the sentence names the row with nothing to see"
+        )
+        screenshot(page, "lesson-07-nothing-to-see")
+
+
 # Student -------------------------------------------------------------------------------------------------------------
 
 

@@ -24,6 +24,7 @@ DATA, SCORES, WEIGHTS = "#6B6B6B", PURPLE, BLUE
 QUERY, KEYS, VALUES, OUTPUT = VERMILLION, SKY, GREEN, ORANGE
 
 _DPI = 144
+_NO_COLOUR = "#E4E4E4"  # the ground of a cell whose value no colour stands for
 _HALO = [Stroke(linewidth=3, foreground="white"), Normal()]  # keeps writing legible on any ground
 _STYLE = {
     "font.family": "DejaVu Sans",  # comes with matplotlib, so a picture is the same on every machine
@@ -94,7 +95,9 @@ def array(values) -> np.ndarray:
 
 
 def written(value: float, spec: str = ".2f") -> str:
-    """A number for a figure: with a true minus sign, and no minus before a zero."""
+    """A number for a figure: with a true minus sign, no minus before a zero, and ∞ for infinity."""
+    if not math.isfinite(value):
+        return {math.inf: "∞", -math.inf: "−∞"}.get(value, "NaN")
     text = f"{value:{spec}}"
     return text.replace("-", "−") if float(text) else text.replace("-", "")
 
@@ -116,14 +119,16 @@ def heat_map(
     """A matrix M [len(rows), len(columns)] as coloured cells, each with its number.
 
     With `numbers=""` a colour bar stands in for the numbers, for matrices with many cells; `least` leaves out the
-    numbers below it.
+    numbers below it. Infinite entries and NaN have no colour: their cells are grey.
 
     `limits` are the values of the darkest and the lightest colour; None takes them from M.
     """
     M = array(M)
+    finite = np.ma.masked_invalid(M)
     axes = axes or canvas(1.6 + 0.95 * len(columns), 1.3 + 0.55 * len(rows))[1][0]
-    low, high = limits or (M.min(), M.max())
-    image = axes.imshow(M, cmap=MAP, vmin=low, vmax=high, aspect="auto")
+    low, high = limits or (finite.min(), finite.max())
+    image = axes.imshow(finite, cmap=MAP, vmin=low, vmax=high, aspect="auto")
+    axes.set_facecolor(_NO_COLOUR)
     axes.set_xticks(range(len(columns)), columns)
     axes.set_yticks(range(len(rows)), rows)
     axes.tick_params(length=0)
@@ -135,7 +140,8 @@ def heat_map(
     for (i, j), value in np.ndenumerate(M):
         if value < least:
             continue
-        colour = "black" if image.norm(value) > 0.45 else "white"  # the map's middle grey needs black
+        dark = np.isfinite(value) and image.norm(value) <= 0.45  # the map's middle grey needs black
+        colour = "white" if dark else "black"
         axes.text(j, i, written(value, numbers), ha="center", va="center", color=colour)
     return axes.figure
 

@@ -77,7 +77,60 @@ class Order:
         return tuple(word for word in dict.fromkeys(chosen) if word in self.start) or tuple(self.start)
 
 
-Control = Slider | Switch | Choice | Order
+@dataclass(frozen=True)
+class Grid:
+    """A table of buttons that are on (1) or off (0); each says when pointed at which row and column it stands for.
+
+    `start` [len(rows), len(columns)] says which are on at first. The value is a tuple of rows, each a tuple of booleans.
+    """
+
+    label: str
+    rows: Sequence[str]
+    columns: Sequence[str]
+    start: Sequence[Sequence[bool]]
+
+    def widget(self):
+        import ipywidgets
+        import traitlets
+
+        middle = ipywidgets.Layout(margin="0 auto")
+        names = [ipywidgets.Label(name, layout=middle) for name in ("", *self.columns)]
+        buttons = [
+            [_cell(bool(on), f"{row} → {column}") for on, column in zip(line, self.columns, strict=True)]
+            for line, row in zip(self.start, self.rows, strict=True)
+        ]
+        cells = [cell for row, line in zip(self.rows, buttons) for cell in (ipywidgets.Label(row), *line)]
+        widths = f"repeat({len(names)}, max-content)"
+        grid = ipywidgets.GridBox(
+            [*names, *cells], layout=ipywidgets.Layout(grid_template_columns=widths, grid_gap="0 4px")
+        )
+
+        def painted() -> tuple[tuple[bool, ...], ...]:
+            return tuple(tuple(button.value for button in line) for line in buttons)
+
+        grid.add_traits(value=traitlets.Any(painted()))
+        for button in (button for line in buttons for button in line):
+            button.observe(lambda _change: grid.set_trait("value", painted()), names="value")
+        return grid
+
+
+def _cell(on: bool, meaning: str):
+    """A button of a grid; it shows 1 when it is on and 0 when it is off."""
+    import ipywidgets
+
+    button = ipywidgets.ToggleButton(
+        value=on, tooltip=meaning, layout=ipywidgets.Layout(width="auto", min_width="3.2em")
+    )
+
+    def write(_change=None) -> None:
+        button.description, button.button_style = ("1", "info") if button.value else ("0", "")
+
+    write()
+    button.observe(write, names="value")
+    return button
+
+
+Control = Slider | Switch | Choice | Order | Grid
 
 
 def explore(draw: Callable[..., Figure], *, alt: Callable[..., str] | str, **controls: Control) -> None:
@@ -145,7 +198,8 @@ def _labelled(control: Control, widget):
     """The widget; below its label where it shows none itself."""
     import ipywidgets
 
-    return ipywidgets.VBox([ipywidgets.Label(control.label), widget]) if isinstance(control, Order) else widget
+    above = isinstance(control, Order | Grid)
+    return ipywidgets.VBox([ipywidgets.Label(control.label), widget]) if above else widget
 
 
 def _described(control: Control) -> dict[str, object]:
