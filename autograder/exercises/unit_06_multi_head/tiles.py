@@ -59,7 +59,7 @@ def _case(text, block, **more):
         _case(
             "a batch of one, and scores that climb",
             2,
-            sizes={"B": 1, "N_X": 8},
+            sizes={"B": 1, "N_X": 8, "N_Q": 12, "D_Q": 3},
             scale={"K": 2.0, "V": 4.0},
             edit=_climbing,
             extreme=True,
