@@ -65,6 +65,22 @@ def with_an_extra_axis(q, X):
     return X @ q.unsqueeze(-1)
 
 
+def in_pieces(q, X):
+    return (X @ q.unsqueeze(-1)).squeeze(-1).unbind(-1)
+
+
+def in_a_row(q, X):
+    return (X @ q.unsqueeze(-1)).view(2, 2)
+
+
+def halved(q, X):
+    return X.reshape(2, X.numel() / 2)
+
+
+def stacked(q, X):
+    return torch.stack(X @ q.unsqueeze(-1))
+
+
 def sparse(q, X):
     return (q.unsqueeze(-2) * X).sum(-1).to_sparse()
 
@@ -109,7 +125,11 @@ def squeezed(q, X):
         (by_chance, "unstable", "Two calls"),
         (detached, "no_gradient", "no gradient reaches q, X"),
         (one_argument, "wrong_signature", "attention_scores(q, X)"),
-        (with_an_extra_axis, "wrong_shape", "one axis too many"),
+        (with_an_extra_axis, "wrong_shape", "one axis too many, of size 1"),
+        (in_pieces, "wrong_structure", "Pieces of equal shape become one tensor with torch.stack"),
+        (in_a_row, "exception", "must hold as many numbers as the old one"),
+        (halved, "exception", "// divides without a fraction"),
+        (stacked, "exception", "take a list of tensors"),
         (sparse, "not_a_tensor", "sparse"),
         (own_backward, "backward_failed", "ValueError: my own backward"),
         (hooked, "backward_failed", "no_such_thing"),
@@ -205,6 +225,11 @@ class Aliased(Layer):
         self.W_K, self.W_V = self.layers["W_K"], self.layers["W_V"]
 
 
+class Forgetful(Layer):
+    def forward(self, Q, X):
+        return self.W_V(X) / self.D_Q**0.5, Q
+
+
 class Stubborn(nn.Module):
     def __init__(self, D_X, D_Q, D_V):
         raise ValueError("no")
@@ -221,6 +246,7 @@ class Stubborn(nn.Module):
         (Extra, "wrong_parameters", "not asked for: W_O"),
         (KeepsItsKeys, "unstable", "earlier call"),
         (KeysWithoutGradient, "no_gradient", "no gradient reaches W_K.weight"),
+        (Forgetful, "exception", "what forward needs of it is kept there: self.D_Q = D_Q"),
         (Stubborn, "constructor_failed", "ValueError: no"),
         (lambda D_X, D_Q, D_V: None, "wrong_signature", "class AttentionLayer(nn.Module)"),
     ],

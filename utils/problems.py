@@ -185,7 +185,7 @@ def _too_large(c):
     return (
         "The numbers are right, but on the way a tensor is made that is as large as the whole table. It must not exist at any"
         f" time; that is the point here.\n{c.exercise.formula}"
-    ), f"the largest tensor on the way holds {c.seen.largest} numbers; less than {c.case.largest + 1} are asked for"
+    ), f"the largest tensor on the way holds {c.seen.largest} numbers; it should hold fewer than {c.case.largest + 1}"
 
 
 def _backward_failed(c):

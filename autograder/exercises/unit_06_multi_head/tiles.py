@@ -15,7 +15,7 @@ from autograder.exercises.unit_04_attention_layer.common import FUSED
 # are asked for one by one that any block that is not as large as `block` says holds all of them.
 TABLE, WHOLE = ("N_Q", "N_X"), ("B", "N_Q", "N_X")
 LONG = {"B": 2, "N_Q": 40, "D_Q": 3, "D_V": 4}
-MANY = {"B": 2, "N_Q": 15, "N_X": 96, "D_Q": 3, "D_V": 4}
+MANY = {"B": 2, "N_Q": 15, "N_X": 72, "D_Q": 3, "D_V": 4}
 FEW = {"B": 6, "N_Q": 30, "N_X": 5, "D_Q": 3, "D_V": 2}
 
 
@@ -27,10 +27,10 @@ def _drifting(inputs, rng):
 
 
 def _climbing(inputs, rng):
-    """Scores so far above those before that exponentials with an old maximum overflow."""
+    """Later scores so far above those before that exponentials with an old maximum overflow."""
     N = inputs["K"].shape[-2]
-    inputs["Q"][..., 0] = 40.0
-    inputs["K"][..., 0] += torch.linspace(0, 30, N).numpy()
+    inputs["Q"][..., 0] = 60.0
+    inputs["K"][..., 0] = torch.where(torch.arange(N) < N // 2, 0.0, 5.0).numpy()
 
 
 def _apart(inputs, rng):
@@ -56,8 +56,15 @@ def _case(text, block, **more):
         _case("blocks of one vector", 1, sizes=FEW, smaller_than=WHOLE),
         _case("a few vectors", 3, edit=_drifting),
         _case("one block for all", 50),
-        _case("a batch of one, and scores that climb", 2, sizes={"B": 1}, edit=_climbing, extreme=True),
-        _case("queries far apart", 2, edit=_apart, extreme=True),
+        _case(
+            "a batch of one, and scores that climb",
+            2,
+            sizes={"B": 1, "N_X": 8, "N_Q": 12, "D_Q": 3},
+            scale={"K": 2.0, "V": 4.0},
+            edit=_climbing,
+            extreme=True,
+        ),
+        _case("queries far apart", 2, scale={"K": 2.0, "V": 4.0}, edit=_apart, extreme=True),
     ],
     forbidden=FUSED,
 )
@@ -307,11 +314,11 @@ def last_block_alone(Q, K, V, block):
 def own_block_alone(Q, K, V, block):
     """Each block of queries looked at the block of data vectors at its own place. That is a window; every query looks at all data
     vectors, some at a time."""
+    own = _blocks(K, V, block)
     rows = []
-    for n in range(Q.shape[-2]):
-        b = min(n // block * block, (K.shape[-2] - 1) // block * block)
-        A = _scores(Q[:, n : n + 1], K[:, b : b + block]).softmax(dim=-1)
-        rows.append(A @ V[:, b : b + block])
+    for place, q in enumerate(Q.split(block, dim=1)):
+        k, v = own[min(place, len(own) - 1)]
+        rows.append(_scores(q, k).softmax(dim=-1) @ v)
     return torch.cat(rows, dim=1)
 
 
