@@ -75,7 +75,7 @@ def frozen_exercise(exercise: bank.Exercise, cases: list[FrozenCase]) -> FrozenE
         is_module=exercise.is_module,
         parameters=tuple(exercise.signature.parameters),
         constructor=exercise.constructor,
-        outputs=tuple(zip(exercise.outputs, _output_shapes(exercise))),
+        outputs=tuple(zip(exercise.outputs, exercise.result_shapes)),
         formula=exercise.formula,
         forbidden=exercise.forbidden,
         layers=_layers(exercise),
@@ -107,12 +107,6 @@ def _layers(exercise: bank.Exercise) -> dict[str, str]:
         text = re.sub(r"(in_features|out_features)=|, bias=True", "", f"nn.{layer}")
         found[name] = re.sub(r"\d{5,}", lambda number: symbols.get(number[0], number[0]), text)
     return found
-
-
-def _output_shapes(exercise: bank.Exercise) -> list[str]:
-    returned = exercise.signature.return_annotation
-    annotations = getattr(returned, "__args__", None) if len(exercise.outputs) > 1 else [returned]
-    return [annotation.dim_str for annotation in annotations]
 
 
 def pack_unit(unit: str) -> str:

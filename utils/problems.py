@@ -7,7 +7,7 @@ import numpy as np
 from utils.context import Context
 from utils.failures import NO_RESULT
 from utils.hints import origin
-from utils.patterns import numbers, pattern, rows
+from utils.patterns import numbers, pattern, rows, truths
 from utils.records import MAX_OUTPUTS, FrozenCase, FrozenExercise, Observation
 from utils.shapes import looks_like
 from utils.tolerance import close, tolerance
@@ -129,6 +129,11 @@ def _wrong_shape(c):
 
 def _wrong_dtype(c):
     name, wanted, got = next(pair for pair in c.pairs() if pair[1].dtype != pair[2].dtype or pair[2].values is None)
+    if wanted.dtype == "torch.bool":
+        return (
+            f"{name} is {got.dtype}; it holds True and False, torch.bool, as a comparison gives them (or .bool()).",
+            "",
+        )
     if not wanted.dtype.startswith("torch.float"):
         return f"{name} is {got.dtype}; it holds whole numbers, such as words' numbers, which are {wanted.dtype}.", ""
     if not any(array.dtype == wanted.dtype.removeprefix("torch.") for array in c.case.arrays):
@@ -168,7 +173,12 @@ def _wrong_value(c):
     symbols = dict(c.exercise.outputs)[name]
     if c.case.rows:
         return rows(name, wanted, got, limit, c.case.rows)
-    sentence = f"The shape of {name} is right, its numbers are not. {pattern(symbols, wanted, got, c.reveal)}".rstrip()
+    if wanted.dtype == "torch.bool":
+        sentence = f"The shape of {name} is right. {truths(wanted, got)}"
+    else:
+        sentence = (
+            f"The shape of {name} is right, its numbers are not. {pattern(symbols, wanted, got, c.reveal)}".rstrip()
+        )
     return f"{sentence}\n{c.exercise.formula}", numbers(name, wanted, got)
 
 
