@@ -36,7 +36,7 @@ def _case(text, part=TOKENS, V=11, D=6, L=2, **sizes):
         _case("one prompt", B=1, N=5, steps=4),
         _case("one token", B=3, N=5, steps=1),
         _case("counted: a few tokens", ONCE, B=3, N=5, steps=4),
-        _case("counted: more tokens", ONCE, B=3, N=4, steps=6, V=13),
+        _case("counted: more tokens", ONCE, B=3, N=7, steps=5, V=13),
     ],
     draws=drawn,
     differentiable=False,

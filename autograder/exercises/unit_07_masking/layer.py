@@ -42,7 +42,6 @@ def _case(text, mask="B N N", part=HEADS, **more):
         _case("one causal mask for all", mask="N N", edit=_causal),
         _case("a padding mask for each sequence", mask="B 1 N"),
         _case("as many heads as sequences", sizes={"H": "B", "B": 3}),
-        _case("heads of 16 features", sizes={"D_H": 16}),
         _case("one head", sizes={"H": 1}),
         _case("a batch of one", sizes={"B": 1}),
         _case("some rows allow nothing", part=EMPTY, edit=_some_empty),
