@@ -11,6 +11,7 @@ from utils import scenes
 from utils.records import Case, Helper
 
 MANY = 10_000  # words after which a loop cannot be meant to end
+FALL = 0.3  # of a score, for each position that a key lies further back
 
 
 class AskedTooOften(RuntimeError):
@@ -125,8 +126,9 @@ class ToyCachedDecoder:
         limit: the number of tokens after which it refuses, over all calls and rows; 0 for none.
 
     `decoder(tokens, positions, mask, K, V)` reads n new tokens [B, n] at positions [n], for each row the same. K and V
-    [B, L, m, D] are the keys and values of the m tokens before them, None where there are none; mask [n, m + n] is True
-    where a new token may look. It gives logits [B, n, V] and keys and values of the new tokens alone, [B, L, n, D] each.
+    [B, L, m, D] are the keys and values of the m tokens before them, in order, None where there are none; mask [n, m + n] is
+    True where a new token may look. Scores fall with the distance. It gives logits [B, n, V] and keys and values of the new
+    tokens alone, [B, L, n, D] each.
 
     Raises:
         AskedTooOften: more tokens were fed than `limit` allows.
@@ -154,7 +156,8 @@ class ToyCachedDecoder:
             values.append(v)
             if K is not None:
                 k, v = torch.cat([K[:, layer], k], dim=1), torch.cat([V[:, layer], v], dim=1)  # [B, m + n, D]
-            E = (q @ k.mT * q.shape[-1] ** -0.5).masked_fill(~mask, torch.finfo(q.dtype).min)
+            E = q @ k.mT * q.shape[-1] ** -0.5 - FALL * (positions[:, None] - torch.arange(k.shape[1], device=k.device))
+            E = E.masked_fill(~mask, torch.finfo(q.dtype).min)  # [B, n, m + n]
             X = torch.tanh(X + E.softmax(dim=-1) @ v)
         return X @ self.U, torch.stack(keys, dim=1), torch.stack(values, dim=1)
 
@@ -166,7 +169,10 @@ class ToyCachedDecoder:
         cache = (B, len(self.W), m, self.E.shape[1]) if K is not None else None
         fit = n and shapes == {"tokens": (B, n), "positions": (n,), "mask": (n, m + n), "K": cache, "V": cache}
         if not fit or mask.dtype != torch.bool or tokens.is_floating_point() or positions.is_floating_point():
-            came = ", ".join(f"{name} {list(shape) if shape else given[name]}" for name, shape in shapes.items())
+            came = ", ".join(
+                f"{name} {list(shape)} of {given[name].dtype}" if shape is not None else f"{name} {given[name]}"
+                for name, shape in shapes.items()
+            )
             raise ValueError(
                 "the decoder takes tokens [B, n] and positions [n], whole numbers; mask [n, m + n], True and False; K and V"
                 f" [B, L, m, D] with L = {len(self.W)} and D = {self.E.shape[1]}, or None; it was given {came}"

@@ -34,6 +34,10 @@ _HINTS = (  # phrases of errors' texts, and what they mean
     ),
     (("diag(): Supports 1D or 2D",), "torch.diag takes one matrix; E.diagonal(k, dim1=-2, dim2=-1) takes each of a batch."),
     (("to have non-zero size",), "An axis has no entries here: is a range, or a slice, one step too long?"),
+    (
+        ("The shape of the mask",),
+        "A mask in square brackets needs the tensor's own axes, one for one. masked_fill and torch.where broadcast it.",
+    ),
     (("out of bounds for dimension",), "An index is larger than the axis it is used on: is it the axis that was meant?"),
     (("torch.return_types",), "max(dim=…) gives a pair, the values and where they are: take .values, or use amax."),
     (

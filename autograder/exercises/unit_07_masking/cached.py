@@ -15,7 +15,7 @@ def drawn(inputs, sizes, rng):
         RuntimeError: none of many draws fits.
     """
     B, N, steps, V, L, D = (sizes[name] for name in ("B", "N", "steps", "V", "L", "D"))
-    shapes = {"E": (V, D), "P": (2 * (N + steps), D), "W": (L, D, 3 * D), "U": (D, V)}
+    shapes = {"E": (V, D), "P": ((N + steps) * steps + 1, D), "W": (L, D, 3 * D), "U": (D, V)}
     for _ in range(TRIES):
         arrays = {name: rng.standard_normal(shape).astype("float32") for name, shape in shapes.items()}
         arrays["W"] *= 1.5 * D**-0.5
@@ -45,8 +45,12 @@ def read_on(decoder, tokens, K=None, V=None, positions=None, mask=None):
     return decoder(tokens, positions, causal(tokens, m) if mask is None else mask, K, V)
 
 
-def append(old, new):
-    return new if old is None else torch.cat([old, new], dim=2)
+def along(dim):
+    """Joins the old and the new keys or values along an axis."""
+    return lambda old, new: new if old is None else torch.cat([old, new], dim=dim)
+
+
+append = along(2)  # that of the tokens
 
 
 def decode(decoder, prompt, steps, read=read_on, join=append, first=-1, following=None):
@@ -75,3 +79,35 @@ def decode_anew(decoder, prompt, steps):
         logits.append(read_on(decoder, y)[0][:, -1])
         y = torch.cat([y, logits[-1].argmax(dim=-1, keepdim=True)], dim=1)
     return y[:, prompt.shape[1] :], torch.stack(logits, dim=1)
+
+
+def at(position):
+    """Reads new tokens at another position than that behind the m tokens of the cache."""
+
+    def read(decoder, tokens, K, V):
+        return read_on(decoder, tokens, K, V, positions=places(tokens, 0 if K is None else position(K.shape[2])))
+
+    return read
+
+
+def after_the_prompt(decoder, prompt, steps, read=read_on):
+    """Reads the prompt, and then goes on with its last token."""
+    cache = list(read_on(decoder, prompt)[1:])
+
+    def behind(decoder, tokens, K, V):
+        out, k, v = read(decoder, tokens, *cache)
+        cache[:] = append(cache[0], k), append(cache[1], v)
+        return out, k, v
+
+    return decode(decoder, prompt[:, -1:], steps, behind)
+
+
+def counting():
+    """Reads each token at its right position, whatever is in the cache."""
+    counted = [0]
+
+    def read(decoder, tokens, K, V):
+        counted.append(counted[-1] + tokens.shape[1])
+        return read_on(decoder, tokens, K, V, positions=places(tokens, counted[-2]))
+
+    return read

@@ -32,7 +32,6 @@ def _case(text, offset=0, **more):
         _case("the last queries of a sequence", sizes={"N_Q": 3}, edit=_at_the_end),
         _case("queries in the middle of the keys", sizes={"N_Q": 3, "N_X": 10}, edit=_in_the_middle),
         _case("more keys than queries, offset 0", sizes={"N_Q": 3}),
-        _case("more queries than keys", sizes={"N_Q": 7}, offset=1),
         _case("a single query, the newest", sizes={"N_Q": 1, "N_X": 6}, edit=_at_the_end),
         _case("a single query, the first", sizes={"N_Q": 1, "N_X": 4}),
     ],
@@ -77,6 +76,20 @@ def polarity_reversed(N_Q, N_X, offset):
     """The mask is True where attention is forbidden. nn.MultiheadAttention reads masks so; in this course, as in
     scaled_dot_product_attention, True means: may be seen."""
     return ~_lower(N_Q, N_X, offset)
+
+
+@causal_mask.misconception
+def polarity_reversed_and_offset_ignored(N_Q, N_X, offset):
+    """The mask is True where attention is forbidden, above the diagonal; in this course, as in scaled_dot_product_attention,
+    True means: may be seen. And the offset plays no part: query 0 stands at position offset."""
+    return ~_lower(N_Q, N_X)
+
+
+@causal_mask.misconception
+def itself_hidden_and_offset_ignored(N_Q, N_X, offset):
+    """No query sees the key at its own position, and the offset plays no part. Query n stands at position offset + n, and may
+    look at the keys 0 to offset + n, its own among them."""
+    return _lower(N_Q, N_X, -1)
 
 
 @causal_mask.misconception
@@ -170,6 +183,27 @@ def square_of_the_keys(N_Q, N_X, offset):
 
 
 @causal_mask.misconception
+def all_rows_from_the_offset(N_Q, N_X, offset):
+    """There is a row for each position from offset on. Only the N_Q queries have one: N_Q rows, from offset to offset + N_Q −
+    1."""
+    return _lower(N_X, N_X)[offset:]
+
+
+@causal_mask.misconception
+def keys_end_with_the_queries(N_Q, N_X, offset):
+    """The mask has columns for the keys up to the last query only. There may be keys behind it; they are forbidden, but have a
+    column: [N_Q, N_X]."""
+    return _lower(N_Q, offset + N_Q, offset)
+
+
+@causal_mask.misconception
+def places_not_as_a_column(N_Q, N_X, offset):
+    """The places of queries and of keys are both a single row here, so that torch pairs the first query with the first key
+    alone. One of them must be a column, [N_Q, 1], for each query to meet each key."""
+    return torch.arange(N_X) <= torch.arange(N_Q) + offset
+
+
+@causal_mask.misconception
 def a_batch_axis_too_many(N_Q, N_X, offset):
     """The mask has axes of size 1 in front. It is the same for each sequence and each head, [N_Q, N_X]; axes in front come by
     themselves when it meets the scores."""
@@ -193,8 +227,7 @@ def without_the_upper_triangle(N_Q, N_X, offset):
 
 @causal_mask.alternative
 def rows_of_a_square(N_Q, N_X, offset):
-    longest = max(N_X, offset + N_Q)
-    return torch.tril(torch.ones(longest, longest))[offset : offset + N_Q, :N_X] == 1
+    return torch.tril(torch.ones(N_X, N_X))[offset : offset + N_Q] == 1
 
 
 @causal_mask.alternative

@@ -9,7 +9,19 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from autograder.bank import Case, exercise
-from autograder.exercises.unit_07_masking.cached import append, causal, decode, decode_anew, drawn, places, read_on
+from autograder.exercises.unit_07_masking.cached import (
+    after_the_prompt,
+    along,
+    append,
+    at,
+    causal,
+    counting,
+    decode,
+    decode_anew,
+    drawn,
+    places,
+    read_on,
+)
 
 TOKENS, ONCE = "the tokens", "each token fed once"
 
@@ -32,11 +44,10 @@ def _case(text, part=TOKENS, V=11, D=6, L=2, **sizes):
     " prompt, then each new token, at its own position, with K and V [B, L, m, D] of all m tokens before",
     cases=[
         _case("a few tokens", B=3, N=5, steps=4),
-        _case("a longer prompt, three layers", B=2, N=7, steps=4, L=3),
+        _case("a longer prompt, three layers", B=2, N=8, steps=4, L=3),
         _case("one prompt", B=1, N=5, steps=4),
         _case("one token", B=3, N=5, steps=1),
-        _case("counted: a few tokens", ONCE, B=3, N=5, steps=4),
-        _case("counted: more tokens", ONCE, B=3, N=7, steps=5, V=13),
+        _case("counted", ONCE, B=3, N=4, steps=5, V=13),
     ],
     draws=drawn,
     differentiable=False,
@@ -47,26 +58,6 @@ def generate_with_cache(
     unlimited = copy(decoder)
     unlimited.limit = 0
     return decode_anew(unlimited, prompt, steps)  # the plain way, which reads everything again
-
-
-def _at(position):
-    """Reads new tokens at another position than that behind the m tokens of the cache."""
-
-    def read(decoder, tokens, K, V):
-        return read_on(decoder, tokens, K, V, positions=places(tokens, 0 if K is None else position(K.shape[2])))
-
-    return read
-
-
-def _counting():
-    """Reads each token at its right position, whatever is in the cache."""
-    counted = [0]
-
-    def read(decoder, tokens, K, V):
-        counted.append(counted[-1] + tokens.shape[1])
-        return read_on(decoder, tokens, K, V, positions=places(tokens, counted[-2]))
-
-    return read
 
 
 @generate_with_cache.misconception
@@ -86,6 +77,13 @@ def kept_and_read_again(decoder, prompt, steps):
         return read_on(decoder, tokens, K, V, positions=places(tokens), mask=causal(tokens, m))
 
     return decode(decoder, prompt, steps, read, following=lambda y: y)
+
+
+@generate_with_cache.misconception
+def kept_and_read_again_further_on(decoder, prompt, steps):
+    """The whole sequence is fed again although its keys and values are kept, and is said to stand behind itself: it is in the
+    cache twice, thrice, … Once the prompt has been read, feed the newest token alone."""
+    return decode(decoder, prompt, steps, following=lambda y: y)
 
 
 @generate_with_cache.misconception
@@ -118,35 +116,35 @@ def positions_from_zero(decoder, prompt, steps):
 def positions_one_too_far(decoder, prompt, steps):
     """The new tokens' positions are one too large: there is a gap behind the prompt. With m tokens in the cache, at positions 0
     to m − 1, the next one stands at position m."""
-    return decode(decoder, prompt, steps, _at(lambda m: m + 1))
+    return decode(decoder, prompt, steps, at(lambda m: m + 1))
 
 
 @generate_with_cache.misconception
 def positions_one_too_near(decoder, prompt, steps):
     """The new tokens' positions are one too small: the first new token is said to stand where the prompt's last one does. With
     m tokens in the cache, at positions 0 to m − 1, the next one stands at position m."""
-    return decode(decoder, prompt, steps, _at(lambda m: m - 1))
+    return decode(decoder, prompt, steps, at(lambda m: m - 1))
 
 
 @generate_with_cache.misconception
 def positions_of_the_first_new_token(decoder, prompt, steps):
     """All new tokens are said to stand at the same position, N. The position moves on with each token: it is the number of
     tokens in the cache."""
-    return decode(decoder, prompt, steps, _at(lambda m: prompt.shape[1]))
+    return decode(decoder, prompt, steps, at(lambda m: prompt.shape[1]))
 
 
 @generate_with_cache.misconception
 def positions_without_the_prompt(decoder, prompt, steps):
     """The positions of the new tokens begin at 0 again and count from there: the prompt is not counted. With m tokens in the
     cache the next one stands at position m."""
-    return decode(decoder, prompt, steps, _at(lambda m: m - prompt.shape[1]))
+    return decode(decoder, prompt, steps, at(lambda m: m - prompt.shape[1]))
 
 
 @generate_with_cache.misconception
 def cache_replaced(decoder, prompt, steps):
     """K and V are replaced by those of the newest tokens, so that everything before is forgotten. The decoder gives the new
     ones alone: append them, torch.cat([K, k], dim=2)."""
-    return decode(decoder, prompt, steps, _counting(), join=lambda old, new: new)
+    return decode(decoder, prompt, steps, counting(), join=lambda old, new: new)
 
 
 @generate_with_cache.misconception
@@ -160,7 +158,21 @@ def cache_replaced_and_positions_counted_by_it(decoder, prompt, steps):
 def prompt_alone_kept(decoder, prompt, steps):
     """Only the prompt's keys and values are kept; those of the new tokens are not appended, so that each of them knows the
     prompt and not the others. After each call: torch.cat([K, k], dim=2)."""
-    return decode(decoder, prompt, steps, _counting(), join=lambda old, new: new if old is None else old)
+    return decode(decoder, prompt, steps, counting(), join=lambda old, new: new if old is None else old)
+
+
+@generate_with_cache.misconception
+def prompt_alone_kept_and_counted(decoder, prompt, steps):
+    """Only the prompt's keys and values are kept; those of the new tokens are not appended, so that each of them knows the
+    prompt and not the others, and all stand at the same position. After each call: torch.cat([K, k], dim=2)."""
+    return decode(decoder, prompt, steps, join=lambda old, new: new if old is None else old)
+
+
+@generate_with_cache.misconception
+def appended_in_front(decoder, prompt, steps):
+    """The new keys and values were put in front of the old ones. The decoder takes them in the order of their positions, the
+    newest last: torch.cat([K, k], dim=2)."""
+    return decode(decoder, prompt, steps, join=lambda a, b: b if a is None else torch.cat([b, a], dim=2))
 
 
 @generate_with_cache.misconception
@@ -180,36 +192,35 @@ def one_of_the_two_in_front(decoder, prompt, steps):
 def joined_along_the_layers(decoder, prompt, steps):
     """The new keys were joined along the axis of the layers. The tokens are the third axis of [B, L, m, D]: torch.cat([K, k],
     dim=2)."""
-    return decode(decoder, prompt, steps, join=lambda a, b: b if a is None else torch.cat([a, b], dim=1))
+    return decode(decoder, prompt, steps, join=along(1))
 
 
 @generate_with_cache.misconception
 def joined_along_the_batch(decoder, prompt, steps):
     """The new keys were joined along the batch: torch.cat without dim takes the first axis. The tokens are the third axis of
     [B, L, m, D]: torch.cat([K, k], dim=2)."""
-    return decode(decoder, prompt, steps, join=lambda a, b: b if a is None else torch.cat([a, b]))
+    return decode(decoder, prompt, steps, join=along(0))
 
 
 @generate_with_cache.misconception
 def joined_along_the_features(decoder, prompt, steps):
     """The new keys were joined along the features. The tokens are the third axis of [B, L, m, D]: torch.cat([K, k], dim=2), or
     dim=-2."""
-    return decode(decoder, prompt, steps, join=lambda a, b: b if a is None else torch.cat([a, b], dim=-1))
+    return decode(decoder, prompt, steps, join=along(-1))
 
 
 @generate_with_cache.misconception
 def last_token_of_the_prompt_twice(decoder, prompt, steps):
     """The prompt's last token is read twice: with the prompt, and once more by itself. Its logits are there already after the
     first call: the first new token is chosen from them."""
-    _, K, V = read_on(decoder, prompt)
-    new, y, logits = prompt[:, -1:], [], []
-    for _ in range(steps):
-        out, k, v = read_on(decoder, new, K, V)
-        K, V = append(K, k), append(V, v)
-        logits.append(out[:, -1])
-        new = out[:, -1].argmax(dim=-1, keepdim=True)
-        y.append(new)
-    return torch.cat(y, dim=1), torch.stack(logits, dim=1)
+    return after_the_prompt(decoder, prompt, steps)
+
+
+@generate_with_cache.misconception
+def last_token_of_the_prompt_twice_at_its_place(decoder, prompt, steps):
+    """The prompt's last token is read twice: with the prompt, and once more by itself. Its logits are there already after the
+    first call: the first new token is chosen from them."""
+    return after_the_prompt(decoder, prompt, steps, at(lambda m: m - 1))
 
 
 @generate_with_cache.misconception
@@ -257,6 +268,16 @@ def itself_hidden(decoder, prompt, steps):
     def read(decoder, tokens, K, V):
         m = 0 if K is None else K.shape[2]
         return read_on(decoder, tokens, K, V, mask=causal(tokens, m, offset=m - 1) if m else causal(tokens))
+
+    return decode(decoder, prompt, steps, read)
+
+
+@generate_with_cache.misconception
+def mask_turned_round(decoder, prompt, steps):
+    """The mask is the wrong way round: True where a token may not look. Here True means: may be seen."""
+
+    def read(decoder, tokens, K, V):
+        return read_on(decoder, tokens, K, V, mask=~causal(tokens, 0 if K is None else K.shape[2]))
 
     return decode(decoder, prompt, steps, read)
 

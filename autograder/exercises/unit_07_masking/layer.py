@@ -111,6 +111,34 @@ def mask_turned_round(self, X, mask):
 
 
 @MaskedMultiHeadAttention.misconception
+def mask_turned_round_and_not_a_number(self, X, mask):
+    """The allowed keys are hidden and the forbidden ones are not: the mask is read the wrong way round. nn.MultiheadAttention
+    reads True as forbidden; here True means allowed. And a query that has nothing left is NaN: its weights should be zeros."""
+    return _attend(self, X, mask, lambda E, mask: E.masked_fill(mask, -math.inf).softmax(dim=-1))
+
+
+@MaskedMultiHeadAttention.misconception
+def mask_turned_round_and_even(self, X, mask):
+    """The allowed keys are hidden and the forbidden ones are not: the mask is read the wrong way round. nn.MultiheadAttention
+    reads True as forbidden; here True means allowed. And a query that has nothing left looks at all keys evenly: its weights
+    should be zeros."""
+    return _attend(self, X, mask, lambda E, mask: E.masked_fill(mask, -1e9).softmax(dim=-1))
+
+
+@MaskedMultiHeadAttention.misconception
+def always_causal(self, X, mask):
+    """The future is hidden whatever the mask says. Use the mask that comes in: it may be causal, or hide padding, or both."""
+    return _attend(self, X, torch.ones_like(mask).expand(*mask.shape[:-2], X.shape[1], -1).tril())
+
+
+@MaskedMultiHeadAttention.misconception
+def hidden_keys_do_not_ask(self, X, mask):
+    """The mask was turned to hide queries as well as keys: mask & mask.mT. Who may not be seen may still look; padding's own
+    outputs are simply not used, and rows without any key only make trouble. Take the mask as it is."""
+    return _attend(self, X, mask & mask.mT)
+
+
+@MaskedMultiHeadAttention.misconception
 def no_axis_for_the_heads(self, X, mask):
     """The mask has no axis for the heads, or has it in front of all. Against scores [B, H, N, N] its B then lines up with H: an
     error or, where there are as many heads as sequences, head h gets the mask of sequence h. The axis of size 1 belongs in the
@@ -238,6 +266,15 @@ def merged_without_exchange(self, X, mask):
     """The heads were merged by one reshape from [B, H, N, D_H]. It does not move numbers, so that rows mix vectors, and with
     them the past and the future: exchange H and N first, then join."""
     Q, K, V = _heads(self, X)
+    A = _weights(Q @ K.mT / math.sqrt(Q.shape[-1]), _for_heads(mask))
+    return self.W_O((A @ V).reshape(X.shape)), A
+
+
+@MaskedMultiHeadAttention.misconception
+def split_and_merged_without_exchange(self, X, mask):
+    """Heads were split off and merged by a reshape alone. It does not move numbers, so that a head holds pieces of different
+    vectors, the past and the future mixed: split the last axis, exchange N and H, and go the same way back."""
+    Q, K, V = (one.reshape(len(X), self.H, X.shape[1], -1) for one in self.W_QKV(X).chunk(3, dim=-1))
     A = _weights(Q @ K.mT / math.sqrt(Q.shape[-1]), _for_heads(mask))
     return self.W_O((A @ V).reshape(X.shape)), A
 

@@ -83,6 +83,13 @@ def no_axis_for_the_queries(lengths, N):
 
 
 @padding_mask.misconception
+def as_a_key_padding_mask(lengths, N):
+    """This is what nn.MultiheadAttention takes for its key_padding_mask: [B, N], True at the padding. In this course True
+    means: may be seen, and an axis of size 1 stands for the queries, [B, 1, N]."""
+    return ~_words(lengths, N)
+
+
+@padding_mask.misconception
 def axis_behind_the_keys(lengths, N):
     """The mask is [B, N, 1]: it would hide queries and not keys. The keys are the last axis: [B, 1, N]."""
     return _words(lengths, N)[:, :, None]

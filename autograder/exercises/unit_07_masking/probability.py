@@ -106,7 +106,7 @@ def averaged(logits, tokens, lengths):
     """The logarithms are averaged over the tokens. That is how a loss is given, so that long and short lines compare; the
     probability of a sequence is a product, its logarithm a sum."""
     factors = _factors(logits, tokens)
-    return _total(factors, lengths) / (lengths - 1).clamp(min=1)
+    return _total(factors, lengths) / (lengths - 1)
 
 
 @sequence_log_probability.misconception
@@ -115,6 +115,20 @@ def averaged_over_all_places(logits, tokens, lengths):
     logarithm a sum."""
     factors = _factors(logits, tokens)
     return _total(factors, lengths) / factors.shape[1]
+
+
+@sequence_log_probability.misconception
+def averaged_over_all_tokens(logits, tokens, lengths):
+    """The logarithms are divided by the number of tokens, the start among them. The probability of a sequence is a product, its
+    logarithm a sum."""
+    return _total(_factors(logits, tokens), lengths) / lengths
+
+
+@sequence_log_probability.misconception
+def loss_of_the_batch(logits, tokens, lengths):
+    """This is one number for the whole batch, the mean cross-entropy of all places, padding among them. Each line has a
+    probability of its own, the sum over its tokens: [B]."""
+    return F.cross_entropy(logits[:, :-1].mT, tokens[:, 1:])
 
 
 @sequence_log_probability.misconception
@@ -145,11 +159,26 @@ def softmax_over_places(logits, tokens, lengths):
 
 
 @sequence_log_probability.misconception
+def softmax_over_places_without_the_last(logits, tokens, lengths):
+    """The softmax runs over the places of the line, all but the last. At each place the tokens of the vocabulary share a
+    probability of 1: dim=-1."""
+    return _total(logits[:, :-1].log_softmax(dim=1).gather(2, tokens[:, 1:, None])[:, :, 0], lengths)
+
+
+@sequence_log_probability.misconception
 def logarithm_of_a_softmax(logits, tokens, lengths):
     """Right where tokens are likely. A probability below 1e−38 (in single precision) becomes 0, and its logarithm −∞: take
     log_softmax, which never leaves the logarithms."""
     p = logits[:, :-1].softmax(dim=-1).gather(2, tokens[:, 1:, None])[:, :, 0]
     return _total(p.log(), lengths)
+
+
+@sequence_log_probability.misconception
+def logarithm_of_a_softmax_times_zero(logits, tokens, lengths):
+    """Right where tokens are likely. A probability below 1e−38 (in single precision) becomes 0, its logarithm is −∞, and times
+    0, where it stands in the padding, NaN. Take log_softmax, which never leaves the logarithms."""
+    p = logits[:, :-1].softmax(dim=-1).gather(2, tokens[:, 1:, None])[:, :, 0]
+    return (p.log() * _counts(p, lengths)).sum(dim=1)
 
 
 @sequence_log_probability.misconception
@@ -179,7 +208,7 @@ def probabilities_summed(logits, tokens, lengths):
 def logarithm_of_the_sum(logits, tokens, lengths):
     """This is the logarithm of a sum of probabilities. Probabilities of one token after the other are multiplied: sum their
     logarithms."""
-    return _total(_factors(logits, tokens).exp(), lengths).clamp(min=1e-38).log()
+    return _total(_factors(logits, tokens).exp(), lengths).log()
 
 
 @sequence_log_probability.misconception
@@ -187,6 +216,13 @@ def padding_counted(logits, tokens, lengths):
     """What stands behind a line's end counts too. Only the first lengths[b] tokens are part of line b; leave out the factors of
     the padding."""
     return _factors(logits, tokens).sum(dim=1)
+
+
+@sequence_log_probability.misconception
+def token_zero_taken_for_padding(logits, tokens, lengths):
+    """The lengths are not used: token 0 is taken for padding, and everything else for words. Here token 0 is one like the
+    others, and behind a line's end stands anything: only lengths says where a line ends."""
+    return (_factors(logits, tokens) * (tokens[:, 1:] != 0)).sum(dim=1)
 
 
 @sequence_log_probability.misconception

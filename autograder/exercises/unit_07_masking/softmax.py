@@ -49,7 +49,7 @@ def _large(inputs, rng):
 def _levels(inputs, rng):
     """Rows at different levels, all far below zero but for the first."""
     E = inputs["E"]
-    E -= np.linspace(0, 3000, E.shape[-2], dtype=np.float32)[:, None]
+    E[..., 1:, :] -= np.linspace(2000, 3000, E.shape[-2] - 1, dtype=np.float32)[:, None]
 
 
 def _empty_and_large(inputs, rng):
@@ -136,6 +136,15 @@ def made_to_sum_to_one_with_a_small_number(E, mask):
 
 
 @masked_softmax.misconception
+def made_to_sum_to_one_and_not_a_number_replaced(E, mask):
+    """The forbidden scores took part in the exponentials, the weights were made to sum to 1 again afterwards, and the NaN of
+    0/0 was replaced. Where a forbidden score lies far above the others nothing is left of these, and a row that allows keys
+    gives none of them weight; and the gradient of 0/0 is NaN all the same. Hide the scores before the softmax: −∞."""
+    A = E.softmax(dim=-1) * mask
+    return (A / A.sum(dim=-1, keepdim=True)).nan_to_num(0.0)
+
+
+@masked_softmax.misconception
 def empty_rows_even(E, mask):
     """In a row that allows nothing all keys get the same weight. A large negative number for the forbidden scores (−1e9, or the
     lowest of the type) does that: softmax sees equal scores and shares evenly. Such a query would read padding, or the future.
@@ -183,6 +192,13 @@ def scores_set_to_zero(E, mask):
 
 
 @masked_softmax.misconception
+def scores_set_to_zero_and_multiplied(E, mask):
+    """The forbidden scores were set to 0 before the softmax, and their weights after it. exp(0) is 1, so that forbidden keys
+    take a share first, which is missing then: rows sum to less than 1. The score whose weight is 0 is −∞."""
+    return (E * mask).softmax(dim=-1) * mask
+
+
+@masked_softmax.misconception
 def mask_added(E, mask):
     """The mask was added to the scores as it is, 1 for allowed and 0 for forbidden: the allowed keys get e times the weight,
     and the forbidden ones keep theirs. What is added must be 0 and −∞."""
@@ -191,8 +207,8 @@ def mask_added(E, mask):
 
 @masked_softmax.misconception
 def nothing_times_infinity(E, mask):
-    """The mask was multiplied by −∞ to make 0 and −∞ of it. But 0 · ∞ is NaN, so every allowed score becomes NaN. Replace
-    instead of multiplying: masked_fill, or torch.where."""
+    """Everything becomes NaN. Either the mask was multiplied by −∞ to make 0 and −∞ of it, but 0 · ∞ is NaN; or the forbidden
+    scores were set to +∞, and ∞ − ∞ is NaN. Replace them by −∞: masked_fill, or torch.where."""
     return (E + (1 - mask.to(E.dtype)) * -math.inf).softmax(dim=-1)
 
 
@@ -200,6 +216,13 @@ def nothing_times_infinity(E, mask):
 def not_low_enough(E, mask):
     """The forbidden scores were set to, or lowered by, a number that is not low enough: where they are high, or the allowed
     ones low, the forbidden keys get weight. Use −∞, and then look after the rows that allow nothing."""
+    return E.masked_fill(~mask, -1000.0).softmax(dim=-1)
+
+
+@masked_softmax.misconception
+def not_low_enough_and_rows_zeroed(E, mask):
+    """The forbidden scores were set to, or lowered by, a number that is not low enough: where they are high, or the allowed
+    ones low, the forbidden keys get weight. Use −∞ in its place."""
     nothing = ~mask.expand(E.shape).any(dim=-1, keepdim=True)
     return E.masked_fill(~mask, -1000.0).softmax(dim=-1).masked_fill(nothing, 0.0)
 
@@ -208,9 +231,23 @@ def not_low_enough(E, mask):
 def lowered_by_a_number(E, mask):
     """A large number was subtracted from the forbidden scores. That is enough only while these scores are smaller: one of 1e30
     stays far above all others and takes all the weight. Replace forbidden scores, whatever they are, by −∞; then look after the
-    rows that allow nothing."""
-    nothing = ~mask.expand(E.shape).any(dim=-1, keepdim=True)
-    return (E - 1e9 * ~mask).softmax(dim=-1).masked_fill(nothing, 0.0)
+    rows that allow nothing: a softmax does not notice what is subtracted from a whole row."""
+    return (E - 1e9 * ~mask).softmax(dim=-1)
+
+
+@masked_softmax.misconception
+def lowered_by_a_number_and_rows_zeroed(E, mask):
+    """A large number was subtracted from the forbidden scores. That is enough only while these scores are smaller: one of 1e30
+    stays far above all others and takes all the weight. Replace forbidden scores, whatever they are, by −∞."""
+    return (E - 1e9 * ~mask).softmax(dim=-1).masked_fill(~mask.expand(E.shape).any(dim=-1, keepdim=True), 0.0)
+
+
+@masked_softmax.misconception
+def lowered_by_a_number_and_multiplied(E, mask):
+    """A large number was subtracted from the forbidden scores, and their weights were set to 0 at the end. That is enough only
+    while these scores are smaller: one of 1e30 takes all the weight, and nothing is left for the allowed ones. Replace
+    forbidden scores, whatever they are, by −∞."""
+    return (E - 1e9 * ~mask).softmax(dim=-1) * mask
 
 
 @masked_softmax.misconception
@@ -225,6 +262,13 @@ def over_the_queries_and_not_a_number(E, mask):
     """Your weights sum to 1 over the queries: the softmax ran over dim=-2. Each query shares its weight among the keys: dim=-1.
     A key that nobody may see has NaN that way."""
     return E.masked_fill(~mask, -math.inf).softmax(dim=-2)
+
+
+@masked_softmax.misconception
+def over_axis_one(E, mask):
+    """The softmax runs over the axis with the number 1. That is the keys for one sequence, but the queries in a batch, and the
+    heads where there are heads. The keys are always last: dim=-1."""
+    return _right(E, mask, dim=1)
 
 
 @masked_softmax.misconception
@@ -259,6 +303,24 @@ def overflowing_and_empty_rows_not_a_number(E, mask):
 
 
 @masked_softmax.misconception
+def exponentials_times_mask(E, mask):
+    """The exponentials are taken of all scores, forbidden ones too, and multiplied by the mask. Large scores overflow, and inf
+    · 0 is NaN as inf/inf is. Replace the forbidden scores by −∞ first, and subtract the largest allowed score, or use softmax.
+    In a row that allows nothing 0/0 is NaN too."""
+    powers = E.exp() * mask
+    return powers / powers.sum(dim=-1, keepdim=True)
+
+
+@masked_softmax.misconception
+def exponentials_times_mask_with_a_small_number(E, mask):
+    """The exponentials are taken of all scores, forbidden ones too, and multiplied by the mask. Large scores overflow, and inf
+    · 0 is NaN as inf/inf is. Replace the forbidden scores by −∞ first, and subtract the largest allowed score, or use
+    softmax."""
+    powers = E.exp() * mask
+    return powers / powers.sum(dim=-1, keepdim=True).clamp(min=1e-12)
+
+
+@masked_softmax.misconception
 def not_normalised(E, mask):
     """These are exponentials, not yet divided by their sum over the allowed keys."""
     return torch.where(mask, E, -math.inf).exp()
@@ -290,6 +352,13 @@ def axis_for_heads_added(E, mask):
     """An axis for heads was added to the mask, as if it were always the same kind. The mask that comes in broadcasts to E
     already: use it as it is."""
     return _right(E, mask.unsqueeze(1))
+
+
+@masked_softmax.misconception
+def allowed_scores_picked_out(E, mask):
+    """E[mask] picks the allowed scores out into one long row, of all queries together, and the softmax lets them compete. The
+    shape must stay: replace the forbidden scores by −∞."""
+    return E[mask].softmax(dim=-1)
 
 
 @masked_softmax.alternative
