@@ -44,10 +44,9 @@ def _case(text, part=TOKENS, V=11, D=6, L=2, **sizes):
     " prompt, then each new token, at its own position, with K and V [B, L, m, D] of all m tokens before",
     cases=[
         _case("a few tokens", B=3, N=5, steps=4),
-        _case("a longer prompt, three layers", B=2, N=8, steps=4, L=3),
-        _case("one prompt", B=1, N=5, steps=4),
-        _case("one token", B=3, N=5, steps=1),
-        _case("counted", ONCE, B=3, N=4, steps=5, V=13),
+        _case("three layers", B=2, N=6, steps=4, L=3, D=5),
+        _case("one prompt", B=1, N=5, steps=3),
+        _case("counted", ONCE, B=3, N=5, steps=4),
     ],
     draws=drawn,
     differentiable=False,
@@ -173,19 +172,6 @@ def appended_in_front(decoder, prompt, steps):
     """The new keys and values were put in front of the old ones. The decoder takes them in the order of their positions, the
     newest last: torch.cat([K, k], dim=2)."""
     return decode(decoder, prompt, steps, join=lambda a, b: b if a is None else torch.cat([b, a], dim=2))
-
-
-@generate_with_cache.misconception
-def one_of_the_two_in_front(decoder, prompt, steps):
-    """Of K and V only one is appended at the end, the other one in front, so that keys and values of different tokens are
-    paired. Both in the same order: torch.cat([K, k], dim=2), torch.cat([V, v], dim=2)."""
-    turn = iter(range(10**6))
-
-    def join(old, new):
-        front = next(turn) % 2
-        return new if old is None else torch.cat([new, old] if front else [old, new], dim=2)
-
-    return decode(decoder, prompt, steps, join=join)
 
 
 @generate_with_cache.misconception
@@ -338,12 +324,6 @@ def probabilities(decoder, prompt, steps):
     """The tokens are right; the second result is the probabilities. Asked for are the logits, as the decoder gives them."""
     y, logits = decode(decoder, prompt, steps)
     return y, logits.softmax(dim=-1)
-
-
-@generate_with_cache.misconception
-def logits_forgotten(decoder, prompt, steps):
-    """Only the tokens came back. Return the logits that each was chosen from as well: `return y, logits`."""
-    return decode(decoder, prompt, steps)[0]
 
 
 @generate_with_cache.alternative
