@@ -26,8 +26,8 @@ def _some_empty(inputs, rng):
     inputs["mask"] = empty_rows(inputs["mask"], rng)
 
 
-def _case(text, mask="B N N", part=HEADS, **more):
-    return Case(text, expand={"*M": mask}, part=part, **more)
+def _case(text, mask="B N N", part=HEADS, edit=None, **sizes):
+    return Case(text, expand={"*M": mask}, part=part, edit=edit, sizes={"H": 3, "D_H": 4, **sizes})
 
 
 @exercise(
@@ -41,9 +41,9 @@ def _case(text, mask="B N N", part=HEADS, **more):
         _case("a mask for each sequence"),
         _case("one causal mask for all", mask="N N", edit=_causal),
         _case("a padding mask for each sequence", mask="B 1 N"),
-        _case("as many heads as sequences", sizes={"H": "B", "B": 3}),
-        _case("one head", sizes={"H": 1}),
-        _case("a batch of one", sizes={"B": 1}),
+        _case("as many heads as sequences", H="B", B=3),
+        _case("one head", H=1),
+        _case("a batch of one", B=1),
         _case("some rows allow nothing", part=EMPTY, edit=_some_empty),
         _case("a sequence without words", mask="B 1 N", part=EMPTY, edit=_some_empty),
     ],
