@@ -94,6 +94,14 @@ def not_shifted_with_the_start(logits, tokens, lengths):
 
 
 @sequence_log_probability.misconception
+def not_shifted_with_padding(logits, tokens, lengths):
+    """Each token is looked up in the logits of its own place, start and padding included. The logits at place t are about the
+    next token: token t belongs to logits[:, t − 1]; the start, which is given, has no factor, and what stands behind a line's
+    end does not count."""
+    return logits.log_softmax(dim=-1).gather(2, tokens[:, :, None])[:, :, 0].sum(dim=1)
+
+
+@sequence_log_probability.misconception
 def shifted_the_wrong_way(logits, tokens, lengths):
     """The shift goes the wrong way: token t is looked up in the logits of the place behind it, t + 1. The logits at place t − 1
     are those that have seen x_<t and no more."""
@@ -249,6 +257,13 @@ def first_factor_missing(logits, tokens, lengths):
 def negative(logits, tokens, lengths):
     """The sign is that of a loss: this is −log P. A probability is at most 1, so its logarithm is 0 or less."""
     return -_total(_factors(logits, tokens), lengths)
+
+
+@sequence_log_probability.misconception
+def negative_with_padding(logits, tokens, lengths):
+    """This is the cross-entropy summed over all places: the sign is that of a loss, −log P, and what stands behind a line's end
+    counts too."""
+    return -_factors(logits, tokens).sum(dim=1)
 
 
 @sequence_log_probability.misconception
