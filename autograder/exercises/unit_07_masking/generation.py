@@ -43,10 +43,10 @@ def _case(text, part=TOKENS, V=11, D=6, L=2, **sizes):
     formula="y [B, steps]: y_i = argmax(logits_i), logits_i [B, V] what the decoder says at the newest token; first it reads the"
     " prompt, then each new token, at its own position, with K and V [B, L, m, D] of all m tokens before",
     cases=[
-        _case("a few tokens", B=3, N=5, steps=4),
+        _case("a few tokens", B=4, N=5, steps=3),
         _case("three layers", B=2, N=6, steps=4, L=3, D=5),
         _case("one prompt", B=1, N=5, steps=3),
-        _case("counted", ONCE, B=3, N=5, steps=4),
+        _case("counted", ONCE, B=4, N=5, steps=3),
     ],
     draws=drawn,
     differentiable=False,

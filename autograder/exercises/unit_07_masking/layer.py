@@ -42,7 +42,6 @@ def _case(text, mask="B N N", part=HEADS, edit=None, **sizes):
         _case("one causal mask for all", mask="N N", edit=_causal),
         _case("a padding mask for each sequence", mask="B 1 N"),
         _case("as many heads as sequences", H="B", B=3),
-        _case("one head", H=1),
         _case("a batch of one", B=1),
         _case("some rows allow nothing", part=EMPTY, edit=_some_empty),
         _case("a sequence without words", mask="B 1 N", part=EMPTY, edit=_some_empty),
