@@ -91,6 +91,13 @@ class Exercise:
     def constructor(self) -> tuple:
         return tuple(_without_self(self.reference.__init__).parameters) if self.is_module else ()
 
+    @property
+    def result_shapes(self) -> list[str]:
+        """The symbolic shape of each output, as it is annotated: ["B N_Q D_V", "B N_Q N_X"]."""
+        returned = self.signature.return_annotation
+        annotations = getattr(returned, "__args__", None) if len(self.outputs) > 1 else [returned]
+        return [annotation.dim_str for annotation in annotations]
+
     def misconception(self, made):
         """Registers a mistake; its docstring is the sentence that a student who makes it reads.
 

@@ -69,11 +69,11 @@ def _case(exercise: bank.Exercise, declared: bank.Case, rng) -> Case:
         dimensions = bank.dimensions(parameter.annotation)
         if dimensions is not None and name not in declared.values:
             symbols[name] = _expand(dimensions, declared.expand)
-    constructor = exercise.constructor
-    sizes = _sizes([*constructor, *" ".join(symbols.values()).split()], declared.sizes, rng)
-    inputs = dict(declared.values)
+    constructor, lengths = exercise.constructor, _lengths(exercise, declared)
+    sizes = _sizes([*constructor, *" ".join(symbols.values()).split(), *lengths], declared.sizes, rng)
+    inputs = {**declared.values, **{name: sizes[name] for name in lengths}}
     for name, axes in symbols.items():
-        shape = tuple(sizes[axis] for axis in axes.split())
+        shape = tuple(int(axis) if axis.isdigit() else sizes[axis] for axis in axes.split())
         inputs[name] = (rng.standard_normal(shape) * declared.scale.get(name, 1.0)).astype(np.float32)
     if exercise.draws:
         inputs.update(exercise.draws(inputs, sizes, rng))
@@ -88,6 +88,13 @@ def _case(exercise: bank.Exercise, declared: bank.Case, rng) -> Case:
     return replace(made, tolerance=LOOSE * declared.extreme, **special)
 
 
+def _lengths(exercise: bank.Exercise, declared: bank.Case) -> list[str]:
+    """The parameters that are the size of a result's axis: N_Q of f(N_Q: int, X: …) -> Bool[Tensor, "N_Q N_X"]."""
+    results = " ".join(exercise.result_shapes).split()
+    whole = [name for name, one in exercise.signature.parameters.items() if one.annotation is int]
+    return [name for name in whole if name in results and name not in declared.values]
+
+
 def _expand(dimensions: str, expand: dict) -> str:
     axes = []
     for axis in dimensions.split():
@@ -96,7 +103,11 @@ def _expand(dimensions: str, expand: dict) -> str:
 
 
 def _sizes(axes: list, fixed: dict, rng) -> dict:
-    """A size for each axis; that of an axis such as H*W is a product, and a name stands for the size of that axis."""
+    """A size for each axis; that of an axis such as H*W is a product, and a name stands for the size of that axis.
+
+    An axis that is a number, as the 1 of "B 1 N", is of that size by itself.
+    """
+    axes = [axis for axis in axes if not axis.isdigit()]
     fixed = {axis: fixed[size] if isinstance(size, str) else size for axis, size in fixed.items()}
     products = {axis: axis.split("*") for axis in axes if "*" in axis}
     single = [axis for axis in axes if axis not in products] + sum(products.values(), [])

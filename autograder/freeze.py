@@ -77,7 +77,7 @@ def frozen_exercise(exercise: bank.Exercise, cases: list[FrozenCase]) -> FrozenE
         is_module=exercise.is_module,
         parameters=tuple(exercise.signature.parameters),
         constructor=exercise.constructor,
-        outputs=tuple(zip(exercise.outputs, _output_shapes(exercise))),
+        outputs=tuple(zip(exercise.outputs, exercise.result_shapes)),
         formula=exercise.formula,
         forbidden=exercise.forbidden,
         layers=_layers(exercise),
@@ -119,12 +119,6 @@ def _in_symbols(size: int, sizes: dict[str, int]) -> str:
     if size in sums or not factors:
         return sums.get(size, str(size))
     return "*".join([str(rest)] * (rest > 1) + factors)
-
-
-def _output_shapes(exercise: bank.Exercise) -> list[str]:
-    returned = exercise.signature.return_annotation
-    annotations = getattr(returned, "__args__", None) if len(exercise.outputs) > 1 else [returned]
-    return [annotation.dim_str for annotation in annotations]
 
 
 def pack_unit(unit: str) -> str:

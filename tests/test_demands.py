@@ -1,12 +1,20 @@
-"""What an exercise may ask for besides right numbers: an error in words, and that a table is never made."""
+"""What an exercise may ask for besides right numbers: an error in words, a table that is never made, a mask, no idle work."""
 
+import re
+
+import numpy as np
 import pytest
+import torch
 from conftest import plain
 from torch import nn
 
 from autograder.audit import examine as examined
+from autograder.draw import draw
 from autograder.exercises.unit_06_multi_head import tiled_attention
+from autograder.exercises.unit_07_masking import causal_mask, generate_with_cache, masked_softmax, padding_mask
+from autograder.exercises.unit_07_masking.cached import decode_anew
 from autograder.freeze import freeze
+from utils.observe import observe
 
 
 class Positions(nn.Module):
@@ -109,3 +117,54 @@ def test_wrong_numbers_are_known_for_what_they_are_however_large_the_way_to_them
 def test_the_same_numbers_in_blocks_are_right():
     frozen = freeze(tiled_attention, "a draw", mistakes=False)
     assert all(examined(frozen, other.object).passed for other in tiled_attention.alternatives)
+
+
+def test_a_size_that_is_an_argument_is_drawn_and_an_axis_of_size_one_is_one():
+    cases = [case for seed in "abc" for case in draw(padding_mask, seed)]
+    assert all(case.inputs["N"] == case.sizes["N"] for case in cases)
+    assert len({case.inputs["N"] for case in cases if case.property == "more lines than places"}) > 1
+    shared = next(case for case in draw(masked_softmax, "a") if "all heads" in case.property)
+    assert shared.inputs["mask"].shape == (shared.sizes["B"], 1, 1, shared.sizes["N_X"])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (
+            lambda N_Q, N_X, offset: torch.ones(N_Q, N_X).tril(offset + 3).bool(),
+            "True at places where it should be False",
+        ),
+        (lambda N_Q, N_X, offset: torch.eye(N_Q, N_X).bool(), "False at places where it should be True"),
+        (
+            lambda N_Q, N_X, offset: torch.ones(N_Q, N_X).roll(1).tril(2).triu(1).bool(),
+            ", and False where it should be True",
+        ),
+        (lambda N_Q, N_X, offset: torch.ones(N_Q, N_X, dtype=torch.uint8), "it holds True and False, torch.bool"),
+    ],
+)
+def test_a_mask_is_spoken_of_as_true_and_false(wrong, said):
+    result = examined(freeze(causal_mask, "a draw", mistakes=False), wrong)
+    assert said in plain(result.message)
+    assert result.problem == "wrong_dtype" or re.search(
+        r"expected mask\[\d, \d\] = (True|False), yours is", result.message
+    )
+
+
+def test_a_function_of_numbers_alone_is_not_asked_for_another_device():
+    case = draw(causal_mask, "a draw")[0]
+    seen = observe(causal_mask.reference, case, "meta")
+    assert (seen.failure, seen.device) == (None, "cpu")
+
+
+def test_right_tokens_by_reading_all_again_earn_their_part():
+    result = examined(freeze(generate_with_cache, "a draw"), decode_anew)
+    assert (result.misconception, result.points) == ("nothing_kept", 1)
+
+
+def test_a_gradient_of_nan_behind_right_numbers_is_named():
+    def hidden(E, mask):
+        bias = torch.zeros_like(E).masked_fill(~mask, -np.inf)
+        return (E + bias).softmax(dim=-1).nan_to_num(0.0)
+
+    result = examined(freeze(masked_softmax, "a draw"), hidden)
+    assert (result.misconception, result.points) == ("not_a_number_hidden_in_the_result_alone", 2)

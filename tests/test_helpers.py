@@ -24,6 +24,7 @@ def arrays(**shapes):
 
 
 DECODER = Helper("ToyDecoder", arrays(E=(V, D), W=(D, D), U=(D, V), b=(V,)), limit=6)
+CACHED = Helper("ToyCachedDecoder", arrays(E=(V, D), P=(12, D), W=(2, D, 3 * D), U=(D, V)), limit=10)
 STEP = Helper("ToyAttentionStep", arrays(E=(V, D), W=(D, D), K=(D, H), C=(H, D), U=(D, V)))
 
 
@@ -69,6 +70,53 @@ def test_a_toy_step_gives_padding_no_weight():
 def test_a_toy_refuses_whatever_is_no_batch_and_says_what_it_takes(words, states):
     with pytest.raises(ValueError, match=r"takes words y \[B\]"):
         build(DECODER)(words, states)
+
+
+def triangle(n, m):
+    """Who of n new tokens may see what, behind m others."""
+    return torch.ones(n, m + n).tril(m).bool()
+
+
+def test_a_toy_whose_keys_and_values_are_kept_says_what_it_says_to_all_at_once():
+    tokens, places = torch.tensor([[3, 1, 8, 5]]), torch.arange(4)
+    whole, keys, _ = build(CACHED)(tokens, places, triangle(4, 0))
+    first, K, values = build(CACHED)(tokens[:, :3], places[:3], triangle(3, 0))
+    last, k, _ = build(CACHED)(tokens[:, 3:], places[3:], triangle(1, 3), K, values)
+    assert keys.shape == (1, 2, 4, D)
+    assert torch.allclose(torch.cat([first, last], dim=1), whole, atol=1e-6)
+    assert torch.allclose(torch.cat([K, k], dim=2), keys, atol=1e-6)
+    front, _, _ = build(CACHED)(tokens[:, 3:], places[3:], triangle(1, 3), K.flip(2), values.flip(2))
+    assert (front - last).abs().max() > 1e-2, "the order of what is kept matters"
+
+
+@pytest.mark.parametrize(
+    "changed, said",
+    [
+        ({"tokens": torch.tensor([3])}, r"tokens \[1\]"),
+        ({"positions": torch.tensor(2)}, r"positions \[\]"),
+        ({"positions": 2}, "positions 2"),
+        ({"mask": torch.ones(1, 2).bool()}, r"mask \[1, 2\]"),
+        ({"mask": torch.ones(1, 3)}, "of torch.float32"),
+        ({"mask": None}, "mask None"),
+        ({"K": torch.zeros(1, 2, 3, D)}, rf"K \[1, 2, 3, {D}\]"),
+        ({"V": None}, "V None"),
+        ({"positions": torch.tensor([12])}, "positions are 0 to 11"),
+    ],
+)
+def test_a_toy_whose_keys_and_values_are_kept_says_what_it_was_given(changed, said):
+    kept = {"K": torch.zeros(1, 2, 2, D), "V": torch.zeros(1, 2, 2, D)}
+    right = {"tokens": torch.tensor([[3]]), "positions": torch.tensor([2]), "mask": triangle(1, 2), **kept}
+    assert build(CACHED)(**right)[0].shape == (1, 1, V)
+    with pytest.raises(ValueError, match=said):
+        build(CACHED)(**{**right, **changed})
+
+
+def test_a_toy_whose_keys_and_values_are_kept_counts_the_tokens_that_it_is_fed():
+    decoder, tokens = build(CACHED), torch.tensor([[3, 1, 8, 5]])
+    for _ in range(2):
+        decoder(tokens, torch.arange(4), triangle(4, 0))
+    with pytest.raises(helpers.AskedTooOften, match="more than 10 tokens"):
+        decoder(tokens, torch.arange(4), triangle(4, 0))
 
 
 def test_a_toy_that_is_asked_for_more_than_there_is_says_what_to_look_at():

@@ -11,6 +11,7 @@ from utils import scenes
 from utils.records import Case, Helper
 
 MANY = 10_000  # words after which a loop cannot be meant to end
+FALL = 0.3  # of a score, for each position that a key lies further back
 
 
 class AskedTooOften(RuntimeError):
@@ -114,6 +115,72 @@ class ToyLayer:
         return self.M @ X @ self.W  # [N, N] @ [B, N, D] @ [D, D_V]
 
 
+class ToyCachedDecoder:
+    """A decoder of L attention layers without training; the keys and values of what it has read are kept by whoever calls it.
+
+    Args:
+        E: a vector for each token, [V, D].
+        P: a vector for each position, [N_max, D].
+        W: for each layer from vectors to queries, keys and values side by side, [L, D, 3*D].
+        U: from the last layer's vectors to logits, [D, V].
+        limit: the number of tokens after which it refuses, over all calls and rows; 0 for none.
+
+    `decoder(tokens, positions, mask, K, V)` reads n new tokens [B, n] at positions [n], for each row the same. K and V
+    [B, L, m, D] are the keys and values of the m tokens before them, in order, None where there are none; mask [n, m + n] is
+    True where a new token may look. Scores fall with the distance. It gives logits [B, n, V] and keys and values of the new
+    tokens alone, [B, L, n, D] each.
+
+    Raises:
+        AskedTooOften: more tokens were fed than `limit` allows.
+        ValueError: shapes or types are others.
+    """
+
+    def __init__(self, E: Tensor, P: Tensor, W: Tensor, U: Tensor, limit: int = 0):
+        self.E, self.P, self.W, self.U, self.limit = E, P, W, U, limit
+        self.asked = 0
+
+    def __call__(
+        self, tokens: Tensor, positions: Tensor, mask: Tensor, K: Tensor | None = None, V: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        self._refuse_others(tokens, positions, mask, K, V)
+        self.asked += tokens.numel()
+        if self.asked > (self.limit or MANY):
+            raise AskedTooOften(
+                f"the decoder was fed more than {self.limit or MANY} tokens. With keys and values kept, each token of prompt"
+                " and continuation is fed once"
+            )
+        X, keys, values = self.E[tokens] + self.P[positions], [], []  # [B, n, D]
+        for layer, W in enumerate(self.W):
+            q, k, v = (X @ W).chunk(3, dim=-1)
+            keys.append(k)
+            values.append(v)
+            if K is not None:
+                k, v = torch.cat([K[:, layer], k], dim=1), torch.cat([V[:, layer], v], dim=1)  # [B, m + n, D]
+            E = q @ k.mT * q.shape[-1] ** -0.5 - FALL * (positions[:, None] - torch.arange(k.shape[1], device=k.device))
+            E = E.masked_fill(~mask, torch.finfo(q.dtype).min)  # [B, n, m + n]
+            X = torch.tanh(X + E.softmax(dim=-1) @ v)
+        return X @ self.U, torch.stack(keys, dim=1), torch.stack(values, dim=1)
+
+    def _refuse_others(self, tokens, positions, mask, K, V) -> None:
+        given = {"tokens": tokens, "positions": positions, "mask": mask, "K": K, "V": V}
+        shapes = {name: tuple(one.shape) if isinstance(one, Tensor) else None for name, one in given.items()}
+        B, n = shapes["tokens"] if shapes["tokens"] and len(shapes["tokens"]) == 2 else (0, 0)
+        m = shapes["K"][2] if shapes["K"] and len(shapes["K"]) == 4 else 0
+        cache = (B, len(self.W), m, self.E.shape[1]) if K is not None else None
+        fit = n and shapes == {"tokens": (B, n), "positions": (n,), "mask": (n, m + n), "K": cache, "V": cache}
+        if not fit or mask.dtype != torch.bool or tokens.is_floating_point() or positions.is_floating_point():
+            came = ", ".join(
+                f"{name} {list(shape)} of {given[name].dtype}" if shape is not None else f"{name} {given[name]}"
+                for name, shape in shapes.items()
+            )
+            raise ValueError(
+                "the decoder takes tokens [B, n] and positions [n], whole numbers; mask [n, m + n], True and False; K and V"
+                f" [B, L, m, D] with L = {len(self.W)} and D = {self.E.shape[1]}, or None; it was given {came}"
+            )
+        if not (0 <= positions.min() and positions.max() < len(self.P)):
+            raise ValueError(f"positions are 0 to {len(self.P) - 1}; it was given {positions.tolist()}")
+
+
 def _refuse_other_shapes(what: str, y: Tensor, s: Tensor) -> None:
     """A model has layers that take a batch of words and a batch of states, and so has what stands in for it."""
     fit = isinstance(y, Tensor) and isinstance(s, Tensor) and not y.is_floating_point() and y.ndim == 1 and s.ndim == 2
@@ -132,7 +199,7 @@ def _drawn(count: int, seed: int) -> Tensor:
     return scenes.images(scenes.scenes(count, seed=seed))
 
 
-KINDS = {kind.__name__: kind for kind in (ToyDecoder, ToyAttentionStep, ToyLayer, scene_images)}
+KINDS = {kind.__name__: kind for kind in (ToyDecoder, ToyAttentionStep, ToyLayer, ToyCachedDecoder, scene_images)}
 TENSORS = ("scene_images",)  # helpers that are a short way to write a tensor
 
 

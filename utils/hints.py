@@ -35,6 +35,10 @@ _HINTS = (  # phrases of errors' texts, and what they mean
     ),
     (("diag(): Supports 1D or 2D",), "torch.diag takes one matrix; E.diagonal(k, dim1=-2, dim2=-1) takes each of a batch."),
     (("to have non-zero size",), "An axis has no entries here: is a range, or a slice, one step too long?"),
+    (
+        ("The shape of the mask",),
+        "A mask in square brackets needs the tensor's own axes, one for one. masked_fill and torch.where broadcast it.",
+    ),
     (("out of bounds for dimension",), "An index is larger than the axis it is used on: is it the axis that was meant?"),
     (
         ("is invalid for input of size",),
@@ -119,7 +123,7 @@ def hint(failure: Failure, sizes: dict, constructor: tuple = ()) -> str:
 def whole(wanted: str, dtype: str) -> str:
     """The rest of a sentence where whole numbers, or truth values, of type `wanted` were asked for and others came."""
     if wanted == "torch.bool":
-        return "it says yes or no, torch.bool, as a comparison does."
+        return "it holds True and False, torch.bool, as a comparison gives them (or .bool())."
     asked = f"it holds whole numbers (counts, places, numbers of words), which are {wanted}."
     if dtype == "torch.bool":
         return f"{asked} Is it a comparison?"

@@ -34,6 +34,7 @@ def observe(student_object, case: Case, device: torch.device | str = "cpu", trus
 
 
 def _observe(student_object, case: Case, device, trusted: bool) -> Observation:
+    device = device if case.arrays else "cpu"  # what is given numbers alone cannot know of another
     try:
         again, stumbled = (None, None) if trusted or case.once else _rehearse(student_object, case, device)
         target, parameters = _target(student_object, case, device)

@@ -12,11 +12,21 @@ def numbers(name: str, wanted: Output, got: Output) -> str:
     worst = np.nanargmax(np.abs(np.nan_to_num(apart)).reshape(-1))
     index = np.unravel_index(worst, wanted.shape) if wanted.shape else ()
     place = f"{name}[{', '.join(str(int(i)) for i in index)}]" if index else name
+    if wanted.dtype == "torch.bool":
+        return f"expected {place} = {bool(wanted.values[index])}, yours is {bool(got.values[index])}"
     expected, yours = wanted.values[index], got.values[index]
     if wanted.values.dtype.kind in "iu":
         return f"expected {place} = {expected}, yours is {yours}"
     digits = next((digits for digits in (4, 6, 8) if f"{expected:.{digits}g}" != f"{yours:.{digits}g}"), 10)
     return f"expected {place} = {expected:.{digits}g}, yours is {yours:.{digits}g}"
+
+
+def truths(wanted: Output, got: Output) -> str:
+    """On which side a mask goes wrong: where it should be True, where it should be False, or both."""
+    too_many, too_few = (got.values > wanted.values).any(), (got.values < wanted.values).any()
+    if too_many and too_few:
+        return "It is True at places where it should be False, and False where it should be True."
+    return f"It is {bool(too_many)} at places where it should be {bool(too_few)}; all others are right."
 
 
 def rows(name: str, wanted: Output, got: Output, limit: float, share: float) -> tuple[str, str]:

@@ -7,7 +7,7 @@ import numpy as np
 from utils.context import Context
 from utils.failures import NO_RESULT
 from utils.hints import origin, whole
-from utils.patterns import numbers, pattern, rows
+from utils.patterns import numbers, pattern, rows, truths
 from utils.records import MAX_OUTPUTS, FrozenCase, FrozenExercise, Observation
 from utils.shapes import looks_like
 from utils.tolerance import close, tolerance
@@ -170,7 +170,12 @@ def _wrong_value(c):
     symbols = dict(c.exercise.outputs)[name]
     if c.case.rows:
         return rows(name, wanted, got, limit, c.case.rows)
-    sentence = f"The shape of {name} is right, its numbers are not. {pattern(symbols, wanted, got, c.reveal)}".rstrip()
+    if wanted.dtype == "torch.bool":
+        sentence = f"The shape of {name} is right. {truths(wanted, got)}"
+    else:
+        sentence = (
+            f"The shape of {name} is right, its numbers are not. {pattern(symbols, wanted, got, c.reveal)}".rstrip()
+        )
     return f"{sentence}\n{c.exercise.formula}", numbers(name, wanted, got)
 
 

@@ -1,0 +1,388 @@
+"""Exercise 6: decoding token by token, with keys and values kept."""
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import replace
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from autograder.bank import Case, exercise
+from autograder.exercises.unit_07_masking.cached import (
+    after_the_prompt,
+    along,
+    append,
+    at,
+    causal,
+    counting,
+    decode,
+    decode_anew,
+    drawn,
+    places,
+    read_on,
+)
+
+TOKENS, ONCE = "the tokens", "each token fed once"
+
+
+def _counted(inputs, rng):
+    """One pass more than is needed, for the last token, is let through: whoever makes it has kept what is to be kept."""
+    B, N = inputs["prompt"].shape
+    inputs["decoder"] = replace(inputs["decoder"], limit=B * (N + inputs["steps"]))
+
+
+def _case(text, part=TOKENS, V=11, D=6, L=2, **sizes):
+    return Case(text, part=part, edit=_counted if part == ONCE else None, sizes={"V": V, "D": D, "L": L, **sizes})
+
+
+@exercise(
+    points={TOKENS: 1, ONCE: 2},
+    section="What has been computed once",
+    outputs="y logits",
+    formula="y [B, steps]: y_i = argmax(logits_i), logits_i [B, V] what the decoder says at the newest token; first it reads the"
+    " prompt, then each new token, at its own position, with K and V [B, L, m, D] of all m tokens before",
+    cases=[
+        _case("a few tokens", B=4, N=5, steps=3),
+        _case("three layers", B=2, N=6, steps=4, L=3, D=5),
+        _case("one prompt", B=1, N=5, steps=3),
+        _case("counted", ONCE, B=4, N=5, steps=3),
+    ],
+    draws=drawn,
+    differentiable=False,
+)
+def generate_with_cache(
+    decoder: Callable, prompt: Int[Tensor, "B N"], steps: int
+) -> tuple[Int[Tensor, "B steps"], Float[Tensor, "B steps V"]]:
+    unlimited = copy(decoder)
+    unlimited.limit = 0
+    return decode_anew(unlimited, prompt, steps)  # the plain way, which reads everything again
+
+
+@generate_with_cache.misconception
+def nothing_kept(decoder, prompt, steps):
+    """The tokens are right, but all that was read before is read again for each of them: nothing is kept. For T tokens that is
+    about T²/2 instead of T. Keep K and V, and feed the newest token alone."""
+    return decode_anew(decoder, prompt, steps)
+
+
+@generate_with_cache.misconception
+def kept_and_read_again(decoder, prompt, steps):
+    """The whole sequence is fed again although its keys and values are kept: they are in the cache twice, thrice, … Once the
+    prompt has been read, feed the newest token alone."""
+
+    def read(decoder, tokens, K, V):
+        m = 0 if K is None else K.shape[2]
+        return read_on(decoder, tokens, K, V, positions=places(tokens), mask=causal(tokens, m))
+
+    return decode(decoder, prompt, steps, read, following=lambda y: y)
+
+
+@generate_with_cache.misconception
+def kept_and_read_again_further_on(decoder, prompt, steps):
+    """The whole sequence is fed again although its keys and values are kept, and is said to stand behind itself: it is in the
+    cache twice, thrice, … Once the prompt has been read, feed the newest token alone."""
+    return decode(decoder, prompt, steps, following=lambda y: y)
+
+
+@generate_with_cache.misconception
+def newest_token_alone(decoder, prompt, steps):
+    """After the prompt the decoder gets neither what was kept nor the tokens themselves: it sees the newest token and nothing
+    before. Give it K and V."""
+
+    def read(decoder, tokens, K, V):
+        m = 0 if K is None else K.shape[2]
+        return decoder(tokens, places(tokens, m), causal(tokens), None, None)
+
+    return decode(decoder, prompt, steps, read)
+
+
+@generate_with_cache.misconception
+def newest_token_alone_at_the_start(decoder, prompt, steps):
+    """Each new token is read as if it were the first of a sequence: nothing before it, position 0. Give the decoder K and V of
+    all that was read, and the token's own position."""
+    return decode(decoder, prompt, steps, lambda decoder, tokens, K, V: read_on(decoder, tokens))
+
+
+@generate_with_cache.misconception
+def positions_from_zero(decoder, prompt, steps):
+    """Each new token is said to stand at position 0. Positions go on behind the prompt: with m tokens in the cache the next one
+    stands at position m."""
+    return decode(decoder, prompt, steps, lambda d, tokens, K, V: read_on(d, tokens, K, V, positions=places(tokens)))
+
+
+@generate_with_cache.misconception
+def positions_one_too_far(decoder, prompt, steps):
+    """The new tokens' positions are one too large: there is a gap behind the prompt. With m tokens in the cache, at positions 0
+    to m − 1, the next one stands at position m."""
+    return decode(decoder, prompt, steps, at(lambda m: m + 1))
+
+
+@generate_with_cache.misconception
+def positions_one_too_near(decoder, prompt, steps):
+    """The new tokens' positions are one too small: the first new token is said to stand where the prompt's last one does. With
+    m tokens in the cache, at positions 0 to m − 1, the next one stands at position m."""
+    return decode(decoder, prompt, steps, at(lambda m: m - 1))
+
+
+@generate_with_cache.misconception
+def positions_of_the_first_new_token(decoder, prompt, steps):
+    """All new tokens are said to stand at the same position, N. The position moves on with each token: it is the number of
+    tokens in the cache."""
+    return decode(decoder, prompt, steps, at(lambda m: prompt.shape[1]))
+
+
+@generate_with_cache.misconception
+def positions_without_the_prompt(decoder, prompt, steps):
+    """The positions of the new tokens begin at 0 again and count from there: the prompt is not counted. With m tokens in the
+    cache the next one stands at position m."""
+    return decode(decoder, prompt, steps, at(lambda m: m - prompt.shape[1]))
+
+
+@generate_with_cache.misconception
+def cache_replaced(decoder, prompt, steps):
+    """K and V are replaced by those of the newest tokens, so that everything before is forgotten. The decoder gives the new
+    ones alone: append them, torch.cat([K, k], dim=2)."""
+    return decode(decoder, prompt, steps, counting(), join=lambda old, new: new)
+
+
+@generate_with_cache.misconception
+def cache_replaced_and_positions_counted_by_it(decoder, prompt, steps):
+    """K and V are replaced by those of the newest tokens, so that everything before is forgotten, and positions counted by the
+    length of the cache are wrong as well. The decoder gives the new ones alone: append them, torch.cat([K, k], dim=2)."""
+    return decode(decoder, prompt, steps, join=lambda old, new: new)
+
+
+@generate_with_cache.misconception
+def prompt_alone_kept(decoder, prompt, steps):
+    """Only the prompt's keys and values are kept; those of the new tokens are not appended, so that each of them knows the
+    prompt and not the others. After each call: torch.cat([K, k], dim=2)."""
+    return decode(decoder, prompt, steps, counting(), join=lambda old, new: new if old is None else old)
+
+
+@generate_with_cache.misconception
+def prompt_alone_kept_and_counted(decoder, prompt, steps):
+    """Only the prompt's keys and values are kept; those of the new tokens are not appended, so that each of them knows the
+    prompt and not the others, and all stand at the same position. After each call: torch.cat([K, k], dim=2)."""
+    return decode(decoder, prompt, steps, join=lambda old, new: new if old is None else old)
+
+
+@generate_with_cache.misconception
+def appended_in_front(decoder, prompt, steps):
+    """The new keys and values were put in front of the old ones. The decoder takes them in the order of their positions, the
+    newest last: torch.cat([K, k], dim=2)."""
+    return decode(decoder, prompt, steps, join=lambda a, b: b if a is None else torch.cat([b, a], dim=2))
+
+
+@generate_with_cache.misconception
+def joined_along_the_layers(decoder, prompt, steps):
+    """The new keys were joined along the axis of the layers. The tokens are the third axis of [B, L, m, D]: torch.cat([K, k],
+    dim=2)."""
+    return decode(decoder, prompt, steps, join=along(1))
+
+
+@generate_with_cache.misconception
+def joined_along_the_batch(decoder, prompt, steps):
+    """The new keys were joined along the batch: torch.cat without dim takes the first axis. The tokens are the third axis of
+    [B, L, m, D]: torch.cat([K, k], dim=2)."""
+    return decode(decoder, prompt, steps, join=along(0))
+
+
+@generate_with_cache.misconception
+def joined_along_the_features(decoder, prompt, steps):
+    """The new keys were joined along the features. The tokens are the third axis of [B, L, m, D]: torch.cat([K, k], dim=2), or
+    dim=-2."""
+    return decode(decoder, prompt, steps, join=along(-1))
+
+
+@generate_with_cache.misconception
+def last_token_of_the_prompt_twice(decoder, prompt, steps):
+    """The prompt's last token is read twice: with the prompt, and once more by itself. Its logits are there already after the
+    first call: the first new token is chosen from them."""
+    return after_the_prompt(decoder, prompt, steps)
+
+
+@generate_with_cache.misconception
+def last_token_of_the_prompt_twice_at_its_place(decoder, prompt, steps):
+    """The prompt's last token is read twice: with the prompt, and once more by itself. Its logits are there already after the
+    first call: the first new token is chosen from them."""
+    return after_the_prompt(decoder, prompt, steps, at(lambda m: m - 1))
+
+
+@generate_with_cache.misconception
+def first_place_chosen_from(decoder, prompt, steps):
+    """The first new token is chosen from the logits of the prompt's first place. Those say what follows the first token; what
+    follows the prompt is in the last place: logits[:, -1]."""
+    return decode(decoder, prompt, steps, first=0)
+
+
+@generate_with_cache.misconception
+def first_prediction_dropped(decoder, prompt, steps):
+    """The first new token is missing in the result: what was chosen right after the prompt was fed on, but not written down."""
+    y, logits = decode(decoder, prompt, steps + 1)
+    return y[:, 1:], logits[:, 1:]
+
+
+@generate_with_cache.misconception
+def future_seen_in_the_prompt(decoder, prompt, steps):
+    """Nothing is masked while the prompt is read: its tokens see later ones, and their keys and values in the upper layers are
+    not those that they had in training. The prompt needs the causal mask; a single new token may see everything."""
+
+    def read(decoder, tokens, K, V):
+        return read_on(decoder, tokens, K, V, mask=torch.ones_like(causal(tokens, 0 if K is None else K.shape[2])))
+
+    return decode(decoder, prompt, steps, read)
+
+
+@generate_with_cache.misconception
+def mask_without_offset(decoder, prompt, steps):
+    """The new token sees only the first key: its mask was made without the offset. With m tokens in the cache it stands at
+    position m and may see them all: causalcausal(1, m + 1, m)."""
+
+    def read(decoder, tokens, K, V):
+        m = 0 if K is None else K.shape[2]
+        return read_on(decoder, tokens, K, V, mask=causal(tokens, m, offset=0))
+
+    return decode(decoder, prompt, steps, read)
+
+
+@generate_with_cache.misconception
+def itself_hidden(decoder, prompt, steps):
+    """A new token sees the cached ones, but not itself: its mask is False in the last place. It stands at position m and may
+    see the keys 0 to m: causalcausal(1, m + 1, m)."""
+
+    def read(decoder, tokens, K, V):
+        m = 0 if K is None else K.shape[2]
+        return read_on(decoder, tokens, K, V, mask=causal(tokens, m, offset=m - 1) if m else causal(tokens))
+
+    return decode(decoder, prompt, steps, read)
+
+
+@generate_with_cache.misconception
+def mask_turned_round(decoder, prompt, steps):
+    """The mask is the wrong way round: True where a token may not look. Here True means: may be seen."""
+
+    def read(decoder, tokens, K, V):
+        return read_on(decoder, tokens, K, V, mask=~causal(tokens, 0 if K is None else K.shape[2]))
+
+    return decode(decoder, prompt, steps, read)
+
+
+@generate_with_cache.misconception
+def mask_of_the_new_tokens_alone(decoder, prompt, steps):
+    """The mask has no columns for what is in the cache, or none for the new token. Keys are the m cached ones and the n new
+    ones: [n, m + n]."""
+
+    def read(decoder, tokens, K, V):
+        return read_on(decoder, tokens, K, V, mask=causal(tokens))
+
+    return decode(decoder, prompt, steps, read)
+
+
+@generate_with_cache.misconception
+def mask_of_the_cached_tokens_alone(decoder, prompt, steps):
+    """The mask has columns for what is in the cache, and none for the new token itself. Keys are the m cached ones and the n
+    new ones: [n, m + n]."""
+
+    def read(decoder, tokens, K, V):
+        mask = causal(tokens) if K is None else torch.ones_like(causal(tokens, K.shape[2]))[:, :-1]
+        return read_on(decoder, tokens, K, V, mask=mask)
+
+    return decode(decoder, prompt, steps, read)
+
+
+@generate_with_cache.misconception
+def same_token_fed_again(decoder, prompt, steps):
+    """The token that is fed never changes: the prompt's last one, or the first new one. Feed the one that was chosen just
+    now."""
+    N = prompt.shape[1]
+    return decode(decoder, prompt, steps, following=lambda y: y[:, N : N + 1])
+
+
+@generate_with_cache.misconception
+def prompt_included(decoder, prompt, steps):
+    """The result begins with the prompt. Only the new tokens are asked for, [B, steps]."""
+    y, logits = decode(decoder, prompt, steps)
+    return torch.cat([prompt, y], dim=1), logits
+
+
+@generate_with_cache.misconception
+def one_too_many(decoder, prompt, steps):
+    """There is one token too many. The first one comes from reading the prompt; then steps − 1 more calls are left."""
+    return decode(decoder, prompt, steps + 1)
+
+
+@generate_with_cache.misconception
+def time_before_batch(decoder, prompt, steps):
+    """The steps were stacked in front of the batch. The batch comes first: torch.stack(…, dim=1)."""
+    y, logits = decode(decoder, prompt, steps)
+    return y.T, logits.transpose(0, 1)
+
+
+@generate_with_cache.misconception
+def probabilities(decoder, prompt, steps):
+    """The tokens are right; the second result is the probabilities. Asked for are the logits, as the decoder gives them."""
+    y, logits = decode(decoder, prompt, steps)
+    return y, logits.softmax(dim=-1)
+
+
+@generate_with_cache.alternative
+def prompt_first(decoder, prompt, steps):
+    B, N = prompt.shape
+    out, K, V = decoder(prompt, torch.arange(N, device=prompt.device), causal(prompt), None, None)
+    logits, y = [out[:, -1]], [out[:, -1].argmax(dim=-1)]
+    for place in range(N, N + steps - 1):
+        everything = torch.ones(1, place + 1, dtype=torch.bool, device=prompt.device)
+        out, k, v = decoder(y[-1][:, None], torch.tensor([place], device=prompt.device), everything, K, V)
+        K, V = torch.cat((K, k), dim=-2), torch.cat((V, v), dim=-2)
+        logits.append(out[:, 0])
+        y.append(out[:, 0].argmax(dim=-1))
+    return torch.stack(y, dim=1), torch.stack(logits, dim=1)
+
+
+@generate_with_cache.alternative
+def one_pass_more(decoder, prompt, steps):
+    out, K, V = read_on(decoder, prompt)
+    y, logits = prompt[:, :0], []
+    for _ in range(steps):
+        logits.append(out[:, -1:])
+        y = torch.cat([y, out[:, -1:].argmax(dim=-1)], dim=1)
+        out, k, v = read_on(decoder, y[:, -1:], K, V)  # the last time for nothing
+        K, V = append(K, k), append(V, v)
+    return y, torch.cat(logits, dim=1)
+
+
+@generate_with_cache.alternative
+def token_by_token(decoder, prompt, steps):
+    K = V = None
+    tokens, logits = list(prompt.split(1, dim=1)), []
+    for place in range(prompt.shape[1] + steps - 1):
+        out, k, v = read_on(decoder, tokens[place], K, V)
+        K, V = append(K, k), append(V, v)
+        if place + 1 == len(tokens):
+            logits.append(out[:, 0])
+            tokens.append(out.argmax(dim=-1))
+    return torch.cat(tokens[prompt.shape[1] :], dim=1), torch.stack(logits, dim=1)
+
+
+@generate_with_cache.alternative
+def into_room_made_before(decoder, prompt, steps):
+    B, N = prompt.shape
+    out, k, v = read_on(decoder, prompt)
+    room = k.new_zeros(2, *k.shape[:2], N + steps, k.shape[-1])
+    room[0, :, :, :N], room[1, :, :, :N] = k, v
+    y, logits = prompt.new_zeros(B, steps), out.new_zeros(B, steps, out.shape[-1])
+    for i in range(steps):
+        logits[:, i] = out[:, -1]
+        y[:, i] = out[:, -1].argmax(dim=-1)
+        if i + 1 < steps:
+            m = N + i
+            out, k, v = read_on(decoder, y[:, i : i + 1], room[0, :, :, :m], room[1, :, :, :m])
+            room[0, :, :, m : m + 1], room[1, :, :, m : m + 1] = k, v
+    return y, logits
+
+
+@generate_with_cache.alternative
+def prompt_by_prompt(decoder, prompt, steps):
+    pairs = [decode(decoder, row[None], steps) for row in prompt]
+    return torch.cat([y for y, _ in pairs]), torch.cat([logits for _, logits in pairs])

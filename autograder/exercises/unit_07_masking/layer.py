@@ -1,0 +1,343 @@
+"""Exercise 4: multi-head self-attention with a mask that all heads share."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from autograder.bank import Case, exercise
+from autograder.exercises.unit_07_masking.common import FUSED, empty_rows, random_mask
+
+HEADS, EMPTY = "masks and heads", "empty rows"
+
+
+def _drawn(inputs, sizes, rng):
+    return {"mask": random_mask(inputs["mask"].shape, rng)}
+
+
+def _causal(inputs, rng):
+    N = inputs["mask"].shape[-1]
+    inputs["mask"][:] = torch.ones(N, N).tril().bool().numpy()
+
+
+def _some_empty(inputs, rng):
+    inputs["mask"] = empty_rows(inputs["mask"], rng)
+
+
+def _case(text, mask="B N N", part=HEADS, edit=None, **sizes):
+    return Case(text, expand={"*M": mask}, part=part, edit=edit, sizes={"H": 3, "D_H": 4, **sizes})
+
+
+@exercise(
+    points={HEADS: 3, EMPTY: 1},
+    section="Masks and heads",
+    outputs="Y A",
+    formula="W_QKV gives Q, K, V side by side; for each head A = softmax over the allowed keys of Q Kᵀ/√D_H, 0 at the others and"
+    " in rows that allow none; A V; heads side by side through W_O: Y [B, N, H*D_H], A [B, H, N, N]; the mask broadcasts to"
+    " [B, N, N], the same for all heads",
+    cases=[
+        _case("a mask for each sequence"),
+        _case("one causal mask for all", mask="N N", edit=_causal),
+        _case("a padding mask for each sequence", mask="B 1 N"),
+        _case("as many heads as sequences", H="B", B=3),
+        _case("a batch of one", B=1),
+        _case("some rows allow nothing", part=EMPTY, edit=_some_empty),
+        _case("a sequence without words", mask="B 1 N", part=EMPTY, edit=_some_empty),
+    ],
+    forbidden=FUSED,
+    draws=_drawn,
+)
+class MaskedMultiHeadAttention(nn.Module):
+    def __init__(self, H: int, D_H: int):
+        super().__init__()
+        self.H = H
+        self.W_QKV = nn.Linear(H * D_H, 3 * H * D_H)
+        self.W_O = nn.Linear(H * D_H, H * D_H)
+
+    def forward(
+        self, X: Float[Tensor, "B N H*D_H"], mask: Bool[Tensor, "*M"]
+    ) -> tuple[Float[Tensor, "B N H*D_H"], Float[Tensor, "B H N N"]]:
+        Q, K, V = _heads(self, X)
+        mask = mask.expand(len(X), *mask.shape[-2:]).unsqueeze(1)  # [B, 1 or N, …]
+        I = torch.eye(X.shape[1], dtype=X.dtype, device=X.device).expand(len(X), self.H, -1, -1)
+        A = F.scaled_dot_product_attention(Q, K, I, attn_mask=mask.expand(-1, self.H, X.shape[1], -1))
+        Y = F.scaled_dot_product_attention(Q, K, V, attn_mask=mask.expand(-1, self.H, X.shape[1], -1))
+        return F.linear(torch.cat(Y.unbind(dim=1), dim=-1), self.W_O.weight, self.W_O.bias), A
+
+
+def _heads(self, X):
+    """Q, K and V of all heads, [B, H, N, D_H] each."""
+    return self.W_QKV(X).unflatten(-1, (3, self.H, -1)).permute(2, 0, 3, 1, 4)
+
+
+def _weights(E, mask):
+    """The masked softmax; the mask broadcasts to the scores."""
+    A = E.masked_fill(~mask, -math.inf).softmax(dim=-1)
+    return A.masked_fill(~mask, 0.0)
+
+
+def _attend(self, X, mask, weights=_weights, divisor=None):
+    """With mask [B or nothing, 1 or N, N] as it comes in; `weights` sees it with the heads' axis, [B or 1, 1, N, N]."""
+    Q, K, V = _heads(self, X)
+    A = weights(Q @ K.mT / (math.sqrt(Q.shape[-1]) if divisor is None else divisor), _for_heads(mask))
+    return self.W_O((A @ V).transpose(1, 2).flatten(2)), A
+
+
+def _for_heads(mask):
+    return mask.unsqueeze(-3)
+
+
+class Plain(MaskedMultiHeadAttention.reference):
+    """Right, and without torch's own attention: what mistakes of the constructor are made of."""
+
+    def forward(self, X, mask):
+        return _attend(self, X, mask)
+
+
+@MaskedMultiHeadAttention.misconception
+def mask_forgotten(self, X, mask):
+    """The mask plays no part: forbidden keys get weight like the others."""
+    return _attend(self, X, torch.ones_like(mask))
+
+
+@MaskedMultiHeadAttention.misconception
+def mask_turned_round(self, X, mask):
+    """The allowed keys are hidden and the forbidden ones are not: the mask is read the wrong way round. nn.MultiheadAttention
+    reads True as forbidden; here True means allowed."""
+    return _attend(self, X, ~mask)
+
+
+@MaskedMultiHeadAttention.misconception
+def mask_turned_round_and_not_a_number(self, X, mask):
+    """The allowed keys are hidden and the forbidden ones are not: the mask is read the wrong way round. nn.MultiheadAttention
+    reads True as forbidden; here True means allowed. And a query that has nothing left is NaN: its weights should be zeros."""
+    return _attend(self, X, mask, lambda E, mask: E.masked_fill(mask, -math.inf).softmax(dim=-1))
+
+
+@MaskedMultiHeadAttention.misconception
+def mask_turned_round_and_even(self, X, mask):
+    """The allowed keys are hidden and the forbidden ones are not: the mask is read the wrong way round. nn.MultiheadAttention
+    reads True as forbidden; here True means allowed. And a query that has nothing left looks at all keys evenly: its weights
+    should be zeros."""
+    return _attend(self, X, mask, lambda E, mask: E.masked_fill(mask, -1e9).softmax(dim=-1))
+
+
+@MaskedMultiHeadAttention.misconception
+def always_causal(self, X, mask):
+    """The future is hidden whatever the mask says. Use the mask that comes in: it may be causal, or hide padding, or both."""
+    return _attend(self, X, torch.ones_like(mask).expand(*mask.shape[:-2], X.shape[1], -1).tril())
+
+
+@MaskedMultiHeadAttention.misconception
+def hidden_keys_do_not_ask(self, X, mask):
+    """The mask was turned to hide queries as well as keys: mask & mask.mT. Who may not be seen may still look; padding's own
+    outputs are simply not used, and rows without any key only make trouble. Take the mask as it is."""
+    return _attend(self, X, mask & mask.mT)
+
+
+@MaskedMultiHeadAttention.misconception
+def no_axis_for_the_heads(self, X, mask):
+    """The mask has no axis for the heads, or has it in front of all. Against scores [B, H, N, N] its B then lines up with H: an
+    error or, where there are as many heads as sequences, head h gets the mask of sequence h. The axis of size 1 belongs in the
+    heads' place, behind the batch: mask.unsqueeze(-3)."""
+    return _attend(self, X, mask, lambda E, _: _weights(E, mask))
+
+
+@MaskedMultiHeadAttention.misconception
+def axis_counted_from_the_front(self, X, mask):
+    """The axis for the heads was put at place 1, counted from the front. That is right for [B, N, N]; a mask [N, N] for all
+    sequences becomes [N, 1, N], and its rows line up with the batch or the heads. Count from the end: mask.unsqueeze(-3)."""
+    return _attend(self, X, mask, lambda E, _: _weights(E, mask.unsqueeze(1)))
+
+
+@MaskedMultiHeadAttention.misconception
+def masks_of_other_sequences(self, X, mask):
+    """Heads of one sequence get masks of others: batch and heads were joined to one axis, and the masks were repeated one whole
+    batch after the other (repeat, or cat). Each sequence has H neighbours there: repeat_interleave, or keep the two axes
+    apart."""
+    mask = mask.expand(len(X), *mask.shape[-2:])
+
+    def joined(E, _):
+        repeated = mask.repeat(self.H, 1, 1).unflatten(0, (len(X), self.H))
+        return _weights(E, repeated)
+
+    return _attend(self, X, mask, joined)
+
+
+@MaskedMultiHeadAttention.misconception
+def one_head_masked(self, X, mask):
+    """Only one head is masked, the others see everything. All heads of a sequence share its mask: one that sees the future
+    tells it to the rest, since W_O mixes them."""
+
+    def first(E, mask):
+        return torch.cat([_weights(E[:, :1], mask), E[:, 1:].softmax(dim=-1)], dim=1)
+
+    return _attend(self, X, mask, first)
+
+
+@MaskedMultiHeadAttention.misconception
+def mask_transposed(self, X, mask):
+    """The mask is transposed: row n says there who may see n. Row n of the mask belongs to query n, as row n of the scores
+    does."""
+    return _attend(self, X, mask, lambda E, _: _weights(E, _for_heads(mask).mT))
+
+
+@MaskedMultiHeadAttention.misconception
+def multiplied_after_the_softmax(self, X, mask):
+    """The forbidden weights were set to 0 after the softmax, and their share is missing: the rows of A sum to less than 1. Hide
+    the scores before the softmax: −∞."""
+    return _attend(self, X, mask, lambda E, mask: E.softmax(dim=-1) * mask)
+
+
+@MaskedMultiHeadAttention.misconception
+def scores_set_to_zero(self, X, mask):
+    """The forbidden scores were set to 0 before the softmax. exp(0) is 1, so that forbidden keys still get weight. The score
+    whose weight is 0 is −∞."""
+    return _attend(self, X, mask, lambda E, mask: (E * mask).softmax(dim=-1))
+
+
+@MaskedMultiHeadAttention.misconception
+def empty_rows_even(self, X, mask):
+    """A query that may see nothing shares its weight evenly among all keys, as a large negative number for the forbidden scores
+    makes it do. It should have no weights at all: zeros, as your masked softmax gives."""
+    return _attend(self, X, mask, lambda E, mask: E.masked_fill(~mask, -1e9).softmax(dim=-1))
+
+
+@MaskedMultiHeadAttention.misconception
+def empty_rows_not_a_number(self, X, mask):
+    """A query that may see nothing has NaN for weights, as a softmax of −∞ alone does, and so is its output
+    (nn.MultiheadAttention does the same). Its weights should be zeros, as your masked softmax gives them."""
+    return _attend(self, X, mask, lambda E, mask: E.masked_fill(~mask, -math.inf).softmax(dim=-1))
+
+
+@MaskedMultiHeadAttention.misconception
+def outputs_of_empty_rows_zeroed(self, X, mask):
+    """The output of a query that may see nothing was set to 0. Its weights are zeros, and so is what the heads found; through
+    W_O that becomes W_O's bias. No more is to be done."""
+    Y, A = _attend(self, X, mask)
+    return Y * mask.any(dim=-1, keepdim=True), A
+
+
+@MaskedMultiHeadAttention.misconception
+def not_scaled(self, X, mask):
+    """The scores are not divided by √D_H, so the softmax of wide heads would saturate."""
+    return _attend(self, X, mask, divisor=1)
+
+
+@MaskedMultiHeadAttention.misconception
+def scaled_by_the_whole_width(self, X, mask):
+    """The scores are divided by √D, the width of X. In each head the dot product runs over D_H features: divide by √D_H."""
+    return _attend(self, X, mask, divisor=math.sqrt(X.shape[-1]))
+
+
+@MaskedMultiHeadAttention.misconception
+def softmax_over_queries(self, X, mask):
+    """The softmax ran over the queries, dim=-2. Each query of each head shares its weight among the keys that it may see:
+    dim=-1."""
+
+    def over_queries(E, mask):
+        return E.masked_fill(~mask, -1e9).softmax(dim=-2) * mask
+
+    return _attend(self, X, mask, over_queries)
+
+
+@MaskedMultiHeadAttention.misconception
+def output_projection_forgotten(self, X, mask):
+    """The heads stand side by side, but W_O was not applied. It mixes what the heads have found."""
+    Q, K, V = _heads(self, X)
+    A = _weights(Q @ K.mT / math.sqrt(Q.shape[-1]), _for_heads(mask))
+    return (A @ V).transpose(1, 2).flatten(2), A
+
+
+@MaskedMultiHeadAttention.misconception
+def split_without_exchange(self, X, mask):
+    """The split into heads is one reshape to [B, H, N, D_H]. It does not move numbers, so that a head holds pieces of different
+    vectors: split the last axis, then exchange N and H."""
+    Q, K, V = (one.reshape(len(X), self.H, X.shape[1], -1) for one in self.W_QKV(X).chunk(3, dim=-1))
+    A = _weights(Q @ K.mT / math.sqrt(Q.shape[-1]), _for_heads(mask))
+    return self.W_O((A @ V).transpose(1, 2).flatten(2)), A
+
+
+@MaskedMultiHeadAttention.misconception
+def merged_without_exchange(self, X, mask):
+    """The heads were merged by one reshape from [B, H, N, D_H]. It does not move numbers, so that rows mix vectors, and with
+    them the past and the future: exchange H and N first, then join."""
+    Q, K, V = _heads(self, X)
+    A = _weights(Q @ K.mT / math.sqrt(Q.shape[-1]), _for_heads(mask))
+    return self.W_O((A @ V).reshape(X.shape)), A
+
+
+@MaskedMultiHeadAttention.misconception
+def split_and_merged_without_exchange(self, X, mask):
+    """Heads were split off and merged by a reshape alone. It does not move numbers, so that a head holds pieces of different
+    vectors, the past and the future mixed: split the last axis, exchange N and H, and go the same way back."""
+    Q, K, V = (one.reshape(len(X), self.H, X.shape[1], -1) for one in self.W_QKV(X).chunk(3, dim=-1))
+    A = _weights(Q @ K.mT / math.sqrt(Q.shape[-1]), _for_heads(mask))
+    return self.W_O((A @ V).reshape(X.shape)), A
+
+
+@MaskedMultiHeadAttention.misconception
+def weights_averaged(self, X, mask):
+    """The weights were averaged over the heads, as nn.MultiheadAttention does unless told otherwise. Here each head's weights
+    are asked for: A [B, H, N, N]."""
+    Y, A = _attend(self, X, mask)
+    return Y, A.mean(dim=1)
+
+
+@MaskedMultiHeadAttention.misconception
+class layers_without_bias(Plain):
+    """The layers have no bias. This exercise asks for one: leave out bias=False."""
+
+    def __init__(self, H, D_H):
+        super().__init__(H, D_H)
+        self.W_QKV = nn.Linear(H * D_H, 3 * H * D_H, bias=False)
+        self.W_O = nn.Linear(H * D_H, H * D_H, bias=False)
+
+
+@MaskedMultiHeadAttention.alternative
+def with_zeros_before_and_after(self, X, mask):
+    def weights(E, mask):
+        nothing = ~mask.any(dim=-1, keepdim=True)
+        return E.masked_fill(~mask, -math.inf).masked_fill(nothing, 0.0).softmax(dim=-1).masked_fill(nothing, 0.0)
+
+    return _attend(self, X, mask, weights)
+
+
+@MaskedMultiHeadAttention.alternative
+def by_einsum(self, X, mask):
+    Q, K, V = (one.unflatten(-1, (self.H, -1)) for one in self.W_QKV(X).chunk(3, dim=-1))
+    E = torch.einsum("bqhd,bxhd->bhqx", Q, K) / Q.shape[-1] ** 0.5
+    A = torch.where(mask[..., None, :, :], E, -1e30).softmax(dim=-1) * mask[..., None, :, :]
+    return self.W_O(torch.einsum("bhqx,bxhd->bqhd", A, V).flatten(2)), A
+
+
+@MaskedMultiHeadAttention.alternative
+def head_by_head(self, X, mask):
+    found, weights = [], []
+    for Q, K, V in zip(*(one.chunk(self.H, dim=-1) for one in self.W_QKV(X).chunk(3, dim=-1))):
+        A = _weights(torch.bmm(Q, K.transpose(1, 2)) / math.sqrt(Q.shape[-1]), mask)  # no axis of heads here
+        weights.append(A)
+        found.append(torch.bmm(A, V))
+    return self.W_O(torch.cat(found, dim=-1)), torch.stack(weights, dim=1)
+
+
+@MaskedMultiHeadAttention.alternative
+def heads_in_the_batch(self, X, mask):
+    B, N, _ = X.shape
+    Q, K, V = (one.flatten(0, 1) for one in _heads(self, X))
+    masks = mask.expand(B, N, N).repeat_interleave(self.H, dim=0)
+    A = _weights(torch.bmm(Q * Q.shape[-1] ** -0.5, K.mT), masks)
+    Y = torch.bmm(A, V).unflatten(0, (B, self.H))
+    return self.W_O(Y.transpose(1, 2).flatten(2)), A.unflatten(0, (B, self.H))
+
+
+@MaskedMultiHeadAttention.alternative
+def added_to_the_scores(self, X, mask):
+    """The forbidden scores are lowered and the empty rows set to 0 afterwards."""
+
+    def weights(E, mask):
+        return (E + torch.zeros_like(E).masked_fill(~mask, torch.finfo(E.dtype).min)).softmax(dim=-1) * mask
+
+    return _attend(self, X, mask, weights)

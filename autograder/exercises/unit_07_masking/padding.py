@@ -1,0 +1,210 @@
+"""Exercise 2: which places of a batch of lines hold words."""
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from autograder.bank import Case, exercise
+
+
+def _drawn(inputs, sizes, rng):
+    """Different lengths in no order: the longest neither first nor last where there are three, nobody as long as N."""
+    N, B = sizes["N"], sizes["B"]
+    lengths = rng.permutation(N - 1)[:B] + 1 if B < N else rng.integers(1, N, size=B)
+    lengths = sorted(int(length) for length in lengths)
+    order = [*lengths[1:2], *lengths[2:], *lengths[:1]]
+    return {"lengths": torch.tensor(order, dtype=torch.int64).numpy()}
+
+
+def _one_full(inputs, rng):
+    inputs["lengths"][1] = inputs["N"]
+
+
+def _one_empty(inputs, rng):
+    inputs["lengths"][1] = 0
+
+
+@exercise(
+    points=2,
+    section="Lines of different length",
+    outputs="mask",
+    formula="mask[b, 0, x] = (x < lengths[b]), x = 0, …, N − 1; mask [B, 1, N], torch.bool, True at words and False at padding;"
+    " the axis of size 1 stands for the queries, which all may see the same keys",
+    cases=[
+        Case("lines that are all shorter than N", sizes={"B": 3, "N": 8}),
+        Case("a line that fills all places", sizes={"B": 4, "N": 7}, edit=_one_full),
+        Case("a line without words", sizes={"B": 3, "N": 6}, edit=_one_empty),
+        Case("more lines than places", sizes={"B": 9}),
+        Case("one line", sizes={"B": 1, "N": 5}),
+    ],
+    draws=_drawn,
+    differentiable=False,
+)
+def padding_mask(lengths: Int[Tensor, "B"], N: int) -> Bool[Tensor, "B 1 N"]:
+    rows = [[[place < length for place in range(N)]] for length in lengths.tolist()]
+    return torch.tensor(rows, device=lengths.device)
+
+
+def _places(lengths, N):
+    return torch.arange(N, device=lengths.device)
+
+
+def _words(lengths, N, more=0):
+    """[B, N], True at the first lengths + more places."""
+    return _places(lengths, N) < lengths[:, None] + more
+
+
+@padding_mask.misconception
+def polarity_reversed(lengths, N):
+    """The mask is True at the padding. nn.MultiheadAttention's key_padding_mask is so; in this course, as in
+    scaled_dot_product_attention, True means: may be seen. Words are True."""
+    return ~_words(lengths, N)[:, None]
+
+
+@padding_mask.misconception
+def one_place_too_many(lengths, N):
+    """The first place of the padding is True as well. Places are counted from 0: a line of length 3 has words at 0, 1 and 2, x
+    < length."""
+    return _words(lengths, N, 1)[:, None]
+
+
+@padding_mask.misconception
+def last_word_hidden(lengths, N):
+    """The last word of each line is False. Places are counted from 0: a line of length 3 has words at 0, 1 and 2, x <
+    length."""
+    return _words(lengths, N, -1)[:, None]
+
+
+@padding_mask.misconception
+def no_axis_for_the_queries(lengths, N):
+    """The mask is [B, N]. Against scores E [B, N_Q, N] its B would meet the queries. With an axis of size 1 in their place, [B,
+    1, N], each line's row serves all its queries."""
+    return _words(lengths, N)
+
+
+@padding_mask.misconception
+def as_a_key_padding_mask(lengths, N):
+    """This is what nn.MultiheadAttention takes for its key_padding_mask: [B, N], True at the padding. In this course True
+    means: may be seen, and an axis of size 1 stands for the queries, [B, 1, N]."""
+    return ~_words(lengths, N)
+
+
+@padding_mask.misconception
+def axis_behind_the_keys(lengths, N):
+    """The mask is [B, N, 1]: it would hide queries and not keys. The keys are the last axis: [B, 1, N]."""
+    return _words(lengths, N)[:, :, None]
+
+
+@padding_mask.misconception
+def axis_for_heads_too(lengths, N):
+    """There is an axis for the heads as well, [B, 1, 1, N]. Asked for is [B, 1, N]; whoever has heads adds their axis."""
+    return _words(lengths, N)[:, None, None]
+
+
+@padding_mask.misconception
+def axis_in_front(lengths, N):
+    """The axis of size 1 is in front, [1, B, N]. The lines are the batch, the first axis: [B, 1, N]."""
+    return _words(lengths, N)[None]
+
+
+@padding_mask.misconception
+def places_before_lines(lengths, N):
+    """Lines and places have changed places, [N, 1, B]. The batch comes first and the keys last: [B, 1, N]."""
+    return _words(lengths, N).T[:, None]
+
+
+@padding_mask.misconception
+def as_long_as_the_longest(lengths, N):
+    """The mask ends with the longest line. It must fit the scores, whose N may be larger: use N."""
+    return _words(lengths, int(lengths.max()))[:, None]
+
+
+@padding_mask.misconception
+def square(lengths, N):
+    """The mask is [B, N, N], and the rows of padding are False all through. Which queries there are is not known here; and a
+    row without any True is one whose softmax has nothing to sum. Hide keys only: [B, 1, N]."""
+    words = _words(lengths, N)
+    return words[:, :, None] & words[:, None, :]
+
+
+@padding_mask.misconception
+def square_with_all_queries(lengths, N):
+    """The mask is [B, N, N]: the row is right, but written out once for each query. An axis of size 1 says the same for any
+    number of queries: [B, 1, N]."""
+    return _words(lengths, N)[:, None].expand(-1, N, -1)
+
+
+@padding_mask.misconception
+def words_at_the_end(lengths, N):
+    """The words are taken to stand at the end of each line, behind the padding. Some models pad so; here the words come first:
+    places 0 to length − 1."""
+    return (_places(lengths, N) >= N - lengths[:, None])[:, None]
+
+
+@padding_mask.misconception
+def last_word_alone(lengths, N):
+    """Only the last word of each line is True. All before it are words too: <, not ==."""
+    return (_places(lengths, N) == lengths[:, None] - 1)[:, None]
+
+
+@padding_mask.misconception
+def one_length_for_all(lengths, N):
+    """All lines have the same mask, that of the longest. Each line ends at its own length: compare with lengths as a column,
+    [B, 1]."""
+    return _words(lengths.max().expand(lengths.shape), N)[:, None]
+
+
+@padding_mask.misconception
+def sorted_by_length(lengths, N):
+    """The lines were sorted by length. Row b belongs to line b."""
+    return _words(lengths.sort(descending=True).values, N)[:, None]
+
+
+@padding_mask.misconception
+def minus_infinity(lengths, N):
+    """These are numbers to be added to the scores, 0 and −∞. Asked for is a mask of True and False: True at words."""
+    return torch.zeros(len(lengths), 1, N, device=lengths.device).masked_fill(~_words(lengths, N)[:, None], -torch.inf)
+
+
+@padding_mask.misconception
+def ones_and_zeros(lengths, N):
+    """The right places, but ones and zeros. A mask of numbers would be added to the scores (or multiplied); make it True and
+    False with .bool() or by a comparison."""
+    return _words(lengths, N)[:, None].float()
+
+
+@padding_mask.misconception
+def ones_and_zeros_as_whole_numbers(lengths, N):
+    """The right places, but whole numbers, ones and zeros. A mask of them picks the wrong things: ~1 is −2, and as an index 1
+    is a place. Make it True and False with .bool() or by a comparison."""
+    return _words(lengths, N)[:, None].long()
+
+
+@padding_mask.misconception
+def lengths_not_as_a_column(lengths, N):
+    """Places and lengths are both a single row here, so that torch pairs the first place with the first length. Lengths must be
+    a column, [B, 1], for each line to meet each place."""
+    return (_places(lengths, N) < lengths)[:, None]
+
+
+@padding_mask.alternative
+def by_comparing_places(lengths, N):
+    return (torch.arange(N, device=lengths.device) < lengths.unsqueeze(1)).unsqueeze(1)
+
+
+@padding_mask.alternative
+def at_once(lengths, N):
+    return _places(lengths, N).view(1, 1, N).lt(lengths.reshape(-1, 1, 1))
+
+
+@padding_mask.alternative
+def line_by_line(lengths, N):
+    mask = torch.zeros(len(lengths), 1, N, dtype=torch.bool, device=lengths.device)
+    for b, length in enumerate(lengths):
+        mask[b, :, :length] = True
+    return mask
+
+
+@padding_mask.alternative
+def by_counting(lengths, N):
+    return (torch.ones(len(lengths), 1, N, device=lengths.device).cumsum(-1) <= lengths[:, None, None]).bool()

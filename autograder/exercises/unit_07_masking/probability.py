@@ -1,0 +1,342 @@
+"""Exercise 5: the probability of a sequence, one factor after the other."""
+
+import math
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from autograder.bank import Case, exercise
+
+
+def _drawn(inputs, sizes, rng):
+    """Different lengths, 3 to N − 1 where there are so many, in no order; any token may stand in the padding."""
+    B, N, V = (sizes[name] for name in ("B", "N", "V"))
+    lengths = (3 + rng.permutation(N - 3)[:B]).astype("int64")
+    return {"tokens": rng.integers(0, V, size=(B, N)).astype("int64"), "lengths": lengths}
+
+
+def _all_full(inputs, rng):
+    inputs["lengths"][:] = inputs["tokens"].shape[1]
+
+
+def _start_alone(inputs, rng):
+    inputs["lengths"][0] = 1
+
+
+def _less_likely(by):
+    """The tokens' logits are lowered: by 60, a product of probabilities is too small for single precision; by 150, each one."""
+
+    def edit(inputs, rng):
+        rows, places = np.indices(inputs["tokens"][:, 1:].shape)
+        inputs["logits"][rows, places, inputs["tokens"][:, 1:]] -= by
+
+    return edit
+
+
+@exercise(
+    points=3,
+    section="One factor at a time",
+    outputs="log_p",
+    formula="log P = Σ_t log P(x_t | x_<t), t = 1, …, lengths − 1, with P(x_t | x_<t) = softmax(logits[t − 1])[x_t]; x_0 is the"
+    " start and given; log_p [B]",
+    cases=[
+        Case("lines of different lengths", sizes={"B": 3, "N": 8, "V": 5}),
+        Case("lines that fill all places", sizes={"B": 4, "N": 7}, edit=_all_full),
+        Case("a start and no more", sizes={"B": 4, "N": 7, "V": 6}, edit=_start_alone),
+        Case("a vocabulary of 30 tokens", sizes={"B": 2, "N": 9, "V": 30}),
+        Case("one line", sizes={"B": 1, "N": 6}),
+        Case("a long line of unlikely tokens", sizes={"B": 2, "N": 7, "V": 5}, edit=_less_likely(60)),
+        Case("tokens that are very unlikely", sizes={"B": 2, "N": 6, "V": 5}, edit=_less_likely(150)),
+    ],
+    draws=_drawn,
+)
+def sequence_log_probability(
+    logits: Float[Tensor, "B N V"], tokens: Int[Tensor, "B N"], lengths: Int[Tensor, "B"]
+) -> Float[Tensor, "B"]:
+    sums = []
+    for scores, words, length in zip(logits, tokens, lengths.tolist()):
+        sums.append(-F.cross_entropy(scores[: length - 1], words[1:length], reduction="sum"))
+    return torch.stack(sums)
+
+
+def _factors(logits, tokens):
+    """log P of each token but the first, [B, N − 1]."""
+    return logits[:, :-1].log_softmax(dim=-1).gather(2, tokens[:, 1:, None])[:, :, 0]
+
+
+def _counts(factors, lengths, more=0, skip=0):
+    """True where a factor belongs to a line, [B, N − 1]; factor t is about token t + 1."""
+    t = torch.arange(factors.shape[1], device=lengths.device)
+    return (t < lengths[:, None] - 1 + more) & (t >= skip)
+
+
+def _total(factors, lengths, more=0, skip=0):
+    return factors.masked_fill(~_counts(factors, lengths, more, skip), 0.0).sum(dim=1)
+
+
+@sequence_log_probability.misconception
+def not_shifted(logits, tokens, lengths):
+    """Token t is looked up in the logits of its own place, which were computed with it in view. The logits at place t are about
+    the next token: token t belongs to logits[:, t − 1]."""
+    here = logits.log_softmax(dim=-1).gather(2, tokens[:, :, None])[:, 1:, 0]
+    return _total(here, lengths)
+
+
+@sequence_log_probability.misconception
+def not_shifted_with_the_start(logits, tokens, lengths):
+    """Token t is looked up in the logits of its own place, the start in those of place 0. The logits at place t are about the
+    next token: token t belongs to logits[:, t − 1], and the start, which is given, has no factor."""
+    here = logits.log_softmax(dim=-1).gather(2, tokens[:, :, None])[:, :, 0]
+    return _total(here, lengths, more=1)
+
+
+@sequence_log_probability.misconception
+def not_shifted_with_padding(logits, tokens, lengths):
+    """Each token is looked up in the logits of its own place, start and padding included. The logits at place t are about the
+    next token: token t belongs to logits[:, t − 1]; the start, which is given, has no factor, and what stands behind a line's
+    end does not count."""
+    return logits.log_softmax(dim=-1).gather(2, tokens[:, :, None])[:, :, 0].sum(dim=1)
+
+
+@sequence_log_probability.misconception
+def shifted_the_wrong_way(logits, tokens, lengths):
+    """The shift goes the wrong way: token t is looked up in the logits of the place behind it, t + 1. The logits at place t − 1
+    are those that have seen x_<t and no more."""
+    back = logits[:, 1:].log_softmax(dim=-1).gather(2, tokens[:, :-1, None])[:, :, 0]
+    return _total(back, lengths)
+
+
+@sequence_log_probability.misconception
+def averaged(logits, tokens, lengths):
+    """The logarithms are averaged over the tokens. That is how a loss is given, so that long and short lines compare; the
+    probability of a sequence is a product, its logarithm a sum."""
+    factors = _factors(logits, tokens)
+    return _total(factors, lengths) / (lengths - 1)
+
+
+@sequence_log_probability.misconception
+def averaged_over_all_places(logits, tokens, lengths):
+    """The logarithms are averaged over all places, padding among them. The probability of a sequence is a product, its
+    logarithm a sum."""
+    factors = _factors(logits, tokens)
+    return _total(factors, lengths) / factors.shape[1]
+
+
+@sequence_log_probability.misconception
+def averaged_over_all_tokens(logits, tokens, lengths):
+    """The logarithms are divided by the number of tokens, the start among them. The probability of a sequence is a product, its
+    logarithm a sum."""
+    return _total(_factors(logits, tokens), lengths) / lengths
+
+
+@sequence_log_probability.misconception
+def loss_of_the_batch(logits, tokens, lengths):
+    """This is one number for the whole batch, the mean cross-entropy of all places, padding among them. Each line has a
+    probability of its own, the sum over its tokens: [B]."""
+    return F.cross_entropy(logits[:, :-1].mT, tokens[:, 1:])
+
+
+@sequence_log_probability.misconception
+def probability_instead_of_logarithm(logits, tokens, lengths):
+    """This is the probability itself. For long sequences it is too small to be written down; asked for is its logarithm, the
+    sum of the factors' logarithms."""
+    return _total(_factors(logits, tokens), lengths).exp()
+
+
+@sequence_log_probability.misconception
+def softmax_missing(logits, tokens, lengths):
+    """The logits themselves are summed. They become log-probabilities by log_softmax over the vocabulary, so that all tokens
+    share a probability of 1."""
+    return _total(logits[:, :-1].gather(2, tokens[:, 1:, None])[:, :, 0], lengths)
+
+
+@sequence_log_probability.misconception
+def softmax_twice(logits, tokens, lengths):
+    """The softmax was taken twice: cross_entropy and log_softmax take logits, and were given probabilities."""
+    return _total(_factors(logits.softmax(dim=-1), tokens), lengths)
+
+
+@sequence_log_probability.misconception
+def softmax_over_places(logits, tokens, lengths):
+    """The softmax runs over the places of the line. At each place the tokens of the vocabulary share a probability of 1:
+    dim=-1."""
+    return _total(logits.log_softmax(dim=1)[:, :-1].gather(2, tokens[:, 1:, None])[:, :, 0], lengths)
+
+
+@sequence_log_probability.misconception
+def softmax_over_places_without_the_last(logits, tokens, lengths):
+    """The softmax runs over the places of the line, all but the last. At each place the tokens of the vocabulary share a
+    probability of 1: dim=-1."""
+    return _total(logits[:, :-1].log_softmax(dim=1).gather(2, tokens[:, 1:, None])[:, :, 0], lengths)
+
+
+@sequence_log_probability.misconception
+def logarithm_of_a_softmax(logits, tokens, lengths):
+    """Right where tokens are likely. A probability below 1e−38 (in single precision) becomes 0, and its logarithm −∞: take
+    log_softmax, which never leaves the logarithms."""
+    p = logits[:, :-1].softmax(dim=-1).gather(2, tokens[:, 1:, None])[:, :, 0]
+    return _total(p.log(), lengths)
+
+
+@sequence_log_probability.misconception
+def logarithm_of_a_softmax_times_zero(logits, tokens, lengths):
+    """Right where tokens are likely. A probability below 1e−38 (in single precision) becomes 0, its logarithm is −∞, and times
+    0, where it stands in the padding, NaN. Take log_softmax, which never leaves the logarithms."""
+    p = logits[:, :-1].softmax(dim=-1).gather(2, tokens[:, 1:, None])[:, :, 0]
+    return (p.log() * _counts(p, lengths)).sum(dim=1)
+
+
+@sequence_log_probability.misconception
+def small_number_in_the_logarithm(logits, tokens, lengths):
+    """A small number was added inside of the logarithm, so that it is never −∞; but then everything unlikely has the same
+    probability. Take log_softmax, which never leaves the logarithms."""
+    p = logits[:, :-1].softmax(dim=-1).gather(2, tokens[:, 1:, None])[:, :, 0]
+    return _total((p + 1e-12).log(), lengths)
+
+
+@sequence_log_probability.misconception
+def product_of_probabilities(logits, tokens, lengths):
+    """The probabilities were multiplied first, and then the logarithm was taken. Their product soon is too small to be written
+    down, and the logarithm of 0 is −∞: sum the logarithms."""
+    p = logits[:, :-1].softmax(dim=-1).gather(2, tokens[:, 1:, None])[:, :, 0]
+    return p.masked_fill(~_counts(p, lengths), 1.0).prod(dim=1).log()
+
+
+@sequence_log_probability.misconception
+def probabilities_summed(logits, tokens, lengths):
+    """The probabilities were summed, and the logarithm was taken of the sum, if at all. Probabilities of one token after the
+    other are multiplied: sum their logarithms."""
+    return _total(_factors(logits, tokens).exp(), lengths)
+
+
+@sequence_log_probability.misconception
+def logarithm_of_the_sum(logits, tokens, lengths):
+    """This is the logarithm of a sum of probabilities. Probabilities of one token after the other are multiplied: sum their
+    logarithms."""
+    return _total(_factors(logits, tokens).exp(), lengths).log()
+
+
+@sequence_log_probability.misconception
+def padding_counted(logits, tokens, lengths):
+    """What stands behind a line's end counts too. Only the first lengths[b] tokens are part of line b; leave out the factors of
+    the padding."""
+    return _factors(logits, tokens).sum(dim=1)
+
+
+@sequence_log_probability.misconception
+def token_zero_taken_for_padding(logits, tokens, lengths):
+    """The lengths are not used: token 0 is taken for padding, and everything else for words. Here token 0 is one like the
+    others, and behind a line's end stands anything: only lengths says where a line ends."""
+    return (_factors(logits, tokens) * (tokens[:, 1:] != 0)).sum(dim=1)
+
+
+@sequence_log_probability.misconception
+def one_factor_too_many(logits, tokens, lengths):
+    """One factor of the padding is counted as well. A line of length L has L − 1 factors, since its first token is given: those
+    of tokens 1 to L − 1."""
+    return _total(_factors(logits, tokens), lengths, more=1)
+
+
+@sequence_log_probability.misconception
+def last_factor_missing(logits, tokens, lengths):
+    """The last token of each line has no factor. A line of length L has L − 1 of them: those of tokens 1 to L − 1. The last
+    says how likely it is that the line ends there."""
+    return _total(_factors(logits, tokens), lengths, more=-1)
+
+
+@sequence_log_probability.misconception
+def first_factor_missing(logits, tokens, lengths):
+    """The first factor is missing, that of token 1 given the start alone: logits[:, 0] belong to it."""
+    return _total(_factors(logits, tokens), lengths, skip=1)
+
+
+@sequence_log_probability.misconception
+def negative(logits, tokens, lengths):
+    """The sign is that of a loss: this is −log P. A probability is at most 1, so its logarithm is 0 or less."""
+    return -_total(_factors(logits, tokens), lengths)
+
+
+@sequence_log_probability.misconception
+def negative_with_padding(logits, tokens, lengths):
+    """This is the cross-entropy summed over all places: the sign is that of a loss, −log P, and what stands behind a line's end
+    counts too."""
+    return -_factors(logits, tokens).sum(dim=1)
+
+
+@sequence_log_probability.misconception
+def mean_loss(logits, tokens, lengths):
+    """This is the mean cross-entropy, the loss of training: the sign is reversed, and it is divided by the number of tokens.
+    Asked for is log P, the sum of log-probabilities."""
+    return -averaged(logits, tokens, lengths)
+
+
+@sequence_log_probability.misconception
+def perplexity(logits, tokens, lengths):
+    """This is the perplexity, exp of the mean loss. Asked for is log P, the sum of log-probabilities."""
+    return torch.exp(-averaged(logits, tokens, lengths))
+
+
+@sequence_log_probability.misconception
+def base_two(logits, tokens, lengths):
+    """The logarithms are to base 2, so this is counted in bits. Asked for are natural ones."""
+    return _total(_factors(logits, tokens), lengths) / math.log(2)
+
+
+@sequence_log_probability.misconception
+def likeliest_tokens(logits, tokens, lengths):
+    """These are the probabilities of the likeliest tokens. Asked for is how likely the tokens are that are given."""
+    return _total(logits[:, :-1].log_softmax(dim=-1).amax(dim=-1), lengths)
+
+
+@sequence_log_probability.misconception
+def one_number_for_all(logits, tokens, lengths):
+    """This is one number for the whole batch. Each line has a probability of its own: sum over its tokens alone, [B]."""
+    return _total(_factors(logits, tokens), lengths).sum()
+
+
+@sequence_log_probability.misconception
+def factors_not_summed(logits, tokens, lengths):
+    """These are the logarithms of the single factors. Their sum over each line is asked for, [B]."""
+    factors = _factors(logits, tokens)
+    return factors.masked_fill(~_counts(factors, lengths), 0.0)
+
+
+@sequence_log_probability.alternative
+def by_log_softmax_and_gather(logits, tokens, lengths):
+    log_p = torch.log_softmax(logits, dim=-1)[:, :-1].gather(-1, tokens[:, 1:].unsqueeze(-1)).squeeze(-1)
+    counts = torch.arange(1, tokens.shape[1], device=tokens.device) < lengths.unsqueeze(1)
+    return (log_p * counts).sum(-1)
+
+
+@sequence_log_probability.alternative
+def by_cross_entropy_with_ignored_places(logits, tokens, lengths):
+    places = torch.arange(tokens.shape[1], device=tokens.device)
+    wanted = tokens.masked_fill(places >= lengths[:, None], -100)[:, 1:]
+    return -F.cross_entropy(logits[:, :-1].mT, wanted, reduction="none").sum(dim=1)
+
+
+@sequence_log_probability.alternative
+def with_logsumexp(logits, tokens, lengths):
+    chosen = logits[:, :-1].gather(2, tokens[:, 1:, None])[..., 0] - logits[:, :-1].logsumexp(dim=-1)
+    return _total(chosen, lengths)
+
+
+@sequence_log_probability.alternative
+def token_by_token(logits, tokens, lengths):
+    sums = []
+    for b, length in enumerate(lengths.tolist()):
+        total = logits.new_zeros(())
+        for t in range(1, length):
+            total = total + logits[b, t - 1].log_softmax(dim=0)[tokens[b, t]]
+        sums.append(total)
+    return torch.stack(sums)
+
+
+@sequence_log_probability.alternative
+def by_one_hot_products(logits, tokens, lengths):
+    chosen = F.one_hot(tokens[:, 1:], logits.shape[-1]).to(logits.dtype)
+    factors = (logits[:, :-1].log_softmax(dim=-1) * chosen).sum(dim=-1)
+    return torch.where(_counts(factors, lengths), factors, torch.zeros_like(factors)).sum(dim=1)

@@ -1,0 +1,396 @@
+"""Exercise 3: a softmax over the allowed keys, defined for rows that allow none."""
+
+import math
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from autograder.bank import Case, exercise
+from autograder.exercises.unit_07_masking.common import FUSED, empty_rows, random_mask
+
+ALLOWED, EMPTY = "allowed keys", "empty rows"
+HUGE = 1e30
+SHAPES = {  # what the mask says of: (axes of the scores before the queries, axes of the mask)
+    "each row": ("B", "B N_Q N_X"),
+    "one sequence": ("", "N_Q N_X"),
+    "all sequences": ("B", "N_Q N_X"),
+    "all queries": ("B", "B 1 N_X"),
+    "all heads and queries": ("B H", "B 1 1 N_X"),
+}
+
+
+def _drawn(inputs, sizes, rng):
+    return {"mask": random_mask(inputs["mask"].shape, rng)}
+
+
+def _some_empty(inputs, rng):
+    inputs["mask"] = empty_rows(inputs["mask"], rng)
+
+
+def _spread(inputs):
+    return np.broadcast_to(inputs["mask"], inputs["E"].shape)
+
+
+def _huge_where_forbidden(inputs, rng):
+    inputs["E"][~_spread(inputs)] = HUGE
+
+
+def _higher_where_forbidden(inputs, rng):
+    """Forbidden scores that lie far enough above the others for their exponentials to leave nothing for the rest."""
+    inputs["E"][~_spread(inputs)] += 300
+
+
+def _large(inputs, rng):
+    inputs["E"] += 800
+
+
+def _levels(inputs, rng):
+    """Rows at different levels, all far below zero but for the first."""
+    E = inputs["E"]
+    E[..., 1:, :] -= np.linspace(2000, 3000, E.shape[-2] - 1, dtype=np.float32)[:, None]
+
+
+def _empty_and_large(inputs, rng):
+    _some_empty(inputs, rng)
+    inputs["E"] += 800
+    inputs["E"][~_spread(inputs)] = HUGE
+
+
+def _case(text, kind, part, **more):
+    scores, mask = SHAPES[kind]
+    return Case(text, expand={"*B": scores, "*M": mask}, part=part, **more)
+
+
+@exercise(
+    points={ALLOWED: 2, EMPTY: 2},
+    section="Before the softmax, not after",
+    outputs="A",
+    formula="A_nx = exp(E_nx) / Σ_j exp(E_nj), where j runs over the allowed keys alone (mask True); A_nx = 0 at the others, and"
+    " in rows that allow no key; A [*B, N_Q, N_X]; the mask broadcasts to that shape",
+    cases=[
+        _case("a mask for each row", "each row", ALLOWED, sizes={"N_X": 7}),
+        _case("one sequence", "one sequence", ALLOWED),
+        _case("one mask for all sequences", "all sequences", ALLOWED),
+        _case("the same keys for all queries", "all queries", ALLOWED),
+        _case("the same keys for all heads and queries", "all heads and queries", ALLOWED, sizes={"B": 3, "H": 2}),
+        _case("a batch of one", "each row", ALLOWED, sizes={"B": 1}),
+        _case("forbidden scores 300 above the others", "each row", ALLOWED, edit=_higher_where_forbidden, extreme=True),
+        _case("forbidden scores of 1e30", "all sequences", ALLOWED, edit=_huge_where_forbidden, extreme=True),
+        _case("scores around 800", "each row", ALLOWED, edit=_large, extreme=True),
+        _case("rows at different levels", "each row", ALLOWED, edit=_levels, extreme=True),
+        _case("some rows allow nothing", "each row", EMPTY, edit=_some_empty, sizes={"N_X": 7}),
+        _case("a sequence without words", "all queries", EMPTY, edit=_some_empty),
+        _case("the same rows empty in all sequences", "all sequences", EMPTY, edit=_some_empty),
+        _case("empty rows beside large scores", "each row", EMPTY, edit=_empty_and_large, extreme=True),
+    ],
+    forbidden=FUSED,
+    draws=_drawn,
+)  # fmt: skip
+def masked_softmax(E: Float[Tensor, "*B N_Q N_X"], mask: Bool[Tensor, "*M"]) -> Float[Tensor, "*B N_Q N_X"]:
+    mask = mask.expand(E.shape)
+    allowed = torch.where(mask, E, torch.zeros_like(E))
+    largest = allowed.detach().masked_fill(~mask, -math.inf).amax(dim=-1, keepdim=True).clamp(min=-1e30)
+    powers = torch.where(mask, torch.exp(allowed - largest), 0.0)  # the largest of a row that allows a key is 1
+    return powers / powers.sum(dim=-1, keepdim=True).clamp(min=1.0)
+
+
+def _right(E, mask, dim=-1):
+    """Forbidden scores at −∞, the softmax, zeros where nothing is allowed; the gradient stays finite."""
+    hidden = torch.where(mask, E, -math.inf)
+    nothing = ~mask.expand(E.shape).any(dim=dim, keepdim=True)
+    return torch.where(nothing, 0.0, torch.where(nothing, 0.0, hidden).softmax(dim=dim))
+
+
+@masked_softmax.misconception
+def mask_forgotten(E, mask):
+    """The mask plays no part: forbidden keys get weight like the others."""
+    return E.softmax(dim=-1)
+
+
+@masked_softmax.misconception
+def multiplied_after_the_softmax(E, mask):
+    """The forbidden weights were set to 0 after the softmax. Their share is then missing: rows sum to less than 1, and what a
+    forbidden key's score is changes all the others' weights. Hide the scores before the softmax: −∞."""
+    return E.softmax(dim=-1) * mask
+
+
+@masked_softmax.misconception
+def made_to_sum_to_one_afterwards(E, mask):
+    """The forbidden scores took part in the exponentials, and the weights were made to sum to 1 again afterwards. Where a
+    forbidden score lies far above the others nothing is left of these: all exponentials are 0, and 0/0 is NaN; so it is in a
+    row that allows nothing. Leave the forbidden ones out before the softmax (and out of the largest score that is
+    subtracted)."""
+    A = E.softmax(dim=-1) * mask
+    return A / A.sum(dim=-1, keepdim=True)
+
+
+@masked_softmax.misconception
+def made_to_sum_to_one_with_a_small_number(E, mask):
+    """The forbidden scores took part in the exponentials, the weights were made to sum to 1 again afterwards, and a division by
+    zero was avoided by a small number. That helps the empty rows; but where a forbidden score lies far above the others nothing
+    is left of these, and a row that allows keys gives none of them weight. Hide the scores before the softmax: −∞."""
+    A = E.softmax(dim=-1) * mask
+    return A / A.sum(dim=-1, keepdim=True).clamp(min=1e-12)
+
+
+@masked_softmax.misconception
+def made_to_sum_to_one_and_not_a_number_replaced(E, mask):
+    """The forbidden scores took part in the exponentials, the weights were made to sum to 1 again afterwards, and the NaN of
+    0/0 was replaced. Where a forbidden score lies far above the others nothing is left of these, and a row that allows keys
+    gives none of them weight; and the gradient of 0/0 is NaN all the same. Hide the scores before the softmax: −∞."""
+    A = E.softmax(dim=-1) * mask
+    return (A / A.sum(dim=-1, keepdim=True)).nan_to_num(0.0)
+
+
+@masked_softmax.misconception
+def empty_rows_even(E, mask):
+    """In a row that allows nothing all keys get the same weight. A large negative number for the forbidden scores (−1e9, or the
+    lowest of the type) does that: softmax sees equal scores and shares evenly. Such a query would read padding, or the future.
+    Asked for are zeros: find these rows, mask.any(dim=-1), and set them to 0."""
+    return E.masked_fill(~mask, torch.finfo(E.dtype).min).softmax(dim=-1)
+
+
+@masked_softmax.misconception
+def empty_rows_by_their_own_scores(E, mask):
+    """In a row that allows nothing the forbidden keys share the weight by their own scores: a large number was subtracted, the
+    same from each, and the softmax does not notice what is subtracted from a whole row. Asked for are zeros: find these rows,
+    mask.any(dim=-1), and set them to 0."""
+    nothing = ~mask.expand(E.shape).any(dim=-1, keepdim=True)
+    return torch.where(nothing, E, E.masked_fill(~mask, -math.inf)).softmax(dim=-1)
+
+
+@masked_softmax.misconception
+def empty_rows_not_a_number(E, mask):
+    """Right where something is allowed; a row that allows nothing is NaN: all its scores are −∞, and the softmax divides 0 by
+    0. One such row spoils every sum that it gets into, and the gradients with it. Find these rows, mask.any(dim=-1), and give
+    them zeros."""
+    return E.masked_fill(~mask, -math.inf).softmax(dim=-1)
+
+
+@masked_softmax.misconception
+def not_a_number_hidden_in_the_result_alone(E, mask):
+    """The numbers are right, but the gradient of a row that allows nothing is NaN: the NaN of the softmax was replaced in the
+    result, and on the way back it meets every score of its row (0 · NaN is NaN). It must not come up: give such rows finite
+    scores before the softmax, or replace the forbidden scores (masked_fill, where) rather than adding −∞ to them."""
+    return (E + torch.zeros_like(E).masked_fill(~mask, -math.inf)).softmax(dim=-1).nan_to_num(0.0)
+
+
+@masked_softmax.misconception
+def mask_turned_round(E, mask):
+    """The allowed keys are hidden and the forbidden ones are not: the mask is read the wrong way round. nn.MultiheadAttention
+    reads True as forbidden; here True means allowed, so that what is filled with −∞ is ~mask."""
+    return _right(E, ~mask)
+
+
+@masked_softmax.misconception
+def scores_set_to_zero(E, mask):
+    """The forbidden scores were set to 0 before the softmax. exp(0) is 1, so that forbidden keys still get weight, often more
+    than allowed ones. The score whose weight is 0 is −∞."""
+    return (E * mask).softmax(dim=-1)
+
+
+@masked_softmax.misconception
+def scores_set_to_zero_and_multiplied(E, mask):
+    """The forbidden scores were set to 0 before the softmax, and their weights after it. exp(0) is 1, so that forbidden keys
+    take a share first, which is missing then: rows sum to less than 1. The score whose weight is 0 is −∞."""
+    return (E * mask).softmax(dim=-1) * mask
+
+
+@masked_softmax.misconception
+def mask_added(E, mask):
+    """The mask was added to the scores as it is, 1 for allowed and 0 for forbidden: the allowed keys get e times the weight,
+    and the forbidden ones keep theirs. What is added must be 0 and −∞."""
+    return (E + mask).softmax(dim=-1)
+
+
+@masked_softmax.misconception
+def nothing_times_infinity(E, mask):
+    """Everything becomes NaN. Either the mask was multiplied by −∞ to make 0 and −∞ of it, but 0 · ∞ is NaN; or the forbidden
+    scores were set to +∞, and ∞ − ∞ is NaN. Replace them by −∞: masked_fill, or torch.where."""
+    return (E + (1 - mask.to(E.dtype)) * -math.inf).softmax(dim=-1)
+
+
+@masked_softmax.misconception
+def not_low_enough(E, mask):
+    """The forbidden scores were set to, or lowered by, a number that is not low enough: where they are high, or the allowed
+    ones low, the forbidden keys get weight. Use −∞, and then look after the rows that allow nothing."""
+    return E.masked_fill(~mask, -1000.0).softmax(dim=-1)
+
+
+@masked_softmax.misconception
+def not_low_enough_and_rows_zeroed(E, mask):
+    """The forbidden scores were set to, or lowered by, a number that is not low enough: where they are high, or the allowed
+    ones low, the forbidden keys get weight. Use −∞ in its place."""
+    nothing = ~mask.expand(E.shape).any(dim=-1, keepdim=True)
+    return E.masked_fill(~mask, -1000.0).softmax(dim=-1).masked_fill(nothing, 0.0)
+
+
+@masked_softmax.misconception
+def lowered_by_a_number(E, mask):
+    """A large number was subtracted from the forbidden scores. That is enough only while these scores are smaller: one of 1e30
+    stays far above all others and takes all the weight. Replace forbidden scores, whatever they are, by −∞; then look after the
+    rows that allow nothing: a softmax does not notice what is subtracted from a whole row."""
+    return (E - 1e9 * ~mask).softmax(dim=-1)
+
+
+@masked_softmax.misconception
+def lowered_by_a_number_and_rows_zeroed(E, mask):
+    """A large number was subtracted from the forbidden scores. That is enough only while these scores are smaller: one of 1e30
+    stays far above all others and takes all the weight. Replace forbidden scores, whatever they are, by −∞."""
+    return (E - 1e9 * ~mask).softmax(dim=-1).masked_fill(~mask.expand(E.shape).any(dim=-1, keepdim=True), 0.0)
+
+
+@masked_softmax.misconception
+def lowered_by_a_number_and_multiplied(E, mask):
+    """A large number was subtracted from the forbidden scores, and their weights were set to 0 at the end. That is enough only
+    while these scores are smaller: one of 1e30 takes all the weight, and nothing is left for the allowed ones. Replace
+    forbidden scores, whatever they are, by −∞."""
+    return (E - 1e9 * ~mask).softmax(dim=-1) * mask
+
+
+@masked_softmax.misconception
+def over_the_queries(E, mask):
+    """Your weights sum to 1 over the queries: the softmax ran over dim=-2. Each query shares its weight among the keys:
+    dim=-1."""
+    return _right(E, mask, dim=-2)
+
+
+@masked_softmax.misconception
+def over_the_queries_and_not_a_number(E, mask):
+    """Your weights sum to 1 over the queries: the softmax ran over dim=-2. Each query shares its weight among the keys: dim=-1.
+    A key that nobody may see has NaN that way."""
+    return E.masked_fill(~mask, -math.inf).softmax(dim=-2)
+
+
+@masked_softmax.misconception
+def over_axis_one(E, mask):
+    """The softmax runs over the axis with the number 1. That is the keys for one sequence, but the queries in a batch, and the
+    heads where there are heads. The keys are always last: dim=-1."""
+    return _right(E, mask, dim=1)
+
+
+@masked_softmax.misconception
+def all_zero_where_one_row_is_empty(E, mask):
+    """As soon as one row allows nothing, everything becomes 0. Only that row should be: mask.any(dim=-1, keepdim=True) says of
+    each row whether it allows a key."""
+    return _right(E, mask) * mask.any(dim=-1).all()
+
+
+@masked_softmax.misconception
+def rows_with_a_forbidden_key_emptied(E, mask):
+    """Rows in which some key is forbidden are 0 all through. A row is empty only if all its keys are forbidden:
+    ~mask.any(dim=-1), not ~mask.all(dim=-1)."""
+    return _right(E, mask) * mask.all(dim=-1, keepdim=True)
+
+
+@masked_softmax.misconception
+def overflowing(E, mask):
+    """The exponentials are taken of the scores as they are: around 800 they overflow, and inf/inf is NaN. Subtract the largest
+    allowed score of each row first, or use softmax."""
+    powers = torch.where(mask, E, -math.inf).exp()
+    return powers / powers.sum(dim=-1, keepdim=True).clamp(min=1e-30)
+
+
+@masked_softmax.misconception
+def overflowing_and_empty_rows_not_a_number(E, mask):
+    """The exponentials are taken of the scores as they are: around 800 they overflow, and inf/inf is NaN. And in a row that
+    allows nothing the sum is 0, and 0/0 is NaN too. Subtract the largest allowed score of each row first, or use softmax; then
+    look after the empty rows."""
+    powers = torch.where(mask, E, -math.inf).exp()
+    return powers / powers.sum(dim=-1, keepdim=True)
+
+
+@masked_softmax.misconception
+def exponentials_times_mask(E, mask):
+    """The exponentials are taken of all scores, forbidden ones too, and multiplied by the mask. Large scores overflow, and inf
+    · 0 is NaN as inf/inf is. Replace the forbidden scores by −∞ first, and subtract the largest allowed score, or use softmax.
+    In a row that allows nothing 0/0 is NaN too."""
+    powers = E.exp() * mask
+    return powers / powers.sum(dim=-1, keepdim=True)
+
+
+@masked_softmax.misconception
+def exponentials_times_mask_with_a_small_number(E, mask):
+    """The exponentials are taken of all scores, forbidden ones too, and multiplied by the mask. Large scores overflow, and inf
+    · 0 is NaN as inf/inf is. Replace the forbidden scores by −∞ first, and subtract the largest allowed score, or use
+    softmax."""
+    powers = E.exp() * mask
+    return powers / powers.sum(dim=-1, keepdim=True).clamp(min=1e-12)
+
+
+@masked_softmax.misconception
+def not_normalised(E, mask):
+    """These are exponentials, not yet divided by their sum over the allowed keys."""
+    return torch.where(mask, E, -math.inf).exp()
+
+
+@masked_softmax.misconception
+def softmax_twice(E, mask):
+    """The softmax was taken twice. What comes out of the first are weights already; the second makes them more even."""
+    A = _right(E, mask)
+    return _right(A, mask)
+
+
+@masked_softmax.misconception
+def even_among_the_allowed(E, mask):
+    """All allowed keys get the same weight: the scores play no part."""
+    return _right(torch.zeros_like(E), mask) + 0 * E
+
+
+@masked_softmax.misconception
+def scores_overwritten(E, mask):
+    """The scores that were handed in are overwritten: masked_fill_ (with the underscore), or E[…] = …, writes into the caller's
+    tensor. Make a new one: masked_fill, or torch.where."""
+    E.masked_fill_(~mask, -math.inf)
+    return E.softmax(dim=-1)
+
+
+@masked_softmax.misconception
+def axis_for_heads_added(E, mask):
+    """An axis for heads was added to the mask, as if it were always the same kind. The mask that comes in broadcasts to E
+    already: use it as it is."""
+    return _right(E, mask.unsqueeze(1))
+
+
+@masked_softmax.misconception
+def allowed_scores_picked_out(E, mask):
+    """E[mask] picks the allowed scores out into one long row, of all queries together, and the softmax lets them compete. The
+    shape must stay: replace the forbidden scores by −∞."""
+    return E[mask].softmax(dim=-1)
+
+
+@masked_softmax.alternative
+def empty_rows_filled_before(E, mask):
+    nothing = ~mask.any(dim=-1, keepdim=True)
+    return E.masked_fill(~mask, -math.inf).masked_fill(nothing, 0.0).softmax(dim=-1).masked_fill(~mask, 0.0)
+
+
+@masked_softmax.alternative
+def not_a_number_replaced(E, mask):
+    """masked_fill's own gradient is 0 where it has filled, NaN or not, so that this is right on the way back too."""
+    return E.masked_fill(~mask, float("-inf")).softmax(-1).nan_to_num(0.0)
+
+
+@masked_softmax.alternative
+def lowest_number_and_then_zeros(E, mask):
+    return E.masked_fill(~mask, torch.finfo(E.dtype).min).softmax(dim=-1) * mask
+
+
+@masked_softmax.alternative
+def with_a_sum_of_logarithms(E, mask):
+    hidden = torch.where(mask, E, torch.full_like(E, -1e30))
+    return (hidden - hidden.logsumexp(dim=-1, keepdim=True)).exp().masked_fill(~mask, 0.0)
+
+
+@masked_softmax.alternative
+def row_by_row(E, mask):
+    rows, allowed = E.reshape(-1, E.shape[-1]), mask.expand(E.shape).reshape(-1, E.shape[-1])
+    found = []
+    for e, keys in zip(rows, allowed):
+        a = torch.zeros_like(e)
+        if keys.any():
+            a[keys] = e[keys].softmax(dim=0)
+        found.append(a)
+    return torch.stack(found).reshape(E.shape)
