@@ -7,11 +7,6 @@ from torch import Tensor
 from autograder.bank import Case, exercise
 
 
-def _drawn(inputs, sizes, rng):
-    """The number of heads is an argument."""
-    return {"H": sizes["H"]}
-
-
 @exercise(
     points=1,
     section="Split, batch, merge",
@@ -24,7 +19,6 @@ def _drawn(inputs, sizes, rng):
         Case("more heads than vectors", sizes={"H": 7, "N": 3}),
         Case("one vector", sizes={"N": 1}),
     ],
-    draws=_drawn,
 )
 def split_heads(X: Float[Tensor, "B N H*D_H"], H: int) -> Float[Tensor, "B H N D_H"]:
     return torch.stack(X.chunk(H, dim=-1), dim=1)
