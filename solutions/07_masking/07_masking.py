@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Assignment 07: masking
 #
-# You decide who may see whom: you write the two masks that almost every model has, a softmax that respects any mask, and
-# multi-head attention with one. Then you compute what such a model is trained for, the probability of a sequence, and let
-# one write without reading anything twice.
+# You decide who may see whom: you write the two masks that almost every model has, a softmax that respects any mask,
+# and multi-head attention with one. Then you compute what such a model is trained for, the probability of a sequence,
+# and let one write without reading anything twice.
 #
 # | exercise | points | difficulty | minutes |
 # |---|---|---|---|
@@ -15,17 +15,17 @@
 # | 6 · generation with a cache | 3 | ●●● | 25 |
 # | 7 · a written answer | 2 | ●●○ | 10 |
 #
-# **How to work.** Replace `raise NotImplementedError()` by your code, run the cell, then run the check below it. A check
-# tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like, and add
-# cells of your own; please leave the check cells themselves as they are. Grading examines the same properties and some
-# more, on other numbers and other sizes: a ✓ is a good sign, not yet the mark.
+# **How to work.** Replace `raise NotImplementedError()` by your code, run the cell, then run the check below it. A
+# check tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like,
+# and add cells of your own; please leave the check cells themselves as they are. Grading examines the same properties
+# and some more, on other numbers and other sizes: a ✓ is a good sign, not yet the mark.
 #
 # **Masks.** A mask is boolean, and `True` means: **may be seen**. So it is in `scaled_dot_product_attention`;
-# `nn.MultiheadAttention` says the opposite. Its last axis are the keys, the one before are the queries. An axis of size 1
-# stands for all of its kind.
+# `nn.MultiheadAttention` says the opposite. Its last axis are the keys, the one before are the queries. An axis of size
+# 1 stands for all of its kind.
 #
-# **Shapes.** `*B` stands for any number of axes in front, or none: count from the end. Results have the type of the numbers
-# that came in (double precision if these are).
+# **Shapes.** `*B` stands for any number of axes in front, or none: count from the end. Results have the type of the
+# numbers that came in (double precision if these are).
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -67,11 +67,11 @@ from utils.helpers import ToyCachedDecoder
 # %% [markdown]
 # ## 1 · A causal mask with an offset
 #
-# Query $n$ stands at position $\mathit{offset} + n$ of a sequence, key $x$ at position $x$. A query may see the key at its
-# own position and all before it: `mask[n, x]` is `True` where $x \le \mathit{offset} + n$.
+# Query $m$ stands at position $\mathit{offset} + m$ of a sequence, key $n$ at position $n$. A query may see the key at
+# its own position and all before it: `mask[m, n]` is `True` where $n \le \mathit{offset} + m$.
 #
-# With offset 0 and as many queries as keys it is the usual triangle. The offset is needed when a model reads on: the keys of
-# what it has read are there, and only a few new tokens ask.
+# With offset 0 and as many queries as keys it is the usual triangle. The offset is needed when a model reads on: the
+# keys of what it has read are there, and only a few new tokens ask.
 #
 # The queries lie among the keys, `offset + N_Q ≤ N_X`.
 #
@@ -81,8 +81,8 @@ from utils.helpers import ToyCachedDecoder
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# The queries' positions as a column, `[N_Q, 1]`, the keys' as a row, `[N_X]`: comparing them gives `[N_Q, N_X]`. `torch.tril`
-# with a `diagonal` does it too.
+# The queries' positions as a column, `[N_Q, 1]`, the keys' as a row, `[N_X]`: comparing them gives `[N_Q, N_X]`.
+# `torch.tril` with a `diagonal` does it too.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
@@ -118,12 +118,13 @@ check(causal_mask)
 # %% [markdown]
 # ## 2 · A padding mask
 #
-# Lines of different length share a tensor: line $b$ has `lengths[b]` words, at places 0 to `lengths[b]` − 1, and padding
-# behind them up to place $N - 1$. Nobody should look at padding: `mask[b, 0, x]` is `True` at words, `False` at padding.
+# Lines of different length share a tensor: line $b$ has `lengths[b]` words, at places 0 to `lengths[b]` − 1, and
+# padding behind them up to place $N - 1$. Nobody should look at padding: `mask[b, 0, n]` is `True` at words, `False` at
+# padding. A line may have length 0: then it is all `False`.
 #
 # The axis of size 1 stands for the queries, who all may see the same keys. So the mask fits scores `[B, N_Q, N]` of any
-# number of queries, and `causal_mask(N, N, 0) & padding_mask(lengths, N)` is `[B, N, N]`: both at once. `N` may be more than
-# the longest line has.
+# number of queries, and `causal_mask(N, N, 0) & padding_mask(lengths, N)` is `[B, N, N]`: both at once. `N` may be more
+# than the longest line has.
 #
 # <details><summary>Hint: the idea</summary>
 #
@@ -163,31 +164,32 @@ check(padding_mask)
 #
 # Each query shares its weight among the keys that it may see:
 #
-# $$A_{nx} = \frac{e^{E_{nx}}}{\sum_{j \text{ allowed}} e^{E_{nj}}}\ \text{ at allowed keys},\qquad A_{nx} = 0\ \text{ at all others.}$$
+# $$A_{mn} = \frac{e^{E_{mn}}}{\sum_{j \text{ allowed}} e^{E_{mj}}}\ \text{ at allowed keys},\qquad A_{mn} = 0\ \text{ at all others.}$$
 #
 # The mask has any shape that broadcasts to that of the scores. Two promises make the function safe to build on:
 #
-# - **Forbidden scores do not matter** (2 points, with the rest of the definition). Whatever finite number stands there, 1e30
-#   if need be: nothing else changes, and allowed scores may be large without an overflow.
-# - **Rows without any allowed key are zeros** (2 points): no NaN, and no NaN in the gradient either, which is 0 there. A
-#   plain softmax of $-\infty$ alone is 0/0.
+# - **Forbidden scores do not matter** (2 points, with the rest of the definition). Whatever finite number stands there,
+#   1e30 if need be: nothing else changes, and allowed scores may be large without an overflow.
+# - **Rows without any allowed key are zeros** (2 points): no NaN, and no NaN in the gradient either, which is 0 there.
+#   A plain softmax of $-\infty$ alone is 0/0.
 #
 # `scaled_dot_product_attention` and `nn.MultiheadAttention` are not allowed here.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# A score of $-\infty$ has weight 0, so put it at all forbidden places before the softmax. A row of $-\infty$ alone needs
-# something else to work on: any finite numbers. What comes out for it is set to 0 afterwards.
+# A score of $-\infty$ has weight 0, so put it at all forbidden places before the softmax. A row of $-\infty$ alone
+# needs something else to work on: any finite numbers. What comes out for it is set to 0 afterwards. (The lesson filled
+# in 0 after the softmax alone. Both are right.)
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# `mask.any(dim=-1, keepdim=True)` says of each row whether it allows a key. `masked_fill` and `torch.where` broadcast the
-# mask; indexing with `E[mask]` does not.
+# `mask.any(dim=-1, keepdim=True)` says of each row whether it allows a key. `masked_fill` and `torch.where` broadcast
+# the mask; indexing with `E[mask]` does not.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# E = E with −∞ where not mask · nothing = rows without any True · E = E with 0 where nothing · A = softmax over the last axis
-# · A with 0 where nothing
+# E = E with −∞ where not mask · nothing = rows without any True · E = E with 0 where nothing · A = softmax over the
+# last axis · A with 0 where nothing
 # </details>
 
 
@@ -220,13 +222,13 @@ check(masked_softmax)
 # %% [markdown]
 # ## 4 · Masked multi-head attention
 #
-# The layer of assignment 06 as self-attention, with a mask: `W_QKV` gives queries, keys and values side by side, in this
-# order; they are split into $H$ heads of $D_H$ features; for each head $A = \operatorname{softmax}(QK^\top/\sqrt{D_H})$ over
-# the allowed keys and $AV$; side by side, the heads go through `W_O`.
+# The layer of assignment 06 as self-attention, with a mask: `W_QKV` gives queries, keys and values side by side, in
+# this order; they are split into $H$ heads of $D_H$ features; for each head $A =
+# \operatorname{softmax}(QK^\top/\sqrt{D_H})$ over the allowed keys and $AV$; side by side, the heads go through `W_O`.
 #
-# The mask is `[B, N, N]`, or something that broadcasts to it: `[N, N]`, one for all sequences, or `[B, 1, N]`, one for all
-# queries. **All heads of a sequence share its mask.** (3 points.) A query that may see nothing has weights 0, and its output
-# is the bias of `W_O`. (1 point.)
+# The mask is `[B, N, N]`, or something that broadcasts to it: `[N, N]`, one for all sequences, or `[B, 1, N]`, one for
+# all queries. **All heads of a sequence share its mask.** (3 points.) A query that may see nothing has weights 0, and
+# its output is the bias of `W_O`. (1 point.)
 #
 # Name the layers `W_QKV` and `W_O`; both are `nn.Linear` with bias. `scaled_dot_product_attention` and
 # `nn.MultiheadAttention` are not allowed here. Your own functions are.
@@ -237,13 +239,13 @@ check(masked_softmax)
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# Scores are `[B, H, N, N]`. A mask `[B, N, N]`, `[N, N]` or `[B, 1, N]` gets its axis for the heads at the third place from
-# the end: `mask.unsqueeze(-3)`. What would happen at place 1, counted from the front, to a mask `[N, N]`?
+# Scores are `[B, H, N, N]`. A mask `[B, N, N]`, `[N, N]` or `[B, 1, N]` gets its axis for the heads at the third place
+# from the end: `mask.unsqueeze(-3)`. What would happen at place 1, counted from the front, to a mask `[N, N]`?
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# Q, K, V = three thirds of W_QKV(X), each split into heads [B, H, N, D_H] · E = Q times K transposed over √D_H · A = your
-# masked softmax · A V · merge the heads · W_O
+# Q, K, V = three thirds of W_QKV(X), each split into heads [B, H, N, D_H] · E = Q times K transposed over √D_H · A =
+# your masked softmax · A V · merge the heads · W_O
 # </details>
 
 
@@ -289,12 +291,13 @@ check(MaskedMultiHeadAttention)
 #
 # $$P(x_1, \dots, x_T \mid x_0) = \prod_{t=1}^{T} P(x_t \mid x_{<t})$$
 #
-# A causal model gives all factors in one pass: the logits at place $t$ have seen the tokens up to $t$, and are about token $t
-# + 1$.
+# A causal model gives all factors in one pass: the logits at place $t$ have seen the tokens up to $t$, and are about
+# token $t + 1$.
 #
-# `tokens[:, 0]` is the start, which is given and has no factor. `lengths` counts the tokens of each line, the start among
-# them; what stands behind them is padding, whatever it is, and does not count. For each line give $\log P$, with the natural
-# logarithm, of all its tokens after the start. The last logits of a line are not used.
+# `tokens[:, 0]` is the start, which is given and has no factor. `lengths` counts the tokens of each line, the start
+# among them; what stands behind them is padding, whatever it is, and does not count. For each line give $\log P$, with
+# the natural logarithm, of all its tokens after the start. The last logits of a line are not used. A line of length 1
+# is a start and no more: it has no factor, and its $\log P$ is 0.
 #
 # <details><summary>Hint: the idea</summary>
 #
@@ -302,13 +305,13 @@ check(MaskedMultiHeadAttention)
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# `logits[:, :-1]` and `tokens[:, 1:]` belong together: N − 1 places. `gather` along the last axis picks one number for each
-# place: its index needs an axis of size 1 at the end.
+# `logits[:, :-1]` and `tokens[:, 1:]` belong together: N − 1 places. `gather` along the last axis picks one number for
+# each place: its index needs an axis of size 1 at the end.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# log_p = log_softmax of all logits but the last, over the vocabulary · picked = entries of tokens 1 to N − 1 · set those of
-# the padding to 0 · sum over each line
+# log_p = log_softmax of all logits but the last, over the vocabulary · picked = entries of tokens 1 to N − 1 · set
+# those of the padding to 0 · sum over each line
 # </details>
 
 
@@ -344,8 +347,8 @@ check(sequence_log_probability)
 # %% [markdown]
 # ## 6 · Generation with a cache
 #
-# In a causal model nothing that was computed for a token changes when others come after it. So keep the keys and values of
-# all that was read, and feed each token once: first the whole prompt, then each new token by itself.
+# In a causal model nothing that was computed for a token changes when others come after it. So keep the keys and values
+# of all that was read, and feed each token once: first the whole prompt, then each new token by itself.
 #
 # `decoder` is a small model of $L$ layers. It keeps nothing itself:
 #
@@ -355,33 +358,34 @@ check(sequence_log_probability)
 #
 # | goes in | shape | |
 # |---|---|---|
-# | `tokens` | `[B, n]` | the new tokens alone |
+# | `tokens` | `[B, n]` | the tokens to be read now |
 # | `positions` | `[n]` | where they stand in the sequence |
-# | `mask` | `[n, m + n]` | who of them may see what: the `m` tokens read before and the new ones |
+# | `mask` | `[n, m + n]` | who of them may see what: the `m` tokens read before and those read now |
 # | `K`, `V` | `[B, L, m, D]` | keys and values of the `m` tokens read before, oldest first; `None` while there are none |
 #
 # | comes out | shape | |
 # |---|---|---|
-# | `logits` | `[B, n, V]` | at each new token about the next one |
-# | `k`, `v` | `[B, L, n, D]` | keys and values of the new tokens alone |
+# | `logits` | `[B, n, V]` | at each of them about the next one; `V` in a shape is the size of the vocabulary |
+# | `k`, `v` | `[B, L, n, D]` | keys and values of the tokens read now, alone |
 #
-# Write `steps` tokens after the prompt, the likeliest each time. Return the new tokens and the logits that each was chosen
-# from. (1 point for the right tokens; 2 for feeding each token only once. The last new token need not be fed.)
+# Write `steps` tokens after the prompt, at least one, the likeliest each time. Return the tokens written and the logits
+# that each was chosen from. (1 point for the right tokens and logits; 2 for feeding each token only once. The last
+# token written need not be fed; one token more is let through.)
 #
 # <details><summary>Hint: the idea</summary>
 #
-# One loop for both: what is new is first the prompt, then the one token that was chosen. How many tokens are in the cache
-# tells the position and the mask's offset.
+# One loop for both: what is new is first the prompt, then the one token that was chosen. How many tokens are in the
+# cache tells the position and the mask's offset.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# With `m` tokens in the cache and `n` new ones: positions m, …, m + n − 1; mask `causal_mask(n, m + n, m)`; keys are joined
-# along `dim=2`. The next token is chosen from `logits[:, -1]`, `[B, V]`, and fed as `[B, 1]`.
+# With `m` tokens in the cache and `n` new ones: positions m, …, m + n − 1; mask `causal_mask(n, m + n, m)`; keys are
+# joined along `dim=2`. The next token is chosen from `logits[:, -1]`, `[B, V]`, and fed as `[B, 1]`.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# new = prompt, K = V = None, m = 0 · repeat steps times: call the decoder · append k to K and v to V · m grows by n · last =
-# logits at the last place · new = argmax of last, as a column · remember both
+# new = prompt, K = V = None, m = 0 · repeat steps times: call the decoder · append k to K and v to V · m grows by n ·
+# last = logits at the last place · new = argmax of last, as a column · remember both
 # </details>
 
 
@@ -392,7 +396,7 @@ def generate_with_cache(
     """The likeliest token, `steps` times, with the keys and values of all that was read kept.
 
     Returns:
-        the new tokens, and the logits that each was chosen from.
+        the tokens written, and the logits that each was chosen from.
 
     Example:
         For a prompt of 5 tokens and 3 steps the decoder is called with 5 tokens at positions 0 to 4, with one at
@@ -423,9 +427,9 @@ from autograder.kernel import check
 check(generate_with_cache)
 
 # %% [markdown]
-# What is the cache worth? Below, a decoder of six layers writes with your function, and once more the plain way, which reads
-# everything again for each token. Before you run it: by what factor will they differ for 50 tokens, and for 200? Are the
-# logits the same?
+# What is the cache worth? Below, a decoder of six layers writes with your function, and once more the plain way, which
+# reads everything again for each token. Before you run it: by what factor will they differ for 50 tokens, and for 200?
+# Are the logits the same?
 
 
 # %%
@@ -473,8 +477,9 @@ except NotImplementedError:
 # %% [markdown] nbgrader={"grade": false, "grade_id": "question_leak", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 7 · A loss that is too good
 #
-# A friend trains a language model of her own. After a few hundred steps the training loss is almost 0, and so is the loss on
-# held-out text. What the model writes, token after token, is nonsense. Answer in four to six sentences, in the cell below:
+# A friend trains a language model of her own. After a few hundred steps the training loss is almost 0, and so is the
+# loss on held-out text. What the model writes, token after token, is nonsense. Answer in four to six sentences, in the
+# cell below:
 #
 # 1. What is the likely cause? Name one mistake in the code that would do just this.
 # 2. Which measurement on the model, without training it again, would prove it?
@@ -482,31 +487,33 @@ except NotImplementedError:
 #
 # === BEGIN MARK SCHEME ===
 #
-# **½ point: the cause.** The model sees the token that it is to predict: the future leaks. A mistake that does it: no causal
-# mask; a mask of the wrong polarity (True for forbidden, given to a function that takes True for allowed, or the other way
-# round); a triangle that is off by one towards the future; targets that are not shifted (the input itself is to be
-# predicted); a mask that is applied in some layers or heads only.
+# **½ point: the cause.** The model sees the token that it is to predict: the future leaks. A mistake that does it: no
+# causal mask; a mask of the wrong polarity (True for forbidden, given to a function that takes True for allowed, or the
+# other way round; where an empty row gives no NaN); a triangle that is off by one towards the future; targets that are
+# not shifted (the input itself is to be predicted); a mask that is applied in some layers or heads only.
 #
 # **1 point: the measurement.** Take the gradient of the logits at place t with respect to the inputs' vectors at places
 # behind t: it must be exactly 0, and with a leak it is not. Or change a later token, and compare the logits at earlier
-# places: they must not change at all. (For targets that are not shifted neither shows anything, as the mask is right: there
-# one looks at which token the target at place t is. An answer that names this cause and this check has the full point.) ½ if
-# it is said what is compared, ½ if it is said what should come out. "Look at the attention maps" earns ½: they show one way
-# only.
+# places: they must not change at all. Or give the model beginnings alone: evaluated one by one, or with the text cut
+# off behind a place, the loss is far above that of training, or the logits at that place change. (For targets that are
+# not shifted neither shows anything, as the mask is right: there one looks at which token the target at place t is, or
+# evaluates one by one, which shows it too. An answer that names this cause and this check has the full point.) ½ if it
+# is said what is compared, ½ if it is said what should come out. "Look at the attention maps" earns ½: they show one
+# way only.
 #
-# **½ point: why no loss could tell.** Both losses are computed with the true next tokens in the input, all places at once, so
-# the leak is there in both; copying is a real solution of the task as it was set. When it writes, the next token does not
-# exist yet, and there is nothing to copy. Held-out text protects against learning by heart, not against being told the
-# answer.
+# **½ point: why no loss could tell.** Both losses are computed with the true next tokens in the input, all places at
+# once, so the leak is there in both; copying is a real solution of the task as it was set. When it writes, the next
+# token does not exist yet, and there is nothing to copy. Held-out text protects against learning by heart, not against
+# being told the answer.
 #
 # === END MARK SCHEME ===
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "written_leak", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
 # ### BEGIN SOLUTION
-# The model probably sees the token that it should predict, for instance because its causal mask has the wrong polarity, so
-# that each place sees the future and not the past. To prove it, take the gradient of the logits at some place t with respect
-# to the vectors that went in at places behind t: it must be exactly 0, and will not be. (Or change one later token: no logit
-# before it may change.) The loss is computed on whole texts, in which the next token stands in the input one place further
-# on; copying it brings the loss to 0, and it does so on held-out text too, since the answer stands there as well. When the
-# model writes, the next token is not there yet; it has learned to copy and has nothing to copy from.
+# The model probably sees the token that it should predict, for instance because its causal mask is off by one, so that
+# each place sees the next token. To prove it, take the gradient of the logits at some place t with respect to the
+# vectors that went in at places behind t: it must be exactly 0, and will not be. (Or change one later token: no logit
+# before it may change.) The loss is computed on whole texts, in which the next token stands in the input one place
+# further on; copying it brings the loss to 0, and it does so on held-out text too, since the answer stands there as
+# well. When the model writes, the next token is not there yet; it has learned to copy and has nothing to copy from.
 # ### END SOLUTION

@@ -25,7 +25,7 @@ def _case(text, offset=0, **more):
     points=2,
     section="The future must not be seen",
     outputs="mask",
-    formula="mask[n, x] = (x ≤ offset + n), for queries n = 0, …, N_Q − 1 and keys x = 0, …, N_X − 1; mask [N_Q, N_X],"
+    formula="mask[m, n] = (n ≤ offset + m), for queries m = 0, …, N_Q − 1 and keys n = 0, …, N_X − 1; mask [N_Q, N_X],"
     " torch.bool, True where the query may look",
     cases=[
         _case("as many queries as keys, offset 0", sizes={"N_Q": "N_X", "N_X": 5}),
@@ -38,7 +38,7 @@ def _case(text, offset=0, **more):
     differentiable=False,
 )
 def causal_mask(N_Q: int, N_X: int, offset: int) -> Bool[Tensor, "N_Q N_X"]:
-    return torch.tensor([[x <= offset + n for x in range(N_X)] for n in range(N_Q)])
+    return torch.tensor([[n <= offset + m for n in range(N_X)] for m in range(N_Q)])
 
 
 def _places(N_Q, N_X):
@@ -52,14 +52,14 @@ def _lower(N_Q, N_X, diagonal=0):
 
 @causal_mask.misconception
 def itself_hidden(N_Q, N_X, offset):
-    """No query sees the key at its own position, x < offset + n. A position may look at itself: only the
+    """No query sees the key at its own position, n < offset + m. A position may look at itself: only the
     future is unknown. The very first query would have nothing to see at all."""
     return _lower(N_Q, N_X, offset - 1)
 
 
 @causal_mask.misconception
 def one_too_many(N_Q, N_X, offset):
-    """Each query sees one key of the future, x ≤ offset + n + 1. In a language model that one is the answer: the next token.
+    """Each query sees one key of the future, n ≤ offset + m + 1. In a language model that one is the answer: the next token.
     This is the leak that makes a training loss fall to nothing."""
     return _lower(N_Q, N_X, offset + 1)
 
@@ -67,7 +67,7 @@ def one_too_many(N_Q, N_X, offset):
 @causal_mask.misconception
 def past_hidden(N_Q, N_X, offset):
     """The past is hidden and the future is not: each query sees itself and what comes later. Rows are queries, columns are
-    keys: the allowed part is the lower left one, x ≤ offset + n."""
+    keys: the allowed part is the lower left one, n ≤ offset + m."""
     return torch.ones(N_Q, N_X).triu(offset).bool()
 
 
@@ -87,8 +87,8 @@ def polarity_reversed_and_offset_ignored(N_Q, N_X, offset):
 
 @causal_mask.misconception
 def itself_hidden_and_offset_ignored(N_Q, N_X, offset):
-    """No query sees the key at its own position, and the offset plays no part. Query n stands at position offset + n, and may
-    look at the keys 0 to offset + n, its own among them."""
+    """No query sees the key at its own position, and the offset plays no part. Query m stands at position offset + m, and may
+    look at the keys 0 to offset + m, its own among them."""
     return _lower(N_Q, N_X, -1)
 
 
@@ -108,7 +108,7 @@ def offset_ignored(N_Q, N_X, offset):
 
 @causal_mask.misconception
 def offset_subtracted(N_Q, N_X, offset):
-    """The offset has the wrong sign: queries that stand further back see less. Query n stands at position offset + n, so that a
+    """The offset has the wrong sign: queries that stand further back see less. Query m stands at position offset + m, so that a
     larger offset allows more keys."""
     return _lower(N_Q, N_X, -offset)
 
@@ -122,15 +122,15 @@ def aligned_at_the_end(N_Q, N_X, offset):
 
 @causal_mask.misconception
 def offset_twice(N_Q, N_X, offset):
-    """The offset counts twice, so that each query sees as many keys of the future as the offset says. Query n stands at offset
-    + n, key x at x: add it on one side only."""
+    """The offset counts twice, so that each query sees as many keys of the future as the offset says. Query m stands at offset
+    + m, key n at n: add it on one side only."""
     return _lower(N_Q, N_X, 2 * offset)
 
 
 @causal_mask.misconception
 def offset_on_the_keys(N_Q, N_X, offset):
     """Only keys from position offset on are allowed: what came before the first query is hidden. That is just what the queries
-    should see, the past: all keys up to offset + n."""
+    should see, the past: all keys up to offset + m."""
     n, x = _places(N_Q, N_X)
     return (x >= offset) & (x <= offset + n)
 
@@ -144,7 +144,7 @@ def itself_alone(N_Q, N_X, offset):
 
 @causal_mask.misconception
 def nothing_hidden(N_Q, N_X, offset):
-    """Everything is allowed. Keys behind a query's own position, x > offset + n, are the future, and must be False."""
+    """Everything is allowed. Keys behind a query's own position, n > offset + m, are the future, and must be False."""
     return torch.ones(N_Q, N_X).bool()
 
 
@@ -208,6 +208,14 @@ def a_batch_axis_too_many(N_Q, N_X, offset):
     """The mask has axes of size 1 in front. It is the same for each sequence and each head, [N_Q, N_X]; axes in front come by
     themselves when it meets the scores."""
     return _lower(N_Q, N_X, offset)[None, None]
+
+
+@causal_mask.misconception
+def query_and_key_exchanged(N_Q, N_X, offset):
+    """Query and key have changed sides: the condition asks whether the query's number is at most offset + the key's. It is the
+    key that must not stand behind the query: n ≤ offset + m."""
+    m, n = _places(N_Q, N_X)
+    return m <= offset + n
 
 
 @causal_mask.alternative

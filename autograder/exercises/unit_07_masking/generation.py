@@ -237,7 +237,7 @@ def future_seen_in_the_prompt(decoder, prompt, steps):
 @generate_with_cache.misconception
 def mask_without_offset(decoder, prompt, steps):
     """The new token sees only the first key: its mask was made without the offset. With m tokens in the cache it stands at
-    position m and may see them all: causalcausal(1, m + 1, m)."""
+    position m and may see them all: causal_mask(1, m + 1, m)."""
 
     def read(decoder, tokens, K, V):
         m = 0 if K is None else K.shape[2]
@@ -249,7 +249,7 @@ def mask_without_offset(decoder, prompt, steps):
 @generate_with_cache.misconception
 def itself_hidden(decoder, prompt, steps):
     """A new token sees the cached ones, but not itself: its mask is False in the last place. It stands at position m and may
-    see the keys 0 to m: causalcausal(1, m + 1, m)."""
+    see the keys 0 to m: causal_mask(1, m + 1, m)."""
 
     def read(decoder, tokens, K, V):
         m = 0 if K is None else K.shape[2]
@@ -270,7 +270,7 @@ def mask_turned_round(decoder, prompt, steps):
 
 @generate_with_cache.misconception
 def mask_of_the_new_tokens_alone(decoder, prompt, steps):
-    """The mask has no columns for what is in the cache, or none for the new token. Keys are the m cached ones and the n new
+    """The mask has no columns for what is in the cache. Keys are the m cached ones and the n new
     ones: [n, m + n]."""
 
     def read(decoder, tokens, K, V):
@@ -324,6 +324,13 @@ def probabilities(decoder, prompt, steps):
     """The tokens are right; the second result is the probabilities. Asked for are the logits, as the decoder gives them."""
     y, logits = decode(decoder, prompt, steps)
     return y, logits.softmax(dim=-1)
+
+
+@generate_with_cache.misconception
+def log_probabilities(decoder, prompt, steps):
+    """The tokens are right; the second result is log-probabilities. Asked for are the logits, as the decoder gives them."""
+    y, logits = decode(decoder, prompt, steps)
+    return y, logits.log_softmax(dim=-1)
 
 
 @generate_with_cache.alternative

@@ -26,8 +26,9 @@ def _some_empty(inputs, rng):
     inputs["mask"] = empty_rows(inputs["mask"], rng)
 
 
-def _case(text, mask="B N N", part=HEADS, edit=None, **sizes):
-    return Case(text, expand={"*M": mask}, part=part, edit=edit, sizes={"H": 3, "D_H": 4, **sizes})
+def _case(text, mask="B N N", part=HEADS, edit=None, scale=None, extreme=False, **sizes):
+    sizes = {"H": 3, "D_H": 4, **sizes}
+    return Case(text, expand={"*M": mask}, part=part, edit=edit, scale=scale or {}, extreme=extreme, sizes=sizes)
 
 
 @exercise(
@@ -43,6 +44,7 @@ def _case(text, mask="B N N", part=HEADS, edit=None, **sizes):
         _case("a padding mask for each sequence", mask="B 1 N"),
         _case("as many heads as sequences", H="B", B=3),
         _case("a batch of one", B=1),
+        _case("scores in the hundreds", scale={"X": 13.0}, extreme=True),
         _case("some rows allow nothing", part=EMPTY, edit=_some_empty),
         _case("a sequence without words", mask="B 1 N", part=EMPTY, edit=_some_empty),
     ],
@@ -294,6 +296,66 @@ class layers_without_bias(Plain):
         super().__init__(H, D_H)
         self.W_QKV = nn.Linear(H * D_H, 3 * H * D_H, bias=False)
         self.W_O = nn.Linear(H * D_H, H * D_H, bias=False)
+
+
+@MaskedMultiHeadAttention.misconception
+def weights_rescaled_afterwards(self, X, mask):
+    """The forbidden weights were set to 0 after the softmax and the rest divided by its sum. Where forbidden scores are far above
+    the allowed ones, the allowed weights are already 0 by then, and nothing is left to divide. Hide the scores before: −∞."""
+
+    def weights(E, mask):
+        A = E.softmax(dim=-1).masked_fill(~mask, 0.0)
+        return A / A.sum(dim=-1, keepdim=True).clamp(min=1e-9)
+
+    return _attend(self, X, mask, weights)
+
+
+@MaskedMultiHeadAttention.misconception
+def not_low_enough(self, X, mask):
+    """The forbidden scores were set to a number that is not low enough: where the allowed scores lie far below, too, forbidden
+    keys get weight, or take it away. Set them to −∞."""
+    return _attend(self, X, mask, lambda E, mask: E.masked_fill(~mask, -50.0).softmax(dim=-1) * mask)
+
+
+@MaskedMultiHeadAttention.misconception
+def exponentials_as_they_are(self, X, mask):
+    """The exponentials of the scores were taken as they are and overflow where scores are large. A softmax subtracts the largest
+    allowed score of each row first; torch's does, if the forbidden scores are −∞."""
+
+    def weights(E, mask):
+        powers = E.exp() * mask
+        return powers / powers.sum(dim=-1, keepdim=True).clamp(min=1e-12)
+
+    return _attend(self, X, mask, weights)
+
+
+@MaskedMultiHeadAttention.misconception
+def mask_added_as_numbers(self, X, mask):
+    """The mask was added to the scores as it is, 1 and 0. That hides nobody: forbidden scores have to become −∞."""
+    return _attend(self, X, mask, lambda E, mask: (E + mask.to(E.dtype)).softmax(dim=-1))
+
+
+@MaskedMultiHeadAttention.misconception
+def future_hidden_too(self, X, mask):
+    """The future is hidden as well as what the mask hides. The mask that comes in says it all; a causal one says so itself."""
+    return _attend(self, X, mask & torch.ones_like(mask[..., :1, :]).expand(*mask.shape[:-2], X.shape[1], -1).tril())
+
+
+@MaskedMultiHeadAttention.misconception
+def thirds_inside_each_head(self, X, mask):
+    """The output of W_QKV was cut into heads first and each head's part into thirds. Here all queries come first, then all keys,
+    then all values: three thirds, then heads."""
+    Q, K, V = self.W_QKV(X).unflatten(-1, (self.H, 3, -1)).permute(3, 0, 2, 1, 4)
+    A = _weights(Q @ K.mT / math.sqrt(Q.shape[-1]), _for_heads(mask))
+    return self.W_O((A @ V).transpose(1, 2).flatten(2)), A
+
+
+@MaskedMultiHeadAttention.misconception
+def keys_first(self, X, mask):
+    """The thirds of W_QKV were taken in another order, keys first. The name says the order: queries, keys, values."""
+    K, Q, V = _heads(self, X)
+    A = _weights(Q @ K.mT / math.sqrt(Q.shape[-1]), _for_heads(mask))
+    return self.W_O((A @ V).transpose(1, 2).flatten(2)), A
 
 
 @MaskedMultiHeadAttention.alternative

@@ -28,7 +28,7 @@ def _one_empty(inputs, rng):
     points=2,
     section="Lines of different length",
     outputs="mask",
-    formula="mask[b, 0, x] = (x < lengths[b]), x = 0, …, N − 1; mask [B, 1, N], torch.bool, True at words and False at padding;"
+    formula="mask[b, 0, n] = (n < lengths[b]), n = 0, …, N − 1; mask [B, 1, N], torch.bool, True at words and False at padding;"
     " the axis of size 1 stands for the queries, which all may see the same keys",
     cases=[
         Case("lines that are all shorter than N", sizes={"B": 3, "N": 8}),
@@ -70,7 +70,7 @@ def one_place_too_many(lengths, N):
 
 @padding_mask.misconception
 def last_word_hidden(lengths, N):
-    """The last word of each line is False. Places are counted from 0: a line of length 3 has words at 0, 1 and 2, x <
+    """The last word of each line is False. Places are counted from 0: a line of length 3 has words at 0, 1 and 2, n <
     length."""
     return _words(lengths, N, -1)[:, None]
 

@@ -198,6 +198,24 @@ def small_number_in_the_logarithm(logits, tokens, lengths):
 
 
 @sequence_log_probability.misconception
+def lower_bound_in_the_logarithm(logits, tokens, lengths):
+    """A small number was set inside of the logarithm as a lower bound, so that it is never −∞; but then all that is less
+    likely has the same probability. Take log_softmax, which never leaves the logarithms."""
+    p = logits[:, :-1].softmax(dim=-1).gather(2, tokens[:, 1:, None])[:, :, 0]
+    return _total(p.clamp(min=1e-30).log(), lengths)
+
+
+@sequence_log_probability.misconception
+def mean_times_the_count(logits, tokens, lengths):
+    """A line that is a start and no more gives NaN: it has no factor, and the mean of nothing, times 0, is NaN. Sum the
+    logarithms; an empty sum is 0."""
+    factors = _factors(logits, tokens)
+    counts = _counts(factors, lengths)
+    many = counts.sum(dim=1)
+    return factors.masked_fill(~counts, 0.0).sum(dim=1) / many * many
+
+
+@sequence_log_probability.misconception
 def product_of_probabilities(logits, tokens, lengths):
     """The probabilities were multiplied first, and then the logarithm was taken. Their product soon is too small to be written
     down, and the logarithm of 0 is −∞: sum the logarithms."""

@@ -67,7 +67,7 @@ def _case(text, kind, part, **more):
     points={ALLOWED: 2, EMPTY: 2},
     section="Before the softmax, not after",
     outputs="A",
-    formula="A_nx = exp(E_nx) / Σ_j exp(E_nj), where j runs over the allowed keys alone (mask True); A_nx = 0 at the others, and"
+    formula="A_mn = exp(E_mn) / Σ_j exp(E_mj), where j runs over the allowed keys alone (mask True); A_mn = 0 at the others, and"
     " in rows that allow no key; A [*B, N_Q, N_X]; the mask broadcasts to that shape",
     cases=[
         _case("a mask for each row", "each row", ALLOWED, sizes={"N_X": 7}),
