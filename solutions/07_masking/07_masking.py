@@ -9,7 +9,7 @@
 # |---|---|---|---|
 # | 1 · a causal mask with an offset | 2 | ●○○ | 10 |
 # | 2 · a padding mask | 2 | ●○○ | 10 |
-# | 3 · a masked softmax, rows without any key included | 4 | ●●● | 25 |
+# | 3 · a masked softmax, rows without any key included | 4 | ●●○ | 20 |
 # | 4 · masked multi-head attention | 4 | ●●○ | 20 |
 # | 5 · the log-probability of a sequence | 3 | ●●○ | 15 |
 # | 6 · generation with a cache | 3 | ●●● | 25 |
@@ -442,13 +442,13 @@ def drawn_decoder(V=40, D=64, L=6, longest=500):
 
 def generate_anew(decoder, prompt, steps):
     """The same without a cache: everything is read again for each token."""
-    tokens, chosen_from = prompt, []
+    tokens, said = prompt, []
     for _ in range(steps):
         N = tokens.shape[1]
         logits, _, _ = decoder(tokens, torch.arange(N), causal_mask(N, N, 0), None, None)
-        chosen_from.append(logits[:, -1])
+        said.append(logits[:, -1])
         tokens = torch.cat([tokens, logits[:, -1:].argmax(dim=-1)], dim=1)
-    return tokens[:, prompt.shape[1] :], torch.stack(chosen_from, dim=1)
+    return tokens[:, prompt.shape[1] :], torch.stack(said, dim=1)
 
 
 def compare_generation():
