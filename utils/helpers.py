@@ -150,14 +150,15 @@ class ToyCachedDecoder:
                 " and continuation is fed once"
             )
         X, keys, values = self.E[tokens] + self.P[positions], [], []  # [B, n, D]
+        far = FALL * (positions[:, None] - torch.arange(mask.shape[1], device=X.device))  # [n, m + n]
+        hidden, lowest, scale = ~mask, torch.finfo(X.dtype).min, X.shape[-1] ** -0.5
         for layer, W in enumerate(self.W):
             q, k, v = (X @ W).chunk(3, dim=-1)
             keys.append(k)
             values.append(v)
             if K is not None:
                 k, v = torch.cat([K[:, layer], k], dim=1), torch.cat([V[:, layer], v], dim=1)  # [B, m + n, D]
-            E = q @ k.mT * q.shape[-1] ** -0.5 - FALL * (positions[:, None] - torch.arange(k.shape[1], device=k.device))
-            E = E.masked_fill(~mask, torch.finfo(q.dtype).min)  # [B, n, m + n]
+            E = (q @ k.mT * scale - far).masked_fill(hidden, lowest)  # [B, n, m + n]
             X = torch.tanh(X + E.softmax(dim=-1) @ v)
         return X @ self.U, torch.stack(keys, dim=1), torch.stack(values, dim=1)
 
