@@ -168,3 +168,34 @@ def test_a_gradient_of_nan_behind_right_numbers_is_named():
 
     result = examined(freeze(masked_softmax, "a draw"), hidden)
     assert (result.misconception, result.points) == ("not_a_number_hidden_in_the_result_alone", 2)
+
+
+def counted(change=lambda count: count):
+    """attention_cost as it should be, and the operations then changed."""
+
+    def attention_cost(N, D, H, bytes_per_number):
+        return change(8 * N * D * D + 4 * N * N * D), H * N * N * bytes_per_number
+
+    return attention_cost
+
+
+@pytest.mark.parametrize(
+    ("change", "problem", "said"),
+    [
+        (lambda count: count, None, "all hold"),
+        (lambda count: count + (count > 10**9), "wrong_value", "one constant that is added"),
+        (lambda count: count.to(torch.int32), "wrong_dtype", "whole numbers (counts, places, numbers of words)"),
+        (lambda count: count.double(), "wrong_dtype", "numbers with a fraction"),
+        (lambda count: count > 3, "wrong_dtype", "Is it a comparison?"),
+    ],
+)
+def test_counts_are_whole_numbers_and_right_to_the_last_one(examine, change, problem, said):
+    result = examine("attention_cost", counted(change))
+    assert (result.problem, result.misconception) == (problem, None), result.message
+    assert said in plain(result.message)
+
+
+def test_a_large_count_is_shown_in_all_its_digits(examine):
+    message = examine("attention_cost", counted(lambda count: count + (count > 10**9))).message
+    expected, yours = re.search(r"= (\d+), yours is (\d+)", plain(message)).groups()
+    assert int(yours) == int(expected) + 1 > 10**12

@@ -59,11 +59,9 @@ def tale(rng: random.Random) -> Tale:
 def batch(tales: list[Tale]) -> tuple[Tensor, Tensor, Tensor]:
     """Tales as numbers: words [B, LENGTH], the places of pronoun and disguise [B, 2], the answers who and what [B, 2].
 
-    Words and answers are places in WORDS, which NOUNS begins.
+    Words and answers are places in WORDS. The nouns come first there, so that a noun's place in NOUNS is the same.
     """
-    index = {
-        word: number for number, word in enumerate(WORDS)
-    }  # the nouns come first, so a noun has one number in both
+    index = {word: number for number, word in enumerate(WORDS)}
     words = torch.tensor([[index[word] for word in one.words] for one in tales])
     places = torch.tensor([[one.pronoun, one.disguise] for one in tales])
     return words, places, torch.tensor([[index[one.who], index[one.what]] for one in tales])

@@ -80,11 +80,23 @@ def _weights(E, mask):
     return A.masked_fill(~mask, 0.0)
 
 
-def _attend(self, X, mask, weights=_weights, divisor=None):
+def _split_at_once(self, X):
+    return (one.reshape(len(X), self.H, X.shape[1], -1) for one in self.W_QKV(X).chunk(3, dim=-1))
+
+
+def _merge(found):
+    return found.transpose(1, 2).flatten(2)
+
+
+def _merge_at_once(found):
+    return found.reshape(len(found), found.shape[2], -1)
+
+
+def _attend(self, X, mask, weights=_weights, divisor=None, heads=_heads, merge=_merge):
     """With mask [B or nothing, 1 or N, N] as it comes in; `weights` sees it with the heads' axis, [B or 1, 1, N, N]."""
-    Q, K, V = _heads(self, X)
+    Q, K, V = heads(self, X)
     A = weights(Q @ K.mT / (math.sqrt(Q.shape[-1]) if divisor is None else divisor), _for_heads(mask))
-    return self.W_O((A @ V).transpose(1, 2).flatten(2)), A
+    return self.W_O(merge(A @ V)), A
 
 
 def _for_heads(mask):
@@ -160,12 +172,8 @@ def masks_of_other_sequences(self, X, mask):
     batch after the other (repeat, or cat). Each sequence has H neighbours there: repeat_interleave, or keep the two axes
     apart."""
     mask = mask.expand(len(X), *mask.shape[-2:])
-
-    def joined(E, _):
-        repeated = mask.repeat(self.H, 1, 1).unflatten(0, (len(X), self.H))
-        return _weights(E, repeated)
-
-    return _attend(self, X, mask, joined)
+    repeated = mask.repeat(self.H, 1, 1).unflatten(0, (len(X), self.H))
+    return _attend(self, X, mask, lambda E, _: _weights(E, repeated))
 
 
 @MaskedMultiHeadAttention.misconception
@@ -238,11 +246,7 @@ def scaled_by_the_whole_width(self, X, mask):
 def softmax_over_queries(self, X, mask):
     """The softmax ran over the queries, dim=-2. Each query of each head shares its weight among the keys that it may see:
     dim=-1."""
-
-    def over_queries(E, mask):
-        return E.masked_fill(~mask, -1e9).softmax(dim=-2) * mask
-
-    return _attend(self, X, mask, over_queries)
+    return _attend(self, X, mask, lambda E, mask: E.masked_fill(~mask, -1e9).softmax(dim=-2) * mask)
 
 
 @MaskedMultiHeadAttention.misconception
@@ -250,34 +254,28 @@ def output_projection_forgotten(self, X, mask):
     """The heads stand side by side, but W_O was not applied. It mixes what the heads have found."""
     Q, K, V = _heads(self, X)
     A = _weights(Q @ K.mT / math.sqrt(Q.shape[-1]), _for_heads(mask))
-    return (A @ V).transpose(1, 2).flatten(2), A
+    return _merge(A @ V), A
 
 
 @MaskedMultiHeadAttention.misconception
 def split_without_exchange(self, X, mask):
     """The split into heads is one reshape to [B, H, N, D_H]. It does not move numbers, so that a head holds pieces of different
     vectors: split the last axis, then exchange N and H."""
-    Q, K, V = (one.reshape(len(X), self.H, X.shape[1], -1) for one in self.W_QKV(X).chunk(3, dim=-1))
-    A = _weights(Q @ K.mT / math.sqrt(Q.shape[-1]), _for_heads(mask))
-    return self.W_O((A @ V).transpose(1, 2).flatten(2)), A
+    return _attend(self, X, mask, heads=_split_at_once)
 
 
 @MaskedMultiHeadAttention.misconception
 def merged_without_exchange(self, X, mask):
     """The heads were merged by one reshape from [B, H, N, D_H]. It does not move numbers, so that rows mix vectors, and with
     them the past and the future: exchange H and N first, then join."""
-    Q, K, V = _heads(self, X)
-    A = _weights(Q @ K.mT / math.sqrt(Q.shape[-1]), _for_heads(mask))
-    return self.W_O((A @ V).reshape(X.shape)), A
+    return _attend(self, X, mask, merge=_merge_at_once)
 
 
 @MaskedMultiHeadAttention.misconception
 def split_and_merged_without_exchange(self, X, mask):
     """Heads were split off and merged by a reshape alone. It does not move numbers, so that a head holds pieces of different
     vectors, the past and the future mixed: split the last axis, exchange N and H, and go the same way back."""
-    Q, K, V = (one.reshape(len(X), self.H, X.shape[1], -1) for one in self.W_QKV(X).chunk(3, dim=-1))
-    A = _weights(Q @ K.mT / math.sqrt(Q.shape[-1]), _for_heads(mask))
-    return self.W_O((A @ V).reshape(X.shape)), A
+    return _attend(self, X, mask, heads=_split_at_once, merge=_merge_at_once)
 
 
 @MaskedMultiHeadAttention.misconception
@@ -345,17 +343,14 @@ def future_hidden_too(self, X, mask):
 def thirds_inside_each_head(self, X, mask):
     """The output of W_QKV was cut into heads first and each head's part into thirds. Here all queries come first, then all keys,
     then all values: three thirds, then heads."""
-    Q, K, V = self.W_QKV(X).unflatten(-1, (self.H, 3, -1)).permute(3, 0, 2, 1, 4)
-    A = _weights(Q @ K.mT / math.sqrt(Q.shape[-1]), _for_heads(mask))
-    return self.W_O((A @ V).transpose(1, 2).flatten(2)), A
+    inside = self.W_QKV(X).unflatten(-1, (self.H, 3, -1)).permute(3, 0, 2, 1, 4)
+    return _attend(self, X, mask, heads=lambda self, X: inside)
 
 
 @MaskedMultiHeadAttention.misconception
 def keys_first(self, X, mask):
     """The thirds of W_QKV were taken in another order, keys first. The name says the order: queries, keys, values."""
-    K, Q, V = _heads(self, X)
-    A = _weights(Q @ K.mT / math.sqrt(Q.shape[-1]), _for_heads(mask))
-    return self.W_O((A @ V).transpose(1, 2).flatten(2)), A
+    return _attend(self, X, mask, heads=lambda self, X: _heads(self, X)[[1, 0, 2]])
 
 
 @MaskedMultiHeadAttention.alternative
