@@ -474,9 +474,9 @@ print("they are two different heads:                               ", bool(on_wh
 #
 # <details><summary>What you should have seen</summary>
 #
-# In layer 1 the disguise looks mostly at the pronoun. In layer 2 it looks at the one who is meant, and again at the
-# pronoun, which knows something by then, too. That is why there are two layers: the second looks with what the first
-# has found.
+# In layer 1 one head of the disguise looks at the pronoun more than at anything else. In layer 2 both of its heads look
+# at the one who is meant, and again at the pronoun, which knows something by then, too. That is why there are two
+# layers: the second looks with what the first has found.
 #
 # </details>
 
