@@ -64,7 +64,7 @@ class Exercise:
         self.unit = unit
         self.name = reference.__name__
         self.points = points if isinstance(points, dict) else {"result": points}
-        self.section = section
+        self.sections = section if isinstance(section, dict) else dict.fromkeys(self.points, section)
         self.outputs = tuple(outputs.replace(",", " ").split())
         self.formula = formula
         self.cases = tuple(cases)
@@ -129,13 +129,13 @@ def dimensions(annotation) -> str | None:
 
 
 def exercise(
-    *, points, section: str, outputs: str, formula: str, cases, forbidden=(), draws=None, differentiable=True
+    *, points, section, outputs: str, formula: str, cases, forbidden=(), draws=None, differentiable=True
 ) -> Callable[..., Exercise]:
     """Declares the decorated reference as an exercise; its name, parameters and jaxtyping shapes are the exercise's.
 
     Args:
         points: a number, or points by part.
-        section: the lesson's section to reread.
+        section: the lesson's section to reread, or one for each part: {"result": "Many queries at once"}.
         outputs: the names of what is returned, "Y A".
         formula: the formula with its shapes, shown when numbers or shapes are wrong.
         cases: what the exercise is run on. Double precision, non-contiguous inputs and gradients are added to them.

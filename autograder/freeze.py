@@ -73,7 +73,7 @@ def frozen_exercise(exercise: bank.Exercise, cases: list[FrozenCase]) -> FrozenE
     return FrozenExercise(
         name=exercise.name,
         unit=exercise.unit,
-        section=exercise.section,
+        sections=exercise.sections,
         is_module=exercise.is_module,
         parameters=tuple(exercise.signature.parameters),
         constructor=exercise.constructor,

@@ -128,7 +128,7 @@ class FrozenExercise:
 
     name: str
     unit: str
-    section: str
+    sections: dict  # part -> the lesson's section to reread
     is_module: bool
     parameters: tuple  # of the function, or of forward
     constructor: tuple

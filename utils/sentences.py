@@ -19,7 +19,7 @@ def failure(exercise: FrozenExercise, shown, misconception: str | None, lost: se
     """What a student reads when a case failed: headline, sentence, numbers, and where to reread."""
     sentence = exercise.misconceptions[misconception] if misconception else shown.sentence
     lines = [f"✗ {exercise.name} · {shown.property}", *_indent(sentence)]
-    reread = f'reread lesson {exercise.unit[:2]}, "{exercise.section}"'
+    reread = f'reread lesson {exercise.unit[:2]}, "{exercise.sections[shown.part]}"'
     lines += _indent(f"{shown.detail} · {reread}" if shown.detail else reread)
     if len(exercise.points) > 1 and points:
         kept = [part for part in exercise.points if part not in lost]

@@ -65,7 +65,7 @@ def _case(text, kind, part, **more):
 
 @exercise(
     points={ALLOWED: 2, EMPTY: 2},
-    section="Before the softmax, not after",
+    section={ALLOWED: "Before the softmax, not after", EMPTY: "A row with nothing to see"},
     outputs="A",
     formula="A_mn = exp(E_mn) / Σ_j exp(E_mj), where j runs over the allowed keys alone (mask True); A_mn = 0 at the others, and"
     " in rows that allow no key; A [*B, N_Q, N_X]; the mask broadcasts to that shape",
