@@ -390,10 +390,10 @@ trial("added before, filled after", lambda E: (E + bias).softmax(dim=-1).masked_
 print("sums of the rows:", *(f"{total:.0f}" for total in masked_softmax(E, empty).sum(dim=-1).tolist()))
 
 # %% [markdown]
-# Why are the gradients finite? The second `masked_fill` makes the weights 0, and so those of the values. The *first*
-# one stops the softmax's NaN on its way back to the scores: `masked_fill` passes no gradient to what it overwrote. The
-# third line shows why $-\infty$ is filled in, and not added: the weights are the same, but a sum passes every gradient
-# on, and the softmax of such a row passes a NaN to it.
+# Why are the gradients finite? The second `masked_fill` makes these weights 0, so that nothing that is not a number
+# reaches the gradient of the values. The *first* one stops the softmax's NaN on its way back to the scores:
+# `masked_fill` passes no gradient to what it overwrote. The third line shows why $-\infty$ is filled in, and not added:
+# the weights are the same, but a sum passes every gradient on, and the softmax of such a row passes a NaN to it.
 #
 # What do others do with a row that has nothing to see?
 
@@ -856,9 +856,9 @@ show(
 )
 
 # %% [markdown]
-# What a success. To see what it is worth, evaluate **one by one**: give the model the beginning $x_{<t}$ and *nothing
-# else*, as when it writes, and ask for $x_t$. Where a mask is right it makes no difference: the other words could not
-# be seen anyway.
+# What a success. (Losses are in **nats** here: natural logarithms.) To see what it is worth, evaluate **one by one**:
+# give the model the beginning $x_{<t}$ and *nothing else*, as when it writes, and ask for $x_t$. Where a mask is right
+# it makes no difference: the other words could not be seen anyway.
 
 
 # %%
@@ -892,7 +892,7 @@ show(
 # %%
 # NBVAL_CHECK_OUTPUT
 print("off by one, as in training, new sentences: below 0.05: ", in_parallel["off by one"] < 0.05)
-print("off by one, one by one: worse than even guessing:      ", alone["off by one"] > blind)
+print("off by one, one by one: worse than guessing evenly:    ", alone["off by one"] > blind)
 print("the lie, in nats a word: above 5:                      ", alone["off by one"] - in_parallel["off by one"] > 5)
 print("causal: the same both ways:                            ", abs(alone["causal"] - in_parallel["causal"]) < 1e-3)
 print("causal: between 1 and 2.5:                             ", 1 < alone["causal"] < 2.5)
@@ -901,9 +901,8 @@ print("causal: between 1 and 2.5:                             ", 1 < alone["caus
 # New sentences do **not** uncover it. They are read with the same mask, and copying works on sentences that one has
 # never seen. No validation set helps against a leak that is in the validation, too.
 #
-# And alone it is worse than somebody who guesses evenly: it has learned to be sure, and it is sure of rubbish. A loss
-# is in **nats** here (natural logarithms); the difference between what training says and what is true is the size of
-# the lie. What does it write?
+# And alone it is worse than somebody who guesses evenly: it has learned to be sure, and it is sure of rubbish. The
+# difference between what training says and what is true is the size of the lie. What does it write?
 
 # %%
 for row in written(leaking, 5, seed=1):
@@ -1075,10 +1074,10 @@ for suspect in (honest, centred_features, centred, busiest, from_the_end):
 # - **from_the_end** leaks the length, and neither gradient nor change sees it, because in both the sequence stays as
 #   long as it was. Who knows how many words are to come, knows a lot.
 #
-# The gradient says *where* a leak is. Cutting finds all five of these, and for a simple reason: it is what happens in
-# writing. If the model gives the same for a beginning as for the whole, *and the target at each place is the next
-# word*, then the loss in training is the loss one by one. (Cutting does not find a forgotten shift: that is in the
-# targets. `one_by_one` finds both.)
+# The gradient says *where* a leak is. Cutting finds all three leaks and accuses neither of the honest layers, and for a
+# simple reason: it is what happens in writing. If the model gives the same for a beginning as for the whole, *and the
+# target at each place is the next word*, then the loss in training is the loss one by one. (Cutting does not find a
+# forgotten shift: that is in the targets. `one_by_one` finds both.)
 
 # %% [markdown]
 # ## What has been computed once
@@ -1181,7 +1180,7 @@ for N_written in (64, 256, 1024):
 
 # %% [markdown]
 # Operations are not time. Who computes less need not be faster by as much. So measure. (Times differ from machine to
-# machine and from run to run, so these are stored: under `COURSE_FULL=1` the next cell measures anew.)
+# machine and from run to run, so these are stored: under `COURSE_FULL=1` the cell after the next measures anew.)
 
 # %%
 @torch.no_grad()
@@ -1295,8 +1294,8 @@ lies = [really - as_trained for _, (as_trained, really, _) in long["lies"]]  # o
 print("each leaking model lies by more than 5 nats a word:", min(lies) > 5)
 
 # %% [markdown]
-# It was not. Each leaking model looks perfect as long as it is read as in training, and is far worse than even guessing
-# one by one. Twice as much training has not helped it.
+# It was not. Read as in training, each leaking model looks perfect; read one by one, it is far worse than somebody who
+# guesses evenly. Twice as much training has not helped it.
 
 # %% [markdown]
 # ## Before you go on
@@ -1333,11 +1332,12 @@ print("each leaking model lies by more than 5 nats a word:", min(lies) > 5)
 #
 # </details>
 #
-# <details><summary><b>5.</b> A sentence of three words is in one batch with one of sixty. How many rows of its mask
-# (causal and padding) have anything to see, with padding at the end, and with padding at the beginning?</summary>
+# <details><summary><b>5.</b> A sentence of three words is fed in together with one of sixty, each with its *[START]*.
+# How many rows of its mask (causal and padding) have anything to see, with padding at the end, and with padding at the
+# beginning?</summary>
 #
-# At the end: all. Each [PAD] comes after words, and sees them. At the beginning: four, *[START]* and the three words.
-# The others have nothing to see.
+# With padding at the end: all. Each [PAD] comes after words, and sees them. With padding at the beginning: four,
+# *[START]* and the three words. The others have nothing to see.
 #
 # </details>
 #

@@ -21,11 +21,11 @@
 # and some more, on other numbers and other sizes: a ✓ is a good sign, not yet the mark.
 #
 # **Masks.** A mask is boolean, and `True` means: **may be seen**. So it is in `scaled_dot_product_attention`;
-# `nn.MultiheadAttention` says the opposite. Its last axis are the keys, the one before are the queries. An axis of size
-# 1 stands for all of its kind.
+# `nn.MultiheadAttention` says the opposite. The last axis of a mask runs over the keys, the one before it over the
+# queries. An axis of size 1 stands for all of its kind.
 #
 # **Shapes.** `*B` stands for any number of axes in front, or none: count from the end. Results have the type of the
-# numbers that came in (double precision if these are).
+# numbers that came in (double precision if these are). A *token* is what the lesson calls a word.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
