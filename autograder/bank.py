@@ -31,6 +31,8 @@ class Case:
         raises: the error that the reference raises on the case and everybody should, such as "ValueError". Its message must
             name the numbers that the reference's names.
         smaller_than: the axes of a table that must not be made at any time: no tensor on the way has as many entries.
+        fewer_than: the axes of a table whose entries must not be made one after the other either: all tensors that are made
+            on the way have fewer together.
     """
 
     property: str
@@ -45,6 +47,7 @@ class Case:
     rows: float = 0.0
     raises: str = ""
     smaller_than: tuple = ()
+    fewer_than: tuple = ()
 
 
 @dataclass(frozen=True)

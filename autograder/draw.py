@@ -83,8 +83,9 @@ def _case(exercise: bank.Exercise, declared: bank.Case, rng) -> Case:
     build = {name: sizes[name] for name in constructor} if exercise.is_module else None
     weights = _weights(exercise, build, rng) if exercise.is_module else {}
     made = Case(declared.property, declared.part, inputs, symbols, sizes, build, weights)
-    largest = math.prod(sizes[axis] for axis in declared.smaller_than) - 1 if declared.smaller_than else 0
-    special = {"rows": declared.rows, "raises": declared.raises, "largest": largest}
+    bounds = {"largest": declared.smaller_than, "made": declared.fewer_than}
+    bounds = {name: math.prod(sizes[axis] for axis in axes) - 1 for name, axes in bounds.items() if axes}
+    special = {"rows": declared.rows, "raises": declared.raises, **bounds}
     return replace(made, tolerance=LOOSE * declared.extreme, **special)
 
 

@@ -45,7 +45,9 @@ def expect(exercise: bank.Exercise, case: Case, device="cpu") -> FrozenCase:
             f"the reference of {exercise.name} should raise {case.raises or 'nothing'} on its own case {case.property!r}:"
             f" {expected.failure or 'it gives a result'}"
         )
-    return FrozenCase(case, replace(expected, called=(), largest=0))  # it need not keep to what is asked of others
+    return FrozenCase(
+        case, replace(expected, called=(), largest=0, made=0)
+    )  # it need not keep to what is asked of others
 
 
 def add_mistakes(
@@ -64,7 +66,7 @@ def add_mistakes(
 
 def _what_tells(case: Case, seen: Observation, expected: Observation) -> Observation:
     """What a mistake did; gradients, and the size of what it made on the way, only where they alone tell it apart."""
-    bare = replace(seen, gradients={}, called=(), largest=0)
+    bare = replace(seen, gradients={}, called=(), largest=0, made=0)
     return replace(seen, called=()) if same(case, bare, replace(expected, gradients={})) else bare
 
 

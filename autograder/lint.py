@@ -3,7 +3,7 @@
 import numpy as np
 
 from autograder import bank
-from utils.judge import too_large
+from utils.judge import excess
 from utils.records import FrozenCase, FrozenExercise, Observation
 from utils.tolerance import tolerance
 
@@ -80,7 +80,7 @@ def _separation(one: FrozenCase) -> list[str]:
     for name, made in one.mistakes.items():
         if made is None or made.failure or made.changed or made.unstable or one.expected.structure != made.structure:
             continue
-        if too_large(one.case, made):
+        if excess(one.case, made):
             continue
         moved = _moved(one, made)
         if moved is not None and moved < SEPARATION:

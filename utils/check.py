@@ -33,7 +33,7 @@ def check(student_object) -> None:
     verdicts = []
     for frozen in exercise.cases:
         verdicts.append(judge(exercise, frozen, observe(student_object, frozen.case, where)))
-        if verdicts[-1].problem in ("unfinished", "wrong_signature"):
+        if verdicts[-1].problem == "wrong_signature":
             break
     result = conclude(exercise, verdicts)
     if not result.passed:
@@ -44,6 +44,9 @@ def check(student_object) -> None:
 def _exercise_of(student_object, namespace: dict) -> FrozenExercise:
     exercises = all_exercises()
     name = exercise_name(student_object, exercises, namespace)
+    if type(student_object).__name__ in exercises:
+        name = type(student_object).__name__
+        raise CheckFailed(f"✗ {name} · this is an object of the class\n  check takes the class itself: check({name}).")
     if name not in exercises:
         raise CheckFailed(
             f"✗ check({name or type(student_object).__name__}) · no exercise has this name\n"

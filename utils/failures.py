@@ -18,6 +18,8 @@ def _exception(c):
     failure = c.seen.failure
     text = f": {failure.text.splitlines()[0]}" if c.reveal and failure.text else ""
     sentence = f"Your code raised {failure.type}{text}"
+    if failure.own:
+        sentence = f"Your own test refuses an input that is to be taken: {failure.type}{text}"
     if failure.line:
         sentence += f"\n{CODE}{failure.line}"
     return sentence + hint(failure, c.case.sizes, c.exercise.constructor), _expects(c)

@@ -16,17 +16,14 @@ _HINTS = (  # phrases of errors' texts, and what they mean
     ),
     (
         ("not enough values to unpack", "too many values to unpack"),
-        "More or fewer came than there are names on the left. Of a shape: count from the end (shape[-1], shape[-2]). Of a result:"
-        " is it one tensor? chunk(2) makes two pieces, split(2) pieces of two.",
+        "More or fewer came than there are names on the left. Of a shape: count from the end (shape[-1], shape[-2]). Of a layer's"
+        " result: is it one tensor? chunk(2) makes two pieces, split(2) pieces of two, both along the first axis unless dim="
+        " says another.",
     ),
     (
         ("must be a 3D tensor", "Dimension out of range", "self must be a matrix", "number of subscripts",
          "number of dimensions in the tensor", "too many indices for tensor"),
         "The number of axes is not always the same here: count from the end (shape[-1], dim=-1, .mT, @).",
-    ),
-    (
-        ("max() received an invalid combination", "min() received an invalid combination"),
-        "max and min take one axis, and give values and places; amax and amin take several, and give values.",
     ),
     (("last dimension with stride 1",), "view_as_complex wants a pair's numbers side by side in memory: .contiguous() first."),
     (
@@ -34,12 +31,20 @@ _HINTS = (  # phrases of errors' texts, and what they mean
         "A layer is called, not indexed: table(torch.arange(N)); or take rows of its weight, table.weight[:N].",
     ),
     (("diag(): Supports 1D or 2D",), "torch.diag takes one matrix; E.diagonal(k, dim1=-2, dim2=-1) takes each of a batch."),
+    (
+        ("on the same device", "same device as the indexed"),
+        "A tensor that your code makes lies on another device than the inputs: device=X.device, or new_zeros and zeros_like.",
+    ),
     (("to have non-zero size",), "An axis has no entries here: is a range, or a slice, one step too long?"),
     (
         ("The shape of the mask",),
         "A mask in square brackets needs the tensor's own axes, one for one. masked_fill and torch.where broadcast it.",
     ),
-    (("out of bounds for dimension",), "An index is larger than the axis it is used on: is it the axis that was meant?"),
+    (
+        ("out of bounds for dimension",),
+        "An index is larger than the axis it is used on: is it the right axis, or is what stands in a tensor used as the number"
+        " of a row?",
+    ),
     (
         ("is invalid for input of size",),
         "A new shape must hold as many numbers as the old one. Is a size another tensor's, or does it not divide evenly?",
@@ -84,9 +89,13 @@ _HINTS = (  # phrases of errors' texts, and what they mean
         " vectors.)",
     ),
     (
-        ("must be Tensor, not int",),
+        ("must be Tensor, not int", "must be Tensor, not float", "got (int, Tensor", "got (float, Tensor"),
         "A tensor is wanted where a number stands. torch.full_like(y[:, 0], START) makes words, torch.arange(N) places,"
-        " torch.zeros_like something to begin with; of a single number math.sqrt takes the root.",
+        " zeros_like or new_full(shape, value) something to begin with; of a single number math.sqrt takes the root.",
+    ),
+    (
+        ("max() received an invalid combination", "min() received an invalid combination"),
+        "max and min take one axis, and give values and places; amax and amin take several, and give values.",
     ),
     (("selected index k out of range",), "topk is asked for more than there are: min(k, how many there are)."),
     (
@@ -101,14 +110,30 @@ _HINTS = (  # phrases of errors' texts, and what they mean
 )  # fmt: skip
 
 
+_LINES = (  # what the line must look like, a phrase of the error's text, and what the two mean
+    (r"\w\.T\b", "size", ".T turns all axes round, the batch too; .mT swaps the last two."),
+    (
+        r"diagonal\(",
+        "",
+        "diagonal(k) takes the first two axes, the batch among them; for the last two say dim1=-2, dim2=-1.",
+    ),
+    (
+        r"@|matmul",
+        "must match the size",
+        "The axes in front of the last two (the batch, the heads) do not agree. Which two were swapped? .mT swaps the last two.",
+    ),
+)
+
+
 def hint(failure: Failure, sizes: dict, constructor: tuple = ()) -> str:
     """A line to put below an exception, or nothing. `sizes` are the case's symbols, `constructor` the arguments of __init__."""
     named = re.search(r"name '(\w+)' is not defined|object has no attribute '(\w+)'", failure.text)
     name = named and (named[1] or named[2])
     if name in constructor:
         return f"\n{name} is an argument of __init__; what forward needs of it is kept there: self.{name} = {name}."
-    if re.search(r"\w\.T\b", failure.line) and "size" in failure.text:
-        return "\n.T turns all axes round, the batch too; .mT swaps the last two."
+    for code, phrase, meaning in _LINES:
+        if re.search(code, failure.line) and phrase in failure.text:
+            return f"\n{meaning}"
     for phrases, meaning in _HINTS:
         if any(phrase in failure.text for phrase in phrases):
             return f"\n{meaning}"
@@ -137,5 +162,5 @@ def origin(dtype: str) -> str:
     if dtype in ("torch.float16", "torch.bfloat16"):
         return ".half(), .bfloat16() or autocast"
     if not dtype.startswith("torch.float"):
-        return "an argmax, a comparison or // where weights were meant"
+        return "an argmax, a comparison or // where numbers with a fraction were meant"
     return f"a tensor that your code makes without dtype=, or .{'float' if dtype == 'torch.float32' else 'double'}()"

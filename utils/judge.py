@@ -79,7 +79,8 @@ def conclude(exercise: FrozenExercise, verdicts: list[Verdict]) -> Result:
         message = sentences.success(exercise, verdicts)
         return Result(exercise.name, points, sum(exercise.points.values()), None, None, message, tuple(verdicts))
     misconception, shown = _diagnose(exercise, verdicts, failed)
-    message = sentences.failure(exercise, shown, misconception, lost & seen, points)
+    unwritten = any(verdict.problem == "unfinished" for verdict in failed)
+    message = sentences.failure(exercise, shown, misconception, lost & seen, points, unwritten)
     total = sum(exercise.points.values())
     return Result(exercise.name, points, total, shown.problem, misconception, message, tuple(verdicts))
 
@@ -87,7 +88,7 @@ def conclude(exercise: FrozenExercise, verdicts: list[Verdict]) -> Result:
 def same(case: Case, one: Observation, other: Observation) -> bool:
     """Whether two observations of a case cannot be told apart within tolerance; the first may hold sketches.
 
-    Where the first is known by a tensor that is too large, so must the other be.
+    Where the first is known by too much that was made on the way, so must the other be.
     """
     if one.failure or other.failure:
         return one.failure is not None and other.failure is not None and _failed_alike(one, other)
@@ -95,7 +96,7 @@ def same(case: Case, one: Observation, other: Observation) -> bool:
         return False
     if (one.unstable, bool(one.backward)) != (other.unstable, bool(other.backward)):
         return False
-    if too_large(case, one) and not too_large(case, other):
+    if excess(case, one) not in (None, excess(case, other)):
         return False
     scale = tolerance(case, one, other)
     rows = min(case.rows, ALIKE)
@@ -104,9 +105,11 @@ def same(case: Case, one: Observation, other: Observation) -> bool:
     )
 
 
-def too_large(case: Case, seen: Observation) -> bool:
-    """Whether a tensor was made on the way that is larger than the case allows."""
-    return 0 < case.largest < seen.largest
+def excess(case: Case, seen: Observation) -> str | None:
+    """The problem with what was made on the way: one tensor larger than the case allows, or too much together; else None."""
+    if 0 < case.largest < seen.largest:
+        return "too_large"
+    return "too_much" if 0 < case.made < seen.made else None
 
 
 def _failed_alike(one: Observation, other: Observation) -> bool:
@@ -159,8 +162,8 @@ def _problem(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) ->
     for wanted, got in zip(expected.outputs, seen.outputs):
         if not _agree(got.values, wanted.values, scale, frozen.case.rows):
             return "not_finite" if np.isnan(got.values).any() and not np.isnan(wanted.values).any() else "wrong_value"
-    if too_large(frozen.case, seen):
-        return "too_large"
+    if excess(frozen.case, seen):
+        return excess(frozen.case, seen)
     if seen.backward:
         return "backward_failed"
     return _wrong_gradient(expected, seen, scale)
@@ -191,7 +194,7 @@ def _error_problem(wanted: Failure, seen: Observation) -> str | None:
         return problem
     if wanted.type not in (seen.failure.type, *seen.failure.bases.split()):
         return "wrong_error"
-    numbers = [set(re.findall(r"\d+", failure.text)) for failure in (wanted, seen.failure)]
+    numbers = [set(map(int, re.findall(r"\d+", failure.text))) for failure in (wanted, seen.failure)]
     return None if numbers[0] <= numbers[1] else "vague_error"
 
 
@@ -226,17 +229,34 @@ def _wrong_gradient(expected: Observation, seen: Observation, scale: float) -> s
 
 
 def _diagnose(exercise: FrozenExercise, verdicts: list, failed: list) -> tuple:
-    """The misconception that explains every failure, best one that explains all verdicts; and the verdict to show.
+    """The misconception behind what failed, or None, and the verdict to show.
+
+    What is written comes before what is not written yet. Best is a misconception that explains every failure; else one that
+    explains all failures of the part that is shown and fails nowhere else, since each part may have a mistake of its own.
+    """
+    forbidden = next((one for one in failed if one.problem == "forbidden_call"), None)
+    if forbidden:
+        return None, forbidden
+    written = [one for one in failed if one.problem != "unfinished"]
+    if not written:
+        return None, failed[0]
+    shown = written[0]
+    here, elsewhere = ([one for one in verdicts if (one.part == shown.part) == own] for own in (True, False))
+    alone = _explanation(exercise.misconceptions, here, [one for one in written if one in here])
+    if alone and not all(alone in one.matches for one in elsewhere if one.passed):
+        alone = None
+    return _explanation(exercise.misconceptions, verdicts, written) or alone, shown
+
+
+def _explanation(misconceptions, verdicts: list, failed: list) -> str | None:
+    """The misconception that explains all of what failed, and most of all verdicts.
 
     One that explains fewer verdicts than it contradicts, by failing where the code passes, is no explanation.
     """
-    first = next((one for one in failed if one.problem in ("unfinished", "forbidden_call")), None)
-    if first:
-        return None, first
-    explaining = [name for name in exercise.misconceptions if all(name in one.matches for one in failed)]
-    best = max(explaining, key=lambda name: _explained(name, verdicts), default=None)
-    return (best if best and 2 * _explained(best, verdicts) >= len(verdicts) else None), failed[0]
 
+    def explained(name: str) -> int:
+        return sum(name in one.matches for one in verdicts)
 
-def _explained(misconception: str, verdicts: list) -> int:
-    return sum(misconception in one.matches for one in verdicts)
+    explaining = [name for name in misconceptions if all(name in one.matches for one in failed)]
+    best = max(explaining, key=explained, default=None)
+    return best if best and 2 * explained(best) >= len(verdicts) else None

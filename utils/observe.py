@@ -2,6 +2,7 @@
 
 import inspect
 import linecache
+import re
 import sysconfig
 import time
 from dataclasses import replace
@@ -44,7 +45,7 @@ def _observe(student_object, case: Case, device, trusted: bool) -> Observation:
                 if tensor.is_floating_point():
                     tensor.requires_grad_()
         pristine = {name: value.detach().clone() for name, value in _tensors({**inputs, **parameters})}
-        with WatchedCalls(calls=not trusted, sizes=case.largest > 0) as notes:
+        with WatchedCalls(calls=not trusted, sizes=case.largest > 0 or case.made > 0) as notes:
             result = _plain(_stage("call", lambda: _call(target, inputs)))
         if stumbled:
             raise stumbled
@@ -64,6 +65,7 @@ def _observe(student_object, case: Case, device, trusted: bool) -> Observation:
         changed=tuple(name for name, before in pristine.items() if not torch.equal(watched[name].detach(), before)),
         called=tuple(sorted(notes.names)),
         largest=notes.largest,
+        made=notes.made,
         gradients=gradients,
         backward=backward,
         unstable=not _alike(outputs, repeated),
@@ -119,7 +121,7 @@ def _stage(stage: str, action):
     except BaseException as error:  # SystemExit and exceptions of the student's own included
         line, where = _place(error)
         bases = " ".join(kind.__name__ for kind in type(error).__mro__[1:-2])
-        own = line.startswith(("raise ", "assert "))
+        own = re.search(r"\b(raise|assert)\b", line) is not None
         raise _Failed(Failure(stage, type(error).__name__, _text(error), line, where, bases, own)) from None
 
 

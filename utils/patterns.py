@@ -58,9 +58,15 @@ def pattern(symbols: str, wanted: Output, got: Output, reveal: bool) -> str:
             return f"They sum to 1 over {label}; they should sum to 1 over the last axis."
         return "They should sum to 1 over the last axis, and do not."
     finite = np.isfinite(a) & np.isfinite(b) & (np.abs(a) > 1e-6)
+    if wanted.values.dtype.kind in "iu" and ((got.values - wanted.values) % 2**32 == 0).all():
+        return "They went past what 32 bits hold: keep whole numbers in int64."
     if finite.sum() > 2:
         ratio = b[finite] / a[finite]
-        if np.allclose(ratio, ratio.flat[0], rtol=1e-3) and min(abs(ratio.flat[0] - 1), abs(ratio.flat[0])) > 1e-3:
+        alike = 1e-9 if wanted.values.dtype.kind in "iu" else 1e-3
+        if (
+            np.allclose(ratio, ratio.flat[0], rtol=alike, atol=0)
+            and min(abs(ratio.flat[0] - 1), abs(ratio.flat[0])) > 1e-3
+        ):
             times = f", {ratio.flat[0]:.4g} times the right ones" if reveal else ""
             return f"They differ from the right ones by one constant factor{times}."
         shift = (b - a)[finite]
@@ -76,9 +82,16 @@ def pattern(symbols: str, wanted: Output, got: Output, reveal: bool) -> str:
         return "They are close: something small is added, left out or rounded."
     if a.size > 3 and np.allclose(np.sort(a, axis=None), np.sort(b, axis=None), rtol=1e-4, atol=1e-5):
         return (
-            "They are the right numbers in the wrong places: put together in another order, or reshaped for transposed?"
+            "They are the right numbers in the wrong places: put together in another order, reshaped for transposed, or kept"
+            " from an earlier call?"
         )
     return ""
+
+
+def are_weights(wanted: Output) -> bool:
+    """Whether an output that is asked for holds weights: positive numbers that sum to 1 over the last axis."""
+    positive = wanted.values.dtype.kind == "f" and wanted.values.ndim > 0 and (wanted.values >= 0).all()
+    return bool(positive and _sums_to_one(wanted.values, -1))
 
 
 def _sums_to_one(values: np.ndarray, axis: int) -> bool:

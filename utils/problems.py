@@ -7,7 +7,7 @@ import numpy as np
 from utils.context import Context
 from utils.failures import NO_RESULT
 from utils.hints import origin, whole
-from utils.patterns import numbers, pattern, rows, truths
+from utils.patterns import are_weights, numbers, pattern, rows, truths
 from utils.records import MAX_OUTPUTS, FrozenCase, FrozenExercise, Observation
 from utils.shapes import looks_like
 from utils.tolerance import close, tolerance
@@ -47,7 +47,10 @@ def _returned_none(c):
     what = (
         "The result" if len(c.exercise.outputs) == 1 or c.seen.structure == "NoneType" else f"{' and '.join(missing)}"
     )
-    return f"{what} is None. Does the last line say `return {c.returns.strip('()')}`?", f"expected {c.returns}"
+    return (
+        f"{what} is None: is there a branch, or an end, without `return {c.returns.strip('()')}`?",
+        f"expected {c.returns}",
+    )
 
 
 def _wrong_structure(c):
@@ -166,22 +169,32 @@ def _not_finite(c):
 
 def _wrong_value(c):
     limit = tolerance(c.case, c.expected, c.seen)
-    name, wanted, got = next(p for p in c.pairs() if not close(p[2].values, p[1].values, limit).all())
-    symbols = dict(c.exercise.outputs)[name]
+    wrong = [pair for pair in c.pairs() if not close(pair[2].values, pair[1].values, limit).all()]
+    name, wanted, got = next((pair for pair in wrong if are_weights(pair[1])), wrong[0])  # others are made with weights
     if c.case.rows:
         return rows(name, wanted, got, limit, c.case.rows)
     if wanted.dtype == "torch.bool":
-        sentence = f"The shape of {name} is right. {truths(wanted, got)}"
+        found = [f"The shape of {name} is right.", truths(wanted, got)]
     else:
-        sentence = (
-            f"The shape of {name} is right, its numbers are not. {pattern(symbols, wanted, got, c.reveal)}".rstrip()
-        )
-    return f"{sentence}\n{c.exercise.formula}", numbers(name, wanted, got)
+        symbols = dict(c.exercise.outputs)[name]
+        found = [f"The shape of {name} is right, its numbers are not.", pattern(symbols, wanted, got, c.reveal)]
+    found += _beside(name, [pair[0] for pair in wrong], [pair[0] for pair in c.pairs() if are_weights(pair[1])])
+    return f"{' '.join(filter(None, found))}\n{c.exercise.formula}", numbers(name, wanted, got)
+
+
+def _beside(name: str, wrong: list, weights: list) -> list[str]:
+    """What it means that a wrong result and weights came together, if they did."""
+    if name in weights and len(wrong) > 1:
+        return [f"{_listed(one for one in wrong if one != name)} is wrong as well, and may be so because of {name}."]
+    if weights and not set(weights) & set(wrong):
+        return [f"{_listed(weights)} is right: look at what comes after it."]
+    return []
 
 
 def _unstable(c):
     return (
-        "Two calls with the same inputs gave different results. Nothing in it may depend on chance or on an earlier call.",
+        "Two calls with the same inputs gave different results. Nothing in it may depend on chance, on an earlier call, or on a"
+        " copy of weights that was made in __init__: they are learned, and set, later.",
         "",
     )
 
@@ -191,6 +204,13 @@ def _too_large(c):
         "The numbers are right, but on the way a tensor is made that is as large as the whole table. It must not exist at any"
         f" time; that is the point here.\n{c.exercise.formula}"
     ), f"the largest tensor on the way holds {c.seen.largest} numbers; it should hold fewer than {c.case.largest + 1}"
+
+
+def _too_much(c):
+    return (
+        "The numbers are right, but the tensors that are made on the way are as large together as the whole table: in pieces it"
+        f" is as much work as at once, and less work is the point here.\n{c.exercise.formula}"
+    ), f"they hold {c.seen.made} numbers together; it should be fewer than {c.case.made + 1}"
 
 
 def _backward_failed(c):
@@ -221,7 +241,7 @@ def _wrong_gradient(c):
     names = _listed(name for name, slope, got in slopes if not np.allclose(got, slope, rtol=1e-3, atol=1e-4))
     return (
         f"The numbers are right, but the gradient{' for ' + names if names else ''} is not: a part of the computation is"
-        " detached, or done outside of torch."
+        " detached, or done outside of torch, or part of a layer is kept from learning (padding_idx, requires_grad=False)."
     ), ""
 
 
@@ -245,6 +265,7 @@ _WRITERS = {
     "wrong_value": _wrong_value,
     "unstable": _unstable,
     "too_large": _too_large,
+    "too_much": _too_much,
     "backward_failed": _backward_failed,
     "no_gradient": _no_gradient,
     "wrong_gradient": _wrong_gradient,

@@ -44,6 +44,7 @@ class Case:
             0 where every number counts.
         raises: the type of the error that must be raised, such as "ValueError"; empty where a result is asked for.
         largest: the number of entries that no tensor on the way may exceed; 0 for any.
+        made: the number of entries that all tensors made on the way may not exceed together; 0 for any.
     """
 
     property: str
@@ -60,6 +61,7 @@ class Case:
     rows: float = 0.0
     raises: str = ""
     largest: int = 0
+    made: int = 0
 
     @property
     def arrays(self) -> list[np.ndarray]:
@@ -110,6 +112,7 @@ class Observation:
     backward: str = ""  # the error that computing the gradients raised
     unstable: bool = False  # another call with the same inputs gave something else
     largest: int = 0  # entries of the largest tensor that a torch function gave on the way
+    made: int = 0  # entries of all tensors together that torch functions made on the way
     device: str = "cpu"  # where the inputs were
 
 
@@ -220,6 +223,7 @@ def unpack_observation(data: dict) -> Observation:
         backward=bounded_text(data.get("backward", "")),
         unstable=bool(data.get("unstable", False)),
         largest=int(data.get("largest", 0)),
+        made=int(data.get("made", 0)),
         device=bounded_text(data.get("device", "cpu")),
     )
 

@@ -15,12 +15,16 @@ def success(exercise: FrozenExercise, verdicts) -> str:
     return message
 
 
-def failure(exercise: FrozenExercise, shown, misconception: str | None, lost: set, points: float) -> str:
+def failure(
+    exercise: FrozenExercise, shown, misconception: str | None, lost: set, points: float, unwritten: bool
+) -> str:
     """What a student reads when a case failed: headline, sentence, numbers, and where to reread."""
     sentence = exercise.misconceptions[misconception] if misconception else shown.sentence
     lines = [f"✗ {exercise.name} · {shown.property}", *_indent(sentence)]
     reread = f'reread lesson {exercise.unit[:2]}, "{exercise.sections[shown.part]}"'
     lines += _indent(f"{shown.detail} · {reread}" if shown.detail else reread)
+    if unwritten and shown.problem != "unfinished":
+        lines += _indent("Another part is not written yet: it still raises NotImplementedError.")
     if len(exercise.points) > 1 and points:
         kept = [part for part in exercise.points if part not in lost]
         lines += _indent(f"{points:g} of {sum(exercise.points.values()):g} points, for: {', '.join(kept)}")

@@ -12,17 +12,22 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 @dataclass
 class Notes:
-    """What was called and, with `sizes`, the entries of the largest tensor that came out (those of an expanded one once)."""
+    """What was called and, with `sizes`, the entries of what came out: of the largest tensor, and of all that were made.
+
+    Those of an expanded tensor count once, those of a view only towards the largest.
+    """
 
     names: set[str] = field(default_factory=set)
     sizes: bool = False
     largest: int = 0
+    made: int = 0
 
-    def take(self, result) -> None:
+    def take(self, result, view: bool) -> None:
         for one in result if isinstance(result, (tuple, list)) else (result,):
             if isinstance(one, torch.Tensor) and one.layout == torch.strided and one.device.type != "meta":
-                held = one.untyped_storage().nbytes() // one.element_size()
-                self.largest = max(self.largest, min(one.numel(), held))
+                entries = min(one.numel(), one.untyped_storage().nbytes() // one.element_size())
+                self.largest = max(self.largest, entries)
+                self.made += 0 if view else entries
 
 
 class _Functions(TorchFunctionMode):
@@ -52,14 +57,19 @@ class _Dispatched(TorchDispatchMode):
         self.notes.names.add(function.overloadpacket.__name__)
         result = function(*args, **(kwargs or {}))
         if self.notes.sizes:
-            self.notes.take(result)
+            self.notes.take(result, _gives_a_view(function))
         return result
+
+
+def _gives_a_view(function) -> bool:
+    """Whether a result shares the memory of an argument and is not written: transpose, not add_."""
+    return any(one.alias_info is not None and not one.alias_info.is_write for one in function._schema.returns)
 
 
 class WatchedCalls:
     """Notes the torch functions that run while it is entered, as Python calls them and as they are dispatched.
 
-    With `sizes` it notes the size of the largest result too; without `calls` nothing else.
+    With `sizes` it notes the sizes of results too; without `calls` nothing else.
     torch's modes hold for one thread; threads that are started meanwhile get modes of their own.
     """
 
