@@ -112,7 +112,8 @@ def scaled_by_the_queries(self, X, context=None):
 
 @MultiHeadAttention.misconception
 def scaled_by_the_heads(self, X, context=None):
-    """The scores are divided by √H, the root of how many heads there are. The dot product runs over the D_H features of a head: divide by √D_H."""
+    """The scores are divided by √H, the root of how many heads there are. The dot product runs over the D_H features of a head:
+    divide by √D_H."""
     return _attend(self, *_projected(self, X, context), divisor=math.sqrt(self.H))
 
 
