@@ -276,7 +276,7 @@ check(attention_cost)
 # l' = f\,l + \textstyle\sum_t P_t, \quad O' = f\,O + P V$$
 #
 # Return `m_new`, `l_new` and `O_new`. Before the first block nothing has been seen: `m` is −inf, `l` and `O` are 0. Your step has to cope with
-# that, and with scores in the hundreds.
+# that, and with scores hundreds above or below zero.
 #
 # <details><summary>Hint: the idea</summary>
 #
@@ -326,9 +326,9 @@ check(online_softmax_step)
 # ## 6 · Attention in tiles
 #
 # $Y = \mathrm{softmax}(Q K^\top / \sqrt{D_Q})\,V$, looking at `block` data vectors at a time; the last block may be shorter.
-# The result is that of ordinary attention. At no time may there be a tensor as large as the table of $N_Q \times N_X$ scores: the
-# check looks at the size of every tensor that your code makes. (Blocks of queries are not what is asked for: a row of scores is not needed
-# whole either.)
+# The result is that of ordinary attention. At no time may there be a tensor with as many numbers as $N_Q \cdot N_X$, whatever the batch:
+# the check looks at the size of every tensor that your code makes. Nor may something of every block be kept: what was seen so far is
+# `m`, `l` and `O` alone. (Blocks of queries are not what is asked for: a row of scores is not needed whole either.)
 #
 # `scaled_dot_product_attention` and `nn.MultiheadAttention` are not allowed here.
 #

@@ -12,8 +12,8 @@ def _drawn(inputs, sizes, rng):
 
 
 def _long(inputs, rng):
-    """A sequence so long that single precision cannot count its products."""
-    inputs["N"][:] = 100_003 + rng.permutation(1000)[: len(inputs["N"])]
+    """Sequences so long that even double precision cannot count their products: of odd lengths, it skips the right ones."""
+    inputs["N"][:] = 30_000_019 + 2 * rng.permutation(1000)[: len(inputs["N"])]
 
 
 def _case(text, D, H, size, **more):
@@ -30,8 +30,8 @@ def _case(text, D, H, size, **more):
         _case("a few lengths, single precision", 48, 6, 4),
         _case("one head, half precision", 32, 1, 2),
         _case("many narrow heads", 64, 16, 2),
-        _case("very long sequences", 256, 64, 2, edit=_long),
-        _case("one length", 24, 3, 4, sizes={"S": 1}),
+        _case("very long sequences", 200, 25, 2, edit=_long),
+        _case("one length, double precision", 24, 3, 8, sizes={"S": 1}),
     ],
     draws=_drawn,
     differentiable=False,
@@ -63,19 +63,22 @@ def projections_left_out(N, D, H, bytes_per_number):
 
 @attention_cost.misconception
 def output_left_out(N, D, H, bytes_per_number):
-    """The output projection is missing, 2·N·D·D."""
+    """One of the four products [N, D] @ [D, D] is missing, 2·N·D·D. Queries, keys and values take three, the output is the
+    fourth."""
     return _cost(N, D, H, bytes_per_number, flops=6 * N * D * D + 4 * N * N * D)
 
 
 @attention_cost.misconception
 def mixing_left_out(N, D, H, bytes_per_number):
-    """One of the two products with N² is missing: the scores Q Kᵀ and the mixing A V take 2·N·N·D each."""
+    """One of the two products with N² is missing, or the factor 2 was left out in both: the scores Q Kᵀ and the mixing A V take
+    2·N·N·D each."""
     return _cost(N, D, H, bytes_per_number, flops=8 * N * D * D + 2 * N * N * D)
 
 
 @attention_cost.misconception
 def one_projection(N, D, H, bytes_per_number):
-    """Only one of the three input projections is counted. Q, K and V are made: 2·N·D·3D."""
+    """Half of the projections' operations are missing: is the factor 2 left out there, or only one of W_Q, W_K, W_V counted?
+    Making Q, K and V takes 2·N·D·3D, the output 2·N·D·D."""
     return _cost(N, D, H, bytes_per_number, flops=4 * N * D * D + 4 * N * N * D)
 
 
@@ -140,6 +143,12 @@ def numbers_for_bytes(N, D, H, bytes_per_number):
 
 
 @attention_cost.misconception
+def four_bytes_each(N, D, H, bytes_per_number):
+    """Each number is taken to have 4 bytes. How many it has is given: bytes_per_number."""
+    return _cost(N, D, H, bytes_per_number, memory=4 * H * N * N)
+
+
+@attention_cost.misconception
 def bits_for_bytes(N, D, H, bytes_per_number):
     """The memory is counted in bits. It is asked for in bytes."""
     return _cost(N, D, H, bytes_per_number, memory=8 * H * N * N * bytes_per_number)
@@ -163,6 +172,13 @@ def in_floating_point(N, D, H, bytes_per_number):
     .float()."""
     flops, memory = _cost(N, D, H, bytes_per_number)
     return flops.float(), memory.float()
+
+
+@attention_cost.misconception
+def past_what_int32_holds(N, D, H, bytes_per_number):
+    """The counts went past what int32 holds, 2147483647, and wrapped around. Stay with the type of N, int64."""
+    flops, memory = _cost(N.int(), D, H, bytes_per_number)
+    return flops.long(), memory.long()
 
 
 @attention_cost.misconception

@@ -177,6 +177,26 @@ def vectors_behind(heads):
 
 
 @merge_heads.misconception
+def roles_exchanged(heads):
+    """This is [B, H, N*D_H]: heads and vectors have changed roles. The axes come in as [B, H, N, D_H]; what goes out has N
+    rows, each with the D_H features of all H heads."""
+    return heads.transpose(1, 2).reshape(len(heads), heads.shape[1], -1)
+
+
+@merge_heads.misconception
+def rows_of_heads(heads):
+    """This is [B, H, N*D_H]: the vectors of a head were put side by side. What goes out has N rows, each with the D_H features
+    of all H heads: exchange H and N first, then join."""
+    return heads.flatten(2)
+
+
+@merge_heads.misconception
+def vectors_joined_too(heads):
+    """N was joined too, [B, N*H*D_H]. Join the last two axes only: flatten(2)."""
+    return heads.transpose(1, 2).flatten(1)
+
+
+@merge_heads.misconception
 def heads_averaged(heads):
     """The heads were averaged. They are put side by side, so that nothing of what they found is lost."""
     return heads.mean(dim=1)

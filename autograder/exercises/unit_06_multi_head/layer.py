@@ -70,13 +70,6 @@ def _attend(self, Q, K, V, split=_split, divisor=None, dim=-1, merge=_merge):
     return self.W_O(merge(A @ V)), A
 
 
-class Plain(MultiHeadAttention.reference):
-    """Right, and without torch's own attention: what mistakes of the constructor are made of."""
-
-    def forward(self, X, context=None):
-        return _attend(self, *_projected(self, X, context))
-
-
 @MultiHeadAttention.misconception
 def scaled_by_the_whole_width(self, X, context=None):
     """The scores are divided by √D, the width of X. In each head the dot product runs over D_H features: divide by √D_H."""
@@ -104,21 +97,53 @@ def multiplied_by_the_root(self, X, context=None):
 
 
 @MultiHeadAttention.misconception
+def scaled_by_the_data(self, X, context=None):
+    """The scores are divided by √N_X, the root of how many data vectors there are. The dot product runs over the D_H
+    features of a head: divide by √D_H."""
+    return _attend(self, *_projected(self, X, context), divisor=math.sqrt((X if context is None else context).shape[1]))
+
+
+@MultiHeadAttention.misconception
+def scaled_by_the_queries(self, X, context=None):
+    """The scores are divided by √N_Q, the root of how many queries there are. The dot product runs over the D_H features of a
+    head: divide by √D_H."""
+    return _attend(self, *_projected(self, X, context), divisor=math.sqrt(X.shape[1]))
+
+
+@MultiHeadAttention.misconception
+def scaled_by_the_heads(self, X, context=None):
+    """The scores are divided by √H, the root of how many heads there are. The dot product runs over the D_H features of a head:
+    divide by √D_H."""
+    return _attend(self, *_projected(self, X, context), divisor=math.sqrt(self.H))
+
+
+def _split_at_once(self, one):
+    return one.reshape(len(one), self.H, one.shape[1], -1)
+
+
+def _merge_at_once(Y):
+    return Y.reshape(len(Y), Y.shape[2], -1)
+
+
+@MultiHeadAttention.misconception
 def split_without_exchange(self, X, context=None):
     """The split into heads is one reshape to [B, H, N, D_H]. It does not move numbers, so that a head holds pieces of different
     vectors: split the last axis, then exchange N and H."""
-
-    def at_once(self, one):
-        return one.reshape(len(one), self.H, one.shape[1], -1)
-
-    return _attend(self, *_projected(self, X, context), split=at_once)
+    return _attend(self, *_projected(self, X, context), split=_split_at_once)
 
 
 @MultiHeadAttention.misconception
 def merged_without_exchange(self, X, context=None):
     """The heads were merged by one reshape from [B, H, N, D_H]. It does not move numbers, so that rows mix vectors: exchange H
     and N first, then join."""
-    return _attend(self, *_projected(self, X, context), merge=lambda Y: Y.reshape(len(Y), Y.shape[2], -1))
+    return _attend(self, *_projected(self, X, context), merge=_merge_at_once)
+
+
+@MultiHeadAttention.misconception
+def reshaped_there_and_back(self, X, context=None):
+    """Splitting to [B, H, N, D_H] and merging are one reshape each. It does not move numbers, so that a head holds pieces of
+    different vectors: split the last axis, then exchange N and H; before merging exchange them back."""
+    return _attend(self, *_projected(self, X, context), split=_split_at_once, merge=_merge_at_once)
 
 
 @MultiHeadAttention.misconception
@@ -146,29 +171,6 @@ def weights_averaged(self, X, context=None):
     return Y, A.mean(dim=1)
 
 
-@MultiHeadAttention.misconception
-def keys_first(self, X, context=None):
-    """The thirds of W_QKV were taken in another order, keys first. The name says the order: queries, keys, values."""
-    W, b = self.W_QKV.weight.chunk(3), self.W_QKV.bias.chunk(3)
-    context = X if context is None else context
-    return _attend(self, F.linear(X, W[1], b[1]), F.linear(context, W[0], b[0]), F.linear(context, W[2], b[2]))
-
-
-@MultiHeadAttention.misconception
-def values_second(self, X, context=None):
-    """Keys and values have changed places: the second third of W_QKV makes the keys, the last one the values."""
-    Q, K, V = _projected(self, X, context)
-    return _attend(self, Q, V, K)
-
-
-@MultiHeadAttention.misconception
-def thirds_take_turns(self, X, context=None):
-    """Every third number of W_QKV's output was taken for a query's: it was cut as [H, D_H, 3]. First come all queries, then all
-    keys, then all values: three thirds, then heads."""
-    outputs = [self.W_QKV(one).unflatten(-1, (-1, 3)) for one in (X, X if context is None else context)]
-    return _attend(self, outputs[0][..., 0], outputs[1][..., 1], outputs[1][..., 2])
-
-
 def _in_turns(self, one):
     return one.unflatten(-1, (-1, self.H)).permute(0, 3, 1, 2)
 
@@ -189,17 +191,6 @@ def features_take_turns_there_and_back(self, X, context=None):
         return Y.permute(0, 2, 3, 1).flatten(2)
 
     return _attend(self, *_projected(self, X, context), split=_in_turns, merge=merge)
-
-
-@MultiHeadAttention.misconception
-def thirds_inside_each_head(self, X, context=None):
-    """The output of W_QKV was cut into heads first and each head's part into thirds, [H, 3, D_H]. Some models are laid out so.
-    Here all queries come first, then all keys, then all values: three thirds, then heads."""
-    source = X if context is None else context
-    Q = self.W_QKV(X).unflatten(-1, (self.H, 3, -1)).transpose(1, 2)[:, :, :, 0]
-    K, V = self.W_QKV(source).unflatten(-1, (self.H, 3, -1)).transpose(1, 2)[:, :, :, 1:].unbind(dim=3)
-    A = (Q @ K.mT / math.sqrt(Q.shape[-1])).softmax(dim=-1)
-    return self.W_O(_merge(A @ V)), A
 
 
 @MultiHeadAttention.misconception
@@ -241,54 +232,6 @@ def keys_ask(self, X, context=None):
 
 
 @MultiHeadAttention.misconception
-def data_mixed(self, X, context=None):
-    """The weights mix the data vectors themselves. They mix the values, the last third of W_QKV's output: A V."""
-    Q, K, _ = _projected(self, X, context)
-    return _attend(self, Q, K, X if context is None else context)
-
-
-@MultiHeadAttention.misconception
-def keys_mixed(self, X, context=None):
-    """The weights mix the keys. They mix the values, the last third of W_QKV's output: A V."""
-    Q, K, _ = _projected(self, X, context)
-    return _attend(self, Q, K, K)
-
-
-@MultiHeadAttention.misconception
-def all_from_the_context(self, X, context=None):
-    """Queries too are made from the context, so that X is not looked at. X asks, the context answers: only keys and values come
-    from it."""
-    return _attend(self, *_projected(self, X if context is None else context, context))
-
-
-@MultiHeadAttention.misconception
-def context_for_the_keys_alone(self, X, context=None):
-    """The keys come from the context, the values from X. What is found through the keys are the context's values: both are made
-    from it."""
-    return _attend(self, *_projected(self, X, context)[:2], _projected(self, X, None)[2])
-
-
-@MultiHeadAttention.misconception
-def context_for_the_values_alone(self, X, context=None):
-    """The values come from the context, the keys from X. A value is found through its own key: both are made from the context."""
-    Q, K, _ = _projected(self, X, None)
-    return _attend(self, Q, K, _projected(self, X, context)[2])
-
-
-@MultiHeadAttention.misconception
-def context_ignored(self, X, context=None):
-    """The context is not looked at: keys and values are made from X. If a context is given, X asks and the context answers."""
-    return _attend(self, *_projected(self, X, None))
-
-
-@MultiHeadAttention.misconception
-def context_asks(self, X, context=None):
-    """The queries are made from the context, and keys and values from X. It is the other way round: X asks, the context
-    answers."""
-    return _attend(self, *_projected(self, X if context is None else context, X))
-
-
-@MultiHeadAttention.misconception
 def one_wide_head(self, X, context=None):
     """There is one head of the whole width. The width is to be split into H heads, each with scores and weights of its own."""
 
@@ -299,64 +242,12 @@ def one_wide_head(self, X, context=None):
 
 
 @MultiHeadAttention.misconception
-def biases_ignored(self, X, context=None):
-    """W_QKV's bias is not added. Call the layer, or pass the bias to F.linear as well."""
-    W = self.W_QKV.weight.chunk(3)
-    context = X if context is None else context
-    return _attend(self, X @ W[0].T, context @ W[1].T, context @ W[2].T)
-
-
-@MultiHeadAttention.misconception
-def all_biases_ignored(self, X, context=None):
-    """No bias is added, neither W_QKV's nor W_O's. Call the layers, or pass the biases to F.linear as well."""
-    W, context = self.W_QKV.weight.chunk(3), X if context is None else context
-    Q, K, V = (_split(self, one) for one in (X @ W[0].T, context @ W[1].T, context @ W[2].T))
-    A = (Q @ K.mT / math.sqrt(Q.shape[-1])).softmax(dim=-1)
-    return _merge(A @ V) @ self.W_O.weight.T, A
-
-
-@MultiHeadAttention.misconception
-def output_bias_ignored(self, X, context=None):
-    """W_O's bias is not added. Call the layer, or pass the bias to F.linear as well."""
-    Y, A = _attend(self, *_projected(self, X, context))
-    return Y - self.W_O.bias, A
-
-
-@MultiHeadAttention.misconception
-def output_weight_not_transposed(self, X, context=None):
-    """W_O's weight was multiplied from the right as it is stored. nn.Linear keeps [out, in], the transpose: call the layer, or
-    use F.linear."""
-    Q, K, V = (_split(self, one) for one in _projected(self, X, context))
-    A = (Q @ K.mT / math.sqrt(Q.shape[-1])).softmax(dim=-1)
-    return _merge(A @ V) @ self.W_O.weight + self.W_O.bias, A
-
-
-@MultiHeadAttention.misconception
 def never_split(self, X, context=None):
     """There are no heads: queries and keys were compared at their whole width. Split it into H heads of D_H features, each with
     scores and weights of its own: A is [B, H, N_Q, N_X]."""
     Q, K, V = _projected(self, X, context)
     A = (Q @ K.mT / math.sqrt(Q.shape[-1])).softmax(dim=-1)
     return self.W_O(A @ V), A
-
-
-@MultiHeadAttention.misconception
-class layers_without_bias(Plain):
-    """The layers have no bias. This exercise asks for one: leave out bias=False."""
-
-    def __init__(self, H, D_H):
-        super().__init__(H, D_H)
-        self.W_QKV = nn.Linear(H * D_H, 3 * H * D_H, bias=False)
-        self.W_O = nn.Linear(H * D_H, H * D_H, bias=False)
-
-
-@MultiHeadAttention.misconception
-class one_head_of_queries(Plain):
-    """W_QKV is 3*D_H wide, enough for one head. All heads' queries, keys and values come out of it: 3*H*D_H."""
-
-    def __init__(self, H, D_H):
-        super().__init__(H, D_H)
-        self.W_QKV = nn.Linear(H * D_H, 3 * D_H)
 
 
 @MultiHeadAttention.alternative

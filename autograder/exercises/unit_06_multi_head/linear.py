@@ -61,6 +61,28 @@ def without_the_one(Q, K, V):
 
 
 @linear_attention.misconception
+def one_missing_on_the_keys(Q, K, V):
+    """The + 1 is missing on the keys: there φ is elu(x) alone. Keys and queries go through the same φ(x) = elu(x) + 1."""
+    q, k = _feature(Q), F.elu(K)
+    return q @ (k.mT @ V) / (q @ k.sum(dim=-2)[..., None])
+
+
+@linear_attention.misconception
+def one_missing_on_the_queries(Q, K, V):
+    """The + 1 is missing on the queries: there φ is elu(x) alone. Queries and keys go through the same φ(x) = elu(x) + 1."""
+    q, k = F.elu(Q), _feature(K)
+    return q @ (k.mT @ V) / (q @ k.sum(dim=-2)[..., None])
+
+
+@linear_attention.misconception
+def feature_of_the_product(Q, K, V):
+    """φ was applied to the products Q Kᵀ. It is applied to queries and keys before, each for itself; then no table of N_Q × N_X
+    is needed."""
+    A = _feature(Q @ K.mT)
+    return (A / A.sum(dim=-1, keepdim=True)) @ V
+
+
+@linear_attention.misconception
 def one_inside(Q, K, V):
     """The 1 is added inside: elu(x + 1). It is added to what elu gives: φ(x) = elu(x) + 1."""
     return _linear(Q, K, V, feature=lambda x: F.elu(x + 1))
@@ -118,6 +140,19 @@ def scaled_by_root(Q, K, V):
 
 
 @linear_attention.misconception
+def queries_scaled(Q, K, V):
+    """The queries were divided by √D_Q before φ. There is no exponential here that could saturate, and so no scale."""
+    return _linear(Q / math.sqrt(Q.shape[-1]), K, V)
+
+
+@linear_attention.misconception
+def softmax_without_a_scale(Q, K, V):
+    """This is attention with a softmax, softmax(Q Kᵀ) V. Linear attention has none: the similarity is φ(q) · φ(k), and the
+    products are taken in another order."""
+    return (Q @ K.mT).softmax(dim=-1) @ V
+
+
+@linear_attention.misconception
 def softmax_attention(Q, K, V):
     """This is attention with a softmax. Linear attention has none: the similarity is φ(q) · φ(k), and the products are taken in
     another order."""
@@ -151,6 +186,13 @@ def keys_divided_by_their_sum(Q, K, V):
 def divided_by_the_querys_sum(Q, K, V):
     """The result was divided by the sum of φ(q) alone. The weights sum to φ(q) · Σ φ(K): the keys belong into the division."""
     return _linear(Q, K, V, normalise=False) / _feature(Q).sum(dim=-1, keepdim=True)
+
+
+@linear_attention.misconception
+def mean_of_the_keys(Q, K, V):
+    """The result is N_X times too large: a mean over the data vectors stands in the denominator, a sum above it. Take sums in
+    both."""
+    return _linear(Q, K, V) * K.shape[-2]
 
 
 @linear_attention.misconception

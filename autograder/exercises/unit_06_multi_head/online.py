@@ -17,6 +17,12 @@ def _first(inputs, rng):
     inputs["m"][:], inputs["l"][:], inputs["O"][:] = -float("inf"), 0, 0
 
 
+def _first_low(inputs, rng):
+    """The same with scores so low that a finite number in the place of −inf shows."""
+    _first(inputs, rng)
+    inputs["E"] -= 500
+
+
 def _rising(inputs, rng):
     inputs["E"] += 4
 
@@ -42,6 +48,7 @@ def _large(inputs, rng):
         Case("the largest score rises", expand={"*B": "B"}, edit=_rising),
         Case("the largest score stays", expand={"*B": "B"}, edit=_falling),
         Case("the first block", expand={"*B": "B"}, edit=_first),
+        Case("the first block, scores far below zero", expand={"*B": ""}, edit=_first_low, extreme=True),
         Case("scores in the hundreds", expand={"*B": ""}, edit=_large, extreme=True),
         Case("heads and a batch", expand={"*B": "B H"}, sizes={"B": 2, "H": 3}),
         Case("a block of one vector", expand={"*B": "B"}, sizes={"T": 1}),
@@ -141,9 +148,44 @@ def block_with_the_old_maximum(m, l, O, E, V):
 
 
 @online_softmax_step.misconception
+def block_left_with_the_old_maximum(m, l, O, E, V):
+    """The block's exponentials use the old maximum, exp(E − m), the old sums were brought to the new one: they do not fit
+    together. Both need m_new."""
+    m_new = torch.maximum(m, E.amax(dim=-1))
+    f, P = torch.exp(m - m_new), torch.exp(E - m[..., None])
+    return m_new, f * l + P.sum(dim=-1), f[..., None] * O + P @ V
+
+
+@online_softmax_step.misconception
+def block_rescaled_too(m, l, O, E, V):
+    """The block's part was multiplied by f as well. It is made with m_new already: only the old sums are multiplied by f."""
+    m_new, l_new, O_new = _step(m, l, O, E, V, factor=lambda f: (torch.ones_like(f), torch.ones_like(f)))
+    f = torch.exp(m - m_new)
+    return m_new, f * l_new, f[..., None] * O_new
+
+
+@online_softmax_step.misconception
+def block_rescaled_instead(m, l, O, E, V):
+    """The block's part was multiplied by f, the old sums were not. It is the other way round: the block's part is made with m_new
+    already, the old sums with the old maximum."""
+    m_new = torch.maximum(m, E.amax(dim=-1))
+    f, P = torch.exp(m - m_new), torch.exp(E - m_new[..., None])
+    return m_new, l + f * P.sum(dim=-1), O + f[..., None] * (P @ V)
+
+
+@online_softmax_step.misconception
+def infinity_replaced(m, l, O, E, V):
+    """For the factor, a finite number took the place of m = −inf. Scores may lie far below it: exp(number − m_new) overflows,
+    and inf·0 is NaN. Leave −inf as it is: exp(−inf) is 0."""
+    m_new = torch.maximum(m, E.amax(dim=-1))
+    return _step(m, l, O, E, V, factor=lambda f: (torch.exp(torch.nan_to_num(m, neginf=0.0) - m_new),) * 2)
+
+
+@online_softmax_step.misconception
 def exponentials_divided(m, l, O, E, V):
-    """The factor was computed as exp(m) / exp(m_new). Both overflow when scores are large, and inf/inf is NaN. Subtract first:
-    exp(m − m_new)."""
+    """An exponential was divided by another, as exp(m) / exp(m_new) or exp(E) / exp(m_new). Both overflow when scores are
+    large, and inf/inf is NaN; both are 0 when they are far below zero, and so is 0/0. Subtract first: exp(m − m_new), exp(E −
+    m_new)."""
     m_new = torch.maximum(m, E.amax(dim=-1))
     return _step(m, l, O, E, V, factor=lambda f: (torch.exp(m) / torch.exp(m_new),) * 2)
 
@@ -193,6 +235,14 @@ def without_a_maximum(m, l, O, E, V):
     m_new = torch.maximum(m, E.amax(dim=-1))
     f, P = torch.exp(m - m_new), torch.exp(E)
     return m_new, f * l + P.sum(dim=-1), f[..., None] * O + P @ V
+
+
+@online_softmax_step.misconception
+def scores_mixed(m, l, O, E, V):
+    """l is right, but to O the values were added weighted by the scores themselves, E V. Their weights are the exponentials: P
+    V."""
+    m_new, l_new, _ = _step(m, l, O, E, V)
+    return m_new, l_new, torch.exp(m - m_new)[..., None] * O + E @ V
 
 
 @online_softmax_step.misconception

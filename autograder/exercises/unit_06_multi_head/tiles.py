@@ -27,9 +27,9 @@ def _drifting(inputs, rng):
 
 
 def _climbing(inputs, rng):
-    """Later scores so far above those before that exponentials with an old maximum overflow."""
+    """Later scores so far above those before that exponentials with an old maximum overflow, in double precision too."""
     N = inputs["K"].shape[-2]
-    inputs["Q"][..., 0] = 60.0
+    inputs["Q"][..., 0] = 300.0
     inputs["K"][..., 0] = torch.where(torch.arange(N) < N // 2, 0.0, 5.0).numpy()
 
 
@@ -82,10 +82,10 @@ def _scores(Q, k):
     return Q @ k.mT * Q.shape[-1] ** -0.5
 
 
-def _tiled(Q, blocks, scale=None, start=-torch.inf, factor=lambda f: (f, f), each=lambda O, l: O):
+def _tiled(Q, blocks, D_V=None, scale=None, start=-torch.inf, factor=lambda f: (f, f), each=lambda O, l: O):
     """O and l; `factor` gives what l and O are multiplied by, `each` what becomes of O at the end of a step."""
     m, l = Q.new_full((*Q.shape[:-1], 1), start), Q.new_zeros((*Q.shape[:-1], 1))
-    O = Q.new_zeros(*Q.shape[:-1], blocks[0][1].shape[-1] if blocks else 1)
+    O = Q.new_zeros(*Q.shape[:-1], D_V or blocks[0][1].shape[-1])
     for k, v in blocks:
         E = Q @ k.mT * (Q.shape[-1] ** -0.5 if scale is None else scale)
         m_new = torch.maximum(m, E.amax(dim=-1, keepdim=True))
@@ -97,65 +97,6 @@ def _tiled(Q, blocks, scale=None, start=-torch.inf, factor=lambda f: (f, f), eac
 
 def _divided(O, l):
     return O / l
-
-
-@tiled_attention.misconception
-def whole_table(Q, K, V, block):
-    """The numbers are right, but on the way a tensor is made that is as large as the whole table of scores: all at once, or in
-    blocks much larger than `block`. Look at `block` data vectors at a time and keep only m, l and O."""
-    return _scores(Q, K).softmax(dim=-1) @ V
-
-
-@tiled_attention.misconception
-def blocks_of_queries_alone(Q, K, V, block):
-    """The queries go in blocks, but each block meets all N_X data vectors at once. It is the data vectors that are to come in
-    blocks, so that a row of scores is never needed whole: that is what m, l and O are for."""
-    return torch.cat([_scores(q, K).softmax(dim=-1) @ V for q in Q.split(block, dim=1)], dim=1)
-
-
-@tiled_attention.misconception
-def blocks_of_another_size(Q, K, V, block):
-    """The numbers are right, but the blocks do not hold `block` data vectors: is their size fixed in the code, or was
-    `block` taken for how many blocks there are? What fits into the fast memory is for the caller to say."""
-    return _divided(*_tiled(Q, _blocks(K, V, 8)))
-
-
-@tiled_attention.misconception
-def last_block_dropped(Q, K, V, block):
-    """The last block is left out when it is shorter than the others. range(0, N_X, block) begins it, and a slice ends by itself
-    where the vectors end."""
-    O, l = _tiled(Q, _blocks(K, V, block)[: K.shape[-2] // block])
-    return _divided(O.expand(-1, -1, V.shape[-1]), l)
-
-
-@tiled_attention.misconception
-def padding_takes_part(Q, K, V, block):
-    """The last block was filled up with zeros, and these take part: a key of zeros has the score 0, and weight. Leave the block
-    shorter, or give the filling the score −inf."""
-    filling = (0, 0, 0, -K.shape[-2] % block)
-    return _divided(*_tiled(Q, _blocks(F.pad(K, filling), F.pad(V, filling), block)))
-
-
-@tiled_attention.misconception
-def last_block_overlaps(Q, K, V, block):
-    """The last block begins earlier, so that it is as long as the others: some data vectors are counted twice. A last block may
-    be shorter."""
-    starts = [max(0, min(b, K.shape[-2] - block)) for b in range(0, K.shape[-2], block)]
-    return _divided(*_tiled(Q, [(K[:, b : b + block], V[:, b : b + block]) for b in starts]))
-
-
-@tiled_attention.misconception
-def blocks_overlap(Q, K, V, block):
-    """The blocks overlap: each begins one vector after the last, so that most are counted several times. The step of the range is
-    the size of a block: range(0, N_X, block)."""
-    return _divided(*_tiled(Q, _blocks(K, V, block, step=1)))
-
-
-@tiled_attention.misconception
-def blocks_counted_over_the_queries(Q, K, V, block):
-    """The blocks are counted over N_Q, the number of queries. They are blocks of data vectors: N_X = K.shape[-2]."""
-    blocks = [(K[:, b : b + block], V[:, b : b + block]) for b in range(0, Q.shape[-2], block)]
-    return _divided(*_tiled(Q, blocks))
 
 
 @tiled_attention.misconception
@@ -213,6 +154,13 @@ def divided_in_each_step(Q, K, V, block):
 
 
 @tiled_attention.misconception
+def divided_in_each_step_and_at_the_end(Q, K, V, block):
+    """O was divided by l at the end of each step, and once more after the last. O stays an undivided sum until the last block:
+    divide once, at the end."""
+    return _divided(*_tiled(Q, _blocks(K, V, block), each=_divided))
+
+
+@tiled_attention.misconception
 def divided_by_the_last_block(Q, K, V, block):
     """O was divided by the sum of the last block alone. l must run along through all blocks."""
     O, _ = _tiled(Q, _blocks(K, V, block))
@@ -263,8 +211,8 @@ def without_a_maximum(Q, K, V, block):
 
 @tiled_attention.misconception
 def maximum_of_the_first_block(Q, K, V, block):
-    """The maximum of the first block was kept for all. A later score that is much larger overflows: let the maximum run
-    along, and rescale what was summed before."""
+    """The maximum of the first block was kept for all, or none was subtracted. A later score that is much larger overflows, in
+    double precision too: let the maximum run along, and rescale what was summed before."""
     m, l, O = _scores(Q, K[:, :block]).amax(dim=-1, keepdim=True), 0.0, 0.0
     for k, v in _blocks(K, V, block):
         P = torch.exp(_scores(Q, k) - m)
@@ -295,31 +243,6 @@ def one_maximum_for_all(Q, K, V, block):
         f, P = torch.exp(m - m_new), torch.exp(E - m_new)
         l, O, m = f * l + P.sum(dim=-1, keepdim=True), f * O + P @ v, m_new
     return O / l
-
-
-@tiled_attention.misconception
-def first_block_alone(Q, K, V, block):
-    """Only the first block was looked at, as if the return stood inside the loop. All of them take part in the softmax."""
-    return _scores(Q, K[:, :block]).softmax(dim=-1) @ V[:, :block]
-
-
-@tiled_attention.misconception
-def last_block_alone(Q, K, V, block):
-    """Only the last block counts. What was summed before it was overwritten, or multiplied by 0 because m still is −inf: at the
-    end of each step m, l and O all become the new ones."""
-    return _divided(*_tiled(Q, _blocks(K, V, block)[-1:]))
-
-
-@tiled_attention.misconception
-def own_block_alone(Q, K, V, block):
-    """Each block of queries looked at the block of data vectors at its own place. That is a window; every query looks at all data
-    vectors, some at a time."""
-    own = _blocks(K, V, block)
-    rows = []
-    for place, q in enumerate(Q.split(block, dim=1)):
-        k, v = own[min(place, len(own) - 1)]
-        rows.append(_scores(q, k).softmax(dim=-1) @ v)
-    return torch.cat(rows, dim=1)
 
 
 @tiled_attention.alternative

@@ -1,0 +1,173 @@
+"""Exercise 3 again: mistakes in what is projected from what, with which third of W_QKV, and with which biases."""
+
+import math
+
+import torch.nn.functional as F
+from torch import nn
+
+from autograder.exercises.unit_06_multi_head.layer import MultiHeadAttention, _attend, _merge, _projected, _split
+
+
+def _thirds(self, X, context, query, key, value):
+    """Q, K and V from the thirds of W_QKV with these numbers."""
+    W, b = self.W_QKV.weight.chunk(3), self.W_QKV.bias.chunk(3)
+    context = X if context is None else context
+    return F.linear(X, W[query], b[query]), F.linear(context, W[key], b[key]), F.linear(context, W[value], b[value])
+
+
+class Plain(MultiHeadAttention.reference):
+    """Right, and without torch's own attention: what mistakes of the constructor are made of."""
+
+    def forward(self, X, context=None):
+        return _attend(self, *_projected(self, X, context))
+
+
+@MultiHeadAttention.misconception
+def keys_first(self, X, context=None):
+    """The thirds of W_QKV were taken in another order, keys first. The name says the order: queries, keys, values."""
+    return _attend(self, *_thirds(self, X, context, 1, 0, 2))
+
+
+@MultiHeadAttention.misconception
+def values_second(self, X, context=None):
+    """Keys and values have changed places: the second third of W_QKV makes the keys, the last one the values."""
+    Q, K, V = _projected(self, X, context)
+    return _attend(self, Q, V, K)
+
+
+@MultiHeadAttention.misconception
+def values_first(self, X, context=None):
+    """The thirds of W_QKV were taken backwards: values, keys, queries. The name says the order: queries, keys, values."""
+    return _attend(self, *_thirds(self, X, context, 2, 1, 0))
+
+
+@MultiHeadAttention.misconception
+def queries_last(self, X, context=None):
+    """The thirds of W_QKV were taken as keys, values, queries. The name says the order: queries, keys, values."""
+    return _attend(self, *_thirds(self, X, context, 2, 0, 1))
+
+
+@MultiHeadAttention.misconception
+def first_two_thirds_of_the_context(self, X, context=None):
+    """For a context, keys and values were taken from the first two thirds of W_QKV's output. The first third are queries, of
+    the context too, and not needed: keys and values are the second and the last."""
+    return _attend(self, *(_projected(self, X, None) if context is None else _thirds(self, X, context, 0, 0, 1)))
+
+
+@MultiHeadAttention.misconception
+def thirds_take_turns(self, X, context=None):
+    """Every third number of W_QKV's output was taken for a query's: it was cut as [H, D_H, 3]. First come all queries, then all
+    keys, then all values: three thirds, then heads."""
+    outputs = [self.W_QKV(one).unflatten(-1, (-1, 3)) for one in (X, X if context is None else context)]
+    return _attend(self, outputs[0][..., 0], outputs[1][..., 1], outputs[1][..., 2])
+
+
+@MultiHeadAttention.misconception
+def thirds_inside_each_head(self, X, context=None):
+    """The output of W_QKV was cut into heads first and each head's part into thirds, [H, 3, D_H]. Some models are laid out so.
+    Here all queries come first, then all keys, then all values: three thirds, then heads."""
+    source = X if context is None else context
+    Q = self.W_QKV(X).unflatten(-1, (self.H, 3, -1)).transpose(1, 2)[:, :, :, 0]
+    K, V = self.W_QKV(source).unflatten(-1, (self.H, 3, -1)).transpose(1, 2)[:, :, :, 1:].unbind(dim=3)
+    A = (Q @ K.mT / math.sqrt(Q.shape[-1])).softmax(dim=-1)
+    return self.W_O(_merge(A @ V)), A
+
+
+@MultiHeadAttention.misconception
+def data_mixed(self, X, context=None):
+    """The weights mix the data vectors themselves. They mix the values, the last third of W_QKV's output: A V."""
+    Q, K, _ = _projected(self, X, context)
+    return _attend(self, Q, K, X if context is None else context)
+
+
+@MultiHeadAttention.misconception
+def keys_mixed(self, X, context=None):
+    """The weights mix the keys. They mix the values, the last third of W_QKV's output: A V."""
+    Q, K, _ = _projected(self, X, context)
+    return _attend(self, Q, K, K)
+
+
+@MultiHeadAttention.misconception
+def all_from_the_context(self, X, context=None):
+    """Queries too are made from the context, so that X is not looked at. X asks, the context answers: only keys and values come
+    from it."""
+    return _attend(self, *_projected(self, X if context is None else context, context))
+
+
+@MultiHeadAttention.misconception
+def context_for_the_keys_alone(self, X, context=None):
+    """The keys come from the context, the values from X. What is found through the keys are the context's values: both are made
+    from it."""
+    return _attend(self, *_projected(self, X, context)[:2], _projected(self, X, None)[2])
+
+
+@MultiHeadAttention.misconception
+def context_for_the_values_alone(self, X, context=None):
+    """The values come from the context, the keys from X. A value is found through its own key: both are made from the context."""
+    Q, K, _ = _projected(self, X, None)
+    return _attend(self, Q, K, _projected(self, X, context)[2])
+
+
+@MultiHeadAttention.misconception
+def context_ignored(self, X, context=None):
+    """The context is not looked at: keys and values are made from X. If a context is given, X asks and the context answers."""
+    return _attend(self, *_projected(self, X, None))
+
+
+@MultiHeadAttention.misconception
+def context_asks(self, X, context=None):
+    """The queries are made from the context, and keys and values from X. It is the other way round: X asks, the context
+    answers."""
+    return _attend(self, *_projected(self, X if context is None else context, X))
+
+
+@MultiHeadAttention.misconception
+def biases_ignored(self, X, context=None):
+    """W_QKV's bias is not added. Call the layer, or pass the bias to F.linear as well."""
+    W = self.W_QKV.weight.chunk(3)
+    context = X if context is None else context
+    return _attend(self, X @ W[0].T, context @ W[1].T, context @ W[2].T)
+
+
+@MultiHeadAttention.misconception
+def all_biases_ignored(self, X, context=None):
+    """No bias is added, neither W_QKV's nor W_O's. Call the layers, or pass the biases to F.linear as well."""
+    W, context = self.W_QKV.weight.chunk(3), X if context is None else context
+    Q, K, V = (_split(self, one) for one in (X @ W[0].T, context @ W[1].T, context @ W[2].T))
+    A = (Q @ K.mT / math.sqrt(Q.shape[-1])).softmax(dim=-1)
+    return _merge(A @ V) @ self.W_O.weight.T, A
+
+
+@MultiHeadAttention.misconception
+def output_bias_ignored(self, X, context=None):
+    """W_O's bias is not added. Call the layer, or pass the bias to F.linear as well."""
+    Y, A = _attend(self, *_projected(self, X, context))
+    return Y - self.W_O.bias, A
+
+
+@MultiHeadAttention.misconception
+def output_weight_not_transposed(self, X, context=None):
+    """W_O's weight was multiplied from the right as it is stored. nn.Linear keeps [out, in], the transpose: call the layer, or
+    use F.linear."""
+    Q, K, V = (_split(self, one) for one in _projected(self, X, context))
+    A = (Q @ K.mT / math.sqrt(Q.shape[-1])).softmax(dim=-1)
+    return _merge(A @ V) @ self.W_O.weight + self.W_O.bias, A
+
+
+@MultiHeadAttention.misconception
+class layers_without_bias(Plain):
+    """The layers have no bias. This exercise asks for one: leave out bias=False."""
+
+    def __init__(self, H, D_H):
+        super().__init__(H, D_H)
+        self.W_QKV = nn.Linear(H * D_H, 3 * H * D_H, bias=False)
+        self.W_O = nn.Linear(H * D_H, H * D_H, bias=False)
+
+
+@MultiHeadAttention.misconception
+class one_head_of_queries(Plain):
+    """W_QKV is 3*D_H wide, enough for one head. All heads' queries, keys and values come out of it: 3*H*D_H."""
+
+    def __init__(self, H, D_H):
+        super().__init__(H, D_H)
+        self.W_QKV = nn.Linear(H * D_H, 3 * D_H)
