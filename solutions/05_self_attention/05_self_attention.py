@@ -11,7 +11,7 @@
 # | 3 · a learned table | 3 | ●●○ | 15 |
 # | 4 · waves | 3 | ●●○ | 15 |
 # | 5 · rotary positions, in both pairings | 4 | ●●● | 25 |
-# | 6 · does a score depend on the distance alone? | 3 | ●●○ | 15 |
+# | 6 · does a score depend on the offset alone? | 3 | ●●○ | 15 |
 # | 7 · a written answer | 2 | ●●○ | 10 |
 #
 # **How to work.** Replace `raise NotImplementedError()` by your code, run the cell, then run the check below it. A check
@@ -20,8 +20,9 @@
 # more, on other numbers and other sizes: a ✓ is a good sign, not yet the mark.
 #
 # **Shapes.** `N` vectors of width `D` make a sequence. `*B` stands for any number of batch axes in front, or none: count
-# from the end, so `X.shape[-2]` is `N`. `positions` are whole numbers, `[N]`; they need not begin at 0. Results have the
-# type of the numbers that came in (double precision if these are), unless the text says otherwise.
+# from the end, so `X.shape[-2]` is `N`. `positions` are whole numbers, 0 or more, `[N]`; they need not begin at 0. Results
+# have the type of the numbers that came in (double precision if these are), unless the text says otherwise, and stand on
+# their device: make new tensors with `device=`. A tensor's numbers need not lie side by side in memory.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -123,8 +124,8 @@ check(SelfAttentionLayer)
 # A layer is permutation equivariant if permuting its input permutes its output in the same way, and does nothing else. Write the
 # measurement: for a batch of sequences `X` and an order `order` of its $N$ vectors, compare what the layer gives for the
 # **permuted input** with its **permuted output**. Row $n$ of a permuted sequence is what row `order[n]` was. For each
-# sequence of the batch give the largest absolute difference of a single number: 0 (up to rounding) for an equivariant
-# layer.
+# sequence of the batch give, of all pairs of corresponding numbers, the largest absolute difference: 0 (up to rounding) for an
+# equivariant layer.
 #
 # `layer` is anything that can be called with `X [B, N, D]` and gives one tensor, `[B, N, D_V]`. (For your own layer, which gives two things, that
 # would be `lambda X: layer(X)[0]`.)
@@ -338,12 +339,12 @@ from autograder.kernel import check
 check(rotary_encoding)
 
 # %% [markdown]
-# ## 6 · Does a score depend on the distance alone?
+# ## 6 · Does a score depend on the offset alone?
 #
 # Let the *same* query stand at all places, and the same key. Then $E[m, n]$, the score of the query at place $m$ with the key at place $n$,
 # can differ through the positions only. If it depends on the *offset* $n - m$ alone (the distance with its sign: two ahead and two back are different), all numbers with the same
 # $n - m$ are equal.
-# Measure how far a matrix is from that: for each distance from $1 - N$ to $N - 1$ the largest score minus the smallest; of these, the
+# Measure how far a matrix is from that: for each offset from $1 - N$ to $N - 1$ the largest score minus the smallest; of these, the
 # largest.
 #
 # <details><summary>Hint: the idea</summary>
@@ -362,7 +363,7 @@ check(rotary_encoding)
 
 # %% nbgrader={"grade": false, "grade_id": "offset_spread", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def offset_spread(E: Float[Tensor, "*B N N"]) -> Float[Tensor, "*B"]:
-    """The largest difference between two scores of the same distance, for each matrix.
+    """The largest difference between two scores of the same offset, for each matrix.
 
     Example:
         [[1, 2], [0, 1]] gives 0: both numbers of its main diagonal are 1. [[1, 2], [0, 4]] gives 3.
@@ -371,8 +372,8 @@ def offset_spread(E: Float[Tensor, "*B N N"]) -> Float[Tensor, "*B"]:
     length = E.shape[-1]
     spread = torch.zeros_like(E[..., 0, 0])  # [*B]
     for k in range(1 - length, length):
-        same_distance = E.diagonal(k, dim1=-2, dim2=-1)  # [*B, N − |k|]
-        spread = spread.maximum(same_distance.amax(dim=-1) - same_distance.amin(dim=-1))
+        same_offset = E.diagonal(k, dim1=-2, dim2=-1)  # [*B, N − |k|]
+        spread = spread.maximum(same_offset.amax(dim=-1) - same_offset.amin(dim=-1))
     return spread
     ### END SOLUTION
 
@@ -384,7 +385,7 @@ from autograder.kernel import check
 check(offset_spread)
 
 # %% [markdown]
-# Now put your pieces together. How far from *the distance alone* are the scores of a layer with drawn matrices, for each kind of position?
+# Now put your pieces together. How far from *the offset alone* are the scores of a layer with drawn matrices, for each kind of position?
 # And is your layer of exercise 1 equivariant, with and without positions? Before you run it: which of the gaps and spreads will
 # be about 0?
 

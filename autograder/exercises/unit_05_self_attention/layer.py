@@ -46,6 +46,10 @@ declare_mechanics(
     lambda self, X: (self.W_Q(X), self.W_K(X), self.W_V(X)),
     leave_out=(mechanics.divided_by_root_of_queries,),  # queries and data are equally many here
     words=(
+        (
+            "A comes as [N_X, N_Q]. Row i belongs to query i, and column j to data vector j: A is [N_Q, N_X].",
+            "A comes transposed: its row i holds what all queries give to key i. Row i belongs to query i, and sums to 1.",
+        ),
         ("N_X", "N"),
         ("N_Q", "N"),
         ("data\n    vectors", "vectors"),

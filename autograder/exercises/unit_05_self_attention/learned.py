@@ -71,14 +71,36 @@ def _checked(self, X):
 @LearnedPositions.misconception
 def error_left_to_the_lookup(self, X):
     """Past the end of the table nn.Embedding raises “index out of range in self”, and on a GPU something worse. Who reads that
-    knows neither what was too long nor how long it may be: compare N with max_length first, and raise a ValueError."""
+    knows neither what was too long nor how long it may be: if N > max_length, raise a ValueError before the lookup. A
+    line that is printed stops nobody."""
     return X + self.table(torch.arange(X.shape[-2], device=X.device))
 
 
 @LearnedPositions.misconception
 def error_left_to_the_addition(self, X):
     """Past the end the slice table.weight[:N] is simply shorter, and the addition fails with an error about sizes (or, with
-    a table of one row, not at all). Compare N with max_length first, and raise a ValueError."""
+    a table of one row, not at all). If N > max_length, raise a ValueError before. A line that is printed stops nobody."""
+    return X + self.table.weight[: X.shape[-2]]
+
+
+def _batch_alone_checked(self, X):
+    if X.ndim == 3 and X.shape[1] > len(self.table.weight):
+        raise ValueError(f"{X.shape[1]} vectors, but positions for {len(self.table.weight)} only")
+
+
+@LearnedPositions.misconception
+def one_sequence_looked_up_unchecked(self, X):
+    """A batch that is too long is refused; a single sequence [N, D] is not, and the lookup fails. Either X.shape[1] was compared,
+    which is D there, or a batch alone is compared at all. With any number of batch axes N is X.shape[-2]."""
+    _batch_alone_checked(self, X)
+    return X + self.table(torch.arange(X.shape[-2], device=X.device))
+
+
+@LearnedPositions.misconception
+def one_sequence_added_unchecked(self, X):
+    """A batch that is too long is refused; a single sequence [N, D] is not, and the addition fails. Either X.shape[1] was
+    compared, which is D there, or a batch alone is compared at all. With any number of batch axes N is X.shape[-2]."""
+    _batch_alone_checked(self, X)
     return X + self.table.weight[: X.shape[-2]]
 
 
@@ -155,6 +177,24 @@ def first_axis_compared(self, X):
     if len(X) > self.table.num_embeddings:
         raise ValueError(f"{len(X)} vectors, but positions for {self.table.num_embeddings} only")
     return X + self.table(torch.arange(X.shape[-2], device=X.device))
+
+
+@LearnedPositions.misconception
+def first_axis_compared_before_a_slice(self, X):
+    """The number of sequences in the batch, X.shape[0], was compared with max_length, and so a batch of sequences that are too
+    long comes as far as the addition. How many vectors a sequence has is X.shape[-2]."""
+    if len(X) > self.table.num_embeddings:
+        raise ValueError(f"{len(X)} vectors, but positions for {self.table.num_embeddings} only")
+    return X + self.table.weight[: X.shape[-2]]
+
+
+@LearnedPositions.misconception
+def a_row_for_each_sequence(self, X):
+    """The rows were given out along the first axis: each sequence of the batch got one row for all its vectors. Vector n of each
+    sequence gets row n, and N is X.shape[-2]."""
+    if len(X) > self.table.num_embeddings:
+        raise ValueError(f"{len(X)} vectors, but positions for {self.table.num_embeddings} only")
+    return X + self.table(torch.arange(len(X), device=X.device))[:, None]
 
 
 @LearnedPositions.misconception

@@ -45,7 +45,7 @@ def _two_runs(inputs, rng):
         Case("one matrix", expand={"*B": ""}, sizes={"N": 5}, edit=_spread_below),
         Case("keys behind the query stand out", expand={"*B": "B"}, sizes={"N": 6}, edit=_spread_below),
         Case("keys ahead of the query stand out", expand={"*B": "B"}, sizes={"N": 6}, edit=_spread_above),
-        Case("one of them depends on the offset alone", expand={"*B": "B"}, edit=_relative),
+        Case("one of them depends on the offset alone", expand={"*B": "B"}, sizes={"N": 6}, edit=_relative),
         Case("a slow drift along a diagonal", expand={"*B": "B"}, sizes={"N": 8}, edit=_two_runs),
         Case("two batch axes", expand={"*B": "B_1 B_2"}, sizes={"B_1": 3, "B_2": 2, "N": 5}),
     ],
@@ -154,6 +154,21 @@ def length_from_axis_one(E):
     N = E.shape[1]
     offsets = [offset for offset in range(1 - N, N) if abs(offset) < E.shape[-1]]
     return _over(E, offsets).amax(dim=-1)
+
+
+@offset_spread.misconception
+def length_from_axis_zero(E):
+    """N is read from shape[0], or len(E): right for one matrix, but in a batch that is how many matrices there are, and the
+    offsets further out are left out. Count from the end: E.shape[-1]."""
+    return _over(E, range(1 - len(E), len(E))).amax(dim=-1)
+
+
+@offset_spread.misconception
+def zeros_counted(E):
+    """Zeros were counted as numbers of the diagonals: those that masking or cutting away leaves elsewhere, as in
+    E * (offset == k) or E.triu(k).tril(k), or those that fill short diagonals up. A diagonal from 2 to 3 then spreads by 3,
+    not by 1."""
+    return _over(E, _all(E), lambda one: one.amax(dim=-1).clamp(min=0) - one.amin(dim=-1).clamp(max=0)).amax(dim=-1)
 
 
 @offset_spread.misconception

@@ -69,6 +69,13 @@ def permuted_back_the_wrong_way(layer, X, order):
 
 
 @equivariance_gap.misconception
+def inverse_on_the_input(layer, X, order):
+    """The input is permuted by the inverse of the order (P[:, order] = X does that), and what its output is compared with is not.
+    Row n of the permuted X is row order[n]: index X and layer(X) with the same order, X[:, order]."""
+    return _gap(layer(X[:, order.argsort()]), layer(X)[:, order])
+
+
+@equivariance_gap.misconception
 def inverse_on_both(layer, X, order):
     """Both sides are permuted by the inverse of the order, order.argsort(). Row n of the permuted X is row order[n]:
     X[:, order]."""
@@ -110,6 +117,13 @@ def length_of_the_difference(layer, X, order):
 
 
 @equivariance_gap.misconception
+def longest_difference_of_a_vector(layer, X, order):
+    """For each vector the length of its difference was taken, the root of the summed squares, and of these the largest. Asked
+    for is the largest difference of two numbers: no sum over the features."""
+    return (layer(X[:, order]) - layer(X)[:, order]).square().sum(dim=-1).sqrt().amax(dim=-1)
+
+
+@equivariance_gap.misconception
 def squared(layer, X, order):
     """The differences are squared. Asked for is the largest absolute difference."""
     return (layer(X[:, order]) - layer(X)[:, order]).square().amax(dim=(1, 2))
@@ -126,6 +140,12 @@ def one_number_for_all(layer, X, order):
 def one_number_for_each_vector(layer, X, order):
     """This is a gap for each vector, [B, N]. The largest is asked for over the vectors too: one number for each sequence."""
     return (layer(X[:, order]) - layer(X)[:, order]).abs().amax(dim=-1)
+
+
+@equivariance_gap.misconception
+def one_number_for_each_feature(layer, X, order):
+    """This is a gap for each feature, [B, D_V]. The largest is asked for over the features too: one number for each sequence."""
+    return (layer(X[:, order]) - layer(X)[:, order]).abs().amax(dim=1)
 
 
 @equivariance_gap.misconception

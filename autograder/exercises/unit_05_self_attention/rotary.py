@@ -1,5 +1,7 @@
 """Exercise 5: rotary positions, in both pairings."""
 
+import math
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -17,7 +19,8 @@ def _scattered(inputs, rng):
 
 
 def _far(inputs, rng):
-    inputs["positions"] = (100 + rng.permutation(200)[: len(inputs["positions"])]).astype("int64")
+    """Further out than the usual tables reach; with four features single precision is still exact enough there."""
+    inputs["positions"] = (5100 + rng.permutation(3000)[: len(inputs["positions"])]).astype("int64")
 
 
 def _cases(interleaved: bool, part: str) -> list[Case]:
@@ -30,7 +33,7 @@ def _cases(interleaved: bool, part: str) -> list[Case]:
         case("two batch axes", expand={"*B": "B_1 B_2"}, sizes={"B_1": 3, "B_2": 2, "D": 6}),
         case("another base", base=50.0, expand={"*B": ""}, sizes={"D": 8}, edit=_scattered),
         case("a single pair", expand={"*B": "B"}, sizes={"D": 2}),
-        case("far positions", expand={"*B": ""}, sizes={"D": 8}, edit=_far, extreme=True),
+        case("far positions", expand={"*B": ""}, sizes={"D": 4}, edit=_far, extreme=True),
     ]
 
 
@@ -76,14 +79,15 @@ def _turned(X, angles, interleaved):
 
 @rotary_encoding.misconception
 def always_in_halves(X, positions, base, interleaved):
-    """The argument interleaved is not looked at: the pairs are always (j, j + D/2). If it is True they are neighbours, (2j,
-    2j + 1)."""
+    """The pairs are (j, j + D/2) whether interleaved or not: the argument is not looked at, or a reshape cuts the neighbours
+    wrongly. If it is True the pairs are neighbours, (2j, 2j + 1)."""
     return _turned(X, _angles(X, positions, base), False)
 
 
 @rotary_encoding.misconception
 def always_neighbours(X, positions, base, interleaved):
-    """The argument interleaved is not looked at: the pairs are always (2j, 2j + 1). If it is False they are (j, j + D/2)."""
+    """The pairs are (2j, 2j + 1) whether interleaved or not: the argument is not looked at, or a reshape cuts the halves
+    wrongly. If it is False the pairs are (j, j + D/2)."""
     return _turned(X, _angles(X, positions, base), True)
 
 
@@ -165,6 +169,25 @@ def angles_of_the_other_pairing(X, positions, base, interleaved):
 
 
 @rotary_encoding.misconception
+def halves_mixed_for_neighbours(X, positions, base, interleaved):
+    """If interleaved is True the angles are right for neighbours, but each feature is mixed with the one D/2 away: (−second half,
+    first half) belongs to the pairs (j, j + D/2). The partner of feature 2j is 2j + 1, and of 2j + 1 it is 2j."""
+    x, y = X.chunk(2, dim=-1)
+    angles = _angles(X, positions, base)
+    wide = _joined(angles, angles, interleaved)
+    return X * wide.cos() + torch.cat([-y, x], dim=-1) * wide.sin()
+
+
+@rotary_encoding.misconception
+def a_frequency_for_each_feature(X, positions, base, interleaved):
+    """Each feature i has an angle of its own, position · base^(−i/D). The two features of a pair are turned together, by one
+    angle: pair j by position · base^(−2j/D)."""
+    angles = _angles(X, positions, base, torch.arange(X.shape[-1], device=X.device) / X.shape[-1])
+    x, y = _pairs(X, interleaved)
+    return X * angles.cos() + _joined(-y, x, interleaved) * angles.sin()
+
+
+@rotary_encoding.misconception
 def left_in_halves(X, positions, base, interleaved):
     """The neighbours are turned rightly, but not put back where they were: first all first ones, then all second ones. Pair j
     belongs to features 2j and 2j + 1 of the result too."""
@@ -206,6 +229,37 @@ def twice_the_exponent(X, positions, base, interleaved):
     2."""
     D = X.shape[-1]
     return _turned(X, _angles(X, positions, base, 2 * torch.arange(0, D, 2, device=X.device) / D), interleaved)
+
+
+@rotary_encoding.misconception
+def slowest_pair_at_the_base(X, positions, base, interleaved):
+    """The exponents run up to 1, 2j/(D − 2), so that the last frequency is 1/base. The formula divides by D: 2j/D."""
+    D = X.shape[-1]
+    return _turned(
+        X, _angles(X, positions, base, 2 * torch.arange(D // 2, device=X.device) / max(1, D - 2)), interleaved
+    )
+
+
+@rotary_encoding.misconception
+def floored_exponents(X, positions, base, interleaved):
+    """The exponents were rounded down: −2j // D, a division of whole numbers, is −1 for each j from 1 on. Write −2j / D."""
+    D = X.shape[-1]
+    return _turned(X, _angles(X, positions, base, -(-2 * torch.arange(D // 2, device=X.device) // D)), interleaved)
+
+
+@rotary_encoding.misconception
+def whole_turns(X, positions, base, interleaved):
+    """The angle was multiplied by 2π. It is just position · base^(−2j/D), in radians."""
+    turns = _angles(
+        X.float(), positions, base
+    )  # in single precision, as most write it: angles this large differ by type
+    return _turned(X, (2 * math.pi * turns).to(X.dtype), interleaved)
+
+
+@rotary_encoding.misconception
+def degrees(X, positions, base, interleaved):
+    """The angle was taken for degrees: it was multiplied by π/180. position · base^(−2j/D) is in radians as it is."""
+    return _turned(X, torch.deg2rad(_angles(X, positions, base)), interleaved)
 
 
 @rotary_encoding.misconception
