@@ -10,7 +10,13 @@ from torch import Tensor
 from autograder.bank import Case, exercise
 from autograder.exercises.unit_04_attention_layer.common import FUSED
 
-LONG = {"N_Q": 40, "N_X": 45, "D_Q": 3, "D_V": 4}
+TABLE = ("N_Q", "N_X")
+LONG = {
+    "N_Q": 230,
+    "N_X": 240,
+    "D_Q": 3,
+    "D_V": 4,
+}  # the table is several times as much as any way through the features makes
 
 
 @exercise(
@@ -18,12 +24,12 @@ LONG = {"N_Q": 40, "N_X": 45, "D_Q": 3, "D_V": 4}
     section="Without the softmax",
     outputs="Y",
     formula="φ(x) = elu(x) + 1, Y = φ(Q) (φ(K)ᵀ V) / (φ(Q) · sum of φ(K) over the data vectors); φ(K)ᵀ V [*B, D_Q, D_V] first, so"
-    " that no tensor is as large as N_Q × N_X; Y [*B, N_Q, D_V]",
+    " that nothing on the way is as large as N_Q × N_X, neither at once nor in pieces; Y [*B, N_Q, D_V]",
     cases=[
         Case("a batch", expand={"*B": "B"}),
         Case("one sequence", expand={"*B": ""}),
         Case("heads and a batch", expand={"*B": "B H"}, sizes={"B": 3, "H": 2}),
-        Case("long sequences", expand={"*B": ""}, sizes=LONG, smaller_than=("N_Q", "N_X")),
+        Case("long sequences", expand={"*B": ""}, sizes=LONG, smaller_than=TABLE, fewer_than=TABLE),
         Case("a single query", expand={"*B": "B"}, sizes={"N_Q": 1}),
         Case("large features", expand={"*B": ""}, scale={"Q": 4.0, "K": 4.0}),
     ],
@@ -172,6 +178,17 @@ def table_first(Q, K, V):
     φ(K)ᵀ V first, [D_Q, D_V], and the sum of φ(K) for the division."""
     similarity = _feature(Q) @ _feature(K).mT
     return similarity @ V / similarity.sum(dim=-1, keepdim=True)
+
+
+@linear_attention.misconception
+def table_in_pieces(Q, K, V):
+    """The numbers are right, but each query still meets each key: φ(Q) φ(K)ᵀ is made in pieces, or row by row. That spares the
+    memory and not the work, which grows as N_Q · N_X. The other order spares both: φ(K)ᵀ V first, [D_Q, D_V]."""
+    pieces = []
+    for q in _feature(Q).split(16, dim=-2):
+        similarity = q @ _feature(K).mT
+        pieces.append(similarity @ V / similarity.sum(dim=-1, keepdim=True))
+    return torch.cat(pieces, dim=-2)
 
 
 @linear_attention.misconception
