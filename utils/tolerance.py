@@ -1,5 +1,7 @@
 """How close numbers must be: by type and device, for judging and for the words about it."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from utils.records import Case, Observation
@@ -22,6 +24,11 @@ def close(got: np.ndarray, expected: np.ndarray, relative: float) -> np.ndarray:
     """
     if got.dtype.kind in "iub" and expected.dtype.kind in "iub":
         return got == expected
+    if (
+        got.shape == expected.shape and np.isfinite(expected).all()
+    ):  # np.isclose says the same, and takes thrice as long
+        with np.errstate(invalid="ignore"):
+            return np.abs(got - expected) <= relative + relative * np.abs(expected)
     return np.isclose(got, expected, rtol=relative, atol=relative, equal_nan=True)
 
 
@@ -37,11 +44,18 @@ def sketch(values: np.ndarray) -> np.ndarray:
         [7]: four sums of the finite numbers, one each of the places of NaN, inf and -inf.
     """
     flat = np.asarray(values, dtype=np.float64).reshape(-1)
-    places = np.arange(flat.size)
+    waves = _waves(flat.size)
+    if np.isfinite(flat).all():
+        return np.array([wave @ flat for wave in waves] + [0.0, 0.0, 0.0])
     finite = np.where(np.isfinite(flat), flat, 0.0)
-    sums = [np.cos(step * places + step) @ finite for step in (0.7, 1.3, 2.1, 2.9)]
-    others = [np.cos(0.7 * places + 0.7) @ where for where in (np.isnan(flat), np.isposinf(flat), np.isneginf(flat))]
-    return np.array(sums + others)
+    others = [waves[0] @ where for where in (np.isnan(flat), np.isposinf(flat), np.isneginf(flat))]
+    return np.array([wave @ finite for wave in waves] + others)
+
+
+@lru_cache(maxsize=64)
+def _waves(size: int) -> list[np.ndarray]:
+    """The uneven weights of a sketch's sums."""
+    return [np.cos(step * np.arange(size) + step) for step in (0.7, 1.3, 2.1, 2.9)]
 
 
 def sketches_agree(one: np.ndarray, values: np.ndarray, relative: float) -> bool:
