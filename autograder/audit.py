@@ -1,8 +1,12 @@
 """Proves the checks: every misconception is caught under its own name, every alternative passes, the cases are sound."""
 
 import json
+import multiprocessing
+import os
 import time
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import product
 
 import torch
 
@@ -31,10 +35,17 @@ class Audited:
     seconds: float
 
 
-def audit(unit: str, seeds=(VISIBLE_SEED, "audit")) -> list[Audited]:
-    """Audits a unit's exercises on the CPU, and on CUDA where there is one; the self-checks, and a draw as for grading."""
+SEEDS = (VISIBLE_SEED, "audit")  # the self-checks, and a draw as for grading
+
+
+def audit(*units: str) -> list[Audited]:
+    """Audits units' exercises on the CPU, and on CUDA where there is one; two exercises at a time where there are two cores."""
     devices = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
-    return [_audit(exercise, seeds, device) for device in devices for exercise in bank.units()[unit]]
+    names = [exercise.name for unit in units for exercise in bank.units()[unit]]
+    fresh = multiprocessing.get_context("spawn")  # a process forked after torch has computed may hang
+    workers = min(2, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    with ProcessPoolExecutor(workers, fresh, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        return list(pool.map(_audit, *zip(*product(devices, names))))
 
 
 def examine(frozen: FrozenExercise, student_object, device="cpu", reveal: bool = True) -> Result:
@@ -43,10 +54,11 @@ def examine(frozen: FrozenExercise, student_object, device="cpu", reveal: bool =
     return conclude(frozen, verdicts)
 
 
-def _audit(exercise: bank.Exercise, seeds, device: str) -> Audited:
+def _audit(device: str, name: str) -> Audited:
     started = time.perf_counter()
+    exercise = bank.find_exercise(name)
     faults, surviving, failing, cases = [], set(), set(), 0
-    for seed in seeds:
+    for seed in SEEDS:
         frozen = freeze(exercise, seed, grading=seed != VISIBLE_SEED, device=device)
         cases += len(frozen.cases)
         faults += lint(exercise, frozen) if device == "cpu" else []

@@ -69,7 +69,7 @@ def pattern(symbols: str, wanted: Output, got: Output, reveal: bool) -> str:
         ):
             times = f", {ratio.flat[0]:.4g} times the right ones" if reveal else ""
             return f"They differ from the right ones by one constant factor{times}."
-        shift = (b - a)[finite]
+        shift = (got.values - wanted.values)[finite].astype(float)  # of whole numbers exact, however large they are
         if abs(shift.flat[0]) > 1e-3 and np.allclose(shift, shift.flat[0], rtol=1e-3):
             return "They differ from the right ones by one constant that is added."
     if wanted.values.dtype.kind in "iu" and np.isclose(a, b, rtol=1e-6, atol=0).all():
