@@ -165,29 +165,35 @@ class ToyCachedDecoder:
     def _refuse_others(self, tokens, positions, mask, K, V) -> None:
         given = {"tokens": tokens, "positions": positions, "mask": mask, "K": K, "V": V}
         shapes = {name: tuple(one.shape) if isinstance(one, Tensor) else None for name, one in given.items()}
-        B, n = shapes["tokens"] if shapes["tokens"] and len(shapes["tokens"]) == 2 else (0, 0)
+        if len(shapes["tokens"] or ()) != 2 or 0 in shapes["tokens"]:
+            raise ValueError(
+                f"the decoder's tokens are [B, n], of each line one at least; it was given {_said(tokens)}"
+            )
+        B, n = shapes["tokens"]
         m = shapes["K"][2] if shapes["K"] and len(shapes["K"]) == 4 else 0
         cache = (B, len(self.W), m, self.E.shape[1]) if K is not None else None
-        fit = n and shapes == {"tokens": (B, n), "positions": (n,), "mask": (n, m + n), "K": cache, "V": cache}
-        if not fit or mask.dtype != torch.bool or tokens.is_floating_point() or positions.is_floating_point():
-            came = ", ".join(
-                f"{name} {list(shape)} of {given[name].dtype}" if shape is not None else f"{name} {given[name]}"
-                for name, shape in shapes.items()
-            )
-            raise ValueError(
-                "the decoder takes tokens [B, n] and positions [n], whole numbers; mask [n, m + n], True and False; K and V"
-                f" [B, L, m, D] with L = {len(self.W)} and D = {self.E.shape[1]}, or None; it was given {came}"
-            )
+        for name, shape in {"positions": (n,), "mask": (n, m + n), "K": cache, "V": cache}.items():
+            if shapes[name] != shape:
+                asked = f"{name} should be {list(shape) if shape else shape} where n = {n} tokens come to m = {m} in the cache"
+                raise ValueError(f"the decoder's {asked}; it was given {_said(given[name])}")
+        if mask.dtype != torch.bool or tokens.is_floating_point() or positions.is_floating_point():
+            came = ", ".join(f"{name} of {given[name].dtype}" for name in ("tokens", "positions", "mask"))
+            raise ValueError(f"tokens and positions are whole numbers, the mask is True and False; it was given {came}")
         if not (0 <= positions.min() and positions.max() < len(self.P)):
             raise ValueError(f"positions are 0 to {len(self.P) - 1}; it was given {positions.tolist()}")
+
+
+def _said(value) -> str:
+    return str(list(value.shape)) if isinstance(value, Tensor) else type(value).__name__
 
 
 def _refuse_other_shapes(what: str, y: Tensor, s: Tensor) -> None:
     """A model has layers that take a batch of words and a batch of states, and so has what stands in for it."""
     fit = isinstance(y, Tensor) and isinstance(s, Tensor) and not y.is_floating_point() and y.ndim == 1 and s.ndim == 2
     if not fit or len(y) != len(s):
-        given = ", ".join(str(list(one.shape)) if isinstance(one, Tensor) else type(one).__name__ for one in (y, s))
-        raise ValueError(f"the {what} takes words y [B], whole numbers, and states s [B, D]; it was given {given}")
+        raise ValueError(
+            f"the {what} takes words y [B], whole numbers, and states s [B, D]; it was given {_said(y)}, {_said(s)}"
+        )
 
 
 def scene_images(numbers: Tensor, limit: int = 0) -> Float[Tensor, "B 3 H W"]:

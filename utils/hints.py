@@ -42,8 +42,22 @@ _HINTS = (  # phrases of errors' texts, and what they mean
     ),
     (
         ("out of bounds for dimension",),
-        "An index is larger than the axis it is used on: is it the right axis, or is what stands in a tensor used as the number"
-        " of a row?",
+        "An index is negative, or too large for the axis it is used on: is it the right axis, or is what stands in a tensor used"
+        " as the number of a row?",
+    ),
+    (
+        ("tuple index out of range",),
+        "A tensor has fewer axes than this line expects. argmax, sum and an index take an axis away; keepdim=True, or [:, None],"
+        " gives it back.",
+    ),
+    (
+        ("expected Tensor as element",),
+        "torch.stack and torch.cat take tensors alone. The sum() of an empty list is Python's own 0: begin with a tensor,"
+        " x.new_zeros(()).",
+    ),
+    (
+        ("Expected target size",),
+        "cross_entropy looks for the classes on axis 1: logits.mT for [B, N, V], or flatten both to [B*N, V] and [B*N].",
     ),
     (
         ("is invalid for input of size",),

@@ -217,7 +217,8 @@ def _backward_failed(c):
     if "inplace" in c.seen.backward or "in-place" in c.seen.backward:
         return (
             "The numbers are right, but gradients cannot be computed: a tensor that backward still needs was overwritten"
-            " (/=, +=, or a method that ends in _). Make a new tensor: p = p / …"
+            " (/=, +=, an index on the left of =, or a method that ends in _). Make a new tensor: p = p / …, and masked_fill or"
+            " torch.where in place of A[…] = …"
         ), ""
     return f"The numbers are right, but computing gradients fails: {c.seen.backward.splitlines()[0]}", ""
 

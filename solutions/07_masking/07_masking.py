@@ -370,7 +370,7 @@ check(sequence_log_probability)
 #
 # Write `steps` tokens after the prompt, at least one, the likeliest each time. Return the tokens written and the logits
 # that each was chosen from. (1 point for the right tokens and logits; 2 for feeding each token only once. The last
-# token written need not be fed; one token more is let through.)
+# token written need not be fed. In all, each line may be fed N + `steps` tokens, one more than is needed.)
 #
 # <details><summary>Hint: the idea</summary>
 #

@@ -46,7 +46,7 @@ def _case(text, part=TOKENS, V=11, D=6, L=2, **sizes):
         _case("a few tokens", B=4, N=5, steps=3),
         _case("three layers", B=2, N=6, steps=4, L=3, D=5),
         _case("one prompt", B=1, N=5, steps=3),
-        _case("counted", ONCE, B=4, N=5, steps=3),
+        _case("counted", ONCE, B=3, N=5, steps=4),
     ],
     draws=drawn,
     differentiable=False,
@@ -61,8 +61,9 @@ def generate_with_cache(
 
 @generate_with_cache.misconception
 def nothing_kept(decoder, prompt, steps):
-    """The tokens are right, but all that was read before is read again for each of them: nothing is kept. For T tokens that is
-    about T²/2 instead of T. Keep K and V, and feed the newest token alone."""
+    """The tokens are right, but tokens that were read before are read again: all of them for each new one, or those that were
+    written, where K and V of the prompt alone are kept. For T tokens that is about T²/2 instead of T. Keep K and V of all that
+    was read, and feed the newest token alone."""
     return decode_anew(decoder, prompt, steps)
 
 
@@ -102,41 +103,6 @@ def newest_token_alone_at_the_start(decoder, prompt, steps):
     """Each new token is read as if it were the first of a sequence: nothing before it, position 0. Give the decoder K and V of
     all that was read, and the token's own position."""
     return decode(decoder, prompt, steps, lambda decoder, tokens, K, V: read_on(decoder, tokens))
-
-
-@generate_with_cache.misconception
-def positions_from_zero(decoder, prompt, steps):
-    """Each new token is said to stand at position 0. Positions go on behind the prompt: with m tokens in the cache the next one
-    stands at position m."""
-    return decode(decoder, prompt, steps, lambda d, tokens, K, V: read_on(d, tokens, K, V, positions=places(tokens)))
-
-
-@generate_with_cache.misconception
-def positions_one_too_far(decoder, prompt, steps):
-    """The new tokens' positions are one too large: there is a gap behind the prompt. With m tokens in the cache, at positions 0
-    to m − 1, the next one stands at position m."""
-    return decode(decoder, prompt, steps, at(lambda m: m + 1))
-
-
-@generate_with_cache.misconception
-def positions_one_too_near(decoder, prompt, steps):
-    """The new tokens' positions are one too small: the first new token is said to stand where the prompt's last one does. With
-    m tokens in the cache, at positions 0 to m − 1, the next one stands at position m."""
-    return decode(decoder, prompt, steps, at(lambda m: m - 1))
-
-
-@generate_with_cache.misconception
-def positions_of_the_first_new_token(decoder, prompt, steps):
-    """All new tokens are said to stand at the same position, N. The position moves on with each token: it is the number of
-    tokens in the cache."""
-    return decode(decoder, prompt, steps, at(lambda m: prompt.shape[1]))
-
-
-@generate_with_cache.misconception
-def positions_without_the_prompt(decoder, prompt, steps):
-    """The positions of the new tokens begin at 0 again and count from there: the prompt is not counted. With m tokens in the
-    cache the next one stands at position m."""
-    return decode(decoder, prompt, steps, at(lambda m: m - prompt.shape[1]))
 
 
 @generate_with_cache.misconception
@@ -224,74 +190,6 @@ def first_prediction_dropped(decoder, prompt, steps):
 
 
 @generate_with_cache.misconception
-def future_seen_in_the_prompt(decoder, prompt, steps):
-    """Nothing is masked while the prompt is read: its tokens see later ones, and their keys and values in the upper layers are
-    not those that they had in training. The prompt needs the causal mask; a single new token may see everything."""
-
-    def read(decoder, tokens, K, V):
-        return read_on(decoder, tokens, K, V, mask=torch.ones_like(causal(tokens, 0 if K is None else K.shape[2])))
-
-    return decode(decoder, prompt, steps, read)
-
-
-@generate_with_cache.misconception
-def mask_without_offset(decoder, prompt, steps):
-    """The new token sees only the first key: its mask was made without the offset. With m tokens in the cache it stands at
-    position m and may see them all: causal_mask(1, m + 1, m)."""
-
-    def read(decoder, tokens, K, V):
-        m = 0 if K is None else K.shape[2]
-        return read_on(decoder, tokens, K, V, mask=causal(tokens, m, offset=0))
-
-    return decode(decoder, prompt, steps, read)
-
-
-@generate_with_cache.misconception
-def itself_hidden(decoder, prompt, steps):
-    """A new token sees the cached ones, but not itself: its mask is False in the last place. It stands at position m and may
-    see the keys 0 to m: causal_mask(1, m + 1, m)."""
-
-    def read(decoder, tokens, K, V):
-        m = 0 if K is None else K.shape[2]
-        return read_on(decoder, tokens, K, V, mask=causal(tokens, m, offset=m - 1) if m else causal(tokens))
-
-    return decode(decoder, prompt, steps, read)
-
-
-@generate_with_cache.misconception
-def mask_turned_round(decoder, prompt, steps):
-    """The mask is the wrong way round: True where a token may not look. Here True means: may be seen."""
-
-    def read(decoder, tokens, K, V):
-        return read_on(decoder, tokens, K, V, mask=~causal(tokens, 0 if K is None else K.shape[2]))
-
-    return decode(decoder, prompt, steps, read)
-
-
-@generate_with_cache.misconception
-def mask_of_the_new_tokens_alone(decoder, prompt, steps):
-    """The mask has no columns for what is in the cache. Keys are the m cached ones and the n new
-    ones: [n, m + n]."""
-
-    def read(decoder, tokens, K, V):
-        return read_on(decoder, tokens, K, V, mask=causal(tokens))
-
-    return decode(decoder, prompt, steps, read)
-
-
-@generate_with_cache.misconception
-def mask_of_the_cached_tokens_alone(decoder, prompt, steps):
-    """The mask has columns for what is in the cache, and none for the new token itself. Keys are the m cached ones and the n
-    new ones: [n, m + n]."""
-
-    def read(decoder, tokens, K, V):
-        mask = causal(tokens) if K is None else torch.ones_like(causal(tokens, K.shape[2]))[:, :-1]
-        return read_on(decoder, tokens, K, V, mask=mask)
-
-    return decode(decoder, prompt, steps, read)
-
-
-@generate_with_cache.misconception
 def same_token_fed_again(decoder, prompt, steps):
     """The token that is fed never changes: the prompt's last one, or the first new one. Feed the one that was chosen just
     now."""
@@ -331,6 +229,36 @@ def log_probabilities(decoder, prompt, steps):
     """The tokens are right; the second result is log-probabilities. Asked for are the logits, as the decoder gives them."""
     y, logits = decode(decoder, prompt, steps)
     return y, logits.log_softmax(dim=-1)
+
+
+@generate_with_cache.misconception
+def all_predictions_fed(decoder, prompt, steps):
+    """What the decoder says at each place of the prompt is fed on, not the one new token alone. The next token is chosen from
+    the logits at the last place: logits[:, -1:]."""
+    new, K, V, y, logits = prompt, None, None, [], []
+    for _ in range(steps):
+        out, k, v = read_on(decoder, new, K, V)
+        K, V = append(K, k), append(V, v)
+        new = out.argmax(dim=-1)
+        y.append(new[:, -1:])
+        logits.append(out[:, -1])
+    return torch.cat(y, dim=1), torch.stack(logits, dim=1)
+
+
+@generate_with_cache.misconception
+def keys_and_values_exchanged(decoder, prompt, steps):
+    """Keys and values have changed places. The decoder takes K before V, and gives logits, k, v in this order."""
+    return decode(
+        decoder, prompt, steps, lambda d, tokens, K, V: (lambda out, k, v: (out, v, k))(*read_on(d, tokens, K, V))
+    )
+
+
+@generate_with_cache.misconception
+def logits_of_the_next_token(decoder, prompt, steps):
+    """The tokens are right; the logits are one step late, those that come out when the token is fed. Asked for are those that
+    each token was chosen from."""
+    y, logits = decode(decoder, prompt, steps + 1)
+    return y[:, :-1], logits[:, 1:]
 
 
 @generate_with_cache.alternative

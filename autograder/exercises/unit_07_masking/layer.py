@@ -47,6 +47,7 @@ def _case(text, mask="B N N", part=HEADS, edit=None, scale=None, extreme=False, 
         _case("scores in the hundreds", scale={"X": 13.0}, extreme=True),
         _case("some rows allow nothing", part=EMPTY, edit=_some_empty),
         _case("a sequence without words", mask="B 1 N", part=EMPTY, edit=_some_empty),
+        _case("one mask for all, not causal", mask="N N"),
     ],
     forbidden=FUSED,
     draws=_drawn,
@@ -80,16 +81,8 @@ def _weights(E, mask):
     return A.masked_fill(~mask, 0.0)
 
 
-def _split_at_once(self, X):
-    return (one.reshape(len(X), self.H, X.shape[1], -1) for one in self.W_QKV(X).chunk(3, dim=-1))
-
-
 def _merge(found):
     return found.transpose(1, 2).flatten(2)
-
-
-def _merge_at_once(found):
-    return found.reshape(len(found), found.shape[2], -1)
 
 
 def _attend(self, X, mask, weights=_weights, divisor=None, heads=_heads, merge=_merge):
@@ -101,13 +94,6 @@ def _attend(self, X, mask, weights=_weights, divisor=None, heads=_heads, merge=_
 
 def _for_heads(mask):
     return mask.unsqueeze(-3)
-
-
-class Plain(MaskedMultiHeadAttention.reference):
-    """Right, and without torch's own attention: what mistakes of the constructor are made of."""
-
-    def forward(self, X, mask):
-        return _attend(self, X, mask)
 
 
 @MaskedMultiHeadAttention.misconception
@@ -225,21 +211,9 @@ def empty_rows_not_a_number(self, X, mask):
 @MaskedMultiHeadAttention.misconception
 def outputs_of_empty_rows_zeroed(self, X, mask):
     """The output of a query that may see nothing was set to 0. Its weights are zeros, and so is what the heads found; through
-    W_O that becomes W_O's bias. No more is to be done."""
+    W_O that becomes W_O's bias. No more is to be done. (If NaN was replaced behind W_O, replace it in the weights.)"""
     Y, A = _attend(self, X, mask)
     return Y * mask.any(dim=-1, keepdim=True), A
-
-
-@MaskedMultiHeadAttention.misconception
-def not_scaled(self, X, mask):
-    """The scores are not divided by √D_H, so the softmax of wide heads would saturate."""
-    return _attend(self, X, mask, divisor=1)
-
-
-@MaskedMultiHeadAttention.misconception
-def scaled_by_the_whole_width(self, X, mask):
-    """The scores are divided by √D, the width of X. In each head the dot product runs over D_H features: divide by √D_H."""
-    return _attend(self, X, mask, divisor=math.sqrt(X.shape[-1]))
 
 
 @MaskedMultiHeadAttention.misconception
@@ -247,53 +221,6 @@ def softmax_over_queries(self, X, mask):
     """The softmax ran over the queries, dim=-2. Each query of each head shares its weight among the keys that it may see:
     dim=-1."""
     return _attend(self, X, mask, lambda E, mask: E.masked_fill(~mask, -1e9).softmax(dim=-2) * mask)
-
-
-@MaskedMultiHeadAttention.misconception
-def output_projection_forgotten(self, X, mask):
-    """The heads stand side by side, but W_O was not applied. It mixes what the heads have found."""
-    Q, K, V = _heads(self, X)
-    A = _weights(Q @ K.mT / math.sqrt(Q.shape[-1]), _for_heads(mask))
-    return _merge(A @ V), A
-
-
-@MaskedMultiHeadAttention.misconception
-def split_without_exchange(self, X, mask):
-    """The split into heads is one reshape to [B, H, N, D_H]. It does not move numbers, so that a head holds pieces of different
-    vectors: split the last axis, then exchange N and H."""
-    return _attend(self, X, mask, heads=_split_at_once)
-
-
-@MaskedMultiHeadAttention.misconception
-def merged_without_exchange(self, X, mask):
-    """The heads were merged by one reshape from [B, H, N, D_H]. It does not move numbers, so that rows mix vectors, and with
-    them the past and the future: exchange H and N first, then join."""
-    return _attend(self, X, mask, merge=_merge_at_once)
-
-
-@MaskedMultiHeadAttention.misconception
-def split_and_merged_without_exchange(self, X, mask):
-    """Heads were split off and merged by a reshape alone. It does not move numbers, so that a head holds pieces of different
-    vectors, the past and the future mixed: split the last axis, exchange N and H, and go the same way back."""
-    return _attend(self, X, mask, heads=_split_at_once, merge=_merge_at_once)
-
-
-@MaskedMultiHeadAttention.misconception
-def weights_averaged(self, X, mask):
-    """The weights were averaged over the heads, as nn.MultiheadAttention does unless told otherwise. Here each head's weights
-    are asked for: A [B, H, N, N]."""
-    Y, A = _attend(self, X, mask)
-    return Y, A.mean(dim=1)
-
-
-@MaskedMultiHeadAttention.misconception
-class layers_without_bias(Plain):
-    """The layers have no bias. This exercise asks for one: leave out bias=False."""
-
-    def __init__(self, H, D_H):
-        super().__init__(H, D_H)
-        self.W_QKV = nn.Linear(H * D_H, 3 * H * D_H, bias=False)
-        self.W_O = nn.Linear(H * D_H, H * D_H, bias=False)
 
 
 @MaskedMultiHeadAttention.misconception
@@ -340,17 +267,17 @@ def future_hidden_too(self, X, mask):
 
 
 @MaskedMultiHeadAttention.misconception
-def thirds_inside_each_head(self, X, mask):
-    """The output of W_QKV was cut into heads first and each head's part into thirds. Here all queries come first, then all keys,
-    then all values: three thirds, then heads."""
-    inside = self.W_QKV(X).unflatten(-1, (self.H, 3, -1)).permute(3, 0, 2, 1, 4)
-    return _attend(self, X, mask, heads=lambda self, X: inside)
+def causal_where_one_for_all(self, X, mask):
+    """A mask [N, N] is taken for a causal one, whatever it says. Use the mask that comes in: all of them the same way,
+    mask.unsqueeze(-3)."""
+    return _attend(self, X, torch.ones_like(mask).tril() if mask.ndim == 2 else mask)
 
 
 @MaskedMultiHeadAttention.misconception
-def keys_first(self, X, mask):
-    """The thirds of W_QKV were taken in another order, keys first. The name says the order: queries, keys, values."""
-    return _attend(self, X, mask, heads=lambda self, X: _heads(self, X)[[1, 0, 2]])
+def lowered_by_a_number(self, X, mask):
+    """In a row that allows nothing a large number was subtracted from all scores. A softmax does not notice what is subtracted
+    from a whole row: the forbidden keys share the weight. It should be zeros, as your masked softmax gives."""
+    return _attend(self, X, mask, lambda E, mask: (E - 1e9 * ~mask).softmax(dim=-1))
 
 
 @MaskedMultiHeadAttention.alternative

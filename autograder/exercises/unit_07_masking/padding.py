@@ -187,6 +187,13 @@ def lengths_not_as_a_column(lengths, N):
     return (_places(lengths, N) < lengths)[:, None]
 
 
+@padding_mask.misconception
+def nothing_hidden(lengths, N):
+    """Everything is True. Places from a line's length on are padding, and False. With mask[b, :length] of a mask [B, 1, N] the
+    index runs along the axis of size 1: the places are the last one."""
+    return torch.ones(len(lengths), 1, N, dtype=torch.bool, device=lengths.device)
+
+
 @padding_mask.alternative
 def by_comparing_places(lengths, N):
     return (torch.arange(N, device=lengths.device) < lengths.unsqueeze(1)).unsqueeze(1)

@@ -110,36 +110,6 @@ def shifted_the_wrong_way(logits, tokens, lengths):
 
 
 @sequence_log_probability.misconception
-def averaged(logits, tokens, lengths):
-    """The logarithms are averaged over the tokens. That is how a loss is given, so that long and short lines compare; the
-    probability of a sequence is a product, its logarithm a sum."""
-    factors = _factors(logits, tokens)
-    return _total(factors, lengths) / (lengths - 1)
-
-
-@sequence_log_probability.misconception
-def averaged_over_all_places(logits, tokens, lengths):
-    """The logarithms are averaged over all places, padding among them. The probability of a sequence is a product, its
-    logarithm a sum."""
-    factors = _factors(logits, tokens)
-    return _total(factors, lengths) / factors.shape[1]
-
-
-@sequence_log_probability.misconception
-def averaged_over_all_tokens(logits, tokens, lengths):
-    """The logarithms are divided by the number of tokens, the start among them. The probability of a sequence is a product, its
-    logarithm a sum."""
-    return _total(_factors(logits, tokens), lengths) / lengths
-
-
-@sequence_log_probability.misconception
-def loss_of_the_batch(logits, tokens, lengths):
-    """This is one number for the whole batch, the mean cross-entropy of all places, padding among them. Each line has a
-    probability of its own, the sum over its tokens: [B]."""
-    return F.cross_entropy(logits[:, :-1].mT, tokens[:, 1:])
-
-
-@sequence_log_probability.misconception
 def probability_instead_of_logarithm(logits, tokens, lengths):
     """This is the probability itself. For long sequences it is too small to be written down; asked for is its logarithm, the
     sum of the factors' logarithms."""
@@ -191,8 +161,8 @@ def logarithm_of_a_softmax_times_zero(logits, tokens, lengths):
 
 @sequence_log_probability.misconception
 def small_number_in_the_logarithm(logits, tokens, lengths):
-    """A small number was added inside of the logarithm, so that it is never −∞; but then everything unlikely has the same
-    probability. Take log_softmax, which never leaves the logarithms."""
+    """A small number was added inside of the logarithm, or set as a lower bound, so that it is never −∞; but then everything
+    unlikely has the same probability. Take log_softmax, which never leaves the logarithms."""
     p = logits[:, :-1].softmax(dim=-1).gather(2, tokens[:, 1:, None])[:, :, 0]
     return _total((p + 1e-12).log(), lengths)
 
@@ -272,38 +242,6 @@ def first_factor_missing(logits, tokens, lengths):
 
 
 @sequence_log_probability.misconception
-def negative(logits, tokens, lengths):
-    """The sign is that of a loss: this is −log P. A probability is at most 1, so its logarithm is 0 or less."""
-    return -_total(_factors(logits, tokens), lengths)
-
-
-@sequence_log_probability.misconception
-def negative_with_padding(logits, tokens, lengths):
-    """This is the cross-entropy summed over all places: the sign is that of a loss, −log P, and what stands behind a line's end
-    counts too."""
-    return -_factors(logits, tokens).sum(dim=1)
-
-
-@sequence_log_probability.misconception
-def mean_loss(logits, tokens, lengths):
-    """This is the mean cross-entropy, the loss of training: the sign is reversed, and it is divided by the number of tokens.
-    Asked for is log P, the sum of log-probabilities."""
-    return -averaged(logits, tokens, lengths)
-
-
-@sequence_log_probability.misconception
-def perplexity(logits, tokens, lengths):
-    """This is the perplexity, exp of the mean loss. Asked for is log P, the sum of log-probabilities."""
-    return torch.exp(-averaged(logits, tokens, lengths))
-
-
-@sequence_log_probability.misconception
-def base_two(logits, tokens, lengths):
-    """The logarithms are to base 2, so this is counted in bits. Asked for are natural ones."""
-    return _total(_factors(logits, tokens), lengths) / math.log(2)
-
-
-@sequence_log_probability.misconception
 def likeliest_tokens(logits, tokens, lengths):
     """These are the probabilities of the likeliest tokens. Asked for is how likely the tokens are that are given."""
     return _total(logits[:, :-1].log_softmax(dim=-1).amax(dim=-1), lengths)
@@ -320,6 +258,46 @@ def factors_not_summed(logits, tokens, lengths):
     """These are the logarithms of the single factors. Their sum over each line is asked for, [B]."""
     factors = _factors(logits, tokens)
     return factors.masked_fill(~_counts(factors, lengths), 0.0)
+
+
+@sequence_log_probability.misconception
+def tokens_not_shifted(logits, tokens, lengths):
+    """Each token, from the start on, is looked up in the logits of its own place, and the last is left out. The logits at place t
+    are about token t + 1: logits[:, :-1] and tokens[:, 1:] belong together."""
+    here = logits[:, :-1].log_softmax(dim=-1).gather(2, tokens[:, :-1, None])[:, :, 0]
+    return _total(here, lengths)
+
+
+@sequence_log_probability.misconception
+def padding_at_minus_infinity(logits, tokens, lengths):
+    """The factors of the padding were made impossible: −∞ in place of their logarithms, or the logarithm of 0. So is their sum.
+    What does not count has the factor 1, whose logarithm is 0."""
+    factors = _factors(logits, tokens)
+    return factors.masked_fill(~_counts(factors, lengths), -math.inf).sum(dim=1)
+
+
+@sequence_log_probability.misconception
+def softmax_over_the_batch(logits, tokens, lengths):
+    """The softmax runs over the lines of the batch, as F.log_softmax does without dim. At each place the tokens of the
+    vocabulary share a probability of 1: dim=-1."""
+    return _total(logits.log_softmax(dim=0)[:, :-1].gather(2, tokens[:, 1:, None])[:, :, 0], lengths)
+
+
+def _with_a_small_number(small):
+    def made(logits, tokens, lengths):
+        p = logits[:, :-1].softmax(dim=-1).gather(2, tokens[:, 1:, None])[:, :, 0]
+        return _total((p + small).log(), lengths)
+
+    return made
+
+
+for _exponent in (8, 9, 10):
+    _made = _with_a_small_number(10.0**-_exponent)
+    _made.__name__, _made.__doc__ = (
+        f"one_in_ten_to_the_{_exponent}_in_the_logarithm",
+        small_number_in_the_logarithm.__doc__,
+    )
+    sequence_log_probability.misconception(_made)
 
 
 @sequence_log_probability.alternative

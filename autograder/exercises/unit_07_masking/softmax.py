@@ -128,9 +128,9 @@ def made_to_sum_to_one_afterwards(E, mask):
 
 @masked_softmax.misconception
 def made_to_sum_to_one_with_a_small_number(E, mask):
-    """The forbidden scores took part in the exponentials, the weights were made to sum to 1 again afterwards, and a division by
-    zero was avoided by a small number. That helps the empty rows; but where a forbidden score lies far above the others nothing
-    is left of these, and a row that allows keys gives none of them weight. Hide the scores before the softmax: −∞."""
+    """Where a forbidden score lies far above the others nothing is left of these: a row that allows keys gives none of them
+    weight. The forbidden scores still took part in the exponentials, as they are or lowered by too little, and their weights were
+    taken away afterwards. Hide the scores before the softmax: −∞ in their place."""
     A = E.softmax(dim=-1) * mask
     return A / A.sum(dim=-1, keepdim=True).clamp(min=1e-12)
 
@@ -251,27 +251,6 @@ def lowered_by_a_number_and_multiplied(E, mask):
 
 
 @masked_softmax.misconception
-def over_the_queries(E, mask):
-    """Your weights sum to 1 over the queries: the softmax ran over dim=-2. Each query shares its weight among the keys:
-    dim=-1."""
-    return _right(E, mask, dim=-2)
-
-
-@masked_softmax.misconception
-def over_the_queries_and_not_a_number(E, mask):
-    """Your weights sum to 1 over the queries: the softmax ran over dim=-2. Each query shares its weight among the keys: dim=-1.
-    A key that nobody may see has NaN that way."""
-    return E.masked_fill(~mask, -math.inf).softmax(dim=-2)
-
-
-@masked_softmax.misconception
-def over_axis_one(E, mask):
-    """The softmax runs over the axis with the number 1. That is the keys for one sequence, but the queries in a batch, and the
-    heads where there are heads. The keys are always last: dim=-1."""
-    return _right(E, mask, dim=1)
-
-
-@masked_softmax.misconception
 def all_zero_where_one_row_is_empty(E, mask):
     """As soon as one row allows nothing, everything becomes 0. Only that row should be: mask.any(dim=-1, keepdim=True) says of
     each row whether it allows a key."""
@@ -283,60 +262,6 @@ def rows_with_a_forbidden_key_emptied(E, mask):
     """Rows in which some key is forbidden are 0 all through. A row is empty only if all its keys are forbidden:
     ~mask.any(dim=-1), not ~mask.all(dim=-1)."""
     return _right(E, mask) * mask.all(dim=-1, keepdim=True)
-
-
-@masked_softmax.misconception
-def overflowing(E, mask):
-    """The exponentials are taken of the scores as they are: around 800 they overflow, and inf/inf is NaN. Subtract the largest
-    allowed score of each row first, or use softmax."""
-    powers = torch.where(mask, E, -math.inf).exp()
-    return powers / powers.sum(dim=-1, keepdim=True).clamp(min=1e-30)
-
-
-@masked_softmax.misconception
-def overflowing_and_empty_rows_not_a_number(E, mask):
-    """The exponentials are taken of the scores as they are: around 800 they overflow, and inf/inf is NaN. And in a row that
-    allows nothing the sum is 0, and 0/0 is NaN too. Subtract the largest allowed score of each row first, or use softmax; then
-    look after the empty rows."""
-    powers = torch.where(mask, E, -math.inf).exp()
-    return powers / powers.sum(dim=-1, keepdim=True)
-
-
-@masked_softmax.misconception
-def exponentials_times_mask(E, mask):
-    """The exponentials are taken of all scores, forbidden ones too, and multiplied by the mask. Large scores overflow, and inf
-    · 0 is NaN as inf/inf is. Replace the forbidden scores by −∞ first, and subtract the largest allowed score, or use softmax.
-    In a row that allows nothing 0/0 is NaN too."""
-    powers = E.exp() * mask
-    return powers / powers.sum(dim=-1, keepdim=True)
-
-
-@masked_softmax.misconception
-def exponentials_times_mask_with_a_small_number(E, mask):
-    """The exponentials are taken of all scores, forbidden ones too, and multiplied by the mask. Large scores overflow, and inf
-    · 0 is NaN as inf/inf is. Replace the forbidden scores by −∞ first, and subtract the largest allowed score, or use
-    softmax."""
-    powers = E.exp() * mask
-    return powers / powers.sum(dim=-1, keepdim=True).clamp(min=1e-12)
-
-
-@masked_softmax.misconception
-def not_normalised(E, mask):
-    """These are exponentials, not yet divided by their sum over the allowed keys."""
-    return torch.where(mask, E, -math.inf).exp()
-
-
-@masked_softmax.misconception
-def softmax_twice(E, mask):
-    """The softmax was taken twice. What comes out of the first are weights already; the second makes them more even."""
-    A = _right(E, mask)
-    return _right(A, mask)
-
-
-@masked_softmax.misconception
-def even_among_the_allowed(E, mask):
-    """All allowed keys get the same weight: the scores play no part."""
-    return _right(torch.zeros_like(E), mask) + 0 * E
 
 
 @masked_softmax.misconception
