@@ -5,6 +5,7 @@ import math
 import torch.nn.functional as F
 from torch import nn
 
+from autograder.exercises.unit_04_attention_layer.common import leave_out_biases
 from autograder.exercises.unit_06_multi_head.layer import MultiHeadAttention, _attend, _merge, _projected, _split
 
 
@@ -160,8 +161,7 @@ class layers_without_bias(Plain):
 
     def __init__(self, H, D_H):
         super().__init__(H, D_H)
-        self.W_QKV = nn.Linear(H * D_H, 3 * H * D_H, bias=False)
-        self.W_O = nn.Linear(H * D_H, H * D_H, bias=False)
+        leave_out_biases(self)
 
 
 @MultiHeadAttention.misconception

@@ -211,7 +211,7 @@ def empty_rows_not_a_number(self, X, mask):
 @MaskedMultiHeadAttention.misconception
 def outputs_of_empty_rows_zeroed(self, X, mask):
     """The output of a query that may see nothing was set to 0. Its weights are zeros, and so is what the heads found; through
-    W_O that becomes W_O's bias. No more is to be done. (If NaN was replaced behind W_O, replace it in the weights.)"""
+    W_O that becomes W_O's bias. No more is to be done; NaN is to be replaced in the weights."""
     Y, A = _attend(self, X, mask)
     return Y * mask.any(dim=-1, keepdim=True), A
 

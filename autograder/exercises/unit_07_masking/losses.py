@@ -8,12 +8,36 @@ import torch.nn.functional as F
 from autograder.exercises.unit_07_masking.probability import _factors, _total, sequence_log_probability
 
 
-@sequence_log_probability.misconception
-def averaged(logits, tokens, lengths):
+def _whatever_the_length(made):
+    """Registers a mistake that begins with the mean of a line's factors: as it is, 0/0 for a line of length 1, and with care."""
+    for name, least in ((made.__name__, 0), (f"{made.__name__}_with_care", 1)):
+
+        def mistake(logits, tokens, lengths, least=least):
+            return made(_total(_factors(logits, tokens), lengths) / (lengths - 1).clamp(min=least))
+
+        mistake.__name__, mistake.__doc__ = name, made.__doc__
+        sequence_log_probability.misconception(mistake)
+    return made
+
+
+@_whatever_the_length
+def averaged(mean):
     """The logarithms are averaged over the tokens. That is how a loss is given, so that long and short lines compare; the
     probability of a sequence is a product, its logarithm a sum."""
-    factors = _factors(logits, tokens)
-    return _total(factors, lengths) / (lengths - 1)
+    return mean
+
+
+@_whatever_the_length
+def mean_loss(mean):
+    """This is the mean cross-entropy, the loss of training: the sign is reversed, and it is divided by the number of tokens.
+    Asked for is log P, the sum of log-probabilities."""
+    return -mean
+
+
+@_whatever_the_length
+def perplexity(mean):
+    """This is the perplexity, exp of the mean loss. Asked for is log P, the sum of log-probabilities."""
+    return torch.exp(-mean)
 
 
 @sequence_log_probability.misconception
@@ -52,43 +76,6 @@ def negative_with_padding(logits, tokens, lengths):
 
 
 @sequence_log_probability.misconception
-def mean_loss(logits, tokens, lengths):
-    """This is the mean cross-entropy, the loss of training: the sign is reversed, and it is divided by the number of tokens.
-    Asked for is log P, the sum of log-probabilities."""
-    return -averaged(logits, tokens, lengths)
-
-
-@sequence_log_probability.misconception
-def perplexity(logits, tokens, lengths):
-    """This is the perplexity, exp of the mean loss. Asked for is log P, the sum of log-probabilities."""
-    return torch.exp(-averaged(logits, tokens, lengths))
-
-
-@sequence_log_probability.misconception
 def base_two(logits, tokens, lengths):
     """The logarithms are to base 2, so this is counted in bits. Asked for are natural ones."""
     return _total(_factors(logits, tokens), lengths) / math.log(2)
-
-
-def _averaged_with_care(logits, tokens, lengths):
-    return _total(_factors(logits, tokens), lengths) / (lengths - 1).clamp(min=1)
-
-
-@sequence_log_probability.misconception
-def averaged_with_care(logits, tokens, lengths):
-    """The logarithms are averaged over the tokens. That is how a loss is given, so that long and short lines compare; the
-    probability of a sequence is a product, its logarithm a sum."""
-    return _averaged_with_care(logits, tokens, lengths)
-
-
-@sequence_log_probability.misconception
-def mean_loss_with_care(logits, tokens, lengths):
-    """This is the mean cross-entropy, the loss of training: the sign is reversed, and it is divided by the number of tokens.
-    Asked for is log P, the sum of log-probabilities."""
-    return -_averaged_with_care(logits, tokens, lengths)
-
-
-@sequence_log_probability.misconception
-def perplexity_with_care(logits, tokens, lengths):
-    """This is the perplexity, exp of the mean loss. Asked for is log P, the sum of log-probabilities."""
-    return torch.exp(-_averaged_with_care(logits, tokens, lengths))

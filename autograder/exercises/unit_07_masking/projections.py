@@ -2,8 +2,7 @@
 
 import math
 
-from torch import nn
-
+from autograder.exercises.unit_04_attention_layer.common import leave_out_biases
 from autograder.exercises.unit_07_masking.layer import (
     MaskedMultiHeadAttention,
     _attend,
@@ -84,8 +83,7 @@ class layers_without_bias(Plain):
 
     def __init__(self, H, D_H):
         super().__init__(H, D_H)
-        self.W_QKV = nn.Linear(H * D_H, 3 * H * D_H, bias=False)
-        self.W_O = nn.Linear(H * D_H, H * D_H, bias=False)
+        leave_out_biases(self)
 
 
 @MaskedMultiHeadAttention.misconception
