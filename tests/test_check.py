@@ -38,6 +38,12 @@ def test_what_is_no_exercise_is_told(odd):
         check(odd)
 
 
+def test_an_object_of_a_class_is_told_from_the_class():
+    LearnedPositions = type("LearnedPositions", (torch.nn.Module,), {})
+    with pytest.raises(CheckFailed, match=r"check takes the class itself: check\(LearnedPositions\)"):
+        check(LearnedPositions())
+
+
 def test_a_check_leaves_random_numbers_alone(shell):
     torch.manual_seed(3)
     shell.run_cell(RIGHT + "\ncheck(attention_scores)").raise_error()

@@ -10,7 +10,7 @@ from torch import nn
 
 from autograder.audit import examine as examined
 from autograder.draw import draw
-from autograder.exercises.unit_06_multi_head import tiled_attention
+from autograder.exercises.unit_06_multi_head import linear_attention, tiled_attention
 from autograder.exercises.unit_07_masking import causal_mask, generate_with_cache, masked_softmax, padding_mask
 from autograder.exercises.unit_07_masking.cached import decode_anew
 from autograder.freeze import freeze
@@ -112,6 +112,21 @@ def test_wrong_numbers_are_known_for_what_they_are_however_large_the_way_to_them
         return (Q @ K.mT).softmax(dim=-1) @ V
 
     assert examined(freeze(tiled_attention, "a draw"), unscaled).misconception == "not_scaled"
+
+
+@pytest.mark.parametrize("rows", [1, 16, 64])
+@pytest.mark.parametrize("named", [True, False])
+def test_a_table_in_pieces_is_as_much_work_as_the_whole(rows, named):
+    def in_pieces(Q, K, V):
+        q, k = (torch.where(one > 0, one + 1, one.exp()) for one in (Q, K))
+        tables = [piece @ k.mT for piece in q.split(rows, dim=-2)]
+        return torch.cat([table @ V / table.sum(dim=-1, keepdim=True) for table in tables], dim=-2)
+
+    frozen = freeze(linear_attention, "a draw", mistakes=named)
+    result = examined(frozen, in_pieces)
+    assert (result.problem, result.misconception) == ("too_much", "table_in_pieces" if named else None)
+    assert ("as large together as the whole table" in plain(result.message)) != named
+    assert all(examined(frozen, other.object).passed for other in linear_attention.alternatives)
 
 
 def test_the_same_numbers_in_blocks_are_right():

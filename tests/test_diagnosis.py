@@ -134,3 +134,9 @@ def test_what_the_students_own_test_refuses_is_said_to_be_allowed(examine):
 
     said = plain(examine("scaled_dot_product_attention", refusing).message)
     assert "Your own test refuses an input that is to be taken: ValueError: one sequence only" in said
+
+
+def test_a_default_that_is_missing_is_asked_for(examine):
+    encoding = bank.find_exercise("sinusoidal_encoding").reference
+    said = plain(examine("sinusoidal_encoding", lambda positions, D, base: encoding(positions, D, base)).message)
+    assert "It is called without base here" in said

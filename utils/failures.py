@@ -46,6 +46,12 @@ def _wrong_signature(c):
         asked = (
             f"__init__(self, {', '.join(c.exercise.constructor)}) and forward(self, {', '.join(c.exercise.parameters)})"
         )
+    left_out = [name for name in c.exercise.parameters if name not in c.case.inputs]
+    if left_out and failure.text.split(", ") == list(c.exercise.parameters):
+        return (
+            f"It is called without {', '.join(left_out)} here: give it the default that the exercise's first line shows.",
+            "",
+        )
     return f"It does not take the parameters that are asked for, {asked}. Yours takes ({failure.text}).", ""
 
 

@@ -24,10 +24,8 @@ def close(got: np.ndarray, expected: np.ndarray, relative: float) -> np.ndarray:
     """
     if got.dtype.kind in "iub" and expected.dtype.kind in "iub":
         return got == expected
-    if (
-        got.shape == expected.shape and np.isfinite(expected).all()
-    ):  # np.isclose says the same, and takes thrice as long
-        with np.errstate(invalid="ignore"):
+    if got.shape == expected.shape and np.isfinite(expected).all():
+        with np.errstate(invalid="ignore"):  # np.isclose says the same, and takes thrice as long
             return np.abs(got - expected) <= relative + relative * np.abs(expected)
     return np.isclose(got, expected, rtol=relative, atol=relative, equal_nan=True)
 
