@@ -76,8 +76,9 @@ def normal(*shape):
 # That is **self-attention**. Nothing new is needed; there is one input instead of two. Queries, keys and values all come from
 # $X\,[N, D]$:
 #
-# $$Q = X W_Q\ [N, D_Q],\qquad K = X W_K\ [N, D_Q],\qquad V = X W_V\ [N, D_V],\qquad
-# A = \operatorname{softmax}\!\left(\frac{QK^\top}{\sqrt{D_Q}}\right)\ [N, N],\qquad Y = AV\ [N, D_V]$$
+# $$Q = X W_Q\ [N, D_Q],\qquad K = X W_K\ [N, D_Q],\qquad V = X W_V\ [N, D_V]$$
+#
+# $$A = \operatorname{softmax}\!\left(\frac{QK^\top}{\sqrt{D_Q}}\right)\ [N, N],\qquad Y = AV\ [N, D_V]$$
 #
 # Why three matrices? With $Q = K = X$ every word would look mostly at itself, since $x \cdot x$ is usually the largest of its
 # scores (question 5 of lesson 04). $W_Q$ and $W_K$ make *what I look for* and *what I offer* two things; $W_V$ makes *what I
@@ -403,13 +404,13 @@ explore(
 # For the waves, $p_m \cdot p_n$ does. But the layer does not compute $p_m \cdot p_n$. What does it compute? With $x + p$
 # instead of $x$ a score has, up to the factor $1/\sqrt{D_Q}$, four terms:
 #
-# $$(x_m + p_m)W_Q W_K^\top (x_n + p_n)^\top = \underbrace{x_m M x_n^\top}_{\text{word, word}} +
+# $$(x_m + p_m)\,M\,(x_n + p_n)^\top = \underbrace{x_m M x_n^\top}_{\text{word, word}} +
 # \underbrace{x_m M p_n^\top}_{\text{word, place}} + \underbrace{p_m M x_n^\top}_{\text{place, word}} +
-# \underbrace{p_m M p_n^\top}_{\text{place, place}},\qquad M = W_Q W_K^\top$$
+# \underbrace{p_m M p_n^\top}_{\text{place, place}}$$
 #
-# The two middle terms depend on one place each, never on the distance. The last depends on the distance alone only for
-# special $M$, and nothing makes training find one. How far are real scores from depending on the distance alone? Give the
-# *same* word to all places. Then scores of equal distance should be equal: those along a diagonal of $E\,[N, N]$. Their
+# with $M = W_Q W_K^\top$. The two middle terms depend on one place each, never on the distance. The last depends on the
+# distance alone only for special $M$, and nothing makes training find one. How far are real scores from depending on the
+# distance alone? Give the *same* word to all places. Then scores of equal distance should be equal: those along a diagonal of $E\,[N, N]$. Their
 # spread, largest minus smallest, measures how much they are not.
 
 

@@ -112,8 +112,9 @@ print("side by side they differ:                ", not torch.allclose(torch.cat(
 # A layer with $H$ heads is $H$ small attention layers that read the same $X\,[N, D]$. Head $h$ has matrices of its own,
 # and so looks for something of its own:
 #
-# $$Q_h = X W_Q^h,\quad K_h = X W_K^h,\quad V_h = X W_V^h\ \ [N, D_H],\qquad
-# A_h = \operatorname{softmax}\!\left(\frac{Q_h K_h^\top}{\sqrt{D_H}}\right) [N, N],\qquad Y_h = A_h V_h\ [N, D_H]$$
+# $$Q_h = X W_Q^h,\quad K_h = X W_K^h,\quad V_h = X W_V^h\ \ [N, D_H]$$
+#
+# $$A_h = \operatorname{softmax}\!\left(\frac{Q_h K_h^\top}{\sqrt{D_H}}\right) [N, N],\qquad Y_h = A_h V_h\ [N, D_H]$$
 #
 # How wide should a head be? The usual choice is $D_H = D/H$: many narrow heads, or few wide ones. Side by side they are
 # $H \cdot D_H = D$ wide again, the width that came in. A last matrix $W_O\,[H D_H, D]$ mixes what the heads have found:
