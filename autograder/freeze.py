@@ -45,9 +45,8 @@ def expect(exercise: bank.Exercise, case: Case, device="cpu") -> FrozenCase:
             f"the reference of {exercise.name} should raise {case.raises or 'nothing'} on its own case {case.property!r}:"
             f" {expected.failure or 'it gives a result'}"
         )
-    return FrozenCase(
-        case, replace(expected, called=(), largest=0, made=0)
-    )  # it need not keep to what is asked of others
+    bare = replace(expected, called=(), largest=0, made=0)  # it need not keep to what is asked of others
+    return FrozenCase(case, bare)
 
 
 def add_mistakes(

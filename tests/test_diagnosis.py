@@ -127,6 +127,20 @@ def test_an_error_is_explained_by_the_line_it_comes_from(examine):
     assert "diagonal(k) takes the first two axes" in plain(examine("offset_spread", spread).message)
 
 
+def test_what_a_line_looks_like_does_not_decide_alone_what_its_error_is(examine):
+    def spread(E):
+        return E.diagonal(offset, dim1=-2, dim2=-1)  # noqa: F821 - nothing defines it, which is the point
+
+    said = plain(examine("offset_spread", spread).message)
+    assert "A name is used that nothing defines" in said and "diagonal(k) takes" not in said
+
+    def added(Q, X):
+        return _attend(Q @ X.mT + torch.zeros(7, 11), X, dim=-1)
+
+    said = plain(examine("scaled_dot_product_attention", added).message)
+    assert "In sums and quotients sizes must be equal from the last axis on" in said
+
+
 def test_what_the_students_own_test_refuses_is_said_to_be_allowed(examine):
     def refusing(Q, X):
         if Q.ndim > 2: raise ValueError("one sequence only")  # fmt: skip  # noqa: E701

@@ -127,14 +127,16 @@ _HINTS = (  # phrases of errors' texts, and what they mean
 _LINES = (  # what the line must look like, a phrase of the error's text, and what the two mean
     (r"\w\.T\b", "size", ".T turns all axes round, the batch too; .mT swaps the last two."),
     (
-        r"diagonal\(",
-        "",
+        r"diagonal\((?!.*dim1)",
+        "reduction dim",
         "diagonal(k) takes the first two axes, the batch among them; for the last two say dim1=-2, dim2=-1.",
     ),
     (
         r"@|matmul",
         "must match the size",
-        "The axes in front of the last two (the batch, the heads) do not agree. Which two were swapped? .mT swaps the last two.",
+        "Two shapes do not line up. In a product @ the axes in front of the last two (the batch, the heads) must agree: which two"
+        " were swapped? .mT swaps the last two. In sums and quotients sizes must be equal from the last axis on, or one of them"
+        " 1.",
     ),
 )
 

@@ -48,11 +48,11 @@ class MultiHeadAttention(nn.Module):
         return Y.transpose(0, 1), A
 
 
-def _projected(self, X, context):
-    """Q, K and V, [B, N, H*D_H] each."""
+def _projected(self, X, context, thirds=(0, 1, 2)):
+    """Q, K and V, [B, N, H*D_H] each, from the thirds of W_QKV with these numbers."""
     W, b = self.W_QKV.weight.chunk(3), self.W_QKV.bias.chunk(3)
-    context = X if context is None else context
-    return F.linear(X, W[0], b[0]), F.linear(context, W[1], b[1]), F.linear(context, W[2], b[2])
+    sources = (X, *[X if context is None else context] * 2)
+    return tuple(F.linear(source, W[third], b[third]) for source, third in zip(sources, thirds))
 
 
 def _split(self, X):

@@ -2,18 +2,10 @@
 
 import math
 
-import torch.nn.functional as F
 from torch import nn
 
 from autograder.exercises.unit_04_attention_layer.common import leave_out_biases
 from autograder.exercises.unit_06_multi_head.layer import MultiHeadAttention, _attend, _merge, _projected, _split
-
-
-def _thirds(self, X, context, query, key, value):
-    """Q, K and V from the thirds of W_QKV with these numbers."""
-    W, b = self.W_QKV.weight.chunk(3), self.W_QKV.bias.chunk(3)
-    context = X if context is None else context
-    return F.linear(X, W[query], b[query]), F.linear(context, W[key], b[key]), F.linear(context, W[value], b[value])
 
 
 class Plain(MultiHeadAttention.reference):
@@ -26,33 +18,32 @@ class Plain(MultiHeadAttention.reference):
 @MultiHeadAttention.misconception
 def keys_first(self, X, context=None):
     """The thirds of W_QKV were taken in another order, keys first. The name says the order: queries, keys, values."""
-    return _attend(self, *_thirds(self, X, context, 1, 0, 2))
+    return _attend(self, *_projected(self, X, context, (1, 0, 2)))
 
 
 @MultiHeadAttention.misconception
 def values_second(self, X, context=None):
     """Keys and values have changed places: the second third of W_QKV makes the keys, the last one the values."""
-    Q, K, V = _projected(self, X, context)
-    return _attend(self, Q, V, K)
+    return _attend(self, *_projected(self, X, context, (0, 2, 1)))
 
 
 @MultiHeadAttention.misconception
 def values_first(self, X, context=None):
     """The thirds of W_QKV were taken backwards: values, keys, queries. The name says the order: queries, keys, values."""
-    return _attend(self, *_thirds(self, X, context, 2, 1, 0))
+    return _attend(self, *_projected(self, X, context, (2, 1, 0)))
 
 
 @MultiHeadAttention.misconception
 def queries_last(self, X, context=None):
     """The thirds of W_QKV were taken as keys, values, queries. The name says the order: queries, keys, values."""
-    return _attend(self, *_thirds(self, X, context, 2, 0, 1))
+    return _attend(self, *_projected(self, X, context, (2, 0, 1)))
 
 
 @MultiHeadAttention.misconception
 def first_two_thirds_of_the_context(self, X, context=None):
     """For a context, keys and values were taken from the first two thirds of W_QKV's output. The first third are queries, of
     the context too, and not needed: keys and values are the second and the last."""
-    return _attend(self, *(_projected(self, X, None) if context is None else _thirds(self, X, context, 0, 0, 1)))
+    return _attend(self, *_projected(self, X, context, (0, 1, 2) if context is None else (0, 0, 1)))
 
 
 @MultiHeadAttention.misconception
