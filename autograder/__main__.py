@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from autograder.course import KitError, find_unit
+from autograder.settings import KitError, find_unit
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -100,8 +100,8 @@ def _device() -> str:
 
 
 def _judge(options):
-    from autograder.sandbox import choose
-    from autograder.verdict import judge_file
+    from autograder.grading.single_file import judge_file
+    from autograder.sandbox.levels import choose
 
     device = _device()
     level = choose(options.sandbox, options.accept_weak_sandbox, device=device)
@@ -109,45 +109,45 @@ def _judge(options):
 
 
 def _audit(options):
-    from autograder import bank
-    from autograder.audit import audit, table
+    from autograder.bank import catalogue
+    from autograder.bank.audit import audit, table
 
-    rows = audit(*(find_unit(unit) for unit in options.units or bank.units()))
+    rows = audit(*(find_unit(unit) for unit in options.units or catalogue.units()))
     print(table(rows))
     return 1 if any(row.faults for row in rows) else 0
 
 
 def _build(options):
-    from autograder.build import build_all
+    from autograder.authoring.build import build_all
 
     for file in build_all(execute=not options.no_execute):
         print(file)
 
 
 def _release(options):
-    from autograder.release import release
+    from autograder.authoring.release import release
 
     for line in release(find_unit(options.unit), options.publish):
         print(line)
 
 
 def _warm_up(options):
-    from autograder import pool
+    from autograder.grading.workers import local
 
     if not options.scheduler:
-        pool.warm_up()
+        local.warm_up()
 
 
 def _options(options):
-    from autograder.grade import Options
+    from autograder.grading.class_run import Options
 
     return Options(_device(), options.workers, options.scheduler, options.sandbox, options.accept_weak_sandbox)
 
 
 def _grade(options):
     _warm_up(options)
-    from autograder.grade import grade, outdated, table
-    from autograder.submissions import unusable
+    from autograder.grading.class_run import grade, outdated, table
+    from autograder.intake.submissions import unusable
 
     unit = find_unit(options.unit)
     print(table(grade(unit, _options(options), options.student, options.again)))
@@ -164,7 +164,7 @@ def _grade(options):
 
 def _regrade(options):
     _warm_up(options)
-    from autograder.grade import accept, regrade
+    from autograder.grading.class_run import accept, regrade
 
     unit = find_unit(options.unit)
     lines, outcomes = regrade(unit, _options(options))
@@ -177,27 +177,27 @@ def _regrade(options):
 
 
 def _feedback(options):
-    from autograder.feedback import write_feedback
+    from autograder.reports.feedback import write_feedback
 
     for file in write_feedback(find_unit(options.unit), options.student):
         print(file)
 
 
 def _report(options):
-    from autograder.report import write_report
+    from autograder.reports.class_report import write_report
 
     print(write_report(find_unit(options.unit), options.pseudonyms))
 
 
 def _demo(options):
-    from autograder.demo import demo
+    from autograder.trials.demo import demo
 
     for line in demo(options.unit):
         print(line, flush=True)
 
 
 def _attacks(options):
-    from autograder.attacks.run import attacks
+    from autograder.trials.attacks.run import attacks
 
     page, faults = attacks(not options.no_stock)
     print(page)
@@ -209,7 +209,7 @@ def _attacks(options):
 
 
 def _bench(options):
-    from autograder.bench import bench
+    from autograder.trials.bench import bench
 
     for line in bench(options.size, options.workers, options.grading_only):
         print(line, flush=True)

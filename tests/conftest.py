@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from autograder import course
+from autograder import settings
 
-ROOT = course.ROOT
+ROOT = settings.ROOT
 UNIT = "04_attention_layer"
 torch.set_num_threads(1)
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
@@ -34,7 +34,7 @@ def shipped():
 @pytest.fixture(scope="session")
 def examine(shipped):
     """examine(name, object) -> the Result of an exercise's self-check."""
-    from autograder.audit import examine
+    from autograder.bank.audit import examine
 
     return lambda name, made, device="cpu": examine(shipped[name], made, device)
 
@@ -72,7 +72,7 @@ def graded(tmp_path_factory):
     """The sample class graded by the kit: the folder, and the records by student and exercise."""
     import classes
 
-    from autograder.demo import build
+    from autograder.trials.demo import build
 
     folder = tmp_path_factory.mktemp("kit")
     environment = {"COURSE_CLASS": str(folder), "COURSE_CELL_SECONDS": "10"}

@@ -5,12 +5,12 @@ import sys
 from functools import cache
 from pathlib import Path
 
+from utils.checking.judge import conclude, judge
+from utils.checking.observe import observe
+from utils.checking.records import FrozenExercise, unpack_exercise
 from utils.device import device
-from utils.judge import conclude, judge
-from utils.observe import observe
-from utils.records import FrozenExercise, unpack_exercise
 
-_FROZEN = Path(__file__).parent / "frozen"
+_FROZEN = Path(__file__).parent / "checking" / "packs"
 
 
 class CheckFailed(Exception):

@@ -49,13 +49,14 @@ import torch.nn.functional as F
 from torch import nn
 from torch.testing import assert_close
 
-from utils import pictures, stored, unrolled
+from utils.data.translation import PAD, START, STOP, batches, corpus, lecture, vocabulary
 from utils.device import device
-from utils.metrics import bleu, token_accuracy
-from utils.pictures import show
-from utils.training import train
-from utils.translation import PAD, START, STOP, batches, corpus, lecture, vocabulary
-from utils.widgets import Slider, explore
+from utils.figures import plots, seq2seq
+from utils.figures.explorers import Slider, explore
+from utils.figures.plots import show
+from utils.measures import stored_runs
+from utils.measures.translation_quality import bleu, token_accuracy
+from utils.models.training import train
 
 torch.set_num_threads(1)  # for matrices this small, sharing the work costs more than doing it
 DEVICE = device()
@@ -253,7 +254,7 @@ assert P.shape == (len(italian),) and abs(P.sum().item() - 1) < 1e-5
 seeded = torch.Generator().manual_seed(3)
 made_up = [torch.tanh(torch.randn(T, 12, generator=seeded)) for T in (5, 4)]  # [T, D_H] and [T', D_H]
 show(
-    unrolled.encoder_decoder(
+    seq2seq.encoder_decoder(
         [*pair.source, "[STOP]"], ["[START]", *pair.target], [*pair.target, "[STOP]"], *made_up
     ),
     "The encoder reads we, see, the, sky, STOP from left to right; each word makes a new state from the one before. The last state "
@@ -270,7 +271,7 @@ show(
 
 # %%
 show(
-    unrolled.teacher_forcing([*pair.target, "[STOP]"]),
+    seq2seq.teacher_forcing([*pair.target, "[STOP]"]),
     "Two rows of the same words, shifted by one place. Fed in: START, vediamo, il, cielo. To predict: vediamo, il, cielo, STOP.",
 )
 
@@ -301,7 +302,7 @@ print(f"untrained: {loss:.1f}, even guessing: {torch.tensor(float(len(italian)))
 # %%
 lines = ["we see the sky", "they often read the small book", "she drinks water"]
 show(
-    unrolled.padded_batch([[*line.split(), "[STOP]"] for line in lines]),
+    seq2seq.padded_batch([[*line.split(), "[STOP]"] for line in lines]),
     "Three sentences as rows of a table, the shorter ones filled up with PAD at the end. The STOP of each sentence is framed: "
     "its own last state stands there, not at the end of the row.",
 )
@@ -403,7 +404,7 @@ def translation_loss(model, batch):
 # about it below.)
 
 # %%
-FULL = stored.full()
+FULL = stored_runs.full()
 LONGEST, WIDTHS, STEPS, PAIRS, RATE = (60, (64, 128, 256), 4000, 60000, 4e-3) if FULL else (24, (32, 64, 128), 800, 24000, 8e-3)
 SEED = 1
 pairs = corpus("italian", PAIRS, 3, LONGEST, seed=SEED)
@@ -428,9 +429,9 @@ def smoothed(curve, over=30):
 
 
 ends = range(30, STEPS + 1, 30)
-figure, (axes,) = pictures.canvas(7, 3.4)
+figure, (axes,) = plots.canvas(7, 3.4)
 curves = {f"width {width}": smoothed(losses[width]) for width in WIDTHS}
-pictures.curves(ends, curves, styles=dict.fromkeys(curves, "-"), x_label="step", y_label="loss: mean −log P a word", axes=axes)
+plots.curves(ends, curves, styles=dict.fromkeys(curves, "-"), x_label="step", y_label="loss: mean −log P a word", axes=axes)
 show(
     figure,
     "Training loss over the steps for three widths of the state. All fall from about five; the wider the state, the lower "
@@ -490,7 +491,7 @@ def step_through(words, steps):
     written, H, S = translate(widest, example.source)
     shown = [*written, "[STOP]"][: len(S)]
     source = [*example.source, "[STOP]"]
-    return unrolled.encoder_decoder(source, ["[START]", *shown[:-1]], shown, H[:, :24], S[:, :24], steps=int(steps))
+    return seq2seq.encoder_decoder(source, ["[START]", *shown[:-1]], shown, H[:, :24], S[:, :24], steps=int(steps))
 
 
 def describe(words, steps):
@@ -549,7 +550,7 @@ for step in range(2):
 
 # %%
 show(
-    unrolled.search_tree(toy, kept, beam[0][0]),
+    seq2seq.search_tree(toy, kept, beam[0][0]),
     "A tree of all two-word sentences of the toy decoder with their probabilities. A beam of two keeps il and la, then la casa "
     "and il cielo, and finds la casa with 0.36, where greedy decoding ends at il cielo with 0.20.",
 )
@@ -602,12 +603,12 @@ seconds = time.perf_counter() - started
 def quality_figure(groups, quality, title):
     """Two panels over the length of the sentence: token accuracy and BLEU, a curve for each width."""
     middles = [(low + high) / 2 for low, high in groups]
-    shades = dict(zip((32, 64, 128, 256), pictures.CYCLE))  # a colour for a width, in every figure
+    shades = dict(zip((32, 64, 128, 256), plots.CYCLE))  # a colour for a width, in every figure
     colours = {f"width {width}": shades[width] for width in quality}
-    figure, panels = pictures.canvas(11, 3.9, 2)
+    figure, panels = plots.canvas(11, 3.9, 2)
     for panel, measure, label in zip(panels, ("accuracy", "bleu"), ("token accuracy", "BLEU"), strict=True):
         lines = {f"width {width}": found[measure] for width, found in quality.items()}
-        pictures.curves(middles, lines, title=title, x_label="words", y_label=label, colours=colours, axes=panel)
+        plots.curves(middles, lines, title=title, x_label="words", y_label=label, colours=colours, axes=panel)
         panel.set_xticks(middles, [f"{low}–{high}" for low, high in groups])
     panels[0].set_ylim(0, 1.03)
     panels[1].set_ylim(0, 103)
@@ -657,9 +658,9 @@ for low, high in groups:
     causes["alone, trained sentences"] += by_length(widest, trained, [(low, high)])["accuracy"]
 
 # %%
-figure, (axes,) = pictures.canvas(7.5, 3.6)
+figure, (axes,) = plots.canvas(7.5, 3.6)
 middles = [(low + high) / 2 for low, high in groups]
-pictures.curves(middles, causes, title=f"width {WIDTHS[-1]}", x_label="words", y_label="token accuracy", axes=axes)
+plots.curves(middles, causes, title=f"width {WIDTHS[-1]}", x_label="words", y_label="token accuracy", axes=axes)
 axes.set_xticks(middles, [f"{low}–{high}" for low, high in groups])
 axes.set_ylim(0, 1.03)
 show(
@@ -688,11 +689,11 @@ print("longest sentences that it was trained on: still below 0.75:    ", trained
 # %%
 if FULL:
     results = {"groups": groups, "quality": {str(width): found for width, found in quality.items()}, "steps": STEPS}
-    stored.keep("01_rnn_seq2seq", results, seed=SEED, seconds=seconds)
-record = stored.stored("01_rnn_seq2seq")
+    stored_runs.keep("01_rnn_seq2seq", results, seed=SEED, seconds=seconds)
+record = stored_runs.load("01_rnn_seq2seq")
 long = record["results"]
 long_quality = {int(width): found for width, found in sorted(long["quality"].items(), key=lambda item: int(item[0]))}
-print(stored.how(record))
+print(stored_runs.how(record))
 show(
     quality_figure(long["groups"], long_quality, f"stored run: {long['steps']} steps, up to 60 words"),
     "The stored long run: token accuracy and BLEU of three translators over sentences of up to 60 words. The two wider ones "

@@ -48,13 +48,14 @@ import torch.nn.functional as F
 from torch import nn
 from torch.testing import assert_close
 
-from utils import diagrams, pictures, stored
+from utils.data.translation import PAD, START, STOP, batches, corpus, lecture, vocabulary
 from utils.device import device
-from utils.metrics import bleu, token_accuracy
-from utils.pictures import show
-from utils.training import train
-from utils.translation import PAD, START, STOP, batches, corpus, lecture, vocabulary
-from utils.widgets import Slider, explore
+from utils.figures import diagrams, plots
+from utils.figures.explorers import Slider, explore
+from utils.figures.plots import show
+from utils.measures import stored_runs
+from utils.measures.translation_quality import bleu, token_accuracy
+from utils.models.training import train
 
 torch.set_num_threads(1)  # for matrices this small, sharing the work costs more than doing it
 DEVICE = device()
@@ -318,7 +319,7 @@ def translation_loss(model, batch):
 
 
 # %%
-FULL = stored.full()
+FULL = stored_runs.full()
 LONGEST, WIDTH, STEPS, PAIRS, RATE = (60, 128, 4000, 60000, 4e-3) if FULL else (24, 96, 840, 16000, 6e-3)
 SEED = 1 if FULL else 3
 pairs = corpus("french", PAIRS, 3, LONGEST, seed=SEED)
@@ -334,11 +335,11 @@ for name, kind in (("one vector", FixedTranslator), ("attention", AttentionTrans
     losses[name] = train(models[name], stream, translation_loss, steps=STEPS, rate=RATE, what=f"training, {name}")
 
 # %%
-SHADES = {"one vector": pictures.VERMILLION, "attention": pictures.BLUE}  # in every figure
+SHADES = {"one vector": plots.VERMILLION, "attention": plots.BLUE}  # in every figure
 curves = {name: [sum(curve[i : i + 20]) / 20 for i in range(0, STEPS, 20)] for name, curve in losses.items()}
-figure, (axes,) = pictures.canvas(7, 3.4)
+figure, (axes,) = plots.canvas(7, 3.4)
 lines = {"styles": dict.fromkeys(curves, "-"), "colours": SHADES}
-pictures.curves(range(20, STEPS + 1, 20), curves, x_label="step", y_label="mean −log P a word", axes=axes, **lines)
+plots.curves(range(20, STEPS + 1, 20), curves, x_label="step", y_label="mean −log P a word", axes=axes, **lines)
 show(
     figure,
     "Training loss over the steps for one vector and for attention. Both start at five; with attention the loss falls to about "
@@ -397,10 +398,10 @@ quality = {name: by_length(model, groups) for name, model in models.items()}
 def quality_figure(groups, quality, title):
     """Two panels over the length of the sentence: token accuracy and BLEU, a curve for each model."""
     middles = [(low + high) / 2 for low, high in groups]
-    figure, panels = pictures.canvas(11, 3.9, 2)
+    figure, panels = plots.canvas(11, 3.9, 2)
     for panel, measure, label in zip(panels, ("accuracy", "bleu"), ("token accuracy", "BLEU"), strict=True):
         lines = {name: found[measure] for name, found in quality.items()}
-        pictures.curves(middles, lines, title=title, x_label="words", y_label=label, colours=SHADES, axes=panel)
+        plots.curves(middles, lines, title=title, x_label="words", y_label=label, colours=SHADES, axes=panel)
         panel.set_xticks(middles, [f"{low}–{high}" for low, high in groups])
     panels[0].set_ylim(0, 1.03)
     panels[1].set_ylim(0, 103)
@@ -444,11 +445,11 @@ with torch.no_grad():
 def weights_figure(A, title):
     """The weights A [T_y, T] of the agreement sentence, with the gold links circled."""
     columns, rows = [*agreement.source, "[STOP]"], [*agreement.target, "[STOP]"]
-    figure, (axes,) = pictures.canvas(7.6, 6.2)
-    pictures.heat_map(A, rows, columns, title=title, numbers="", row_label="written", column_label="read", axes=axes)
+    figure, (axes,) = plots.canvas(7.6, 6.2)
+    plots.heat_map(A, rows, columns, title=title, numbers="", row_label="written", column_label="read", axes=axes)
     axes.tick_params(axis="x", rotation=60)
     for j, i in agreement.sure:
-        axes.plot(i, j, "o", markersize=9, markerfacecolor="none", markeredgecolor=pictures.ORANGE, markeredgewidth=1.8)
+        axes.plot(i, j, "o", markersize=9, markerfacecolor="none", markeredgecolor=plots.ORANGE, markeredgewidth=1.8)
     return figure
 
 
@@ -523,10 +524,10 @@ if FULL:
     results["agreement"] = A.tolist()
     parts = [[n for n, p in enumerate(fresh) if low <= len(p.source) <= high] for low, high in groups]
     results["error rates"] = [error_rate([links[n] for n in part], [fresh[n] for n in part]) for part in parts]
-    stored.keep("02_bahdanau_attention", results, seed=SEED, seconds=seconds)
-record = stored.stored("02_bahdanau_attention")
+    stored_runs.keep("02_bahdanau_attention", results, seed=SEED, seconds=seconds)
+record = stored_runs.load("02_bahdanau_attention")
 long = record["results"]
-print(stored.how(record))
+print(stored_runs.how(record))
 show(
     quality_figure(long["groups"], long["quality"], f"stored run: width {long['width']}, up to 60 words"),
     "The stored long run: with attention token accuracy and BLEU stay at their best up to 60 words; with one vector accuracy falls "

@@ -46,13 +46,15 @@ import torch.nn.functional as F
 from torch import nn
 from torch.testing import assert_close
 
-from utils import maps, pictures, scenes, stored
+from utils.data import scenes
+from utils.data.translation import PAD, START, STOP
 from utils.device import device
-from utils.pictures import show
-from utils.training import train
-from utils.translation import PAD, START, STOP
-from utils.vision import grids, trained_cnn
-from utils.widgets import Slider, explore
+from utils.figures import captioning, plots
+from utils.figures.explorers import Slider, explore
+from utils.figures.plots import show
+from utils.measures import stored_runs
+from utils.models.grid_cnn import grids, trained_cnn
+from utils.models.training import train
 
 torch.set_num_threads(1)  # for matrices this small, sharing the work costs more than doing it
 DEVICE = device()
@@ -77,7 +79,7 @@ def normal(*shape):
 # one direction. A caption names the large thing first; of two of one size the left or upper one.
 
 # %%
-FULL = stored.full()
+FULL = stored_runs.full()
 SCENES, STEPS = (12000, 4000) if FULL else (4000, 800)
 SEED = 1
 some, fresh = scenes.scenes(SCENES, seed=SEED), scenes.scenes(300, seed=SEED + 1)
@@ -92,7 +94,7 @@ def in_lines(words):
 
 
 show(
-    maps.gallery(photos[:4], [in_lines(scene.caption) for scene in some[:4]]),
+    captioning.gallery(photos[:4], [in_lines(scene.caption) for scene in some[:4]]),
     "Four pictures of two coloured shapes each on a light ground, with their captions, such as "
     + " ".join(some[0].caption)
     + ".",
@@ -184,7 +186,7 @@ made_up = torch.full((3, H, W), 1e-3)  # three maps by hand: upper left, the mid
 made_up[0, 1:4, 1:4] = made_up[1, 4:8, 4:8] = made_up[2] = 1.0
 made_up /= made_up.sum(dim=(1, 2), keepdim=True)
 show(
-    maps.word_maps(photos[0], ["a look at the upper left", "at the middle", "everywhere alike"], made_up, columns=3),
+    captioning.word_maps(photos[0], ["a look at the upper left", "at the middle", "everywhere alike"], made_up, columns=3),
     "The same picture three times, clear where a made-up look has its weight and dark elsewhere: in the upper left, in the middle, "
     "and clear everywhere where all weights are equal.",
 )
@@ -321,8 +323,8 @@ curves = {
     name: [sum(losses[end - 25 : end]) / 25 for end in ends]
     for name, losses in (("one vector", loss_one), ("attention", loss_attention))
 }
-figure, (axes,) = pictures.canvas(7, 3.4)
-pictures.curves(ends, curves, styles=dict.fromkeys(curves, "-"), x_label="step", y_label="mean −log P a word", axes=axes)
+figure, (axes,) = plots.canvas(7, 3.4)
+plots.curves(ends, curves, styles=dict.fromkeys(curves, "-"), x_label="step", y_label="mean −log P a word", axes=axes)
 show(
     figure,
     "Training loss over the steps. After the first steps it falls faster with attention, and ends lower.",
@@ -340,8 +342,8 @@ def exact(model):
 
 
 shares = {"one vector": exact(remembering), "attention": exact(looking)}
-figure, (axes,) = pictures.canvas(4.4, 3)
-pictures.bars([*shares.values()], [*shares], value_label="exact captions", limits=(0, 1), axes=axes)
+figure, (axes,) = plots.canvas(4.4, 3)
+plots.bars([*shares.values()], [*shares], value_label="exact captions", limits=(0, 1), axes=axes)
 show(figure, "Share of exact captions on new scenes: well above one half with one vector, clearly more with attention.")
 
 # %%
@@ -393,7 +395,7 @@ right = (written == new_captions).all(dim=1).tolist()
 shown = right.index(True)
 told = words_of(shown)
 show(
-    maps.word_maps(new_photos[shown], told, weight_maps[shown, : len(told)], boxes_of(fresh[shown])),
+    captioning.word_maps(new_photos[shown], told, weight_maps[shown, : len(told)], boxes_of(fresh[shown])),
     "The picture once for each word of its caption, clear where the captioner looked for that word. For colour and shape the "
     "clear spot is on the thing or just beside it; for the first words of a description it is spread, over the other thing too.",
 )
@@ -429,9 +431,9 @@ def pointing(weight_maps, words=DESCRIBING):
 
 
 points = pointing(weight_maps)
-figure, (axes,) = pictures.canvas(6, 3)
+figure, (axes,) = plots.canvas(6, 3)
 labels = ["on the thing\nthat is named", "on the\nother thing", "on the named thing,\nif all cells were alike"]
-pictures.bars(points, labels, value_label="share of the weight", limits=(0, 1), axes=axes)
+plots.bars(points, labels, value_label="share of the weight", limits=(0, 1), axes=axes)
 show(figure, "Most of the weight lies on the thing that is named, hardly any on the other; by chance it would be little.")
 
 # %%
@@ -450,10 +452,10 @@ opened = {sort: [] for sort in sorts}
 for number, scene in enumerate(fresh):
     for place, word in enumerate(scene.caption):
         opened[next(sort for sort, words in sorts.items() if word in words)].append(gates[place][number].item())
-figure, panels = pictures.canvas(10.5, 3, 2)
-pictures.bars([*by_kind.values()], [*by_kind], value_label="weight on what is named", limits=(0, 1), axes=panels[0])
+figure, panels = plots.canvas(10.5, 3, 2)
+plots.bars([*by_kind.values()], [*by_kind], value_label="weight on what is named", limits=(0, 1), axes=panels[0])
 means = [sum(found) / len(found) for found in opened.values()]
-pictures.bars(means, [*opened], value_label="mean gate β", limits=(0, 1), axes=panels[1])
+plots.bars(means, [*opened], value_label="mean gate β", limits=(0, 1), axes=panels[1])
 show(
     figure,
     "Left, the share of the weight on the named thing for a, size, colour and shape: colour and shape point best. Right, the mean "
@@ -474,7 +476,7 @@ def look_at(scene, place):
     told = words_of(number)
     word = min(int(place), len(told)) - 1
     boxes = [fresh[number].things[about].box for about in (0, 1)]
-    figure = maps.word_maps(
+    figure = captioning.word_maps(
         new_photos[number],
         ["the picture", f"“{told[word]}”"],
         torch.stack([torch.ones(H, W), own_maps[number, word]]),
@@ -532,19 +534,19 @@ if FULL:
             on_named = pointing(model(new_grid, new_captions)[1].unflatten(-1, (H, W)).cpu())[0]
         spread[str(strength)] = {"exact": exact(model), "pointing": on_named}
     results = {"penalty": spread, "exact": shares, "pointing": points, "steps": STEPS, "scenes": SCENES}
-    stored.keep("03_image_captioning", results, seed=SEED, seconds=time.perf_counter() - started)
-record = stored.stored("03_image_captioning")
+    stored_runs.keep("03_image_captioning", results, seed=SEED, seconds=time.perf_counter() - started)
+record = stored_runs.load("03_image_captioning")
 long = record["results"]
-print(stored.how(record))
+print(stored_runs.how(record))
 print(f"{long['scenes']} scenes, {long['steps']} steps: exact with one vector {long['exact']['one vector']:.2f}", end=", ")
 print(f"with attention {long['exact']['attention']:.2f}; share of the weight on what is named {long['pointing'][0]:.2f}")
 
 # %%
 strengths = [*long["penalty"]]
-figure, panels = pictures.canvas(8, 3, 2)
+figure, panels = plots.canvas(8, 3, 2)
 for axes, measure, label in zip(panels, ("pointing", "exact"), ("weight on what is named", "exact captions"), strict=True):
     values = [long["penalty"][strength][measure] for strength in strengths]
-    pictures.bars(values, [f"λ = {one}" for one in strengths], value_label=label, limits=(0, 1), axes=axes)
+    plots.bars(values, [f"λ = {one}" for one in strengths], value_label=label, limits=(0, 1), axes=axes)
 show(
     figure,
     "For three strengths of the penalty, from the stored run: the stronger it is, the smaller the share of the weight on what is "

@@ -48,10 +48,10 @@ import torch.nn.functional as F
 from torch import nn
 from torch.testing import assert_close
 
-from utils import diagrams, pictures
 from utils.device import device
-from utils.pictures import show
-from utils.widgets import Slider, Switch, explore, progress
+from utils.figures import diagrams, plots
+from utils.figures.explorers import Slider, Switch, explore, progress
+from utils.figures.plots import show
 
 torch.set_num_threads(1)  # for matrices this small, sharing the work costs more than doing it
 DEVICE = device()
@@ -117,10 +117,10 @@ q = Q[0]  # [D_Q], the state that is about to write "vediamo"
 # Look at the arrows first: which words will score high for *vediamo*?
 
 # %%
-figure, (left, right) = pictures.canvas(9.5, 4.0, 2)
-colours = [pictures.DATA] * N_X + [pictures.QUERY]
-pictures.plane(torch.cat([X, q[None]]), [*words, "q: vediamo"], colours=colours, reach=2.9, axes=left)
-pictures.bars(X @ q, words, title="scores $e_i = q · X_i$", value_label="score", colour=pictures.SCORES, axes=right)
+figure, (left, right) = plots.canvas(9.5, 4.0, 2)
+colours = [plots.DATA] * N_X + [plots.QUERY]
+plots.plane(torch.cat([X, q[None]]), [*words, "q: vediamo"], colours=colours, reach=2.9, axes=left)
+plots.bars(X @ q, words, title="scores $e_i = q · X_i$", value_label="score", colour=plots.SCORES, axes=right)
 show(
     figure,
     "Left: the query vediamo points between the data vectors we and see, away from the and sky. "
@@ -194,10 +194,10 @@ tell("weights", a)
 print("sum to 1:", bool((a.sum() - 1).abs() < 1e-6))
 
 # %%
-figure, panels = pictures.canvas(10, 3.0, 3)
-pictures.bars(e, words, title="scores $e$", colour=pictures.SCORES, axes=panels[0])
-pictures.bars(powers, words, title="$\\exp(e)$: all positive", colour=pictures.SCORES, numbers=".3g", axes=panels[1])
-pictures.bars(a, words, title="weights $a$: sum to 1", colour=pictures.WEIGHTS, limits=(0, 1.1), axes=panels[2])
+figure, panels = plots.canvas(10, 3.0, 3)
+plots.bars(e, words, title="scores $e$", colour=plots.SCORES, axes=panels[0])
+plots.bars(powers, words, title="$\\exp(e)$: all positive", colour=plots.SCORES, numbers=".3g", axes=panels[1])
+plots.bars(a, words, title="weights $a$: sum to 1", colour=plots.WEIGHTS, limits=(0, 1.1), axes=panels[2])
 show(
     figure,
     "Three bar strips over we, see, the, sky. The scores have both signs; their exponentials are positive; "
@@ -322,12 +322,12 @@ a_grid = a_places.reshape(H, W)  # [H, W], each weight where its place was
 assert_close(F.scaled_dot_product_attention(yellow[None], places, places, scale=1.0)[0], y_places)
 
 # %%
-figure, (left, right) = pictures.canvas(9.5, 3.3, 2)
+figure, (left, right) = plots.canvas(9.5, 3.3, 2)
 left.imshow(grid.cpu())
 left.set_title("data: $H × W$ colour vectors")
 left.axis("off")
 rows, columns = [str(row) for row in range(H)], [str(column) for column in range(W)]
-pictures.heat_map(a_grid, rows, columns, title="weights for “yellow”", limits=(0, 0.35), least=0.05, axes=right)
+plots.heat_map(a_grid, rows, columns, title="weights for “yellow”", limits=(0, 0.35), least=0.05, axes=right)
 right.set_aspect("equal")
 show(
     figure,
@@ -403,11 +403,11 @@ a_gentle = gentle.softmax(dim=-1)  # [N_X]
 assert_close(jacobian(gentle), torch.diag(a_gentle) - torch.outer(a_gentle, a_gentle))  # autograd agrees
 
 # %%
-figure, panels = pictures.canvas(10, 3.6, 2)
+figure, panels = plots.canvas(10, 3.6, 2)
 for panel, given, name in zip(panels, (gentle, loud), ("small scores", "large scores"), strict=True):
     changes = [f"$e$({word})" for word in words]
     of = [f"$a$({word})" for word in words]
-    pictures.heat_map(jacobian(given), of, changes, title=name, limits=(-0.25, 0.25), axes=panel)
+    plots.heat_map(jacobian(given), of, changes, title=name, limits=(-0.25, 0.25), axes=panel)
 show(
     figure,
     "Two heat maps of the derivative of each weight by each score. With small scores the entries for we and see are "
@@ -436,16 +436,16 @@ for name, divisor in divisors.items():
         gradient[name].append((shared * (1 - shared)).sum(dim=-1).median().item())  # [samples] -> a number
 
 # %%
-shade = {"undivided": pictures.VERMILLION, "÷ √D": pictures.BLUE, "÷ D": pictures.GREEN}
+shade = {"undivided": plots.VERMILLION, "÷ √D": plots.BLUE, "÷ D": plots.GREEN}
 marks = {"undivided": "s-", "÷ √D": "o-", "÷ D": "^-"}
 look = {"x_label": "width D", "log": "x", "colours": shade, "styles": marks}
-figure, panels = pictures.canvas(12, 3.9, 3)
+figure, panels = plots.canvas(12, 3.9, 3)
 roots = {"measured": spread, "√D": [math.sqrt(D) for D in widths]}
-pictures.curves(widths, roots, title="spread of $q · X_i$", x_label="width D", y_label="standard deviation", log="xy",
+plots.curves(widths, roots, title="spread of $q · X_i$", x_label="width D", y_label="standard deviation", log="xy",
                 styles={"measured": "o", "√D": "--"}, axes=panels[0])  # fmt: skip
-pictures.curves(widths, entropy, title="weights: entropy", y_label="median entropy (nats)", axes=panels[1], **look)
-pictures.curves(widths, gradient, title="gradient left", y_label="median Σ a(1 − a)", axes=panels[2], **look)
-pictures.level(panels[1], math.log(N_data), "all weights equal: $\\ln N_X$")
+plots.curves(widths, entropy, title="weights: entropy", y_label="median entropy (nats)", axes=panels[1], **look)
+plots.curves(widths, gradient, title="gradient left", y_label="median Σ a(1 − a)", axes=panels[2], **look)
+plots.level(panels[1], math.log(N_data), "all weights equal: $\\ln N_X$")
 panels[1].set_ylim(top=3.1)
 show(
     figure,
@@ -530,10 +530,10 @@ by_descent = best_shares(torch.optim.SGD, "gradient descent")
 by_adam = best_shares(torch.optim.Adam, "Adam")
 
 # %%
-figure, panels = pictures.canvas(10, 3.8, 2, sharey=True)
+figure, panels = plots.canvas(10, 3.8, 2, sharey=True)
 for panel, best, name in zip(panels, (by_descent, by_adam), ("gradient descent", "Adam"), strict=True):
-    pictures.curves(trained_widths, best, title=f"{name}, best learning rate", axes=panel, **look)
-    pictures.level(panel, 1 / 16, "chance", at=0.02)
+    plots.curves(trained_widths, best, title=f"{name}, best learning rate", axes=panel, **look)
+    plots.level(panel, 1 / 16, "chance", at=0.02)
 panels[0].set(ylabel="share of queries that found it", ylim=(0, 1.05))
 show(
     figure,
@@ -677,7 +677,7 @@ def attend_in_the_plane(x, y, temperature, scaled):
 
 def draw(**moved):
     query, scores, weights, output = attend_in_the_plane(**moved)
-    return pictures.attention_in_the_plane(query, points, point_names, scores, weights, output)
+    return plots.attention_in_the_plane(query, points, point_names, scores, weights, output)
 
 
 def describe(**moved):
@@ -763,10 +763,10 @@ show(
 # The wrong direction, `dim=-2`, raises no error and looks plausible:
 
 # %%
-figure, panels = pictures.canvas(11, 3.3, 2)
-pictures.heat_map(A, asked, words, title="dim=−1: each row sums to 1", row_label="queries", axes=panels[0])
+figure, panels = plots.canvas(11, 3.3, 2)
+plots.heat_map(A, asked, words, title="dim=−1: each row sums to 1", row_label="queries", axes=panels[0])
 wrong = E.softmax(dim=-2)  # [N_Q, N_X], each column sums to 1
-pictures.heat_map(
+plots.heat_map(
     wrong, asked, words, title="wrong, dim=−2: each column sums to 1", row_label="queries", axes=panels[1]
 )
 show(
@@ -886,9 +886,9 @@ back = F.scaled_dot_product_attention(Q_paint, K_paint, K_paint)  # [N_Q, D_Q], 
 print("we get back the hue that we asked with:", torch.allclose(back, Q_paint / 20, atol=0.15))
 
 # %%
-figure, (left, right) = pictures.canvas(10.5, 3.4, 2, gridspec_kw={"width_ratios": [2.6, 1]})
-pictures.heat_map(A_paint, wanted, paints, title="weights A", row_label="queries", column_label="keys", axes=left)
-pictures.heat_map(Y_paint, wanted, ["price"], title="outputs Y = A V", limits=None, numbers=".1f", axes=right)
+figure, (left, right) = plots.canvas(10.5, 3.4, 2, gridspec_kw={"width_ratios": [2.6, 1]})
+plots.heat_map(A_paint, wanted, paints, title="weights A", row_label="queries", column_label="keys", axes=left)
+plots.heat_map(Y_paint, wanted, ["price"], title="outputs Y = A V", limits=None, numbers=".1f", axes=right)
 show(
     figure,
     "Left: weights of the queries red, orange, green, blue over five paints: a weight of one for red, green and blue, "

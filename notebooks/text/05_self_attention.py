@@ -48,11 +48,12 @@ import torch.nn.functional as F
 from torch import nn
 from torch.testing import assert_close
 
-from utils import diagrams, pictures, stored
 from utils.device import device
-from utils.pictures import show
-from utils.training import train
-from utils.widgets import Order, Slider, Switch, explore
+from utils.figures import diagrams, plots
+from utils.figures.explorers import Order, Slider, Switch, explore
+from utils.figures.plots import show
+from utils.measures import stored_runs
+from utils.models.training import train
 
 torch.set_num_threads(1)  # for matrices this small, sharing the work costs more than doing it
 DEVICE = device()
@@ -198,10 +199,10 @@ def attended(order, tell):
 
 def reorder(order, tell):
     Y, A = attended(order, tell)
-    figure, (left, right) = pictures.canvas(10.5, 3.6, 2, gridspec_kw={"width_ratios": [1.5, 1]})
-    pictures.heat_map(A, order, order, title="weights A", row_label="who looks", column_label="at whom", axes=left)
+    figure, (left, right) = plots.canvas(10.5, 3.6, 2, gridspec_kw={"width_ratios": [1.5, 1]})
+    plots.heat_map(A, order, order, title="weights A", row_label="who looks", column_label="at whom", axes=left)
     features = [f"$Y_{{:,{d + 1}}}$" for d in range(D_V)]
-    pictures.heat_map(Y, order, features, title="outputs Y", limits=(-2, 2), axes=right)
+    plots.heat_map(Y, order, features, title="outputs Y", limits=(-2, 2), axes=right)
     return figure
 
 
@@ -242,8 +243,8 @@ explore(
 
 # %%
 counted = torch.tensor([[n >> digit & 1 for digit in range(4)] for n in range(16)])  # [16, 4], the lowest digit first
-figure, (axes,) = pictures.canvas(6, 3.2)
-pictures.field(counted.T, limits=(0, 1), x_label="position n", y_label="binary digit", title="counting", axes=axes)
+figure, (axes,) = plots.canvas(6, 3.2)
+plots.field(counted.T, limits=(0, 1), x_label="position n", y_label="binary digit", title="counting", axes=axes)
 axes.set_yticks(range(4), ["1", "2", "4", "8"])
 show(
     figure,
@@ -319,8 +320,8 @@ for d in range(4):
 
 # %%
 places = torch.arange(64)
-figure, (axes,) = pictures.canvas(9, 4)
-pictures.field(waves(places, 50), x_label="feature", y_label="position n", title="waves, D = 50", axes=axes)
+figure, (axes,) = plots.canvas(9, 4)
+plots.field(waves(places, 50), x_label="feature", y_label="position n", title="waves, D = 50", axes=axes)
 show(
     figure,
     "Sixty-four positions by fifty features. On the left, stripes that change from row to row; further to the right the "
@@ -365,10 +366,10 @@ assert_close((P @ P.T)[25, 29], torch.cos(4 * frequencies).sum())
 def draw_waves(D, base, position):
     D, position = 2 * int(D // 2), int(position)
     P = waves(torch.arange(100), D, base=10.0**base)
-    figure, (left, right) = pictures.canvas(11, 3.9, 2)
-    pictures.field(P, x_label="feature", y_label="position n", row=position, title="encoding", axes=left)
+    figure, (left, right) = plots.canvas(11, 3.9, 2)
+    plots.field(P, x_label="feature", y_label="position n", row=position, title="encoding", axes=left)
     near = {f"$p_{{{position}}} · p_n$": P @ P[position]}
-    pictures.curves(torch.arange(100), near, styles=dict.fromkeys(near, "-"), x_label="position n", axes=right)
+    plots.curves(torch.arange(100), near, styles=dict.fromkeys(near, "-"), x_label="position n", axes=right)
     return figure
 
 
@@ -451,11 +452,11 @@ def turned(x, angle):
 # %%
 # NBVAL_CHECK_OUTPUT
 q, key = torch.tensor([1.0, -0.3]), torch.tensor([0.5, 0.9])  # [2] each
-figure, panels = pictures.canvas(10.5, 3.6, 3)
+figure, panels = plots.canvas(10.5, 3.6, 3)
 for panel, m in zip(panels, (1, 3, 5), strict=True):
     arrows = torch.stack([turned(q, 0.5 * m), turned(key, 0.5 * (m - 1))])
-    names, colours = ["query", "key"], [pictures.QUERY, pictures.KEYS]
-    pictures.plane(arrows, names, colours=colours, reach=1.6, title=f"places {m} and {m - 1}", axes=panel)
+    names, colours = ["query", "key"], [plots.QUERY, plots.KEYS]
+    plots.plane(arrows, names, colours=colours, reach=1.6, title=f"places {m} and {m - 1}", axes=panel)
     print(f"query at {m}, key at {m - 1}: score {arrows[0] @ arrows[1]:.4f}")
 show(
     figure,
@@ -503,10 +504,10 @@ print("place 0 is not turned:                ", torch.equal(Q_turned[0], Q_16[0]
 print("from place 100 on, the same scores:   ", same(turn(Q_16, places + 100) @ turn(K_16, places + 100).T / 8, E_rotary))
 
 # %%
-figure, panels = pictures.canvas(10.5, 3.8, 2)
+figure, panels = plots.canvas(10.5, 3.8, 2)
 for panel, E, name in zip(panels, (E_waves, E_rotary), ("waves added", "rotary, same word and matrices"), strict=True):
     bound = E.abs().max().item()
-    pictures.field(
+    plots.field(
         E, limits=(-bound, bound), x_label="key at place n", y_label="query at place m", title=name, axes=panel
     )
 show(
@@ -621,12 +622,12 @@ blind = (
 )  # the share of the most frequent letter
 shares = {pair: right(layer, pair[0], TRAINED).nanmean().item() for pair, layer in layers.items()}
 
-figure, panels = pictures.canvas(10, 3.2, 2)
+figure, panels = plots.canvas(10, 3.2, 2)
 for panel, task in zip(panels, TASKS, strict=True):
     kinds = [kind for where, kind in shares if where == task]
     values = [shares[task, kind] for kind in kinds]
-    pictures.bars(values, kinds, title=task, value_label="letters right", limits=(0, 1.15), axes=panel)
-    pictures.level(panel, blind, "")
+    plots.bars(values, kinds, title=task, value_label="letters right", limits=(0, 1.15), axes=panel)
+    plots.level(panel, blind, "")
     panel.set_xlabel("dotted: a guess that knows the letters, not their order")
 show(
     figure,
@@ -682,12 +683,12 @@ KINDS = ("learned", "waves", "rotary")
 copying = {(kind, seed): solved(kind, "copy", seed) if seed else layers["copy", kind] for kind in KINDS for seed in SEEDS}
 curves = {pair: right(layer, "copy", TESTED)[3:] for pair, layer in copying.items()}
 
-figure, panels = pictures.canvas(11, 3.2, 3, sharey=True)
+figure, panels = plots.canvas(11, 3.2, 3, sharey=True)
 for panel, kind in zip(panels, KINDS, strict=True):
     lines = {f"training {seed + 1}": curves[kind, seed] for seed in SEEDS}
     styles = dict(zip(lines, ("-", "--", ":")))
-    pictures.curves(range(3, TESTED), lines, styles=styles, title=kind, x_label="place n", legend=kind == "learned", axes=panel)
-    panel.axvline(TRAINED - 0.5, color=pictures.GREY, linewidth=1)
+    plots.curves(range(3, TESTED), lines, styles=styles, title=kind, x_label="place n", legend=kind == "learned", axes=panel)
+    panel.axvline(TRAINED - 0.5, color=plots.GREY, linewidth=1)
     panel.set_ylim(-0.03, 1.08)
 panels[0].set_ylabel("letters right")
 show(
@@ -719,13 +720,13 @@ print("rotary: the best above 0.9:                       ", max(beyond["rotary"]
 
 # %%
 # NBVAL_CHECK_OUTPUT
-if stored.full():
+if stored_runs.full():
     began = time.perf_counter()
     nine = [right(solved("rotary", "copy", seed), "copy", TESTED)[TRAINED:].mean().item() for seed in range(9)]
-    stored.keep("05_self_attention", {"rotary": nine}, seed=0, seconds=time.perf_counter() - began)
-run = stored.stored("05_self_attention")
+    stored_runs.keep("05_self_attention", {"rotary": nine}, seed=0, seconds=time.perf_counter() - began)
+run = stored_runs.load("05_self_attention")
 print("rotary, letters right after place 23:", *(f"{share:.2f}" for share in run["results"]["rotary"]))
-print(stored.how(run))
+print(stored_runs.how(run))
 
 # %% [markdown]
 # Where does the worst of our three look?
@@ -741,10 +742,10 @@ with torch.no_grad():
         Q, K = (project(layer.letters.weight).unflatten(-1, (-1, 2)).norm(dim=-1) for project in (layer.W_Q, layer.W_K))
         strength[f"training {seed + 1}"] = (Q.mean(dim=0) * K.mean(dim=0) / 8)[:8]  # [8], the fastest clocks first
 
-figure, (left, right_) = pictures.canvas(11, 3, 2, gridspec_kw={"width_ratios": [1.7, 1]})
-pictures.curves(range(-30, 34), {"weight": looks}, x_label="distance n − m of the key", legend=False, axes=left)
+figure, (left, right_) = plots.canvas(11, 3, 2, gridspec_kw={"width_ratios": [1.7, 1]})
+plots.curves(range(-30, 34), {"weight": looks}, x_label="distance n − m of the key", legend=False, axes=left)
 left.set(title=f"training {worst + 1}: where place 30 looks", ylabel="mean weight", xticks=range(-28, 34, 5))
-pictures.curves(range(8), strength, title="which clocks the scores use", x_label="clock, the fastest first", axes=right_)
+plots.curves(range(8), strength, title="which clocks the scores use", x_label="clock, the fastest first", axes=right_)
 right_.set_ylabel("most it can add")
 peaks = sorted((place - 30, f"{weight:.2f}") for weight, place in zip(*(part.tolist() for part in looks.topk(3))))
 show(

@@ -52,12 +52,14 @@ from torch import nn
 from torch.testing import assert_close
 from torch.utils.flop_counter import FlopCounterMode
 
-from utils import pictures, pronouns, stored
+from utils.data import pronoun_tales
 from utils.device import device
-from utils.memory import peak_memory
-from utils.pictures import show
-from utils.training import train
-from utils.widgets import Choice, Slider, explore
+from utils.figures import plots
+from utils.figures.explorers import Choice, Slider, explore
+from utils.figures.plots import show
+from utils.measures import stored_runs
+from utils.measures.memory import peak_memory
+from utils.models.training import train
 
 torch.set_num_threads(1)  # for matrices this small, sharing the work costs more than doing it
 DEVICE = device()
@@ -142,9 +144,9 @@ Y_loop = torch.cat(found, dim=-1) @ W_O  # [N, H * D_H] @ [H * D_H, D] = [N, D]
 
 # %%
 names = [f"$x_{{{n + 1}}}$" for n in range(N)]
-figure, panels = pictures.canvas(10.5, 3.3, H)
+figure, panels = plots.canvas(10.5, 3.3, H)
 for h, panel in enumerate(panels):
-    pictures.heat_map(weights[h], names, names, title=f"head {h + 1}", axes=panel)
+    plots.heat_map(weights[h], names, names, title=f"head {h + 1}", axes=panel)
 panels[0].set_ylabel("who looks")
 panels[1].set_xlabel("at whom")
 show(
@@ -258,7 +260,7 @@ assert_close(A_torch[0], torch.stack(weights))
 # %%
 # NBVAL_CHECK_OUTPUT
 for seed in range(4):
-    told = pronouns.tale(random.Random(seed))
+    told = pronoun_tales.tale(random.Random(seed))
     print(f"{' '.join(told.words)}.   who: {told.who}, what: {told.what}")
 
 # %% [markdown]
@@ -284,7 +286,7 @@ class Reader(nn.Module):
 
     def __init__(self, H, layers=1):
         super().__init__()
-        self.words, self.places = nn.Embedding(len(pronouns.WORDS), WIDTH), nn.Embedding(pronouns.LENGTH, WIDTH)
+        self.words, self.places = nn.Embedding(len(pronoun_tales.WORDS), WIDTH), nn.Embedding(pronoun_tales.LENGTH, WIDTH)
         self.layers = nn.ModuleList(nn.MultiheadAttention(WIDTH, H, batch_first=True) for _ in range(layers))
         self.who, self.what = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
         for table in (self.words, self.places):
@@ -297,13 +299,13 @@ class Reader(nn.Module):
             Y, A = layer(X, X, X, average_attn_weights=False)  # [B, N, D], [B, H, N, N]
             X = X + Y  # a second layer, where there is one, sees the words and what was found
             weights.append(A)
-        nouns = self.words.weight[: len(pronouns.NOUNS)].T  # [D, nouns]
+        nouns = self.words.weight[: len(pronoun_tales.NOUNS)].T  # [D, nouns]
         return self.who(Y) @ nouns, self.what(Y) @ nouns, weights
 
 
 def told(count, seed):
     rng = random.Random(seed)
-    return [part.to(DEVICE) for part in pronouns.batch([pronouns.tale(rng) for _ in range(count)])]
+    return [part.to(DEVICE) for part in pronoun_tales.batch([pronoun_tales.tale(rng) for _ in range(count)])]
 
 
 def answers_loss(reader, batch):
@@ -350,11 +352,11 @@ def both_right(reader):
 
 
 shares = {pair: both_right(reader) for pair, reader in readers.items()}
-figure, (axes,) = pictures.canvas(7, 3.2)
+figure, (axes,) = plots.canvas(7, 3.2)
 labels = [f"{H} head{'s' * (H > 1)}" for H in HEADS]
 lines = {f"training {seed + 1}": [shares[H, seed] for H in HEADS] for seed in SEEDS}
 styles = dict(zip(lines, ("o", "s", "^")))
-pictures.curves(range(len(HEADS)), lines, styles=styles, y_label="both answers right", axes=axes)
+plots.curves(range(len(HEADS)), lines, styles=styles, y_label="both answers right", axes=axes)
 axes.set_xticks(range(len(HEADS)), labels)
 axes.set_ylim(-0.03, 1.08)
 show(
@@ -393,13 +395,13 @@ for seed in SEEDS:
 
 # %%
 # NBVAL_CHECK_OUTPUT
-if stored.full():
+if stored_runs.full():
     began = time.perf_counter()
     patient = [both_right(reader_with(1, seed, steps=15 * STEPS)) for seed in SEEDS]
-    stored.keep("06_multi_head.patient", {"both right": patient}, seed=0, seconds=time.perf_counter() - began)
-run = stored.stored("06_multi_head.patient")
+    stored_runs.keep("06_multi_head.patient", {"both right": patient}, seed=0, seconds=time.perf_counter() - began)
+run = stored_runs.load("06_multi_head.patient")
 print("one head, 15 times as many steps:", *(f"{share:.2f}" for share in run["results"]["both right"]))
-print(stored.how(run))
+print(stored_runs.how(run))
 
 # %% [markdown]
 # **And in print?** Vaswani et al. (2017, table 3, rows A) changed the number of heads of their translation model and
@@ -408,7 +410,7 @@ print(stored.how(run))
 # %%
 published = {1: 24.9, 4: 25.5, 8: 25.8, 16: 25.8, 32: 25.4}  # Vaswani et al. (2017), table 3, rows A and base
 show(
-    pictures.bars(
+    plots.bars(
         list(published.values()),
         [f"{H}" for H in published],
         value_label="BLEU",
@@ -432,18 +434,18 @@ show(
 examples, example_places, example_answers = (part[:40] for part in told(40, seed=3))
 with torch.no_grad():
     _, _, (A_two,) = readers[2, 0](examples)  # [40, 2, N, N]
-example = next(n for n in range(40) if "it" in [pronouns.WORDS[word] for word in examples[n]])
-sentence = [pronouns.WORDS[word] for word in examples[example]]
+example = next(n for n in range(40) if "it" in [pronoun_tales.WORDS[word] for word in examples[n]])
+sentence = [pronoun_tales.WORDS[word] for word in examples[example]]
 asks = example_places[example, 0].item()
 show(
-    pictures.heat_map(
+    plots.heat_map(
         A_two[example, :, asks],
         ["head 1", "head 2"],
         sentence,
         numbers=".1f",
         least=0.05,
         title=f"where “{sentence[asks]}” looks",
-        axes=pictures.canvas(10.5, 2)[1][0],
+        axes=plots.canvas(10.5, 2)[1][0],
     ),
     f"Two rows of weights over the words “{' '.join(sentence)}”: one head looks at the noun that the pronoun stands for, the other at what "
     "that one really was.",
@@ -456,7 +458,7 @@ show(
 
 # %%
 row = torch.arange(len(words), device=DEVICE)
-meant = ((words == answers[:, :1]) & (torch.arange(pronouns.LENGTH, device=DEVICE) != places[:, 1:])).float()  # [1024, N], 1 at that noun
+meant = ((words == answers[:, :1]) & (torch.arange(pronoun_tales.LENGTH, device=DEVICE) != places[:, 1:])).float()  # [1024, N], 1 at that noun
 shared_out = []
 for seed in SEEDS:
     _, A_pronoun = judged(readers[2, seed])  # [1024, 2, N]
@@ -466,8 +468,8 @@ for seed in SEEDS:
     shared_out.append(one_each.float().mean().item())
     for h in range(2):
         print(f"training {seed + 1}, head {h + 1}: {on_who[:, h].mean():.2f} on who, {on_what[:, h].mean():.2f} on what")
-    said = [pronouns.WORDS[words[n, places[n, 0]]] for n in range(len(words))]
-    for pronoun in pronouns.KINDS:
+    said = [pronoun_tales.WORDS[words[n, places[n, 0]]] for n in range(len(words))]
+    for pronoun in pronoun_tales.KINDS:
         its = torch.tensor([word == pronoun for word in said], device=DEVICE)
         print(f"            “{pronoun}” looks at who with head {on_who[its].mean(dim=0).argmax() + 1}")
     print(f"            one look for each question in {shared_out[-1]:.2f} of the tales")
@@ -517,7 +519,7 @@ def looked(layer, word, tale):
     n = int(tale)
     with torch.no_grad():
         weights = deep(examples[n : n + 1])[2][int(layer) - 1]  # [1, heads, N, N]
-    words = [pronouns.WORDS[index] for index in examples[n]]
+    words = [pronoun_tales.WORDS[index] for index in examples[n]]
     first = 1 if words[0] == "the" else 7  # where the noun of the main clause stands
     place = dict(zip(LOOKERS, (*example_places[n].tolist(), first, first + 5)))[word]
     return words, place, weights[0, :, place]
@@ -525,10 +527,10 @@ def looked(layer, word, tale):
 
 def draw_heads(layer, head, word, tale):
     words, place, rows = looked(layer, word, tale)
-    figure, (axes,) = pictures.canvas(10.5, 3.1)
-    colours = [pictures.QUERY if n == place else pictures.WEIGHTS for n in range(len(words))]
+    figure, (axes,) = plots.canvas(10.5, 3.1)
+    colours = [plots.QUERY if n == place else plots.WEIGHTS for n in range(len(words))]
     title = f"layer {layer:.0f}, head {head:.0f}: where “{words[place]}” looks"
-    return pictures.bars(rows[int(head) - 1], words, colour=colours, limits=(0, 1.15), title=title, axes=axes)
+    return plots.bars(rows[int(head) - 1], words, colour=colours, limits=(0, 1.15), title=title, axes=axes)
 
 
 def say_heads(layer, head, word, tale):
@@ -598,7 +600,7 @@ for N_, D_, H_ in ((128, 64, 1), (128, 64, 8), (256, 64, 8), (512, 64, 8)):
 # %%
 lengths = [2**k for k in range(7, 17)]
 show(
-    pictures.curves(
+    plots.curves(
         lengths,
         {
             "projections and output, 8ND²": [8 * n * 512**2 / 1e9 for n in lengths],
@@ -742,19 +744,19 @@ def draw_tiles(block, step):
     shown = torch.full_like(E_table, torch.nan)
     shown[:, begin:end] = E_table[:, begin:end]
     bound = E_table.abs().max().item()
-    figure, (left, right) = pictures.canvas(11, 3.6, 2, gridspec_kw={"width_ratios": [1, 1.1]})
+    figure, (left, right) = plots.canvas(11, 3.6, 2, gridspec_kw={"width_ratios": [1, 1.1]})
     left.set_facecolor("#EEEEEE")
-    pictures.field(shown, limits=(-bound, bound), x_label="key", y_label="query", title="scores that exist now", axes=left)
+    plots.field(shown, limits=(-bound, bound), x_label="key", y_label="query", title="scores that exist now", axes=left)
     keys = [f"{n + 1}" for n in range(12)]
     now = torch.where(torch.arange(12, device=DEVICE) < end, (E_table[0] - m).exp() / l, 0.0)
     left.set_xticks(range(12), keys)
     left.set_yticks(range(8), range(1, 9))
-    colours = [pictures.WEIGHTS if begin <= n < end else pictures.SKY for n in range(12)]
+    colours = [plots.WEIGHTS if begin <= n < end else plots.SKY for n in range(12)]
     title = f"weights of query 1 after key {end}"
-    pictures.bars(now[:end], keys[:end], colour=colours[:end], limits=(0, 1.12), numbers=".1f", title=title, axes=right)
+    plots.bars(now[:end], keys[:end], colour=colours[:end], limits=(0, 1.12), numbers=".1f", title=title, axes=right)
     right.set_xticks(range(12), keys)
-    final = pictures.array(E_table[0].softmax(dim=0))
-    right.plot(range(12), final, "_", color=pictures.BLACK, markersize=16, markeredgewidth=2, label="at the end")
+    final = plots.array(E_table[0].softmax(dim=0))
+    right.plot(range(12), final, "_", color=plots.BLACK, markersize=16, markeredgewidth=2, label="at the end")
     right.legend(frameon=False)
     right.set_xlabel("key")
     return figure
@@ -818,7 +820,7 @@ memory = {
     OWN: peaks(torchs_own),
 }
 show(
-    pictures.curves(
+    plots.curves(
         MEASURED, memory, title="measured, one head of 64", x_label="number of vectors N", y_label="peak memory, MiB", log="xy"
     ),
     "Peak memory at N = 256, 1,024, 4,096 and 16,384. The table grows sixteenfold at each step and reaches "
@@ -893,7 +895,7 @@ assert_close(linear(Q, K, V), A_linear / A_linear.sum(dim=-1, keepdim=True) @ V)
 
 # %%
 keep_window = (torch.arange(40)[:, None] - torch.arange(40)).abs() <= 5  # [N, N]
-figure, panels = pictures.canvas(10.5, 3, 4)
+figure, panels = plots.canvas(10.5, 3, 4)
 Q_40, K_40, L_6 = normal(40, 8) * 2, normal(40, 8) * 2, normal(6, 8) * 2
 E_40 = (Q_40 @ K_40.T / math.sqrt(8)).cpu()
 positive = ((F.elu(Q_40) + 1) @ (F.elu(K_40) + 1).T).cpu()
@@ -904,7 +906,7 @@ tables = {
     "6 latents": ((Q_40 @ L_6.T / math.sqrt(8)).softmax(dim=-1) @ (L_6 @ K_40.T / math.sqrt(8)).softmax(dim=-1)).cpu(),
 }
 for panel, (name, table) in zip(panels, tables.items(), strict=True):
-    panel.imshow(pictures.array(table), cmap=pictures.MAP, vmin=0, vmax=0.5)
+    panel.imshow(plots.array(table), cmap=plots.MAP, vmin=0, vmax=0.5)
     panel.set(title=name, xlabel="key", xticks=(9, 19, 29, 39), yticks=(9, 19, 29, 39))
     panel.set(xticklabels=(10, 20, 30, 40), yticklabels=(10, 20, 30, 40))
 panels[0].set_ylabel("query")
@@ -982,8 +984,8 @@ def looked_up(kind):
 
 
 right = {kind: looked_up(kind) for kind in ("softmax", "linear", "window", "latents")}
-axes = pictures.canvas(7, 3.6)[1][0]
-pictures.curves(SIZES, right, x_label="number of pairs", y_label="right answers", log="x", axes=axes)
+axes = plots.canvas(7, 3.6)[1][0]
+plots.curves(SIZES, right, x_label="number of pairs", y_label="right answers", log="x", axes=axes)
 axes.set_ylim(0, 1.05)
 show(
     axes.figure,
@@ -1070,13 +1072,13 @@ def seconds(function, N):
     return min(taken)
 
 
-if stored.full():
+if stored_runs.full():
     began = time.perf_counter()
     times = {name: [seconds(function, N) for N in (4096, 16384)] for name, function in WAYS.items()}
-    stored.keep("06_multi_head", times, seed=6, seconds=time.perf_counter() - began)
+    stored_runs.keep("06_multi_head", times, seed=6, seconds=time.perf_counter() - began)
 
 # %%
-run = stored.stored("06_multi_head")
+run = stored_runs.load("06_multi_head")
 counts, bill = {}, {}
 for name, function in WAYS.items():
     counted = tiles if function is torchs_own else function  # torch does not count its own on a CPU; the products are the same
@@ -1088,7 +1090,7 @@ for name, (before, after) in bill.items():
     fewer, more = counts[name]
     earlier, later = run["results"][name]
     print(f"{name:26}{more:12.1e}{more / fewer:6.1f}×{after:10.1f}{after / before:6.1f}×{later:12.4f}{later / earlier:6.1f}×")
-print(stored.how(run))
+print(stored_runs.how(run))
 
 # %%
 # NBVAL_CHECK_OUTPUT

@@ -50,12 +50,13 @@ from torch import nn
 from torch.nn.utils.rnn import pad_sequence
 from torch.testing import assert_close
 
-from utils import pictures, stored, unrolled
+from utils.data.translation import PAD, START, STOP, corpus, vocabulary
 from utils.device import device
-from utils.pictures import show
-from utils.training import train
-from utils.translation import PAD, START, STOP, corpus, vocabulary
-from utils.widgets import Grid, explore
+from utils.figures import plots, seq2seq
+from utils.figures.explorers import Grid, explore
+from utils.figures.plots import show
+from utils.measures import stored_runs
+from utils.models.training import train
 
 torch.set_num_threads(1)  # for matrices this small, sharing the work costs more than doing it
 DEVICE = device()
@@ -77,7 +78,7 @@ def normal(*shape):
 # %%
 words = ["[START]", "attention", "is", "very", "cool"]
 show(
-    unrolled.teacher_forcing([*words[1:], "[STOP]"]),
+    seq2seq.teacher_forcing([*words[1:], "[STOP]"]),
     "Two rows of the same words, shifted by one place. Fed in: START, attention, is, very, cool. To predict: attention, is, "
     "very, cool, STOP.",
 )
@@ -149,12 +150,12 @@ assert_close(F.scaled_dot_product_attention(Q, K, V, is_causal=True), Y)  # the 
 def panel(M, title, axes, rows=words, columns=words, **options):
     """A matrix M [len(rows), len(columns)] with slanted column names; a mask is shown by 1 and 0."""
     options = {"numbers": ".0f", **options} if M.dtype == torch.bool else options
-    pictures.heat_map(M.float(), rows, columns, title=title, axes=axes, **options)
+    plots.heat_map(M.float(), rows, columns, title=title, axes=axes, **options)
     axes.set_xticks(range(len(columns)), columns, rotation=40, ha="right", rotation_mode="anchor")
 
 
 E = Q @ K.T / math.sqrt(D_Q)  # [N, N]
-figure, (left, middle, right) = pictures.canvas(12.5, 3.6, 3)
+figure, (left, middle, right) = plots.canvas(12.5, 3.6, 3)
 panel(mask, "mask M: 1 = may look", left, row_label="who looks (m)", column_label="at whom (n)")
 panel(E.masked_fill(~mask, -torch.inf), "scores, struck out", middle, limits=None)
 panel(A, "weights A", right)
@@ -211,7 +212,7 @@ X_batch = normal(2, N, D)  # [B, N, D]; whatever stands at [PAD], it is a vector
 padding = no_padding(lengths, N)  # [B, 1, N]
 both = causal(N) & padding  # [N, N] and [B, 1, N] give [B, N, N]
 
-figure, panels = pictures.canvas(12.5, 3.6, 3)
+figure, panels = plots.canvas(12.5, 3.6, 3)
 panel(causal(N), "causal", panels[0], second, second, row_label="who looks")
 panel(padding.expand(2, N, N)[1], "no padding", panels[1], second, second, column_label="at whom")
 panel(both[1], "both: causal & no padding", panels[2], second, second)
@@ -336,7 +337,7 @@ real = torch.tensor([False, False, True, True, True], device=DEVICE)  # [N]
 empty = causal(N) & real  # [N, N]
 Y_empty, A_empty = attend(Q, K, V, empty)
 
-figure, (left, right) = pictures.canvas(9, 3.6, 2)
+figure, (left, right) = plots.canvas(9, 3.6, 2)
 panel(empty, "both masks", left, first, first, row_label="who looks", column_label="at whom")
 panel(A_empty, "weights", right, first, first)
 show(
@@ -549,8 +550,8 @@ def stacked(mask):
     return lambda X: upper(lower(X))
 
 
-figure, panels = pictures.canvas(12.5, 3.5, 3)
-lower_figure, lower_panels = pictures.canvas(12.5, 3.5, 3)
+figure, panels = plots.canvas(12.5, 3.5, 3)
+lower_figure, lower_panels = plots.canvas(12.5, 3.5, 3)
 for name, above, below in zip(masks, panels, lower_panels, strict=True):
     options = {"limits": (0, 3), "least": 1e-7, "column_label": "input n"}  # where there is exactly 0, no number is written
     panel(dependence(layer_with(masks[name], *one), X), f"{name}: one layer", above, **options)
@@ -600,7 +601,7 @@ for name, allowed in masks.items():
 def painted_figure(painted):
     allowed = torch.tensor(painted, device=DEVICE)  # [N, N]
     A = masked_softmax((X @ one[0]) @ (X @ one[1]).T / math.sqrt(D), allowed)  # [N, N]
-    figure, panels = pictures.canvas(13, 3.9, 4, sharey=True)
+    figure, panels = plots.canvas(13, 3.9, 4, sharey=True)
     panel(allowed, "mask", panels[0], row_label="who looks, or whose output", column_label="at whom")
     panel(A, "weights, first layer", panels[1])
     panel(dependence(layer_with(allowed, *one), X) > 1e-7, "depends on, one layer", panels[2], column_label="which input")
@@ -785,8 +786,8 @@ with torch.no_grad():
 # %%
 told = ["we", "see", "the", "sky", "[STOP]"]
 factors = log_factors.exp()  # [T]
-figure, (axes,) = pictures.canvas(7, 3)
-pictures.bars(factors, told, title="$P(x_t | x_{<t})$", axes=axes)
+figure, (axes,) = plots.canvas(7, 3)
+plots.bars(factors, told, title="$P(x_t | x_{<t})$", axes=axes)
 show(
     figure,
     "The five factors of START we see the sky STOP: "
@@ -839,15 +840,15 @@ smooth = {
     name: [sum(losses[i : i + 20]) / 20 for i in range(0, STEPS, 20)]
     for name, losses in (("causal", curve), ("off by one", curve_leaking))
 }
-SHADES = {"causal": pictures.BLUE, "off by one": pictures.VERMILLION}  # in every figure
+SHADES = {"causal": plots.BLUE, "off by one": plots.VERMILLION}  # in every figure
 blind = math.log(V_WORDS)  # who guesses evenly among all words
 
-figure, (axes,) = pictures.canvas(7, 3.4)
+figure, (axes,) = plots.canvas(7, 3.4)
 plain = dict.fromkeys(smooth, "-")
-pictures.curves(
+plots.curves(
     range(20, STEPS + 1, 20), smooth, styles=plain, colours=SHADES, x_label="step", y_label="mean −log P a word", axes=axes
 )
-pictures.level(axes, blind, "even guessing")
+plots.level(axes, blind, "even guessing")
 axes.set_ylim(-0.1, blind + 0.6)
 show(
     figure,
@@ -877,11 +878,11 @@ with torch.no_grad():
     in_parallel = {"causal": word_loss(model, fresh).item(), "off by one": word_loss(leaking, fresh).item()}
 alone = {"causal": one_by_one(model, fresh), "off by one": one_by_one(leaking, fresh)}
 
-figure, panels = pictures.canvas(9.5, 3.3, 2, sharey=True)
+figure, panels = plots.canvas(9.5, 3.3, 2, sharey=True)
 colours = list(SHADES.values())
 for axes, values, title in zip(panels, (in_parallel, alone), ("as in training", "one by one"), strict=True):
-    pictures.bars(list(values.values()), list(values), title=f"new sentences, {title}", colour=colours, axes=axes)
-    pictures.level(axes, blind, "even guessing", at=0.02)
+    plots.bars(list(values.values()), list(values), title=f"new sentences, {title}", colour=colours, axes=axes)
+    plots.level(axes, blind, "even guessing", at=0.02)
 panels[0].set(ylabel="mean −log P a word", ylim=(0, 1.15 * max(alone.values())))
 show(
     figure,
@@ -968,11 +969,11 @@ def circled(J, shift, title, axes):
     options = {"row_label": "logits at m", "column_label": "input n", "least": 1e-7}
     panel(J / J.max(), title, axes, sky_names, sky_names, **options)
     for m in range(len(J) - shift):
-        ring = {"markersize": 29, "markerfacecolor": "none", "markeredgecolor": pictures.VERMILLION, "markeredgewidth": 2.5}
+        ring = {"markersize": 29, "markerfacecolor": "none", "markeredgecolor": plots.VERMILLION, "markeredgewidth": 2.5}
         axes.plot(m + shift, m, "o", **ring)
 
 
-figure, panels = pictures.canvas(10.5, 3.7, 2)
+figure, panels = plots.canvas(10.5, 3.7, 2)
 for axes, (name, J) in zip(panels, found.items(), strict=True):
     circled(J, 1, f"{name}, untrained", axes)
 show(
@@ -989,7 +990,7 @@ show(
 # fed (question 2 of lesson 01). The model is as causal as ever. But the circles have moved onto the diagonal:
 
 # %%
-figure, panels = pictures.canvas(10.5, 3.7, 2)
+figure, panels = plots.canvas(10.5, 3.7, 2)
 for axes, shift, title in zip(panels, (1, 0), ("targets shifted by one", "shift forgotten"), strict=True):
     circled(found["causal"], shift, title, axes)
 show(
@@ -1145,14 +1146,14 @@ print("equal outputs; places run through the model for 8 words:", fed)
 
 # %%
 steps = [str(t) for t in range(1, 9)]
-figure, (left, right) = pictures.canvas(9.5, 3.7, 2)
+figure, (left, right) = plots.canvas(9.5, 3.7, 2)
 places = [str(n) for n in range(8)]
 options = {"row_label": "step", "column_label": "place"}
 for axes, M, title in (
     (left, causal(8), "everything again: computed at each step"),
     (right, torch.eye(8, dtype=torch.bool), "with the cache"),
 ):
-    pictures.heat_map(M.float(), steps, places, title=title, numbers=".0f", axes=axes, **options)
+    plots.heat_map(M.float(), steps, places, title=title, numbers=".0f", axes=axes, **options)
 show(
     figure,
     "Which places are computed at each of eight steps. Everything again: at step t places 0 to t minus 1, a triangle. With the "
@@ -1212,7 +1213,7 @@ def seconds(model, N, with_cache):
 
 
 # %%
-if stored.full():
+if stored_runs.full():
     begun = time.perf_counter()
     lengths = [16, 32, 64, 128, 256, 512, 1024]
     torch.manual_seed(SEED)
@@ -1225,18 +1226,18 @@ if stored.full():
         with torch.no_grad():
             lies.append([[word_loss(one, fresh).item(), one_by_one(one, fresh), share(one)] for one in pair])
     results = {"lengths": lengths, "seconds": taken, "lies": lies, "steps": 2 * STEPS}
-    stored.keep("07_masking", results, seed=SEED, seconds=time.perf_counter() - begun)
-record = stored.stored("07_masking")
+    stored_runs.keep("07_masking", results, seed=SEED, seconds=time.perf_counter() - begun)
+record = stored_runs.load("07_masking")
 long = record["results"]
-print(stored.how(record))
+print(stored_runs.how(record))
 
 names = {"again": "everything again", "cache": "with the cache"}
-figure, (left, right) = pictures.canvas(10.5, 3.5, 2)
+figure, (left, right) = plots.canvas(10.5, 3.5, 2)
 lines = {names[way]: values for way, values in long["seconds"].items()}
-pictures.curves(long["lengths"], lines, log="xy", x_label="words written", y_label="processor seconds", axes=left)
+plots.curves(long["lengths"], lines, log="xy", x_label="words written", y_label="processor seconds", axes=left)
 gain = [slow / quick for slow, quick in zip(*long["seconds"].values())]
 names = {"log": "x", "x_label": "words written", "y_label": "times faster"}
-pictures.curves(long["lengths"], {"gain": gain}, legend=False, axes=right, **names)
+plots.curves(long["lengths"], {"gain": gain}, legend=False, axes=right, **names)
 show(
     figure,
     f"Measured, four layers of width 256: processor seconds to write 16 to 1024 words again and with the cache, and the ratio: "

@@ -59,7 +59,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from utils.check import check
-from utils.translation import PAD, START, STOP
+from utils.data.translation import PAD, START, STOP
 
 # %% [markdown]
 # ## 1 · A recurrent step
@@ -104,7 +104,7 @@ def rnn_step(
 
 # %% nbgrader={"grade": true, "grade_id": "check_rnn_step", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(rnn_step)
 
@@ -173,7 +173,7 @@ class Encoder(nn.Module):
 
 # %% nbgrader={"grade": true, "grade_id": "check_Encoder", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(Encoder)
 
@@ -239,7 +239,7 @@ class Decoder(nn.Module):
 
 # %% nbgrader={"grade": true, "grade_id": "check_Decoder", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(Decoder)
 
@@ -284,7 +284,7 @@ def masked_cross_entropy(logits: Float[Tensor, "B T V"], y: Int[Tensor, "B T"]) 
 
 # %% nbgrader={"grade": true, "grade_id": "check_masked_cross_entropy", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(masked_cross_entropy)
 
@@ -335,7 +335,7 @@ def greedy_decode(decoder: Callable, s: Float[Tensor, "B D_H"], max_length: int)
 
 # %% nbgrader={"grade": true, "grade_id": "check_greedy_decode", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(greedy_decode)
 
@@ -405,7 +405,7 @@ def beam_search(
 
 # %% nbgrader={"grade": true, "grade_id": "check_beam_search", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(beam_search)
 
@@ -417,8 +417,8 @@ check(beam_search)
 # %%
 def try_it_out(steps=400, D_E=32, D_H=96):
     """Trains encoder and decoder on a small corpus and shows what they write."""
-    from utils.training import train
-    from utils.translation import batches, corpus, lecture, vocabulary
+    from utils.models.training import train
+    from utils.data.translation import batches, corpus, lecture, vocabulary
 
     torch.manual_seed(0)
     english, spanish = vocabulary("english"), vocabulary("spanish")

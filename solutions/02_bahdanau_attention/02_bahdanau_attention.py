@@ -61,7 +61,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from utils.check import check
-from utils.translation import START
+from utils.data.translation import START
 
 # %% [markdown]
 # ## 1 · Dot-product scores
@@ -98,7 +98,7 @@ def dot_product_scores(S: Float[Tensor, "*B T_y D_H"], H: Float[Tensor, "*B T_x 
 
 # %% nbgrader={"grade": true, "grade_id": "check_dot_product_scores", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(dot_product_scores)
 
@@ -138,7 +138,7 @@ def bilinear_scores(
 
 # %% nbgrader={"grade": true, "grade_id": "check_bilinear_scores", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(bilinear_scores)
 
@@ -186,7 +186,7 @@ def additive_scores(
 
 # %% nbgrader={"grade": true, "grade_id": "check_additive_scores", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(additive_scores)
 
@@ -227,7 +227,7 @@ def attention_weights(E: Float[Tensor, "*B T_y T_x"], mask: Bool[Tensor, "*B T_x
 
 # %% nbgrader={"grade": true, "grade_id": "check_attention_weights", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(attention_weights)
 
@@ -264,7 +264,7 @@ def context_vectors(A: Float[Tensor, "*B T_y T_x"], H: Float[Tensor, "*B T_x D_H
 
 # %% nbgrader={"grade": true, "grade_id": "check_context_vectors", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(context_vectors)
 
@@ -339,7 +339,7 @@ class AttentionStep(nn.Module):
 
 # %% nbgrader={"grade": true, "grade_id": "check_AttentionStep", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(AttentionStep)
 
@@ -390,7 +390,7 @@ def decode_with_attention(
 
 # %% nbgrader={"grade": true, "grade_id": "check_decode_with_attention", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(decode_with_attention)
 
@@ -437,7 +437,7 @@ def alignment_error_rate(
 
 # %% nbgrader={"grade": true, "grade_id": "check_alignment_error_rate", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(alignment_error_rate)
 
@@ -451,8 +451,8 @@ def try_it_out(steps=400, D=64):
     """Trains an encoder and your decoder on a small corpus and shows its weights for the sky."""
     import matplotlib.pyplot as plt
 
-    from utils.training import train
-    from utils.translation import PAD, batches, corpus, lecture, vocabulary
+    from utils.models.training import train
+    from utils.data.translation import PAD, batches, corpus, lecture, vocabulary
 
     torch.manual_seed(0)
     english, french = vocabulary("english"), vocabulary("french")

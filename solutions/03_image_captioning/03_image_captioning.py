@@ -58,10 +58,10 @@ from torch import Tensor, nn
 
 from utils.check import check
 from utils.device import device
-from utils.scenes import LONGEST, images, scenes, vocabulary, words
-from utils.training import train
-from utils.translation import PAD, START, STOP
-from utils.vision import grids, trained_cnn
+from utils.data.scenes import LONGEST, images, scenes, vocabulary, words
+from utils.models.training import train
+from utils.data.translation import PAD, START, STOP
+from utils.models.grid_cnn import grids, trained_cnn
 
 torch.set_num_threads(1)  # for matrices this small, sharing the work costs more than doing it
 DEVICE = device()
@@ -100,7 +100,7 @@ def grid_to_vectors(G: Float[Tensor, "B D H W"]) -> Float[Tensor, "B H*W D"]:
 
 # %% nbgrader={"grade": true, "grade_id": "check_grid_to_vectors", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(grid_to_vectors)
 
@@ -138,7 +138,7 @@ def weights_to_maps(A: Float[Tensor, "*B H*W"], height: int) -> Float[Tensor, "*
 
 # %% nbgrader={"grade": true, "grade_id": "check_weights_to_maps", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(weights_to_maps)
 
@@ -191,7 +191,7 @@ def grid_attention(
 
 # %% nbgrader={"grade": true, "grade_id": "check_grid_attention", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(grid_attention)
 
@@ -232,7 +232,7 @@ class InitialState(nn.Module):
 
 # %% nbgrader={"grade": true, "grade_id": "check_InitialState", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(InitialState)
 
@@ -296,7 +296,7 @@ class CaptionStep(nn.Module):
 
 # %% nbgrader={"grade": true, "grade_id": "check_CaptionStep", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(CaptionStep)
 
@@ -336,7 +336,7 @@ def doubly_stochastic_penalty(A: Float[Tensor, "B T L"], real: Bool[Tensor, "B T
 
 # %% nbgrader={"grade": true, "grade_id": "check_doubly_stochastic_penalty", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(doubly_stochastic_penalty)
 
@@ -468,7 +468,7 @@ def caption_scenes(images: Tensor) -> Int[Tensor, "B T"]:
 
 # %% nbgrader={"grade": true, "grade_id": "check_caption_scenes", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(caption_scenes)
 

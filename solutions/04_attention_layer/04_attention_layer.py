@@ -96,7 +96,7 @@ def attention_scores(q: Float[Tensor, "*B D_Q"], X: Float[Tensor, "*B N_X D_Q"])
 
 # %% nbgrader={"grade": true, "grade_id": "check_attention_scores", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(attention_scores)
 
@@ -144,7 +144,7 @@ def stable_softmax(e: Float[Tensor, "*S"], dim: int = -1) -> Float[Tensor, "*S"]
 
 # %% nbgrader={"grade": true, "grade_id": "check_stable_softmax", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(stable_softmax)
 
@@ -191,7 +191,7 @@ def attention_pooling(
 
 # %% nbgrader={"grade": true, "grade_id": "check_attention_pooling", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(attention_pooling)
 
@@ -235,7 +235,7 @@ def scaled_dot_product_attention(
 
 # %% nbgrader={"grade": true, "grade_id": "check_scaled_dot_product_attention", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(scaled_dot_product_attention)
 
@@ -296,7 +296,7 @@ class AttentionLayer(nn.Module):
 
 # %% nbgrader={"grade": true, "grade_id": "check_AttentionLayer", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(AttentionLayer)
 
@@ -356,7 +356,7 @@ class CrossAttentionLayer(nn.Module):
 
 # %% nbgrader={"grade": true, "grade_id": "check_CrossAttentionLayer", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(CrossAttentionLayer)
 
@@ -408,7 +408,7 @@ def gradient_through_softmax(
 
 # %% nbgrader={"grade": true, "grade_id": "check_gradient_through_softmax", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(gradient_through_softmax)
 

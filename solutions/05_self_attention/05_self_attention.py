@@ -114,7 +114,7 @@ class SelfAttentionLayer(nn.Module):
 
 # %% nbgrader={"grade": true, "grade_id": "check_SelfAttentionLayer", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(SelfAttentionLayer)
 
@@ -161,7 +161,7 @@ def equivariance_gap(layer: Callable, X: Float[Tensor, "B N D"], order: Int[Tens
 
 # %% nbgrader={"grade": true, "grade_id": "check_equivariance_gap", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(equivariance_gap)
 
@@ -225,7 +225,7 @@ class LearnedPositions(nn.Module):
 
 # %% nbgrader={"grade": true, "grade_id": "check_LearnedPositions", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(LearnedPositions)
 
@@ -275,7 +275,7 @@ def sinusoidal_encoding(positions: Int[Tensor, "N"], D: int, base: float = 10000
 
 # %% nbgrader={"grade": true, "grade_id": "check_sinusoidal_encoding", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(sinusoidal_encoding)
 
@@ -334,7 +334,7 @@ def rotary_encoding(
 
 # %% nbgrader={"grade": true, "grade_id": "check_rotary_encoding", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(rotary_encoding)
 
@@ -380,7 +380,7 @@ def offset_spread(E: Float[Tensor, "*B N N"]) -> Float[Tensor, "*B"]:
 
 # %% nbgrader={"grade": true, "grade_id": "check_offset_spread", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(offset_spread)
 

@@ -97,7 +97,7 @@ def split_heads(X: Float[Tensor, "B N H*D_H"], H: int) -> Float[Tensor, "B H N D
 
 # %% nbgrader={"grade": true, "grade_id": "check_split_heads", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(split_heads)
 
@@ -135,7 +135,7 @@ def merge_heads(heads: Float[Tensor, "B H N D_H"]) -> Float[Tensor, "B N H*D_H"]
 
 # %% nbgrader={"grade": true, "grade_id": "check_merge_heads", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(merge_heads)
 
@@ -209,7 +209,7 @@ class MultiHeadAttention(nn.Module):
 
 # %% nbgrader={"grade": true, "grade_id": "check_MultiHeadAttention", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(MultiHeadAttention)
 
@@ -262,7 +262,7 @@ def attention_cost(
 
 # %% nbgrader={"grade": true, "grade_id": "check_attention_cost", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(attention_cost)
 
@@ -318,7 +318,7 @@ def online_softmax_step(
 
 # %% nbgrader={"grade": true, "grade_id": "check_online_softmax_step", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(online_softmax_step)
 
@@ -369,7 +369,7 @@ def tiled_attention(
 
 # %% nbgrader={"grade": true, "grade_id": "check_tiled_attention", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(tiled_attention)
 
@@ -419,7 +419,7 @@ def linear_attention(
 
 # %% nbgrader={"grade": true, "grade_id": "check_linear_attention", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(linear_attention)
 

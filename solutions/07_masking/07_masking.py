@@ -62,7 +62,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from utils.check import check
-from utils.helpers import ToyCachedDecoder
+from utils.checking.toy_models import ToyCachedDecoder
 
 # %% [markdown]
 # ## 1 · A causal mask with an offset
@@ -111,7 +111,7 @@ def causal_mask(N_Q: int, N_X: int, offset: int) -> Bool[Tensor, "N_Q N_X"]:
 
 # %% nbgrader={"grade": true, "grade_id": "check_causal_mask", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(causal_mask)
 
@@ -155,7 +155,7 @@ def padding_mask(lengths: Int[Tensor, "B"], N: int) -> Bool[Tensor, "B 1 N"]:
 
 # %% nbgrader={"grade": true, "grade_id": "check_padding_mask", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(padding_mask)
 
@@ -215,7 +215,7 @@ def masked_softmax(E: Float[Tensor, "*B N_Q N_X"], mask: Bool[Tensor, "*M"]) -> 
 
 # %% nbgrader={"grade": true, "grade_id": "check_masked_softmax", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(masked_softmax)
 
@@ -282,7 +282,7 @@ class MaskedMultiHeadAttention(nn.Module):
 
 # %% nbgrader={"grade": true, "grade_id": "check_MaskedMultiHeadAttention", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(MaskedMultiHeadAttention)
 
@@ -340,7 +340,7 @@ def sequence_log_probability(
 
 # %% nbgrader={"grade": true, "grade_id": "check_sequence_log_probability", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(sequence_log_probability)
 
@@ -422,7 +422,7 @@ def generate_with_cache(
 
 # %% nbgrader={"grade": true, "grade_id": "check_generate_with_cache", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
-from autograder.kernel import check
+from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(generate_with_cache)
 

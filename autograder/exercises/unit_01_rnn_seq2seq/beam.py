@@ -6,9 +6,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from autograder.bank import Case, exercise
+from autograder.bank.declaration import Case, exercise
 from autograder.exercises.unit_01_rnn_seq2seq.toy import built, draw_until
-from utils.translation import START, STOP
+from utils.data.translation import START, STOP
 
 CUT = 4  # a max_length that cuts the best sentence off
 

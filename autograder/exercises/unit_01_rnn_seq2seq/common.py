@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from utils.translation import PAD, STOP
+from utils.data.translation import PAD, STOP
 
 RECURRENT = ("rnn_tanh", "rnn_relu", "gru", "lstm")
 SMALLEST_WORD = STOP + 1

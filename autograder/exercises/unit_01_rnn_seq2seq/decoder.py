@@ -5,9 +5,9 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from autograder.bank import Case, exercise
+from autograder.bank.declaration import Case, exercise
 from autograder.exercises.unit_01_rnn_seq2seq.common import sentences
-from utils.translation import START
+from utils.data.translation import START
 
 WORDS = {"V": 11, "T": 7}
 

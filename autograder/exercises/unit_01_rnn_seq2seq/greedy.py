@@ -7,9 +7,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from autograder.bank import Case, exercise
+from autograder.bank.declaration import Case, exercise
 from autograder.exercises.unit_01_rnn_seq2seq.toy import built, draw_until, written
-from utils.translation import PAD, START, STOP
+from utils.data.translation import PAD, START, STOP
 
 CUT, MANY = 4, 7  # a max_length that cuts some sentences off, and the size of a large batch
 

@@ -8,9 +8,9 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from autograder.bank import Case, exercise
+from autograder.bank.declaration import Case, exercise
 from autograder.exercises.unit_01_rnn_seq2seq.common import sentences
-from utils.translation import PAD, STOP
+from utils.data.translation import PAD, STOP
 
 WORDS = {"V": 11, "T": 7}
 WIDE = {"logits": 3.0}

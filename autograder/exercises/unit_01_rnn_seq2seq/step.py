@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from autograder.bank import Case, exercise
+from autograder.bank.declaration import Case, exercise
 from autograder.exercises.unit_01_rnn_seq2seq.common import RECURRENT
 
 HALF = {"x": 0.5, "h": 0.5, "W_x": 0.5, "W_h": 0.5, "b": 0.5}  # so that tanh bends and does not saturate

@@ -7,9 +7,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from utils import helpers
-from utils.records import Helper
-from utils.translation import PAD, START, STOP
+from utils.checking import toy_models
+from utils.checking.records import Helper
+from utils.data.translation import PAD, START, STOP
 
 TRIES = 3000
 NEVER = -30.0  # the logit of a word that is never written
@@ -42,9 +42,9 @@ def draw_until(
     raise RuntimeError(f"no toy decoder of {sizes} fits")
 
 
-def built(decoder: Helper) -> helpers.ToyDecoder:
+def built(decoder: Helper) -> toy_models.ToyDecoder:
     """The decoder, to be run, without a limit."""
-    return helpers.build(replace(decoder, limit=0), torch.from_numpy)
+    return toy_models.build(replace(decoder, limit=0), torch.from_numpy)
 
 
 def written(words: Tensor) -> Tensor:

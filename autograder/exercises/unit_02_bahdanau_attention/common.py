@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from autograder.bank import Case
+from autograder.bank.declaration import Case
 
 FUSED = ("scaled_dot_product_attention", "multi_head_attention")
 SMALL = {"B_1": 3, "B_2": 2}

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from autograder.bank import exercise
+from autograder.bank.declaration import exercise
 from autograder.exercises.unit_02_bahdanau_attention.common import FUSED, score_cases
 
 

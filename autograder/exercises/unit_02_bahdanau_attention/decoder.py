@@ -8,10 +8,10 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from autograder.bank import Case, exercise
+from autograder.bank.declaration import Case, exercise
 from autograder.exercises.unit_02_bahdanau_attention.common import padding_mask
-from utils.records import Helper
-from utils.translation import PAD, START, STOP
+from utils.checking.records import Helper
+from utils.data.translation import PAD, START, STOP
 
 WORDS = {"V": 13}
 

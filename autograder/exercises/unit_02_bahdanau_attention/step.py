@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from autograder.bank import Case, exercise
+from autograder.bank.declaration import Case, exercise
 from autograder.exercises.unit_02_bahdanau_attention.common import padding_mask
 
 WORDS = {"V": 12}

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from autograder.bank import Case, exercise
+from autograder.bank.declaration import Case, exercise
 from autograder.exercises.unit_02_bahdanau_attention.common import FUSED, SMALL, padding_mask
 
 

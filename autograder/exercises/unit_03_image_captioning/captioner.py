@@ -7,11 +7,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from autograder.bank import Case, exercise
+from autograder.bank.declaration import Case, exercise
 from autograder.exercises.unit_03_image_captioning.recognise import recognised
-from utils.records import Helper
-from utils.scenes import LONGEST, OPPOSITE, describe, vocabulary
-from utils.translation import PAD, START, STOP
+from utils.checking.records import Helper
+from utils.data.scenes import LONGEST, OPPOSITE, describe, vocabulary
+from utils.data.translation import PAD, START, STOP
 
 MANY = 80  # scenes of a case
 Captions = Int[Tensor, "B T"]

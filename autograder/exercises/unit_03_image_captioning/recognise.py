@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import max_pool2d
 
-from utils.scenes import COLOURS, SIDES, Thing, in_order
+from utils.data.scenes import COLOURS, SIDES, Thing, in_order
 
 _NEAR = 0.15  # a pixel that is nearer to a colour than this, in each channel, has it
 _GROUND, _RIM = 0.93, 0.15  # brightness of the ground; a pixel that differs more from it, in a channel, is covered

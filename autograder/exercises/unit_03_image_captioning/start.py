@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from autograder.bank import Case, exercise
+from autograder.bank.declaration import Case, exercise
 
 
 @exercise(

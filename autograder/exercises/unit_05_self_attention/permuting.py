@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from autograder.bank import Case, exercise
-from utils.records import Helper
+from autograder.bank.declaration import Case, exercise
+from utils.checking.records import Helper
 
 
 def _drawn(inputs, sizes, rng):

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from autograder.bank import Case, exercise
+from autograder.bank.declaration import Case, exercise
 
 
 def _drawn(inputs, sizes, rng):

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from autograder.bank import Case, exercise
+from autograder.bank.declaration import Case, exercise
 from autograder.exercises.unit_04_attention_layer.common import FUSED
 
 SELF, CROSS = "self-attention", "cross-attention"

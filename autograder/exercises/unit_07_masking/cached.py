@@ -2,8 +2,8 @@
 
 import torch
 
-from utils import helpers
-from utils.records import Helper
+from utils.checking import toy_models
+from utils.checking.records import Helper
 
 TRIES, MARGIN = 1000, 0.05  # between the two likeliest tokens, so that rounding cannot change a choice
 
@@ -20,7 +20,7 @@ def drawn(inputs, sizes, rng):
         arrays = {name: rng.standard_normal(shape).astype("float32") for name, shape in shapes.items()}
         arrays["W"] *= 1.5 * D**-0.5
         decoder, prompt = Helper("ToyCachedDecoder", arrays), rng.integers(0, V, size=(B, N)).astype("int64")
-        y, logits = decode(helpers.build(decoder, torch.from_numpy), torch.from_numpy(prompt), steps)
+        y, logits = decode(toy_models.build(decoder, torch.from_numpy), torch.from_numpy(prompt), steps)
         first, second = logits.topk(2, dim=-1).values.unbind(dim=-1)
         if (first - second).min() > MARGIN and all(len(set(row)) > min(2, steps - 1) for row in y.tolist()):
             return {"decoder": decoder, "prompt": prompt}

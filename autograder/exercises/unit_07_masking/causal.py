@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Bool
 from torch import Tensor
 
-from autograder.bank import Case, exercise
+from autograder.bank.declaration import Case, exercise
 
 
 def _at_the_end(inputs, rng):

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from autograder.bank import Case, exercise
+from autograder.bank.declaration import Case, exercise
 from autograder.exercises.unit_07_masking.cached import (
     after_the_prompt,
     along,

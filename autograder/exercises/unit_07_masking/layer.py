@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from autograder.bank import Case, exercise
+from autograder.bank.declaration import Case, exercise
 from autograder.exercises.unit_07_masking.common import FUSED, empty_rows, random_mask
 
 HEADS, EMPTY = "masks and heads", "empty rows"

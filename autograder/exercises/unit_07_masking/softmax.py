@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from autograder.bank import Case, exercise
+from autograder.bank.declaration import Case, exercise
 from autograder.exercises.unit_07_masking.common import FUSED, empty_rows, random_mask
 
 ALLOWED, EMPTY = "allowed keys", "empty rows"

@@ -1,0 +1,159 @@
+"""Builds notebooks from their text twins: labels, check cells and set-up code come from one source each."""
+
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import jupytext
+import nbformat
+from nbclient import NotebookClient
+
+from autograder import settings
+from autograder.bank import catalogue
+from autograder.bank.freezing import write_pack
+
+TEMPLATES = Path(__file__).parent / "templates"
+CELL_METADATA = "tags,nbgrader,deletable,editable,-all"
+KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+HIDDEN = "### BEGIN HIDDEN TESTS\nfrom autograder.nbgrader_plugin.test_cell import check\n### END HIDDEN TESTS\n"
+BADGE = "<!-- badge -->"
+
+
+def build_all(execute: bool = True) -> list[Path]:
+    """Rebuilds self-checks, solutions and lessons from their sources; returns the files written."""
+    written = [write_pack(unit) for unit in catalogue.units()]
+    written += [build_solution(settings.SOLUTIONS / unit / f"{unit}.py") for unit in catalogue.units()]
+    written += [build_lesson(twin, execute) for twin in sorted(settings.LESSON_TWINS.glob("*.py"))]
+    return written
+
+
+def build_solution(twin: Path) -> Path:
+    """Writes the dressed twin back, and the notebook beside it, without outputs."""
+    nb = dressed(twin)
+    twin.write_text(as_twin(nb), encoding="utf-8")
+    return _write(nb, twin.with_suffix(".ipynb"))
+
+
+def build_lesson(twin: Path, execute: bool = True, folder: Path = settings.LESSONS) -> Path:
+    """Writes the dressed twin back, and the lesson with its outputs, as they come without live widgets."""
+    nb = dressed(twin)
+    twin.write_text(as_twin(nb), encoding="utf-8")
+    if execute:
+        run(nb, settings.LESSONS)
+    return _write(nb, folder / f"{twin.stem}.ipynb")
+
+
+def dressed(twin: Path):
+    """The notebook of a twin, with set-up code, badge, labels and hidden tests filled in; without outputs."""
+    nb = jupytext.read(twin, fmt="py:percent")
+    unit = settings.find_unit(twin.stem) if twin.parent.parent == settings.SOLUTIONS else None
+    names = {exercise.name: exercise for exercise in catalogue.units()[unit]} if unit else {}
+    if any("incorrectly_encoded_metadata" in cell.metadata for cell in nb.cells):
+        raise settings.KitError(f"{twin.name}: the metadata of a cell cannot be read; it has to stand in one line.")
+    for cell in nb.cells:
+        if "setup" in cell.metadata.get("tags", []):
+            cell.source = setup_code()
+        elif cell.cell_type == "markdown" and BADGE in cell.source:
+            cell.source = re.sub(rf"^.*{BADGE}.*$", _badge(twin), cell.source, flags=re.MULTILINE)
+        elif cell.cell_type == "code" and names:
+            _label(cell, names)
+    _set_ids(nb)
+    nb.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": {"name": "python"}})
+    nb.nbformat, nb.nbformat_minor = 4, 5
+    return nb
+
+
+def as_twin(nb) -> str:
+    """The text of a notebook's twin."""
+    plain = nbformat.from_dict(nb)
+    plain.metadata = {"jupytext": {"notebook_metadata_filter": "-all", "cell_metadata_filter": CELL_METADATA}}
+    return jupytext.writes(plain, fmt="py:percent")
+
+
+def setup_code() -> str:
+    """The first code cell of every notebook, with the repository's address from pyproject.toml."""
+    text = (TEMPLATES / "setup_cell.py").read_text(encoding="utf-8")
+    return text.replace("REPOSITORY_ADDRESS", settings.settings()["repository"]).rstrip("\n")
+
+
+def run(nb, folder: Path):
+    """Executes a notebook in place, with static figures, and leaves nothing in it that changes from run to run."""
+    variables = {"COURSE_STATIC": "1", "COURSE_DEVICE": "cpu", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(settings.ROOT)}
+    with settings.environment(variables):
+        # what a cell prints comes in as many pieces as its time and the machine's load make: one stream is the same
+        # each time
+        client = NotebookClient(nb, timeout=600, kernel_name="python3", record_timing=False, coalesce_streams=True)
+        client.execute(cwd=str(folder))
+    nb.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": {"name": "python"}})
+    for cell in nb.cells:
+        cell.metadata.pop("execution", None)
+
+
+def differences(twin: Path, notebook: Path) -> list[str]:
+    """Where a notebook and its twin disagree, in words; empty if the build would change nothing but outputs."""
+    nb = dressed(twin)
+    found = [] if twin.read_text(encoding="utf-8") == as_twin(nb) else [f"{twin.name} is not as the build writes it"]
+    if not notebook.exists():
+        return [*found, f"{notebook.name} is missing"]
+    built = nbformat.read(notebook, as_version=4)
+    if [_essence(cell) for cell in nb.cells] != [_essence(cell) for cell in built.cells]:
+        found.append(f"{notebook.name} and {twin.name} differ in their cells")
+    return found
+
+
+def _essence(cell) -> tuple:
+    return cell.id, cell.cell_type, cell.source, json.dumps(cell.metadata, sort_keys=True)
+
+
+def _badge(twin: Path) -> str:
+    address = settings.settings()["repository"]
+    path = address.removeprefix("https://github.com/")
+    link = f"https://colab.research.google.com/github/{path}/blob/main/notebooks/{twin.stem}.ipynb"
+    return f"[![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)]({link}) {BADGE}"
+
+
+def _label(cell, exercises: dict):
+    """Labels the cell that holds an exercise's solution, or the one that checks it."""
+    last = cell.source.strip().splitlines()[-1] if cell.source.strip() else ""
+    checked = re.fullmatch(r"check\((\w+)\)", last)
+    if checked and checked[1] in exercises:
+        exercise = exercises[checked[1]]
+        cell.source = HIDDEN + last
+        cell.metadata["nbgrader"] = _marks(settings.CHECK + exercise.name, grade=True, points=exercise.max_points)
+    elif "### BEGIN SOLUTION" in cell.source:
+        defined = re.search(r"^(?:def|class) (\w+)", cell.source, flags=re.MULTILINE)
+        if defined:  # an exercise, or what an exercise is built on
+            cell.metadata["nbgrader"] = _marks(defined[1], solution=True)
+
+
+def _marks(grade_id: str, grade=False, solution=False, points=None) -> dict:
+    marks = {
+        "grade": grade,
+        "grade_id": grade_id,
+        "locked": grade,
+        "schema_version": 3,
+        "solution": solution,
+        "task": False,
+    }
+    return dict(sorted((marks if points is None else {**marks, "points": points}).items()))
+
+
+def _set_ids(nb):
+    """Ids that depend on a cell's label or text alone, so that a rebuild gives the same file."""
+    taken = set()
+    for cell in nb.cells:
+        label = cell.metadata.get("nbgrader", {}).get("grade_id")
+        base = label or "cell-" + hashlib.sha256(f"{cell.cell_type}\0{cell.source}".encode()).hexdigest()[:10]
+        number, own = 1, base
+        while own in taken:
+            number += 1
+            own = f"{base}-{number}"
+        taken.add(own)
+        cell["id"] = own
+
+
+def _write(nb, file: Path) -> Path:
+    nbformat.validate(nb)
+    file.write_text(nbformat.writes(nb) + "\n", encoding="utf-8")
+    return file

@@ -1,0 +1,86 @@
+"""Releases a unit: generates its assignment with nbgrader, and packs what students receive."""
+
+import hashlib
+import json
+import zipfile
+from pathlib import Path
+
+from nbgrader.converters import GenerateAssignment
+from nbgrader.converters.base import NbGraderException
+from traitlets.config import Config
+
+from autograder import settings
+from autograder.gradebook.settings import configure
+from autograder.gradebook.store import course_directory, open_gradebook, quiet
+
+MANIFEST = ".attention-course.json"
+
+
+def release(unit: str, publish: Path | None = None) -> list[str]:
+    """Writes `assignments/<unit>`, enters the unit in the gradebook, and writes the student bundle.
+
+    Args:
+        publish: a folder that becomes the students' repository; only files that an earlier release wrote there, and
+            that nobody has changed since, are replaced.
+
+    Returns:
+        what was written, a line each.
+    """
+    source = settings.SOLUTIONS / unit / f"{unit}.ipynb"
+    if not source.exists():
+        raise settings.KitError(f"{source} is missing: run `make notebooks` first.")
+    with open_gradebook():
+        pass  # an unusable gradebook is told before anything is written
+    converter = GenerateAssignment(coursedir=course_directory(unit), config=configure(Config()), force=True, log=quiet)
+    try:
+        converter.start()
+    except NbGraderException as error:
+        raise settings.KitError(f"nbgrader could not generate {unit}: {error}") from None
+    lines = [str(settings.ASSIGNMENTS / unit / f"{unit}.ipynb"), str(_write_zip(bundle()))]
+    return lines + ([str(_publish(bundle(), publish))] if publish else [])
+
+
+def bundle() -> dict[str, bytes]:
+    """What students receive, path by path: lessons, assignments, `utils` and a README."""
+    root = settings.ROOT
+    files = [root / "requirements.txt", *sorted((root / "utils").rglob("*"))]
+    for assignment in sorted(settings.ASSIGNMENTS.glob("*/*.ipynb")):
+        files += [assignment, settings.LESSONS / assignment.name]
+        files += sorted((settings.LESSONS / "stored").glob(f"{assignment.stem}*.json"))  # the lesson's long runs
+    kept = {
+        name.as_posix(): (root / name).read_bytes()
+        for name in (file.relative_to(root) for file in files if file.is_file())
+        if name.suffix in (".py", ".json", ".txt", ".ipynb") and "__pycache__" not in name.parts
+    }
+    return {"README.md": (root / "docs" / "students.md").read_bytes(), **kept}
+
+
+def _write_zip(files: dict[str, bytes]) -> Path:
+    target = settings.class_folder() / "release" / "attention-course.zip"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            entry = zipfile.ZipInfo(f"attention-course/{name}", date_time=(1980, 1, 1, 0, 0, 0))
+            entry.external_attr = 0o644 << 16
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, data)
+    return target
+
+
+def _publish(files: dict[str, bytes], folder: Path) -> Path:
+    manifest = folder / MANIFEST
+    known = json.loads(manifest.read_text(encoding="utf-8")) if manifest.exists() else {}
+    for name in files:
+        there = folder / name
+        if there.exists() and _digest(there.read_bytes()) not in (known.get(name), _digest(files[name])):
+            raise settings.KitError(f"{there} was not written by a release, or was changed since; move it away first.")
+    for name, data in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+    digests = {name: _digest(data) for name, data in files.items()}
+    manifest.write_text(json.dumps(digests, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    return folder
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

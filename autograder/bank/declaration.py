@@ -1,0 +1,150 @@
+"""What an exercise is: a reference with its cases, misconceptions and alternatives, declared in one place."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import get_args
+
+from torch import nn
+
+
+@dataclass(frozen=True)
+class Case:
+    """A case to draw: which inputs an exercise is run on, apart from the numbers, which come from a seed.
+
+    Attributes:
+        property: what the case examines, in the words of a headline: "a batch of sequences".
+        expand: what a starred axis stands for, such as {"*N": "H W"}; by default one axis of its own name.
+        values: arguments that are no tensors: {"dim": 0}.
+        scale: standard deviation of a named input; 1 for those not named.
+        sizes: sizes that must not be left to chance: {"D_Q": 64}; the name of another axis makes the two equal on purpose.
+        edit: changes the drawn arrays in place, given (inputs, rng); for large, masked or repeated entries.
+        part: the part of the exercise that the case belongs to.
+        hidden: leaves the case out of the self-check; grading still examines it.
+        extreme: the numbers are large on purpose, so saturation is no fault of the case.
+        rows: the share of rows that must be right all through, for a function that uses what was trained; else 0. Such a
+            case is examined as it is, in no other type or memory layout.
+        raises: the error that the reference raises on the case and everybody should, such as "ValueError". Its message must
+            name the numbers that the reference's names.
+        smaller_than: the axes of a table that must not be made at any time: no tensor on the way has as many entries.
+        fewer_than: the axes of a table whose entries must not be made one after the other either: all tensors that are made
+            on the way have fewer together.
+    """
+
+    property: str
+    expand: dict = field(default_factory=dict)
+    values: dict = field(default_factory=dict)
+    scale: dict = field(default_factory=dict)
+    sizes: dict = field(default_factory=dict)
+    edit: Callable | None = None
+    part: str = "result"
+    hidden: bool = False
+    extreme: bool = False
+    rows: float = 0.0
+    raises: str = ""
+    smaller_than: tuple = ()
+    fewer_than: tuple = ()
+
+
+@dataclass(frozen=True)
+class Variation:
+    """A mistake or an alternative solution: its name, the object, and for a mistake the student's sentence."""
+
+    name: str
+    object: Callable
+    sentence: str = ""
+
+
+class Exercise:
+    """One exercise of the bank; see `exercise`."""
+
+    def __init__(self, reference, unit, points, section, outputs, formula, cases, forbidden, draws, differentiable):
+        self.reference = reference
+        self.unit = unit
+        self.name = reference.__name__
+        self.points = points if isinstance(points, dict) else {"result": points}
+        self.sections = section if isinstance(section, dict) else dict.fromkeys(self.points, section)
+        self.outputs = tuple(outputs.replace(",", " ").split())
+        self.formula = formula
+        self.cases = tuple(cases)
+        self.forbidden = tuple(forbidden)
+        self.draws = draws
+        self.differentiable = differentiable
+        self.misconceptions: list[Variation] = []
+        self.alternatives: list[Variation] = []
+
+    @property
+    def is_module(self) -> bool:
+        return isinstance(self.reference, type) and issubclass(self.reference, nn.Module)
+
+    @property
+    def max_points(self) -> int:
+        return sum(self.points.values())
+
+    @property
+    def signature(self) -> inspect.Signature:
+        """Of the function, or of the module's forward without self."""
+        return _without_self(self.reference.forward) if self.is_module else inspect.signature(self.reference)
+
+    @property
+    def constructor(self) -> tuple:
+        return tuple(_without_self(self.reference.__init__).parameters) if self.is_module else ()
+
+    @property
+    def result_shapes(self) -> list[str]:
+        """The symbolic shape of each output, as it is annotated: ["B N_Q D_V", "B N_Q N_X"]."""
+        returned = self.signature.return_annotation
+        annotations = getattr(returned, "__args__", None) if len(self.outputs) > 1 else [returned]
+        return [annotation.dim_str for annotation in annotations]
+
+    def misconception(self, made):
+        """Registers a mistake; its docstring is the sentence that a student who makes it reads.
+
+        For a module, a plain function becomes the `forward` of a subclass of the reference.
+        """
+        sentence = " ".join(inspect.getdoc(made).split())
+        self.misconceptions.append(Variation(made.__name__, self._object(made), sentence))
+        return made
+
+    def alternative(self, made):
+        """Registers a correct solution in another style."""
+        self.alternatives.append(Variation(made.__name__, self._object(made)))
+        return made
+
+    def _object(self, made):
+        if not self.is_module or isinstance(made, type):
+            return made
+        return type(made.__name__, (self.reference,), {"forward": made})
+
+
+def _without_self(function) -> inspect.Signature:
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    return inspect.Signature(parameters, return_annotation=inspect.signature(function).return_annotation)
+
+
+def dimensions(annotation) -> str | None:
+    """The axes that an annotation such as `Float[Tensor, "B N"]` names, also one that allows None; else None."""
+    return next((one.dim_str for one in (annotation, *get_args(annotation)) if hasattr(one, "dim_str")), None)
+
+
+def exercise(
+    *, points, section, outputs: str, formula: str, cases, forbidden=(), draws=None, differentiable=True
+) -> Callable[..., Exercise]:
+    """Declares the decorated reference as an exercise; its name, parameters and jaxtyping shapes are the exercise's.
+
+    Args:
+        points: a number, or points by part.
+        section: the lesson's section to reread, or one for each part: {"result": "Many queries at once"}.
+        outputs: the names of what is returned, "Y A".
+        formula: the formula with its shapes, shown when numbers or shapes are wrong.
+        cases: what the exercise is run on. Double precision, non-contiguous inputs and gradients are added to them.
+        forbidden: torch functions that would answer the question, matched by the beginning of their names.
+        draws: gives, for (inputs, sizes, rng), the inputs that are not independent normal numbers: words, lengths, helpers.
+        differentiable: whether a gradient must flow through the result; False for a measurement.
+    """
+
+    def declare(reference) -> Exercise:
+        unit = reference.__module__.split(".")[2].removeprefix("unit_")
+        return Exercise(reference, unit, points, section, outputs, formula, cases, forbidden, draws, differentiable)
+
+    return declare

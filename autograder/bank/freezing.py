@@ -1,0 +1,193 @@
+"""Freezes an exercise: runs reference and misconceptions on drawn cases, so that judging needs their numbers alone."""
+
+import json
+import re
+from dataclasses import replace
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from autograder import settings
+from autograder.bank import catalogue, declaration
+from autograder.bank.drawing import VISIBLE_SEED, draw
+from utils.checking.judge import same
+from utils.checking.observe import observe
+from utils.checking.records import Case, FrozenCase, FrozenExercise, Observation, Output, pack, unpack_value
+from utils.checking.tolerance import sketch
+
+PACKS = settings.ROOT / "utils" / "checking" / "packs"
+# primes, each more than twice the one before: a product, or a sum of two, says what it was made of
+_TELLING = (10_007, 30_029, 90_067, 270_191, 810_571, 2_431_711, 7_295_111, 21_885_313)
+
+
+def freeze(
+    exercise: declaration.Exercise, seed: str, grading: bool = False, mistakes: bool = True, device="cpu"
+) -> FrozenExercise:
+    """The exercise as data: its cases drawn from `seed`, what is expected, what each misconception gives."""
+    return frozen_exercise(
+        exercise, [freeze_case(exercise, case, mistakes, device) for case in draw(exercise, seed, grading)]
+    )
+
+
+def freeze_case(exercise: declaration.Exercise, case: Case, mistakes: bool = True, device="cpu") -> FrozenCase:
+    """One case with the reference's observation and, if asked for, each misconception's."""
+    frozen = expect(exercise, case, device)
+    return add_mistakes(exercise, frozen, [one.name for one in exercise.misconceptions], device) if mistakes else frozen
+
+
+def expect(exercise: declaration.Exercise, case: Case, device="cpu") -> FrozenCase:
+    """One case with the reference's observation."""
+    expected = observe(exercise.reference, case, device, trusted=True)
+    if (expected.failure.type if expected.failure else "") != case.raises:
+        raise RuntimeError(
+            f"the reference of {exercise.name} should raise {case.raises or 'nothing'} on its own case {case.property!r}:"
+            f" {expected.failure or 'it gives a result'}"
+        )
+    bare = replace(expected, called=(), largest=0, made=0)  # it need not keep to what is asked of others
+    return FrozenCase(case, bare)
+
+
+def add_mistakes(
+    exercise: declaration.Exercise, frozen: FrozenCase, names, device="cpu", known: dict | None = None
+) -> FrozenCase:
+    """The case with the observations of the misconceptions named; `known` holds those that were made before."""
+    known = {} if known is None else known
+    for mistake in exercise.misconceptions:
+        if mistake.name in names and mistake.name not in known:
+            seen = observe(mistake.object, frozen.case, device, trusted=True)
+            right = same(frozen.case, seen, frozen.expected)
+            known[mistake.name] = None if right else _what_tells(frozen.case, seen, frozen.expected)
+    made = {mistake.name: known[mistake.name] for mistake in exercise.misconceptions if mistake.name in names}
+    return replace(frozen, mistakes=made)
+
+
+def _what_tells(case: Case, seen: Observation, expected: Observation) -> Observation:
+    """What a mistake did; gradients, and the size of what it made on the way, only where they alone tell it apart."""
+    bare = replace(seen, gradients={}, called=(), largest=0, made=0)
+    return replace(seen, called=()) if same(case, bare, replace(expected, gradients={})) else bare
+
+
+def frozen_exercise(exercise: declaration.Exercise, cases: list[FrozenCase]) -> FrozenExercise:
+    """An exercise's data around frozen cases."""
+    return FrozenExercise(
+        name=exercise.name,
+        unit=exercise.unit,
+        sections=exercise.sections,
+        is_module=exercise.is_module,
+        parameters=tuple(exercise.signature.parameters),
+        constructor=exercise.constructor,
+        outputs=tuple(zip(exercise.outputs, exercise.result_shapes)),
+        formula=exercise.formula,
+        forbidden=exercise.forbidden,
+        layers=_layers(exercise),
+        points=exercise.points,
+        misconceptions={mistake.name: mistake.sentence for mistake in exercise.misconceptions},
+        cases=tuple(cases),
+        examined=_examined(exercise),
+    )
+
+
+@cache
+def _examined(exercise: declaration.Exercise) -> int:
+    """How many properties grading examines."""
+    return len(draw(exercise, VISIBLE_SEED, grading=True))
+
+
+@cache
+def _layers(exercise: declaration.Exercise) -> dict[str, str]:
+    """The layers of a module in a lesson's symbols, "nn.Linear(D_X, D_Q)", read off a module of telling sizes."""
+    if not exercise.is_module:
+        return {}
+    sizes = dict(zip(exercise.constructor, _TELLING))
+    with torch.device("meta"):
+        layers = dict(exercise.reference(**sizes).named_children())
+    found = {}
+    for name, layer in layers.items():
+        text = re.sub(r"(in_features|out_features)=|, bias=True", "", f"nn.{layer}")
+        found[name] = re.sub(r"\d{5,}", lambda number: _in_symbols(int(number[0]), sizes), text)
+    return found
+
+
+def _in_symbols(size: int, sizes: dict[str, int]) -> str:
+    """A layer's size as a sum of two of the constructor's, or as a product: "D_S + D_E", "3*H*D_H"."""
+    sums = {sizes[a] + sizes[b]: f"{a} + {b}" for a, b in combinations(sizes, 2)}
+    rest, factors = size, []
+    for name, factor in sizes.items():
+        while rest % factor == 0:
+            rest, factors = rest // factor, [*factors, name]
+    if size in sums or not factors:
+        return sums.get(size, str(size))
+    return "*".join([str(rest)] * (rest > 1) + factors)
+
+
+def pack_unit(unit: str) -> str:
+    """The text of the self-check file that students receive for a unit."""
+    exercises = [pack(slim(freeze(exercise, VISIBLE_SEED))) for exercise in catalogue.units()[unit]]
+    return (
+        json.dumps({"unit": unit, "exercises": exercises}, separators=(",", ":")).replace('{"case":', '\n{"case":')
+        + "\n"
+    )
+
+
+def write_pack(unit: str, folder: Path = PACKS) -> Path:
+    """Writes a unit's self-checks, unless the file there already holds the same up to rounding."""
+    file = folder / f"{unit}.json"
+    text = pack_unit(unit)
+    if not file.exists() or not packs_agree(file.read_text(encoding="utf-8"), text):
+        file.write_text(text, encoding="utf-8")
+    return file
+
+
+def packs_agree(one: str, other: str) -> bool:
+    """Whether two packs say the same; machines differ in the last digits of a sum."""
+    return _agree(json.loads(one), json.loads(other))
+
+
+def _agree(a, b) -> bool:
+    if isinstance(a, dict) and "array" in a and isinstance(b, dict) and "array" in b:
+        x, y = unpack_value(a), unpack_value(b)
+        return x.dtype == y.dtype and x.shape == y.shape and np.allclose(x, y, rtol=1e-3, atol=1e-4, equal_nan=True)
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_agree(a[key], b[key]) for key in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(_agree, a, b))
+    return a == b
+
+
+def slim(frozen: FrozenExercise) -> FrozenExercise:
+    """Small enough to ship: mistakes as sketches, single precision as such, without notes that judging does not need."""
+    cases = [
+        replace(
+            one,
+            expected=_quiet(one.expected, _narrow),
+            mistakes={
+                name: made and _quiet(made, _narrow if one.case.rows else _sketched)
+                for name, made in one.mistakes.items()
+            },
+        )
+        for one in frozen.cases
+    ]
+    return replace(frozen, cases=tuple(cases))
+
+
+def _quiet(seen: Observation, smaller) -> Observation:
+    single = any(output.dtype == "torch.float32" for output in seen.outputs)
+    slopes = {
+        name: slope.astype(np.float32) if single and slope is not None else slope
+        for name, slope in seen.gradients.items()
+    }
+    failure = seen.failure and replace(seen.failure, line="", where="", bases="")
+    return replace(seen, called=(), outputs=tuple(map(smaller, seen.outputs)), failure=failure, gradients=slopes)
+
+
+def _narrow(output: Output) -> Output:
+    if output.values is None or output.dtype != "torch.float32":
+        return output
+    return replace(output, values=output.values.astype(np.float32))
+
+
+def _sketched(output: Output) -> Output:
+    return output if output.values is None else replace(output, values=None, sketch=sketch(output.values))

@@ -1,0 +1,117 @@
+"""Looks for cases that could not tell a mistake from the right answer: equal sizes, saturation, effects within tolerance."""
+
+import numpy as np
+
+from autograder.bank import declaration
+from utils.checking.judge import excess
+from utils.checking.records import FrozenCase, FrozenExercise, Observation
+from utils.checking.tolerance import tolerance
+
+SEPARATION = 100  # a mistake that shows at all moves the output by this many tolerances
+SATURATED = 0.97  # mean largest weight above which a distribution says nothing about its other entries
+MISTAKES, ALTERNATIVES = 8, 3
+
+
+def lint(exercise: declaration.Exercise, frozen: FrozenExercise) -> list[str]:
+    """What is wrong with an exercise's cases, each in one line; empty if nothing is."""
+    found = _declaration(exercise)
+    extreme = {declared.property for declared in exercise.cases if declared.extreme}
+    chosen = {declared.property: declared.sizes for declared in exercise.cases}
+    for one in frozen.cases:
+        where = f"{exercise.name} · {one.case.property}"
+        found += [f"{where}: {fault}" for fault in _sizes(one, chosen) + _expected(one, one.case.property in extreme)]
+        found += [f"{where}: {fault}" for fault in _separation(one)]
+    for mistake in exercise.misconceptions:
+        if all(one.mistakes[mistake.name] is None for one in frozen.cases):
+            found.append(f"{exercise.name}: no case shows the misconception {mistake.name}")
+    return found + _variants(exercise, frozen)
+
+
+def _declaration(exercise: declaration.Exercise) -> list[str]:
+    found = []
+    if len(exercise.misconceptions) < MISTAKES:
+        found.append(
+            f"{exercise.name}: {len(exercise.misconceptions)} misconceptions, at least {MISTAKES} are asked for"
+        )
+    if len(exercise.alternatives) < ALTERNATIVES:
+        found.append(
+            f"{exercise.name}: {len(exercise.alternatives)} alternatives, at least {ALTERNATIVES} are asked for"
+        )
+    parts = {declared.part for declared in exercise.cases}
+    if parts != set(exercise.points):
+        found.append(f"{exercise.name}: cases belong to the parts {sorted(parts)}, points to {sorted(exercise.points)}")
+    for mistake in exercise.misconceptions:
+        if not mistake.sentence.endswith((".", "`", "…", "…")) or len(mistake.sentence) < 40:
+            found.append(f"{exercise.name}: {mistake.name} has no sentence that a student could learn from")
+    return found
+
+
+def _sizes(one: FrozenCase, declared: dict) -> list[str]:
+    """Sizes that are equal, but for those that are declared to be another's."""
+    known, chosen = one.case.sizes, declared.get(one.case.property.split(": ")[-1], {})
+    different = {axis: size for axis, size in known.items() if not isinstance(chosen.get(axis), str)}
+    sizes = [size for axis, size in different.items() if "*" not in axis or 1 not in map(known.get, axis.split("*"))]
+    return [f"sizes are not pairwise different: {one.case.sizes}"] if len(set(sizes)) < len(sizes) else []
+
+
+def _expected(one: FrozenCase, extreme: bool) -> list[str]:
+    found = []
+    if one.expected.changed or one.expected.unstable:
+        found.append("the reference changes its inputs or is not repeatable")
+    for output in one.expected.outputs:
+        if not np.isfinite(output.values).all():
+            found.append("an expected number is not finite")
+        elif output.values.size > 1 and 1 not in one.case.sizes.values() and np.ptp(output.values) < 1e-3:
+            found.append("all expected numbers are nearly equal")
+        elif not extreme and 1 not in one.case.sizes.values() and _saturated(output.values):
+            found.append("the softmax is saturated: nearly all weight lies on one entry")
+    return found
+
+
+def _saturated(values: np.ndarray) -> bool:
+    for axis in range(values.ndim):
+        if np.allclose(values.sum(axis=axis), 1, atol=1e-3) and (values >= 0).all():
+            return bool(values.max(axis=axis).mean() > SATURATED)
+    return False
+
+
+def _separation(one: FrozenCase) -> list[str]:
+    found = []
+    for name, made in one.mistakes.items():
+        if made is None or made.failure or made.changed or made.unstable or one.expected.structure != made.structure:
+            continue
+        if excess(one.case, made):
+            continue
+        moved = _moved(one, made)
+        if moved is not None and moved < SEPARATION:
+            found.append(f"the misconception {name} moves the output by {moved:.3g} tolerances only")
+    return found
+
+
+def _moved(one: FrozenCase, made: Observation) -> float | None:
+    """The largest difference in tolerances; None where shapes, types or gradients already tell the two apart."""
+    largest, expected = 0.0, one.expected
+    scale = tolerance(one.case, expected, made)
+    for wanted, got in zip(expected.outputs, made.outputs):
+        if wanted.shape != got.shape or wanted.dtype != got.dtype or not np.isfinite(got.values).all():
+            return None
+        if wanted.values.dtype.kind in "iub":  # whole numbers are compared as they are
+            largest = largest if np.array_equal(got.values, wanted.values) else np.inf
+            continue
+        allowed = scale * (1 + np.abs(wanted.values))
+        largest = max(largest, float((np.abs(got.values - wanted.values) / allowed).max(initial=0)))
+    return None if largest <= 1 and expected.gradients else largest
+
+
+def _variants(exercise: declaration.Exercise, frozen: FrozenExercise) -> list[str]:
+    cases = [one.case for one in frozen.cases if not one.case.rows]
+    if not cases:
+        return []
+    real = [array.dtype for case in cases for array in case.arrays if array.dtype.kind == "f"]
+    present = {
+        "single precision": not real or np.float32 in real,
+        "double precision": not real or np.float64 in real,
+        "a non-contiguous input": any(case.strided for case in cases),
+        "gradients": not exercise.differentiable or any(case.gradient for case in cases),
+    }
+    return [f"{exercise.name}: no case has {what}" for what, there in present.items() if not there]

@@ -1,0 +1,1 @@
+"""nbgrader's gradebook: its configuration, and what grading enters into it. Marks are not decided here."""

@@ -1,0 +1,195 @@
+"""Enters what grading found into nbgrader's gradebook, and writes the graded notebooks and the results."""
+
+import json
+import logging
+import time
+import warnings
+from contextlib import contextmanager
+from pathlib import Path
+
+import sqlalchemy
+from nbgrader.api import Gradebook, InvalidEntry, MissingEntry
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.preprocessors import AssignLatePenalties
+from traitlets.config import Config
+
+from autograder import settings
+from autograder.gradebook.settings import configure, gradebook_of
+from autograder.intake.marked_cells import Released, released_cells
+from autograder.intake.submissions import handed_in_at, write_atomically
+
+warnings.filterwarnings("ignore", category=sqlalchemy.exc.SAWarning)  # nbgrader's own, of no use to an instructor
+quiet = logging.getLogger("autograder.nbgrader")
+quiet.setLevel(logging.CRITICAL)
+WAIT = 30.0  # seconds to wait for a gradebook that another program has locked
+
+
+def course_directory(unit: str = "*", student: str = "*") -> CourseDirectory:
+    """nbgrader's view of the repository's folders."""
+    made = CourseDirectory(config=configure(Config()))
+    made.assignment_id, made.student_id = unit, student
+    return made
+
+
+@contextmanager
+def open_gradebook():
+    """The gradebook; created if there is none.
+
+    Raises:
+        KitError: the file is no gradebook, is of an older nbgrader, is locked, or cannot be opened.
+    """
+    settings.class_folder().mkdir(parents=True, exist_ok=True)
+    try:
+        with gradebook_of(settings.database()) as gradebook:
+            yield gradebook
+    except (sqlalchemy.exc.DatabaseError, sqlalchemy.exc.ArgumentError, InvalidEntry, ImportError) as error:
+        kind = _Locked if "database is locked" in str(error) else settings.KitError
+        raise kind(_cannot_be_used(error, kind is _Locked)) from None
+
+
+def _cannot_be_used(error, locked: bool) -> str:
+    where = printable_url(settings.database())
+    reason = (str(getattr(error, "orig", None) or error).splitlines() or ["no reason given"])[0]
+    if locked:
+        return f"the gradebook {where} is locked by another program, for longer than {WAIT:g} s; close it, and run this again."
+    old = " If it comes from an older nbgrader, copy it to a safe place and run `nbgrader db upgrade`."
+    return f"the gradebook {where} cannot be used ({reason}).{old if where.startswith('sqlite') else ''}"
+
+
+def printable_url(url: str) -> str:
+    """A database's address in a form that can be printed."""
+    try:
+        return sqlalchemy.engine.make_url(url).render_as_string(hide_password=True)
+    except sqlalchemy.exc.ArgumentError:
+        return "that COURSE_GRADEBOOK or pyproject.toml names"
+
+
+def released(unit: str) -> list[Released]:
+    """The marked cells of a unit as they were released.
+
+    Raises:
+        KitError: the unit was not released into this gradebook.
+    """
+
+    def read(gradebook):
+        gradebook.assignment_submissions(unit)  # an old gradebook is noticed here, before any work is done
+        return released_cells(gradebook, unit, unit)
+
+    try:
+        return _patiently(read)
+    except MissingEntry:
+        raise settings.KitError(
+            f"{unit} is not in the gradebook yet: run `python -m autograder release {unit}`."
+        ) from None
+
+
+def roster() -> list[str]:
+    """The students that the gradebook knows."""
+    return _patiently(lambda gradebook: [student.id for student in gradebook.students])
+
+
+def save_notebook(outcome: dict) -> Path | None:
+    """Writes a graded notebook where nbgrader looks for it; a note of when it was handed in goes with it."""
+    if outcome["notebook"] is None:
+        return None
+    file = graded_file(outcome["student"], outcome["unit"])
+    _, stamp = handed_in_at(outcome["student"], outcome["unit"])
+    if stamp:
+        write_atomically(file.with_name("timestamp.txt"), stamp)
+    return write_atomically(file, outcome["notebook"])
+
+
+def save_scores(unit: str, outcomes: list[dict]) -> None:
+    """Enters outcomes into the gradebook; manual grades and comments stay. Entering one twice changes nothing.
+
+    Raises:
+        KitError: the gradebook cannot be used, or stays locked.
+    """
+
+    def enter(gradebook):
+        for outcome in outcomes:
+            _enter(gradebook, unit, outcome)
+        gradebook.db.commit()
+
+    _patiently(enter)
+
+
+def _patiently(action):
+    """What `action` makes of the gradebook; while another program has locked it, it is tried again for a while.
+
+    Raises:
+        KitError: the gradebook cannot be used, or stays locked.
+    """
+    until = time.monotonic() + WAIT
+    while True:
+        try:
+            with open_gradebook() as gradebook:
+                return action(gradebook)
+        except settings.KitError as error:
+            if not isinstance(error, _Locked) or time.monotonic() > until:
+                raise
+            time.sleep(0.5)
+
+
+class _Locked(settings.KitError):
+    """Another program writes to the gradebook just now."""
+
+
+def _enter(gradebook: Gradebook, unit: str, outcome: dict) -> None:
+    student = outcome["student"]
+    stamp, _ = handed_in_at(student, unit)
+    gradebook.update_or_create_student(student)
+    gradebook.update_or_create_submission(unit, student, **({"timestamp": stamp} if stamp else {}))
+    notebook = gradebook.find_submission_notebook(unit, unit, student)
+    for grade in notebook.grades:
+        grade.auto_score = outcome["scores"].get(grade.name, 0)
+        by_hand = grade.auto_score is None or grade.manual_score is not None  # a mark given by hand is looked at again
+        grade.needs_manual_grade = bool(outcome["scores"]) and by_hand
+    for comment in notebook.comments:
+        comment.auto_comment = outcome["comments"].get(comment.name)
+    gradebook.db.flush()
+    _penalise(gradebook, unit, student, notebook)
+
+
+def _penalise(gradebook: Gradebook, unit: str, student: str, notebook) -> None:
+    """Applies nbgrader's late penalty, as its configuration asks."""
+    notebook.late_submission_penalty = None
+    late = gradebook.find_submission(unit, student).total_seconds_late
+    if late > 0:
+        step = AssignLatePenalties(log=quiet, config=configure(Config()))
+        step.init_plugin()
+        penalty = step.plugin_inst.late_submission_penalty(student, notebook.score, late)
+        if penalty is not None:
+            notebook.late_submission_penalty = min(max(0, penalty), notebook.score)
+
+
+def graded_file(student: str, unit: str) -> Path:
+    """Where a student's graded notebook lies."""
+    return settings.class_folder() / "autograded" / student / unit / f"{unit}.ipynb"
+
+
+def results_file(unit: str) -> Path:
+    """Where a unit's results lie, one JSON line for each student and exercise."""
+    return settings.class_folder() / "results" / f"{unit}.jsonl"
+
+
+def load_results(unit: str) -> list[dict]:
+    """The results that the last grading wrote.
+
+    Raises:
+        KitError: the unit was not graded yet, or its results file is damaged.
+    """
+    file = results_file(unit)
+    if not file.exists():
+        raise settings.KitError(f"{unit} is not graded yet: run `python -m autograder grade {unit}`.")
+    try:
+        return [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n") if line]
+    except ValueError:
+        raise settings.KitError(f"{file} is damaged: run `python -m autograder grade {unit}` again.") from None
+
+
+def save_results(unit: str, outcomes: dict[str, dict]) -> list[dict]:
+    """Writes a unit's results, one line for each student and exercise, in the order of the students' names."""
+    records = [record for student in sorted(outcomes) for record in outcomes[student]["records"]]
+    write_atomically(results_file(unit), "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in records))
+    return records

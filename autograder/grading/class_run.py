@@ -1,0 +1,217 @@
+"""Grades a class: finds submissions, hands them to workers, keeps what comes back, and enters it into the gradebook."""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+
+import nbformat
+from tqdm import tqdm
+
+from autograder import settings
+from autograder.gradebook import store
+from autograder.grading.journal import Journal, journal_file
+from autograder.grading.task import task
+from autograder.grading.workers.handing_out import grade_all
+from autograder.intake.marked_cells import with_plain_cells
+from autograder.intake.submissions import Submission, find_all
+from autograder.sandbox import levels
+
+BATCH = 16  # outcomes entered into the gradebook at once
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to grade: where code runs, how it is confined, and by how many workers or by which cluster."""
+
+    device: str = "cpu"
+    workers: int = 1
+    scheduler: str | None = None
+    level: str | None = None
+    accept_weak: bool = False
+
+    def sandbox(self) -> str:
+        """The sandbox's level on this machine; "" leaves it to a cluster's workers.
+
+        Raises:
+            KitError: it cannot be had.
+        """
+        return (self.level or "") if self.scheduler else levels.choose(self.level, self.accept_weak, device=self.device)
+
+
+def grade(unit: str, options: Options, student: str | None = None, again: bool = False) -> list[dict]:
+    """Grades the submissions of a unit that are new or have changed, and returns the records of all it looked at.
+
+    Args:
+        student: only this student, whether changed or not.
+        again: also those that were graded before and have not changed.
+
+    Raises:
+        KitError: the unit is not released, there is nothing to grade, or sandbox, cluster or gradebook cannot be used.
+    """
+    handed_out, submissions = _class(unit, student)
+    with Journal(journal_file(unit)) as journal:
+        known = journal.outcomes
+        todo = [one for one in submissions if again or student or _changed(one, known)]
+        with closing(_graded(unit, todo, handed_out, options)) as outcomes:
+            _keep(unit, journal, outcomes)
+        journal.compact()
+        store.save_results(unit, journal.outcomes)
+        return [line for one in submissions for line in journal.outcomes[one.student]["records"]]
+
+
+def regrade(unit: str, options: Options) -> tuple[list[str], list[dict]]:
+    """Grades every submission of a unit anew, enters nothing, and says whose marks would change.
+
+    Returns:
+        lines that say what would change and why; and the outcomes, for `accept`.
+    """
+    handed_out, submissions = _class(unit, None)
+    with Journal(journal_file(unit)) as journal, _regrade_journal(unit) as fresh:
+        kit = fingerprint(unit)
+        todo = [
+            one for one in submissions if _changed(one, fresh.outcomes) or fresh.outcomes[one.student]["kit"] != kit
+        ]
+        with closing(_graded(unit, todo, handed_out, options)) as reached:
+            for outcome in reached:
+                fresh.append(outcome)
+        outcomes = [fresh.outcomes[one.student] for one in submissions]
+        return _changes(journal.outcomes, outcomes), outcomes
+
+
+def accept(unit: str, outcomes: list[dict]) -> None:
+    """Enters what `regrade` found into gradebook and results; manual grades stay."""
+    with Journal(journal_file(unit)) as journal:
+        _keep(unit, journal, outcomes)
+        journal.compact()
+        store.save_results(unit, journal.outcomes)
+    with _regrade_journal(unit) as fresh:
+        fresh.discard()
+
+
+def _regrade_journal(unit: str) -> Journal:
+    """Where outcomes wait to be accepted, the graded notebooks among them."""
+    return Journal(journal_file(unit, "regrade"), left_out=())
+
+
+def outdated(unit: str) -> int:
+    """How many results were reached with exercises or checks other than today's."""
+    with Journal(journal_file(unit)) as journal:
+        return sum(one["kit"] != fingerprint(unit) for one in journal.outcomes.values())
+
+
+def fingerprint(unit: str) -> str:
+    """Tells one version of a unit's exercises, and of the code that judges them, from another."""
+    folders = (settings.ROOT / "autograder" / "exercises" / f"unit_{unit}", settings.ROOT / "utils")
+    files = [file for folder in folders for file in sorted(folder.glob("*.py"))]
+    files += [settings.ROOT / "autograder" / name for name in ("draw.py", "engine.py", "freeze.py", "repair.py")]
+    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
+
+
+def _class(unit: str, student: str | None) -> tuple[tuple, list[Submission]]:
+    """What was handed out (released cells, and code cells that need no pictures when unchanged), and the submissions."""
+    released, plain = store.released(unit), []
+    file = settings.ASSIGNMENTS / unit / f"{unit}.ipynb"
+    if file.exists():
+        assignment = nbformat.read(file, as_version=4)
+        released = with_plain_cells(released, assignment)
+        if settings.settings().get("pictures") != "all":
+            plain = [cell.source for cell in assignment.cells if cell.cell_type == "code"]
+    submissions = find_all(unit, store.roster(), student)
+    if not submissions:
+        who = f"of {student} " if student else ""
+        raise settings.KitError(f"there is no submission {who}in {settings.class_folder() / 'submitted'}.")
+    return (released, plain), submissions
+
+
+def _changed(submission: Submission, known: dict) -> bool:
+    return known.get(submission.student, {}).get("digest") != submission.digest
+
+
+def _graded(unit: str, todo: list[Submission], handed_out: tuple, options: Options) -> Iterator[dict]:
+    """The outcome of each submission as it is reached, with the fingerprint of what reached it."""
+    (released, plain), level, kit = handed_out, options.sandbox(), fingerprint(unit)
+    here = not options.scheduler
+    tasks = [task(one, released, plain, options.device, level, options.accept_weak, here) for one in todo]
+    outcomes = grade_all(tasks, options.workers, options.scheduler)
+    with tqdm(outcomes, total=len(tasks), desc=f"grading {unit}", unit="submission", leave=False) as bar:
+        for outcome in bar:
+            yield {**outcome, "kit": kit}
+
+
+def _keep(unit: str, journal: Journal, outcomes) -> None:
+    """Writes each outcome down at once, and enters them into the gradebook in batches.
+
+    What an earlier run wrote down and did not come to enter is entered now.
+    """
+    for outcome in outcomes:
+        store.save_notebook(outcome)
+        journal.append(outcome)
+        if len(journal.unrecorded) >= BATCH:
+            _enter(unit, journal)
+    _enter(unit, journal)
+
+
+def _enter(unit: str, journal: Journal) -> None:
+    students = sorted(journal.unrecorded)
+    if students:
+        store.save_scores(unit, [journal.outcomes[student] for student in students])
+        journal.recorded(students)
+
+
+def _changes(before: dict, outcomes: list[dict]) -> list[str]:
+    """A line for each mark that would change, with what was found then and what is found now; and how many there are."""
+    lines, students = [], set()
+    for outcome in outcomes:
+        old = {one["exercise"]: one for one in before.get(outcome["student"], {}).get("records", ())}
+        for new in outcome["records"]:
+            was = old.get(new["exercise"])
+            if was is None or was["points"] != new["points"]:
+                students.add(outcome["student"])
+                points = "not graded" if was is None else f"{was['points']:g}"
+                lines.append(
+                    f"{outcome['student']}  {new['exercise']}  {points} → {new['points']:g} of {new['max_points']:g}"
+                    f"  ({_reason(_found(was), _found(new))})"
+                )
+    if not lines:
+        return [f"No mark changes, of {len(outcomes)} submissions."]
+    count = "1 mark changes" if len(lines) == 1 else f"{len(lines)} marks change"
+    return [*lines, f"{count}, of {len(students)} of {len(outcomes)} submissions."]
+
+
+def _reason(before: str, now: str) -> str:
+    return f"{before} → {now}" if before != now else f"{now}, for which the points were changed"
+
+
+def _found(one: dict | None) -> str:
+    if one is None:
+        return "nothing"
+    return one["misconception"] or one["problem"] or ("right" if one["points"] == one["max_points"] else one["state"])
+
+
+def table(records: list[dict]) -> str:
+    """The grades as a table: a line for each student, a column for each exercise."""
+    exercises = list(dict.fromkeys(record["exercise"] for record in records))
+    by_student: dict[str, dict] = {}
+    for one in records:
+        by_student.setdefault(one["student"], {})[one["exercise"]] = one
+    width = max(len("student"), *map(len, by_student))
+    short = [f"{number}" for number in range(1, len(exercises) + 1)]
+    lines = [
+        f"{'student':<{width}}  " + " ".join(f"{name:>4}" for name in short) + "  total  state, and what to talk about"
+    ]
+    for student, row in by_student.items():
+        points = " ".join(f"{row[name]['points']:>4g}" for name in exercises)
+        total = sum(one["points"] for one in row.values())
+        states = sorted({one["state"] for one in row.values()} - {"graded"}) or ["graded"]
+        topics = list(dict.fromkeys(one["misconception"] or one["problem"] for one in row.values() if one["problem"]))
+        said = [topic for topic in topics if topic not in states]
+        lines.append(f"{student:<{width}}  {points}  {total:>5g}  {'/'.join(states)} {', '.join(said[:3])}".rstrip())
+    lines.append("")
+    lines += [f"{number} {name} ({_points(records, name):g})" for number, name in zip(short, exercises)]
+    levels = sorted({one["sandbox"] for one in records} - {""})
+    return "\n".join([*lines, "", *(f"sandbox: {level} ({levels.MEANING[level]})" for level in levels)])
+
+
+def _points(records: list[dict], exercise: str) -> float:
+    return next(one["max_points"] for one in records if one["exercise"] == exercise)

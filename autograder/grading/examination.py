@@ -1,0 +1,151 @@
+"""Has one notebook's code run in the sandbox, and judges what comes out here, where no student code runs."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+
+from autograder import settings
+from autograder.bank import catalogue
+from autograder.bank.drawing import draw
+from autograder.bank.freezing import add_mistakes, expect, frozen_exercise
+from autograder.intake.student_code import Notebook
+from autograder.sandbox.job import Job, Run
+from utils.checking.judge import Result, conclude, judge
+from utils.checking.records import Failure, FrozenCase, Observation, pack
+
+GRADED, TIMEOUT, KILLED, MALFORMED, MISSING = "graded", "timeout", "killed", "malformed", "missing"
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What became of one exercise of a submission."""
+
+    exercise: str
+    state: str
+    result: Result
+    seconds: float = 0.0
+
+
+def examine_cells(
+    cells: list[dict], seed: str, level: str, device: str = "cpu", reveal: bool = False, files: dict | None = None
+) -> tuple[dict, list[Examined]]:
+    """Runs cells in order and examines the exercises named among them.
+
+    Args:
+        cells: {"source": code} to run, or {"exercise": name} to observe that object at this point.
+        seed: the seed of the cases, the same for each run of one submission.
+        level: of the sandbox.
+        reveal: whether messages may show the cases' numbers.
+        files: name -> base64, to lie beside the notebook.
+
+    Returns:
+        the outputs by cell index, and one Examined for each exercise named.
+    """
+    names = [cell["exercise"] for cell in cells if "exercise" in cell]
+    fixed = {"device": device, "seconds": settings.cell_seconds(), "files": files or {}}
+    drawn = {name: prepared(name, seed, device) for name in names}
+    job = Job({"cells": cells, "cases": {name: one.packed for name, one in drawn.items()}, **fixed}, level)
+    for one in drawn.values():
+        _ = one.expected  # computed here, while the job runs
+    run = job.result()
+    for index, why in run.fatal.items():
+        run.outputs[index] = [_died(why, index in run.hung)]
+    _note_hidden_calls(names, [cell["source"] for cell in cells if "source" in cell], run)
+    examined = [_conclude(drawn[name], run, _fatal(name, cells, run), reveal) for name in names]
+    return run.outputs, [_with_cause(one, cells, run.outputs) for one in examined]
+
+
+class Prepared:
+    """An exercise's cases on one draw, as they are sent to a job and with what is expected; made once, used often."""
+
+    def __init__(self, name: str, seed: str, device: str):
+        self.exercise, self.device = catalogue.find_exercise(name), device
+        self.cases = draw(self.exercise, seed, grading=True)
+        self.packed = pack(self.cases)
+
+    @cached_property
+    def mistakes(self) -> list[dict]:
+        """For each case, what misconceptions give, as far as it was asked for."""
+        return [{} for _ in self.cases]
+
+    @cached_property
+    def expected(self) -> list[FrozenCase]:
+        return [expect(self.exercise, case, self.device) for case in self.cases]
+
+
+@lru_cache(maxsize=1024)
+def prepared(name: str, seed: str, device: str) -> Prepared:
+    """See `Prepared`."""
+    return Prepared(name, seed, device)
+
+
+def _died(why: str, hung: bool) -> dict:
+    name = "TimeLimit" if hung else "ProcessEnded"
+    text = f"{why}; the cell was left out and the others were run without it"
+    return {"output_type": "error", "ename": name, "evalue": text, "traceback": [f"{name}: {text}"]}
+
+
+def _fatal(name: str, cells: list[dict], run: Run) -> tuple[str, bool]:
+    """Why the process ended while this exercise was observed, empty if it did not; and whether it hung."""
+    found = [index for index in run.fatal if cells[index].get("exercise") == name]
+    return (run.fatal[found[0]], found[0] in run.hung) if found else ("", False)
+
+
+def _note_hidden_calls(names: list[str], sources: list[str], run: Run) -> None:
+    """Adds a forbidden call that was kept out of sight to what was seen."""
+    notebook = Notebook(sources)
+    for name in names:
+        hidden = notebook.hidden_call(catalogue.find_exercise(name).forbidden, name)
+        if hidden and name in run.observations:
+            run.observations[name] = [replace(seen, called=(*seen.called, hidden)) for seen in run.observations[name]]
+
+
+def _with_cause(one: Examined, cells: list[dict], outputs: dict) -> Examined:
+    """Where an object is missing, says which error the last failing cell before it raised."""
+    if one.result.problem != "missing_object":
+        return one
+    place = next(index for index, cell in enumerate(cells) if cell.get("exercise") == one.exercise)
+    errors = [out for i in range(place) for out in outputs.get(i, []) if out["output_type"] == "error"]
+    if not errors:
+        return one
+    said = ": ".join([errors[-1]["ename"], *errors[-1]["evalue"].splitlines()[:1]])
+    message = f"{one.result.message}\n  The last error above it was {said}"
+    state = {"TimeLimit": TIMEOUT, "ProcessEnded": KILLED}.get(errors[-1]["ename"], one.state)
+    return replace(one, state=state, result=replace(one.result, message=message))
+
+
+def _conclude(drawn: Prepared, run: Run, fatal: tuple, reveal: bool) -> Examined:
+    exercise, expected, name = drawn.exercise, drawn.expected, drawn.exercise.name
+    observations = run.observations.get(name)
+    state = GRADED
+    if observations is None or len(observations) != len(expected):
+        state, stage, said = _never_observed(run, *fatal)
+        observations = [Observation(failure=Failure(stage, state, said))] * len(expected)
+    elif any(seen.failure and seen.failure.stage == "timeout" for seen in observations):
+        state = TIMEOUT
+    frozen = frozen_exercise(exercise, expected)
+    verdicts = [judge(frozen, one, seen, reveal) for one, seen in zip(frozen.cases, observations)]
+    if state == GRADED and not all(verdict.passed for verdict in verdicts):
+        frozen = frozen_exercise(exercise, _with_mistakes(drawn, observations, verdicts))
+        verdicts = [judge(frozen, one, seen, reveal) for one, seen in zip(frozen.cases, observations)]
+    return Examined(name, state, conclude(frozen, verdicts), run.seconds.get(name, 0.0))
+
+
+def _never_observed(run: Run, fatal: str, hung: bool) -> tuple[str, str, str]:
+    """The state of an exercise that no observation came from; the stage and the words of its failure."""
+    if not fatal and run.how == TIMEOUT:
+        return TIMEOUT, "unreached", f"{settings.limits()['total']:g} s"
+    if hung:
+        return TIMEOUT, "timeout", f"{settings.cell_seconds():g} s"
+    return KILLED, "killed", fatal or run.why
+
+
+def _with_mistakes(drawn: Prepared, observations: list, verdicts: list) -> list[FrozenCase]:
+    """The cases with the misconceptions that explain every failure; one that does not is not run on the other cases."""
+    exercise, frozen = drawn.exercise, list(drawn.expected)
+    alive = [mistake.name for mistake in exercise.misconceptions]
+    bare = frozen_exercise(exercise, frozen)
+    for index in sorted(range(len(frozen)), key=lambda index: verdicts[index].passed):
+        frozen[index] = add_mistakes(exercise, frozen[index], alive, drawn.device, drawn.mistakes[index])
+        if not verdicts[index].passed:
+            alive = list(judge(bare, frozen[index], observations[index]).matches)
+    return frozen

@@ -1,0 +1,123 @@
+"""Keeps what grading found, one line at a time, so that a run that was cut off goes on where it ended."""
+
+import fcntl
+import json
+import os
+import time
+from pathlib import Path
+
+from autograder import settings
+from autograder.intake.submissions import write_atomically
+
+
+class Journal:
+    """A unit's outcomes by student, in a file that only grows while a run is under way.
+
+    Each outcome is on disk before it is entered anywhere else; a line that a crash cut short is dropped. While a
+    journal is open, no other run can open it; `patience` is how many seconds to wait for one.
+
+    Raises:
+        KitError: another run has it open.
+    """
+
+    def __init__(self, file: Path, left_out: tuple = ("notebook",), patience: float = 0.0):
+        self.file, self.left_out = file, left_out
+        file.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = open(file.with_suffix(".lock"), "w")
+        self._wait(time.monotonic() + patience)
+        self.outcomes: dict[str, dict] = {}
+        self.unrecorded: set[str] = set()
+        self._read()
+
+    def _wait(self, until: float) -> None:
+        while True:
+            try:
+                return fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                if time.monotonic() > until:
+                    self._lock.close()
+                    raise settings.KitError(f"another run is grading into {self.file}; wait for its end.") from None
+                time.sleep(0.1)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self._opened.close()
+        self._lock.close()
+
+    def _read(self) -> None:
+        whole = 0
+        if self.file.exists():
+            for line in self.file.read_bytes().splitlines(keepends=True):
+                if not line.endswith(b"\n") or not self._take(line):
+                    break
+                whole += len(line)
+        self._opened = open(self.file, "ab")
+        if self._opened.tell() > whole:
+            os.truncate(self.file, whole)
+            self._opened.seek(whole)
+
+    def _take(self, line: bytes) -> bool:
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            return False
+        if "recorded" in entry:
+            self.unrecorded -= set(entry["recorded"])
+        else:
+            self.outcomes[entry["student"]] = entry
+            self.unrecorded.add(entry["student"])
+        return True
+
+    def append(self, outcome: dict) -> None:
+        """Notes an outcome; it is on disk when this returns. The graded notebook is a file of its own."""
+        entry = {name: value for name, value in outcome.items() if name not in self.left_out}
+        self._write(entry)
+        self._take(json.dumps(entry).encode())
+
+    def recorded(self, students: list[str]) -> None:
+        """Notes that these students' outcomes are in the gradebook."""
+        if students:
+            self._write({"recorded": sorted(students)})
+            self.unrecorded -= set(students)
+
+    def _write(self, entry: dict) -> None:
+        start = self._opened.tell()
+        try:
+            self._opened.write(json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+            self._opened.flush()
+            os.fsync(self._opened.fileno())
+        except OSError:
+            os.truncate(self.file, start)
+            raise
+
+    def compact(self) -> None:
+        """Rewrites the file with the last outcome of each student alone."""
+        lines = [json.dumps(self.outcomes[student], ensure_ascii=False) for student in sorted(self.outcomes)]
+        lines.append(json.dumps({"recorded": sorted(set(self.outcomes) - self.unrecorded)}))
+        self._opened.close()
+        write_atomically(self.file, "\n".join(lines) + "\n")
+        self._opened = open(self.file, "ab")
+
+    def discard(self) -> None:
+        """Removes the file: its outcomes were taken over, or are not wanted."""
+        self.file.unlink(missing_ok=True)
+
+
+def journal_file(unit: str, kind: str = "journal") -> Path:
+    """Where a unit's journal lies; `kind` is "regrade" for one whose outcomes wait to be accepted."""
+    return settings.class_folder() / "results" / f"{unit}.{kind}.jsonl"
+
+
+def load_outcomes(unit: str) -> dict[str, dict]:
+    """The outcomes by student that a unit's journal holds, read without opening it; empty if there is none."""
+    file = journal_file(unit)
+    lines = file.read_text(encoding="utf-8", errors="replace").split("\n") if file.exists() else []
+    entries = []
+    for line in lines:
+        try:
+            entries.append(json.loads(line))
+        except ValueError:
+            break
+    return {entry["student"]: entry for entry in entries if "student" in entry}

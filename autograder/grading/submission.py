@@ -1,0 +1,193 @@
+"""Grades one submission from beginning to end: a task comes in, an outcome goes out, nothing is kept or written.
+
+Tasks and outcomes are plain data, so that any process, on this machine or another, can do the work.
+"""
+
+import base64
+import html
+import re
+import time
+
+import nbformat
+import torch
+from nbgrader import utils as nbgrader_utils
+
+from autograder import settings
+from autograder.bank import catalogue
+from autograder.grading.examination import KILLED, MALFORMED, MISSING, Examined, examine_cells
+from autograder.intake.marked_cells import Released, is_test_of
+from autograder.intake.notebook_file import parse
+from autograder.intake.repair import repair
+from autograder.sandbox import levels
+from utils.checking.judge import Result
+
+PLAY = "play"  # the tag of a cell that an assignment has for the student's pleasure alone, such as a training
+
+
+def grade_one(task: dict) -> dict:
+    """Repairs, runs and judges one submission.
+
+    A submission of a form that nobody has thought of gets a state and a sentence; it stops no other.
+
+    Returns:
+        the outcome: {"student", "unit", "digest", "records" (one an exercise), "notebook" (text of the graded notebook, or
+        None), "scores" and "comments" for the gradebook by cell, "sandbox", "seconds", "memory"}.
+
+    Raises:
+        KitError: the sandbox cannot be had, or what was released has other points than the exercises have now.
+    """
+    torch.set_num_threads(1)
+    started = time.monotonic()
+    if task["missing"] or task["malformed"]:
+        return ungraded(task, MISSING if task["missing"] else MALFORMED, task["missing"] or task["malformed"])
+    level = levels.choose(task["level"] or None, task["accept_weak"], task["proven"], task["device"])
+    try:
+        notebook, fault, notes = parse(base64.b64decode(task["data"]))
+        if notebook is None:
+            return ungraded(task, MALFORMED, fault)
+        made = repair(notebook, [Released(**one) for one in task["released"]])
+        task["notes"] = [*task["notes"], *notes, *made.metadata.course.repairs]
+        outcome = examine_repaired(made, task, level)
+        return {**outcome, "notebook": nbformat.writes(made), "seconds": round(time.monotonic() - started, 3)}
+    except settings.KitError:
+        raise
+    except Exception as error:
+        return ungraded(
+            task, MALFORMED, f"The notebook could not be graded ({type(error).__name__}: {str(error)[:200]})."
+        )
+
+
+def examine_repaired(notebook, task: dict, level: str) -> dict:
+    """Runs and judges a notebook that `repair` has been through, fills in its outputs, and returns the outcome."""
+    _check_points(notebook, task["unit"])
+    with settings.allowing(*task["seconds"]):
+        examined = _unreadable(notebook, task) if task["malformed"] else _examine(notebook, task, level)
+    _tell(notebook, task["notes"])
+    return {
+        **_outcome(task, [_line(task["student"], one, task["notes"], level) for one in examined], level),
+        "scores": {
+            _id(cell): nbgrader_utils.determine_grade(cell)[0]
+            for cell in notebook.cells
+            if nbgrader_utils.is_grade(cell)
+        },
+        "comments": {_id(cell): _comment(cell) for cell in notebook.cells if nbgrader_utils.is_solution(cell)},
+        "times": {one.exercise: one.seconds for one in examined},
+    }
+
+
+def _check_points(notebook, unit: str) -> None:
+    """Points that were changed after the release would not fit into the gradebook; that is nobody's fault but ours."""
+    known = {name: cell.metadata.nbgrader.points for cell in notebook.cells if (name := is_test_of(cell))}
+    now = {one.name: one.max_points for one in catalogue.units()[unit]}
+    if differ := sorted(name for name in known.keys() | now.keys() if known.get(name) != now.get(name)):
+        raise settings.KitError(
+            f"exercises or points of {unit} were changed after it was released ({', '.join(differ)}): run `make notebooks`"
+            f" and `python -m autograder release {unit}`, then grade again."
+        )
+
+
+def _unreadable(notebook, task: dict) -> list[Examined]:
+    examined = _all(task["unit"], MALFORMED, task["malformed"])
+    _show(notebook, examined)
+    return examined
+
+
+def _all(unit: str, state: str, sentence: str) -> list[Examined]:
+    return [
+        Examined(one.name, state, Result(one.name, 0, one.max_points, state, None, f"✗ {one.name} · {sentence}", ()))
+        for one in catalogue.units()[unit]
+    ]
+
+
+def ungraded(task: dict, state: str, sentence: str) -> dict:
+    """The outcome of a submission that was not run: every exercise has this state, no points and this sentence."""
+    examined = _all(task["unit"], state, sentence)
+    return _outcome(task, [_line(task["student"], one, task["notes"], "") for one in examined], "")
+
+
+def given_up(task: dict) -> dict:
+    """The outcome where the worker itself died, more than once, while it graded this submission."""
+    return ungraded(task, KILLED, "The process that graded this notebook was killed each time it was tried.")
+
+
+def _outcome(task: dict, records: list[dict], level: str) -> dict:
+    known = {name: task[name] for name in ("student", "unit", "digest")}
+    nothing = {"notebook": None, "scores": {}, "comments": {}, "seconds": 0.0, "times": {}}
+    return {**known, **nothing, "records": records, "sandbox": level}
+
+
+def _examine(notebook, task: dict, level: str) -> list[Examined]:
+    """Runs and judges a repaired notebook and fills in its outputs."""
+    cells = [_cell(cell, task["plain"]) for cell in notebook.cells]
+    outputs, examined = examine_cells(cells, task["seed"], level, task["device"], files=task["files"])
+    for index, cell in enumerate(notebook.cells):
+        if cell.cell_type == "code":
+            cell.outputs = [nbformat.from_dict(output) for output in outputs.get(index, [])]
+    _show(notebook, examined)
+    notebook.metadata.course.sandbox = level
+    return examined
+
+
+def _cell(cell, plain: list[str]) -> dict:
+    if tested := is_test_of(cell):
+        return {"exercise": tested}
+    unchanged = cell.source in plain
+    if unchanged and PLAY in cell.metadata.get("tags", []):
+        return {"source": "print('not run again when graded')"}
+    return {"source": cell.source if cell.cell_type == "code" else "", "pictures": not unchanged}
+
+
+def _show(notebook, examined: list[Examined]) -> None:
+    by_name = {one.exercise: one for one in examined}
+    for cell in notebook.cells:
+        if is_test_of(cell):
+            cell.outputs = _shown(by_name[is_test_of(cell)])
+
+
+def _shown(one: Examined) -> list:
+    """What a test cell shows once graded: the message, and the points in the form that nbgrader reads."""
+    message = nbformat.v4.new_output("stream", name="stdout", text=one.result.message + "\n")
+    points = nbformat.v4.new_output(
+        "execute_result", data={"text/plain": str(float(one.result.points))}, execution_count=1
+    )
+    return [message, points]
+
+
+def _tell(notebook, notes: list[str]) -> None:
+    notebook.metadata.course.repairs = list(notes)
+    if notes:
+        said = "\n".join(f"- {as_markdown(one)}" for one in notes)
+        text = f"**Before grading, this was put right in a copy of your notebook:**\n\n{said}"
+        notebook.cells.insert(0, nbformat.v4.new_markdown_cell(text, id="repairs"))
+
+
+def as_markdown(text: str) -> str:
+    """Text that stays text: a file's name may hold HTML or Markdown."""
+    return re.sub(r"([\\`*_{}\[\]()#+!|~$])", r"\\\1", html.escape(text, quote=False))
+
+
+def _line(student: str, one: Examined, notes: list, level: str) -> dict:
+    result = one.result
+    return {
+        "student": student,
+        "exercise": one.exercise,
+        "state": one.state,
+        "points": result.points,
+        "max_points": result.max_points,
+        "message": result.message,
+        "misconception": result.misconception,
+        "problem": result.problem,
+        "failed": [verdict.property for verdict in result.verdicts if not verdict.passed],
+        "repairs": list(notes),
+        "sandbox": level,
+    }
+
+
+def _id(cell) -> str:
+    return cell.metadata.nbgrader.grade_id
+
+
+def _comment(cell) -> str | None:
+    """nbgrader's remark on an answer that was left as it was handed out."""
+    same = cell.metadata.nbgrader.get("checksum") == nbgrader_utils.compute_checksum(cell)
+    return "No response." if same else None

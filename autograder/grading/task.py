@@ -1,0 +1,57 @@
+"""What a worker is told about one submission, and has to do: plain data, made without loading what the work itself needs."""
+
+import base64
+
+from autograder import settings
+from autograder.intake.marked_cells import Released
+from autograder.intake.submissions import Submission
+
+
+def task(
+    submission: Submission,
+    released: list[Released],
+    plain: list[str],
+    device: str,
+    level: str,
+    accept_weak: bool,
+    proven: bool,
+) -> dict:
+    """What a worker needs to know to grade one submission.
+
+    Args:
+        proven: the level was tried on the worker's own machine.
+        plain: the text of code cells that, coming back unchanged, need no pictures, and if tagged `play` are not run.
+        level: "" lets the worker take the best sandbox that it has.
+    """
+    return {
+        "student": submission.student,
+        "unit": submission.unit,
+        "data": base64.b64encode(submission.data).decode() if submission.data is not None else None,
+        "missing": submission.missing,
+        "malformed": submission.malformed,
+        "notes": list(submission.notes),
+        "files": submission.files,
+        "digest": submission.digest,
+        "released": [vars(one) for one in released],
+        "plain": plain,
+        "seed": settings.submission_seed(submission.unit, submission.student),
+        "device": device,
+        "level": level,
+        "accept_weak": accept_weak,
+        "proven": proven,
+        "seconds": [settings.cell_seconds(submission.unit), settings.whole_seconds(submission.unit)],
+    }
+
+
+def grade_one(task: dict) -> dict:
+    """The outcome of one task; what the work needs is imported where it is done."""
+    from autograder.grading import submission
+
+    return submission.grade_one(task)
+
+
+def given_up(task: dict) -> dict:
+    """The outcome where workers died, as often as is tried, while they graded this submission."""
+    from autograder.grading import submission
+
+    return submission.given_up(task)

@@ -1,0 +1,124 @@
+"""Hands tasks to processes of this machine; one that dies costs a repeat."""
+
+import collections
+import itertools
+import json
+import multiprocessing
+import multiprocessing.connection
+import os
+import tempfile
+import threading
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import forkserver
+from pathlib import Path
+
+from autograder import settings
+from autograder.grading.task import given_up, grade_one
+
+
+def grade_all(tasks: list[dict], workers: int, tries: int) -> Iterator[dict]:
+    """Yields the outcome of each task as it is done; a task with which `tries` workers died is given up.
+
+    Where a worker dies, those under way are tried again alone, to see whose fault it is.
+
+    Raises:
+        KitError: the sandbox cannot be had.
+    """
+    with tempfile.TemporaryDirectory(prefix="grading-") as folder:
+        yield from _in_pools(tasks, max(1, min(workers, len(tasks))), tries, Path(folder))
+
+
+def grade_file(file: str) -> None:
+    """Does the task in a file, and puts its outcome in the task's place.
+
+    Only the file's name goes through the pool's pipes: a worker that dies while more than a pipe holds is written to it
+    leaves whoever writes waiting for good, in the Python versions before that was mended.
+    """
+    outcome = grade_one(json.loads(Path(file).read_text(encoding="utf-8")))
+    Path(file).write_text(json.dumps(outcome), encoding="utf-8")
+
+
+def prepare_worker() -> None:
+    """What a worker process does first."""
+    from autograder.sandbox.inside import confine
+
+    confine.die_with_parent()
+    confine.hide_memory()
+    threading.Thread(target=_end_with_grader, daemon=True).start()
+
+
+def _end_with_grader() -> None:
+    """A worker's parent is the process that it was forked from; it would outlive a grader that is killed."""
+    multiprocessing.connection.wait([multiprocessing.parent_process().sentinel])
+    os._exit(1)
+
+
+def _ready() -> bool:
+    return True
+
+
+def _in_pools(tasks: list[dict], workers: int, tries: int, folder: Path) -> Iterator[dict]:
+    """Yields outcomes from one pool after another: a pool in which a worker died is broken. Tasks lie in `folder`."""
+    numbers = itertools.count()
+    waiting, suspects, deaths = collections.deque(tasks), collections.deque(), collections.Counter()
+    while waiting or suspects:
+        source, width = (suspects, 1) if suspects else (waiting, workers)
+        with _Pool(width) as pool:
+            _check(pool)
+            running = {}
+            try:
+                while source or running:
+                    while source and len(running) < (1 if source is suspects else 2 * workers):
+                        task = source.popleft()
+                        file = folder / str(next(numbers))
+                        file.write_text(json.dumps(task), encoding="utf-8")
+                        running[pool.submit(grade_file, str(file))] = (task, file)
+                    for done in wait(running, return_when=FIRST_COMPLETED).done:
+                        done.result()
+                        _, file = running.pop(done)
+                        yield json.loads(file.read_text(encoding="utf-8"))
+                        file.unlink()
+            except BrokenProcessPool:
+                for task, _ in running.values():
+                    deaths[task["student"]] += 1
+                    if deaths[task["student"]] < tries:
+                        suspects.append(task)
+                    else:
+                        yield given_up(task)
+
+
+def _check(pool: ProcessPoolExecutor) -> None:
+    """A machine whose workers cannot even start must not cost anybody marks."""
+    try:
+        pool.submit(_ready).result()
+    except BrokenProcessPool:
+        raise settings.KitError(
+            "workers end as soon as they are started: try `python -c 'import autograder.grading.submission'`."
+        ) from None
+
+
+def warm_up() -> None:
+    """Starts the process that workers are forked from, so that it imports while this one does other things."""
+    _context()
+    forkserver.ensure_running()
+
+
+def _context():
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["autograder.grading.submission"])
+    return context
+
+
+class _Pool(ProcessPoolExecutor):
+    """Workers forked from a process that has imported what they need and computed nothing."""
+
+    def __init__(self, workers: int):
+        super().__init__(workers, _context(), prepare_worker)
+
+    def __exit__(self, kind, error, trace):
+        if error is not None:  # nobody waits for what is under way; the next run does it again
+            for process in list((self._processes or {}).values()):
+                process.kill()
+        self.shutdown(wait=True, cancel_futures=True)

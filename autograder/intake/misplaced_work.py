@@ -1,0 +1,90 @@
+"""Finds a student's work that does not stand where it belongs: in other cells, in pieces, in checks, in texts."""
+
+import nbformat
+
+from autograder.intake.marked_cells import Released, at, defined, defines, finished, is_locked, label, spoken
+from autograder.intake.student_code import parses
+from autograder.settings import CHECK
+
+
+def rescue_from_locked(nb, one: Released, texts: set[str], repairs: list):
+    """What a student wrote into a cell that is restored later, a check or a question, is kept in a cell before it."""
+    if not one.is_locked:
+        return
+    for index in reversed(at(nb, one)):
+        cell = nb.cells[index]
+        known = {f"check({one.grade_id.removeprefix(CHECK)})", one.source.strip(), *texts}
+        if cell.source.strip() in known or not (one.is_test or texts):
+            continue
+        repairs.append(f"The cell for {spoken(one)} had been edited; it was restored.")
+        kept = [line for line in cell.source.splitlines() if not line.strip().startswith("check(")]
+        if defined(cell):
+            nb.cells.insert(index, nbformat.v4.new_code_cell("\n".join(kept)))
+            repairs.append(f"What had been written into {spoken(one)} was kept in a cell of its own.")
+        elif not one.is_test and cell.source.strip():
+            nb.cells.insert(index + 1, nbformat.v4.new_markdown_cell(cell.source))
+
+
+def adopt_work(nb, released: list[Released], repairs: list):
+    """Where only stubs of an exercise are in its cell and the work stands in another, that cell takes its place.
+
+    Where the other cell is an exercise's already, only the stub goes.
+    """
+    for one in released:
+        places = at(nb, one)
+        if not defines(one) or not places or any(holds_work(nb.cells[place], one) for place in places):
+            continue
+        others = [cell for index, cell in enumerate(nb.cells) if index not in places and not is_locked(cell)]
+        found = [cell for cell in others if one.grade_id in finished(cell)]
+        own = [cell for cell in found if label(cell) is None]
+        if own:
+            own[-1].metadata["nbgrader"] = nbformat.from_dict(one.metadata)
+            nb.cells = [cell for index, cell in enumerate(nb.cells) if index not in places]
+        elif found:
+            for place in places:
+                nb.cells[place].source = f"# {one.grade_id} is in another cell"
+        if found:
+            repairs.append(f"The work for {one.grade_id} stood in another cell; it was taken for the exercise's.")
+
+
+def holds_work(cell, one: Released) -> bool:
+    """Whether a cell holds more than the exercise's stub, as it was handed out or in other words."""
+    if cell.source.strip() == one.source.strip():
+        return False
+    if not defines(one):
+        return True
+    code = "\n".join(line for line in cell.source.splitlines() if line.strip() and not line.strip().startswith("#"))
+    return bool(code) and (one.grade_id in finished(cell) or one.grade_id not in defined(cell))
+
+
+def join_split(nb, one: Released, repairs: list):
+    """An answer that was split in the middle of its code is joined: a piece that is no Python alone, but is together."""
+    if not defines(one) or len(places := at(nb, one)) != 1:
+        return
+    cell, joined = nb.cells[places[0]], 0
+    for other in nb.cells[places[0] + 1 : places[0] + 4]:
+        together = f"{cell.source}\n{other.source}"
+        if other.cell_type != "code" or is_locked(other) or not parses(together):
+            break
+        if parses(cell.source) and parses(other.source):
+            break
+        cell.source, other.source, joined = together, "", joined + 1
+    if joined:
+        repairs.append(f"The cell for {spoken(one)} had been split; its pieces were joined.")
+
+
+def adopt_answer(nb, one: Released, texts: set[str], repairs: list):
+    """A written answer that stands in texts of the student's own, before the next marked cell, is copied to its cell."""
+    if not one.is_written or not texts:
+        return
+    (place,) = at(nb, one)
+    if nb.cells[place].source.strip() not in ("", one.source.strip()):
+        return
+    code = (index for index in range(place) if label(nb.cells[index]) and nb.cells[index].cell_type == "code")
+    start = max(code, default=-1)
+    end = next((index for index in range(place + 1, len(nb.cells)) if label(nb.cells[index])), len(nb.cells))
+    around = [cell for cell in nb.cells[start + 1 : end] if cell.cell_type != "code" and label(cell) is None]
+    own = [cell.source.strip() for cell in around if cell.source.strip() and cell.source.strip() not in texts]
+    if own:
+        nb.cells[place].source = "\n\n".join(own)
+        repairs.append(f"{spoken(one).capitalize()} stood in a cell of its own; it was copied to its place.")

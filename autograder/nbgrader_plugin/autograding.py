@@ -1,0 +1,96 @@
+"""The kit's engine inside nbgrader's own `autograde`: what reads, repairs and examines there is what `grade` uses."""
+
+from pathlib import Path
+
+import nbformat
+from nbconvert.exporters import NotebookExporter
+from nbgrader.preprocessors import NbGraderPreprocessor
+
+from autograder import settings
+from autograder.gradebook.settings import gradebook_of
+
+
+class AnyNotebook(NotebookExporter):
+    """Reads a submission in whatever state its file is; one that is beyond reading stands as it was handed out."""
+
+    def from_filename(self, filename: str, resources=None, **kw):
+        from autograder.intake.notebook_file import parse
+
+        data, fault = _bytes(Path(filename))
+        notebook, fault, notes = (None, fault, []) if data is None else parse(data)
+        if notebook is None:
+            unit = resources["nbgrader"]["assignment"]
+            notebook = nbformat.read(settings.ASSIGNMENTS / unit / f"{unit}.ipynb", as_version=4)
+            notebook.metadata["course"] = {"malformed": fault}
+        elif Path(filename).is_relative_to(settings.class_folder() / "autograded"):
+            notebook = nbformat.read(filename, as_version=4)  # sanitized already: what was noted in it stays
+        else:
+            notebook.metadata["course"] = {"notes": notes}
+        return self.from_notebook_node(notebook, resources=resources, **kw)
+
+
+def _bytes(file: Path) -> tuple[bytes | None, str]:
+    """What `grade` would read: no link is followed, and nothing that is no file is waited for."""
+    from autograder.intake.submissions import read
+
+    folder = settings.class_folder() / "submitted"
+    if any(one.is_symlink() for one in (file, *file.parents) if one.is_relative_to(folder) and one != folder):
+        return None, "What was handed in is a symbolic link; links are not followed."
+    try:
+        return read(file)
+    except OSError as error:
+        return None, f"What was handed in cannot be read ({error.strerror})."
+
+
+class Repair(NbGraderPreprocessor):
+    """Repairs a submission against the gradebook; what was done is listed in the notebook's metadata."""
+
+    def preprocess(self, nb, resources):
+        from autograder.intake.marked_cells import released_cells, with_plain_cells
+        from autograder.intake.repair import repair
+
+        where, said = resources["nbgrader"], dict(nb.metadata.get("course", {}))
+        with gradebook_of(where["db_url"]) as gradebook:
+            released = released_cells(gradebook, where["notebook"], where["assignment"])
+        assignment = settings.ASSIGNMENTS / where["assignment"] / f"{where['notebook']}.ipynb"
+        if assignment.exists():
+            released = with_plain_cells(released, nbformat.read(assignment, as_version=4))
+        repaired = repair(nb, released)
+        repaired.metadata.course.update(said)
+        return repaired, resources
+
+
+class Examine(NbGraderPreprocessor):
+    """Takes the place of nbgrader's Execute: runs the notebook in the sandbox, judges it elsewhere, keeps the results."""
+
+    def preprocess(self, nb, resources):
+        import torch
+
+        from autograder.grading.submission import examine_repaired
+        from autograder.grading.task import task
+        from autograder.intake.submissions import find
+        from autograder.sandbox import levels
+
+        torch.set_num_threads(1)
+        where, said = resources["nbgrader"], nb.metadata.get("course", {})
+        student, unit = where["student"], where["assignment"]
+        submission = find(student, unit)
+        level = levels.choose(None, False)
+        told = task(submission, [], [], "cpu", level, False, True)
+        told["malformed"] = said.get("malformed", "")
+        told["notes"] = [*submission.notes, *said.get("notes", []), *said.get("repairs", [])]
+        outcome = examine_repaired(nb, told, level)
+        _keep(unit, outcome)
+        return nb, resources
+
+
+def _keep(unit: str, outcome: dict) -> None:
+    """Notes the outcome where `report` and `feedback` look for it; nbgrader itself enters it into the gradebook."""
+    from autograder.gradebook.store import save_results
+    from autograder.grading.class_run import fingerprint
+    from autograder.grading.journal import Journal, journal_file
+
+    with Journal(journal_file(unit), patience=60) as journal:
+        journal.append({**outcome, "kit": fingerprint(unit)})
+        journal.recorded([outcome["student"]])
+        save_results(unit, journal.outcomes)

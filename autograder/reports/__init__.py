@@ -1,0 +1,1 @@
+"""What instructor and student read once a unit is graded: class report, feedback pages, similar pairs."""

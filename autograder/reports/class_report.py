@@ -1,0 +1,176 @@
+"""The class report: one page on what the class earned, what it misunderstood, and what to look at."""
+
+import hashlib
+import hmac
+from collections import Counter
+from pathlib import Path
+from statistics import StatisticsError, correlation, median
+
+from autograder import settings
+from autograder.bank import catalogue
+from autograder.bank.drawing import VISIBLE_SEED, draw
+from autograder.gradebook.store import load_results
+from autograder.grading.examination import GRADED, MALFORMED, MISSING
+from autograder.grading.journal import load_outcomes
+from autograder.intake.submissions import write_atomically
+from autograder.reports.pages import render
+from autograder.reports.similarity import similar_pairs
+from autograder.sandbox.levels import MEANING
+
+QUARTERS = ("lowest quarter", "second", "third", "highest quarter")
+MOST_PAIRS = 50  # that are listed
+ENOUGH = 5  # students without whom a statistic says nothing
+
+
+def write_report(unit: str, pseudonyms: bool = False) -> Path:
+    """Writes the report of a graded unit as one HTML file that needs no network, and returns its path.
+
+    Args:
+        pseudonyms: names are replaced by ones that stay the same within the class and lead back only with its folder.
+
+    Raises:
+        KitError: the unit is not graded yet.
+    """
+    page = render("report.html", **summary(unit, load_results(unit), pseudonyms))
+    return write_atomically(settings.class_folder() / "report" / f"{unit}.html", page)
+
+
+def summary(unit: str, records: list[dict], pseudonyms: bool = False) -> dict:
+    """What the report says, as plain data."""
+    known = list(dict.fromkeys(record["student"] for record in records))
+    called = {name: _pseudonym(name) if pseudonyms else name for name in known}
+    pairs = similar_pairs(unit, known)
+    outcomes = load_outcomes(unit)
+    if pseudonyms:
+        records = [{**one, **_nameless(one, called[one["student"]])} for one in records]
+    exercises = list(dict.fromkeys(record["exercise"] for record in records))
+    students = [_student(name, [one for one in records if one["student"] == name]) for name in called.values()]
+    return {
+        "unit": unit,
+        "exercises": [_exercise(name, records, students, outcomes) for name in exercises],
+        "students": students,
+        "scores": _histogram(students),
+        "states": Counter(record["state"] for record in records).most_common(),
+        "levels": {level: MEANING[level] for level in sorted({one["sandbox"] for one in records} - {""})},
+        "topics": _topics(records, students),
+        "quarters": QUARTERS,
+        "silent": _silent_checks(records, exercises),
+        "pairs": [
+            {"one": called[p.one], "other": called[p.other], "share": p.share, "count": p.fingerprints}
+            for p in pairs[:MOST_PAIRS]
+        ],
+        "more_pairs": max(0, len(pairs) - MOST_PAIRS),
+    }
+
+
+def _pseudonym(name: str) -> str:
+    secret = settings.secret().encode()
+    return "student-" + hmac.new(secret, name.encode(), hashlib.sha256).hexdigest()[:8]
+
+
+def _nameless(record: dict, name: str) -> dict:
+    """What is left of a record: repairs and messages name files and quote code, and both may name students."""
+    count = len(record["repairs"])
+    said = (record["misconception"] or record["problem"] or "right").replace("_", " ")
+    return {"student": name, "repairs": [f"repairs: {count}"] if count else [], "message": said}
+
+
+def _student(name: str, row: list[dict]) -> dict:
+    return {
+        "name": name,
+        "row": row,
+        "points": sum(record["points"] for record in row),
+        "max_points": sum(record["max_points"] for record in row),
+        "states": sorted({record["state"] for record in row} - {GRADED}),
+        "repairs": row[0]["repairs"],
+    }
+
+
+def _exercise(name: str, records: list[dict], students: list[dict], outcomes: dict) -> dict:
+    """Difficulty (share of the points earned), discrimination, and how long the exercise took to run."""
+    own = [one for one in records if one["exercise"] == name]
+    scores = {one["student"]: one["points"] for one in own}
+    times = [one["times"][name] for one in outcomes.values() if name in one.get("times", {})]
+    return {
+        "name": name,
+        "share": sum(scores.values()) / sum(one["max_points"] for one in own),
+        "right": sum(one["problem"] is None for one in own),
+        "students": len(own),
+        "discrimination": _discrimination(scores, {one["name"]: one["points"] for one in students}),
+        "median_seconds": median(times) if times else None,
+        "longest_seconds": max(times, default=None),
+    }
+
+
+def _discrimination(scores: dict[str, float], totals: dict[str, float]) -> float | None:
+    """Correlation of an exercise's points with the rest of the score; None where it cannot be said."""
+    if len(scores) < ENOUGH:
+        return None
+    try:
+        return correlation(list(scores.values()), [totals[name] - points for name, points in scores.items()])
+    except StatisticsError:  # everybody has the same
+        return None
+
+
+def _histogram(students: list[dict]) -> list[dict]:
+    """How many students have which total, in at most ten steps of equal width."""
+    top = students[0]["max_points"] if students else 0
+    steps = int(min(10, top)) or 1
+    counts = Counter(min(steps - 1, int(one["points"] / top * steps)) if top else 0 for one in students)
+    width = top / steps
+    return [{"from": step * width, "to": (step + 1) * width, "students": counts[step]} for step in range(steps)]
+
+
+def _topics(records: list[dict], students: list[dict]) -> list[dict]:
+    """Misconceptions and other problems by how many students have them, most first, each with its sentence.
+
+    What was not handed in, or not begun, is nothing to reteach; it is counted under its state.
+    """
+    taught = [record for record in records if record["problem"] not in (None, MISSING, MALFORMED, "unfinished")]
+    counted = Counter((record["exercise"], record["misconception"] or record["problem"]) for record in taught)
+    sentences = {
+        (exercise.name, mistake.name): mistake.sentence
+        for unit in catalogue.units().values()
+        for exercise in unit
+        for mistake in exercise.misconceptions
+    }
+    quarter, sizes = _quarters(students)
+    spread = Counter(
+        (one["exercise"], one["misconception"] or one["problem"], quarter[one["student"]]) for one in taught
+    )
+    return [
+        {
+            "exercise": exercise,
+            "name": name,
+            "students": count,
+            "sentence": sentences.get((exercise, name), ""),
+            "cells": [
+                {"students": (n := spread[exercise, name, place]), "share": n / sizes[place] if sizes[place] else 0.0}
+                for place in range(4)
+            ],
+        }
+        for (exercise, name), count in sorted(counted.items(), key=lambda item: (-item[1], item[0]))
+    ]
+
+
+def _quarters(students: list[dict]) -> tuple[dict[str, int], Counter]:
+    """Each student's quarter of the class by total score, 0 the lowest; equal scores are in the same one."""
+    totals = sorted(one["points"] for one in students)
+    place = {one["name"]: min(3, 4 * totals.index(one["points"]) // len(totals)) for one in students}
+    return place, Counter(place.values())
+
+
+def _silent_checks(records: list[dict], exercises: list[str]) -> list[dict]:
+    """The checks that nobody failed who attempted the exercise: too easy, or no longer needed."""
+    found = []
+    for name in exercises:
+        tried = [
+            one
+            for one in records
+            if one["exercise"] == name and one["state"] == GRADED and one["problem"] != "unfinished"
+        ]
+        failed = {check for one in tried for check in one["failed"]}
+        every = dict.fromkeys(case.property for case in draw(catalogue.find_exercise(name), VISIBLE_SEED, grading=True))
+        if len(tried) >= ENOUGH:
+            found.append({"exercise": name, "checks": [one for one in every if one not in failed], "of": len(every)})
+    return found

@@ -1,0 +1,129 @@
+"""Runs a notebook's cells and observes named objects: a job comes in as JSON, lines of JSON go out, one a cell.
+
+It runs beside the student's code, in the sandbox, and knows no expected values. Another process judges what it writes.
+"""
+
+import base64
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import utils.checking.observe
+import utils.checking.records
+from utils.checking.observe import observe
+from utils.checking.records import Failure, Observation, pack, unpack_case
+
+from .shell import TimeLimit, make_shell, quietly, run_cell
+
+_WATCHED = (utils.checking.observe, utils.checking.records)
+_NOT_YET = ("NotImplementedError", "NameError")
+_TAMPERED = "the grading code was changed from within the notebook"
+
+
+def run_job(job: dict, results, shell=None) -> None:
+    """Runs a job's cells in order and writes a line for each; the last line says that it came to its end.
+
+    Args:
+        job: "cells", each {"source": code, "pictures": whether to draw them} or {"exercise": name}; "cases" by
+            exercise; "device"; "seconds" that a cell may take; "files" by name, in base64, to lie beside the notebook;
+            "skip", the indices of cells to leave out; "nonce", which every line repeats.
+        results: a text file.
+        shell: an IPython shell to run in.
+    """
+    shell = shell or make_shell()
+    nonce, original = job.pop("nonce", ""), _contents()
+    for name, data in job.get("files", {}).items():
+        Path(name).write_bytes(base64.b64decode(data))
+    signal.signal(signal.SIGALRM, _out_of_time)
+    later = []
+    for index, cell in enumerate(job["cells"]):
+        if index in job.get("skip", ()):
+            line = {}
+        elif "exercise" in cell:
+            line = _observe(shell, cell["exercise"], job, original)
+            later += [(index, cell["exercise"])] if _incomplete(line) else []
+        else:
+            line = run_cell(shell, cell["source"], job["seconds"], cell.get("pictures", True))
+        print(json.dumps({"cell": index, "nonce": nonce, **line}), file=results, flush=True)
+    for index, name in later:
+        line = _observe(shell, name, job, original)
+        if not _incomplete(line):
+            print(json.dumps({"cell": index, "nonce": nonce, "again": True, **line}), file=results, flush=True)
+    print(json.dumps({"end": True, "nonce": nonce}), file=results, flush=True)
+
+
+def _incomplete(line: dict) -> bool:
+    """Whether an exercise was not there yet, or called what was not: further down in the notebook it may be."""
+    failures = [one.get("failure") or {} for one in line["observations"]]
+    return any(one.get("stage") == "missing" or one.get("type") in _NOT_YET for one in failures)
+
+
+def _out_of_time(*_):
+    raise TimeLimit("time limit")
+
+
+def _contents() -> list:
+    """What the modules that observe hold, down to the code of their functions and of their classes' methods."""
+    found = []
+    for module in _WATCHED:
+        for name, value in sorted(vars(module).items()):
+            members = vars(value) if isinstance(value, type) and value.__module__ == module.__name__ else {}
+            for inner, one in ((name, value), *sorted(members.items())):
+                one = getattr(one, "__func__", one)
+                if callable(one):
+                    found.append((f"{name}.{inner}", one, getattr(one, "__code__", None)))
+    return found
+
+
+def _unchanged(original: list) -> bool:
+    now = _contents()
+    return len(now) == len(original) and all(
+        a[1] is b[1] and a[2] is b[2] and a[0] == b[0] for a, b in zip(now, original)
+    )
+
+
+def _observe(shell, name: str, job: dict, original: list) -> dict:
+    """Observes an object on every case of its exercise."""
+    observations, cases, started = [], job["cases"][name], time.monotonic()
+    signal.setitimer(signal.ITIMER_REAL, job["seconds"])
+    try:
+        with quietly():
+            for data in cases:
+                observations.append(_observed(shell.user_ns, name, unpack_case(data), job["device"]))
+    except TimeLimit:
+        late = Observation(failure=Failure("timeout", "TimeLimit", f"{job['seconds']:g} s"))
+        observations += [late] * (len(cases) - len(observations))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    if not _unchanged(original):
+        observations = [Observation(failure=Failure("tampered", "tampered", _TAMPERED))] * len(cases)
+    spent = round(time.monotonic() - started, 4)
+    return {"exercise": name, "observations": pack(observations), "seconds": spent}
+
+
+def _observed(namespace: dict, name: str, case, device) -> Observation:
+    """What no part of `observe` has foreseen costs one case, not the whole submission."""
+    if name not in namespace:
+        return Observation(failure=Failure("missing", "missing"))
+    try:
+        return observe(namespace[name], case, device)
+    except TimeLimit:
+        raise
+    except KeyboardInterrupt:
+        return Observation(failure=Failure("call", "KeyboardInterrupt"))
+    except BaseException as error:
+        return Observation(failure=Failure("call", type(error).__name__))
+
+
+def work(job_file: int, results: int, shell) -> None:
+    """The life of one job's process, from the descriptors it reads and writes; never returns."""
+    status = 1
+    try:
+        with os.fdopen(job_file, encoding="utf-8") as file:
+            job = json.load(file)
+        run_job(job, os.fdopen(results, "w", encoding="utf-8"), shell)
+        status = 0
+    finally:
+        os._exit(status)

@@ -1,0 +1,174 @@
+"""The process from which jobs are forked: it has imported everything and computed nothing, and watches each job."""
+
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+
+import utils  # noqa: F401 - its folder can be read later on, the one that it lies in cannot
+
+from . import confine, disk, landlock, syscalls
+
+BUBBLEWRAP, LANDLOCK, RLIMITS = "bubblewrap", "landlock", "rlimits"
+STEP = 0.004  # seconds between two looks at a job
+
+
+def main(descriptor: int, plan: dict) -> None:
+    """Serves jobs over the inherited socket.
+
+    Args:
+        descriptor: of a socket that brings a message and four descriptors a job: its JSON, where its results go, where
+            its end is told, and one that is closed at the other side when the job is to be stopped.
+        plan: {"level", "readable": paths, "scratch": the folder that jobs work in, "writable": folders that each job
+            gets empty and of its own}.
+    """
+    confine.die_with_parent()
+    confine.hide_memory()
+    if plan["level"] == LANDLOCK:
+        landlock.restrict([*plan["readable"], "/proc"], [plan["scratch"], *_DEVICES])
+    import torch  # first now: what it reads is inside the sandbox's view
+
+    from . import runner, shell
+
+    torch.set_num_threads(1)
+    shell.settle(plan["scratch"])
+    made = shell.make_shell()
+    shell.draw_once()
+    filtered = syscalls.prepare()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended watchers are reaped by the system
+    with socket.socket(fileno=descriptor) as channel:
+        channel.sendall(b"r")  # ready
+        while True:
+            request, descriptors, *_ = socket.recv_fds(channel, 1, 4)
+            if not request:
+                return
+            process = os.fork()
+            if process == 0:
+                channel.close()
+                _Watcher(plan, descriptors, filtered).watch(lambda job, results: runner.work(job, results, made))
+            for one in descriptors:
+                os.close(one)
+
+
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+
+
+class _Watcher:
+    """Confines one job, waits for its end, ends what is left of it, and says how it went."""
+
+    def __init__(self, plan: dict, descriptors: list, filtered):
+        self.plan, self.level, self.filtered = plan, plan["level"], filtered
+        self.job_file, self.results, self.status, self.stop = descriptors
+        first = os.pread(self.job_file, 1 << 16, 0).split(b"\n")[0]
+        os.lseek(self.job_file, len(first) + 1, os.SEEK_SET)
+        self.limits = json.loads(first)
+        self.scratch = Path(plan["scratch"]) / f"job-{os.getpid()}"
+
+    def watch(self, work) -> None:
+        """Runs `work` in a confined child; writes {"how", "signal", "cpu", "memory"} to the status descriptor."""
+        os.setsid()
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        confine.die_with_parent()
+        confine.adopt_orphans()
+        said = {"how": "killed", "signal": 0}
+        try:
+            said = self._run(work)
+        except OSError as error:
+            said["why"] = f"the sandbox could not be set up: {error}"
+        finally:
+            if self.level != BUBBLEWRAP:
+                _end_children()
+            disk.remove(self.scratch)
+            with os.fdopen(self.status, "w") as status:
+                json.dump(said, status)
+            os._exit(0)
+
+    def _run(self, work) -> dict:
+        used = confine.address_space()
+        if self.level == BUBBLEWRAP:
+            confine.enter_namespaces(self.limits["disk"], self.plan["writable"])
+        self.scratch.mkdir(mode=0o700)
+        confined, tell = os.pipe()  # says that the child was confined, before it runs anything
+        child = os.fork()
+        if child == 0:
+            try:
+                self._confine(used, tell)
+            except BaseException:
+                os._exit(1)
+            work(self.job_file, self.results)
+        os.close(self.results)
+        os.close(tell)
+        said = self._wait(child, time.monotonic() + self.limits["total"])
+        never_ran = said["how"] == "killed" and not os.read(confined, 1)
+        return {**said, "how": "unconfined"} if never_ran else said
+
+    def _confine(self, used: int, tell: int) -> None:
+        from .shell import settle
+
+        os.setsid()
+        confine.die_with_parent()
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for standard in range(3):
+            os.dup2(nowhere, standard)
+        confine.close_all_but(0, 1, 2, self.job_file, self.results, tell)
+        limits = self.limits
+        confine.limit(limits["memory"] and used + limits["memory"], 2 * limits["total"], limits["disk"])
+        settle(str(self.scratch))
+        confine.drop_capabilities()
+        if self.level == LANDLOCK:
+            landlock.restrict(self.plan["readable"], [str(self.scratch), *_DEVICES])
+        if self.level != BUBBLEWRAP:
+            confine.show_open_files()
+        if self.filtered is not None:
+            syscalls.restrict(self.filtered)
+        os.write(tell, b"y")
+        os.close(tell)
+
+    def _wait(self, child: int, deadline: float) -> dict:
+        how, looks = "ended", 0
+        while True:
+            ended, status, usage = os.wait4(child, os.WNOHANG)
+            if ended:
+                break
+            looks += 1
+            if time.monotonic() > deadline:
+                how = "timeout"
+            elif select.select([self.stop], [], [], 0)[0]:
+                how = "stopped"
+            elif self.level != BUBBLEWRAP and looks % 32 == 0 and disk.used(self.scratch, child) > self.limits["disk"]:
+                how = "disk"
+            if how != "ended":
+                os.kill(child, signal.SIGKILL)
+                _, status, usage = os.wait4(child, 0)
+                break
+            time.sleep(STEP)
+        number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+        if how == "ended" and status:
+            how = "killed"
+        return {"how": how, "signal": number, "cpu": usage.ru_utime + usage.ru_stime, "memory": usage.ru_maxrss * 1024}
+
+
+def _end_children() -> None:
+    """Kills every descendant, those that have left their process group included: orphans come to this process."""
+    listing = Path(f"/proc/self/task/{os.getpid()}/children")
+    for _ in range(1000):
+        try:
+            children = listing.read_text().split()
+        except OSError:
+            return
+        if not children:
+            return
+        for one in map(int, children):
+            try:
+                os.kill(one, signal.SIGKILL)
+                os.waitpid(one, 0)
+            except OSError:
+                pass
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), json.loads(sys.argv[2]))

@@ -1,0 +1,228 @@
+"""Runs one job in the sandbox and collects what it sends, as plain data rebuilt field by field."""
+
+import json
+import os
+import secrets
+import select
+import signal
+import tempfile
+import threading
+import time
+from dataclasses import dataclass, field
+
+from autograder import settings
+from autograder.sandbox.levels import Warm
+from utils.checking.records import bounded_text, unpack_observation
+
+MAX_BYTES = 32_000_000  # that a job's process may send
+MAX_OUTPUTS = 60  # of one cell
+ENDED, TIMEOUT, STOPPED, KILLED = "ended", "timeout", "stopped", "killed"
+GRACE = 2.0  # seconds beyond its own that a cell gets before its process is ended
+SETTLE = 2.0  # seconds that a process which has closed its pipe gets to end by itself
+ATTEMPTS = 4  # a job whose process dies in one cell is run again without that cell
+
+
+@dataclass
+class Run:
+    """What a job's process sent, by cell and by exercise, and how it came to its end.
+
+    Attributes:
+        outputs: cell index -> outputs in nbformat's form.
+        observations: exercise -> observations.
+        seconds: exercise -> how long observing it took.
+        reached: the number of cells that were finished.
+        how: "ended"; "timeout", of the whole job; "stopped", where one cell did not end; or "killed".
+        why: for a process that was killed, what ended it, in words.
+        fatal: cell index -> the words for a cell in which the process died or hung.
+        hung: the indices of those that hung.
+        lost: whether the sandbox itself was gone.
+    """
+
+    outputs: dict = field(default_factory=dict)
+    observations: dict = field(default_factory=dict)
+    seconds: dict = field(default_factory=dict)
+    reached: int = 0
+    how: str = KILLED
+    why: str = ""
+    fatal: dict = field(default_factory=dict)
+    hung: frozenset = frozenset()
+    lost: bool = False
+    cpu: float = 0.0
+    memory: int = 0
+
+
+class Job:
+    """A job under way: `Job(job, level)` starts it, `result()` waits for its end.
+
+    A job (see `autograder.sandbox.inside.runner`) gets a process of its own, confined, with a scratch folder that is deleted.
+    """
+
+    def __init__(self, job: dict, level: str):
+        self.job, self.level = job, level
+        self.deadline = time.monotonic() + settings.limits()["total"]
+        self.hung: set[int] = set()
+        self.lost = False
+        self._start({})
+
+    def _start(self, fatal: dict) -> None:
+        self.fatal, self.nonce = fatal, secrets.token_hex(16)
+        left = max(1.0, self.deadline - time.monotonic())
+        self.give_up = time.monotonic() + left + 15  # the watcher ends the job earlier; this is for a watcher gone
+        job = {**self.job, "skip": list(fatal), "nonce": self.nonce}
+        receive, send = os.pipe()
+        status, tell = os.pipe()
+        stop, self.go_on = os.pipe()
+        with tempfile.TemporaryFile() as file:
+            file.write(json.dumps({**settings.limits(self.job["device"]), "total": left}).encode() + b"\n")
+            file.write(json.dumps(job).encode())
+            file.flush()
+            try:
+                _fork(self.level, file.fileno(), send, tell, stop)
+            finally:
+                for one in (send, tell, stop):
+                    os.close(one)
+        self.receive, self.status = receive, status
+
+    def result(self) -> Run:
+        """What came out. Cells in which the process died or hung are left out, and the others run again, a few times."""
+        while True:
+            run = self._collect()
+            if run.how == STOPPED:
+                self.hung.add(run.reached)
+            run.hung = frozenset(self.hung)
+            if run.lost and not self.lost:  # no fault of the cell's: its sandbox was gone, and there is a new one
+                self.lost = True
+                self._start(self.fatal)
+                continue
+            survived = run.how == ENDED or run.how == TIMEOUT or run.reached >= len(self.job["cells"])
+            if survived or len(self.fatal) + 1 >= ATTEMPTS or time.monotonic() > self.deadline - 1:
+                return run
+            self._start({**self.fatal, run.reached: run.why})
+
+    def _collect(self) -> Run:
+        run = Run(fatal=dict(self.fatal))
+        try:
+            if self._read(run):  # a process that ends closes its pipe first: let it end, before it is told to
+                select.select([self.status], [], [], SETTLE)
+            os.close(self.go_on)
+            self._end(run)
+        finally:
+            os.close(self.receive)
+            os.close(self.status)
+        return run
+
+    def _read(self, run: Run) -> bool:
+        """Takes lines until the end, or until a cell has been silent for longer than it may take.
+
+        Returns:
+            whether the pipe was closed although there was more to come.
+        """
+        buffer, total, patience = b"", 0, self.job["seconds"] + GRACE
+        while run.how != ENDED and (left := min(patience, self.give_up - time.monotonic())) > 0:
+            if not select.select([self.receive], [], [], left)[0]:
+                return False
+            chunk = os.read(self.receive, 1 << 20)
+            total += len(chunk)
+            if not chunk or total > MAX_BYTES:
+                return not chunk
+            *lines, buffer = (buffer + chunk).split(b"\n")
+            for line in lines:
+                _take(line, run, self.nonce)
+        return False
+
+    def _end(self, run: Run) -> None:
+        """Reads how the job's process ended; a watcher that says nothing is gone, and its sandbox is started anew."""
+        said = {}
+        if select.select([self.status], [], [], max(5.0, self.give_up - time.monotonic()))[0]:
+            try:
+                said = json.loads(os.read(self.status, 1 << 16) or b"{}")
+            except ValueError:
+                pass
+        if not said:
+            _restart(self.level)
+            said, run.lost = {"how": KILLED, "signal": 0}, True
+        if "why" in said or said["how"] == "unconfined":
+            raise settings.KitError(said.get("why", f"a process could not be confined by {self.level}."))
+        run.cpu, run.memory = said.get("cpu", 0.0), said.get("memory", 0)
+        if run.how != ENDED:
+            run.how = TIMEOUT if said["how"] == TIMEOUT else STOPPED if said["how"] == STOPPED else KILLED
+            run.why = _words(said, self.job["seconds"])
+
+
+def _words(said: dict, seconds: float) -> str:
+    if said["how"] == STOPPED:
+        return f"it went on for longer than {seconds:g} s, whatever was done to stop it"
+    if said["how"] == "disk":
+        return "it wrote more to disk than is allowed"
+    number = said.get("signal", 0)
+    if number == signal.SIGXCPU:
+        return "it computed for longer than is allowed"
+    if number == signal.SIGSEGV:
+        return "it crashed (segmentation fault), as after endless recursion in compiled code or a wrong pointer"
+    if number:
+        known = number in set(signal.Signals)
+        return f"it was ended by {signal.Signals(number).name if known else f'signal {number}'}"
+    return "it ended its own process"
+
+
+_running: dict[str, Warm] = {}
+_starting = threading.Lock()  # a cluster's worker may have several threads
+
+
+def _fork(level: str, *descriptors: int) -> None:
+    for _ in range(2):
+        with _starting:
+            if level not in _running:
+                _running[level] = Warm(level)
+            warm = _running[level]
+        if warm.fork(*descriptors):
+            return
+        _restart(level)
+    raise settings.KitError(f"the {level} sandbox ended as soon as it was started.")
+
+
+def _restart(level: str) -> None:
+    with _starting:
+        if level in _running:
+            _running.pop(level).end()
+
+
+def _take(line: bytes, run: Run, nonce: str) -> None:
+    """Notes one line; one that is not of the agreed form counts as not sent."""
+    try:
+        data = json.loads(line)
+        if data["nonce"] != nonce:
+            return
+        if "end" in data:
+            run.how = ENDED
+            return
+        index = int(data["cell"])
+        if "exercise" in data:
+            name = str(data["exercise"])
+            seen = [unpack_observation(item) for item in data["observations"]]
+            if data.get("again") or name not in run.observations:
+                run.observations[name] = seen
+            run.seconds.setdefault(name, min(1e6, max(0.0, float(data["seconds"]))))
+        elif "outputs" in data:
+            run.outputs.setdefault(index, [_output(item) for item in data["outputs"][:MAX_OUTPUTS]])
+        run.reached = max(run.reached, index + 1)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
+        pass
+
+
+def _output(item: dict) -> dict:
+    """An output in nbformat's form, rebuilt field by field: whatever else was sent is left out."""
+    kind = item["output_type"]
+    if kind == "stream":
+        name = "stderr" if item["name"] == "stderr" else "stdout"
+        return {"output_type": kind, "name": name, "text": _plain(item["text"])}
+    if kind == "error":
+        text = {name: bounded_text(item[name]) for name in ("ename", "evalue")}
+        return {"output_type": kind, **text, "traceback": [f"{text['ename']}: {text['evalue']}"]}
+    data = {name: _plain(item["data"][name]) for name in ("text/plain", "image/png") if name in item["data"]}
+    return {"output_type": "display_data", "data": data, "metadata": {}}
+
+
+def _plain(text) -> str:
+    """Text that can be written to a file: half a character becomes a question mark."""
+    return str(text).encode("utf-8", "replace").decode()

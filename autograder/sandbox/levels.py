@@ -1,0 +1,209 @@
+"""Chooses how submissions are confined, and starts the confined process from which their processes are forked."""
+
+import fcntl
+import json
+import os
+import shutil
+import site
+import socket
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from contextlib import suppress
+from functools import cache
+from multiprocessing.util import Finalize
+from pathlib import Path
+
+from autograder import settings
+from autograder.sandbox.inside import disk, landlock, syscalls
+from autograder.sandbox.inside.warm import BUBBLEWRAP, LANDLOCK, RLIMITS
+
+LEVELS = (BUBBLEWRAP, LANDLOCK, RLIMITS)  # best first
+MEANING = {
+    BUBBLEWRAP: "own view of the file system, no other processes, no network, limits on memory, time and disk",
+    LANDLOCK: "only allowed files can be opened, no network, no signals to others, limits on memory, time and disk",
+    RLIMITS: "limits on memory, time and files alone: code can read and write what you can",
+}
+_SYSTEM = ("/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib64", "/usr/libexec", "/usr/local/bin", "/usr/local/lib")
+_LINKED = ("/bin", "/sbin", "/lib", "/lib64")
+_SMALL = ("/etc/ld.so.cache", "/etc/localtime", "/usr/share/zoneinfo", "/usr/share/fonts", "/etc/fonts")
+_START_SECONDS = 120
+_PREFIX = "submissions-"
+
+
+class Warm:
+    """The confined process that has imported everything; `fork` has it start a job."""
+
+    def __init__(self, level: str):
+        self.level = level
+        self.folder, self.lock = (None, None) if level == BUBBLEWRAP else _scratch_folder()
+        plan = {"level": level, "readable": readable(), "scratch": self.folder or _SCRATCH, "writable": _writable()}
+        self.said = tempfile.TemporaryFile()
+        self.channel, theirs = socket.socketpair()
+        command = [sys.executable, "-m", "inside.warm", str(theirs.fileno()), json.dumps(plan)]
+        self.process = subprocess.Popen(
+            _bubblewrap(command) if level == BUBBLEWRAP else command,
+            cwd="/" if level == BUBBLEWRAP else self.folder,
+            env=_environment(level, self.folder or _SCRATCH),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=self.said,
+            pass_fds=(theirs.fileno(),),
+            start_new_session=True,
+        )
+        theirs.close()
+        Finalize(None, self.end, exitpriority=1)  # atexit is passed over in workers
+        self.channel.settimeout(_START_SECONDS)
+        if self._receive() != b"r":
+            self.process.kill()
+            self.process.wait()
+            self.said.seek(0)
+            said = self.said.read().decode(errors="replace").strip().splitlines()
+            self.end()
+            raise settings.KitError(
+                f"the {level} sandbox could not be started: {said[-1] if said else 'no reason given'}"
+            )
+
+    def fork(self, *descriptors: int) -> bool:
+        """Has a job started that reads and writes these descriptors; False if this process is gone."""
+        try:
+            return bool(socket.send_fds(self.channel, [b"j"], list(descriptors)))
+        except OSError:
+            return False
+
+    def end(self) -> None:
+        """Ends it and every job of its."""
+        self.channel.close()
+        self.process.kill()
+        self.process.wait()
+        self.said.close()
+        if self.folder:
+            disk.remove(Path(self.folder))
+            self.lock.close()
+
+    def _receive(self) -> bytes:
+        try:
+            return self.channel.recv(1)
+        except OSError:
+            return b""
+
+
+def _scratch_folder():
+    """A new folder for jobs' scratch folders, and the lock that says it is in use; those of dead graders are removed."""
+    for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with suppress(OSError), open(left / ".lock") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            disk.remove(left)
+    made = Path(tempfile.mkdtemp())
+    lock = open(made / ".lock", "w")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    return str(made.rename(made.with_name(_PREFIX + made.name))), lock  # found by others only once it is locked
+
+
+def readable() -> list[str]:
+    """What submissions can read: the interpreter, its packages, system libraries, `utils`, and what runs beside them."""
+    packages = [sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    places = [
+        sys.prefix,
+        sys.exec_prefix,
+        sys.base_prefix,
+        *packages,
+        *site.getsitepackages(),
+        *_SYSTEM,
+        *_LINKED,
+        *_SMALL,
+    ]
+    kept = dict.fromkeys([*map(str, _OWN), *(place for place in places if place != "/usr" and Path(place).exists())])
+    return [place for place in kept if not settings.ROOT.is_relative_to(place)]
+
+
+def _bubblewrap(command: list[str]) -> list[str]:
+    """The command line that runs `command` with a view of its own, no network and no other processes."""
+    arguments = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--uid", "65534"]
+    arguments += ["--gid", "65534", "--hostname", "course", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
+    arguments += ["--tmpfs", _SCRATCH]
+    for place in sorted(readable(), key=lambda one: one.count("/")):
+        path = Path(place)
+        if path.is_symlink() and place in _LINKED:
+            arguments += ["--symlink", os.readlink(place), place]
+        else:
+            arguments += ["--ro-bind", place, f"{_COURSE}/{path.name}" if path in _OWN else place]
+    for place in ("/tmp", "/dev", "/"):
+        arguments += ["--remount-ro", place]  # what one job could write there, the next would find
+    return [*arguments, "--chdir", _SCRATCH, *command]
+
+
+_OWN = (settings.ROOT / "utils", settings.ROOT / "autograder" / "sandbox" / "inside")  # all that is seen of the course
+_COURSE, _SCRATCH = "/course", "/scratch"  # where that and the scratch folder lie in bubblewrap's view
+
+
+def _writable() -> list[str]:
+    """The folders that each job finds empty: /tmp among them, unless the interpreter itself lies there."""
+    return [_SCRATCH] + ([] if any(place.startswith("/tmp/") for place in readable()) else ["/tmp"])
+
+
+def _environment(level: str, home: str) -> dict:
+    kept = {name: value for name, value in os.environ.items() if name in ("LANG", "LC_ALL", "LD_LIBRARY_PATH")}
+    one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    return {
+        **kept,
+        **one_thread,
+        "PATH": "/usr/bin:/bin:/usr/sbin:/sbin",
+        "HOME": home,
+        "PYTHONPATH": _COURSE if level == BUBBLEWRAP else os.pathsep.join(str(one.parent) for one in _OWN),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONHASHSEED": "0",
+        "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
+        **({} if level == RLIMITS else {"CUDA_VISIBLE_DEVICES": ""}),
+        "COURSE_STATIC": "1",
+    }
+
+
+@cache
+def available() -> tuple[str, ...]:
+    """The levels that this machine has, best first; each was tried, not assumed."""
+    found = []
+    if shutil.which("bwrap") and syscalls.available() and _runs(_bubblewrap(_probe())):
+        found.append(BUBBLEWRAP)
+    if landlock.version() and syscalls.available():
+        found.append(LANDLOCK)
+    return (*found, RLIMITS)
+
+
+def _probe() -> list[str]:
+    """Enters the namespaces that every job gets; succeeds only if the kernel allows it."""
+    code = "from inside import confine; confine.enter_namespaces(1 << 20, ['/scratch'])"
+    return [sys.executable, "-c", code]
+
+
+def _runs(command: list[str]) -> bool:
+    try:
+        ran = subprocess.run(command, env=_environment(BUBBLEWRAP, _SCRATCH), capture_output=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return ran.returncode == 0
+
+
+def choose(level: str | None = None, accept_weak: bool = False, proven: bool = False, device: str = "cpu") -> str:
+    """The level asked for, or the best there is; `proven` says that the level was tried on this machine already.
+
+    Raises:
+        KitError: this machine does not have it, or only the weakest, which must be accepted in so many words; or it hides
+            the device.
+    """
+    chosen = level or available()[0]
+    if chosen not in LEVELS or (not proven and chosen not in available()):
+        raise settings.KitError(f"the {chosen} sandbox is not to be had here; there is: {', '.join(available())}.")
+    if device != "cpu" and chosen != RLIMITS:
+        raise settings.KitError(
+            f"{chosen} hides {device} from submissions: leave COURSE_DEVICE out to grade on the CPU, or say"
+            " --sandbox rlimits --accept-weak-sandbox if you trust every one."
+        )
+    if chosen == RLIMITS and not (accept_weak or os.environ.get("COURSE_ACCEPT_WEAK_SANDBOX")):
+        raise settings.KitError(
+            "only the weakest sandbox is in reach: submissions could read and change your files. Install bubblewrap and"
+            " libseccomp (`apt-get install bubblewrap libseccomp2`), or say --accept-weak-sandbox (in nbgrader:"
+            " COURSE_ACCEPT_WEAK_SANDBOX=1) if you trust every one."
+        )
+    return chosen

@@ -1,0 +1,1 @@
+"""The kit tried as a whole: a demo, a sample class, benchmarks, and attacks in `attacks`."""

@@ -1,0 +1,89 @@
+"""What is committed is what the build makes: twins, notebooks, assignments; building twice gives the same bytes."""
+
+import hashlib
+import subprocess
+import sys
+
+import nbformat
+import pytest
+from conftest import ROOT, UNIT
+
+from autograder import settings
+from autograder.authoring import build
+from autograder.bank import catalogue
+
+LESSONS = sorted(settings.LESSON_TWINS.glob("*.py"))
+SOLUTIONS = [settings.SOLUTIONS / unit / f"{unit}.py" for unit in catalogue.units()]
+
+
+@pytest.mark.parametrize("twin", SOLUTIONS, ids=lambda path: path.stem)
+def test_a_solution_and_its_twin_agree(twin):
+    assert build.differences(twin, twin.with_suffix(".ipynb")) == []
+
+
+@pytest.mark.parametrize("twin", LESSONS, ids=lambda path: path.stem)
+def test_a_lesson_and_its_twin_agree(twin):
+    assert build.differences(twin, settings.LESSONS / f"{twin.stem}.ipynb") == []
+
+
+def test_building_a_lesson_twice_gives_the_same_bytes(tmp_path):
+    """On the lesson that takes seconds; that training gives the same numbers each time is tested with the training loop."""
+    twin, digests = settings.LESSON_TWINS / f"{UNIT}.py", []
+    for number in "12":
+        (tmp_path / number).mkdir()
+        file = build.build_lesson(twin, folder=tmp_path / number)
+        digests.append(hashlib.sha256(file.read_bytes()).hexdigest())
+    assert digests[0] == digests[1]
+    subprocess.run(["git", "diff", "--exit-code", "--stat", str(twin)], cwd=ROOT, check=True)
+
+
+def test_metadata_that_cannot_be_read_are_told(tmp_path):
+    twin = tmp_path / "broken.py"
+    twin.write_text('# %% [markdown] nbgrader={"grade": true,\n# "points": 2}\n# text\n', encoding="utf-8")
+    with pytest.raises(settings.KitError, match="one line"):
+        build.dressed(twin)
+
+
+def test_what_a_cell_prints_slowly_is_one_output(tmp_path):
+    source = "import time\nfor n in range(3):\n    print(n)\n    time.sleep(0.4)"
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)])
+    build.run(notebook, tmp_path)
+    assert [output.text for output in notebook.cells[0].outputs] == ["0\n1\n2\n"]
+
+
+@pytest.mark.parametrize("twin", LESSONS, ids=lambda path: path.stem)
+def test_a_committed_lesson_shows_all_its_outputs_and_no_error(twin):
+    notebook = nbformat.read(settings.LESSONS / f"{twin.stem}.ipynb", as_version=4)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert all(cell.execution_count for cell in code)
+    kinds = {output.output_type for cell in code for output in cell.outputs}
+    assert "error" not in kinds
+    pictures = [out for cell in code for out in cell.outputs if "image/png" in out.get("data", {})]
+    assert pictures
+    assert all(len(out.metadata["image/png"]["alt"]) > 30 for out in pictures), "every figure has alt text"
+
+
+@pytest.mark.parametrize("twin", LESSONS, ids=lambda path: path.stem)
+def test_nbval_finds_every_claim_of_a_lesson_true(twin):
+    notebook = settings.LESSONS / f"{twin.stem}.ipynb"
+    assert notebook.read_text().count("NBVAL_CHECK_OUTPUT") >= 5
+    command = [sys.executable, "-m", "pytest", "--nbval-lax", "--nbval-current-env", "-q", "-p", "no:cacheprovider"]
+    ran = subprocess.run([*command, notebook], cwd=ROOT, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout[-3000:]
+
+
+def test_the_set_up_cell_is_the_same_everywhere_and_names_the_configured_address():
+    for twin in LESSONS + SOLUTIONS:
+        sources = [cell.source for cell in build.dressed(twin).cells if "setup" in cell.metadata.get("tags", [])]
+        assert sources == [build.setup_code()]
+    assert settings.settings()["repository"] in build.setup_code()
+
+
+def test_the_kit_and_nbgrader_release_the_same_bytes(kit, class_folder):
+    file = settings.ASSIGNMENTS / UNIT / f"{UNIT}.ipynb"
+    committed = file.read_bytes()
+    assert kit("release", UNIT).returncode == 0
+    assert file.read_bytes() == committed, "run `python -m autograder release` for the unit and commit"
+    command = [sys.executable, "-m", "nbgrader", "generate_assignment", UNIT, "--force"]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    assert file.read_bytes() == committed

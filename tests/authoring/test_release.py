@@ -1,0 +1,120 @@
+"""What students receive: it gives nothing away, and publishing never overwrites what somebody else wrote."""
+
+import ast
+import inspect
+import re
+import zipfile
+
+import nbformat
+import pytest
+from conftest import ROOT, UNIT
+
+from autograder import settings
+from autograder.authoring.release import bundle
+from autograder.bank import catalogue
+
+FILES = bundle()
+WORDS = ("BEGIN SOLUTION", "BEGIN HIDDEN", "BEGIN MARK SCHEME", "autograder.", "import autograder", "from autograder")
+
+
+def telling_lines(text: str) -> set:
+    """The lines of code that would help somebody who should write them."""
+    lines = {re.sub(r"\s+#.*", "", line).strip() for line in text.splitlines()}
+    dull = re.compile(
+        r"(return|super|def|class|@|#|import|from|\"\"\")\W*\w*\W*$|self\.W_\w = nn\.Linear|raise|E = |if scaled"
+    )
+    return {
+        line
+        for line in lines
+        if len(line) > 25 and not dull.match(line) and "Float[" not in line and "def " not in line
+    }
+
+
+def solution_regions() -> dict:
+    regions = {}
+    for file in settings.SOLUTIONS.glob("*/*.ipynb"):
+        for cell in nbformat.read(file, as_version=4).cells:
+            for region in re.findall(r"### BEGIN SOLUTION\n(.*?)### END SOLUTION", cell.source, flags=re.DOTALL):
+                regions.setdefault(file.stem, "")
+                regions[file.stem] += region
+    return regions
+
+
+def given_out(*suffixes) -> str:
+    """All text of the bundle but the lessons, which teach what the assignments ask for on single examples."""
+    return "\n".join(
+        data.decode() for name, data in FILES.items() if name.endswith(suffixes) and not name.startswith("notebooks/")
+    )
+
+
+@pytest.mark.parametrize("unit", list(catalogue.units()))
+def test_no_line_of_a_solution_is_given_out(unit):
+    text = given_out(".py", ".ipynb", ".json", ".md", ".txt").replace('\\"', '"')
+    lines = telling_lines(solution_regions()[unit])
+    assert len(lines) > 10, "there is something to look for"
+    assert not [line for line in lines if line in text]
+
+
+@pytest.mark.parametrize("unit", list(catalogue.units()))
+def test_no_line_of_a_reference_or_mistake_is_given_out(unit):
+    text = given_out(".py", ".ipynb", ".json", ".md", ".txt").replace('\\"', '"')
+    for one in catalogue.units()[unit]:
+        for made in [one.reference, *(v.object for v in one.alternatives + one.misconceptions)]:
+            source = inspect.getsource(made.forward if isinstance(made, type) else made)
+            body = source.split('"""')[-1] if '"""' in source else source.partition(":\n")[2]
+            assert not [line for line in telling_lines(body) if line in text]
+
+
+@pytest.mark.parametrize("unit", list(catalogue.units()))
+def test_no_hidden_case_is_given_out(unit):
+    import json
+
+    pack = json.loads(FILES[f"utils/checking/packs/{unit}.json"])
+    shipped = {(e["name"], c["case"]["property"]) for e in pack["exercises"] for c in e["cases"]}
+    hidden = {(one.name, case.property) for one in catalogue.units()[unit] for case in one.cases if case.hidden}
+    assert not hidden & shipped
+
+
+def test_no_marker_of_the_instructors_side_is_given_out():
+    for name, data in FILES.items():
+        assert not [word for word in WORDS if word in data.decode()], name
+
+
+def test_the_bundle_holds_no_instructors_file():
+    assert all(
+        name.startswith(("utils/", "assignments/", "notebooks/", "requirements.txt", "README.md")) for name in FILES
+    )
+    assert f"assignments/{UNIT}/{UNIT}.ipynb" in FILES and f"notebooks/{UNIT}.ipynb" in FILES
+    assert not [name for name in FILES if name.startswith("notebooks/text")]
+
+
+def test_utils_never_imports_the_autograder():
+    for file in (ROOT / "utils").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not [name for name in names if name.split(".")[0] == "autograder"], file
+
+
+def test_release_packs_the_bundle_the_same_way_twice(kit, class_folder):
+    assert kit("release", "4").returncode == 0
+    archive = class_folder / "release" / "attention-course.zip"
+    first = archive.read_bytes()
+    assert kit("release", UNIT).returncode == 0
+    assert archive.read_bytes() == first
+    with zipfile.ZipFile(archive) as opened:
+        assert {name.removeprefix("attention-course/") for name in opened.namelist()} == set(FILES)
+
+
+def test_publishing_updates_its_own_files_and_leaves_all_others(kit, tmp_path):
+    target = tmp_path / "students"
+    assert kit("release", UNIT, "--publish", target).returncode == 0
+    (target / "notes.txt").write_text("mine")
+    assert kit("release", UNIT, "--publish", target).returncode == 0
+    assert (target / "notes.txt").read_text() == "mine"
+
+    (target / "README.md").write_text("changed by hand")
+    refused = kit("release", UNIT, "--publish", target)
+    assert refused.returncode == 2
+    assert "README.md was not written by a release" in refused.stderr
+    assert (target / "README.md").read_text() == "changed by hand"

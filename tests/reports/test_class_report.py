@@ -1,0 +1,142 @@
+"""The class report in headless Chromium, without network: what it counts, shows and hides."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from browser import offline_browser, screenshot
+from conftest import ROOT, UNIT
+
+from autograder.reports.similarity import pairs
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def page():
+    """A page of a browser that has no network; `asked` lists what it asked for beyond the file itself."""
+    with offline_browser() as browser:
+        page = browser.new_page()
+        page.asked = []
+        page.on("request", lambda sent: page.asked.append(sent.url))
+        yield page
+
+
+@pytest.fixture
+def report(page, graded):
+    folder, records = graded
+    page.asked.clear()
+    page.goto((folder / "report" / f"{UNIT}.html").as_uri())
+    return page
+
+
+def _rows(page, table: str) -> list[list[str]]:
+    read = "rows => rows.map(row => Array.from(row.cells, cell => cell.innerText.trim()))"
+    return page.locator(f"{table} tr:has(td)").evaluate_all(read)
+
+
+def test_the_report_opens_without_network_and_asks_for_nothing(report):
+    assert len(report.asked) == 1 and report.asked[0].startswith("file:")
+    screenshot(report, "report")
+    report.locator("#alike").scroll_into_view_if_needed()
+    screenshot(report, "report-pairs")
+    report.locator("#students").scroll_into_view_if_needed()
+    screenshot(report, "report-students")
+
+
+def test_it_is_no_wider_than_the_window(report):
+    assert report.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_scores_add_up_to_the_class(report, graded):
+    _, records = graded
+    counts = [int(row[1]) for row in _rows(report, "#scores")]
+    assert sum(counts) == len(records)
+    best = sum(sum(one["points"] for one in row.values()) == 18 for row in records.values())
+    assert counts[-1] >= best >= 5
+
+
+def test_the_heat_map_counts_each_mistake_in_the_quarters_of_the_class(report, graded):
+    _, records = graded
+    rows = _rows(report, "#heat")
+    everyone = [one for row in records.values() for one in row.values()]
+    for row in rows:
+        assert int(row[0]) == sum(int(cell or 0) for cell in row[3:7]), row
+    (row,) = [row for row in rows if row[1] == "AttentionLayer" and row[2].startswith("not scaled")]
+    assert (
+        int(row[0]) == sum(one["misconception"] == "not_scaled" and one["exercise"] == row[1] for one in everyone) == 1
+    )
+    shades = report.locator("#heat td.heat").evaluate_all(
+        "cells => cells.map(one => getComputedStyle(one).backgroundColor)"
+    )
+    alphas = [float(re.search(r", ([\d.]+)\)$", shade).group(1)) if "rgba" in shade else 1.0 for shade in shades]
+    counted = [int(cell or 0) for row in rows for cell in row[3:7]]
+    assert all((alpha > 0) == (count > 0) for alpha, count in zip(alphas, counted))
+
+
+def test_difficulty_discrimination_and_time_are_given_for_each_exercise(report, graded):
+    rows = {row[0]: row for row in _rows(report, "#exercises + p + table")}
+    assert len(rows) == 7
+    for row in rows.values():
+        assert 0 < float(row[1].split()[0]) < 100 and -1 <= float(row[3]) <= 1 and 0 <= float(row[4]) <= float(row[5])
+    assert float(rows["attention_pooling"][5]) > 9, "the endless loop"
+
+
+def test_checks_that_nobody_failed_are_listed(report, graded):
+    _, records = graded
+    listed = {row[0]: row[1] for row in _rows(report, "#checks + p + table")}
+    assert len(listed) == 7
+    for exercise, said in listed.items():
+        own = [row[exercise] for row in records.values()]
+        tried = [one for one in own if one["state"] == "graded" and one["problem"] != "unfinished"]
+        names = set(said.partition(": ")[2].split(" · "))
+        assert names and not names & {check for one in tried for check in one["failed"]}
+
+
+def test_the_copied_submission_is_the_only_near_identical_pair(report):
+    (row,) = _rows(report, "#alike + p + table")
+    assert row[0] == "right-with-loops and right-with-loops-copied" and int(row[1].split()[0]) >= 90
+
+
+def test_states_and_sandbox_level_are_told(report, graded):
+    _, records = graded
+    said = report.locator("nav + p").inner_text()
+    for state in ("graded", "timeout", "malformed", "missing"):
+        count = sum(one["state"] == state for row in records.values() for one in row.values())
+        assert f"{count} {state}" in said
+    assert next(iter(records["right-as-taught"].values()))["sandbox"] in said
+
+
+def test_pseudonyms_leave_no_name(report, graded, kit):
+    folder, records = graded
+    assert kit("report", UNIT, "--pseudonyms", COURSE_CLASS=str(folder)).returncode == 0
+    page = (folder / "report" / f"{UNIT}.html").read_text(encoding="utf-8")
+    assert not [student for student in records if student in page]
+    assert len(set(re.findall(r'class="name">(student-[0-9a-f]{8})<', page))) == len(records)
+    assert json.dumps("right-as-taught") not in page
+    kit("report", UNIT, COURSE_CLASS=str(folder))
+
+
+def test_fingerprints_are_the_same_in_every_process():
+    code = "from autograder.similarity import _fingerprints\nprint(sorted(_fingerprints('def f(x):\\n    return x + 1\\n' * 9)))"
+    seen = {_printed(code, PYTHONHASHSEED=seed) for seed in ("1", "2")}
+    assert len(seen) == 1 and "[]" not in seen.pop()
+
+
+def _printed(code: str, **environment) -> str:
+    command = [sys.executable, "-c", code]
+    made = {**os.environ, **environment}
+    return subprocess.run(command, cwd=ROOT, env=made, capture_output=True, text=True, check=True).stdout
+
+
+def test_pairs_are_told_by_what_is_unusual():
+    common = set(range(30))
+    prints = {f"s{number}": common | {1000 * number + one for one in range(40)} for number in range(8)}
+    assert pairs(prints) == []
+    prints["copy"] = prints["s3"] | {99_000 + one for one in range(5)}
+    (pair,) = pairs(prints)
+    assert (pair.one, pair.other, pair.share) == ("copy", "s3", 1.0)
+    assert pairs({"a": {1, 2, 3}, "b": {1, 2, 3}}) == [], "too little to compare"

@@ -1,0 +1,121 @@
+"""Classes for tests: handed in, graded from the command line in processes of their own, and what came of it."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import nbformat
+from conftest import ROOT, UNIT
+
+from autograder.trials.attacks.kinds import filled, place
+from autograder.trials.bench_grading import family
+
+WRONG = "def stable_softmax(e, dim=-1):\n    return torch.exp(e) / torch.exp(e).sum(-1, keepdim=True)"
+
+
+def kit(*arguments, **environment):
+    """Runs the kit's command line; gives the completed process."""
+    command = [sys.executable, "-m", "autograder", *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True)
+
+
+def start(*arguments, **environment):
+    """Starts the kit's command line; gives the running process."""
+    command = [sys.executable, "-m", "autograder", *map(str, arguments)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environment}, stdout=pipe, stderr=pipe, text=True)
+
+
+def build(folder: Path, size: int, seed: str = "a secret of the test") -> Path:
+    """A class whose every third notebook has one exercise wrong; released, not graded."""
+    folder.mkdir(parents=True)
+    (folder / ".seed").write_text(seed, encoding="utf-8")
+    assert kit("release", UNIT, COURSE_CLASS=str(folder)).returncode == 0
+    released = nbformat.read(ROOT / "assignments" / UNIT / f"{UNIT}.ipynb", as_version=4)
+    solved = nbformat.read(ROOT / "solutions" / UNIT / f"{UNIT}.ipynb", as_version=4)
+    for number in range(size):
+        notebook = filled(released, solved)
+        if number % 3 == 2:
+            notebook.cells[place(notebook, "stable_softmax")].source = WRONG
+        hand_in(folder, f"student-{number:02}", notebook)
+    return folder
+
+
+def build_and_grade(place: Path, size: int, *options) -> tuple[Path, bytes]:
+    """A class as built, to copy for each test, and the results of grading it in peace; graded, it lies beside it as `class`."""
+    folder = build(place / "class", size)
+    built = shutil.copytree(folder, place / "built")
+    ran = kit("grade", UNIT, *options, COURSE_CLASS=str(folder))
+    assert ran.returncode == 0, ran.stderr
+    return built, results(folder)
+
+
+def hand_in(folder: Path, student: str, notebook) -> Path:
+    file = folder / "submitted" / student / UNIT / f"{UNIT}.ipynb"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    nbformat.write(notebook, file)
+    return file
+
+
+def results(folder: Path) -> bytes:
+    return (folder / "results" / f"{UNIT}.jsonl").read_bytes()
+
+
+def outcomes(folder: Path) -> list[dict]:
+    """The whole lines of the journal that hold an outcome, in order."""
+    file = folder / "results" / f"{UNIT}.journal.jsonl"
+    lines = file.read_bytes().splitlines(keepends=True) if file.exists() else []
+    entries = [json.loads(line) for line in lines if line.endswith(b"\n")]
+    return [entry for entry in entries if "student" in entry]
+
+
+def gradebook_scores(url: str) -> dict[str, float]:
+    """The automatic scores by student."""
+    from nbgrader.api import Gradebook
+
+    with Gradebook(url) as gradebook:
+        return {one.student.id: one.score for one in gradebook.assignment_submissions(UNIT)}
+
+
+def expected_scores(size: int) -> dict[str, float]:
+    return {f"student-{number:02}": 15.0 if number % 3 == 2 else 18.0 for number in range(size)}
+
+
+def sqlite(folder: Path) -> str:
+    return f"sqlite:///{folder / 'gradebook.db'}"
+
+
+def until(holds, seconds: float = 60.0, what: str = "it") -> None:
+    """Waits until `holds()` is true."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, f"waited in vain for {what}"
+        time.sleep(0.02)
+
+
+def lives(process: int) -> bool:
+    try:
+        with open(f"/proc/{process}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def workers(grader: int) -> list[int]:
+    """The worker processes of a grader: those among its descendants that have started a sandbox."""
+    found = []
+    for process in family(grader):
+        try:
+            children = [int(one) for one in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+            called = [Path(f"/proc/{child}/cmdline").read_bytes() for child in children]
+        except OSError:
+            continue
+        if b"forkserver" in Path(f"/proc/{process}/cmdline").read_bytes() and any(
+            b"inside.warm" in one for one in called
+        ):
+            found.append(process)
+    return found

@@ -1,0 +1,183 @@
+"""What an exercise is given besides tensors: toy decoders that behave like models, travel as JSON, and notice endless loops."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from autograder.bank.audit import examine
+from autograder.bank.catalogue import find_exercise
+from autograder.bank.drawing import VISIBLE_SEED
+from autograder.bank.freezing import freeze
+from utils.checking import toy_models
+from utils.checking.messages.shapes import looks_like, symbolic
+from utils.checking.observe import observe
+from utils.checking.records import Case, Helper, pack, unpack_case, unpack_value
+
+V, D, H = 9, 4, 3
+
+
+def arrays(**shapes):
+    rng = np.random.default_rng(0)
+    return {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+DECODER = Helper("ToyDecoder", arrays(E=(V, D), W=(D, D), U=(D, V), b=(V,)), limit=6)
+CACHED = Helper("ToyCachedDecoder", arrays(E=(V, D), P=(12, D), W=(2, D, 3 * D), U=(D, V)), limit=10)
+STEP = Helper("ToyAttentionStep", arrays(E=(V, D), W=(D, D), K=(D, H), C=(H, D), U=(D, V)))
+
+
+def build(helper):
+    return toy_models.build(helper, torch.from_numpy)
+
+
+def test_a_helper_comes_back_from_json_as_it_was():
+    back = unpack_value(json.loads(json.dumps(pack(DECODER))))
+    assert (back.helper, back.limit) == ("ToyDecoder", 6) and back.arguments.keys() == DECODER.arguments.keys()
+    assert all(np.array_equal(back.arguments[name], DECODER.arguments[name]) for name in back.arguments)
+
+
+def test_a_toy_decoder_answers_a_batch_as_it_answers_each_sentence_alone():
+    words, states = torch.tensor([3, 5, 8]), torch.randn(3, D, generator=torch.Generator().manual_seed(0))
+    logits, new = build(DECODER)(words, states)
+    assert logits.shape == (3, V) and new.shape == (3, D)
+    for row in range(3):
+        alone, state = build(DECODER)(words[row : row + 1], states[row : row + 1])
+        assert torch.allclose(alone[0], logits[row], atol=1e-6) and torch.allclose(state[0], new[row], atol=1e-6)
+
+
+def test_a_toy_step_gives_padding_no_weight():
+    states = torch.randn(2, 5, H, generator=torch.Generator().manual_seed(0))
+    mask = torch.tensor([[True] * 5, [True, True, False, False, False]])
+    logits, new, a = build(STEP)(torch.tensor([1, 4]), torch.zeros(2, D), states, mask)
+    assert (logits.shape, new.shape, a.shape) == ((2, V), (2, D), (2, 5))
+    assert torch.allclose(a.sum(-1), torch.ones(2)) and (a[1, 2:] == 0).all() and (a[0] > 0).all()
+
+
+@pytest.mark.parametrize(
+    "words, states",
+    [
+        (torch.tensor(3), torch.zeros(1, D)),
+        (torch.tensor([3]), torch.zeros(D)),
+        (torch.tensor([3]), torch.zeros(2, D)),
+        (torch.tensor([[3, 4]]), torch.zeros(1, D)),
+        (torch.tensor([3.0]), torch.zeros(1, D)),
+        (3, torch.zeros(1, D)),
+        ([3], torch.zeros(1, D)),
+    ],
+)
+def test_a_toy_refuses_whatever_is_no_batch_and_says_what_it_takes(words, states):
+    with pytest.raises(ValueError, match=r"takes words y \[B\]"):
+        build(DECODER)(words, states)
+
+
+def triangle(n, m):
+    """Who of n new tokens may see what, behind m others."""
+    return torch.ones(n, m + n).tril(m).bool()
+
+
+def test_a_toy_whose_keys_and_values_are_kept_says_what_it_says_to_all_at_once():
+    tokens, places = torch.tensor([[3, 1, 8, 5]]), torch.arange(4)
+    whole, keys, _ = build(CACHED)(tokens, places, triangle(4, 0))
+    first, K, values = build(CACHED)(tokens[:, :3], places[:3], triangle(3, 0))
+    last, k, _ = build(CACHED)(tokens[:, 3:], places[3:], triangle(1, 3), K, values)
+    assert keys.shape == (1, 2, 4, D)
+    assert torch.allclose(torch.cat([first, last], dim=1), whole, atol=1e-6)
+    assert torch.allclose(torch.cat([K, k], dim=2), keys, atol=1e-6)
+    front, _, _ = build(CACHED)(tokens[:, 3:], places[3:], triangle(1, 3), K.flip(2), values.flip(2))
+    assert (front - last).abs().max() > 1e-2, "the order of what is kept matters"
+
+
+@pytest.mark.parametrize(
+    "changed, said",
+    [
+        ({"tokens": torch.tensor([3])}, r"tokens are \[B, n\].* given \[1\]"),
+        ({"positions": torch.tensor(2)}, r"positions should be \[1\] where n = 1 .* m = 2 .* given \[\]"),
+        ({"positions": 2}, "given int"),
+        ({"mask": torch.ones(1, 2).bool()}, r"mask should be \[1, 3\].* given \[1, 2\]"),
+        ({"mask": torch.ones(1, 3)}, "mask of torch.float32"),
+        ({"mask": None}, "mask should be .* given NoneType"),
+        ({"K": torch.zeros(1, 2, 3, D)}, r"mask should be \[1, 4\] where .* m = 3 in the cache"),
+        ({"V": torch.zeros(1, 2, 3, D)}, rf"V should be \[1, 2, 2, {D}\].* given \[1, 2, 3, {D}\]"),
+        ({"K": None, "mask": triangle(1, 0)}, "V should be None where .* m = 0"),
+        ({"V": None}, "V should be .* given NoneType"),
+        ({"positions": torch.tensor([12])}, "positions are 0 to 11"),
+    ],
+)
+def test_a_toy_whose_keys_and_values_are_kept_says_what_it_was_given(changed, said):
+    kept = {"K": torch.zeros(1, 2, 2, D), "V": torch.zeros(1, 2, 2, D)}
+    right = {"tokens": torch.tensor([[3]]), "positions": torch.tensor([2]), "mask": triangle(1, 2), **kept}
+    assert build(CACHED)(**right)[0].shape == (1, 1, V)
+    with pytest.raises(ValueError, match=said):
+        build(CACHED)(**{**right, **changed})
+
+
+def test_a_toy_whose_keys_and_values_are_kept_counts_the_tokens_that_it_is_fed():
+    decoder, tokens = build(CACHED), torch.tensor([[3, 1, 8, 5]])
+    for _ in range(2):
+        decoder(tokens, torch.arange(4), triangle(4, 0))
+    with pytest.raises(toy_models.AskedTooOften, match="more than 10 tokens"):
+        decoder(tokens, torch.arange(4), triangle(4, 0))
+
+
+def test_a_toy_that_is_asked_for_more_than_there_is_says_what_to_look_at():
+    decoder, states = build(DECODER), torch.zeros(2, D)
+    for _ in range(3):
+        decoder(torch.tensor([1, 1]), states)
+    with pytest.raises(toy_models.AskedTooOften, match="6 words at most"):
+        decoder(torch.tensor([1, 1]), states)
+
+
+def test_the_limit_does_not_count_in_the_call_before_the_one_that_counts():
+    """A function is called on other numbers first, and those may need more words."""
+    case = Case("p", "result", {"decoder": DECODER, "s": np.zeros((2, D), np.float32)})
+
+    def asks_three_times(decoder, s):
+        for _ in range(3):
+            logits, s = decoder(torch.tensor([1, 1]), s)
+        return logits
+
+    assert observe(asks_three_times, case).failure is None
+    assert observe(asks_three_times, unpack_case(json.loads(json.dumps(pack(case))))).failure is None
+
+
+def test_numbers_of_the_call_before_keep_rows_together():
+    words = np.array([[5, 4, 2, 0], [6, 2, 0, 0], [3, 7, 8, 2]])
+    seen = []
+
+    def keeps(words, lengths):
+        seen.append((words.clone(), lengths.clone()))
+        return words.sum()
+
+    observe(keeps, Case("p", "result", {"words": words, "lengths": np.array([3, 2, 4])}))
+    (first, lengths), _ = seen[0], seen[1]
+    assert not torch.equal(first, torch.from_numpy(words))
+    for row, length in zip(first, lengths):
+        assert row[length - 1] == 2 and (row[length:] == 0).all()
+
+
+def test_a_size_that_happens_to_be_equal_is_not_spoken_of_by_another_ones_symbol():
+    assert symbolic((6, 6, 11), {"B": 6, "T": 7, "V": 11}) == "[B, 6, V]"
+    assert symbolic((3, 6, 6), {"B": 3, "N": 6}, ("B", "N", "N")) == "[B, N, N]"
+    result = examine(
+        freeze(find_exercise("greedy_decode"), VISIBLE_SEED), lambda decoder, s, max_length: s[:, :1].long()
+    )
+    assert "expected [B, L]" in result.message and "D_H" not in result.message.split("expected")[1]
+
+
+@pytest.mark.parametrize(
+    "wanted, got, said",
+    [
+        ((3, 4), (4, 3), "another order"),
+        ((1, 4), (4,), "squeeze() takes away"),
+        ((3, 4, 5), (12, 5), "torch.stack"),
+        ((3, 4, 5), (3, 5), "summed over"),
+        ((3, 4), (3, 4, 2), "one axis too many"),
+        ((3, 4), (3, 1), "left over from keepdim"),
+        ((), (2,), "one axis too many"),
+        ((3, 4), (3, 7), "the wrong shape"),
+    ],
+)
+def test_a_wrong_shape_is_told_by_what_became_of_its_axes(wanted, got, said):
+    assert said in looks_like(wanted, got)

@@ -1,0 +1,262 @@
+"""Compares an observation with what was expected and reaches a verdict; never runs a student's code."""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from utils.checking.messages import composing
+from utils.checking.messages.wrong_results import describe, forbidden_call
+from utils.checking.records import Case, Failure, FrozenCase, FrozenExercise, Observation, Output
+from utils.checking.tolerance import close, right_rows, sketches_agree, tolerance
+
+ALIKE = 0.5  # the share of rows in which what was trained must do what a misconception does, to be taken for it
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one case showed.
+
+    Attributes:
+        property: what the case examined.
+        part: the part of the exercise whose points depend on it.
+        problem: the kind of failure ("wrong_shape", "exception", ...), None where the case passed.
+        sentence: what was wrong, for a student; empty where the case passed.
+        detail: the numbers that show it; empty for a case that the student may not see.
+        matches: the misconceptions that would have given just what was observed.
+    """
+
+    property: str
+    part: str
+    problem: str | None
+    sentence: str
+    detail: str
+    matches: tuple
+
+    @property
+    def passed(self) -> bool:
+        return self.problem is None
+
+
+@dataclass(frozen=True)
+class Result:
+    """What all cases of an exercise together showed."""
+
+    exercise: str
+    points: float
+    max_points: float
+    problem: str | None
+    misconception: str | None
+    message: str
+    verdicts: tuple
+
+    @property
+    def passed(self) -> bool:
+        return self.problem is None
+
+
+def judge(exercise: FrozenExercise, frozen: FrozenCase, observation: Observation, reveal: bool = True) -> Verdict:
+    """The verdict on one observation; `reveal=False` keeps the case's numbers out of the message."""
+    problem = _problem(exercise, frozen, observation)
+    matches = tuple(
+        name
+        for name, made in frozen.mistakes.items()
+        if (problem is None if made is None else problem is not None and same(frozen.case, made, observation))
+    )
+    sentence, detail = "", ""
+    if problem:
+        sentence, detail = describe(problem, exercise, frozen, observation, reveal)
+    return Verdict(frozen.case.property, frozen.case.part, problem, sentence, detail, matches)
+
+
+def conclude(exercise: FrozenExercise, verdicts: list[Verdict]) -> Result:
+    """One result from the verdicts on an exercise's cases: points by part, one message, one misconception."""
+    lost = {verdict.part for verdict in verdicts if not verdict.passed}
+    seen = {verdict.part for verdict in verdicts}
+    points = sum(value for part, value in exercise.points.items() if part in seen and part not in lost)
+    failed = [verdict for verdict in verdicts if not verdict.passed]
+    if not failed:
+        message = composing.success(exercise, verdicts)
+        return Result(exercise.name, points, sum(exercise.points.values()), None, None, message, tuple(verdicts))
+    misconception, shown = _diagnose(exercise, verdicts, failed)
+    unwritten = any(verdict.problem == "unfinished" for verdict in failed)
+    message = composing.failure(exercise, shown, misconception, lost & seen, points, unwritten)
+    total = sum(exercise.points.values())
+    return Result(exercise.name, points, total, shown.problem, misconception, message, tuple(verdicts))
+
+
+def same(case: Case, one: Observation, other: Observation) -> bool:
+    """Whether two observations of a case cannot be told apart within tolerance; the first may hold sketches.
+
+    Where the first is known by too much that was made on the way, so must the other be.
+    """
+    if one.failure or other.failure:
+        return one.failure is not None and other.failure is not None and _failed_alike(one, other)
+    if (one.structure, len(one.outputs), set(one.changed)) != (other.structure, len(other.outputs), set(other.changed)):
+        return False
+    if (one.unstable, bool(one.backward)) != (other.unstable, bool(other.backward)):
+        return False
+    if excess(case, one) not in (None, excess(case, other)):
+        return False
+    scale = tolerance(case, one, other)
+    rows = min(case.rows, ALIKE)
+    return all(_same_output(a, b, scale, rows) for a, b in zip(one.outputs, other.outputs)) and (
+        _wrong_gradient(one, other, scale) is None
+    )
+
+
+def excess(case: Case, seen: Observation) -> str | None:
+    """The problem with what was made on the way: one tensor larger than the case allows, or too much together; else None."""
+    if 0 < case.largest < seen.largest:
+        return "too_large"
+    return "too_much" if 0 < case.made < seen.made else None
+
+
+def _failed_alike(one: Observation, other: Observation) -> bool:
+    a, b = one.failure, other.failure
+    return (a.stage, a.type) == (b.stage, b.type) and (a.text == b.text or a.own and b.own)
+
+
+def _same_output(a: Output, b: Output, scale: float, rows: float) -> bool:
+    if (a.kind, a.shape) != (b.kind, b.shape) or _dtype(a) != _dtype(b):
+        return False
+    if a.sketch is not None and b.values is not None:
+        return sketches_agree(a.sketch, b.values, scale)
+    if a.values is None or b.values is None:
+        return a.values is None and b.values is None
+    return _agree(b.values, a.values, scale, rows)
+
+
+def _agree(got: np.ndarray, wanted: np.ndarray, scale: float, rows: float) -> bool:
+    """Whether all numbers are close or, where a share of the rows is asked for, so many rows."""
+    return right_rows(got, wanted, scale).mean() >= rows if rows else bool(close(got, wanted, scale).all())
+
+
+def _dtype(output: Output) -> str:
+    return "torch.float32" if output.device == "mps" and output.dtype == "torch.float64" else output.dtype
+
+
+def _problem(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) -> str | None:
+    """The first thing wrong, from what makes comparison impossible down to the numbers; None if all is right."""
+    expected = frozen.expected
+    if expected.failure:
+        return _error_problem(expected.failure, seen)
+    if seen.failure:
+        return _failure_problem(seen)
+    if forbidden_call(exercise, seen):
+        return "forbidden_call"
+    if seen.structure == "NoneType":
+        return "returned_none"
+    several = seen.structure in ("tuple", "list")
+    if len(seen.outputs) != len(expected.outputs) or several != (expected.structure == "tuple"):
+        return "wrong_structure"
+    if seen.changed:
+        return "changed_input"
+    for wanted, got in zip(expected.outputs, seen.outputs):
+        problem = _output_problem(wanted, got, seen)
+        if problem:
+            return problem
+    if seen.unstable:
+        return "unstable"
+    scale = tolerance(frozen.case, expected, seen)
+    for wanted, got in zip(expected.outputs, seen.outputs):
+        if not _agree(got.values, wanted.values, scale, frozen.case.rows):
+            return "not_finite" if np.isnan(got.values).any() and not np.isnan(wanted.values).any() else "wrong_value"
+    if excess(frozen.case, seen):
+        return excess(frozen.case, seen)
+    if seen.backward:
+        return "backward_failed"
+    return _wrong_gradient(expected, seen, scale)
+
+
+_ENDS = {"timeout": "too_slow", "unreached": "not_reached", "killed": "process_ended", "tampered": "tampered"}
+
+
+def _failure_problem(seen: Observation) -> str:
+    failure = seen.failure
+    if failure.stage in _ENDS:
+        return _ENDS[failure.stage]
+    torchs_own = "not implemented for" in failure.text  # of an operation that a type of numbers does not have
+    if failure.type == "NotImplementedError" and failure.stage in ("call", "constructor") and not torchs_own:
+        return "unfinished"
+    return {
+        "missing": "missing_object",
+        "signature": "wrong_signature",
+        "weights": "wrong_parameters",
+        "constructor": "constructor_failed",
+    }.get(failure.stage, "exception")
+
+
+def _error_problem(wanted: Failure, seen: Observation) -> str | None:
+    """What is wrong where an error is asked for: its type counts, and that it names the numbers that matter."""
+    problem = _failure_problem(seen) if seen.failure else "no_error"
+    if problem != "exception":
+        return problem
+    if wanted.type not in (seen.failure.type, *seen.failure.bases.split()):
+        return "wrong_error"
+    numbers = [set(map(int, re.findall(r"\d+", failure.text))) for failure in (wanted, seen.failure)]
+    return None if numbers[0] <= numbers[1] else "vague_error"
+
+
+def _output_problem(wanted: Output, got: Output, seen: Observation) -> str | None:
+    if got.kind == "NoneType":
+        return "returned_none"
+    if got.kind != "tensor":
+        return "not_a_tensor"
+    if got.shape != wanted.shape:
+        return "wrong_shape"
+    if got.device != seen.device:
+        return "wrong_device"
+    on_mps = seen.device == "mps" and wanted.dtype == "torch.float64"
+    if (
+        got.dtype != ("torch.float32" if on_mps else wanted.dtype)
+        or got.values is None
+        or got.values.shape != got.shape
+    ):
+        return "wrong_dtype"
+    return None
+
+
+def _wrong_gradient(expected: Observation, seen: Observation, scale: float) -> str | None:
+    wanted = {name: slope for name, slope in expected.gradients.items() if slope is not None}
+    found = {name: seen.gradients.get(name) for name in wanted}
+    if any(got is None and np.abs(wanted[name]).max(initial=0) > scale for name, got in found.items()):
+        return "no_gradient"
+    for name, got in found.items():
+        if got is not None and (got.shape != wanted[name].shape or not close(got, wanted[name], 10 * scale).all()):
+            return "wrong_gradient"
+    return None
+
+
+def _diagnose(exercise: FrozenExercise, verdicts: list, failed: list) -> tuple:
+    """The misconception behind what failed, or None, and the verdict to show.
+
+    What is written comes before what is not written yet. Best is a misconception that explains every failure; else one that
+    explains all failures of the part that is shown and fails nowhere else, since each part may have a mistake of its own.
+    """
+    forbidden = next((one for one in failed if one.problem == "forbidden_call"), None)
+    if forbidden:
+        return None, forbidden
+    written = [one for one in failed if one.problem != "unfinished"]
+    if not written:
+        return None, failed[0]
+    shown = written[0]
+    here, elsewhere = ([one for one in verdicts if (one.part == shown.part) == own] for own in (True, False))
+    alone = _explanation(exercise.misconceptions, here, [one for one in written if one in here])
+    if alone and not all(alone in one.matches for one in elsewhere if one.passed):
+        alone = None
+    return _explanation(exercise.misconceptions, verdicts, written) or alone, shown
+
+
+def _explanation(misconceptions, verdicts: list, failed: list) -> str | None:
+    """The misconception that explains all of what failed, and most of all verdicts.
+
+    One that explains fewer verdicts than it contradicts, by failing where the code passes, is no explanation.
+    """
+
+    def explained(name: str) -> int:
+        return sum(name in one.matches for one in verdicts)
+
+    explaining = [name for name in misconceptions if all(name in one.matches for one in failed)]
+    best = max(explaining, key=explained, default=None)
+    return best if best and 2 * explained(best) >= len(verdicts) else None

@@ -1,0 +1,41 @@
+"""The message a student reads: what was checked, the sentence about it, the numbers, and where to reread."""
+
+from textwrap import wrap
+
+from utils.checking.messages.no_result import CODE
+from utils.checking.records import FrozenExercise
+
+
+def success(exercise: FrozenExercise, verdicts) -> str:
+    """What a student reads when every case passed."""
+    count = len(verdicts)
+    message = f"✓ {exercise.name} · {count} properties checked, all hold"
+    if exercise.examined > count:
+        message += f"\n  Grading examines {exercise.examined} properties, on other numbers and other sizes."
+    return message
+
+
+def failure(
+    exercise: FrozenExercise, shown, misconception: str | None, lost: set, points: float, unwritten: bool
+) -> str:
+    """What a student reads when a case failed: headline, sentence, numbers, and where to reread."""
+    sentence = exercise.misconceptions[misconception] if misconception else shown.sentence
+    lines = [f"✗ {exercise.name} · {shown.property}", *_indent(sentence)]
+    reread = f'reread lesson {exercise.unit[:2]}, "{exercise.sections[shown.part]}"'
+    lines += _indent(f"{shown.detail} · {reread}" if shown.detail else reread)
+    if unwritten and shown.problem != "unfinished":
+        lines += _indent("Another part is not written yet: it still raises NotImplementedError.")
+    if len(exercise.points) > 1 and points:
+        kept = [part for part in exercise.points if part not in lost]
+        lines += _indent(f"{points:g} of {sum(exercise.points.values()):g} points, for: {', '.join(kept)}")
+    return "\n".join(lines)
+
+
+def _indent(text: str) -> list[str]:
+    """Lines of at most 80 characters; a quoted line of code stays whole."""
+    wrapped = []
+    for line in text.splitlines():
+        wrapped += (
+            ["  " + line] if line.startswith(CODE) else wrap(line, 80, initial_indent="  ", subsequent_indent="  ")
+        )
+    return wrapped

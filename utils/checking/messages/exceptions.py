@@ -1,0 +1,182 @@
+"""What an exception in a student's code, or a type of numbers, usually comes from, in a sentence."""
+
+import re
+
+from utils.checking.records import Failure
+
+_HINTS = (  # phrases of errors' texts, and what they mean
+    (
+        ("cannot be multiplied", "Expected size for", "batch1 and batch2", "inconsistent tensor size", "size mismatch"),
+        "Two shapes do not fit. Write each factor's shape beside the line: a product [.., n, k] @ [.., k, m] needs equal k.",
+    ),
+    (
+        ("must match the size", "not broadcastable", "doesn't match the broadcast"),
+        "Two shapes do not line up. Write both beside the line: from the last axis on, sizes must be equal, or one of them 1. One"
+        " number for each row becomes a column with [..., None].",
+    ),
+    (
+        ("not enough values to unpack", "too many values to unpack"),
+        "More or fewer came than there are names on the left. Of a shape: count from the end (shape[-1], shape[-2]). Of a layer's"
+        " result: is it one tensor? chunk(2) makes two pieces, split(2) pieces of two, both along the first axis unless dim="
+        " says another.",
+    ),
+    (
+        ("must be a 3D tensor", "Dimension out of range", "self must be a matrix", "number of subscripts",
+         "number of dimensions in the tensor", "too many indices for tensor"),
+        "The number of axes is not always the same here: count from the end (shape[-1], dim=-1, .mT, @).",
+    ),
+    (("last dimension with stride 1",), "view_as_complex wants a pair's numbers side by side in memory: .contiguous() first."),
+    (
+        ("object is not subscriptable",),
+        "A layer is called, not indexed: table(torch.arange(N)); or take rows of its weight, table.weight[:N].",
+    ),
+    (("diag(): Supports 1D or 2D",), "torch.diag takes one matrix; E.diagonal(k, dim1=-2, dim2=-1) takes each of a batch."),
+    (
+        ("on the same device", "same device as the indexed"),
+        "A tensor that your code makes lies on another device than the inputs: device=X.device, or new_zeros and zeros_like.",
+    ),
+    (("to have non-zero size",), "An axis has no entries here: is a range, or a slice, one step too long?"),
+    (
+        ("The shape of the mask",),
+        "A mask in square brackets needs the tensor's own axes, one for one. masked_fill and torch.where broadcast it.",
+    ),
+    (
+        ("out of bounds for dimension",),
+        "An index is negative, or too large for the axis it is used on: is it the right axis, or is what stands in a tensor used"
+        " as the number of a row?",
+    ),
+    (
+        ("tuple index out of range",),
+        "A tensor has fewer axes than this line expects. argmax, sum and an index take an axis away; keepdim=True, or [:, None],"
+        " gives it back.",
+    ),
+    (
+        ("expected Tensor as element",),
+        "torch.stack and torch.cat take tensors alone. The sum() of an empty list is Python's own 0: begin with a tensor,"
+        " x.new_zeros(()).",
+    ),
+    (
+        ("Expected target size",),
+        "cross_entropy looks for the classes on axis 1: logits.mT for [B, N, V], or flatten both to [B*N, V] and [B*N].",
+    ),
+    (
+        ("is invalid for input of size",),
+        "A new shape must hold as many numbers as the old one. Is a size another tensor's, or does it not divide evenly?",
+    ),
+    (
+        ("type must be tuple of ints,but got float", "'float' object cannot be interpreted as an integer"),
+        "A size is a whole number: // divides without a fraction, / does not.",
+    ),
+    (
+        ("must be tuple of Tensors, not Tensor",),
+        "cat and stack take a list of tensors. X.unbind(dim) makes one of a tensor, X.chunk(H, dim) a list of H pieces.",
+    ),
+    (("torch.return_types",), "max(dim=…) gives a pair, the values and where they are: take .values, or use amax."),
+    (
+        ("leaf Variable", "leaf variable"),
+        "An input was overwritten in place (+=, -=, or a method that ends in _). Make a new tensor instead.",
+    ),
+    (
+        ("view size is not compatible",),
+        "The numbers of this input do not lie side by side in memory: use reshape, which copies where it must.",
+    ),
+    (
+        ("the same dtype", "Float and Double", "Double but found Float", "Float but found Double"),
+        "Two types of numbers meet. A tensor that your code makes takes the inputs' with new_zeros, zeros_like, or dtype=; whole"
+        " numbers become others with .to(X.dtype) or .float().",
+    ),
+    (
+        ("Boolean value of Tensor with more than one value",),
+        "if, and, or, and Python's max and min take single numbers. Element by element: torch.maximum, torch.where, &. Of a list"
+        " of tensors: torch.stack(…).amax(dim=0). For one answer: (…).all() or (…).any(). Whether there is a tensor at all: x is"
+        " None.",
+    ),
+    (
+        ("cannot be converted to Scalar", "can be converted to Python scalars"),
+        "int(), .item() and all of math (math.sin, math.sqrt) take a single number; torch.sin takes a tensor. Of a list of"
+        " tensors, torch.stack makes one.",
+    ),
+    (("RNN input dtype",), "These are words' numbers. Look up the words' vectors first: self.embedding(tokens)."),
+    (
+        ("scalar types: Long", "used as indices must be long"),
+        "Words, and places to index with, are whole numbers: dtype=torch.long. (A table is looked up by numbers of rows, not by"
+        " vectors.)",
+    ),
+    (
+        ("must be Tensor, not int", "must be Tensor, not float", "got (int, Tensor", "got (float, Tensor"),
+        "A tensor is wanted where a number stands. torch.full_like(y[:, 0], START) makes words, torch.arange(N) places,"
+        " zeros_like or new_full(shape, value) something to begin with; of a single number math.sqrt takes the root.",
+    ),
+    (
+        ("max() received an invalid combination", "min() received an invalid combination"),
+        "max and min take one axis, and give values and places; amax and amin take several, and give values.",
+    ),
+    (("selected index k out of range",), "topk is asked for more than there are: min(k, how many there are)."),
+    (
+        ("exceeds dimension size",),
+        "Is the batch the first axis everywhere? nn.RNN and the functions for packing each take batch_first=True.",
+    ),
+    (("call numpy() on Tensor",), "NumPy cannot follow gradients. Stay in torch from the inputs to the result."),
+    (
+        ("uninitialized parameter",),
+        "The check needs the layers' shapes at once: use nn.Linear(in, out) in the place of a lazy layer.",
+    ),
+)  # fmt: skip
+
+
+_LINES = (  # what the line must look like, a phrase of the error's text, and what the two mean
+    (r"\w\.T\b", "size", ".T turns all axes round, the batch too; .mT swaps the last two."),
+    (
+        r"diagonal\((?!.*dim1)",
+        "reduction dim",
+        "diagonal(k) takes the first two axes, the batch among them; for the last two say dim1=-2, dim2=-1.",
+    ),
+    (
+        r"@|matmul",
+        "must match the size",
+        "Two shapes do not line up. In a product @ the axes in front of the last two (the batch, the heads) must agree: which two"
+        " were swapped? .mT swaps the last two. In sums and quotients sizes must be equal from the last axis on, or one of them"
+        " 1.",
+    ),
+)
+
+
+def hint(failure: Failure, sizes: dict, constructor: tuple = ()) -> str:
+    """A line to put below an exception, or nothing. `sizes` are the case's symbols, `constructor` the arguments of __init__."""
+    named = re.search(r"name '(\w+)' is not defined|object has no attribute '(\w+)'", failure.text)
+    name = named and (named[1] or named[2])
+    if name in constructor:
+        return f"\n{name} is an argument of __init__; what forward needs of it is kept there: self.{name} = {name}."
+    for code, phrase, meaning in _LINES:
+        if re.search(code, failure.line) and phrase in failure.text:
+            return f"\n{meaning}"
+    for phrases, meaning in _HINTS:
+        if any(phrase in failure.text for phrase in phrases):
+            return f"\n{meaning}"
+    symbols = [symbol for symbol in sizes if f"'{symbol}'" in failure.text]
+    if failure.type == "NameError" and symbols:
+        return f"\n{symbols[0]} is a name for a size, not a variable: read it from a tensor, such as X.shape[-1] for its width."
+    if failure.type == "NameError":
+        return "\nA name is used that nothing defines at this point: a typing slip, or a variable of another cell."
+    return ""
+
+
+def whole(wanted: str, dtype: str) -> str:
+    """The rest of a sentence where whole numbers, or truth values, of type `wanted` were asked for and others came."""
+    if wanted == "torch.bool":
+        return "it holds True and False, torch.bool, as a comparison gives them (or .bool())."
+    asked = f"it holds whole numbers (counts, places, numbers of words), which are {wanted}."
+    if dtype == "torch.bool":
+        return f"{asked} Is it a comparison?"
+    if "float" in dtype:
+        return f"{asked} /, a root, .float(), and a tensor that is made without dtype=, make numbers with a fraction."
+    return f"{asked} A smaller type overflows where numbers get large."
+
+
+def origin(dtype: str) -> str:
+    """Where numbers of a type that was not asked for usually come from."""
+    if dtype in ("torch.float16", "torch.bfloat16"):
+        return ".half(), .bfloat16() or autocast"
+    if not dtype.startswith("torch.float"):
+        return "an argmax, a comparison or // where numbers with a fraction were meant"
+    return f"a tensor that your code makes without dtype=, or .{'float' if dtype == 'torch.float32' else 'double'}()"

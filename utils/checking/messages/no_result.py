@@ -1,0 +1,176 @@
+"""The sentence where an object gave no result: not written, not callable, stopped, or an error."""
+
+from utils.checking.messages.exceptions import hint
+from utils.checking.messages.shapes import symbolic
+
+CODE = "in your line  "
+
+
+def _unfinished(c):
+    failure = c.seen.failure
+    if failure.where:
+        return f"It calls `{failure.where}`, which is not written yet: it still raises NotImplementedError.", ""
+    what = "its __init__" if failure.stage == "constructor" else "it"
+    return f"Not written yet: {what} still raises NotImplementedError. Put your code in that line's place.", ""
+
+
+def _exception(c):
+    failure = c.seen.failure
+    text = f": {failure.text.splitlines()[0]}" if c.reveal and failure.text else ""
+    sentence = f"Your code raised {failure.type}{text}"
+    if failure.own:
+        sentence = f"Your own test refuses an input that is to be taken: {failure.type}{text}"
+    if failure.line:
+        sentence += f"\n{CODE}{failure.line}"
+    return sentence + hint(failure, c.case.sizes, c.exercise.constructor), _expects(c)
+
+
+def _expects(c) -> str:
+    shapes = ", ".join(
+        f"{name} {c.shape(out.shape, name, out.shape)}"
+        for name, out in zip(dict(c.exercise.outputs), c.expected.outputs)
+    )
+    return f"expected {shapes}"
+
+
+def _wrong_signature(c):
+    failure, name = c.seen.failure, c.exercise.name
+    if failure.type == "not_callable":
+        return f"`{name}` is a {failure.text}, not a function: is its name used for something else further up?", ""
+    if failure.type == "not_a_module":
+        return f"`{name}` must be a class that extends nn.Module: class {name}(nn.Module).", ""
+    if failure.type == "no_forward":
+        return f"`{name}` has no method forward: is it spelt right, and indented as far as __init__?", ""
+    asked = f"{name}({', '.join(c.exercise.parameters)})"
+    if c.exercise.is_module:
+        asked = (
+            f"__init__(self, {', '.join(c.exercise.constructor)}) and forward(self, {', '.join(c.exercise.parameters)})"
+        )
+    left_out = [name for name in c.exercise.parameters if name not in c.case.inputs]
+    if left_out and failure.text.split(", ") == list(c.exercise.parameters):
+        return (
+            f"It is called without {', '.join(left_out)} here: give it the default that the exercise's first line shows.",
+            "",
+        )
+    return f"It does not take the parameters that are asked for, {asked}. Yours takes ({failure.text}).", ""
+
+
+def _missing_object(c):
+    kind = "class" if c.exercise.is_module else "function"
+    return (
+        f"Nothing is called `{c.exercise.name}` at this point: its {kind} was renamed, deleted, or its cell failed.",
+        "",
+    )
+
+
+def _constructor_failed(c):
+    failure = c.seen.failure
+    if failure.type == "no_super_init" or "before Module.__init__() call" in failure.text:
+        return (
+            "__init__ must begin with super().__init__(), so that nn.Module can register the layers you make after it.",
+            "",
+        )
+    arguments = ", ".join(c.exercise.constructor)
+    text = f": {failure.text.splitlines()[0]}" if failure.text else ""
+    line = f"\n{CODE}{failure.line}" if failure.line else ""
+    return f"{c.exercise.name}({arguments}) could not be built: {failure.type}{text}{line}", ""
+
+
+def _wrong_parameters(c):
+    failure = c.seen.failure
+    wanted = {name: list(weight.shape) for name, weight in c.case.weights.items()}
+    expected = f"expected parameters {', '.join(wanted)}"
+    if failure.type == "missing":
+        layer, _, kind = failure.text.partition(".")
+        if kind == "bias":
+            return f"The layer {layer} has no bias. This exercise asks for one: leave out bias=False.", expected
+        return (
+            f"The module has no parameter {failure.text}. Write `self.{layer} = {c.exercise.layers[layer]}` in __init__, under"
+            " this very name: checks set its weights themselves, so that no mark depends on chance."
+        ), expected
+    if failure.type == "extra":
+        bias = all(name.endswith(".bias") for name in failure.text.split(", "))
+        advice = (
+            "A layer without bias is nn.Linear(…, …, bias=False)."
+            if bias
+            else "Leave them out, or use the asked names."
+        )
+        return f"The module has parameters that were not asked for: {failure.text}. {advice}", expected
+    if failure.type != "shape":
+        return _exception(c)
+    name, shape = failure.text.split(" ", 1)
+    layer = name.partition(".")[0]
+    should = c.exercise.layers[layer]
+    stored = " (nn.Linear(in, out) stores its weight as [out, in].)" if should.startswith("nn.Linear") else ""
+    return (
+        (f"{name} has the wrong shape. The layer should be {should}.{stored}"),
+        f"expected {symbolic(tuple(wanted[name]), c.case.sizes, 2 * tuple(c.case.sizes))} = {wanted[name]}, yours is {shape}",
+    )
+
+
+def _too_slow(c):
+    return (
+        f"It took longer than {c.seen.failure.text} and was stopped: a loop that does not end, or one over single numbers?",
+        "",
+    )
+
+
+def _not_reached(c):
+    return (
+        f"The notebook as a whole may take {c.seen.failure.text}. It was stopped before this exercise was reached: a cell"
+        " above it runs for too long."
+    ), ""
+
+
+def _process_ended(c):
+    return f"The notebook's process did not survive this exercise, or a cell above it: {c.seen.failure.text}.", ""
+
+
+def _tampered(c):
+    return (
+        "The notebook changes the code that examines it, so nothing could be said about this exercise. Take out whatever"
+        " assigns to names inside `utils`."
+    ), ""
+
+
+def _no_error(c):
+    wanted = c.expected.failure.type
+    came = "it was returned: write raise, not return" if c.seen.structure == wanted else "a result came instead"
+    return f"A {wanted} should be raised here, and {came}.\n{c.exercise.formula}", ""
+
+
+def _wrong_error(c):
+    failure, wanted = c.seen.failure, c.expected.failure.type
+    text = f": {failure.text.splitlines()[0]}" if c.reveal and failure.text else ""
+    return (
+        f"A {wanted} of your own should be raised here, before anything else fails. What came was {failure.type}{text}\n"
+        f"{c.exercise.formula}"
+    ), ""
+
+
+def _vague_error(c):
+    text = c.seen.failure.text.splitlines()
+    said = f": it says “{text[0]}”" if c.reveal and text else ""
+    if text and "{" in text[0]:
+        said += " (is the f missing before the quotation mark?)"
+    return (
+        f"The {c.seen.failure.type} comes, but its message does not help{said}. Whoever reads it wants the numbers: how much"
+        f" there is, and how much there may be.\n{c.exercise.formula}"
+    ), ""
+
+
+NO_RESULT = {
+    "unfinished": _unfinished,
+    "exception": _exception,
+    "wrong_signature": _wrong_signature,
+    "missing_object": _missing_object,
+    "constructor_failed": _constructor_failed,
+    "wrong_parameters": _wrong_parameters,
+    "too_slow": _too_slow,
+    "not_reached": _not_reached,
+    "process_ended": _process_ended,
+    "tampered": _tampered,
+    "no_error": _no_error,
+    "wrong_error": _wrong_error,
+    "vague_error": _vague_error,
+}

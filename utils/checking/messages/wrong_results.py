@@ -1,0 +1,273 @@
+"""The sentence for each kind of problem: what was expected, what came, and what that usually comes from."""
+
+from itertools import permutations
+
+import numpy as np
+
+from utils.checking.messages.context import Context
+from utils.checking.messages.exceptions import origin, whole
+from utils.checking.messages.no_result import NO_RESULT
+from utils.checking.messages.shapes import looks_like
+from utils.checking.messages.wrong_numbers import are_weights, numbers, pattern, rows, truths
+from utils.checking.records import MAX_OUTPUTS, FrozenCase, FrozenExercise, Observation
+from utils.checking.tolerance import close, tolerance
+
+
+def describe(
+    problem: str, exercise: FrozenExercise, frozen: FrozenCase, seen: Observation, reveal: bool
+) -> tuple[str, str]:
+    """The sentence for a problem and, where the case may be shown, the line of numbers below it."""
+    context = Context(exercise, frozen, seen, reveal)
+    writer = _wrong_order if problem in _COMPARED and _order(context) else _WRITERS[problem]
+    sentence, detail = writer(context)
+    return sentence, detail if reveal else ""
+
+
+def forbidden_call(exercise: FrozenExercise, seen: Observation) -> str | None:
+    """The first forbidden function that ran, by the name a student knows it under."""
+    for word in exercise.forbidden:
+        found = sorted(
+            (name for name in seen.called if word in name), key=lambda name: (name.startswith("_"), len(name))
+        )
+        if found:
+            return found[0].strip("_")
+    return None
+
+
+def _forbidden_call(c):
+    name = forbidden_call(c.exercise, c.seen)
+    return (
+        f"torch's own {name} was called. This exercise asks you to build what that function does; use the steps it is made of.",
+        "",
+    )
+
+
+def _returned_none(c):
+    missing = [name for name, _, got in c.pairs() if got.kind == "NoneType"]
+    what = (
+        "The result" if len(c.exercise.outputs) == 1 or c.seen.structure == "NoneType" else f"{' and '.join(missing)}"
+    )
+    return (
+        f"{what} is None: is there a branch, or an end, without `return {c.returns.strip('()')}`?",
+        f"expected {c.returns}",
+    )
+
+
+def _wrong_structure(c):
+    count, got = len(c.expected.outputs), len(c.seen.outputs)
+    wanted = f"{c.returns}, {count} tensors" if count > 1 else f"one tensor, {c.returns}"
+    if c.seen.structure == "tuple" and got == 1:
+        return f"It should return {wanted}; it returns a tuple of one: is there a comma after return?", ""
+    if c.seen.structure not in ("tuple", "list", "tensor"):
+        return f"It should return {wanted}; it returns a {c.seen.structure}.", ""
+    if c.seen.structure == "list":
+        many = f"{MAX_OUTPUTS} or more" if got == MAX_OUTPUTS else got
+        tensors = any(one.kind == "tensor" for one in c.seen.outputs)
+        how = (
+            "torch.stack makes one tensor of a list."
+            if tensors
+            else "torch.tensor makes a tensor of a list of numbers."
+        )
+        return f"It should return {wanted}; it returns a list of {many}. {how}", ""
+    pair = " If max(dim=…) is what gave two: take .values of it, or use amax." if (count, got) == (1, 2) else ""
+    if count == 1 and got > 2 and len({one.shape for one in c.seen.outputs}) == 1:
+        pair = " Pieces of equal shape become one tensor with torch.stack(…, dim=…), along a new axis, or torch.cat."
+    return f"It should return {wanted}; it returns {'one tensor' if got == 1 else f'{got} values'}.{pair}", ""
+
+
+def _order(c) -> tuple | None:
+    """The order in which right results came, if they came in another one than was asked for."""
+    limit, count = tolerance(c.case, c.expected, c.seen), len(c.expected.outputs)
+    if count > 1 and all(got.values is not None for got in c.seen.outputs):
+        for order in list(permutations(range(count)))[1:]:
+            pairs = [(c.expected.outputs[place].values, got.values) for place, got in zip(order, c.seen.outputs)]
+            if all(wanted.shape == got.shape and close(got, wanted, limit).all() for wanted, got in pairs):
+                return order
+    return None
+
+
+def _wrong_order(c):
+    names = [name for name, _ in c.exercise.outputs]
+    came = ", ".join(names[place] for place in _order(c))
+    return f"The results are right, their order is not: it should return {', '.join(names)}, and returns {came}.", ""
+
+
+def _changed_input(c):
+    names = _listed(c.seen.changed)
+    if all(name in c.case.weights for name in c.seen.changed):
+        return f"Calling the module changed its weights: {names}. Only training may do that.", ""
+    return (
+        f"{names} came back changed: your code writes into what it was given (+=, -=, an index on the left of =, or a"
+        " method that ends in _). A caller's tensors are not yours; make new ones."
+    ), ""
+
+
+def _not_a_tensor(c):
+    name, wanted, got = next(pair for pair in c.pairs() if pair[2].kind != "tensor")
+    if got.kind == "tuple":
+        return (
+            f"{name} is a tuple, not a tensor: brackets too many behind return, or a function that gives several things at once?",
+            "",
+        )
+    if got.kind == "list":
+        return (
+            f"{name} is a list, not a tensor: torch.stack makes a tensor of a list of tensors, torch.tensor of numbers.",
+            "",
+        )
+    if got.kind in ("float", "int", "bool") and wanted.shape:
+        return f"{name} is a single {got.kind}; it should be a tensor, {c.shape(wanted.shape, name, wanted.shape)}.", ""
+    kind = {"ndarray": "NumPy array"}.get(got.kind, got.kind)
+    learning = any(one.case.gradient for one in c.exercise.cases)
+    reason = " loses its gradient" if learning else " is no tensor for the next step"
+    return (
+        f"{name} is a {kind}, not an ordinary tensor. Stay in torch: what leaves it (NumPy, lists, .item()){reason}.",
+        "",
+    )
+
+
+def _wrong_shape(c):
+    name, wanted, got = next(pair for pair in c.pairs() if pair[1].shape != pair[2].shape)
+    shapes = [c.shape(shape, name, wanted.shape) for shape in (wanted.shape, got.shape)]
+    sentence = f"{name} {looks_like(wanted.shape, got.shape)}"
+    return f"{sentence}\n{c.exercise.formula}", f"expected {shapes[0]}, yours is {shapes[1]}"
+
+
+def _wrong_dtype(c):
+    name, wanted, got = next(pair for pair in c.pairs() if pair[1].dtype != pair[2].dtype or pair[2].values is None)
+    if not wanted.dtype.startswith("torch.float"):
+        return f"{name} is {got.dtype}; {whole(wanted.dtype, got.dtype)}", ""
+    if not any(array.dtype == wanted.dtype.removeprefix("torch.") for array in c.case.arrays):
+        return (
+            f"{name} is {got.dtype}; it should be {wanted.dtype}, torch's usual type for numbers with a fraction.",
+            "",
+        )
+    kept = f"the inputs are {wanted.dtype}, and the result keeps their type"
+    return f"{name} is {got.dtype}; {kept}. Look for {origin(got.dtype)}.", ""
+
+
+def _wrong_device(c):
+    name, got = next((name, got) for name, _, got in c.pairs() if got.device != c.seen.device)
+    return (
+        f"{name} is on {got.device}; the inputs are on {c.seen.device}. Make new tensors with device=, or from the inputs"
+        " (zeros_like, new_zeros), and leave out .cpu()."
+    ), ""
+
+
+def _not_finite(c):
+    name, wanted, got = next(pair for pair in c.pairs() if np.isnan(pair[2].values).any())
+    cause = (
+        "usually inf/inf, inf − inf, 0/0 or 0·inf: exp of a large number overflows, a sum of underflowed numbers is 0, a mask is"
+        " multiplied by −inf, or a softmax runs over scores that are all −inf"
+    )
+    if any(isinstance(value, np.ndarray) and np.isneginf(value).any() for value in c.case.inputs.values()):
+        cause = "a score of −inf means weight 0: exp(−inf) is 0, but −inf − (−inf), 0·inf and inf/inf are NaN"
+    return (
+        f"{name} contains NaN: {cause}.",
+        f"{int(np.isnan(got.values).sum())} of {got.values.size} numbers are NaN, none expected",
+    )
+
+
+def _wrong_value(c):
+    limit = tolerance(c.case, c.expected, c.seen)
+    wrong = [pair for pair in c.pairs() if not close(pair[2].values, pair[1].values, limit).all()]
+    name, wanted, got = next((pair for pair in wrong if are_weights(pair[1])), wrong[0])  # others are made with weights
+    if c.case.rows:
+        return rows(name, wanted, got, limit, c.case.rows)
+    if wanted.dtype == "torch.bool":
+        found = [f"The shape of {name} is right.", truths(wanted, got)]
+    else:
+        symbols = dict(c.exercise.outputs)[name]
+        found = [f"The shape of {name} is right, its numbers are not.", pattern(symbols, wanted, got, c.reveal)]
+    found += _beside(name, [pair[0] for pair in wrong], [pair[0] for pair in c.pairs() if are_weights(pair[1])])
+    return f"{' '.join(filter(None, found))}\n{c.exercise.formula}", numbers(name, wanted, got)
+
+
+def _beside(name: str, wrong: list, weights: list) -> list[str]:
+    """What it means that a wrong result and weights came together, if they did."""
+    if name in weights and len(wrong) > 1:
+        return [f"{_listed(one for one in wrong if one != name)} is wrong as well, and may be so because of {name}."]
+    if weights and not set(weights) & set(wrong):
+        return [f"{_listed(weights)} is right: look at what comes after it."]
+    return []
+
+
+def _unstable(c):
+    return (
+        "Two calls with the same inputs gave different results. Nothing in it may depend on chance, on an earlier call, or on a"
+        " copy of weights that was made in __init__: they are learned, and set, later.",
+        "",
+    )
+
+
+def _too_large(c):
+    return (
+        "The numbers are right, but on the way a tensor is made that is as large as the whole table. It must not exist at any"
+        f" time; that is the point here.\n{c.exercise.formula}"
+    ), f"the largest tensor on the way holds {c.seen.largest} numbers; it should hold fewer than {c.case.largest + 1}"
+
+
+def _too_much(c):
+    return (
+        "The numbers are right, but the tensors that are made on the way are as large together as the whole table: in pieces it"
+        f" is as much work as at once, and less work is the point here.\n{c.exercise.formula}"
+    ), f"they hold {c.seen.made} numbers together; it should be fewer than {c.case.made + 1}"
+
+
+def _backward_failed(c):
+    if "inplace" in c.seen.backward or "in-place" in c.seen.backward:
+        return (
+            "The numbers are right, but gradients cannot be computed: a tensor that backward still needs was overwritten"
+            " (/=, +=, an index on the left of =, or a method that ends in _). Make a new tensor: p = p / …, and masked_fill or"
+            " torch.where in place of A[…] = …"
+        ), ""
+    return f"The numbers are right, but computing gradients fails: {c.seen.backward.splitlines()[0]}", ""
+
+
+def _no_gradient(c):
+    wanted = [name for name, slope in c.expected.gradients.items() if slope is not None]
+    names = _listed(name for name in wanted if c.seen.gradients.get(name) is None)
+    return (
+        f"The numbers are right, but no gradient reaches {names}: nothing could be learned through it. Something cuts the"
+        " graph: .detach(), .data, .item(), torch.tensor(…) of a tensor, NumPy, or no_grad."
+    ), ""
+
+
+def _wrong_gradient(c):
+    slopes = [
+        (name, slope, c.seen.gradients.get(name)) for name, slope in c.expected.gradients.items() if slope is not None
+    ]
+    slopes = [(name, slope, got) for name, slope, got in slopes if got is not None]
+    if any(np.isnan(got).any() for _, _, got in slopes):
+        return "The numbers are right, but a gradient is NaN: a root of 0, 0/0 or inf·0 on the way back.", ""
+    names = _listed(name for name, slope, got in slopes if not np.allclose(got, slope, rtol=1e-3, atol=1e-4))
+    return (
+        f"The numbers are right, but the gradient{' for ' + names if names else ''} is not: a part of the computation is"
+        " detached, or done outside of torch, or part of a layer is kept from learning (padding_idx, requires_grad=False)."
+    ), ""
+
+
+def _listed(names) -> str:
+    return ", ".join(names)
+
+
+_COMPARED = ("wrong_shape", "wrong_dtype", "wrong_value")  # problems that results in another order look like
+
+_WRITERS = {
+    **NO_RESULT,
+    "forbidden_call": _forbidden_call,
+    "returned_none": _returned_none,
+    "wrong_structure": _wrong_structure,
+    "changed_input": _changed_input,
+    "not_a_tensor": _not_a_tensor,
+    "wrong_shape": _wrong_shape,
+    "wrong_dtype": _wrong_dtype,
+    "wrong_device": _wrong_device,
+    "not_finite": _not_finite,
+    "wrong_value": _wrong_value,
+    "unstable": _unstable,
+    "too_large": _too_large,
+    "too_much": _too_much,
+    "backward_failed": _backward_failed,
+    "no_gradient": _no_gradient,
+    "wrong_gradient": _wrong_gradient,
+}

@@ -1,0 +1,312 @@
+"""Runs a student's function or module on one case and writes down, as plain data, what it did."""
+
+import inspect
+import linecache
+import re
+import sysconfig
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+
+from utils.checking import toy_models
+from utils.checking.call_recorder import WatchedCalls
+from utils.checking.records import MAX_OUTPUTS, MAX_VALUES, Case, Failure, Helper, Observation, Output
+
+SLOW = 1.0  # seconds; a call slower than this is not repeated
+_KIT = str(Path(__file__).parent.parent)
+_LIBRARIES = tuple(str(Path(sysconfig.get_paths()[name]).resolve()) for name in ("stdlib", "purelib", "platlib"))
+
+
+def observe(student_object, case: Case, device: torch.device | str = "cpu", trusted: bool = False) -> Observation:
+    """Runs `student_object` on `case` and returns what came out, without judging it.
+
+    A module class is built with `case.build`, put in eval mode and given `case.weights`; a function is called as it
+    is. Whatever the student's code raises becomes the observation's `failure`, except KeyboardInterrupt, by which
+    time limits reach the code. The state of torch's random numbers is left as it was. A trusted object is called once,
+    any other thrice, unless `case.once`, to see whether a call depends on the ones before.
+    """
+    with torch.random.fork_rng(devices=[]), torch.enable_grad():
+        torch.default_generator.manual_seed(0)
+        return _observe(student_object, case, device, trusted)
+
+
+def _observe(student_object, case: Case, device, trusted: bool) -> Observation:
+    device = device if case.arrays else "cpu"  # what is given numbers alone cannot know of another
+    try:
+        again, stumbled = (None, None) if trusted or case.once else _rehearse(student_object, case, device)
+        target, parameters = _target(student_object, case, device)
+        inputs = _inputs(case, device)
+        if case.gradient:
+            for _, tensor in _tensors(inputs):
+                if tensor.is_floating_point():
+                    tensor.requires_grad_()
+        pristine = {name: value.detach().clone() for name, value in _tensors({**inputs, **parameters})}
+        with WatchedCalls(calls=not trusted, sizes=case.largest > 0 or case.made > 0) as notes:
+            result = _plain(_stage("call", lambda: _call(target, inputs)))
+        if stumbled:
+            raise stumbled
+        outputs = _outputs(result)
+        repeated = (
+            outputs
+            if again is None
+            else _outputs(_stage("call", lambda: _call(again or target, _inputs(case, device))))
+        )
+    except _Failed as failed:
+        return Observation(failure=failed.failure, device=torch.device(device).type)
+    watched = {**inputs, **parameters}
+    gradients, backward = _gradients(result, watched) if case.gradient else ({}, "")
+    return Observation(
+        structure=_kind(result),
+        outputs=outputs,
+        changed=tuple(name for name, before in pristine.items() if not torch.equal(watched[name].detach(), before)),
+        called=tuple(sorted(notes.names)),
+        largest=notes.largest,
+        made=notes.made,
+        gradients=gradients,
+        backward=backward,
+        unstable=repeated is not outputs and not _alike(outputs, repeated),
+        device=torch.device(device).type,
+    )
+
+
+def _rehearse(student_object, case: Case, device) -> tuple:
+    """Calls the object once on other numbers, so that whatever it keeps from call to call is stale by the next.
+
+    Returns:
+        the module that was called, False for a function, or None if the call is too slow to be repeated; and the failure,
+        if it failed. What fails on the case itself too is told by that.
+    """
+    target, _ = _target(student_object, case, device)
+    others = {name: _another(value, turn=case.rows > 0) for name, value in case.inputs.items()}
+    started = time.monotonic()
+    try:
+        _stage("call", lambda: _call(target, _inputs(replace(case, inputs=others), device)))
+    except _Failed as failed:
+        return False, failed
+    if time.monotonic() - started > SLOW:
+        return None, None
+    return (target if case.build is not None else False), None
+
+
+def _another(value, turn: bool = False):
+    """Other numbers of the same shape and type, in the place of an array; a helper that has no limit.
+
+    With `turn` its rows change places: what was trained may be at a loss with anything but the like of what it has seen.
+    """
+    if isinstance(value, Helper):
+        return replace(value, limit=0)
+    if not isinstance(value, np.ndarray):
+        return value
+    if value.dtype.kind == "f" and not turn:
+        return (value * 0.5 + 0.1).astype(value.dtype)
+    return np.roll(value, 1, axis=0)  # rows stay whole: words end with [STOP] and fit their lengths
+
+
+class _Failed(Exception):
+    def __init__(self, failure: Failure):
+        self.failure = failure
+
+
+def _stage(stage: str, action):
+    try:
+        return action()
+    except _Failed:
+        raise
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # SystemExit and exceptions of the student's own included
+        line, where = _place(error)
+        bases = " ".join(kind.__name__ for kind in type(error).__mro__[1:-2])
+        own = re.search(r"\b(raise|assert)\b", line) is not None
+        raise _Failed(Failure(stage, type(error).__name__, _text(error), line, where, bases, own)) from None
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)[:2000]
+    except BaseException:
+        return ""
+
+
+def _place(error: BaseException) -> tuple[str, str]:
+    """The innermost source line that is neither a library's nor the kit's; and the function it is in, if one was called."""
+    line, functions = "", []
+    trace = error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if not code.co_filename.startswith((*_LIBRARIES, _KIT)):
+            line = linecache.getline(code.co_filename, trace.tb_lineno, trace.tb_frame.f_globals).strip() or line
+            functions.append(code.co_name)
+        trace = trace.tb_next
+    return line[:200], functions[-1] if len(functions) > 1 else ""
+
+
+def _target(student_object, case: Case, device):
+    """The callable that takes the inputs, and its named parameters."""
+    if case.build is None:
+        if not callable(student_object):
+            raise _Failed(Failure("signature", "not_callable", _kind(student_object)))
+        return student_object, {}
+    if not (isinstance(student_object, type) and issubclass(student_object, nn.Module)):
+        raise _Failed(Failure("signature", "not_a_module", _kind(student_object)))
+    module = _stage("constructor", lambda: _call(student_object, case.build))
+    if "_parameters" not in vars(module):
+        raise _Failed(Failure("constructor", "no_super_init"))
+    if getattr(module.forward, "__func__", None) is nn.Module.forward:
+        raise _Failed(Failure("signature", "no_forward"))
+    return _stage("weights", lambda: _inject(module, case, device))
+
+
+def _inject(module: nn.Module, case: Case, device):
+    parameters = dict(module.named_parameters(remove_duplicate=False))
+    for name, weight in case.weights.items():
+        if name not in parameters:
+            raise _Failed(Failure("weights", "missing", name))
+        if tuple(parameters[name].shape) != weight.shape:
+            raise _Failed(Failure("weights", "shape", f"{name} {list(parameters[name].shape)}"))
+    asked = {id(parameters[name]) for name in case.weights}
+    extra = sorted(name for name, parameter in parameters.items() if id(parameter) not in asked)
+    if extra:
+        raise _Failed(Failure("weights", "extra", ", ".join(extra)))
+    dtype = next((torch.from_numpy(w).dtype for w in case.weights.values()), None)
+    module.to(device=device, dtype=dtype).eval()
+    parameters = dict(module.named_parameters(remove_duplicate=False))
+    with torch.no_grad():
+        for name, weight in case.weights.items():
+            parameters[name].copy_(torch.from_numpy(weight))
+    return module, {name: parameters[name] for name in case.weights}
+
+
+def _call(target, arguments: dict):
+    """Calls in the asked order, or by name where the object takes the asked names in another order or by name only."""
+    try:
+        signature = inspect.signature(target.forward if isinstance(target, nn.Module) else target)
+    except (TypeError, ValueError):
+        return target(*arguments.values())
+    taken = [name for name in signature.parameters if name in arguments]
+    renamed = len(taken) < len(arguments)
+    if (renamed or taken == list(arguments)) and _binds(signature, *arguments.values()):
+        return target(*arguments.values())
+    if not renamed and _binds(signature, **arguments):
+        return target(**arguments)
+    names = ", ".join(name for name in signature.parameters)
+    raise _Failed(Failure("signature", "arguments", names))
+
+
+def _binds(signature: inspect.Signature, *arguments, **named) -> bool:
+    try:
+        signature.bind(*arguments, **named)
+    except TypeError:
+        return False
+    return True
+
+
+def _inputs(case: Case, device) -> dict:
+    return {name: _input(value, device, case.strided) for name, value in case.inputs.items()}
+
+
+def _input(value, device, strided: bool):
+    if isinstance(value, Helper):
+        return toy_models.build(value, lambda array: _tensor(array, device, False))
+    return _tensor(value, device, strided) if isinstance(value, np.ndarray) else value
+
+
+def _tensor(array: np.ndarray, device, strided: bool) -> torch.Tensor:
+    if array.dtype == np.float64 and torch.device(device).type == "mps":
+        array = array.astype(np.float32)  # MPS has no double precision
+    tensor = torch.from_numpy(array.copy()).to(device)
+    if not strided:
+        return tensor
+    if tensor.ndim < 2:
+        return torch.stack([tensor, tensor], dim=-1)[..., 0]
+    return tensor.mT.contiguous().mT  # the same numbers, in another order in memory
+
+
+def _tensors(values: dict):
+    return [(name, value) for name, value in values.items() if isinstance(value, torch.Tensor)]
+
+
+def _plain(result):
+    """A result whose tensors are torch's own: what a subclass puts off until it is read, it does here, and is watched."""
+    if isinstance(result, (tuple, list)):
+        return type(result)(map(_plain, result)) if type(result) in (tuple, list) else tuple(map(_plain, result))
+    if isinstance(result, torch.Tensor) and type(result) not in (torch.Tensor, nn.Parameter):
+        return _stage("call", lambda: torch.Tensor.as_subclass(torch.Tensor.alias(result), torch.Tensor))
+    return result
+
+
+def _kind(value) -> str:
+    """What a value is, with subclasses (a named tuple, a parameter) taken for what they extend."""
+    if isinstance(value, torch.Tensor):
+        return "tensor"
+    return next((kind.__name__ for kind in (tuple, list) if isinstance(value, kind)), type(value).__name__)
+
+
+def _outputs(result) -> tuple:
+    items = result if isinstance(result, (tuple, list)) else (result,)
+    return tuple(_output(item) for item in items[:MAX_OUTPUTS])
+
+
+def _output(value) -> Output:
+    if isinstance(value, torch.Tensor):
+        try:
+            plain = torch.Tensor.detach(value).as_subclass(torch.Tensor)
+            if plain.layout != torch.strided:
+                return Output("sparse or nested tensor")
+            return Output("tensor", str(plain.dtype), plain.device.type, tuple(plain.shape), _numbers(plain))
+        except Exception:  # a layout, or a subclass, that has no plain numbers
+            return Output("sparse or nested tensor")
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
+        values = value.astype(np.float64) if value.size <= MAX_VALUES else None
+        return Output("ndarray", str(value.dtype), "cpu", value.shape, values)
+    if isinstance(value, (bool, int, float)):
+        return Output(type(value).__name__, values=np.asarray(value, dtype=np.float64))
+    return Output(_kind(value))
+
+
+def _numbers(tensor: torch.Tensor) -> np.ndarray | None:
+    if tensor.numel() > MAX_VALUES or tensor.is_complex() or tensor.device.type == "meta":
+        return None
+    dense = tensor.to_dense() if tensor.layout != torch.strided else tensor
+    wide = dense.cpu().to(torch.float64 if tensor.is_floating_point() else torch.int64)
+    return np.ascontiguousarray(wide.numpy()).reshape(tuple(wide.shape))  # which would make a vector of a single number
+
+
+def _gradients(result, watched: dict) -> tuple[dict, str]:
+    """Gradients of a fixed, uneven sum of all outputs, so that no symmetry hides a missing one; and an error, if any."""
+    items = result if isinstance(result, (tuple, list)) else (result,)
+    leaves = {name: value for name, value in watched.items() if getattr(value, "requires_grad", False)}
+    total = 0.0
+    try:
+        for index, item in enumerate(items):
+            if isinstance(item, torch.Tensor) and item.is_floating_point() and item.requires_grad:
+                slope = torch.cos(torch.arange(item.numel(), dtype=item.dtype, device=item.device) * (0.7 + index))
+                total = total + (item.reshape(-1) * slope).sum()
+        if not isinstance(total, torch.Tensor):
+            return dict.fromkeys(leaves), ""
+        found = torch.autograd.grad(total, list(leaves.values()), allow_unused=True)
+        return {name: None if slope is None else _numbers(slope) for name, slope in zip(leaves, found)}, ""
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # the student's own backward and hooks run here
+        return dict.fromkeys(leaves), f"{type(error).__name__}: {_text(error)}"
+
+
+def _alike(first: tuple, second: tuple) -> bool:
+    if len(first) != len(second):
+        return False
+    for a, b in zip(first, second):
+        if (a.shape, a.kind) != (b.shape, b.kind):
+            return False
+        if (
+            a.values is not None
+            and b.values is not None
+            and not np.array_equal(a.values, b.values)
+            and not np.allclose(a.values, b.values, 1e-4, 1e-6, equal_nan=True)
+        ):
+            return False
+    return True

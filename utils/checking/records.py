@@ -1,0 +1,270 @@
+"""The data that flows from a case to a verdict, and its form as plain JSON (no pickle anywhere)."""
+
+import base64
+import re
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+
+import numpy as np
+
+FAILURE = ("stage", "type", "text", "line", "where", "bases")
+MAX_TEXT = 4000  # characters of one text, and members of one list, that are taken over from a student's process
+MAX_OUTPUTS, MAX_DIMENSIONS = 16, 64
+MAX_VALUES = 1_000_000  # an output larger than this travels as a shape without values
+
+
+@dataclass(frozen=True)
+class Helper:
+    """An input that is more than an array: the name of a class in `utils.checking.toy_models`, and the arrays it is built from.
+
+    `limit` is the number of words that it may be asked for; 0 for any.
+    """
+
+    helper: str
+    arguments: dict
+    limit: int = 0
+
+
+@dataclass(frozen=True)
+class Case:
+    """One set of inputs that an object is run on.
+
+    Attributes:
+        property: what the case examines, in words that end the headline of a message.
+        part: the part of the exercise, with its own points, that the case belongs to.
+        inputs: name -> numpy array, number, bool, string, None or Helper; arrays become tensors.
+        symbols: name -> symbolic shape of an array input, such as "B N_Q D_Q".
+        sizes: symbol -> size, all pairwise different.
+        build: constructor arguments, for an exercise that is a module; else None.
+        weights: parameter name -> array, injected into the module.
+        strided: tensors arrive as non-contiguous views.
+        gradient: gradients with respect to the inputs and weights are observed too.
+        once: the object is called once; whether a call depends on those before is seen on other cases.
+        tolerance: a coarser tolerance than the numbers' type asks for, where rounding itself is large; else 0.
+        rows: the share of rows, along the first axis, that must be right all through: what a trained model is asked for;
+            0 where every number counts.
+        raises: the type of the error that must be raised, such as "ValueError"; empty where a result is asked for.
+        largest: the number of entries that no tensor on the way may exceed; 0 for any.
+        made: the number of entries that all tensors made on the way may not exceed together; 0 for any.
+    """
+
+    property: str
+    part: str
+    inputs: dict
+    symbols: dict = field(default_factory=dict)
+    sizes: dict = field(default_factory=dict)
+    build: dict | None = None
+    weights: dict = field(default_factory=dict)
+    strided: bool = False
+    gradient: bool = False
+    once: bool = False
+    tolerance: float = 0.0
+    rows: float = 0.0
+    raises: str = ""
+    largest: int = 0
+    made: int = 0
+
+    @property
+    def arrays(self) -> list[np.ndarray]:
+        """All arrays of the case: inputs, those that helpers are built from, and weights."""
+        given = [*self.inputs.values(), *self.weights.values()]
+        given += [array for value in given if isinstance(value, Helper) for array in value.arguments.values()]
+        return [value for value in given if isinstance(value, np.ndarray)]
+
+
+@dataclass(frozen=True)
+class Output:
+    """One returned value: what it was, and its numbers (float64, int64 or bool; None if too large or no array).
+
+    Where only a comparison is needed, a sketch stands for the numbers (see `utils.checking.tolerance.sketch`).
+    """
+
+    kind: str  # "tensor", "ndarray", or a type's name
+    dtype: str = ""
+    device: str = ""
+    shape: tuple = ()
+    values: np.ndarray | None = None
+    sketch: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why no output came: a stage ("signature", "constructor", "weights", "call", "timeout"), and the error."""
+
+    stage: str
+    type: str
+    text: str = ""
+    line: str = ""  # the student's source line that raised
+    where: str = ""  # the function that this line is part of
+    bases: str = ""  # what the error's type extends, separated by spaces
+    own: bool = False  # raised or asserted by the author of the code, in words of his own
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What a student's object did with one case. Plain data: judging it runs none of the student's code."""
+
+    structure: str = ""  # "tensor", "tuple", "list", "NoneType", ... : the type that was returned
+    outputs: tuple = ()
+    failure: Failure | None = None
+    changed: tuple = ()  # names of the inputs or weights that came back modified
+    called: tuple = ()  # names of the torch functions that ran
+    gradients: dict = field(default_factory=dict)  # name -> array, or None where no gradient arrived
+    backward: str = ""  # the error that computing the gradients raised
+    unstable: bool = False  # another call with the same inputs gave something else
+    largest: int = 0  # entries of the largest tensor that a torch function gave on the way
+    made: int = 0  # entries of all tensors together that torch functions made on the way
+    device: str = "cpu"  # where the inputs were
+
+
+@dataclass(frozen=True)
+class FrozenCase:
+    """A case with what is expected of it and what each misconception would give."""
+
+    case: Case
+    expected: Observation
+    mistakes: dict = field(default_factory=dict)  # misconception -> Observation, None where it gives what is expected
+
+
+@dataclass(frozen=True)
+class FrozenExercise:
+    """All that judging needs to know of an exercise, and nothing that answers it."""
+
+    name: str
+    unit: str
+    sections: dict  # part -> the lesson's section to reread
+    is_module: bool
+    parameters: tuple  # of the function, or of forward
+    constructor: tuple
+    outputs: tuple  # (name, symbolic shape) pairs
+    formula: str
+    forbidden: tuple
+    layers: dict  # of a module, by name: "nn.Linear(D_X, D_Q)"
+    points: dict  # part -> points
+    misconceptions: dict  # name -> the sentence a student reads
+    cases: tuple
+    examined: int = 0  # how many properties grading examines
+
+
+def pack(value):
+    """Turns records, arrays and containers into what `json` can write."""
+    if isinstance(value, np.ndarray):
+        little = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
+        return {
+            "array": value.dtype.name,
+            "shape": list(value.shape),  # that of `little` is [1] for a single number
+            "data": base64.b64encode(little.tobytes()).decode(),
+        }
+    if isinstance(value, np.generic):
+        return value.item()
+    if is_dataclass(value):
+        return {one.name: pack(getattr(value, one.name)) for one in fields(value) if not _is_default(value, one)}
+    if isinstance(value, dict):
+        return {str(key): pack(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [pack(item) for item in value]
+    return value
+
+
+def _is_default(record, one) -> bool:
+    value = getattr(record, one.name)
+    if isinstance(value, np.ndarray):
+        return False
+    return value == (one.default_factory() if one.default_factory is not MISSING else one.default)
+
+
+def unpack_value(value):
+    """The array, number, string or Helper that `pack` wrote.
+
+    Raises:
+        ValueError: an array's declared size and its bytes disagree, its type is not numeric, or it is too large.
+    """
+    if isinstance(value, dict) and "helper" in value:
+        return Helper(value["helper"], _values(value["arguments"]), value.get("limit", 0))
+    if not (isinstance(value, dict) and "array" in value):
+        return value
+    dtype = np.dtype(value["array"])
+    shape = tuple(int(n) for n in value["shape"])
+    if len(shape) > MAX_DIMENSIONS:
+        raise ValueError("an array with more dimensions than there can be")
+    if dtype.kind not in "fiub" or any(n < 0 for n in shape):
+        raise ValueError("an array with a type or shape that cannot be")
+    data = base64.b64decode(value["data"], validate=True)
+    count = 1
+    for n in shape:
+        count *= n
+    if count > MAX_VALUES or count * dtype.itemsize != len(data):
+        raise ValueError("an array whose size and data disagree")
+    return np.frombuffer(data, dtype=dtype.newbyteorder("<")).reshape(shape).astype(dtype)
+
+
+def _array(data):
+    return None if data is None else np.asarray(unpack_value(data))
+
+
+def _values(mapping: dict) -> dict:
+    return {bounded_text(name): unpack_value(item) for name, item in mapping.items()}
+
+
+def unpack_case(data: dict) -> Case:
+    """A Case from its JSON form."""
+    return Case(**{**data, "inputs": _values(data["inputs"]), "weights": _values(data.get("weights", {}))})
+
+
+def unpack_observation(data: dict) -> Observation:
+    """An Observation from its JSON form; raises ValueError, KeyError, TypeError or AttributeError on anything else."""
+    failure = data.get("failure")
+    return Observation(
+        structure=bounded_text(data.get("structure", "")),
+        outputs=tuple(_unpack_output(item) for item in data.get("outputs", ())[:MAX_OUTPUTS]),
+        failure=failure and _unpack_failure(failure),
+        changed=tuple(bounded_text(name) for name in data.get("changed", ())[:MAX_TEXT]),
+        called=tuple(bounded_text(name) for name in data.get("called", ())[:MAX_TEXT]),
+        gradients=_values(data.get("gradients", {})),
+        backward=bounded_text(data.get("backward", "")),
+        unstable=bool(data.get("unstable", False)),
+        largest=int(data.get("largest", 0)),
+        made=int(data.get("made", 0)),
+        device=bounded_text(data.get("device", "cpu")),
+    )
+
+
+def _unpack_failure(data: dict) -> Failure:
+    return Failure(**{name: bounded_text(data.get(name, "")) for name in FAILURE}, own=bool(data.get("own")))
+
+
+def bounded_text(value) -> str:
+    """A text that may have been made to do harm: bounded, without control characters, without memory addresses."""
+    printable = "".join(one if one.isprintable() or one in "\n\t" else "�" for one in str(value)[:MAX_TEXT])
+    return re.sub(r"\b0x[0-9a-fA-F]{6,}", "0x…", printable)
+
+
+def _unpack_output(data: dict) -> Output:
+    shape = data.get("shape", ())
+    if len(shape) > MAX_DIMENSIONS:
+        raise ValueError("an array with more dimensions than there can be")
+    values = _array(data.get("values"))
+    if values is not None and values.shape != tuple(shape):
+        raise ValueError("numbers of another shape than is declared")
+    return Output(
+        kind=bounded_text(data["kind"]),
+        dtype=bounded_text(data.get("dtype", "")),
+        device=bounded_text(data.get("device", "")),
+        shape=tuple(int(n) for n in shape),
+        values=values,
+        sketch=_array(data.get("sketch")),
+    )
+
+
+def unpack_exercise(data: dict) -> FrozenExercise:
+    """A FrozenExercise from its JSON form."""
+    cases = tuple(
+        FrozenCase(
+            case=unpack_case(item["case"]),
+            expected=unpack_observation(item["expected"]),
+            mistakes={name: made and unpack_observation(made) for name, made in item.get("mistakes", {}).items()},
+        )
+        for item in data["cases"]
+    )
+    rest = {name: tuple(data[name]) for name in ("parameters", "constructor", "forbidden")}
+    outputs = tuple((name, shape) for name, shape in data["outputs"])
+    return FrozenExercise(**{**data, **rest, "outputs": outputs, "cases": cases})

@@ -1,0 +1,63 @@
+"""How close numbers must be: by type and device, for judging and for the words about it."""
+
+from functools import lru_cache
+
+import numpy as np
+
+from utils.checking.records import Case, Observation
+
+_RELATIVE = {"torch.float64": 1e-6, "torch.float32": 1e-5, "torch.bfloat16": 2e-2, "torch.float16": 2e-3}
+# Double precision is told by its type; a scale computed in single precision is no mistake of attention.
+_ELSEWHERE = 1e-4  # accelerators add in another order
+
+
+def tolerance(case: Case, *observations: Observation) -> float:
+    """The relative tolerance that the case, and the coarsest output's type and device, ask for."""
+    found = [_RELATIVE.get(output.dtype, 1e-5) for seen in observations for output in seen.outputs] or [1e-5]
+    return max(*found, case.tolerance, _ELSEWHERE if any(seen.device != "cpu" for seen in observations) else 0.0)
+
+
+def close(got: np.ndarray, expected: np.ndarray, relative: float) -> np.ndarray:
+    """Elementwise closeness, relative to the larger of 1 and the expected size; equal infinities and NaNs agree.
+
+    Whole numbers, of whatever size, are close to themselves alone: a count that is off by one is another count.
+    """
+    if got.dtype.kind in "iub" and expected.dtype.kind in "iub":
+        return got == expected
+    if got.shape == expected.shape and np.isfinite(expected).all():
+        with np.errstate(invalid="ignore"):  # np.isclose says the same, and takes thrice as long
+            return np.abs(got - expected) <= relative + relative * np.abs(expected)
+    return np.isclose(got, expected, rtol=relative, atol=relative, equal_nan=True)
+
+
+def right_rows(got: np.ndarray, expected: np.ndarray, relative: float) -> np.ndarray:
+    """For each row, along the first axis, whether all its numbers are close."""
+    return close(got, expected, relative).reshape(len(got), -1).all(axis=1)
+
+
+def sketch(values: np.ndarray) -> np.ndarray:
+    """A few numbers that tell an array from any other of its shape: uneven sums of it, and of where it is not finite.
+
+    Returns:
+        [7]: four sums of the finite numbers, one each of the places of NaN, inf and -inf.
+    """
+    flat = np.asarray(values, dtype=np.float64).reshape(-1)
+    waves = _waves(flat.size)
+    if np.isfinite(flat).all():
+        return np.array([wave @ flat for wave in waves] + [0.0, 0.0, 0.0])
+    finite = np.where(np.isfinite(flat), flat, 0.0)
+    others = [waves[0] @ where for where in (np.isnan(flat), np.isposinf(flat), np.isneginf(flat))]
+    return np.array([wave @ finite for wave in waves] + others)
+
+
+@lru_cache(maxsize=64)
+def _waves(size: int) -> list[np.ndarray]:
+    """The uneven weights of a sketch's sums."""
+    return [np.cos(step * np.arange(size) + step) for step in (0.7, 1.3, 2.1, 2.9)]
+
+
+def sketches_agree(one: np.ndarray, values: np.ndarray, relative: float) -> bool:
+    """Whether `values` are, within tolerance, the array that `one` is the sketch of."""
+    finite = values[np.isfinite(values)].astype(np.float64)
+    size = np.sqrt(max(1, finite.size)) + np.linalg.norm(finite)  # errors of single numbers add up like their squares
+    return bool(np.abs(one - sketch(values)).max() <= relative * size)

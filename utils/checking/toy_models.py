@@ -1,0 +1,227 @@
+"""Things that an exercise's function is given to work with, besides tensors: built from a case's numbers."""
+
+from dataclasses import replace
+from functools import lru_cache
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from utils.checking.records import Case, Helper
+from utils.data import scenes
+
+MANY = 10_000  # words after which a loop cannot be meant to end
+FALL = 0.3  # of a score, for each position that a key lies further back
+
+
+class AskedTooOften(RuntimeError):
+    """A helper was asked for more although nothing was left to do."""
+
+
+class ToyDecoder:
+    """A decoder without training: `decoder(y, s)` gives the next words' logits and the next state.
+
+    Args:
+        E: a vector for each word, [V, D_H].
+        W: from state to state, [D_H, D_H].
+        U: from state to logits, [D_H, V].
+        b: added to the logits, [V].
+        limit: the number of words after which it refuses, over all calls and rows; 0 for none.
+
+    Calling it with words y [B] and states s [B, D_H] gives logits [B, V] and states [B, D_H].
+
+    Raises:
+        AskedTooOften: more words were asked for than `limit` allows.
+        ValueError: words or states are no batch.
+    """
+
+    def __init__(self, E: Tensor, W: Tensor, U: Tensor, b: Tensor, limit: int = 0):
+        self.E, self.W, self.U, self.b, self.limit = E, W, U, b, limit
+        self.asked = 0
+
+    def __call__(self, y: Tensor, s: Tensor) -> tuple[Tensor, Tensor]:
+        _refuse_other_shapes("decoder", y, s)
+        self.asked += len(y)
+        if self.asked > MANY:
+            raise AskedTooOften(f"the decoder was asked for more than {MANY} words: does the loop end?")
+        if self.limit and self.asked > self.limit:
+            raise AskedTooOften(
+                f"taking the likeliest word each time, all sentences together need {self.limit} words at most, and more were"
+                " asked for. Does the loop notice that all have ended, and that max_length is reached? Is each word the"
+                " likeliest?"
+            )
+        s = torch.tanh(s @ self.W + self.E[y])  # [B, D_H]
+        return s @ self.U + self.b, s  # [B, V], [B, D_H]
+
+
+class ToyAttentionStep:
+    """A decoder step with attention, without training: `step(y, s, H, mask)` gives logits, the next state and the weights.
+
+    Args:
+        E: a vector for each word, [V, D_S].
+        W: from state to state, [D_S, D_S].
+        K: from state to what it looks for, [D_S, D_H].
+        C: from context to state, [D_H, D_S].
+        U: from state to logits, [D_S, V].
+        limit: the number of words after which it refuses, over all calls and rows; 0 for none.
+
+    Words y [B], states s [B, D_S], encoder states H [B, T_x, D_H] and mask [B, T_x], True at words, give logits [B, V],
+    states [B, D_S] and weights [B, T_x].
+
+    Raises:
+        AskedTooOften: more words were asked for than `limit` allows.
+        ValueError: words or states are no batch.
+    """
+
+    def __init__(self, E: Tensor, W: Tensor, K: Tensor, C: Tensor, U: Tensor, limit: int = 0):
+        self.E, self.W, self.K, self.C, self.U, self.limit = E, W, K, C, U, limit
+        self.asked = 0
+
+    def __call__(self, y: Tensor, s: Tensor, H: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        _refuse_other_shapes("step", y, s)
+        self.asked += len(y)
+        if self.asked > (self.limit or MANY):
+            raise AskedTooOften(f"the step was asked for {self.asked} words, more than there are")
+        e = (H @ (s @ self.K)[:, :, None])[:, :, 0]  # [B, T_x]
+        a = e.masked_fill(~mask, -torch.inf).softmax(dim=-1)  # [B, T_x]
+        c = (a[:, None, :] @ H)[:, 0]  # [B, D_H]
+        s = torch.tanh(s @ self.W + self.E[y] + c @ self.C)  # [B, D_S]
+        return s @ self.U, s, a
+
+
+class ToyLayer:
+    """A layer without training: `layer(X)` mixes the vectors of each sequence.
+
+    Args:
+        W: from the vectors' features to those of the outputs, [D, D_V].
+        M: how much each place gets from each other one, [N, N].
+        limit: is not looked at.
+
+    Calling it with X [B, N, D] gives [B, N, D_V].
+
+    Raises:
+        ValueError: X is no batch of sequences of N vectors.
+    """
+
+    def __init__(self, W: Tensor, M: Tensor, limit: int = 0):
+        self.W, self.M = W, M
+
+    def __call__(self, X: Tensor) -> Tensor:
+        if not isinstance(X, Tensor) or X.ndim != 3 or X.shape[1] != len(self.M):
+            given = list(X.shape) if isinstance(X, Tensor) else type(X).__name__
+            raise ValueError(
+                f"this layer takes a batch of sequences, X [B, {len(self.M)}, {len(self.W)}]; it was given {given}"
+            )
+        return self.M @ X @ self.W  # [N, N] @ [B, N, D] @ [D, D_V]
+
+
+class ToyCachedDecoder:
+    """A decoder of L attention layers without training; the keys and values of what it has read are kept by whoever calls it.
+
+    Args:
+        E: a vector for each token, [V, D].
+        P: a vector for each position, [N_max, D].
+        W: for each layer from vectors to queries, keys and values side by side, [L, D, 3*D].
+        U: from the last layer's vectors to logits, [D, V].
+        limit: the number of tokens after which it refuses, over all calls and rows; 0 for none.
+
+    `decoder(tokens, positions, mask, K, V)` reads n new tokens [B, n] at positions [n], for each row the same. K and V
+    [B, L, m, D] are the keys and values of the m tokens before them, in order, None where there are none; mask [n, m + n] is
+    True where a new token may look. Scores fall with the distance. It gives logits [B, n, V] and keys and values of the new
+    tokens alone, [B, L, n, D] each.
+
+    Raises:
+        AskedTooOften: more tokens were fed than `limit` allows.
+        ValueError: shapes or types are others.
+    """
+
+    def __init__(self, E: Tensor, P: Tensor, W: Tensor, U: Tensor, limit: int = 0):
+        self.E, self.P, self.W, self.U, self.limit = E, P, W, U, limit
+        self.asked = 0
+
+    def __call__(
+        self, tokens: Tensor, positions: Tensor, mask: Tensor, K: Tensor | None = None, V: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        self._refuse_others(tokens, positions, mask, K, V)
+        self.asked += tokens.numel()
+        if self.asked > (self.limit or MANY):
+            raise AskedTooOften(
+                f"the decoder was fed more than {self.limit or MANY} tokens. With keys and values kept, each token of prompt"
+                " and continuation is fed once"
+            )
+        X, keys, values = self.E[tokens] + self.P[positions], [], []  # [B, n, D]
+        far = FALL * (positions[:, None] - torch.arange(mask.shape[1], device=X.device))  # [n, m + n]
+        hidden, lowest, scale = ~mask, torch.finfo(X.dtype).min, X.shape[-1] ** -0.5
+        for layer, W in enumerate(self.W):
+            q, k, v = (X @ W).chunk(3, dim=-1)
+            keys.append(k)
+            values.append(v)
+            if K is not None:
+                k, v = torch.cat([K[:, layer], k], dim=1), torch.cat([V[:, layer], v], dim=1)  # [B, m + n, D]
+            E = (q @ k.mT * scale - far).masked_fill(hidden, lowest)  # [B, n, m + n]
+            X = torch.tanh(X + E.softmax(dim=-1) @ v)
+        return X @ self.U, torch.stack(keys, dim=1), torch.stack(values, dim=1)
+
+    def _refuse_others(self, tokens, positions, mask, K, V) -> None:
+        given = {"tokens": tokens, "positions": positions, "mask": mask, "K": K, "V": V}
+        shapes = {name: tuple(one.shape) if isinstance(one, Tensor) else None for name, one in given.items()}
+        if len(shapes["tokens"] or ()) != 2 or 0 in shapes["tokens"]:
+            raise ValueError(
+                f"the decoder's tokens are [B, n], of each line one at least; it was given {_said(tokens)}"
+            )
+        B, n = shapes["tokens"]
+        m = shapes["K"][2] if shapes["K"] and len(shapes["K"]) == 4 else 0
+        cache = (B, len(self.W), m, self.E.shape[1]) if K is not None else None
+        for name, shape in {"positions": (n,), "mask": (n, m + n), "K": cache, "V": cache}.items():
+            if shapes[name] != shape:
+                asked = f"{name} should be {list(shape) if shape else shape} where n = {n} tokens come to m = {m} in the cache"
+                raise ValueError(f"the decoder's {asked}; it was given {_said(given[name])}")
+        if mask.dtype != torch.bool or tokens.is_floating_point() or positions.is_floating_point():
+            came = ", ".join(f"{name} of {given[name].dtype}" for name in ("tokens", "positions", "mask"))
+            raise ValueError(f"tokens and positions are whole numbers, the mask is True and False; it was given {came}")
+        if not (0 <= positions.min() and positions.max() < len(self.P)):
+            raise ValueError(f"positions are 0 to {len(self.P) - 1}; it was given {positions.tolist()}")
+
+
+def _said(value) -> str:
+    return str(list(value.shape)) if isinstance(value, Tensor) else type(value).__name__
+
+
+def _refuse_other_shapes(what: str, y: Tensor, s: Tensor) -> None:
+    """A model has layers that take a batch of words and a batch of states, and so has what stands in for it."""
+    fit = isinstance(y, Tensor) and isinstance(s, Tensor) and not y.is_floating_point() and y.ndim == 1 and s.ndim == 2
+    if not fit or len(y) != len(s):
+        raise ValueError(
+            f"the {what} takes words y [B], whole numbers, and states s [B, D]; it was given {_said(y)}, {_said(s)}"
+        )
+
+
+def scene_images(numbers: Tensor, limit: int = 0) -> Float[Tensor, "B 3 H W"]:
+    """Pictures of scenes, from numbers = [how many, seed]: a case names them in two numbers."""
+    return _drawn(*numbers.tolist()).to(numbers.device, copy=True)
+
+
+@lru_cache(maxsize=4)
+def _drawn(count: int, seed: int) -> Tensor:
+    return scenes.images(scenes.scenes(count, seed=seed))
+
+
+KINDS = {kind.__name__: kind for kind in (ToyDecoder, ToyAttentionStep, ToyLayer, ToyCachedDecoder, scene_images)}
+TENSORS = ("scene_images",)  # helpers that are a short way to write a tensor
+
+
+def build(helper: Helper, tensor) -> object:
+    """The helper that a case describes; `tensor` makes a tensor of an array."""
+    arguments = {name: tensor(array) for name, array in helper.arguments.items()}
+    return KINDS[helper.helper](**arguments, limit=helper.limit)
+
+
+def unfolded(case: Case) -> Case:
+    """The case with its tensors written out, so that nobody who finds it can read off how they were made."""
+
+    def plain(value):
+        return (
+            build(value, torch.from_numpy).numpy() if isinstance(value, Helper) and value.helper in TENSORS else value
+        )
+
+    return replace(case, inputs={name: plain(value) for name, value in case.inputs.items()})

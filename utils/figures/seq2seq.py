@@ -1,0 +1,209 @@
+"""Draws sequence models unrolled in time: states as strips of colour, words as boxes, hypotheses as a tree."""
+
+from collections.abc import Mapping, Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
+
+from utils.figures.plots import BLACK, GREEN, GREY, MAP, OUTPUT, QUERY, SKY, array, canvas, styled
+
+_SOURCE, _EMPTY, _CONTEXT = "#DDDDDD", "#F4F4F4", "#B7E0D2"
+_STRIP = 2.6  # the height of a state, in the width of a step
+_WIDE = 15.0  # inches that no figure exceeds
+
+
+@styled
+def encoder_decoder(
+    source: Sequence[str],
+    fed: Sequence[str],
+    written: Sequence[str],
+    H,
+    S,
+    *,
+    steps: int | None = None,
+    limit: float = 1.0,
+) -> Figure:
+    """An encoder that has read `source` and a decoder that was fed `fed` and has written `written`, after `steps` steps.
+
+    The states H [len(source), D] and S [len(written), D] are strips of D cells, coloured from -limit to limit. A step is one
+    word read or one word written; None shows them all.
+    """
+    H, S = array(H), array(S)
+    columns = len(source) + len(written)
+    steps = columns if steps is None else steps
+    start = len(source) + 1.6  # where the decoder begins
+    width = min(_WIDE, 1.0 * (columns + 2.2))
+    scale = width / (columns + 2.2)
+    turned = 60 if scale < 0.75 else 0
+    figure, (axes,) = canvas(width, (_STRIP + 3.4 + (2.2 if turned else 0)) * scale)
+    for t, (word, state) in enumerate(zip(source, H, strict=True)):
+        _step(axes, t, state if t < steps else None, limit, below=word, colour=_SOURCE, turned=turned)
+        axes.text(t, _STRIP + 0.22, "" if turned else f"$h_{{{t + 1}}}$", ha="center", va="center", color=GREY)
+        if t:
+            _along(axes, t - 1, t, t < steps)
+    done = steps - len(source)
+    _context(axes, len(source) - 1, start, len(written), H[-1] if done >= 0 else None, limit)
+    for t, (given, word, state) in enumerate(zip(fed, written, S, strict=True)):
+        shown = t < done
+        _step(axes, start + t, state if shown else None, limit, below=given if shown else "", colour=SKY, turned=turned)
+        _word(axes, start + t, _STRIP + 0.75, word if shown else "", OUTPUT, turned, above=True)
+        _point(axes, (start + t, _STRIP + 0.05), (start + t, _STRIP + 0.4), shown)
+        axes.text(
+            start + t + 0.3, _STRIP + 0.22, "" if turned else f"$s_{{{t + 1}}}$", ha="center", va="center", color=GREY
+        )
+        if t:
+            _along(axes, start + t - 1, start + t, shown)
+    for x, text in (((len(source) - 1) / 2, "encoder"), (start + (len(written) - 1) / 2, "decoder")):
+        axes.text(x, -1.35 - (1.5 if turned else 0), text, ha="center", va="top", color=GREY)
+    side = 1.3 if turned else 0
+    axes.set(xlim=(-0.8, start + len(written) - 0.2), ylim=(-1.8 - 1.5 * bool(turned), _STRIP + 1.3 + side))
+    axes.axis("off")
+    return figure
+
+
+def _step(axes: Axes, x: float, state, limit: float, *, below: str, colour: str, turned: int) -> None:
+    _strip(axes, x, state, limit)
+    _word(axes, x, -0.75, below, colour, turned)
+    _point(axes, (x, -0.4), (x, -0.05), state is not None)
+
+
+def _strip(axes: Axes, x: float, state, limit: float, width: float = 0.46) -> None:
+    left, right = x - width / 2, x + width / 2
+    if state is not None:
+        extent = (left, right, 0, _STRIP)
+        axes.imshow(state[:, None], cmap=MAP, vmin=-limit, vmax=limit, extent=extent, aspect="auto", zorder=2)
+    frame = {"facecolor": _EMPTY if state is None else "none", "edgecolor": BLACK if state is not None else "#CCCCCC"}
+    axes.add_patch(Rectangle((left, 0), width, _STRIP, linewidth=0.9, zorder=3, **frame))
+
+
+def _word(axes: Axes, x: float, y: float, text: str, colour: str, turned: int, above: bool = False) -> None:
+    if turned:
+        place = {"va": "bottom" if above else "top", "ha": "left" if above else "right", "rotation": turned}
+        axes.text(
+            x, y - 0.3 if above else y + 0.3, text, color=QUERY if above else BLACK, rotation_mode="anchor", **place
+        )
+        return
+    _box(axes, x, y, text, colour, 0.9)
+
+
+def _box(axes: Axes, x: float, y: float, text: str, colour: str, width: float, height: float = 0.55) -> None:
+    style = {"boxstyle": "round,pad=0,rounding_size=0.08", "edgecolor": BLACK, "linewidth": 0.9, "facecolor": colour}
+    if not text:
+        style |= {"facecolor": _EMPTY, "edgecolor": "#CCCCCC"}
+    axes.add_patch(FancyBboxPatch((x - width / 2, y - height / 2), width, height, zorder=3, **style))
+    axes.text(x, y, text, ha="center", va="center", zorder=4, fontsize=10 if len(text) < 9 else 8)
+
+
+def _point(axes: Axes, start, end, strong: bool = True) -> None:
+    colour = "#444444" if strong else "#CCCCCC"
+    axes.add_patch(FancyArrowPatch(start, end, arrowstyle="-|>", mutation_scale=9, color=colour, linewidth=1.2))
+
+
+def _along(axes: Axes, left: float, right: float, strong: bool) -> None:
+    _point(axes, (left + 0.24, _STRIP / 2), (right - 0.24, _STRIP / 2), strong)
+
+
+def _context(axes: Axes, last: float, start: float, count: int, state, limit: float) -> None:
+    """The context between the two: the encoder's last state, which goes to every step of the decoder along a rail."""
+    x, there = (last + start) / 2, state is not None
+    rail = {"color": GREEN if there else "#CCCCCC", "linewidth": 1.6, "zorder": 1}
+    axes.plot([x, x, start + count - 1.35], [0, -0.2, -0.2], **rail)
+    for t in range(count):
+        axes.plot([start + t - 0.35, start + t - 0.2], [-0.2, 0], **rail)
+    _point(axes, (last + 0.24, _STRIP / 2), (x - 0.32, _STRIP / 2), there)
+    _point(axes, (x + 0.32, _STRIP / 2), (start - 0.24, _STRIP / 2), there)
+    _strip(axes, x, state, limit, width=0.6)
+    axes.text(x, _STRIP + 0.22, "context $c$", ha="center", va="center", color=GREEN)
+
+
+@styled
+def teacher_forcing(words: Sequence[str]) -> Figure:
+    """What a decoder is fed and what it is to predict, step by step, when it is trained: the same words, one place apart."""
+    figure, (axes,) = canvas(1.9 + 1.45 * len(words), 2.5)
+    fed = ["[START]", *words[:-1]]
+    for t, (given, wanted) in enumerate(zip(fed, words, strict=True)):
+        x = 1.45 * t
+        _box(axes, x, 1.5, wanted, OUTPUT, 1.2)
+        _box(axes, x, 0.0, given, SKY, 1.2)
+        _point(axes, (x, 0.3), (x, 1.2))
+        if t:
+            axes.add_patch(
+                FancyArrowPatch(
+                    (x - 1.2, 1.2), (x - 0.25, 0.3), arrowstyle="-|>", mutation_scale=9, color=GREY, linestyle=":"
+                )
+            )
+        axes.text(x, -0.55, f"t = {t + 1}", ha="center", va="center", color=GREY)
+    for y, text in ((1.5, "to predict"), (0.0, "fed in")):
+        axes.text(-0.85, y, text, ha="right", va="center")
+    axes.set(xlim=(-2.3, 1.45 * len(words) - 0.6), ylim=(-0.85, 1.95))
+    axes.axis("off")
+    return figure
+
+
+@styled
+def padded_batch(sentences: Sequence[Sequence[str]]) -> Figure:
+    """Sentences as rows of one table, filled up with [PAD]; the place where each one's own last state stands is marked."""
+    longest = max(map(len, sentences))
+    figure, (axes,) = canvas(0.6 + 1.15 * longest, 0.4 + 0.62 * len(sentences))
+    for row, words in enumerate(sentences):
+        for t in range(longest):
+            word = words[t] if t < len(words) else "[PAD]"
+            _box(axes, 1.15 * t, -0.75 * row, word, _SOURCE if t < len(words) else _EMPTY, 1.0)
+        last = 1.15 * (len(words) - 1)
+        corner = {"linewidth": 2.5, "edgecolor": QUERY, "facecolor": "none", "zorder": 6}
+        axes.add_patch(Rectangle((last - 0.56, -0.75 * row - 0.34), 1.12, 0.68, **corner))
+    axes.set(xlim=(-0.7, 1.15 * longest - 0.4), ylim=(-0.75 * len(sentences) + 0.25, 0.5))
+    axes.axis("off")
+    return figure
+
+
+@styled
+def search_tree(
+    probabilities: Mapping[tuple[str, ...], Mapping[str, float]],
+    kept: Sequence[Sequence[tuple[str, ...]]],
+    best: tuple[str, ...],
+) -> Figure:
+    """All continuations of a toy decoder as a tree, with the hypotheses that a beam keeps at each step.
+
+    Args:
+        probabilities: beginning -> next word -> its probability.
+        kept: for each step the beginnings in the beam; they are framed, and the path to `best` is drawn thick.
+    """
+    leaves = [words for words in _beginnings(probabilities) if words not in probabilities]
+    height: dict[tuple, float] = {words: -float(row) for row, words in enumerate(leaves)}
+    inner = sorted(probabilities, key=len, reverse=True)
+    for words in inner:
+        below = [height[(*words, word)] for word in probabilities[words]]
+        height[words] = sum(below) / len(below)
+    depth = max(map(len, leaves))
+    figure, (axes,) = canvas(2.4 * depth + 1.2, 0.52 * len(leaves) + 0.6)
+    total = {(): 1.0}
+    for words in sorted(probabilities, key=len):
+        for word, share in probabilities[words].items():
+            whole = (*words, word)
+            total[whole] = total[words] * share
+            strong = best[: len(whole)] == whole
+            line = {"color": OUTPUT if strong else "#BBBBBB", "linewidth": 3.2 if strong else 1.2, "zorder": 1}
+            axes.plot([len(words) * 2.4 + 0.55, len(whole) * 2.4 - 0.62], [height[words], height[whole]], **line)
+            middle = (height[words] + height[whole]) / 2
+            ground = {"boxstyle": "square,pad=0.12", "facecolor": "white", "edgecolor": "none"}
+            axes.text(len(words) * 2.4 + 1.0, middle, f"{share:.2f}", ha="center", va="center", fontsize=9, bbox=ground)
+    every = {words for step in kept for words in step}
+    for words, y in height.items():
+        x = len(words) * 2.4
+        _box(axes, x, y, words[-1] if words else "[START]", SKY if words in every or not words else _EMPTY, 1.15, 0.6)
+        axes.text(
+            x + 0.62, y - 0.02, f"{total[words]:.2f}" if words in leaves else "", va="center", fontsize=9, color=GREY
+        )
+    axes.set(xlim=(-0.8, depth * 2.4 + 1.3), ylim=(-len(leaves) + 0.3, 0.7))
+    axes.axis("off")
+    return figure
+
+
+def _beginnings(probabilities: Mapping, words: tuple = ()) -> list[tuple]:
+    """All beginnings, a word's own before those that follow it."""
+    found = []
+    for word in probabilities.get(words, {}):
+        found += [(*words, word), *_beginnings(probabilities, (*words, word))]
+    return found

@@ -1,0 +1,1 @@
+"""What lessons measure: quality of translations, memory, and the stored results of long runs."""
