@@ -1,6 +1,7 @@
-"""The exercises of every unit, found by where they lie."""
+"""The exercises of every unit, found by where they lie: whatever lies in a unit's folder belongs to it."""
 
 import importlib
+import pkgutil
 from functools import cache
 
 from autograder import settings
@@ -10,7 +11,29 @@ from autograder.bank.declaration import Exercise
 @cache
 def units() -> dict[str, tuple[Exercise, ...]]:
     """Every unit of the course with its exercises in order, by name such as "04_attention_layer"."""
-    return {unit: importlib.import_module(f"autograder.exercises.unit_{unit}").EXERCISES for unit in settings.units()}
+    return {unit: load(f"autograder.exercises.unit_{unit}") for unit in settings.units()}
+
+
+def load(package: str) -> tuple[Exercise, ...]:
+    """The exercises that the modules of a unit's package declare, in the order in which its EXERCISES names them.
+
+    Every module below the package is imported: mistakes may lie in files of their own beside their exercise.
+
+    Raises:
+        LookupError: the names in EXERCISES are not those of the exercises that are declared.
+    """
+    unit = importlib.import_module(package)
+    modules = [importlib.import_module(one.name) for one in pkgutil.walk_packages(unit.__path__, f"{package}.")]
+    declared = {
+        one.name: one
+        for module in modules
+        for one in vars(module).values()
+        if isinstance(one, Exercise) and one.reference.__module__ == module.__name__
+    }
+    if set(declared) != set(unit.EXERCISES):
+        differ = ", ".join(sorted(set(declared) ^ set(unit.EXERCISES)))
+        raise LookupError(f"{package}: EXERCISES and what its files declare differ in {differ}")
+    return tuple(declared[name] for name in unit.EXERCISES)
 
 
 def find_exercise(name: str) -> Exercise:

@@ -26,9 +26,9 @@ class Case:
             case is examined as it is, in no other type or memory layout.
         raises: the error that the reference raises on the case and everybody should, such as "ValueError". Its message must
             name the numbers that the reference's names.
-        smaller_than: the axes of a table that must not be made at any time: no tensor on the way has as many entries.
-        fewer_than: the axes of a table whose entries must not be made one after the other either: all tensors that are made
-            on the way have fewer together.
+        largest_intermediate: the axes of a table that must not be made at any time: every intermediate tensor is smaller.
+        all_intermediates: the axes of a table that must not be made in pieces either: all intermediate tensors together have
+            fewer entries.
     """
 
     property: str
@@ -42,8 +42,8 @@ class Case:
     extreme: bool = False
     rows: float = 0.0
     raises: str = ""
-    smaller_than: tuple = ()
-    fewer_than: tuple = ()
+    largest_intermediate: tuple = ()
+    all_intermediates: tuple = ()
 
 
 @dataclass(frozen=True)

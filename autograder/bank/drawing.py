@@ -9,7 +9,7 @@ import torch
 
 from autograder.bank import declaration
 from utils.checking import toy_models
-from utils.checking.records import Case, Helper
+from utils.checking.records import DrawnCase, Helper
 
 SMALLEST, SPARE = 3, 2  # sizes start at 3, and a few more are on offer than there are axes
 LOOSE = 3e-4  # at 1000, neighbouring single-precision numbers are 6e-5 apart
@@ -17,7 +17,7 @@ VISIBLE_SEED = "visible"
 MARGIN = 0.05  # of the share of right rows: which are drawn is chance, and what passed the self-check should pass again
 
 
-def draw(exercise: declaration.Exercise, seed: str, grading: bool = False) -> list[Case]:
+def draw(exercise: declaration.Exercise, seed: str, grading: bool = False) -> list[DrawnCase]:
     """The exercise's cases with fresh numbers.
 
     Args:
@@ -63,7 +63,7 @@ def _rng(*key) -> np.random.Generator:
     return np.random.default_rng(int.from_bytes(digest[:8], "little"))
 
 
-def _case(exercise: declaration.Exercise, declared: declaration.Case, rng) -> Case:
+def _case(exercise: declaration.Exercise, declared: declaration.Case, rng) -> DrawnCase:
     symbols = {}
     for name, parameter in exercise.signature.parameters.items():
         dimensions = declaration.dimensions(parameter.annotation)
@@ -82,8 +82,8 @@ def _case(exercise: declaration.Exercise, declared: declaration.Case, rng) -> Ca
     inputs = {name: inputs[name] for name in exercise.signature.parameters if name in inputs}
     build = {name: sizes[name] for name in constructor} if exercise.is_module else None
     weights = _weights(exercise, build, rng) if exercise.is_module else {}
-    made = Case(declared.property, declared.part, inputs, symbols, sizes, build, weights)
-    bounds = {"largest": declared.smaller_than, "made": declared.fewer_than}
+    made = DrawnCase(declared.property, declared.part, inputs, symbols, sizes, build, weights)
+    bounds = {"largest_intermediate": declared.largest_intermediate, "all_intermediates": declared.all_intermediates}
     bounds = {name: math.prod(sizes[axis] for axis in axes) - 1 for name, axes in bounds.items() if axes}
     special = {"rows": declared.rows, "raises": declared.raises, **bounds}
     return replace(made, tolerance=LOOSE * declared.extreme, **special)
@@ -129,7 +129,7 @@ def _weights(exercise: declaration.Exercise, build: dict, rng) -> dict:
     return weights
 
 
-def _double(case: Case, declared: declaration.Case) -> Case:
+def _double(case: DrawnCase, declared: declaration.Case) -> DrawnCase:
     widen = {name: _widened(value) for name, value in case.inputs.items()}
     weights = {name: _widened(value) for name, value in case.weights.items()}
     return replace(case, property=f"double precision: {declared.property}", inputs=widen, weights=weights)
@@ -141,9 +141,9 @@ def _widened(value):
     return value.astype(np.float64) if isinstance(value, np.ndarray) and value.dtype == np.float32 else value
 
 
-def _strided(case: Case, declared: declaration.Case) -> Case:
+def _strided(case: DrawnCase, declared: declaration.Case) -> DrawnCase:
     return replace(case, property=f"non-contiguous inputs: {declared.property}", strided=True)
 
 
-def _with_gradient(case: Case, declared: declaration.Case) -> Case:
+def _with_gradient(case: DrawnCase, declared: declaration.Case) -> DrawnCase:
     return replace(case, property=f"gradients: {declared.property}", gradient=True)

@@ -15,7 +15,7 @@ from autograder.bank import catalogue, declaration
 from autograder.bank.drawing import VISIBLE_SEED, draw
 from utils.checking.judge import same
 from utils.checking.observe import observe
-from utils.checking.records import Case, FrozenCase, FrozenExercise, Observation, Output, pack, unpack_value
+from utils.checking.records import DrawnCase, FrozenCase, FrozenExercise, Observation, Output, pack, unpack_value
 from utils.checking.tolerance import sketch
 
 PACKS = settings.ROOT / "utils" / "checking" / "packs"
@@ -32,13 +32,13 @@ def freeze(
     )
 
 
-def freeze_case(exercise: declaration.Exercise, case: Case, mistakes: bool = True, device="cpu") -> FrozenCase:
+def freeze_case(exercise: declaration.Exercise, case: DrawnCase, mistakes: bool = True, device="cpu") -> FrozenCase:
     """One case with the reference's observation and, if asked for, each misconception's."""
     frozen = expect(exercise, case, device)
     return add_mistakes(exercise, frozen, [one.name for one in exercise.misconceptions], device) if mistakes else frozen
 
 
-def expect(exercise: declaration.Exercise, case: Case, device="cpu") -> FrozenCase:
+def expect(exercise: declaration.Exercise, case: DrawnCase, device="cpu") -> FrozenCase:
     """One case with the reference's observation."""
     expected = observe(exercise.reference, case, device, trusted=True)
     if (expected.failure.type if expected.failure else "") != case.raises:
@@ -46,7 +46,8 @@ def expect(exercise: declaration.Exercise, case: Case, device="cpu") -> FrozenCa
             f"the reference of {exercise.name} should raise {case.raises or 'nothing'} on its own case {case.property!r}:"
             f" {expected.failure or 'it gives a result'}"
         )
-    bare = replace(expected, called=(), largest=0, made=0)  # it need not keep to what is asked of others
+    # the reference need not keep to what is asked of others
+    bare = replace(expected, called=(), largest_intermediate=0, all_intermediates=0)
     return FrozenCase(case, bare)
 
 
@@ -64,9 +65,9 @@ def add_mistakes(
     return replace(frozen, mistakes=made)
 
 
-def _what_tells(case: Case, seen: Observation, expected: Observation) -> Observation:
+def _what_tells(case: DrawnCase, seen: Observation, expected: Observation) -> Observation:
     """What a mistake did; gradients, and the size of what it made on the way, only where they alone tell it apart."""
-    bare = replace(seen, gradients={}, called=(), largest=0, made=0)
+    bare = replace(seen, gradients={}, called=(), largest_intermediate=0, all_intermediates=0)
     return replace(seen, called=()) if same(case, bare, replace(expected, gradients={})) else bare
 
 

@@ -1,6 +1,5 @@
 """Grades a class: finds submissions, hands them to workers, keeps what comes back, and enters it into the gradebook."""
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from tqdm import tqdm
 
 from autograder import settings
 from autograder.gradebook import store
+from autograder.grading.fingerprint import fingerprint
 from autograder.grading.journal import Journal, journal_file
 from autograder.grading.task import task
 from autograder.grading.workers.handing_out import grade_all
@@ -96,16 +96,9 @@ def _regrade_journal(unit: str) -> Journal:
 
 def outdated(unit: str) -> int:
     """How many results were reached with exercises or checks other than today's."""
+    kit = fingerprint(unit)
     with Journal(journal_file(unit)) as journal:
-        return sum(one["kit"] != fingerprint(unit) for one in journal.outcomes.values())
-
-
-def fingerprint(unit: str) -> str:
-    """Tells one version of a unit's exercises, and of the code that judges them, from another."""
-    folders = (settings.ROOT / "autograder" / "exercises" / f"unit_{unit}", settings.ROOT / "utils")
-    files = [file for folder in folders for file in sorted(folder.glob("*.py"))]
-    files += [settings.ROOT / "autograder" / name for name in ("draw.py", "engine.py", "freeze.py", "repair.py")]
-    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
+        return sum(one["kit"] != kit for one in journal.outcomes.values())
 
 
 def _class(unit: str, student: str | None) -> tuple[tuple, list[Submission]]:

@@ -20,7 +20,7 @@ ALIKE = 0.7  # share of the smaller one's fingerprints
 
 
 @dataclass(frozen=True)
-class Pair:
+class AlikePair:
     """Two submissions and the share of the smaller one's unusual code that is in the other, names aside."""
 
     one: str
@@ -29,7 +29,7 @@ class Pair:
     fingerprints: int
 
 
-def similar_pairs(unit: str, students: list[str]) -> list[Pair]:
+def similar_pairs(unit: str, students: list[str]) -> list[AlikePair]:
     """The pairs of submissions that are near-identical, most alike first.
 
     Released code is taken out, and so is code that much of the class wrote alike. Names, comments and spacing do not
@@ -40,7 +40,7 @@ def similar_pairs(unit: str, students: list[str]) -> list[Pair]:
     return pairs({student: _fingerprints(_written(student, unit, released)) - handed_out for student in students})
 
 
-def pairs(prints: dict[str, set[int]]) -> list[Pair]:
+def pairs(prints: dict[str, set[int]]) -> list[AlikePair]:
     """The near-identical pairs among sets of fingerprints by student."""
     owners: dict[int, list[str]] = {}
     for student, found in prints.items():
@@ -53,7 +53,7 @@ def pairs(prints: dict[str, set[int]]) -> list[Pair]:
         own.update(who)
         shared.update(combinations(sorted(who), 2))
     found = [
-        Pair(a, b, count / min(own[a], own[b]), count)
+        AlikePair(a, b, count / min(own[a], own[b]), count)
         for (a, b), count in shared.items()
         if min(own[a], own[b]) >= LEAST and count >= ALIKE * min(own[a], own[b])
     ]

@@ -11,9 +11,13 @@ from torch import nn
 from autograder.bank.audit import examine as examined
 from autograder.bank.drawing import draw
 from autograder.bank.freezing import freeze
-from autograder.exercises.unit_06_multi_head import linear_attention, tiled_attention
-from autograder.exercises.unit_07_masking import causal_mask, generate_with_cache, masked_softmax, padding_mask
-from autograder.exercises.unit_07_masking.cached import decode_anew
+from autograder.exercises.unit_06_multi_head.linear import linear_attention
+from autograder.exercises.unit_06_multi_head.tiled_attention.declaration import tiled_attention
+from autograder.exercises.unit_07_masking.causal import causal_mask
+from autograder.exercises.unit_07_masking.generate_with_cache.cached import decode_anew
+from autograder.exercises.unit_07_masking.generate_with_cache.declaration import generate_with_cache
+from autograder.exercises.unit_07_masking.masked_softmax.declaration import masked_softmax
+from autograder.exercises.unit_07_masking.padding import padding_mask
 from utils.checking.observe import observe
 
 

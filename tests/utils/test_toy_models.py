@@ -13,7 +13,7 @@ from autograder.bank.freezing import freeze
 from utils.checking import toy_models
 from utils.checking.messages.shapes import looks_like, symbolic
 from utils.checking.observe import observe
-from utils.checking.records import Case, Helper, pack, unpack_case, unpack_value
+from utils.checking.records import DrawnCase, Helper, pack, unpack_case, unpack_value
 
 V, D, H = 9, 4, 3
 
@@ -131,7 +131,7 @@ def test_a_toy_that_is_asked_for_more_than_there_is_says_what_to_look_at():
 
 def test_the_limit_does_not_count_in_the_call_before_the_one_that_counts():
     """A function is called on other numbers first, and those may need more words."""
-    case = Case("p", "result", {"decoder": DECODER, "s": np.zeros((2, D), np.float32)})
+    case = DrawnCase("p", "result", {"decoder": DECODER, "s": np.zeros((2, D), np.float32)})
 
     def asks_three_times(decoder, s):
         for _ in range(3):
@@ -150,7 +150,7 @@ def test_numbers_of_the_call_before_keep_rows_together():
         seen.append((words.clone(), lengths.clone()))
         return words.sum()
 
-    observe(keeps, Case("p", "result", {"words": words, "lengths": np.array([3, 2, 4])}))
+    observe(keeps, DrawnCase("p", "result", {"words": words, "lengths": np.array([3, 2, 4])}))
     (first, lengths), _ = seen[0], seen[1]
     assert not torch.equal(first, torch.from_numpy(words))
     for row, length in zip(first, lengths):

@@ -7,7 +7,7 @@ import numpy as np
 
 from utils.checking.messages import composing
 from utils.checking.messages.wrong_results import describe, forbidden_call
-from utils.checking.records import Case, Failure, FrozenCase, FrozenExercise, Observation, Output
+from utils.checking.records import DrawnCase, Failure, FrozenCase, FrozenExercise, Observation, Output
 from utils.checking.tolerance import close, right_rows, sketches_agree, tolerance
 
 ALIKE = 0.5  # the share of rows in which what was trained must do what a misconception does, to be taken for it
@@ -85,7 +85,7 @@ def conclude(exercise: FrozenExercise, verdicts: list[Verdict]) -> Result:
     return Result(exercise.name, points, total, shown.problem, misconception, message, tuple(verdicts))
 
 
-def same(case: Case, one: Observation, other: Observation) -> bool:
+def same(case: DrawnCase, one: Observation, other: Observation) -> bool:
     """Whether two observations of a case cannot be told apart within tolerance; the first may hold sketches.
 
     Where the first is known by too much that was made on the way, so must the other be.
@@ -105,11 +105,11 @@ def same(case: Case, one: Observation, other: Observation) -> bool:
     )
 
 
-def excess(case: Case, seen: Observation) -> str | None:
+def excess(case: DrawnCase, seen: Observation) -> str | None:
     """The problem with what was made on the way: one tensor larger than the case allows, or too much together; else None."""
-    if 0 < case.largest < seen.largest:
+    if 0 < case.largest_intermediate < seen.largest_intermediate:
         return "too_large"
-    return "too_much" if 0 < case.made < seen.made else None
+    return "too_much" if 0 < case.all_intermediates < seen.all_intermediates else None
 
 
 def _failed_alike(one: Observation, other: Observation) -> bool:

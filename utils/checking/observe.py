@@ -14,14 +14,14 @@ from torch import nn
 
 from utils.checking import toy_models
 from utils.checking.call_recorder import WatchedCalls
-from utils.checking.records import MAX_OUTPUTS, MAX_VALUES, Case, Failure, Helper, Observation, Output
+from utils.checking.records import MAX_OUTPUTS, MAX_VALUES, DrawnCase, Failure, Helper, Observation, Output
 
 SLOW = 1.0  # seconds; a call slower than this is not repeated
 _KIT = str(Path(__file__).parent.parent)
 _LIBRARIES = tuple(str(Path(sysconfig.get_paths()[name]).resolve()) for name in ("stdlib", "purelib", "platlib"))
 
 
-def observe(student_object, case: Case, device: torch.device | str = "cpu", trusted: bool = False) -> Observation:
+def observe(student_object, case: DrawnCase, device: torch.device | str = "cpu", trusted: bool = False) -> Observation:
     """Runs `student_object` on `case` and returns what came out, without judging it.
 
     A module class is built with `case.build`, put in eval mode and given `case.weights`; a function is called as it
@@ -34,7 +34,7 @@ def observe(student_object, case: Case, device: torch.device | str = "cpu", trus
         return _observe(student_object, case, device, trusted)
 
 
-def _observe(student_object, case: Case, device, trusted: bool) -> Observation:
+def _observe(student_object, case: DrawnCase, device, trusted: bool) -> Observation:
     device = device if case.arrays else "cpu"  # what is given numbers alone cannot know of another
     try:
         again, stumbled = (None, None) if trusted or case.once else _rehearse(student_object, case, device)
@@ -45,7 +45,9 @@ def _observe(student_object, case: Case, device, trusted: bool) -> Observation:
                 if tensor.is_floating_point():
                     tensor.requires_grad_()
         pristine = {name: value.detach().clone() for name, value in _tensors({**inputs, **parameters})}
-        with WatchedCalls(calls=not trusted, sizes=case.largest > 0 or case.made > 0) as notes:
+        with WatchedCalls(
+            calls=not trusted, sizes=case.largest_intermediate > 0 or case.all_intermediates > 0
+        ) as notes:
             result = _plain(_stage("call", lambda: _call(target, inputs)))
         if stumbled:
             raise stumbled
@@ -64,8 +66,8 @@ def _observe(student_object, case: Case, device, trusted: bool) -> Observation:
         outputs=outputs,
         changed=tuple(name for name, before in pristine.items() if not torch.equal(watched[name].detach(), before)),
         called=tuple(sorted(notes.names)),
-        largest=notes.largest,
-        made=notes.made,
+        largest_intermediate=notes.largest,
+        all_intermediates=notes.made,
         gradients=gradients,
         backward=backward,
         unstable=repeated is not outputs and not _alike(outputs, repeated),
@@ -73,7 +75,7 @@ def _observe(student_object, case: Case, device, trusted: bool) -> Observation:
     )
 
 
-def _rehearse(student_object, case: Case, device) -> tuple:
+def _rehearse(student_object, case: DrawnCase, device) -> tuple:
     """Calls the object once on other numbers, so that whatever it keeps from call to call is stale by the next.
 
     Returns:
@@ -145,7 +147,7 @@ def _place(error: BaseException) -> tuple[str, str]:
     return line[:200], functions[-1] if len(functions) > 1 else ""
 
 
-def _target(student_object, case: Case, device):
+def _target(student_object, case: DrawnCase, device):
     """The callable that takes the inputs, and its named parameters."""
     if case.build is None:
         if not callable(student_object):
@@ -161,7 +163,7 @@ def _target(student_object, case: Case, device):
     return _stage("weights", lambda: _inject(module, case, device))
 
 
-def _inject(module: nn.Module, case: Case, device):
+def _inject(module: nn.Module, case: DrawnCase, device):
     parameters = dict(module.named_parameters(remove_duplicate=False))
     for name, weight in case.weights.items():
         if name not in parameters:
@@ -205,7 +207,7 @@ def _binds(signature: inspect.Signature, *arguments, **named) -> bool:
     return True
 
 
-def _inputs(case: Case, device) -> dict:
+def _inputs(case: DrawnCase, device) -> dict:
     return {name: _input(value, device, case.strided) for name, value in case.inputs.items()}
 
 

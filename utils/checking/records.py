@@ -25,7 +25,7 @@ class Helper:
 
 
 @dataclass(frozen=True)
-class Case:
+class DrawnCase:
     """One set of inputs that an object is run on.
 
     Attributes:
@@ -43,8 +43,8 @@ class Case:
         rows: the share of rows, along the first axis, that must be right all through: what a trained model is asked for;
             0 where every number counts.
         raises: the type of the error that must be raised, such as "ValueError"; empty where a result is asked for.
-        largest: the number of entries that no tensor on the way may exceed; 0 for any.
-        made: the number of entries that all tensors made on the way may not exceed together; 0 for any.
+        largest_intermediate: the number of entries that no tensor on the way may exceed; 0 for any.
+        all_intermediates: the number of entries that all tensors made on the way may not exceed together; 0 for any.
     """
 
     property: str
@@ -60,8 +60,8 @@ class Case:
     tolerance: float = 0.0
     rows: float = 0.0
     raises: str = ""
-    largest: int = 0
-    made: int = 0
+    largest_intermediate: int = 0
+    all_intermediates: int = 0
 
     @property
     def arrays(self) -> list[np.ndarray]:
@@ -111,8 +111,8 @@ class Observation:
     gradients: dict = field(default_factory=dict)  # name -> array, or None where no gradient arrived
     backward: str = ""  # the error that computing the gradients raised
     unstable: bool = False  # another call with the same inputs gave something else
-    largest: int = 0  # entries of the largest tensor that a torch function gave on the way
-    made: int = 0  # entries of all tensors together that torch functions made on the way
+    largest_intermediate: int = 0  # entries of the largest tensor that a torch function gave on the way
+    all_intermediates: int = 0  # entries of all tensors together that torch functions made on the way
     device: str = "cpu"  # where the inputs were
 
 
@@ -120,7 +120,7 @@ class Observation:
 class FrozenCase:
     """A case with what is expected of it and what each misconception would give."""
 
-    case: Case
+    case: DrawnCase
     expected: Observation
     mistakes: dict = field(default_factory=dict)  # misconception -> Observation, None where it gives what is expected
 
@@ -205,9 +205,9 @@ def _values(mapping: dict) -> dict:
     return {bounded_text(name): unpack_value(item) for name, item in mapping.items()}
 
 
-def unpack_case(data: dict) -> Case:
-    """A Case from its JSON form."""
-    return Case(**{**data, "inputs": _values(data["inputs"]), "weights": _values(data.get("weights", {}))})
+def unpack_case(data: dict) -> DrawnCase:
+    """A DrawnCase from its JSON form."""
+    return DrawnCase(**{**data, "inputs": _values(data["inputs"]), "weights": _values(data.get("weights", {}))})
 
 
 def unpack_observation(data: dict) -> Observation:
@@ -222,8 +222,8 @@ def unpack_observation(data: dict) -> Observation:
         gradients=_values(data.get("gradients", {})),
         backward=bounded_text(data.get("backward", "")),
         unstable=bool(data.get("unstable", False)),
-        largest=int(data.get("largest", 0)),
-        made=int(data.get("made", 0)),
+        largest_intermediate=int(data.get("largest_intermediate", 0)),
+        all_intermediates=int(data.get("all_intermediates", 0)),
         device=bounded_text(data.get("device", "cpu")),
     )
 

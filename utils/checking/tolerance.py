@@ -4,14 +4,14 @@ from functools import lru_cache
 
 import numpy as np
 
-from utils.checking.records import Case, Observation
+from utils.checking.records import DrawnCase, Observation
 
 _RELATIVE = {"torch.float64": 1e-6, "torch.float32": 1e-5, "torch.bfloat16": 2e-2, "torch.float16": 2e-3}
 # Double precision is told by its type; a scale computed in single precision is no mistake of attention.
 _ELSEWHERE = 1e-4  # accelerators add in another order
 
 
-def tolerance(case: Case, *observations: Observation) -> float:
+def tolerance(case: DrawnCase, *observations: Observation) -> float:
     """The relative tolerance that the case, and the coarsest output's type and device, ask for."""
     found = [_RELATIVE.get(output.dtype, 1e-5) for seen in observations for output in seen.outputs] or [1e-5]
     return max(*found, case.tolerance, _ELSEWHERE if any(seen.device != "cpu" for seen in observations) else 0.0)

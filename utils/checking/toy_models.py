@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from utils.checking.records import Case, Helper
+from utils.checking.records import DrawnCase, Helper
 from utils.data import scenes
 
 MANY = 10_000  # words after which a loop cannot be meant to end
@@ -216,7 +216,7 @@ def build(helper: Helper, tensor) -> object:
     return KINDS[helper.helper](**arguments, limit=helper.limit)
 
 
-def unfolded(case: Case) -> Case:
+def unfolded(case: DrawnCase) -> DrawnCase:
     """The case with its tensors written out, so that nobody who finds it can read off how they were made."""
 
     def plain(value):

@@ -7,7 +7,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from autograder.bank.declaration import exercise
-from autograder.exercises.unit_02_bahdanau_attention.common import FUSED, score_cases
+from autograder.bank.families.attention import FUSED
+from autograder.exercises.unit_02_bahdanau_attention.common import score_cases
 
 
 @exercise(

@@ -8,7 +8,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from autograder.bank.declaration import Case, exercise
-from autograder.exercises.unit_02_bahdanau_attention.common import FUSED, SMALL, padding_mask
+from autograder.bank.families.attention import FUSED, SMALL
+from autograder.exercises.unit_02_bahdanau_attention.common import padding_mask
 
 
 def _drawn(inputs, sizes, rng):

@@ -8,8 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from autograder.bank.declaration import Case, exercise
-from autograder.exercises.unit_04_attention_layer.common import FUSED, SMALL
-from autograder.exercises.unit_04_attention_layer.mechanics import attend, declare_mechanics
+from autograder.bank.families.attention import FUSED, SMALL, attend, declare_mechanics
 
 BATCHED = [
     Case("one sequence", expand={"*B": ""}, part="one sequence"),

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from autograder.bank.declaration import Case, exercise
-from autograder.exercises.unit_04_attention_layer.common import FUSED
+from autograder.bank.families.attention import FUSED
 
 MEASURED = [
     Case("scores that are not scaled", values={"scaled": False}, scale={"Q": 0.5}, sizes={"N_X": 9}),

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from autograder.bank.declaration import Case, exercise
-from autograder.exercises.unit_04_attention_layer.common import SMALL
+from autograder.bank.families.attention import SMALL
 
 
 @exercise(

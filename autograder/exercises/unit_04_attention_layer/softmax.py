@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from autograder.bank.declaration import Case, exercise
-from autograder.exercises.unit_04_attention_layer.common import FUSED
+from autograder.bank.families.attention import FUSED
 
 SOFTMAX = (*FUSED, "softmax", "softmin", "logsumexp", "logcumsumexp", "logaddexp", "cross_entropy")
 

@@ -8,9 +8,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from autograder.bank.declaration import Case, exercise
-from autograder.exercises.unit_04_attention_layer import mechanics
-from autograder.exercises.unit_04_attention_layer.common import FUSED, SMALL
-from autograder.exercises.unit_04_attention_layer.mechanics import attend, declare_mechanics
+from autograder.bank.families import attention
+from autograder.bank.families.attention import FUSED, SMALL, attend, declare_mechanics
 
 
 @exercise(
@@ -44,7 +43,7 @@ class SelfAttentionLayer(nn.Module):
 declare_mechanics(
     SelfAttentionLayer,
     lambda self, X: (self.W_Q(X), self.W_K(X), self.W_V(X)),
-    leave_out=(mechanics.divided_by_root_of_queries,),  # queries and data are equally many here
+    leave_out=(attention.divided_by_root_of_queries,),  # queries and data are equally many here
     words=(
         (
             "A comes as [N_X, N_Q]. Row i belongs to query i, and column j to data vector j: A is [N_Q, N_X].",

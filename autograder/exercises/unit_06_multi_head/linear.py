@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from autograder.bank.declaration import Case, exercise
-from autograder.exercises.unit_04_attention_layer.common import FUSED
+from autograder.bank.families.attention import FUSED
 
 TABLE = ("N_Q", "N_X")
 LONG = {
@@ -29,7 +29,7 @@ LONG = {
         Case("a batch", expand={"*B": "B"}),
         Case("one sequence", expand={"*B": ""}),
         Case("heads and a batch", expand={"*B": "B H"}, sizes={"B": 3, "H": 2}),
-        Case("long sequences", expand={"*B": ""}, sizes=LONG, smaller_than=TABLE, fewer_than=TABLE),
+        Case("long sequences", expand={"*B": ""}, sizes=LONG, largest_intermediate=TABLE, all_intermediates=TABLE),
         Case("a single query", expand={"*B": "B"}, sizes={"N_Q": 1}),
         Case("large features", expand={"*B": ""}, scale={"Q": 4.0, "K": 4.0}),
     ],

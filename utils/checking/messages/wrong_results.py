@@ -201,16 +201,20 @@ def _unstable(c):
 
 def _too_large(c):
     return (
-        "The numbers are right, but on the way a tensor is made that is as large as the whole table. It must not exist at any"
-        f" time; that is the point here.\n{c.exercise.formula}"
-    ), f"the largest tensor on the way holds {c.seen.largest} numbers; it should hold fewer than {c.case.largest + 1}"
+        (
+            "The numbers are right, but on the way a tensor is made that is as large as the whole table. It must not exist at any"
+            f" time; that is the point here.\n{c.exercise.formula}"
+        ),
+        f"the largest tensor on the way holds {c.seen.largest_intermediate} numbers;"
+        f" it should hold fewer than {c.case.largest_intermediate + 1}",
+    )
 
 
 def _too_much(c):
     return (
         "The numbers are right, but the tensors that are made on the way are as large together as the whole table: in pieces it"
         f" is as much work as at once, and less work is the point here.\n{c.exercise.formula}"
-    ), f"they hold {c.seen.made} numbers together; it should be fewer than {c.case.made + 1}"
+    ), f"they hold {c.seen.all_intermediates} numbers together; it should be fewer than {c.case.all_intermediates + 1}"
 
 
 def _backward_failed(c):

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from autograder.bank.declaration import Case, exercise
-from autograder.exercises.unit_04_attention_layer.common import FUSED
+from autograder.bank.families.attention import FUSED
 
 # A bounded table is larger than all that a block needs: E [B, N_Q, block], also with the features beside it, V padded, O
 # beside l and m. In one case it is smaller than a block of queries against all data vectors; in another so few data vectors
@@ -50,10 +50,10 @@ def _case(text, block, **more):
     formula="Y = softmax(Q Kᵀ/√D_Q) V [B, N_Q, D_V], block by block over the N_X data vectors: m, l, O as in the step before,"
     " Y = O/l at the end; no tensor as large as the table of N_Q × N_X scores",
     cases=[
-        _case("blocks that fit", 8, sizes={**LONG, "N_X": 72}, smaller_than=TABLE),
-        _case("a last block that is shorter", 7, sizes={**LONG, "N_X": 68}, smaller_than=TABLE, edit=_drifting),
-        _case("many data vectors, few queries", 8, sizes=MANY, smaller_than=TABLE),
-        _case("blocks of one vector", 1, sizes=FEW, smaller_than=WHOLE),
+        _case("blocks that fit", 8, sizes={**LONG, "N_X": 72}, largest_intermediate=TABLE),
+        _case("a last block that is shorter", 7, sizes={**LONG, "N_X": 68}, largest_intermediate=TABLE, edit=_drifting),
+        _case("many data vectors, few queries", 8, sizes=MANY, largest_intermediate=TABLE),
+        _case("blocks of one vector", 1, sizes=FEW, largest_intermediate=WHOLE),
         _case("a few vectors", 3, edit=_drifting),
         _case("one block for all", 50),
         _case(

@@ -5,7 +5,11 @@ import math
 import torch
 import torch.nn.functional as F
 
-from autograder.exercises.unit_07_masking.probability import _factors, _total, sequence_log_probability
+from autograder.exercises.unit_07_masking.sequence_log_probability.declaration import (
+    _factors,
+    _total,
+    sequence_log_probability,
+)
 
 
 def _whatever_the_length(made):

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from autograder.exercises.unit_07_masking.softmax import _right, masked_softmax
+from autograder.exercises.unit_07_masking.masked_softmax.declaration import _right, masked_softmax
 
 
 @masked_softmax.misconception

@@ -8,7 +8,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from autograder.bank.declaration import Case, exercise
-from autograder.exercises.unit_07_masking.common import FUSED, empty_rows, random_mask
+from autograder.bank.families.attention import FUSED
+from autograder.exercises.unit_07_masking.common import empty_rows, random_mask
 
 ALLOWED, EMPTY = "allowed keys", "empty rows"
 HUGE = 1e30

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from autograder.bank.declaration import Case, exercise
-from autograder.exercises.unit_07_masking.cached import (
+from autograder.exercises.unit_07_masking.generate_with_cache.cached import (
     after_the_prompt,
     along,
     append,

@@ -2,8 +2,8 @@
 
 import math
 
-from autograder.exercises.unit_04_attention_layer.common import leave_out_biases
-from autograder.exercises.unit_07_masking.layer import (
+from autograder.bank.families.biases import leave_out_biases
+from autograder.exercises.unit_07_masking.masked_multi_head_attention.declaration import (
     MaskedMultiHeadAttention,
     _attend,
     _for_heads,

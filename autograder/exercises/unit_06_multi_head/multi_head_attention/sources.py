@@ -4,8 +4,14 @@ import math
 
 from torch import nn
 
-from autograder.exercises.unit_04_attention_layer.common import leave_out_biases
-from autograder.exercises.unit_06_multi_head.layer import MultiHeadAttention, _attend, _merge, _projected, _split
+from autograder.bank.families.biases import leave_out_biases
+from autograder.exercises.unit_06_multi_head.multi_head_attention.declaration import (
+    MultiHeadAttention,
+    _attend,
+    _merge,
+    _projected,
+    _split,
+)
 
 
 class Plain(MultiHeadAttention.reference):

@@ -1,6 +1,9 @@
-"""Mistakes between projection and result, the same wherever queries meet keys and values."""
+"""Mistakes between projection and result, the same wherever queries meet keys and values; and what would answer them."""
 
 import math
+
+FUSED = ("scaled_dot_product_attention", "multi_head_attention")  # calls that do all of it
+SMALL = {"B_1": 3, "B_2": 2}  # two batch axes of any size would make large self-checks
 
 
 def attend(Q, K, V, divisor=None, dim=-1):
@@ -10,7 +13,7 @@ def attend(Q, K, V, divisor=None, dim=-1):
     return A @ V, A
 
 
-# What goes wrong between projection and result is the same in exercises 4, 5 and 6: K and V are X, or made from X.
+# K and V are the data X, or made from them.
 
 
 def not_scaled(Q, K, V):

@@ -5,7 +5,13 @@ import math
 import torch
 import torch.nn.functional as F
 
-from autograder.exercises.unit_06_multi_head.tiles import _blocks, _divided, _scores, _tiled, tiled_attention
+from autograder.exercises.unit_06_multi_head.tiled_attention.declaration import (
+    _blocks,
+    _divided,
+    _scores,
+    _tiled,
+    tiled_attention,
+)
 
 
 @tiled_attention.misconception

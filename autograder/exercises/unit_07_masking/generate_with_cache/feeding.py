@@ -2,14 +2,14 @@
 
 import torch
 
-from autograder.exercises.unit_07_masking.cached import (
+from autograder.exercises.unit_07_masking.generate_with_cache.cached import (
     at,
     causal,
     decode,
     places,
     read_on,
 )
-from autograder.exercises.unit_07_masking.generation import generate_with_cache
+from autograder.exercises.unit_07_masking.generate_with_cache.declaration import generate_with_cache
 
 
 @generate_with_cache.misconception

@@ -1,0 +1,1 @@
+"""The exercise tiled_attention: its declaration, and its mistakes by what they are about."""

@@ -1,0 +1,1 @@
+"""The exercise generate_with_cache: its declaration, and its mistakes by what they are about."""
