@@ -11,7 +11,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LESSONS, LESSON_TWINS = ROOT / "notebooks", ROOT / "notebooks" / "text"
-SOLUTIONS, ASSIGNMENTS = ROOT / "solutions", ROOT / "assignments"
+SOLUTIONS = ROOT / "solutions"
+ASSIGNMENTS = ROOT / os.environ.get(
+    "COURSE_RELEASE", "assignments"
+)  # another folder keeps a trial out of the repository's
 CHECK = "check_"  # a test cell's grade_id is this and the exercise's name
 
 

@@ -43,16 +43,16 @@ def release(unit: str, publish: Path | None = None) -> list[str]:
 def bundle() -> dict[str, bytes]:
     """What students receive, path by path: lessons, assignments, `utils` and a README."""
     root = settings.ROOT
-    files = [root / "requirements.txt", *sorted((root / "utils").rglob("*"))]
+    places = {"README.md": root / "docs" / "students.md", "requirements.txt": root / "requirements.txt"}
+    for file in sorted((root / "utils").rglob("*")):
+        if file.suffix in (".py", ".json") and "__pycache__" not in file.parts:
+            places[file.relative_to(root).as_posix()] = file
     for assignment in sorted(settings.ASSIGNMENTS.glob("*/*.ipynb")):
-        files += [assignment, settings.LESSONS / assignment.name]
-        files += sorted((settings.LESSONS / "stored").glob(f"{assignment.stem}*.json"))  # the lesson's long runs
-    kept = {
-        name.as_posix(): (root / name).read_bytes()
-        for name in (file.relative_to(root) for file in files if file.is_file())
-        if name.suffix in (".py", ".json", ".txt", ".ipynb") and "__pycache__" not in name.parts
-    }
-    return {"README.md": (root / "docs" / "students.md").read_bytes(), **kept}
+        places[f"assignments/{assignment.stem}/{assignment.name}"] = assignment
+        places[f"notebooks/{assignment.name}"] = settings.LESSONS / assignment.name
+        for file in sorted((settings.LESSONS / "stored").glob(f"{assignment.stem}*.json")):  # the lesson's long runs
+            places[f"notebooks/stored/{file.name}"] = file
+    return {name: file.read_bytes() for name, file in places.items()}
 
 
 def _write_zip(files: dict[str, bytes]) -> Path:

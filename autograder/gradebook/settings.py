@@ -17,9 +17,8 @@ def configure(config: Config) -> Config:
     config.CourseDirectory.course_id = COURSE
     config.CourseDirectory.root = str(settings.ROOT)
     config.CourseDirectory.source_directory = settings.SOLUTIONS.name
-    config.CourseDirectory.release_directory = settings.ASSIGNMENTS.name
-    for step in ("submitted", "autograded", "feedback"):
-        place = folder / step
+    places = {step: folder / step for step in ("submitted", "autograded", "feedback")}
+    for step, place in {"release": settings.ASSIGNMENTS, **places}.items():
         inside = place.is_relative_to(settings.ROOT)
         setattr(config.CourseDirectory, f"{step}_directory", str(place.relative_to(settings.ROOT) if inside else place))
     config.CourseDirectory.db_url = settings.database()

@@ -16,6 +16,7 @@ import nbformat
 from autograder import settings
 from autograder.trials.attacks.kinds import UNIT, build
 from autograder.trials.attacks.run import ATTACKS, stock, stock_course, stock_scores
+from autograder.trials.processes import family
 from autograder.trials.sample_class import sample_class
 
 SAMPLE = 12  # submissions that stock nbgrader grades too
@@ -143,21 +144,6 @@ class _Memory:
         self.ended.set()
         self.thread.join()
         return self.peak
-
-
-def family(process: int) -> list[int]:
-    """A process and all that descend from it."""
-    parents = {}
-    for entry in Path("/proc").iterdir() if Path("/proc").is_dir() else ():
-        try:
-            if entry.name.isdigit():
-                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            pass
-    found = {process}
-    while more := {child for child, parent in parents.items() if parent in found} - found:
-        found |= more
-    return sorted(found)
 
 
 def _memory(process: int) -> int:

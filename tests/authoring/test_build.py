@@ -81,7 +81,7 @@ def test_the_set_up_cell_is_the_same_everywhere_and_names_the_configured_address
 
 def test_the_kit_and_nbgrader_release_the_same_bytes(kit, class_folder):
     file = settings.ASSIGNMENTS / UNIT / f"{UNIT}.ipynb"
-    committed = file.read_bytes()
+    committed = (ROOT / "assignments" / UNIT / f"{UNIT}.ipynb").read_bytes()
     assert kit("release", UNIT).returncode == 0
     assert file.read_bytes() == committed, "run `python -m autograder release` for the unit and commit"
     command = [sys.executable, "-m", "nbgrader", "generate_assignment", UNIT, "--force"]

@@ -14,7 +14,7 @@ import pytest
 from classes import ROOT, UNIT, until
 
 from autograder.grading.journal import Journal, load_outcomes
-from autograder.trials.bench_grading import family
+from autograder.trials.processes import family
 
 SIZE = 18
 

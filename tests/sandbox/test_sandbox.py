@@ -16,7 +16,7 @@ from autograder.grading.examination import examine_cells
 from autograder.sandbox import job, levels
 from autograder.sandbox.inside import landlock, syscalls
 from autograder.sandbox.levels import BUBBLEWRAP, LANDLOCK, RLIMITS
-from autograder.trials.bench_grading import family
+from autograder.trials.processes import family
 
 LOOK = """
 import os

@@ -12,7 +12,7 @@ import nbformat
 from conftest import ROOT, UNIT
 
 from autograder.trials.attacks.kinds import filled, place
-from autograder.trials.bench_grading import family
+from autograder.trials.processes import family
 
 WRONG = "def stable_softmax(e, dim=-1):\n    return torch.exp(e) / torch.exp(e).sum(-1, keepdim=True)"
 

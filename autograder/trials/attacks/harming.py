@@ -8,7 +8,6 @@ import nbformat
 from autograder.trials.attacks.kinds import FIRST, FULL, UNIT, Attack, answer, place
 
 MARK = "attack-left-this-@NAME@"  # the name of every file that an attack tries to leave somewhere
-PORT = 47811  # where the run of the attacks listens for whoever calls
 
 _WRITE_AROUND = f"""
 from pathlib import Path
@@ -53,14 +52,14 @@ torch.softmax = torch.Tensor.softmax = torch.exp = torch.Tensor.exp = None
 numpy.asarray = json.dumps = None
 utils.checking.observe.observe = None
 """
-_NETWORK = f"""
+_NETWORK = """
 import socket
 for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
     for host in ("127.0.0.1", "localhost", "::1"):
         try:
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
             with socket.socket(family, kind) as caller:
-                caller.settimeout(1); caller.connect((host, {PORT})); caller.send(b"@NAME@")
+                caller.settimeout(1); caller.connect((host, @PORT@)); caller.send(b"@NAME@")
         except OSError: pass
 """
 _DAEMON = f"""
@@ -140,7 +139,7 @@ def _scripts(notebook):
     """Script wherever a reader's browser could meet it: in text, output, errors, metadata and names."""
     script = "<script>document.title='attacked'</script><img src=x onerror=\"document.title='attacked'\">"
     links = (
-        f"[a](javascript:alert(1)) [b][c] ![t](http://127.0.0.1:{PORT}/) [d](data:text/html,<script>alert(1)</script>)"
+        "[a](javascript:alert(1)) [b][c] ![t](http://127.0.0.1:@PORT@/) [d](data:text/html,<script>alert(1)</script>)"
     )
     notebook.cells[place(notebook, "written_scaling")].source = f"{script}\n\n{links}\n\n[c]: javascript:alert(2)"
     shows = f"from IPython.display import HTML, Javascript, display\ndisplay(HTML({script!r}))\ndisplay(Javascript('alert(1)'))"

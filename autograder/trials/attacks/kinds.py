@@ -45,8 +45,12 @@ class Attack:
         return self.deserves if self.deserves is not None else FULL if self.solved else 0
 
 
-def build(attack: Attack, released, solved, folder: Path) -> dict[str, bytes]:
-    """The files that the attack hands in, by name; it knows where the repository and the class's folder are."""
+def build(attack: Attack, released, solved, folder: Path, port: int = 0) -> dict[str, bytes]:
+    """The files that the attack hands in, by name; it knows where the repository and the class's folder are, and whom to call.
+
+    Args:
+        port: of this machine, where whoever runs the attacks listens; 0 if nobody does.
+    """
     notebook = filled(released, solved) if attack.solved else nbformat.from_dict(released)
     data = None
     if callable(attack.code):
@@ -54,7 +58,8 @@ def build(attack: Attack, released, solved, folder: Path) -> dict[str, bytes]:
     else:
         notebook.cells.insert(place(notebook, FIRST), nbformat.v4.new_code_cell(attack.code))
     data = data if isinstance(data, bytes) else json.dumps(notebook).encode()
-    for mark, text in (("@ROOT@", str(settings.ROOT)), ("@CLASS@", str(folder)), ("@NAME@", attack.name)):
+    marks = {"@ROOT@": str(settings.ROOT), "@CLASS@": str(folder), "@NAME@": attack.name, "@PORT@": str(port)}
+    for mark, text in marks.items():
         data = data.replace(mark.encode(), text.encode())
     return {**attack.files, **({} if attack.instead else {f"{UNIT}.ipynb": data})}
 

@@ -12,15 +12,18 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
 
 from autograder import settings
+from autograder.sandbox.inside import confine
 from autograder.sandbox.levels import MEANING, RLIMITS, available
 from autograder.trials.attacks import forging, harming
 from autograder.trials.attacks.kinds import FULL, UNIT, Attack, build, filled
+from autograder.trials.processes import family
 
 ATTACKS = (*forging.ATTACKS, *harming.ATTACKS)
 NEIGHBOURS = (
@@ -55,18 +58,20 @@ def try_all(level: str, folder: Path) -> dict[str, Tried]:
     _kit(["release", UNIT], environment)
     released, solved = _notebooks()
     tried = [attack for attack in ATTACKS if not (level == RLIMITS and attack.weak)]
+    calls, port, stop = _listen()
     for attack in tried:
-        _hand_in(folder, attack.name, build(attack, released, solved, folder))
+        _hand_in(folder, attack.name, build(attack, released, solved, folder, port))
     for name in NEIGHBOURS:
         _hand_in(folder, name, {f"{UNIT}.ipynb": json.dumps(filled(released, solved)).encode()})
-    before, (calls, stop) = _digests(folder), _listen()
+    confine.adopt_orphans()  # what outlives its grader becomes a child of this process, and is found
+    before, running = _digests(folder), _sandboxes()
     try:
         _kit(["grade", UNIT, "--sandbox", level, "--accept-weak-sandbox", "--workers", "2"], environment)
     finally:
         stop()
     one_page = [] if level == available()[0] else ["--student", "scripts"]
     _kit(["feedback", UNIT, *one_page], environment)
-    return _found(tried, folder, before, calls)
+    return _found(tried, folder, before, calls, port, _sandboxes() - running)
 
 
 def _kit(arguments: list[str], environment: dict) -> subprocess.CompletedProcess:
@@ -114,13 +119,13 @@ def _state(file: Path) -> str:
 
 
 def _listen():
-    """Notes who connects to the port that attacks call; returns the names and a function that ends it."""
-    calls, ended = set(), threading.Event()
+    """Notes who calls a free port, which attacks are told; returns the names, the port, and a function that ends it."""
+    calls, ended, port = set(), threading.Event(), 0
     stream, datagram = (socket.socket(socket.AF_INET, kind) for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM))
     for one in (stream, datagram):
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        one.bind(("127.0.0.1", harming.PORT))
+        one.bind(("127.0.0.1", port))
         one.settimeout(0.2)
+        port = one.getsockname()[1]
     stream.listen()
 
     def note(receive):
@@ -144,16 +149,16 @@ def _listen():
 
     for thread in threads:
         thread.start()
-    return calls, stop
+    return calls, port, stop
 
 
-def _found(tried: list[Attack], folder: Path, before: dict, calls: set) -> dict[str, Tried]:
+def _found(tried: list[Attack], folder: Path, before: dict, calls: set, port: int, left: set) -> dict[str, Tried]:
     rows: dict[str, list] = {}
     for line in (folder / "results" / f"{UNIT}.jsonl").read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         rows.setdefault(row["student"], []).append(row)
     harm = {attack.name: [] for attack in tried}
-    for name, what in _harm(folder, before, calls):
+    for name, what in _harm(folder, before, calls, port, left):
         harm[name].append(what)
     for neighbour in NEIGHBOURS:
         if sum(row["points"] for row in rows[neighbour]) != FULL:
@@ -166,7 +171,7 @@ def _found(tried: list[Attack], folder: Path, before: dict, calls: set) -> dict[
     }
 
 
-def _harm(folder: Path, before: dict, calls: set) -> Iterator[tuple[str, str]]:
+def _harm(folder: Path, before: dict, calls: set, port: int, left: set) -> Iterator[tuple[str, str]]:
     """What was changed, left, called or seen, and by which attack."""
     yield from ((name, "reached the network") for name in calls)
     for place in _surroundings(folder):
@@ -185,13 +190,9 @@ def _harm(folder: Path, before: dict, calls: set) -> Iterator[tuple[str, str]]:
             yield attack.name, "saw a secret"
     page = folder / "feedback" / "scripts" / UNIT / f"{UNIT}.html"
     text = page.read_text(encoding="utf-8")
-    if (
-        "<script>document.title" in text
-        or 'href="javascript' in text
-        or f'src="http://127.0.0.1:{harming.PORT}' in text
-    ):
+    if "<script>document.title" in text or 'href="javascript' in text or f'src="http://127.0.0.1:{port}' in text:
         yield "scripts", "script in the feedback"
-    for process in _lingering():
+    for process in left:
         yield "daemon", f"process {process} goes on"
 
 
@@ -204,15 +205,13 @@ def _surroundings(folder: Path) -> list[Path]:
     return list(dict.fromkeys([*fixed, Path.home(), settings.ROOT, *folder.parents, folder, folder / "submitted"]))
 
 
-def _lingering() -> list[int]:
-    """Processes that still run code of the sandbox although grading is over."""
-    found = []
-    for entry in Path("/proc").iterdir() if Path("/proc").is_dir() else ():
-        try:
-            if entry.name.isdigit() and b"inside.warm" in (entry / "cmdline").read_bytes():
-                found.append(int(entry.name))
-        except OSError:
-            pass
+def _sandboxes() -> set[int]:
+    """Processes that run code of a sandbox, of those that descend from this one."""
+    found = set()
+    for process in family(os.getpid()):
+        with suppress(OSError):
+            if b"inside.warm" in Path(f"/proc/{process}/cmdline").read_bytes():
+                found.add(process)
     return found
 
 
