@@ -202,8 +202,8 @@ def table(records: list[dict]) -> str:
         lines.append(f"{student:<{width}}  {points}  {total:>5g}  {'/'.join(states)} {', '.join(said[:3])}".rstrip())
     lines.append("")
     lines += [f"{number} {name} ({_points(records, name):g})" for number, name in zip(short, exercises)]
-    levels = sorted({one["sandbox"] for one in records} - {""})
-    return "\n".join([*lines, "", *(f"sandbox: {level} ({levels.MEANING[level]})" for level in levels)])
+    used = sorted({one["sandbox"] for one in records} - {""})
+    return "\n".join([*lines, "", *(f"sandbox: {level} ({levels.MEANING[level]})" for level in used)])
 
 
 def _points(records: list[dict], exercise: str) -> float:

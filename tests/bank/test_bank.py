@@ -84,7 +84,7 @@ def test_points_in_the_assignment_are_the_banks_and_sum_to_twenty(unit):
 
 def declared(**changes):
     """A small exercise whose cases can be spoilt."""
-    settings = {
+    declaration = {
         "points": 1,
         "section": "nowhere",
         "outputs": "Y",
@@ -96,7 +96,7 @@ def declared(**changes):
         return 2 * X
 
     doubled.__module__ = "autograder.exercises.unit_99_test"
-    return exercise(**{**settings, **changes})(doubled)
+    return exercise(**{**declaration, **changes})(doubled)
 
 
 def faults(one) -> str:

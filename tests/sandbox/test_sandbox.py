@@ -75,8 +75,8 @@ def strong(request):
 
 
 def run(level, *cells, seconds=5.0, **more):
-    job = {"cells": [{"source": cell} for cell in cells], "cases": {}, "device": "cpu", "seconds": seconds, **more}
-    return job.Job(job, level).result()
+    told = {"cells": [{"source": cell} for cell in cells], "cases": {}, "device": "cpu", "seconds": seconds, **more}
+    return job.Job(told, level).result()
 
 
 def printed(level, source, **more):
