@@ -3,7 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUN := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python
 
-.PHONY: demo test lab notebooks audit bench attacks
+.PHONY: demo test check lab notebooks audit bench attacks
+# Two processes of tests for two cores; what shares a group stays together, in one of them.
+PYTEST := $(RUN) -m pytest -n 2 --dist loadgroup
 
 demo: .venv/installed
 	$(RUN) -m autograder demo
@@ -11,7 +13,12 @@ demo: .venv/installed
 test: .venv/installed-for-tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(RUN) -m pytest
+	$(PYTEST) $(TESTS)
+
+check: .venv/installed-for-tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(PYTEST) --touched
 
 lab: .venv/installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root)
