@@ -47,32 +47,6 @@ def settings() -> dict:
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["course"]
 
 
-_CELL, _WHOLE = "COURSE_CELL_SECONDS", "COURSE_SUBMISSION_SECONDS"
-
-
-def cell_seconds(unit: str = "") -> float:
-    """How long one cell, or the examination of one exercise, may take; COURSE_CELL_SECONDS overrides."""
-    return _seconds(_CELL, settings()["cell_seconds"], unit)
-
-
-def whole_seconds(unit: str = "") -> float:
-    """How long a whole submission may take; COURSE_SUBMISSION_SECONDS overrides."""
-    return _seconds(_WHOLE, settings()["limits"]["submission_seconds"], unit)
-
-
-def _seconds(variable: str, setting: float, unit: str) -> float:
-    asked = os.environ.get(variable, "")
-    try:
-        return float(asked) if asked else float(setting) * settings().get("patience", {}).get(unit, 1)
-    except ValueError:
-        raise KitError(f"{variable}={asked!r} is not a number of seconds.") from None
-
-
-def allowing(cell: float, whole: float):
-    """A context in which the time limits are these: those of whoever hands out the work."""
-    return environment({_CELL: repr(cell), _WHOLE: repr(whole)})
-
-
 @contextmanager
 def environment(variables: dict[str, str]):
     """A context in which these environment variables are set; behind it all are as before."""
@@ -83,13 +57,6 @@ def environment(variables: dict[str, str]):
     finally:
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})
-
-
-def limits(device: str = "cpu") -> dict:
-    """What one submission may use: "total" seconds, and bytes of "memory" (beyond torch's own) and of "disk"."""
-    asked = settings()["limits"]
-    memory = 0 if device.startswith(("cuda", "mps")) else int(asked["memory_mb"]) << 20
-    return {"total": whole_seconds(), "memory": memory, "disk": int(asked["disk_mb"]) << 20}
 
 
 def class_folder() -> Path:

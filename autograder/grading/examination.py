@@ -3,11 +3,11 @@
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
-from autograder import settings
 from autograder.bank import catalogue
 from autograder.bank.drawing import draw
 from autograder.bank.freezing import add_mistakes, expect, frozen_exercise
 from autograder.intake.student_code import Notebook
+from autograder.limits import Limits
 from autograder.sandbox.job import Job, Run
 from utils.checking.judge import Result, conclude, judge
 from utils.checking.records import Failure, FrozenCase, Observation, pack
@@ -26,7 +26,13 @@ class Examined:
 
 
 def examine_cells(
-    cells: list[dict], seed: str, level: str, device: str = "cpu", reveal: bool = False, files: dict | None = None
+    cells: list[dict],
+    seed: str,
+    level: str,
+    limits: Limits,
+    device: str = "cpu",
+    reveal: bool = False,
+    files: dict | None = None,
 ) -> tuple[dict, list[Examined]]:
     """Runs cells in order and examines the exercises named among them.
 
@@ -34,6 +40,7 @@ def examine_cells(
         cells: {"source": code} to run, or {"exercise": name} to observe that object at this point.
         seed: the seed of the cases, the same for each run of one submission.
         level: of the sandbox.
+        limits: of time, memory and disk.
         reveal: whether messages may show the cases' numbers.
         files: name -> base64, to lie beside the notebook.
 
@@ -41,16 +48,16 @@ def examine_cells(
         the outputs by cell index, and one Examined for each exercise named.
     """
     names = [cell["exercise"] for cell in cells if "exercise" in cell]
-    fixed = {"device": device, "seconds": settings.cell_seconds(), "files": files or {}}
     drawn = {name: prepared(name, seed, device) for name in names}
-    job = Job({"cells": cells, "cases": {name: one.packed for name, one in drawn.items()}, **fixed}, level)
+    cases = {name: one.packed for name, one in drawn.items()}
+    job = Job({"cells": cells, "cases": cases, "device": device, "files": files or {}}, level, limits)
     for one in drawn.values():
         _ = one.expected  # computed here, while the job runs
     run = job.result()
     for index, why in run.fatal.items():
         run.outputs[index] = [_died(why, index in run.hung)]
     _note_hidden_calls(names, [cell["source"] for cell in cells if "source" in cell], run)
-    examined = [_conclude(drawn[name], run, _fatal(name, cells, run), reveal) for name in names]
+    examined = [_conclude(drawn[name], run, limits, _fatal(name, cells, run), reveal) for name in names]
     return run.outputs, [_with_cause(one, cells, run.outputs) for one in examined]
 
 
@@ -113,12 +120,12 @@ def _with_cause(one: Examined, cells: list[dict], outputs: dict) -> Examined:
     return replace(one, state=state, result=replace(one.result, message=message))
 
 
-def _conclude(drawn: Prepared, run: Run, fatal: tuple, reveal: bool) -> Examined:
+def _conclude(drawn: Prepared, run: Run, limits: Limits, fatal: tuple, reveal: bool) -> Examined:
     exercise, expected, name = drawn.exercise, drawn.expected, drawn.exercise.name
     observations = run.observations.get(name)
     state = GRADED
     if observations is None or len(observations) != len(expected):
-        state, stage, said = _never_observed(run, *fatal)
+        state, stage, said = _never_observed(run, limits, *fatal)
         observations = [Observation(failure=Failure(stage, state, said))] * len(expected)
     elif any(seen.failure and seen.failure.stage == "timeout" for seen in observations):
         state = TIMEOUT
@@ -130,12 +137,12 @@ def _conclude(drawn: Prepared, run: Run, fatal: tuple, reveal: bool) -> Examined
     return Examined(name, state, conclude(frozen, verdicts), run.seconds.get(name, 0.0))
 
 
-def _never_observed(run: Run, fatal: str, hung: bool) -> tuple[str, str, str]:
+def _never_observed(run: Run, limits: Limits, fatal: str, hung: bool) -> tuple[str, str, str]:
     """The state of an exercise that no observation came from; the stage and the words of its failure."""
     if not fatal and run.how == TIMEOUT:
-        return TIMEOUT, "unreached", f"{settings.limits()['total']:g} s"
+        return TIMEOUT, "unreached", f"{limits.submission_seconds:g} s"
     if hung:
-        return TIMEOUT, "timeout", f"{settings.cell_seconds():g} s"
+        return TIMEOUT, "timeout", f"{limits.cell_seconds:g} s"
     return KILLED, "killed", fatal or run.why
 
 

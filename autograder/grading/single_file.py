@@ -5,6 +5,7 @@ from pathlib import Path
 from autograder import settings
 from autograder.bank import catalogue
 from autograder.grading.examination import MALFORMED, Examined, examine_cells
+from autograder.limits import limits_of
 from utils.checking.judge import Result
 
 
@@ -22,9 +23,8 @@ def judge_file(name: str, file: Path, level: str, device: str = "cpu", seed: str
     if fault:
         message = f"✗ {name} · the file\n  {fault}"
         return as_record(Examined(name, MALFORMED, Result(name, 0, exercise.max_points, MALFORMED, None, message, ())))
-    unit = exercise.unit
-    with settings.allowing(settings.cell_seconds(unit), settings.whole_seconds(unit)):
-        _, (examined,) = examine_cells([{"source": source}, {"exercise": name}], seed, level, device, reveal=True)
+    cells, limits = [{"source": source}, {"exercise": name}], limits_of(exercise.unit, device)
+    _, (examined,) = examine_cells(cells, seed, level, limits, device, reveal=True)
     return as_record(examined)
 
 

@@ -18,6 +18,7 @@ from autograder.grading.examination import KILLED, MALFORMED, MISSING, Examined,
 from autograder.intake.marked_cells import Released, is_test_of
 from autograder.intake.notebook_file import parse
 from autograder.intake.repair import repair
+from autograder.limits import Limits
 from autograder.sandbox import levels
 from utils.checking.judge import Result
 
@@ -60,8 +61,7 @@ def grade_one(task: dict) -> dict:
 def examine_repaired(notebook, task: dict, level: str) -> dict:
     """Runs and judges a notebook that `repair` has been through, fills in its outputs, and returns the outcome."""
     _check_points(notebook, task["unit"])
-    with settings.allowing(*task["seconds"]):
-        examined = _unreadable(notebook, task) if task["malformed"] else _examine(notebook, task, level)
+    examined = _unreadable(notebook, task) if task["malformed"] else _examine(notebook, task, level)
     _tell(notebook, task["notes"])
     return {
         **_outcome(task, [_line(task["student"], one, task["notes"], level) for one in examined], level),
@@ -119,7 +119,8 @@ def _outcome(task: dict, records: list[dict], level: str) -> dict:
 def _examine(notebook, task: dict, level: str) -> list[Examined]:
     """Runs and judges a repaired notebook and fills in its outputs."""
     cells = [_cell(cell, task["plain"]) for cell in notebook.cells]
-    outputs, examined = examine_cells(cells, task["seed"], level, task["device"], files=task["files"])
+    limits = Limits(**task["limits"])
+    outputs, examined = examine_cells(cells, task["seed"], level, limits, task["device"], files=task["files"])
     for index, cell in enumerate(notebook.cells):
         if cell.cell_type == "code":
             cell.outputs = [nbformat.from_dict(output) for output in outputs.get(index, [])]

@@ -1,10 +1,12 @@
 """What a worker is told about one submission, and has to do: plain data, made without loading what the work itself needs."""
 
 import base64
+from dataclasses import asdict
 
 from autograder import settings
 from autograder.intake.marked_cells import Released
 from autograder.intake.submissions import Submission
+from autograder.limits import limits_of
 
 
 def task(
@@ -39,7 +41,7 @@ def task(
         "level": level,
         "accept_weak": accept_weak,
         "proven": proven,
-        "seconds": [settings.cell_seconds(submission.unit), settings.whole_seconds(submission.unit)],
+        "limits": asdict(limits_of(submission.unit, device)),
     }
 
 

@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass, field
 
 from autograder import settings
+from autograder.limits import Limits
 from autograder.sandbox.levels import Warm
 from utils.checking.records import bounded_text, unpack_observation
 
@@ -52,14 +53,14 @@ class Run:
 
 
 class Job:
-    """A job under way: `Job(job, level)` starts it, `result()` waits for its end.
+    """A job under way: `Job(job, level, limits)` starts it, `result()` waits for its end.
 
     A job (see `autograder.sandbox.inside.runner`) gets a process of its own, confined, with a scratch folder that is deleted.
     """
 
-    def __init__(self, job: dict, level: str):
-        self.job, self.level = job, level
-        self.deadline = time.monotonic() + settings.limits()["total"]
+    def __init__(self, job: dict, level: str, limits: Limits):
+        self.job, self.level, self.limits = job, level, limits
+        self.deadline = time.monotonic() + limits.submission_seconds
         self.hung: set[int] = set()
         self.lost = False
         self._start({})
@@ -68,12 +69,13 @@ class Job:
         self.fatal, self.nonce = fatal, secrets.token_hex(16)
         left = max(1.0, self.deadline - time.monotonic())
         self.give_up = time.monotonic() + left + 15  # the watcher ends the job earlier; this is for a watcher gone
-        job = {**self.job, "skip": list(fatal), "nonce": self.nonce}
+        job = {**self.job, "seconds": self.limits.cell_seconds, "skip": list(fatal), "nonce": self.nonce}
+        bounds = {"total": left, "memory": self.limits.memory_bytes, "disk": self.limits.disk_bytes}
         receive, send = os.pipe()
         status, tell = os.pipe()
         stop, self.go_on = os.pipe()
         with tempfile.TemporaryFile() as file:
-            file.write(json.dumps({**settings.limits(self.job["device"]), "total": left}).encode() + b"\n")
+            file.write(json.dumps(bounds).encode() + b"\n")
             file.write(json.dumps(job).encode())
             file.flush()
             try:
@@ -117,8 +119,8 @@ class Job:
         Returns:
             whether the pipe was closed although there was more to come.
         """
-        buffer, total, patience = b"", 0, self.job["seconds"] + GRACE
-        while run.how != ENDED and (left := min(patience, self.give_up - time.monotonic())) > 0:
+        buffer, total, silence = b"", 0, self.limits.cell_seconds + GRACE
+        while run.how != ENDED and (left := min(silence, self.give_up - time.monotonic())) > 0:
             if not select.select([self.receive], [], [], left)[0]:
                 return False
             chunk = os.read(self.receive, 1 << 20)
@@ -146,7 +148,7 @@ class Job:
         run.cpu, run.memory = said.get("cpu", 0.0), said.get("memory", 0)
         if run.how != ENDED:
             run.how = TIMEOUT if said["how"] == TIMEOUT else STOPPED if said["how"] == STOPPED else KILLED
-            run.why = _words(said, self.job["seconds"])
+            run.why = _words(said, self.limits.cell_seconds)
 
 
 def _words(said: dict, seconds: float) -> str:

@@ -1,12 +1,9 @@
 """At the command line: what is wrong is said in one line, with an exit status that is not 0, and nothing is overwritten."""
 
 import json
-import os
 
 import pytest
 from conftest import ROOT, UNIT
-
-from autograder import settings
 
 RIGHT = "def attention_scores(q, X):\n    return (q.unsqueeze(-2) * X).sum(-1)\n"
 
@@ -64,20 +61,6 @@ def test_a_class_folder_that_cannot_be_written_is_told(kit):
 
 def test_an_unusable_device_is_told(kit):
     refused(kit("grade", UNIT, COURSE_DEVICE="quantum"), "COURSE_DEVICE")
-
-
-def test_a_unit_that_trains_has_more_time_unless_a_time_is_asked_for(monkeypatch):
-    for name in ("COURSE_CELL_SECONDS", "COURSE_SUBMISSION_SECONDS"):
-        monkeypatch.delenv(name, raising=False)
-    trained, patience = "03_image_captioning", settings.settings()["patience"]["03_image_captioning"]
-    assert settings.cell_seconds(trained) == patience * settings.cell_seconds(UNIT) > settings.cell_seconds()
-    assert settings.whole_seconds(trained) == patience * settings.whole_seconds(UNIT)
-    with settings.allowing(7, 8):
-        assert (settings.cell_seconds(trained), settings.limits()["total"]) == (7, 8)
-    assert "COURSE_CELL_SECONDS" not in os.environ and "COURSE_SUBMISSION_SECONDS" not in os.environ
-    monkeypatch.setenv("COURSE_SUBMISSION_SECONDS", "long")
-    with pytest.raises(settings.KitError, match="COURSE_SUBMISSION_SECONDS='long' is not a number"):
-        settings.limits()
 
 
 def test_damaged_results_are_told(kit, class_folder):

@@ -6,13 +6,15 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 from classes import lives, until
-from conftest import ROOT
+from conftest import ROOT, UNIT
 
 from autograder import settings
 from autograder.grading.examination import examine_cells
+from autograder.limits import limits_of
 from autograder.sandbox import job, levels
 from autograder.sandbox.inside import landlock, syscalls
 from autograder.sandbox.levels import BUBBLEWRAP, LANDLOCK, RLIMITS
@@ -74,9 +76,10 @@ def strong(request):
     return request.param
 
 
-def run(level, *cells, seconds=5.0, **more):
-    told = {"cells": [{"source": cell} for cell in cells], "cases": {}, "device": "cpu", "seconds": seconds, **more}
-    return job.Job(told, level).result()
+def run(level, *cells, seconds=5.0, total=90.0, **more):
+    told = {"cells": [{"source": cell} for cell in cells], "cases": {}, "device": "cpu", **more}
+    limits = replace(limits_of(UNIT), cell_seconds=seconds, submission_seconds=total)
+    return job.Job(told, level, limits).result()
 
 
 def printed(level, source, **more):
@@ -194,9 +197,8 @@ def test_a_cell_that_will_not_be_stopped_is_left_out(level):
     assert ran.outputs[2][0]["text"] == "1\n" and time.monotonic() - started < 20
 
 
-def test_a_job_as_a_whole_is_bounded(level, monkeypatch):
-    monkeypatch.setenv("COURSE_SUBMISSION_SECONDS", "3")
-    ran = run(level, *["import time\ntime.sleep(2)"] * 5, seconds=3)
+def test_a_job_as_a_whole_is_bounded(level):
+    ran = run(level, *["import time\ntime.sleep(2)"] * 5, seconds=3, total=3)
     assert ran.how == "timeout" and ran.reached < 5
 
 
@@ -246,7 +248,7 @@ def test_an_exercise_whose_helper_stands_below_its_check_counts(level):
     uses = {"source": "def attention_scores(q, X):\n    return below(q, X)"}
     helper = {"source": "def below(q, X):\n    return (q.unsqueeze(-2) * X).sum(-1)"}
     for cells in ([uses, {"exercise": "attention_scores"}, helper], [{"exercise": "attention_scores"}, uses, helper]):
-        _, (examined,) = examine_cells(cells, "seed", level)
+        _, (examined,) = examine_cells(cells, "seed", level, limits_of(UNIT))
         assert examined.result.passed, examined.result.message
 
 
@@ -263,9 +265,9 @@ def test_a_warm_process_that_was_killed_is_replaced(level):
 
 def test_nothing_lingers_when_the_grader_is_killed(level, tmp_path):
     script = (
-        "import sys, threading\nfrom autograder import jobs\n"
-        "told = {'cells': [{'source': 'import time; time.sleep(60)'}], 'cases': {}, 'device': 'cpu', 'seconds': 60}\n"
-        f"job = job.Job(told, {level!r})\n"
+        "import sys, threading\nfrom autograder import jobs\nfrom autograder.limits import Limits\n"
+        "told = {'cells': [{'source': 'import time; time.sleep(60)'}], 'cases': {}, 'device': 'cpu'}\n"
+        f"job = job.Job(told, {level!r}, Limits(60, 90, 1 << 30, 1 << 26))\n"
         "print('started', job._running[" + repr(level) + "].process.pid, flush=True)\njob.result()"
     )
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
