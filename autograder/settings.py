@@ -42,7 +42,7 @@ def find_unit(name: str) -> str:
 
 
 @cache
-def settings() -> dict:
+def table() -> dict:
     """The table [tool.course] of pyproject.toml."""
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["course"]
 
@@ -93,6 +93,6 @@ def secret() -> str:
 
 def database() -> str:
     """The gradebook's URL: COURSE_GRADEBOOK, else pyproject.toml's, else SQLite in the class's folder."""
-    asked = os.environ.get("COURSE_GRADEBOOK") or settings().get("gradebook")
+    asked = os.environ.get("COURSE_GRADEBOOK") or table().get("gradebook")
     url = asked or f"sqlite:///{class_folder() / 'gradebook.db'}"
     return re.sub("^postgres(ql)?://", "postgresql+psycopg://", url)  # the driver that requirements.txt brings

@@ -74,7 +74,7 @@ def as_twin(nb) -> str:
 def setup_code() -> str:
     """The first code cell of every notebook, with the repository's address from pyproject.toml."""
     text = (TEMPLATES / "setup_cell.py").read_text(encoding="utf-8")
-    return text.replace("REPOSITORY_ADDRESS", settings.settings()["repository"]).rstrip("\n")
+    return text.replace("REPOSITORY_ADDRESS", settings.table()["repository"]).rstrip("\n")
 
 
 def run(nb, folder: Path):
@@ -107,7 +107,7 @@ def _essence(cell) -> tuple:
 
 
 def _badge(twin: Path) -> str:
-    address = settings.settings()["repository"]
+    address = settings.table()["repository"]
     path = address.removeprefix("https://github.com/")
     link = f"https://colab.research.google.com/github/{path}/blob/main/notebooks/{twin.stem}.ipynb"
     return f"[![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)]({link}) {BADGE}"

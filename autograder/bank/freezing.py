@@ -1,26 +1,22 @@
 """Freezes an exercise: runs reference and misconceptions on drawn cases, so that judging needs their numbers alone."""
 
 import json
-import re
 from dataclasses import replace
 from functools import cache
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from autograder import settings
 from autograder.bank import catalogue, declaration
 from autograder.bank.drawing import VISIBLE_SEED, draw
+from autograder.bank.layer_sizes import Told, tell
 from utils.checking.judge import same
 from utils.checking.observe import observe
 from utils.checking.records import DrawnCase, FrozenCase, FrozenExercise, Observation, Output, pack, unpack_value
 from utils.checking.tolerance import sketch
 
 PACKS = settings.ROOT / "utils" / "checking" / "packs"
-# primes, each more than twice the one before: a product, or a sum of two, says what it was made of
-_TELLING = (10_007, 30_029, 90_067, 270_191, 810_571, 2_431_711, 7_295_111, 21_885_313)
 
 
 def freeze(
@@ -83,45 +79,27 @@ def frozen_exercise(exercise: declaration.Exercise, cases: list[FrozenCase]) -> 
         outputs=tuple(zip(exercise.outputs, exercise.result_shapes)),
         formula=exercise.formula,
         forbidden=exercise.forbidden,
-        layers=_layers(exercise),
+        layers=_told(exercise).layers,
         points=exercise.points,
         misconceptions={mistake.name: mistake.sentence for mistake in exercise.misconceptions},
         cases=tuple(cases),
-        examined=_examined(exercise),
+        examined=len(_graded_cases(exercise)),
+        shapes=_told(exercise).shapes,
     )
 
 
 @cache
-def _examined(exercise: declaration.Exercise) -> int:
-    """How many properties grading examines."""
-    return len(draw(exercise, VISIBLE_SEED, grading=True))
+def _graded_cases(exercise: declaration.Exercise) -> list[DrawnCase]:
+    """What grading examines, on numbers that anybody may know."""
+    return draw(exercise, VISIBLE_SEED, grading=True)
 
 
 @cache
-def _layers(exercise: declaration.Exercise) -> dict[str, str]:
-    """The layers of a module in a lesson's symbols, "nn.Linear(D_X, D_Q)", read off a module of telling sizes."""
-    if not exercise.is_module:
-        return {}
-    sizes = dict(zip(exercise.constructor, _TELLING))
-    with torch.device("meta"):
-        layers = dict(exercise.reference(**sizes).named_children())
-    found = {}
-    for name, layer in layers.items():
-        text = re.sub(r"(in_features|out_features)=|, bias=True", "", f"nn.{layer}")
-        found[name] = re.sub(r"\d{5,}", lambda number: _in_symbols(int(number[0]), sizes), text)
-    return found
-
-
-def _in_symbols(size: int, sizes: dict[str, int]) -> str:
-    """A layer's size as a sum of two of the constructor's, or as a product: "D_S + D_E", "3*H*D_H"."""
-    sums = {sizes[a] + sizes[b]: f"{a} + {b}" for a, b in combinations(sizes, 2)}
-    rest, factors = size, []
-    for name, factor in sizes.items():
-        while rest % factor == 0:
-            rest, factors = rest // factor, [*factors, name]
-    if size in sums or not factors:
-        return sums.get(size, str(size))
-    return "*".join([str(rest)] * (rest > 1) + factors)
+def _told(exercise: declaration.Exercise) -> Told:
+    """The layers and the parameters' shapes of a module, in a lesson's symbols."""
+    builds = [case.build for case in _graded_cases(exercise)] if exercise.is_module else []
+    different = [build for number, build in enumerate(builds) if build not in builds[:number]]
+    return tell(exercise.reference, different) if different else Told({}, {})
 
 
 def pack_unit(unit: str) -> str:

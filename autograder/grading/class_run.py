@@ -108,7 +108,7 @@ def _class(unit: str, student: str | None) -> tuple[tuple, list[Submission]]:
     if file.exists():
         assignment = nbformat.read(file, as_version=4)
         released = with_plain_cells(released, assignment)
-        if settings.settings().get("pictures") != "all":
+        if settings.table().get("pictures") != "all":
             plain = [cell.source for cell in assignment.cells if cell.cell_type == "code"]
     submissions = find_all(unit, store.roster(), student)
     if not submissions:

@@ -7,8 +7,8 @@ from autograder.bank import catalogue
 from autograder.bank.drawing import draw
 from autograder.bank.freezing import add_mistakes, expect, frozen_exercise
 from autograder.intake.student_code import Notebook
-from autograder.limits import Limits
 from autograder.sandbox.job import Job, Run
+from autograder.sandbox.limits import Limits
 from utils.checking.judge import Result, conclude, judge
 from utils.checking.records import Failure, FrozenCase, Observation, pack
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from autograder import settings
 from autograder.bank import catalogue
 from autograder.grading.examination import MALFORMED, Examined, examine_cells
-from autograder.limits import limits_of
+from autograder.sandbox.limits import limits_of
 from utils.checking.judge import Result
 
 

@@ -18,8 +18,8 @@ from autograder.grading.examination import KILLED, MALFORMED, MISSING, Examined,
 from autograder.intake.marked_cells import Released, is_test_of
 from autograder.intake.notebook_file import parse
 from autograder.intake.repair import repair
-from autograder.limits import Limits
 from autograder.sandbox import levels
+from autograder.sandbox.limits import Limits
 from utils.checking.judge import Result
 
 PLAY = "play"  # the tag of a cell that an assignment has for the student's pleasure alone, such as a training

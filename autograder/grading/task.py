@@ -6,7 +6,7 @@ from dataclasses import asdict
 from autograder import settings
 from autograder.intake.marked_cells import Released
 from autograder.intake.submissions import Submission
-from autograder.limits import limits_of
+from autograder.sandbox.limits import limits_of
 
 
 def task(

@@ -214,7 +214,7 @@ def _in_a_zip(student: str, unit: str, files: list[Path]) -> tuple[Submission, P
 
 def _extras(folder: Path, files: list[Path], notebook: Path | None) -> tuple[dict, list[str]]:
     """The extra files that pyproject.toml lists, as base64, and the names of those that it does not."""
-    listed = settings.settings().get("extra_files", [])
+    listed = settings.table().get("extra_files", [])
     travel, left_out = {}, []
     for file in files:
         if file == notebook:

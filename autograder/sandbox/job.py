@@ -11,8 +11,8 @@ import time
 from dataclasses import dataclass, field
 
 from autograder import settings
-from autograder.limits import Limits
 from autograder.sandbox.levels import Warm
+from autograder.sandbox.limits import Limits
 from utils.checking.records import bounded_text, unpack_observation
 
 MAX_BYTES = 32_000_000  # that a job's process may send

@@ -76,7 +76,7 @@ def test_the_set_up_cell_is_the_same_everywhere_and_names_the_configured_address
     for twin in LESSONS + SOLUTIONS:
         sources = [cell.source for cell in build.dressed(twin).cells if "setup" in cell.metadata.get("tags", [])]
         assert sources == [build.setup_code()]
-    assert settings.settings()["repository"] in build.setup_code()
+    assert settings.table()["repository"] in build.setup_code()
 
 
 def test_the_kit_and_nbgrader_release_the_same_bytes(kit, class_folder):

@@ -163,12 +163,12 @@ def test_freezing_does_not_touch_the_random_state():
 
 
 def test_the_layers_of_a_module_are_told_in_the_symbols_of_its_constructor():
-    assert freezing._layers(catalogue.find_exercise("MultiHeadAttention")) == {
+    assert freezing._told(catalogue.find_exercise("MultiHeadAttention")).layers == {
         "W_QKV": "nn.Linear(H*D_H, 3*H*D_H)",
         "W_O": "nn.Linear(H*D_H, H*D_H)",
     }
-    step = freezing._layers(catalogue.find_exercise("AttentionStep"))
-    assert (step["out"], step["v"]) == ("nn.Linear(D_H + D_S, V)", "nn.Linear(D_A, 1, bias=False)")
+    step = freezing._told(catalogue.find_exercise("AttentionStep")).layers
+    assert (step["out"], step["v"]) == ("nn.Linear(D_S + D_H, V)", "nn.Linear(D_A, 1, bias=False)")
 
 
 def test_an_input_that_may_be_none_is_drawn_in_its_shape_or_left_out():

@@ -12,9 +12,9 @@ from autograder import settings
 from autograder.grading.examination import examine_cells
 from autograder.grading.task import task
 from autograder.intake.submissions import Submission
-from autograder.limits import Limits, limits_of
 from autograder.sandbox import levels
 from autograder.sandbox.job import Job
+from autograder.sandbox.limits import Limits, limits_of
 
 TRAINED = "03_image_captioning"
 TIMES = ("COURSE_CELL_SECONDS", "COURSE_SUBMISSION_SECONDS")
@@ -28,7 +28,7 @@ def no_times_asked_for(monkeypatch):
 
 
 def test_a_unit_that_trains_has_more_time_unless_a_time_is_asked_for(monkeypatch):
-    multiplier = settings.settings()["timeout_multiplier"][TRAINED]
+    multiplier = settings.table()["timeout_multiplier"][TRAINED]
     usual, trained = limits_of(UNIT), limits_of(TRAINED)
     assert multiplier > 1 and trained.cell_seconds == multiplier * usual.cell_seconds
     assert trained.submission_seconds == multiplier * usual.submission_seconds

@@ -154,7 +154,7 @@ def test_a_pipe_in_the_place_of_a_notebook_stops_nothing(class_folder):
 def test_extra_files_are_told_and_only_listed_ones_travel(class_folder, monkeypatch):
     from autograder import settings
 
-    monkeypatch.setitem(settings.settings(), "extra_files", ["helper*.py"])
+    monkeypatch.setitem(settings.table(), "extra_files", ["helper*.py"])
     for name in ("helpers.py", "numpy.py"):
         hand_in(class_folder, b"x = 1", name=name)
     found = hand_in(class_folder, NOTEBOOK.encode())

@@ -14,10 +14,10 @@ from conftest import ROOT, UNIT
 
 from autograder import settings
 from autograder.grading.examination import examine_cells
-from autograder.limits import limits_of
 from autograder.sandbox import job, levels
 from autograder.sandbox.inside import landlock, syscalls
 from autograder.sandbox.levels import BUBBLEWRAP, LANDLOCK, RLIMITS
+from autograder.sandbox.limits import limits_of
 from autograder.trials.processes import family
 
 LOOK = """
@@ -265,7 +265,7 @@ def test_a_warm_process_that_was_killed_is_replaced(level):
 
 def test_nothing_lingers_when_the_grader_is_killed(level, tmp_path):
     script = (
-        "import sys, threading\nfrom autograder import jobs\nfrom autograder.limits import Limits\n"
+        "import sys, threading\nfrom autograder import jobs\nfrom autograder.sandbox.limits import Limits\n"
         "told = {'cells': [{'source': 'import time; time.sleep(60)'}], 'cases': {}, 'device': 'cpu'}\n"
         f"job = job.Job(told, {level!r}, Limits(60, 90, 1 << 30, 1 << 26))\n"
         "print('started', job._running[" + repr(level) + "].process.pid, flush=True)\njob.result()"

@@ -138,11 +138,12 @@ class FrozenExercise:
     outputs: tuple  # (name, symbolic shape) pairs
     formula: str
     forbidden: tuple
-    layers: dict  # of a module, by name: "nn.Linear(D_X, D_Q)"
+    layers: dict  # of a module, by name: "nn.Linear(D_X, D_Q)"; those inside of others too: "mlp.0"
     points: dict  # part -> points
     misconceptions: dict  # name -> the sentence a student reads
     cases: tuple
     examined: int = 0  # how many properties grading examines
+    shapes: dict = field(default_factory=dict)  # of a module's parameters, by name: "[D_Q, D_X]"
 
 
 def pack(value):

@@ -4,6 +4,7 @@ from utils.checking.messages.exceptions import hint
 from utils.checking.messages.shapes import symbolic
 
 CODE = "in your line  "
+PARAMETER = "nn.Parameter "  # so begins what is told of a parameter that belongs to no layer
 
 
 def _unfinished(c):
@@ -81,13 +82,10 @@ def _wrong_parameters(c):
     wanted = {name: list(weight.shape) for name, weight in c.case.weights.items()}
     expected = f"expected parameters {', '.join(wanted)}"
     if failure.type == "missing":
-        layer, _, kind = failure.text.partition(".")
-        if kind == "bias":
+        layer, _, kind = failure.text.rpartition(".")
+        if kind == "bias" and layer and failure.text not in c.exercise.layers:
             return f"The layer {layer} has no bias. This exercise asks for one: leave out bias=False.", expected
-        return (
-            f"The module has no parameter {failure.text}. Write `self.{layer} = {c.exercise.layers[layer]}` in __init__, under"
-            " this very name: checks set its weights themselves, so that no mark depends on chance."
-        ), expected
+        return f"The module has no parameter {failure.text}. {_make(c.exercise.layers, failure.text)}", expected
     if failure.type == "extra":
         bias = all(name.endswith(".bias") for name in failure.text.split(", "))
         advice = (
@@ -99,13 +97,38 @@ def _wrong_parameters(c):
     if failure.type != "shape":
         return _exception(c)
     name, shape = failure.text.split(" ", 1)
-    layer = name.partition(".")[0]
-    should = c.exercise.layers[layer]
-    stored = " (nn.Linear(in, out) stores its weight as [out, in].)" if should.startswith("nn.Linear") else ""
+    told = c.exercise.layers.get(_part(c.exercise.layers, name), "")
+    should = f" {'It' if told.startswith(PARAMETER) else 'The layer'} should be {told}." if told else ""
+    stored = " (nn.Linear(in, out) stores its weight as [out, in].)" if told.startswith("nn.Linear") else ""
+    symbols = c.exercise.shapes.get(name) or symbolic(tuple(wanted[name]), c.case.sizes, 2 * tuple(c.case.sizes))
     return (
-        (f"{name} has the wrong shape. The layer should be {should}.{stored}"),
-        f"expected {symbolic(tuple(wanted[name]), c.case.sizes, 2 * tuple(c.case.sizes))} = {wanted[name]}, yours is {shape}",
+        f"{name} has the wrong shape.{should}{stored}",
+        f"expected {symbols} = {wanted[name]}, yours is {shape}",
     )
+
+
+def _part(layers: dict, parameter: str) -> str:
+    """The innermost part of a module that is told and that a parameter belongs to, or is."""
+    while parameter not in layers and "." in parameter:
+        parameter = parameter.rpartition(".")[0]
+    return parameter
+
+
+def _make(layers: dict, parameter: str) -> str:
+    """What is to be written so that a module has a parameter; also inside of a part that is a class of the author's own."""
+    outer, inner = parameter.partition(".")[0], _part(layers, parameter)
+    if outer not in layers:
+        return "Make it in __init__."
+    why = "checks set its weights themselves, so that no mark depends on chance."
+    write = f"Write {_assigned(outer, layers[outer])} in __init__"
+    above, _, name = inner.rpartition(".")
+    if not layers.get(above, "nn.").startswith("nn."):
+        write += f", and in that of {layers[above].partition('(')[0]} {_assigned(name, layers[inner])}"
+    return f"{write.removesuffix(',')}, under this very name: {why}"
+
+
+def _assigned(name: str, told: str) -> str:
+    return f"`self.{name}`, an {told}," if told.startswith(PARAMETER) else f"`self.{name} = {told}`"
 
 
 def _too_slow(c):

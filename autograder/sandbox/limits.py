@@ -32,11 +32,11 @@ def limits_of(unit: str, device: str = "cpu") -> Limits:
     Raises:
         KitError: one of them is not a number of seconds.
     """
-    settings = settings.settings()
-    asked, multiplier = settings["limits"], settings.get("timeout_multiplier", {}).get(unit, 1)
+    table = settings.table()
+    asked, multiplier = table["limits"], table.get("timeout_multiplier", {}).get(unit, 1)
     unbounded = device.startswith(("cuda", "mps"))  # a driver maps far more than it uses
     return Limits(
-        cell_seconds=_seconds("COURSE_CELL_SECONDS", settings["cell_seconds"] * multiplier),
+        cell_seconds=_seconds("COURSE_CELL_SECONDS", table["cell_seconds"] * multiplier),
         submission_seconds=_seconds("COURSE_SUBMISSION_SECONDS", asked["submission_seconds"] * multiplier),
         memory_bytes=0 if unbounded else int(asked["memory_mb"]) << 20,
         disk_bytes=int(asked["disk_mb"]) << 20,
