@@ -8,6 +8,7 @@ import signal
 import tempfile
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from autograder import settings
@@ -169,13 +170,14 @@ def _words(said: dict, seconds: float) -> str:
 
 _running: dict[str, Warm] = {}
 _starting = threading.Lock()  # a cluster's worker may have several threads
+_starter = ThreadPoolExecutor(1)  # a sandbox ends with the thread that started it, so it is one that lasts
 
 
 def _fork(level: str, *descriptors: int) -> None:
     for _ in range(2):
         with _starting:
             if level not in _running:
-                _running[level] = Warm(level)
+                _running[level] = _starter.submit(Warm, level).result()
             warm = _running[level]
         if warm.fork(*descriptors):
             return

@@ -2,23 +2,29 @@
 
 import inspect
 import linecache
+import os
 import re
+import site
+import sys
 import sysconfig
 import time
 from dataclasses import replace
-from pathlib import Path
+from functools import cache
 
 import numpy as np
 import torch
 from torch import nn
 
+import utils
 from utils.checking import toy_models
 from utils.checking.call_recorder import WatchedCalls
 from utils.checking.records import MAX_OUTPUTS, MAX_VALUES, DrawnCase, Failure, Helper, Observation, Output
 
 SLOW = 1.0  # seconds; a call slower than this is not repeated
-_KIT = str(Path(__file__).parent.parent)
-_LIBRARIES = tuple(str(Path(sysconfig.get_paths()[name]).resolve()) for name in ("stdlib", "purelib", "platlib"))
+_LIBRARIES = [sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+_LIBRARIES += {*site.getsitepackages(), site.getusersitepackages()} - {sys.prefix}  # which Windows counts among them
+_LIBRARIES += utils.__path__  # the kit is no student's code either
+_NOT_THEIRS = tuple({os.path.join(path, "") for one in _LIBRARIES for path in (one, os.path.realpath(one))})
 
 
 def observe(student_object, case: DrawnCase, device: torch.device | str = "cpu", trusted: bool = False) -> Observation:
@@ -140,11 +146,19 @@ def _place(error: BaseException) -> tuple[str, str]:
     trace = error.__traceback__
     while trace is not None:
         code = trace.tb_frame.f_code
-        if not code.co_filename.startswith((*_LIBRARIES, _KIT)):
+        if not _in_a_library(code.co_filename):
             line = linecache.getline(code.co_filename, trace.tb_lineno, trace.tb_frame.f_globals).strip() or line
             functions.append(code.co_name)
         trace = trace.tb_next
     return line[:200], functions[-1] if len(functions) > 1 else ""
+
+
+@cache
+def _in_a_library(file: str) -> bool:
+    """Whether code is a library's or the kit's, also where one of the two paths, or both, lead over symbolic links."""
+    if file.startswith("<"):  # no file: a cell, or what is built into the interpreter
+        return file.startswith("<frozen")
+    return file.startswith(_NOT_THEIRS) or os.path.realpath(file).startswith(_NOT_THEIRS)
 
 
 def _target(student_object, case: DrawnCase, device):
