@@ -125,6 +125,33 @@ def test_files_of_the_course_and_of_the_user_cannot_be_opened(strong, tmp_path):
         assert printed(strong, source) == "none", file
 
 
+MACHINE = """
+import os
+for place in ("/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu/possible"):
+    print(len(open(place).read()) > 0)
+    try:
+        open(place, "a")
+        print("opened to write")
+    except OSError:
+        pass
+"""
+
+
+def test_of_the_machine_the_processor_and_its_memory_can_be_read_and_no_more(strong):
+    assert printed(strong, MACHINE).split() == ["True"] * 3
+    known = (
+        "/proc/self/environ",
+        "/proc/1/cmdline",
+        "/proc/self/maps",
+        "/proc/net/dev",
+        "/proc/mounts",
+        "/proc/cmdline",
+    )
+    other = ("/sys/class", "/sys/devices/virtual", "/sys/devices/system/memory", "/sys/fs/cgroup", "/sys/kernel")
+    for file in (*known, *other):
+        assert printed(strong, LOOK.replace("FILE", repr(file))) == "none", file
+
+
 def test_the_exercise_bank_cannot_be_imported(strong):
     assert printed(strong, "import autograder.bank.catalogue") in ("ModuleNotFoundError", "PermissionError")
 

@@ -13,6 +13,8 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 _NEW_NAMESPACES = 0x00020000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000  # mount, IPC, user, process, network
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_CAPBSET_DROP = 1, 4, 24
 _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 36, 38
+_READ_ONLY, _AGAIN, _BIND, _MOVE = 0x1, 0x20, 0x1000, 0x2000
+MACHINE = ("/proc/cpuinfo", "/proc/meminfo")  # what libraries ask of the machine while they compute
 
 
 def _checked(result: int, what: str) -> int:
@@ -47,7 +49,7 @@ def hide_memory() -> None:
 def enter_namespaces(disk: int, writable: list[str]) -> None:
     """Moves into new namespaces: the next child is process 1 of its own, sees no other, and has no network.
 
-    The folders of `writable` become empty ones in memory that hold at most `disk` bytes each, and /proc an empty one.
+    The folders of `writable` become empty ones in memory that hold at most `disk` bytes each; of /proc, MACHINE is left.
 
     Raises:
         OSError: the kernel does not allow it here.
@@ -62,8 +64,14 @@ def enter_namespaces(disk: int, writable: list[str]) -> None:
     _mount("none", "/", None, 0x4000 | 0x40000)  # recursive and private: nothing mounted here is seen elsewhere
     for place in writable:
         _mount("tmpfs", place, f"size={disk},mode=700", 0)
+    _mount("tmpfs", "/dev/shm", "size=4k,mode=555", 0)  # made here, where the old /proc is still in sight
+    for file in filter(os.path.exists, MACHINE):
+        made = file.replace("/proc", "/dev/shm")
+        Path(made).touch()
+        _mount(file, made, None, _BIND)
+    _mount("tmpfs", "/dev/shm", "size=4k,mode=555", _AGAIN | _READ_ONLY)
+    _mount("/dev/shm", "/proc", None, _MOVE)
     _mount("tmpfs", "/dev/shm", "size=1m", 0)
-    _mount("tmpfs", "/proc", "size=4k,mode=555", 1)
 
 
 def _mount(source: str, target: str, data: str | None, flags: int) -> None:

@@ -35,6 +35,7 @@ def main(descriptor: int, plan: dict) -> None:
     from . import runner, shell
 
     torch.set_num_threads(1)
+    torch.backends.cpu.get_cpu_capability()  # found out once, not in every job
     shell.settle(plan["scratch"])
     made = shell.make_shell()
     shell.draw_once()
@@ -120,7 +121,7 @@ class _Watcher:
         settle(str(self.scratch))
         confine.drop_capabilities()
         if self.level == LANDLOCK:
-            landlock.restrict(self.plan["readable"], [str(self.scratch), *_DEVICES])
+            landlock.restrict([*self.plan["readable"], *confine.MACHINE], [str(self.scratch), *_DEVICES])
         if self.level != BUBBLEWRAP:
             confine.show_open_files()
         if self.filtered is not None:
