@@ -152,6 +152,15 @@ def test_of_the_machine_the_processor_and_its_memory_can_be_read_and_no_more(str
         assert printed(strong, LOOK.replace("FILE", repr(file))) == "none", file
 
 
+def test_a_file_of_the_students_is_closed_by_nobody_else(level):
+    source = (
+        "import gc, matplotlib.font_manager as fonts, matplotlib.pyplot as plt\nkept = [open(f'f{n}', 'w') for n in range(20)]"
+        "\nfor n in range(60):\n    plt.figure().text(0, 0, f'${n}$').figure.canvas.draw()\n    plt.close()"
+        "\nfonts._get_font.cache_clear(); gc.collect()\nfor one in kept:\n    one.write('x'); one.close()\nprint('kept')"
+    )
+    assert printed(level, source) == "kept"
+
+
 def test_the_exercise_bank_cannot_be_imported(strong):
     assert printed(strong, "import autograder.bank.catalogue") in ("ModuleNotFoundError", "PermissionError")
 

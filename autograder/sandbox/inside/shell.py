@@ -1,5 +1,6 @@
 """An IPython shell that runs a notebook's cells and returns their outputs as plain data."""
 
+import gc
 import io
 import os
 import signal
@@ -10,6 +11,7 @@ import matplotlib.pyplot as plt
 from IPython.core.displayhook import DisplayHook
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
+from matplotlib import font_manager, mathtext
 from traitlets import Type
 from traitlets.config import Config
 
@@ -76,6 +78,9 @@ def draw_once() -> None:
     figure.tight_layout()
     figure.savefig(io.BytesIO(), format="png", bbox_inches=None)
     plt.close(figure)
+    for cached in (font_manager._get_font, mathtext.MathTextParser._parse_cached):
+        cached.cache_clear()  # a font that was still open would be closed in a job: by its number, which by then may be
+    gc.collect()  # that of a file of the student's
 
 
 class _Bounded(io.StringIO):
