@@ -35,7 +35,7 @@ def configure(config: Config) -> Config:
         "autograder.nbgrader_plugin.autograding.Examine",
         "nbgrader.preprocessors.IgnorePattern",
         "nbgrader.preprocessors.LimitOutput",
-        "nbgrader.preprocessors.SaveAutoGrades",
+        "autograder.nbgrader_engine.SaveMarks",
         "nbgrader.preprocessors.AssignLatePenalties",
         "nbgrader.preprocessors.CheckCellMetadata",
     ]

@@ -202,6 +202,9 @@ def table(records: list[dict]) -> str:
         lines.append(f"{student:<{width}}  {points}  {total:>5g}  {'/'.join(states)} {', '.join(said[:3])}".rstrip())
     lines.append("")
     lines += [f"{number} {name} ({_points(records, name):g})" for number, name in zip(short, exercises)]
+    left = [f"{one['student']} {one['exercise']}" for one in records if one["state"] == "unjudged"]
+    if left:
+        lines += ["", f"to be marked by hand in formgrader, since the sandbox was in their way: {', '.join(left)}"]
     used = sorted({one["sandbox"] for one in records} - {""})
     return "\n".join([*lines, "", *(f"sandbox: {level} ({levels.MEANING[level]})" for level in used)])
 

@@ -10,9 +10,12 @@ from autograder.intake.student_code import Notebook
 from autograder.sandbox.job import Job, Run
 from autograder.sandbox.limits import Limits
 from utils.checking.judge import Result, conclude, judge
+from utils.checking.messages import composing
 from utils.checking.records import Failure, FrozenCase, Observation, pack
+from utils.checking.refusals import CONFINED
 
 GRADED, TIMEOUT, KILLED, MALFORMED, MISSING = "graded", "timeout", "killed", "malformed", "missing"
+UNJUDGED = "unjudged"  # by the kit, whose sandbox was in the way: a human marks it
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,7 @@ def examine_cells(
     for index, why in run.fatal.items():
         run.outputs[index] = [_died(why, index in run.hung)]
     _note_hidden_calls(names, [cell["source"] for cell in cells if "source" in cell], run)
+    _note_confined_cells(names, run)
     examined = [_conclude(drawn[name], run, limits, _fatal(name, cells, run), reveal) for name in names]
     return run.outputs, [_with_cause(one, cells, run.outputs) for one in examined]
 
@@ -106,6 +110,19 @@ def _note_hidden_calls(names: list[str], sources: list[str], run: Run) -> None:
             run.observations[name] = [replace(seen, called=(*seen.called, hidden)) for seen in run.observations[name]]
 
 
+def _note_confined_cells(names: list[str], run: Run) -> None:
+    """What is not there because the sandbox itself ended a cell is missing by no fault of the student's."""
+    for error in run.confined.values():
+        failure = Failure(CONFINED, error["ename"], error["evalue"])
+        for name in filter(run.observations.__contains__, names):
+            seen = run.observations[name]
+            run.observations[name] = [replace(one, failure=failure) if _absent(one) else one for one in seen]
+
+
+def _absent(seen: Observation) -> bool:
+    return seen.failure is not None and (seen.failure.stage == "missing" or seen.failure.type == "NameError")
+
+
 def _with_cause(one: Examined, cells: list[dict], outputs: dict) -> Examined:
     """Where an object is missing, says which error the last failing cell before it raised."""
     if one.result.problem != "missing_object":
@@ -131,10 +148,19 @@ def _conclude(drawn: Prepared, run: Run, limits: Limits, fatal: tuple, reveal: b
         state = TIMEOUT
     frozen = frozen_exercise(exercise, expected)
     verdicts = [judge(frozen, one, seen, reveal) for one, seen in zip(frozen.cases, observations)]
+    if any(verdict.problem == CONFINED for verdict in verdicts):
+        return Examined(name, UNJUDGED, _left_open(frozen, verdicts), run.seconds.get(name, 0.0))
     if state == GRADED and not all(verdict.passed for verdict in verdicts):
         frozen = frozen_exercise(exercise, _with_mistakes(drawn, observations, verdicts))
         verdicts = [judge(frozen, one, seen, reveal) for one, seen in zip(frozen.cases, observations)]
     return Examined(name, state, conclude(frozen, verdicts), run.seconds.get(name, 0.0))
+
+
+def _left_open(exercise, verdicts: list) -> Result:
+    """The result of an exercise that a human is to mark; it has no points of its own, whatever passed."""
+    shown = next(one for one in verdicts if one.problem == CONFINED)
+    message = composing.unjudged(exercise, shown)
+    return replace(conclude(exercise, verdicts), points=0.0, problem=CONFINED, misconception=None, message=message)
 
 
 def _never_observed(run: Run, limits: Limits, fatal: str, hung: bool) -> tuple[str, str, str]:

@@ -14,7 +14,7 @@ from nbgrader import utils as nbgrader_utils
 
 from autograder import settings
 from autograder.bank import catalogue
-from autograder.grading.examination import KILLED, MALFORMED, MISSING, Examined, examine_cells
+from autograder.grading.examination import KILLED, MALFORMED, MISSING, UNJUDGED, Examined, examine_cells
 from autograder.intake.marked_cells import Released, is_test_of
 from autograder.intake.notebook_file import parse
 from autograder.intake.repair import repair
@@ -63,10 +63,12 @@ def examine_repaired(notebook, task: dict, level: str) -> dict:
     _check_points(notebook, task["unit"])
     examined = _unreadable(notebook, task) if task["malformed"] else _examine(notebook, task, level)
     _tell(notebook, task["notes"])
+    by_hand = [one.exercise for one in examined if one.state == UNJUDGED]
+    notebook.metadata.course.by_hand = by_hand  # for nbgrader's own autograde, which reads scores off outputs
     return {
         **_outcome(task, [_line(task["student"], one, task["notes"], level) for one in examined], level),
         "scores": {
-            _id(cell): nbgrader_utils.determine_grade(cell)[0]
+            _id(cell): None if is_test_of(cell) in by_hand else nbgrader_utils.determine_grade(cell)[0]
             for cell in notebook.cells
             if nbgrader_utils.is_grade(cell)
         },

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import nbformat
 from nbconvert.exporters import NotebookExporter
-from nbgrader.preprocessors import NbGraderPreprocessor
+from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
 
 from autograder import settings
 from autograder.gradebook.settings import gradebook_of
@@ -82,6 +82,24 @@ class Examine(NbGraderPreprocessor):
         outcome = examine_repaired(nb, told, level)
         _keep(unit, outcome)
         return nb, resources
+
+
+class SaveMarks(SaveAutoGrades):
+    """Takes the place of nbgrader's SaveAutoGrades: an exercise that grading could not judge is left to be marked by hand."""
+
+    def preprocess(self, nb, resources):
+        self._by_hand = nb.metadata.get("course", {}).get("by_hand", [])
+        return super().preprocess(nb, resources)
+
+    def _add_score(self, cell, resources):
+        from autograder.intake.marked_cells import is_test_of
+
+        super()._add_score(cell, resources)
+        if is_test_of(cell) in self._by_hand:
+            found = (cell.metadata.nbgrader.grade_id, self.notebook_id, self.assignment_id, self.student_id)
+            grade = self.gradebook.find_grade(*found)
+            grade.auto_score, grade.needs_manual_grade = None, True
+            self.gradebook.db.commit()
 
 
 def _keep(unit: str, outcome: dict) -> None:

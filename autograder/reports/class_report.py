@@ -10,15 +10,17 @@ from autograder import settings
 from autograder.bank import catalogue
 from autograder.bank.drawing import VISIBLE_SEED, draw
 from autograder.gradebook.store import load_results
-from autograder.grading.examination import GRADED, MALFORMED, MISSING
+from autograder.grading.examination import GRADED, MALFORMED, MISSING, UNJUDGED
 from autograder.grading.journal import load_outcomes
 from autograder.intake.submissions import write_atomically
 from autograder.reports.pages import render
 from autograder.reports.similarity import similar_pairs
 from autograder.sandbox.levels import MEANING
+from utils.checking.refusals import CONFINED
 
 QUARTERS = ("lowest quarter", "second", "third", "highest quarter")
 MOST_PAIRS = 50  # that are listed
+_NOT_TAUGHT = (None, MISSING, MALFORMED, CONFINED, "unfinished")  # problems that no lesson is about
 ENOUGH = 5  # students without whom a statistic says nothing
 
 
@@ -52,6 +54,7 @@ def summary(unit: str, records: list[dict], pseudonyms: bool = False) -> dict:
         "scores": _histogram(students),
         "states": Counter(record["state"] for record in records).most_common(),
         "levels": {level: MEANING[level] for level in sorted({one["sandbox"] for one in records} - {""})},
+        "by_hand": [(one["student"], one["exercise"]) for one in records if one["state"] == UNJUDGED],
         "topics": _topics(records, students),
         "quarters": QUARTERS,
         "silent": _silent_checks(records, exercises),
@@ -126,7 +129,7 @@ def _topics(records: list[dict], students: list[dict]) -> list[dict]:
 
     What was not handed in, or not begun, is nothing to reteach; it is counted under its state.
     """
-    taught = [record for record in records if record["problem"] not in (None, MISSING, MALFORMED, "unfinished")]
+    taught = [record for record in records if record["problem"] not in _NOT_TAUGHT]
     counted = Counter((record["exercise"], record["misconception"] or record["problem"]) for record in taught)
     sentences = {
         (exercise.name, mistake.name): mistake.sentence

@@ -15,6 +15,7 @@ from autograder import settings
 from autograder.sandbox.levels import Warm
 from autograder.sandbox.limits import Limits
 from utils.checking.records import bounded_text, unpack_observation
+from utils.checking.refusals import CONFINED
 
 MAX_BYTES = 32_000_000  # that a job's process may send
 MAX_OUTPUTS = 60  # of one cell
@@ -32,6 +33,7 @@ class Run:
         outputs: cell index -> outputs in nbformat's form.
         observations: exercise -> observations.
         seconds: exercise -> how long observing it took.
+        confined: cell index -> the error by which the confinement ended that cell, as an output.
         reached: the number of cells that were finished.
         how: "ended"; "timeout", of the whole job; "stopped", where one cell did not end; or "killed".
         why: for a process that was killed, what ended it, in words.
@@ -43,6 +45,7 @@ class Run:
     outputs: dict = field(default_factory=dict)
     observations: dict = field(default_factory=dict)
     seconds: dict = field(default_factory=dict)
+    confined: dict = field(default_factory=dict)
     reached: int = 0
     how: str = KILLED
     why: str = ""
@@ -209,6 +212,9 @@ def _take(line: bytes, run: Run, nonce: str) -> None:
             run.seconds.setdefault(name, min(1e6, max(0.0, float(data["seconds"]))))
         elif "outputs" in data:
             run.outputs.setdefault(index, [_output(item) for item in data["outputs"][:MAX_OUTPUTS]])
+            errors = [out for out in run.outputs[index] if out["output_type"] == "error"]
+            if errors and data.get("refused") == CONFINED:
+                run.confined[index] = errors[-1]
         run.reached = max(run.reached, index + 1)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
         pass

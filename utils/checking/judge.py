@@ -8,6 +8,7 @@ import numpy as np
 from utils.checking.messages import composing
 from utils.checking.messages.wrong_results import describe, forbidden_call
 from utils.checking.records import DrawnCase, Failure, FrozenCase, FrozenExercise, Observation, Output
+from utils.checking.refusals import CONFINED, NOT_ALLOWED
 from utils.checking.tolerance import close, right_rows, sketches_agree, tolerance
 
 ALIKE = 0.5  # the share of rows in which what was trained must do what a misconception does, to be taken for it
@@ -170,6 +171,7 @@ def _problem(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) ->
 
 
 _ENDS = {"timeout": "too_slow", "unreached": "not_reached", "killed": "process_ended", "tampered": "tampered"}
+_ENDS |= {refused: refused for refused in (CONFINED, NOT_ALLOWED)}
 
 
 def _failure_problem(seen: Observation) -> str:

@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 import utils
-from utils.checking import toy_models
+from utils.checking import refusals, toy_models
 from utils.checking.call_recorder import WatchedCalls
 from utils.checking.records import MAX_OUTPUTS, MAX_VALUES, DrawnCase, Failure, Helper, Observation, Output
 
@@ -127,10 +127,11 @@ def _stage(stage: str, action):
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # SystemExit and exceptions of the student's own included
-        line, where = _place(error)
+        line, where = place(error)
         bases = " ".join(kind.__name__ for kind in type(error).__mro__[1:-2])
         own = re.search(r"\b(raise|assert)\b", line) is not None
-        raise _Failed(Failure(stage, type(error).__name__, _text(error), line, where, bases, own)) from None
+        refused = refusals.refusal(error, line)
+        raise _Failed(Failure(stage, type(error).__name__, _text(error), line, where, bases, own, refused)) from None
 
 
 def _text(error: BaseException) -> str:
@@ -140,7 +141,7 @@ def _text(error: BaseException) -> str:
         return ""
 
 
-def _place(error: BaseException) -> tuple[str, str]:
+def place(error: BaseException) -> tuple[str, str]:
     """The innermost source line that is neither a library's nor the kit's; and the function it is in, if one was called."""
     line, functions = "", []
     trace = error.__traceback__

@@ -97,6 +97,7 @@ class Failure:
     where: str = ""  # the function that this line is part of
     bases: str = ""  # what the error's type extends, separated by spaces
     own: bool = False  # raised or asserted by the author of the code, in words of his own
+    refused: str = ""  # by the confinement, were there one: see `utils.checking.refusals`
 
 
 @dataclass(frozen=True)

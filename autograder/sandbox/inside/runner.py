@@ -8,12 +8,14 @@ import json
 import os
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import utils.checking.observe
 import utils.checking.records
 from utils.checking.observe import observe
 from utils.checking.records import Failure, Observation, pack, unpack_case
+from utils.checking.refusals import told
 
 from .shell import TimeLimit, make_shell, quietly, run_cell
 
@@ -108,13 +110,20 @@ def _observed(namespace: dict, name: str, case, device) -> Observation:
     if name not in namespace:
         return Observation(failure=Failure("missing", "missing"))
     try:
-        return observe(namespace[name], case, device)
+        return _by_cause(observe(namespace[name], case, device))
     except TimeLimit:
         raise
     except KeyboardInterrupt:
         return Observation(failure=Failure("call", "KeyboardInterrupt"))
     except BaseException as error:
         return Observation(failure=Failure("call", type(error).__name__))
+
+
+def _by_cause(seen: Observation) -> Observation:
+    """An observation in which a failure that the confinement brought about is told as such."""
+    refused = seen.failure.refused if seen.failure else told(seen.backward)
+    failure = seen.failure or Failure("call", *seen.backward.partition(": ")[::2])
+    return replace(seen, failure=replace(failure, stage=refused)) if refused else seen
 
 
 def work(job_file: int, results: int, shell) -> None:

@@ -18,6 +18,8 @@ from traitlets.config import Config
 import utils.check  # noqa: F401 - what every assignment imports
 import utils.device  # noqa: F401
 import utils.prepare  # noqa: F401
+from utils.checking.observe import place
+from utils.checking.refusals import refusal
 
 MAX_TEXT = 50_000  # characters kept of what a cell prints
 MAX_PICTURE = 2_000_000  # characters kept of one displayed item
@@ -120,6 +122,7 @@ class quietly:
 def run_cell(shell: InteractiveShell, source: str, seconds: float, pictures: bool = True) -> dict:
     """Runs one cell and returns {"outputs": a list in nbformat's form, "timeout": whether it ran for too long}.
 
+    "refused" says whether the confinement brought about its error (see `utils.checking.refusals`).
     Without `pictures`, figures that the cell shows are named in its output and not drawn.
     """
     shell.display_formatter.formatters["image/png"].enabled = pictures
@@ -143,7 +146,8 @@ def run_cell(shell: InteractiveShell, source: str, seconds: float, pictures: boo
         name = "TimeLimit" if isinstance(error, TimeLimit) else type(error).__name__
         text = f"stopped after {seconds:g} s" if isinstance(error, TimeLimit) else _said(error)[:2000]
         outputs.append({"output_type": "error", "ename": name, "evalue": text, "traceback": [f"{name}: {text}"]})
-    return {"outputs": outputs, "timeout": isinstance(error, TimeLimit)}
+    refused = refusal(error, place(error)[0]) if error is not None else ""
+    return {"outputs": outputs, "timeout": isinstance(error, TimeLimit), "refused": refused}
 
 
 def _said(error) -> str:

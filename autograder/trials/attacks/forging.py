@@ -275,6 +275,8 @@ loop.run_until_complete(loop.run_in_executor(None, print, "ready"))
 def stable_softmax(e, dim=-1):
     return loop.run_until_complete(loop.run_in_executor(None, torch.softmax, e, dim))
 """
+_REFUSED = """def attention_scores(q, X):
+    eval('(_ for _ in ()).throw(RuntimeError("Failed to initialize cpuinfo!"))')"""
 _BY_NUMPY = """
 import numpy as np, torch
 class Softmax(torch.autograd.Function):
@@ -347,6 +349,7 @@ ATTACKS = [
     Attack("names-cleared", "clear the names of calls that were seen, by way of a traceback", answer(_FORGETFUL, "stable_softmax")),
     Attack("forbidden-in-loop", "call it in an event loop's executor", _after_every_stub(_IN_LOOP)),
     Attack("forbidden-by-numpy", "have numpy do what torch may not", _after_every_stub(_BY_NUMPY)),
+    Attack("refusal-forged", "raise the error by which the sandbox is known to be at fault", answer(_REFUSED)),
     Attack("rewrites-earlier", "replace the functions of earlier exercises at the end of the notebook",
            _at_the_end(_all_are("lambda *a, **k: 0")), solved=True),
 ]  # fmt: skip

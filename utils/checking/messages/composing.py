@@ -31,6 +31,11 @@ def failure(
     return "\n".join(lines)
 
 
+def unjudged(exercise: FrozenExercise, shown) -> str:
+    """What a student reads of an exercise that grading itself could not run."""
+    return "\n".join([f"? {exercise.name} · to be marked by hand", *_indent(shown.sentence)])
+
+
 def _indent(text: str) -> list[str]:
     """Lines of at most 80 characters; a quoted line of code stays whole."""
     wrapped = []

@@ -156,6 +156,27 @@ def _tampered(c):
     ), ""
 
 
+def _raised(c) -> str:
+    """The error in words, and the line that it came from."""
+    failure = c.seen.failure
+    text = f": {failure.text.splitlines()[0]}" if c.reveal and failure.text else ""
+    return f"{failure.type}{text}" + (f"\n{CODE}{failure.line}" if failure.line else "")
+
+
+def _confined(c):
+    return (
+        "The sandbox in which grading runs your code refused a library what it needs. That is no fault of yours: nothing is"
+        f" decided, and your instructor is told to mark this exercise by hand. What came was {_raised(c)}"
+    ), ""
+
+
+def _not_allowed(c):
+    return (
+        "Your code asks for what grading does not allow: files outside its own folder, a network, another process."
+        f" What came was {_raised(c)}"
+    ), ""
+
+
 def _no_error(c):
     wanted = c.expected.failure.type
     came = "it was returned: write raise, not return" if c.seen.structure == wanted else "a result came instead"
@@ -193,6 +214,8 @@ NO_RESULT = {
     "not_reached": _not_reached,
     "process_ended": _process_ended,
     "tampered": _tampered,
+    "confined": _confined,
+    "not_allowed": _not_allowed,
     "no_error": _no_error,
     "wrong_error": _wrong_error,
     "vague_error": _vague_error,
