@@ -35,7 +35,7 @@ def configure(config: Config) -> Config:
         "autograder.nbgrader_plugin.autograding.Examine",
         "nbgrader.preprocessors.IgnorePattern",
         "nbgrader.preprocessors.LimitOutput",
-        "autograder.nbgrader_engine.SaveMarks",
+        "autograder.nbgrader_plugin.autograding.SaveMarks",
         "nbgrader.preprocessors.AssignLatePenalties",
         "nbgrader.preprocessors.CheckCellMetadata",
     ]

@@ -9,7 +9,8 @@ import pytest
 from conftest import ROOT
 from torch_operations import ALL, MEANING
 
-from autograder.sandbox import levels
+from autograder.sandbox import job, levels
+from autograder.sandbox.limits import Limits
 
 STEP = 40  # operations in a cell, whose output is bounded
 SHARE = 0.9  # of the operations come to a value: a table of errors would compare nothing
@@ -32,8 +33,9 @@ def outside():
 def _inside(level: str) -> dict:
     batches = [ALL[start : start + STEP] for start in range(0, len(ALL), STEP)]
     sources = [MEANING, *(FIND.replace("SOURCES", repr(batch)) for batch in batches)]
-    job = {"cells": [{"source": source} for source in sources], "cases": {}, "device": "cpu", "seconds": 60}
-    ran = job.Job(job, level).result()
+    told = {"cells": [{"source": source} for source in sources], "cases": {}, "device": "cpu"}
+    limits = Limits(cell_seconds=60, submission_seconds=120, memory_bytes=1 << 30, disk_bytes=64 << 20)
+    ran = job.Job(told, level, limits).result()
     assert ran.how == "ended" and not ran.fatal, ran.fatal
     printed = [out["text"] for outputs in ran.outputs.values() for out in outputs if out.get("name") == "stdout"]
     return _told("".join(printed))

@@ -38,7 +38,7 @@ def test_a_line_of_a_librarys_is_not_taken_for_the_students(examine, tmp_path, m
         (tmp_path / "site").mkdir()
         file = tmp_path / "site" / "textwrap.py"
         file.symlink_to(tmp_path / "cached.py")
-        monkeypatch.setattr("utils.observe._NOT_THEIRS", (f"{tmp_path / 'site'}{os.sep}",))
+        monkeypatch.setattr("utils.checking.observe._NOT_THEIRS", (f"{tmp_path / 'site'}{os.sep}",))
     (tmp_path / "answer.py").write_text(ANSWER)
     answer = imported("answer", tmp_path / "answer.py")
     answer.library = imported("linked_library", file)

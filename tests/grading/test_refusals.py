@@ -14,6 +14,7 @@ from nbgrader.api import Gradebook
 from autograder.grading.examination import examine_cells
 from autograder.sandbox import levels
 from autograder.sandbox.levels import RLIMITS
+from autograder.sandbox.limits import limits_of
 from autograder.trials.attacks.kinds import FIRST, FULL, filled, place
 
 RIGHT = "def attention_scores(q, X):\n    {}\n    return (q.unsqueeze(-2) * X).sum(-1)"
@@ -50,7 +51,9 @@ def strong(request):
 
 
 def examined(level, *sources):
-    _, (found,) = examine_cells([*({"source": one} for one in sources), {"exercise": FIRST}], "seed", level)
+    _, (found,) = examine_cells(
+        [*({"source": one} for one in sources), {"exercise": FIRST}], "seed", level, limits_of(UNIT)
+    )
     return found
 
 
