@@ -3,9 +3,12 @@
 from pathlib import Path
 
 from nbgrader.api import Gradebook
+from nbgrader.apps.api import NbGraderAPI
+from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 
 from autograder import settings
+from autograder.handed_in import read_time
 
 COURSE = "attention-course"
 SHARED_EXCHANGE = Path("/usr/local/share/nbgrader/exchange")  # where a server with several users has it
@@ -57,8 +60,17 @@ def configure(config: Config) -> Config:
     config.HTMLExporter.filters = {"markdown2html": "autograder.reports.safe_html.markdown2html"}
     config.SanitizeHTML.enabled = True
     config.Application.log_level = "WARN"
+    _read_times_as_grade_does()
     folder.mkdir(parents=True, exist_ok=True)
     return config
+
+
+def _read_times_as_grade_does() -> None:
+    """nbgrader has no setting for how a timestamp.txt is read, and gives a student up, or a page, at one that is no time."""
+    CourseDirectory.get_existing_timestamp = lambda self, folder: read_time(Path(folder) / "timestamp.txt")[0]
+    NbGraderAPI.get_submitted_timestamp = lambda self, unit, student: self.coursedir.get_existing_timestamp(
+        self.coursedir.format_path(self.coursedir.submitted_directory, student, unit)
+    )
 
 
 def gradebook_of(url: str) -> Gradebook:

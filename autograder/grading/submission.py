@@ -15,6 +15,7 @@ from nbgrader import utils as nbgrader_utils
 from autograder import settings
 from autograder.bank import catalogue
 from autograder.grading.examination import KILLED, MALFORMED, MISSING, UNJUDGED, Examined, examine_cells
+from autograder.guard import guarded
 from autograder.intake.marked_cells import Released, is_test_of
 from autograder.intake.notebook_file import parse
 from autograder.intake.repair import repair
@@ -42,20 +43,22 @@ def grade_one(task: dict) -> dict:
     if task["missing"] or task["malformed"]:
         return ungraded(task, MISSING if task["missing"] else MALFORMED, task["missing"] or task["malformed"])
     level = levels.choose(task["level"] or None, task["accept_weak"], task["proven"], task["device"])
-    try:
-        notebook, fault, notes = parse(base64.b64decode(task["data"]))
-        if notebook is None:
-            return ungraded(task, MALFORMED, fault)
-        made = repair(notebook, [Released(**one) for one in task["released"]])
-        task["notes"] = [*task["notes"], *notes, *made.metadata.course.repairs]
-        outcome = examine_repaired(made, task, level)
-        return {**outcome, "notebook": nbformat.writes(made), "seconds": round(time.monotonic() - started, 3)}
-    except settings.KitError:
-        raise
-    except Exception as error:
-        return ungraded(
-            task, MALFORMED, f"The notebook could not be graded ({type(error).__name__}: {str(error)[:200]})."
-        )
+    return {**_graded(task, level), "seconds": round(time.monotonic() - started, 3)}
+
+
+def _stumbled(error, task: dict, level: str) -> dict:
+    said = f"The notebook could not be graded ({type(error).__name__}: {str(error)[:200]})."
+    return ungraded(task, MALFORMED, said)
+
+
+@guarded(_stumbled)
+def _graded(task: dict, level: str) -> dict:
+    notebook, fault, notes = parse(base64.b64decode(task["data"]))
+    if notebook is None:
+        return ungraded(task, MALFORMED, fault)
+    made = repair(notebook, [Released(**one) for one in task["released"]])
+    task["notes"] = [*task["notes"], *notes, *made.metadata.course.repairs]
+    return {**examine_repaired(made, task, level), "notebook": nbformat.writes(made)}
 
 
 def examine_repaired(notebook, task: dict, level: str) -> dict:

@@ -6,31 +6,46 @@ import warnings
 
 import nbformat
 
+from autograder.guard import guarded, reason
+
 MAX_CELL, MAX_CELLS, MAX_SOURCE = 100_000, 2000, 1_000_000  # characters of a cell, cells, characters of all
+MAX_VALUES = 3_000_000  # of a notebook's JSON: reading takes a second, and a hundred megabytes, for a million
 _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 _KINDS = ("code", "markdown", "raw")
 
 
+_FAULTS = (  # of a file, by what reading it raises; the first that fits
+    (UnicodeDecodeError, "The notebook is not text in UTF-8: it was damaged, or saved as something else."),
+    (RecursionError, "The notebook is nested too deeply to be read: it was damaged."),
+    (
+        json.JSONDecodeError,
+        "The notebook is not JSON: it was cut off or damaged, perhaps by an upload that broke off.",
+    ),
+    ((MemoryError, OverflowError), "The notebook holds more values than can be read, most of them in its outputs."),
+)
+
+
+def _fault(error, data: bytes) -> tuple[None, str, list[str]]:
+    """What nbformat and json raise, whatever it is, in a sentence."""
+    other = f"The file is no notebook that can be read ({reason(error)})."
+    said = next((sentence for kind, sentence in _FAULTS if isinstance(error, kind)), other)
+    return None, f"{said} Open it in JupyterLab, save it again and hand that in.", []
+
+
+@guarded(_fault)
 def parse(data: bytes) -> tuple[nbformat.NotebookNode | None, str, list[str]]:
     """A notebook from its bytes; or a sentence on why it is none; and what had to be put right.
 
     Every fault of the file becomes a sentence, never an exception.
     """
+    if sum(map(data.count, (b",", b"[", b"{"))) > MAX_VALUES:
+        raise MemoryError("too many values")
     notes: list[str] = []
-    try:
-        found = _loaded(_decode(data, notes))
-        if not isinstance(found, dict) or not isinstance(found.get("cells", found.get("worksheets")), list):
-            raise TypeError("no list of cells")
-        return _sound(_mended(found), notes), "", notes
-    except UnicodeDecodeError:
-        fault = "The notebook is not text in UTF-8: it was damaged, or saved as something else."
-    except RecursionError:
-        fault = "The notebook is nested too deeply to be read: it was damaged."
-    except json.JSONDecodeError:
-        fault = "The notebook is not JSON: it was cut off or damaged, perhaps by an upload that broke off."
-    except Exception as error:  # nbformat raises whatever a foreign structure makes it stumble over
-        fault = f"The file is no notebook that can be read ({type(error).__name__})."
-    return None, f"{fault} Open it in JupyterLab, save it again and hand that in.", []
+    found = _loaded(_decode(data, notes))
+    if not isinstance(found, dict) or not isinstance(found.get("cells", found.get("worksheets")), list):
+        raise TypeError("no list of cells")
+    _drop_outputs(found.get("cells", []), notes)
+    return _sound(_mended(found), notes), "", notes
 
 
 def _decode(data: bytes, notes: list[str]) -> str:
@@ -83,17 +98,12 @@ def _mended(found: dict) -> nbformat.NotebookNode:
 
 def _sound(notebook, notes: list[str]):
     """The notebook with each cell in the form, and of the size, that later steps rely on."""
-    size = 0
+    _drop_outputs(notebook.cells, notes)
     for cell in notebook.cells:
         source = "".join(map(str, cell.source)) if isinstance(cell.source, list) else str(cell.source)
         cell.source = source.replace("\r\n", "\n")
         if cell.cell_type == "code":
-            size += len(str(cell.get("outputs", "")))
             cell.outputs, cell.execution_count = [], None
-    if size > 5_000_000:
-        notes.append(
-            f"The outputs of the notebook took {size // 1_000_000} MB; they were dropped, as outputs are made anew."
-        )
     _bound(notebook, notes)
     kernel = notebook.metadata.get("kernelspec", {})
     language = kernel.get("language") or kernel.get("name") if isinstance(kernel, dict) else None
@@ -101,6 +111,15 @@ def _sound(notebook, notes: list[str]):
         notes.append(f"The notebook asked for the kernel {language[:40]!r}; it was run with the course's Python.")
     notebook.metadata = nbformat.from_dict({"kernelspec": {"name": "python3", "display_name": "Python 3 (ipykernel)"}})
     return notebook
+
+
+def _drop_outputs(cells: list, notes: list[str]) -> None:
+    """Leaves outputs out before anything works through them."""
+    size = sum(len(str(cell.pop("outputs"))) for cell in cells if isinstance(cell, dict) and cell.get("outputs"))
+    if size > 5_000_000:
+        notes.append(
+            f"The outputs of the notebook took {size // 1_000_000} MB; they were dropped, as outputs are made anew."
+        )
 
 
 def _bound(notebook, notes: list[str]) -> None:

@@ -4,15 +4,15 @@ import base64
 import hashlib
 import os
 import stat
-import zipfile
 from dataclasses import dataclass, field
 from datetime import datetime
 from fnmatch import fnmatch
 from pathlib import Path
 
-from nbgrader.utils import parse_utc
-
 from autograder import settings
+from autograder.archive import notebook_in
+from autograder.guard import guarded, reason
+from autograder.handed_in import read_time
 
 MAX_BYTES = 100_000_000  # of a notebook, outputs included
 MAX_EXTRA = 5_000_000  # of an extra file that travels
@@ -79,42 +79,43 @@ def find_all(unit: str, roster: list[str], only: str | None = None) -> list[Subm
     return [find(student, unit) for student in students(roster) if only in (None, student)]
 
 
+def _closed(error, student: str, unit: str) -> Submission:
+    return Submission(student, unit, malformed=f"The folder handed in cannot be read ({reason(error)}).")
+
+
+@guarded(_closed)
 def find(student: str, unit: str) -> Submission:
     """Finds one submission: under its own name, else renamed, in a folder below, or in a zip file."""
     home = settings.class_folder() / "submitted" / student
     folder = _unit_folder(home, unit)
-    linked = [one for one in (home, folder, folder / f"{unit}.ipynb") if one.is_symlink()]
-    if linked:
-        what = "notebook" if linked[0].suffix else "folder"
+    asked = folder / f"{unit}.ipynb"
+    if linked := [one for one in (home, folder, asked) if one.is_symlink()]:
+        what = "notebook" if linked[0] == asked else "folder"
         return Submission(student, unit, missing=f"The {what} handed in is a symbolic link; links are not followed.")
-    try:
-        files = _regular_files(folder) or [file for file in _regular_files(home, 1) if _is_named(file, unit)]
-        file, notes = _choose(files, folder, unit)
-        if file is not None:
-            data, fault = read(file)
-            found = Submission(student, unit, data, malformed=fault)
-        if file is None or (found.data or b"")[:4] == b"PK\x03\x04":
-            found, file = _in_a_zip(student, unit, files if file is None else [file])
-        if found.data is None and not found.malformed:
-            return found
-        extra, left_out = _extras(folder, files, file)
-    except Exception as error:  # whatever a folder holds, it stops nobody else
-        reason = getattr(error, "strerror", None) or type(error).__name__
-        return Submission(student, unit, malformed=f"The folder handed in cannot be read ({reason}).")
+    files = _regular_files(folder) or [file for file in _regular_files(home, 1) if _is_named(file, unit)]
+    file, notes = _choose(files, folder, unit)
+    if file is not None:
+        data, fault = read(file)
+        found = Submission(student, unit, data, malformed=fault)
+    if file is None or (found.data or b"")[:4] == b"PK\x03\x04":
+        found, file = _in_a_zip(student, unit, files if file is None else [file])
+    if found.data is None and not found.malformed:
+        return found
+    extra, left_out = _extras(folder, files, file)
     aside = f"{_listed(left_out)} lay beside the notebook and {'was' if len(left_out) == 1 else 'were'} left out."
-    notes = [*notes, *found.notes, *([aside] if left_out else [])]
+    unknown = _time(student, unit)[2]
+    notes = [*notes, *found.notes, *([aside] if left_out else []), *([unknown] if unknown else [])]
     return Submission(student, unit, found.data, malformed=found.malformed, notes=tuple(notes), files=extra)
 
 
 def handed_in_at(student: str, unit: str) -> tuple[datetime | None, str]:
     """When a submission was handed in, as nbgrader's timestamp.txt says, and that file's text; None if it cannot be told."""
-    file = _unit_folder(settings.class_folder() / "submitted" / student, unit) / "timestamp.txt"
-    try:
-        with os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as opened:
-            text = opened.read(100).decode() if stat.S_ISREG(os.fstat(opened.fileno()).st_mode) else ""
-        return (parse_utc(text.strip()), text) if text.strip() else (None, "")
-    except (OSError, ValueError, OverflowError):
-        return None, ""
+    return _time(student, unit)[:2]
+
+
+@guarded(lambda *_: (None, "", ""))
+def _time(student: str, unit: str) -> tuple[datetime | None, str, str]:
+    return read_time(_unit_folder(settings.class_folder() / "submitted" / student, unit) / "timestamp.txt")
 
 
 def _unit_folder(home: Path, unit: str) -> Path:
@@ -177,6 +178,7 @@ def _work_in(file: Path) -> tuple[int, int]:
     return data.count(b"check("), -data.count(b"raise NotImplementedError")
 
 
+@guarded(lambda error, file: (None, f"The notebook cannot be read ({reason(error)})."))
 def read(file: Path) -> tuple[bytes | None, str]:
     """A file's bytes, without following a link that took its place meanwhile."""
     with os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as opened:
@@ -191,25 +193,26 @@ def read(file: Path) -> tuple[bytes | None, str]:
 def _in_a_zip(student: str, unit: str, files: list[Path]) -> tuple[Submission, Path | None]:
     """The notebook in the first zip file, read in memory: nothing is unpacked, so no path in it leads anywhere."""
     for file in files:
-        if file.suffix.lower() not in (".zip", ".ipynb"):
-            continue
-        try:
-            with zipfile.ZipFile(file) as archive:
-                inside = [one for one in archive.infolist() if one.filename.endswith(".ipynb") and not one.is_dir()]
-                inside.sort(key=lambda one: (Path(one.filename).name != f"{unit}.ipynb", one.filename.count("/")))
-                if inside and inside[0].file_size <= MAX_BYTES:
-                    with archive.open(inside[0]) as opened:
-                        data = opened.read(MAX_BYTES)
-                    note = f"The notebook was handed in inside {_plain(file.name)}; it was taken out of it."
-                    return Submission(student, unit, data, notes=(note,)), file
-        except Exception:  # zipfile and the decompressors raise whatever damage makes them stumble over
-            return Submission(
-                student, unit, malformed=f"The archive {_plain(file.name)} cannot be read; hand in the notebook."
-            ), file
+        if file.suffix.lower() in (".zip", ".ipynb") and (found := _from_archive(file, student, unit)):
+            return found, file
     names = [file.name for file in files]
     which = "which is no notebook" if len(names) == 1 else "none of which is a notebook"
     aside = f" There is {_listed(names)}, {which}." if names else ""
     return Submission(student, unit, missing=f"No notebook {unit}.ipynb was handed in.{aside}"), None
+
+
+def _damaged(error, file: Path, student: str, unit: str) -> Submission:
+    said = f"The archive {_plain(file.name)} cannot be read ({reason(error)}); hand in the notebook."
+    return Submission(student, unit, malformed=said)
+
+
+@guarded(_damaged)
+def _from_archive(file: Path, student: str, unit: str) -> Submission | None:
+    data, fault = notebook_in(file, f"{unit}.ipynb", MAX_BYTES, IGNORED)
+    if data is None and not fault:
+        return None
+    note = f"The notebook was handed in inside {_plain(file.name)}; it was taken out of it."
+    return Submission(student, unit, data, malformed=fault, notes=() if fault else (note,))
 
 
 def _extras(folder: Path, files: list[Path], notebook: Path | None) -> tuple[dict, list[str]]:

@@ -8,6 +8,7 @@ from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
 
 from autograder import settings
 from autograder.gradebook.settings import gradebook_of
+from autograder.guard import guarded, reason
 
 
 class AnyNotebook(NotebookExporter):
@@ -36,10 +37,7 @@ def _bytes(file: Path) -> tuple[bytes | None, str]:
     folder = settings.class_folder() / "submitted"
     if any(one.is_symlink() for one in (file, *file.parents) if one.is_relative_to(folder) and one != folder):
         return None, "What was handed in is a symbolic link; links are not followed."
-    try:
-        return read(file)
-    except OSError as error:
-        return None, f"What was handed in cannot be read ({error.strerror})."
+    return read(file)
 
 
 class Repair(NbGraderPreprocessor):
@@ -47,7 +45,6 @@ class Repair(NbGraderPreprocessor):
 
     def preprocess(self, nb, resources):
         from autograder.intake.marked_cells import released_cells, with_plain_cells
-        from autograder.intake.repair import repair
 
         where, said = resources["nbgrader"], dict(nb.metadata.get("course", {}))
         with gradebook_of(where["db_url"]) as gradebook:
@@ -55,9 +52,23 @@ class Repair(NbGraderPreprocessor):
         assignment = settings.ASSIGNMENTS / where["assignment"] / f"{where['notebook']}.ipynb"
         if assignment.exists():
             released = with_plain_cells(released, nbformat.read(assignment, as_version=4))
-        repaired = repair(nb, released)
+        repaired = _repaired(nb, released)
         repaired.metadata.course.update(said)
         return repaired, resources
+
+
+def _as_handed_out(error, nb, released: list):
+    """What stands for a notebook that could not be brought into shape: nothing but what was handed out, and why."""
+    made = _repaired(nbformat.v4.new_notebook(), released)
+    made.metadata.course = {"malformed": f"The notebook could not be graded ({reason(error)})."}
+    return made
+
+
+@guarded(_as_handed_out)
+def _repaired(nb, released: list):
+    from autograder.intake.repair import repair
+
+    return repair(nb, released)
 
 
 class Examine(NbGraderPreprocessor):

@@ -23,6 +23,12 @@ def kit(*arguments, **environment):
     return subprocess.run(command, cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True)
 
 
+def nbgrader(*arguments, **environment):
+    """Runs an nbgrader command in the repository; gives the completed process."""
+    command = [sys.executable, "-m", "nbgrader", *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True)
+
+
 def start(*arguments, **environment):
     """Starts the kit's command line; gives the running process."""
     command = [sys.executable, "-m", "autograder", *map(str, arguments)]

@@ -1,0 +1,37 @@
+"""One guard around whatever is read of a submission: what it makes a reader stumble over becomes a sentence."""
+
+import warnings
+from functools import wraps
+
+from autograder.settings import KitError
+
+PASSED = (KitError, KeyboardInterrupt, SystemExit, GeneratorExit)  # they concern the class, or whoever grades it
+
+
+def guarded(otherwise):
+    """A decorator: where the function raises, whatever it is, `otherwise(error, *arguments)` is returned instead.
+
+    A submission can make libraries fail in ways that nobody has listed: too deep, too large, of a number that is none,
+    with a warning that has been turned into an error. None of that may stop the others of a class.
+    """
+
+    def decorate(read):
+        @wraps(read)
+        def safely(*arguments):
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    return read(*arguments)
+            except PASSED:
+                raise
+            except BaseException as error:  # extensions in other languages raise what is no Exception
+                return otherwise(error, *arguments)
+
+        return safely
+
+    return decorate
+
+
+def reason(error: BaseException) -> str:
+    """What went wrong, in as few words as can be printed."""
+    return getattr(error, "strerror", None) or type(error).__name__
