@@ -6,6 +6,7 @@ from functools import cached_property, lru_cache
 from autograder.bank import catalogue
 from autograder.bank.drawing import draw
 from autograder.bank.freezing import add_mistakes, expect, frozen_exercise
+from autograder.guard import guarded
 from autograder.intake.student_code import Notebook
 from autograder.sandbox.job import Job, Run
 from autograder.sandbox.limits import Limits
@@ -101,6 +102,7 @@ def _fatal(name: str, cells: list[dict], run: Run) -> tuple[str, bool]:
     return (run.fatal[found[0]], found[0] in run.hung) if found else ("", False)
 
 
+@guarded(lambda *_: None)
 def _note_hidden_calls(names: list[str], sources: list[str], run: Run) -> None:
     """Adds a forbidden call that was kept out of sight to what was seen."""
     notebook = Notebook(sources)

@@ -1,7 +1,13 @@
 """Reads a notebook's code without running it: which names a cell defines, and calls that hide from being watched."""
 
 import ast
+import re
 from functools import lru_cache
+
+from autograder.guard import guarded
+
+MAX_NESTING = 300  # levels of a cell's code: nobody writes more by hand
+_CHAIN = re.compile(r"(?:\.[\s\\]*+\w++[\s\\]*+){300}")  # Python reads `import a.b.c…` in time of the length squared
 
 EVASIVE = {  # names of what can act out of sight of what watches calls to torch
     "threading", "_thread", "concurrent", "multiprocessing", "ctypes", "gc", "_getframe", "inside", "runner", "WatchedCalls",
@@ -12,12 +18,31 @@ UNWATCHED = ("numpy", "scipy", "sklearn", "jax")  # libraries whose calls nothin
 
 
 def parse(source: str) -> list[ast.stmt]:
-    """The statements of a cell, without IPython's own syntax; none if it is not Python."""
+    """The statements of a cell, without IPython's own syntax; none if it is not Python, or nested too deeply to read."""
+    return _read(source)[0]
+
+
+def _unread(error, source: str) -> tuple[list, frozenset]:
+    return [], frozenset() if isinstance(error, (SyntaxError, ValueError)) else frozenset(re.findall(r"\w+", source))
+
+
+@guarded(_unread)
+def _read(source: str) -> tuple[list[ast.stmt], frozenset[str]]:
+    """A cell's statements; and, where Python itself may read what is not read here, the cell's words instead.
+
+    Python's own reader bounds how deeply it goes. What comes behind it here goes from node to node, and calls nothing in
+    itself, so that no nesting overflows it.
+    """
     plain = "\n".join("pass" if line.lstrip()[:1] in ("%", "!") else line for line in source.splitlines())
-    try:
-        return ast.parse(plain).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
+    if plain.count(".") > MAX_NESTING and _CHAIN.search(plain):
+        raise RecursionError("a chain of names")
+    tree = ast.parse(plain)
+    level, depth = [tree], 0
+    while level:
+        level, depth = [inner for one in level for inner in ast.iter_child_nodes(one)], depth + 1
+        if depth > MAX_NESTING:
+            raise RecursionError("nested too deeply")
+    return tree.body, frozenset()
 
 
 @lru_cache(maxsize=4096)
@@ -44,12 +69,18 @@ def _is_stub(statement: ast.stmt) -> bool:
 
 def _is_empty(method: ast.FunctionDef) -> bool:
     """A constructor that only calls its parent's."""
-    return all(_does_nothing(one) or "super().__init__(" in ast.unparse(one) for one in method.body)
+    return all(_does_nothing(one) or any(map(_calls_parent, ast.walk(one))) for one in method.body)
+
+
+def _calls_parent(node: ast.AST) -> bool:
+    parent = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+    called = parent.func if isinstance(parent, ast.Call) and not parent.args else None
+    return isinstance(called, ast.Name) and called.id == "super" and node.func.attr == "__init__"
 
 
 def _does_nothing(statement: ast.stmt) -> bool:
     if isinstance(statement, ast.Raise):
-        return "NotImplementedError" in ast.unparse(statement)
+        return any(isinstance(one, ast.Name) and one.id == "NotImplementedError" for one in ast.walk(statement))
     constant = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
     return isinstance(statement, ast.Pass) or constant
 
@@ -70,8 +101,11 @@ class Notebook:
     """What a notebook's code names, for `hidden_call`."""
 
     def __init__(self, sources: list[str]):
-        cells = [parse(source) for source in sources]
+        read = [_read(source) for source in sources]
+        cells = [cell for cell, _ in read]
         self.hiding = [cell for cell in cells if any(_names(statement) & EVASIVE for statement in cell)]
+        unread = [words for _, words in read if words & (EVASIVE | {*UNWATCHED})]  # unread code could hide them too
+        self.unread = frozenset().union(*unread)
         self.bodies: dict[str, list] = {}
         statements = [statement for cell in cells for statement in cell]
         self.unwatched = _imported(statements)
@@ -88,7 +122,7 @@ class Notebook:
         Returns:
             the function's name; empty if there is none, or if nothing in the notebook could hide it.
         """
-        if not self.hiding and not self.unwatched:
+        if not self.hiding and not self.unwatched and not self.unread:
             return ""
         reached, waiting = set(), [name]
         while waiting:
@@ -99,7 +133,9 @@ class Notebook:
                     other for body in self.bodies.get(one, ()) for other in _names(body) if other in self.bodies
                 ]
         own, bodies = set(self.bodies), [body for one in reached for body in self.bodies.get(one, ())]
-        called = {found for body in bodies for found in _of_libraries(body, self.unwatched)}
+        called = {found for body in bodies for found in _of_libraries(body, self.unwatched)} | (
+            self.unread - own - {name}
+        )
         if self.hiding:
             suspects = [*bodies, *(body for cell in self.hiding for body in cell)]
             called |= {found for body in suspects for found in _called(body, own)}
@@ -123,16 +159,18 @@ def _unwatched(module: str) -> bool:
 
 def _of_libraries(statement: ast.AST, unwatched: dict[str, str]) -> set[str]:
     """The functions of unwatched libraries that a statement names."""
-    found = set()
+    found, seen = set(), set()
     for node in ast.walk(statement):
         if isinstance(node, ast.Name) and node.id in unwatched:
             found.add(unwatched[node.id])
-        elif isinstance(node, ast.Attribute):
-            root = node
+        elif isinstance(node, ast.Attribute) and node not in seen:  # the last of a chain comes first
+            chain, root = set(), node
             while isinstance(root, ast.Attribute):
+                chain.add(root.attr)
+                seen.add(root)
                 root = root.value
             if isinstance(root, ast.Name) and root.id in unwatched:
-                found.add(node.attr)
+                found |= chain
     return found
 
 

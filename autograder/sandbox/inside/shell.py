@@ -132,8 +132,8 @@ def run_cell(shell: InteractiveShell, source: str, seconds: float, pictures: boo
         with quietly() as captured:
             ran = shell.run_cell(source, store_history=False, silent=False)
             error = ran.error_before_exec or ran.error_in_exec
-    except TimeLimit as limit:
-        error = limit
+    except (TimeLimit, Exception) as raised:  # IPython itself stumbles over code that is nested very deeply
+        error = raised
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
     outputs = []
