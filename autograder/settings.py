@@ -78,17 +78,35 @@ def submission_seed(unit: str, student: str) -> str:
 
 
 def secret() -> str:
-    """A random word of this class, made when it is first asked for."""
+    """A random word of this class, made when it is first asked for.
+
+    Raises:
+        KitError: its file is empty, which no process of the kit leaves behind.
+    """
     file = class_folder() / ".seed"
     if not file.exists():
         class_folder().mkdir(parents=True, exist_ok=True)
+        _create_whole(file, secrets.token_hex(16))
+    if word := file.read_text(encoding="utf-8"):
+        return word
+    raise KitError(f"{file} is empty: delete it, and the class gets a new one.")
+
+
+def _create_whole(file: Path, text: str) -> None:
+    """Creates a file that nobody else can read, and that nobody ever finds without its text; one that is there stays."""
+    beside = file.with_name(f"{file.name}.{secrets.token_hex(8)}")
+    try:
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as opened:
+            opened.write(text)
         try:
-            with open(file, "x", encoding="utf-8") as opened:
-                opened.write(secrets.token_hex(16))
-            file.chmod(0o600)
+            os.link(beside, file)  # unlike a renaming, this replaces nothing
         except FileExistsError:
-            pass
-    return file.read_text(encoding="utf-8")
+            pass  # another process was first
+        except OSError:  # a file system without links
+            if not file.exists():
+                os.rename(beside, file)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def database() -> str:
