@@ -150,16 +150,20 @@ def _grade(options):
     from autograder.intake.submissions import unusable
 
     unit = find_unit(options.unit)
-    print(table(grade(unit, _options(options), options.student, options.again)))
+    print(table(grade(unit, _options(options), options.student, options.again, _note)))
     if left_out := unusable():
         names = ", ".join(left_out[:5])
         note = f"{len(left_out)} folders are passed over, as their names cannot be stored: {names}. Rename them."
-        print(f"autograder: {note}", file=sys.stderr)
+        _note(note)
     if count := outdated(unit):
         note = (
             f"{count} results come from an earlier version of the exercises or checks: see what `regrade {unit}` says."
         )
-        print(f"autograder: {note}", file=sys.stderr)
+        _note(note)
+
+
+def _note(sentence: str) -> None:
+    print(f"autograder: {sentence}", file=sys.stderr)
 
 
 def _regrade(options):

@@ -8,7 +8,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import sqlalchemy
-from nbgrader.api import Gradebook, InvalidEntry, MissingEntry
+from nbgrader.api import (
+    Assignment,
+    BaseCell,
+    Grade,
+    Gradebook,
+    InvalidEntry,
+    MissingEntry,
+    SubmittedAssignment,
+    SubmittedNotebook,
+)
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import AssignLatePenalties
 from traitlets.config import Config
@@ -112,6 +121,38 @@ def save_scores(unit: str, outcomes: list[dict]) -> None:
         gradebook.db.commit()
 
     _patiently(enter)
+
+
+def not_entered(unit: str, outcomes: dict[str, dict]) -> list[str]:
+    """The students of whose outcomes the gradebook holds no submission, or lacks a score; asked in one query.
+
+    A score that is there is left alone, whatever it says: it may have been changed by hand.
+
+    Raises:
+        KitError: the gradebook cannot be used, or stays locked.
+    """
+    held = _patiently(lambda gradebook: _held(gradebook, unit))
+    cells = {cell.grade_id for cell in released(unit) if cell.metadata["grade"]} if outcomes else set()
+    entered = {
+        student: {name for name in cells if one["scores"].get(name, 0) is not None} for student, one in outcomes.items()
+    }
+    return sorted(student for student, names in entered.items() if not names <= held.get(student, set()))
+
+
+def _held(gradebook: Gradebook, unit: str) -> dict[str, set[str]]:
+    """The names of the cells by student that have an automatic score."""
+    query = (
+        sqlalchemy.select(SubmittedAssignment.student_id, BaseCell.name)
+        .join(Assignment, Assignment.id == SubmittedAssignment.assignment_id)
+        .join(SubmittedNotebook, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
+        .join(Grade, Grade.notebook_id == SubmittedNotebook.id)
+        .join(BaseCell, BaseCell.id == Grade.cell_id)
+        .where(Assignment.name == unit, Grade.auto_score.is_not(None))
+    )
+    found: dict[str, set[str]] = {}
+    for student, name in gradebook.db.execute(query):
+        found.setdefault(student, set()).add(name)
+    return found
 
 
 def _patiently(action):

@@ -39,12 +39,13 @@ class Options:
         return (self.level or "") if self.scheduler else levels.choose(self.level, self.accept_weak, device=self.device)
 
 
-def grade(unit: str, options: Options, student: str | None = None, again: bool = False) -> list[dict]:
+def grade(unit: str, options: Options, student: str | None = None, again: bool = False, tell=None) -> list[dict]:
     """Grades the submissions of a unit that are new or have changed, and returns the records of all it looked at.
 
     Args:
         student: only this student, whether changed or not.
         again: also those that were graded before and have not changed.
+        tell: called with a sentence on what was put right in the gradebook.
 
     Raises:
         KitError: the unit is not released, there is nothing to grade, or sandbox, cluster or gradebook cannot be used.
@@ -53,11 +54,28 @@ def grade(unit: str, options: Options, student: str | None = None, again: bool =
     with Journal(journal_file(unit)) as journal:
         known = journal.outcomes
         todo = [one for one in submissions if again or student or _changed(one, known)]
+        lost = _lost(unit, journal, {one.student for one in submissions} - {one.student for one in todo})
         with closing(_graded(unit, todo, handed_out, options)) as outcomes:
             _keep(unit, journal, outcomes)
+        if lost and tell:
+            tell(_told(lost))
         journal.compact()
         store.save_results(unit, journal.outcomes)
         return [line for one in submissions for line in journal.outcomes[one.student]["records"]]
+
+
+def _lost(unit: str, journal: Journal, students: set[str]) -> list[str]:
+    """Those whose outcomes were entered once and are not in the gradebook any more; they are to be entered again."""
+    entered = {one: journal.outcomes[one] for one in sorted(students - journal.unrecorded)}
+    lost = store.not_entered(unit, entered)
+    journal.unrecorded |= set(lost)
+    return lost
+
+
+def _told(lost: list[str]) -> str:
+    names = ", ".join(lost[:3]) + (f" and {len(lost) - 3} more" if len(lost) > 3 else "")
+    said = "were missing in the gradebook, though graded before; they were entered, apart from those given by hand."
+    return f"the marks of {names} {said}"
 
 
 def regrade(unit: str, options: Options) -> tuple[list[str], list[dict]]:
