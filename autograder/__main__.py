@@ -146,15 +146,17 @@ def _options(options):
 
 def _grade(options):
     _warm_up(options)
+    from autograder.gradebook.store import roster
     from autograder.grading.class_run import grade, outdated, table
     from autograder.intake.submissions import unusable
 
     unit = find_unit(options.unit)
     print(table(grade(unit, _options(options), options.student, options.again, _note)))
-    if left_out := unusable():
+    if left_out := unusable(roster()):
         names = ", ".join(left_out[:5])
-        note = f"{len(left_out)} folders are passed over, as their names cannot be stored: {names}. Rename them."
-        _note(note)
+        _note(
+            f"{len(left_out)} folders or students are passed over, as their names cannot be used: {names}. Rename them."
+        )
     if count := outdated(unit):
         note = (
             f"{count} results come from an earlier version of the exercises or checks: see what `regrade {unit}` says."

@@ -54,18 +54,31 @@ class Submission:
 
 def students(roster: list[str] = ()) -> list[str]:
     """Everyone who handed in a folder or is on the roster."""
-    return sorted({*(name for name in _folders() if _plain(name) == name), *roster})
+    return sorted(name for name in {*_folders(), *roster} if _is_usable(name))
 
 
-def unusable() -> list[str]:
-    """The folders that are passed over, as text, because their names cannot be printed and stored as they are."""
-    return sorted(_plain(name) for name in _folders() if _plain(name) != name)
+def unusable(roster: list[str] = ()) -> list[str]:
+    """The folders and students that are passed over, as text: their names cannot be printed, stored, or used for a folder."""
+    return sorted(_plain(name) for name in {*_folders(), *roster} if not _is_usable(name))
+
+
+def _is_usable(name: str) -> bool:
+    """Whether a name can be a folder's, in each place where the kit and nbgrader write; hidden ones are not looked at there."""
+    return bool(name) and _plain(name) == name and not name.startswith(".") and "/" not in name
 
 
 def _folders() -> list[str]:
     folder = settings.class_folder() / "submitted"
     entries = os.scandir(folder) if folder.is_dir() else ()
-    return [one.name for one in entries if one.is_dir() and not one.name.startswith(".")]
+    return [one.name for one in entries if _is_folder(one)]
+
+
+@guarded(lambda *_: True)  # a link to itself, say; `find` tells what is in its place
+def _is_folder(entry: os.DirEntry) -> bool:
+    """Whether somebody may have handed in here; of hidden folders, which are editors' and git's, those that hold a unit."""
+    if not entry.name.startswith("."):
+        return entry.is_dir()
+    return any((Path(entry.path) / unit).is_dir() for unit in settings.units())
 
 
 def _plain(name: str) -> str:

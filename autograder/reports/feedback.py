@@ -1,16 +1,15 @@
 """Writes feedback pages: nbgrader's for every graded notebook, and a short one where there was none to grade."""
 
-import glob
 from pathlib import Path
 
 from nbgrader.converters import GenerateFeedback
-from nbgrader.converters.base import NbGraderException
 from traitlets.config import Config
 
 from autograder import settings
 from autograder.gradebook.settings import configure
 from autograder.gradebook.store import course_directory, graded_file, load_results, quiet
 from autograder.grading.examination import MALFORMED, MISSING
+from autograder.guard import guarded
 from autograder.intake.submissions import write_atomically
 from autograder.reports.pages import render
 
@@ -30,10 +29,24 @@ def write_feedback(unit: str, only: str | None = None) -> list[Path]:
 def _page(unit: str, student: str, records: list[dict]) -> Path:
     file = settings.class_folder() / "feedback" / student / unit / f"{unit}.html"
     if records[0]["state"] not in (MISSING, MALFORMED) and graded_file(student, unit).exists():
-        directory = course_directory(unit, glob.escape(student))
-        try:
-            GenerateFeedback(coursedir=directory, config=configure(Config()), force=True, log=quiet).start()
+        if _whole_page(unit, student):
             return file
-        except NbGraderException:
-            pass  # the short page below tells the student the same, without the notebook around it
     return write_atomically(file, render("feedback.html", unit=unit, student=student, records=records))
+
+
+@guarded(lambda *_: False)  # the short page tells the student the same, without the notebook around it
+def _whole_page(unit: str, student: str) -> bool:
+    _OfOne(coursedir=course_directory(unit), config=configure(Config()), force=True, log=quiet).start_for(student)
+    return True
+
+
+class _OfOne(GenerateFeedback):
+    """nbgrader's step for one student by name; nbgrader takes names for patterns, and drops spaces at their ends."""
+
+    def start_for(self, student: str) -> None:
+        self._student = student
+        self.start()
+
+    def init_notebooks(self) -> None:
+        folder = self._format_source(self.coursedir.assignment_id, self._student)
+        self.assignments = {folder: [str(Path(folder) / f"{self.coursedir.assignment_id}.ipynb")]}
