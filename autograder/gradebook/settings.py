@@ -8,7 +8,7 @@ from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 
 from autograder import settings
-from autograder.handed_in import read_time
+from autograder.intake.timestamp import read_time
 
 COURSE = "attention-course"
 SHARED_EXCHANGE = Path("/usr/local/share/nbgrader/exchange")  # where a server with several users has it

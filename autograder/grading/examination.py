@@ -6,7 +6,7 @@ from functools import cached_property, lru_cache
 from autograder.bank import catalogue
 from autograder.bank.drawing import draw
 from autograder.bank.freezing import add_mistakes, expect, frozen_exercise
-from autograder.guard import guarded
+from autograder.intake.guard import guarded
 from autograder.intake.student_code import Notebook
 from autograder.sandbox.job import Job, Run
 from autograder.sandbox.limits import Limits

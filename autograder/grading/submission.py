@@ -15,7 +15,7 @@ from nbgrader import utils as nbgrader_utils
 from autograder import settings
 from autograder.bank import catalogue
 from autograder.grading.examination import KILLED, MALFORMED, MISSING, UNJUDGED, Examined, examine_cells
-from autograder.guard import guarded
+from autograder.intake.guard import guarded
 from autograder.intake.marked_cells import Released, is_test_of
 from autograder.intake.notebook_file import parse
 from autograder.intake.repair import repair

@@ -6,7 +6,7 @@ import warnings
 
 import nbformat
 
-from autograder.guard import guarded, reason
+from autograder.intake.guard import guarded, reason
 
 MAX_CELL, MAX_CELLS, MAX_SOURCE = 100_000, 2000, 1_000_000  # characters of a cell, cells, characters of all
 MAX_VALUES = 3_000_000  # of a notebook's JSON: reading takes a second, and a hundred megabytes, for a million

@@ -4,7 +4,7 @@ import ast
 import re
 from functools import lru_cache
 
-from autograder.guard import guarded
+from autograder.intake.guard import guarded
 
 MAX_NESTING = 300  # levels of a cell's code: nobody writes more by hand
 _CHAIN = re.compile(r"(?:\.[\s\\]*+\w++[\s\\]*+){300}")  # Python reads `import a.b.c…` in time of the length squared

@@ -10,9 +10,9 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from autograder import settings
-from autograder.archive import notebook_in
-from autograder.guard import guarded, reason
-from autograder.handed_in import read_time
+from autograder.intake.archive import notebook_in
+from autograder.intake.guard import guarded, reason
+from autograder.intake.timestamp import read_time
 
 MAX_BYTES = 100_000_000  # of a notebook, outputs included
 MAX_EXTRA = 5_000_000  # of an extra file that travels

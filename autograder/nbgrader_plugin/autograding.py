@@ -8,7 +8,7 @@ from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
 
 from autograder import settings
 from autograder.gradebook.settings import gradebook_of
-from autograder.guard import guarded, reason
+from autograder.intake.guard import guarded, reason
 
 
 class AnyNotebook(NotebookExporter):

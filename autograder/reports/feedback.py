@@ -9,7 +9,7 @@ from autograder import settings
 from autograder.gradebook.settings import configure
 from autograder.gradebook.store import course_directory, graded_file, load_results, quiet
 from autograder.grading.examination import MALFORMED, MISSING
-from autograder.guard import guarded
+from autograder.intake.guard import guarded
 from autograder.intake.submissions import write_atomically
 from autograder.reports.pages import render
 

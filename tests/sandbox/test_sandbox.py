@@ -301,10 +301,10 @@ def test_a_warm_process_that_was_killed_is_replaced(level):
 
 def test_nothing_lingers_when_the_grader_is_killed(level, tmp_path):
     script = (
-        "import sys, threading\nfrom autograder import jobs\nfrom autograder.sandbox.limits import Limits\n"
+        "import sys, threading\nfrom autograder.sandbox import job\nfrom autograder.sandbox.limits import Limits\n"
         "told = {'cells': [{'source': 'import time; time.sleep(60)'}], 'cases': {}, 'device': 'cpu'}\n"
-        f"job = job.Job(told, {level!r}, Limits(60, 90, 1 << 30, 1 << 26))\n"
-        "print('started', job._running[" + repr(level) + "].process.pid, flush=True)\njob.result()"
+        f"started = job.Job(told, {level!r}, Limits(60, 90, 1 << 30, 1 << 26))\n"
+        "print('started', job._running[" + repr(level) + "].process.pid, flush=True)\nstarted.result()"
     )
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     command = [sys.executable, "-c", script]
@@ -317,6 +317,6 @@ def test_nothing_lingers_when_the_grader_is_killed(level, tmp_path):
     grader.wait()
     until(lambda: not any(map(lives, started)), 10, "the end of all that the grader started")
     assert len(list(tmp_path.glob("submissions-*"))) == (level != BUBBLEWRAP)
-    next_one = f"from autograder.sandbox import Warm\nWarm({level!r}).end()"
+    next_one = f"from autograder.sandbox.levels import Warm\nWarm({level!r}).end()"
     subprocess.run([sys.executable, "-c", next_one], cwd=ROOT, env=environment, check=True)
     assert not list(tmp_path.glob("submissions-*")), "what a killed grader left, the next one removes"

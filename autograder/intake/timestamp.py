@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nbgrader.utils import parse_utc
 
-from autograder.guard import guarded
+from autograder.intake.guard import guarded
 
 LONGEST = 100  # bytes of a time
 ZONE = re.compile(r"[\w+-]+(:\d\d)?(/[\w+-]+)*", re.ASCII)  # a path that led elsewhere would be opened as a zone

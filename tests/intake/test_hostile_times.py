@@ -7,8 +7,7 @@ import classes
 import pytest
 from classes import ROOT, UNIT
 
-from autograder import handed_in
-from autograder.intake import submissions
+from autograder.intake import submissions, timestamp
 
 HOSTILE = {
     "too-large": b"9" * 33 + b"m",
@@ -28,7 +27,7 @@ def test_no_time_raises_and_each_is_told(tmp_path, name):
     file.write_bytes(HOSTILE[name])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert handed_in.read_time(file) == (None, "", handed_in.UNREAD)
+        assert timestamp.read_time(file) == (None, "", timestamp.UNREAD)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +36,7 @@ def test_no_time_raises_and_each_is_told(tmp_path, name):
 def test_times_that_nbgrader_and_editors_write_are_read(tmp_path, text):
     file = tmp_path / "timestamp.txt"
     file.write_text(text)
-    at, kept, said = handed_in.read_time(file)
+    at, kept, said = timestamp.read_time(file)
     assert at.hour == 12 and kept == text and not said
 
 
@@ -76,7 +75,7 @@ def test_everybody_is_graded_and_student_and_instructor_are_told(folder, by):
     assert ran.returncode == 0, ran.stderr
     assert classes.gradebook_scores(classes.sqlite(folder)) == {"a": 18.0, "b": 18.0, "c": 18.0}
     rows = [json.loads(line) for line in classes.results(folder).splitlines()]
-    assert {row["student"] for row in rows if handed_in.UNREAD in row["repairs"]} == {"a", "b"}
+    assert {row["student"] for row in rows if timestamp.UNREAD in row["repairs"]} == {"a", "b"}
     assert classes.kit("feedback", UNIT, **told).returncode == 0
     pages = {one: (folder / "feedback" / one / UNIT / f"{UNIT}.html").read_text(encoding="utf-8") for one in "abc"}
     assert {one for one, page in pages.items() if "counts as unknown" in page} == {"a", "b"}

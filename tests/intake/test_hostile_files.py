@@ -13,8 +13,7 @@ from conftest import UNIT
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from autograder import archive, handed_in
-from autograder.intake import marked_cells, notebook_file, student_code, submissions
+from autograder.intake import archive, marked_cells, notebook_file, student_code, submissions, timestamp
 from autograder.intake.repair import repair
 
 anything = settings(
@@ -68,11 +67,11 @@ TIMES = st.one_of(
 def test_any_time(place, content):
     file = place / "timestamp.txt"
     file.write_bytes(content)
-    at, text, said = handed_in.read_time(file)
+    at, text, said = timestamp.read_time(file)
     assert submissions.handed_in_at("student", UNIT) == (at, text)
     file.unlink()
     if at is None:
-        assert (text, said) == ("", handed_in.UNREAD)
+        assert (text, said) == ("", timestamp.UNREAD)
     else:
         assert isinstance(at, datetime) and at.tzinfo is None and text.encode() == content and not said
 
