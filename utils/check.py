@@ -10,7 +10,8 @@ from utils.checking.observe import observe
 from utils.checking.records import FrozenExercise, unpack_exercise
 from utils.device import device
 
-_FROZEN = Path(__file__).parent / "checking" / "packs"
+_PACKS = Path(__file__).parent / "checking" / "packs"
+_MALFORMED = (KeyError, TypeError, ValueError, AttributeError)  # what reading a damaged file raises
 
 
 class CheckFailed(Exception):
@@ -42,18 +43,21 @@ def check(student_object) -> None:
 
 
 def _exercise_of(student_object, namespace: dict) -> FrozenExercise:
-    exercises = all_exercises()
-    name = exercise_name(student_object, exercises, namespace)
-    if type(student_object).__name__ in exercises:
-        name = type(student_object).__name__
-        raise CheckFailed(f"✗ {name} · this is an object of the class\n  check takes the class itself: check({name}).")
-    if name not in exercises:
+    packs, unreadable = _index()
+    name, kind = exercise_name(student_object, packs, namespace), type(student_object).__name__
+    if kind in packs:
+        raise CheckFailed(f"✗ {kind} · this is an object of the class\n  check takes the class itself: check({kind}).")
+    if name not in packs:
         raise CheckFailed(
-            f"✗ check({name or type(student_object).__name__}) · no exercise has this name\n"
+            f"✗ check({name or kind}) · no exercise has this name\n"
             "  check takes the function or class that an exercise asks for, by its own name, without\n"
             "  calling it: check(my_function), not check(my_function(x))."
+            + "".join(
+                f"\n  Or is it one of those in {file.name}? That file is damaged: download the course again."
+                for file in unreadable
+            )
         )
-    return exercises[name]
+    return _exercise(name)
 
 
 def exercise_name(student_object, known, namespace: dict) -> str | None:
@@ -62,18 +66,49 @@ def exercise_name(student_object, known, namespace: dict) -> str | None:
     return bound[0] if bound else getattr(student_object, "__name__", None)
 
 
-@cache
 def all_exercises() -> dict[str, FrozenExercise]:
     """Every exercise whose self-checks are shipped, by name."""
-    found = {}
-    for file in sorted(_FROZEN.glob("*.json")):
+    packs, unreadable = _index()
+    if unreadable:
+        raise _damaged(unreadable[0])
+    return {name: _exercise(name) for name in packs}
+
+
+@cache
+def _index() -> tuple[dict[str, Path], list[Path]]:
+    """Which file holds the checks of which exercise, as the files' first lines say; and the files that do not say it.
+
+    A notebook checks exercises of one unit: what the other units' files hold is not read.
+    """
+    packs, unreadable = {}, []
+    for file in sorted(_PACKS.glob("*.json")):
         try:
-            for data in json.loads(file.read_text(encoding="utf-8"))["exercises"]:
-                found[data["name"]] = unpack_exercise(data)
-        except (KeyError, TypeError, ValueError, AttributeError):
-            raise CheckFailed(
-                f"✗ the checks in {file.name} cannot be read\n"
-                "  They do not fit the rest of `utils`: parts of the course are of different releases, or\n"
-                "  a file is damaged. Download the course again; your notebooks can stay as they are."
-            ) from None
-    return found
+            with file.open(encoding="utf-8") as opened:
+                head = json.loads(opened.readline().rstrip().removesuffix(",") + "}")
+            packs |= {str(name): file for name in head["names"]}
+        except (OSError, *_MALFORMED):
+            unreadable.append(file)
+    return packs, unreadable
+
+
+@cache
+def _exercise(name: str) -> FrozenExercise:
+    file = _index()[0][name]
+    try:
+        return unpack_exercise(_pack(file)[name])
+    except (OSError, *_MALFORMED):
+        raise _damaged(file) from None
+
+
+@cache
+def _pack(file: Path) -> dict[str, dict]:
+    """What a file holds, by exercise; still packed, for one exercise at a time is checked."""
+    return {data["name"]: data for data in json.loads(file.read_text(encoding="utf-8"))["exercises"]}
+
+
+def _damaged(file: Path) -> CheckFailed:
+    return CheckFailed(
+        f"✗ the checks in {file.name} cannot be read\n"
+        "  They do not fit the rest of `utils`: parts of the course are of different releases, or\n"
+        "  a file is damaged. Download the course again; your notebooks can stay as they are."
+    )

@@ -104,11 +104,14 @@ def _told(exercise: declaration.Exercise) -> Told:
 
 def pack_unit(unit: str) -> str:
     """The text of the self-check file that students receive for a unit."""
-    exercises = [pack(slim(freeze(exercise, VISIBLE_SEED))) for exercise in catalogue.units()[unit]]
-    return (
-        json.dumps({"unit": unit, "exercises": exercises}, separators=(",", ":")).replace('{"case":', '\n{"case":')
-        + "\n"
-    )
+    return pack_text(unit, [pack(slim(freeze(exercise, VISIBLE_SEED))) for exercise in catalogue.units()[unit]])
+
+
+def pack_text(unit: str, exercises: list[dict]) -> str:
+    """A self-check file: JSON whose first line alone says which exercises it holds, with a line for each case."""
+    whole = {"unit": unit, "names": [one["name"] for one in exercises], "exercises": exercises}
+    text = json.dumps(whole, separators=(",", ":"))
+    return text.replace(',"exercises":', ',\n"exercises":', 1).replace('{"case":', '\n{"case":') + "\n"
 
 
 def write_pack(unit: str, folder: Path = PACKS) -> Path:

@@ -1,9 +1,12 @@
 """Measures what the design bounds: a lesson, a solution notebook, a self-check, an audit, and grading; prints a table."""
 
+import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
@@ -14,9 +17,20 @@ import nbformat
 from autograder import settings
 from autograder.authoring import build
 from autograder.bank import catalogue, declaration
+from autograder.bank.freezing import PACKS, pack_text
 from autograder.trials.bench_grading import bench_grading
 
-BOUNDS = {"lesson": 90, "solution notebook": 60, "self-check": 1, "audit": 20}
+BOUNDS = {"lesson": 90, "solution notebook": 60, "self-check": 1, "first self-check": 1, "audit": 20}
+FULL_COURSE = 17  # units
+_FIRST_CHECK = """
+import sys, time, torch
+started = time.perf_counter()
+from utils.check import check
+def attention_scores(q, X):
+    return (q.unsqueeze(-2) * X).sum(-1)
+check(attention_scores)
+print(time.perf_counter() - started, file=sys.stderr)
+"""
 
 
 def bench(size: int, workers: int, grading_only: bool) -> Iterator[str]:
@@ -42,6 +56,8 @@ def _memory_gib() -> float:
 
 def _units() -> Iterator[str]:
     yield f"\n{'what':<44} {'seconds':>8} {'bound':>6}"
+    for count in (len(catalogue.units()), FULL_COURSE):
+        yield _row("first self-check", f"of {count} units", first_self_check(count))
     for unit in catalogue.units():
         lesson = build.dressed(settings.LESSON_TWINS / f"{unit}.py")
         yield _row("lesson", unit, _timed(lambda: build.run(lesson, settings.LESSONS)))
@@ -69,3 +85,24 @@ def _self_check(exercise: declaration.Exercise):
     from utils.check import all_exercises
 
     examine(all_exercises()[exercise.name], exercise.reference)
+
+
+def first_self_check(count: int) -> float:
+    """Seconds that the first check of a process takes, imports included, torch's apart, in a course of `count` units.
+
+    Where there are fewer units, copies of theirs stand for those to come.
+    """
+    with tempfile.TemporaryDirectory() as place:
+        utils = shutil.copytree(settings.ROOT / "utils", Path(place) / "utils")
+        folder = utils / PACKS.relative_to(settings.ROOT / "utils")
+        there = sorted(folder.glob("*.json"))
+        for number in range(len(there), count):
+            exercises = json.loads(there[number % len(there)].read_text(encoding="utf-8"))["exercises"]
+            copies = [{**one, "name": f"{one['name']}_{number}"} for one in exercises]
+            (folder / f"{number + 1:02}_copy.json").write_text(
+                pack_text(f"{number + 1:02}_copy", copies), encoding="utf-8"
+            )
+        environment = {**os.environ, "PYTHONPATH": place, "COURSE_DEVICE": "cpu"}
+        command = [sys.executable, "-c", _FIRST_CHECK]
+        ran = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=True)
+        return float(ran.stderr.splitlines()[-1])

@@ -40,6 +40,12 @@ def test_shipped_self_checks_are_up_to_date(unit):
     assert freezing.packs_agree(there, freezing.pack_unit(unit)), "run `make notebooks`"
 
 
+def test_no_two_exercises_have_one_name():
+    """A self-check, and its file, are found by the name alone."""
+    names = [one.name for unit in catalogue.units().values() for one in unit]
+    assert len(names) == len(set(names))
+
+
 @pytest.mark.parametrize("unit", UNITS)
 def test_sections_to_reread_exist_in_the_lesson(unit):
     lesson = (settings.LESSON_TWINS / f"{unit}.py").read_text(encoding="utf-8")

@@ -1,10 +1,16 @@
 """The student's `check` in a notebook, and the choice of device."""
 
+import shutil
+from pathlib import Path
+
 import pytest
 import torch
-from conftest import ROOT
+from conftest import ROOT, UNIT, plain
 from IPython.core.interactiveshell import InteractiveShell
 
+import utils.check as checks
+from autograder.bank import catalogue, freezing
+from autograder.trials.bench import BOUNDS, FULL_COURSE, first_self_check
 from utils.check import CheckFailed, check
 from utils.device import device
 
@@ -42,6 +48,79 @@ def test_an_object_of_a_class_is_told_from_the_class():
     LearnedPositions = type("LearnedPositions", (torch.nn.Module,), {})
     with pytest.raises(CheckFailed, match=r"check takes the class itself: check\(LearnedPositions\)"):
         check(LearnedPositions())
+
+
+@pytest.fixture
+def packs(tmp_path, monkeypatch):
+    """A copy of the self-check files, which a process reads for the first time."""
+    folder = Path(shutil.copytree(freezing.PACKS, tmp_path / "packs"))
+    remembering = (checks._index, checks._exercise, checks._pack)
+    monkeypatch.setattr(checks, "_PACKS", folder)
+    monkeypatch.setenv("COURSE_DEVICE", "cpu")
+    for one in remembering:
+        one.cache_clear()
+    yield folder
+    for one in remembering:
+        one.cache_clear()
+
+
+def attention_scores(q, X):
+    return (q.unsqueeze(-2) * X).sum(-1)
+
+
+DAMAGES = {
+    "cut": lambda text: text[:2000],
+    "empty": lambda text: "",
+    "of another form": lambda text: text.replace('"cases"', '"examples"'),
+    "first line cut": lambda text: text[30:],
+    "other names": lambda text: text.replace('"name":', '"title":'),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_file_of_another_unit_does_not_hurt(packs, capsys, damage):
+    for file in packs.glob("*.json"):
+        if file.stem != UNIT:
+            file.write_text(DAMAGES[damage](file.read_text()))
+    check(attention_scores)
+    assert capsys.readouterr().out.startswith("✓ attention_scores")
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_file_is_told_by_its_name(packs, damage):
+    file = packs / f"{UNIT}.json"
+    file.write_text(DAMAGES[damage](file.read_text()))
+    with pytest.raises(CheckFailed) as told:
+        check(attention_scores)
+    said = plain(str(told.value))
+    assert (
+        f"the checks in {UNIT}.json cannot be read" in said
+        or f"one of those in {UNIT}.json? That file is damaged" in said
+    )
+    assert "ownload the course again" in said
+    with pytest.raises(CheckFailed, match="no exercise has this name"):
+        check(len)
+
+
+def test_a_process_reads_the_checks_of_one_unit(packs, monkeypatch, capsys):
+    read, text = [], Path.read_text
+    monkeypatch.setattr(
+        Path, "read_text", lambda file, *more, **named: read.append(file.stem) or text(file, *more, **named)
+    )
+    check(attention_scores)
+    check(attention_scores)
+    assert [name for name in read if (packs / f"{name}.json").exists()] == [UNIT]
+
+
+def test_the_first_line_of_a_file_says_which_exercises_it_holds(packs):
+    found, unreadable = checks._index()
+    assert not unreadable
+    assert found == {one.name: packs / f"{unit}.json" for unit, them in catalogue.units().items() for one in them}
+    assert list(checks.all_exercises()) == list(found)
+
+
+def test_the_first_check_of_a_process_is_quick_in_a_full_course():
+    assert min(first_self_check(FULL_COURSE) for _ in range(3)) < BOUNDS["first self-check"]
 
 
 def test_a_check_leaves_random_numbers_alone(shell):
