@@ -1,22 +1,45 @@
 """What a student wrote is shown in feedback and formgrader, and does nothing there."""
 
+import html
+import re
+import time
+
 import nbformat
 import pytest
-from nbconvert import HTMLExporter
+from browser import offline_browser
+from bs4 import BeautifulSoup
+from conftest import ROOT
+from nbgrader.converters import GenerateFeedback
 from traitlets.config import Config
 
 from autograder.gradebook.settings import configure
 from autograder.grading.submission import as_markdown
+from autograder.reports.feedback_page import FeedbackPage
+from autograder.reports.formulas import drawn
+from autograder.reports.safe_html import LONGEST
 
 
 @pytest.fixture(scope="module")
-def shown():
-    """The HTML that nbconvert makes of a text cell under the repository's configuration."""
-    exporter = HTMLExporter(config=configure(Config()), template_name="basic")
+def whole():
+    """The page that nbgrader makes of a text cell for a student, under the repository's configuration."""
+    step = GenerateFeedback(config=configure(Config()))
+    exporter = FeedbackPage(config=step.config)
+    about = {"notebook": "name", "score": 1, "max_score": 2, "late_penalty": 0}
 
     def show(text, **more):
         cell = nbformat.v4.new_markdown_cell(text, **more)
-        return exporter.from_notebook_node(nbformat.v4.new_notebook(cells=[cell]))[0]
+        return exporter.from_notebook_node(nbformat.v4.new_notebook(cells=[cell]), {"nbgrader": about})[0]
+
+    return show
+
+
+@pytest.fixture(scope="module")
+def shown(whole):
+    """What that page shows of the cell."""
+
+    def show(text, **more):
+        page = whole(text, **more)
+        return page[page.index('id="notebook-container"') :]
 
     return show
 
@@ -65,7 +88,7 @@ def test_honest_texts_keep_their_links_pictures_and_formulas(shown):
         "<strong>bold</strong>",
         'href="https://arxiv.org/abs/1706.03762"',
         'href="#part"',
-        "$\\sqrt{D}$",
+        'alt="\\sqrt{D}"',
         "data:image/png;base64,aGVsbG8=",
     ):
         assert kept in page, kept
@@ -83,3 +106,161 @@ def test_a_note_is_shown_as_it_is_written(shown):
     note = "The notebook asked for the kernel 'R' & \"more\"; it was run with the course's Python."
     words = shown("- " + as_markdown(note)).replace("&#39;", "'").replace("&quot;", '"').replace("&amp;", "&")
     assert note in words
+
+
+def test_tables_hints_ticks_and_coloured_code_come_out_as_they_should(shown):
+    hint = "<details open><summary>Hint</summary>\n\n**see** $h$\n\n</details>"
+    page = shown(
+        f"| a | b |\n|---|:-:|\n| 1 < 2 | $x$ |\n\n{hint}\n\n- [x] done\n" + "\n```python\nreturn 1  # $h$\n```\n"
+    )
+    for kept in (
+        "<td>1 &lt; 2</td>",
+        "text-align:center",
+        "<summary>Hint</summary>",
+        "<strong>see</strong>",
+        "☑ done",
+        "# $h$",
+    ):
+        assert kept in page, kept
+    assert page.count('class="formula"') == 2 and '<span class="k">return</span>' in page and "<input" not in page
+    assert "<details open" in page
+
+
+@pytest.mark.parametrize(
+    "tex",
+    [
+        r"$\frac{QK^\top}{\sqrt{D}} \le 1$",
+        r"$$\sum_x \big(\varphi(k_x)\big)$$",
+        r"$$\begin{aligned} a &= b \\ c &= d \end{aligned}$$",
+        r"\begin{align*}a &= 1\end{align*}",
+        "$α \\to β$",
+    ],
+)
+def test_formulas_are_drawn(shown, tex):
+    page = shown(f"before {tex} behind" if tex[1] != "b" else tex)
+    assert "data:image/svg+xml" in page and "$" not in page, page
+
+
+def test_formulas_of_assignments_are_all_drawn():
+    found = set()
+    for file in sorted((ROOT / "assignments").glob("*/*.ipynb")):
+        cells = nbformat.read(file, as_version=4).cells
+        texts = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+        found |= {one[0] or one[1] for one in re.findall(r"\$\$(.+?)\$\$|\$([^$]+?)\$", texts, re.DOTALL)}
+    assert len(found) > 100 and [tex for tex in found if not drawn(tex, True)] == []
+
+
+@pytest.mark.parametrize(
+    "tex",
+    [r"\unknown{x}", "学", r"\begin{pmatrix}1\end{pmatrix}", "x" * 600, "{" * 30, r"\hspace{1e300}x", "<b>x</b>&amp;"],
+)
+def test_a_formula_that_cannot_be_drawn_stays_as_text(shown, tex, capfd):
+    page = shown(f"a ${tex}$ b")
+    words = html.unescape(re.sub("<[^>]*>", "", page))
+    assert f"${tex}$" in words or "data:image/svg+xml" in page
+    assert capfd.readouterr().err == ""
+
+
+HOSTILE = [
+    one.replace("⏎", "\n")
+    for one in r"""
+<script>ran()</script>
+<scr<script>ipt>ran()</script>
+<SCRIPT SRC=//e.org/x.js></SCRIPT>
+<img src=x onerror=ran()>
+<img src="data:image/svg+xml;base64,PHN2ZyBvbmxvYWQ9InJhbigpIi8+">
+<img src="data:text/html,x" onload=ran()>
+<svg onload=ran()>
+<svg><use href="//e.org/x.svg#a"/></svg>
+<math><mi xlink:href='javascript:ran()'>x</mi></math>
+<iframe srcdoc='<script>ran()</script>'>
+<object data=//e.org></object><embed src=//e.org>
+<form action=//e.org><input autofocus onfocus=ran()><button formaction=//e.org>x</button>
+<a href='javascript:ran()'>x</a>
+<a href='&#106;avascript:ran()'>x</a>
+[x](javascript&colon;ran())
+<details ontoggle=ran() open>x
+<style>@import '//e.org/x.css'; body {background: url(//e.org/x)}</style>
+<p style='background:url(//e.org/x)'>x</p>
+<table background=//e.org/x><td background=//e.org/x style='text-align:url(//e.org/x)'>x</table>
+<link rel=stylesheet href=//e.org/x>
+<base href=//e.org>
+<meta http-equiv=refresh content='0;url=//e.org'>
+<video src=//e.org/x><audio src=//e.org/x><source srcset=//e.org/x>
+<img srcset='//e.org/x 1x' src=//e.org/y>
+![x](//e.org/x)
+![x](attachment:none)
+<body onload=ran()>
+<!--<img src=x onerror=ran()>-->
+<noscript><p title='</noscript><img src=x onerror=ran()>'>
+<template><script>ran()</script></template>
+<textarea></textarea><script>ran()</script>
+`</code><script>ran()</script>`
+$</span><script>ran()</script>$
+$$<img src=x onerror=ran()>$$
+<span class='math'>$<img src=x onerror=ran()>$</span>
+<div class='panel-heading score btn' id=written_scaling>x</div>
+```html⏎<script>ran()</script>⏎```
+```mermaid⏎click a ran()⏎```
+```<script>ran()</script>⏎x⏎```
+<math><mtext><table><mglyph><style><!--</style><img title='--&gt;&lt;img src=x onerror=ran()&gt;'>
+""".strip().splitlines()
+]
+
+
+ACTIVE = "script,style,iframe,object,embed,form,input,button,svg,math,link,base,meta,video,audio,source"
+
+
+def test_nothing_of_what_is_hostile_runs_or_loads(whole):
+    for text in HOSTILE:
+        page = BeautifulSoup(whole(text), "html.parser").select_one("#notebook-container")
+        assert not page.select(
+            "script,style,iframe,object,embed,form,input,button,svg,math,link,base,meta,video,audio,source"
+        ), text
+        for part in page.select("*"):
+            for name, value in part.attrs.items():
+                assert not name.startswith("on") and name not in ("srcset", "srcdoc", "background", "action"), text
+                assert "ran()" not in value or name in ("alt", "title"), text
+                assert name != "src" or value.startswith(("data:image/png", "data:image/svg+xml;base64,")), text
+        assert not page.select(".score, .btn, #written_scaling"), text
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("policy", ["as written", "taken out"])
+def test_a_whole_page_of_it_asks_for_nothing_and_runs_nothing(whole, tmp_path, policy):
+    """With the page's policy, which forbids both, and without, where there must be nothing to forbid."""
+    file, text = tmp_path / "page.html", whole("\n\n".join(HOSTILE))
+    file.write_text(text if policy == "as written" else re.sub("<meta[^>]*Policy[^>]*>", "", text), encoding="utf-8")
+    with offline_browser() as browser:
+        page, asked, said = browser.new_page(), [], []
+        page.on("request", lambda sent: asked.append(sent.url))
+        page.on("console", lambda one: said.append(one.text))
+        page.add_init_script("window.ran = () => console.log('ran')")
+        page.goto(file.as_uri())
+        page.evaluate("document.querySelectorAll('a').forEach(one => one.href.startsWith('javascript') && one.click())")
+        page.evaluate("document.querySelectorAll('details, summary').forEach(one => one.click())")
+    own = [
+        one for one in asked if not one.startswith("data:") and "/fonts/glyphicons" not in one
+    ]  # Bootstrap's, not there
+    assert own == [file.as_uri()] and "ran" not in said
+
+
+def test_a_page_has_no_script_and_forbids_them(whole):
+    page = whole("$x$ and text")
+    assert "<script" not in page and 'http-equiv="Content-Security-Policy"' in page and "default-src 'none'" in page
+
+
+def test_long_and_broken_texts_are_shown_as_they_stand(shown):
+    assert "a &lt; b" in shown("a < b " * LONGEST) and "<pre>" in shown("a < b " * LONGEST)
+    assert "missing.png" in shown("![p](attachment:missing.png)")
+    assert "x" in shown(">" * 5000 + "x")
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["[", "*a ", "> ", "`a`` ", "$a ", "\\\\(", "\\\\[", "<a ", "|a", "![", "[a](", "&", "- ", "<!--", "\\begin{a}"],
+)
+def test_no_text_holds_up_the_page(shown, piece):
+    started = time.process_time()
+    shown(piece * (LONGEST // len(piece)))
+    assert time.process_time() - started < 5
