@@ -245,19 +245,6 @@ def until(page: Page, holds, what: str, seconds: float | None = None) -> None:
         page.wait_for_timeout(100)
 
 
-def scroll_to(page: Page, selector: str, seconds: float | None = None) -> None:
-    """Scrolls up and down the notebook until something is there: JupyterLab keeps only what is near in the page."""
-    panel = page.locator(".jp-WindowedPanel-outer")
-    step = "box => { box.scrollTop = box.scrollTop > 0 ? box.scrollTop - 700 : box.scrollHeight; }"
-
-    def there():
-        panel.evaluate(step)
-        page.wait_for_timeout(200)
-        return page.locator(selector).count() > 0
-
-    until(page, there, f"{selector} comes into view", seconds)
-
-
 def screenshot(page: Page, name: str) -> None:
     """Keeps what the page shows."""
     SCREENSHOTS.mkdir(exist_ok=True)
