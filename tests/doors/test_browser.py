@@ -3,6 +3,8 @@
 import json
 import os
 
+import explorer_tour
+import lesson_run
 import nbformat
 import pytest
 from browser import Copy, chromium, formgrader, running_browser, running_lab, screenshot, until
@@ -52,6 +54,34 @@ def test_a_lesson_opens_where_it_lies_beside_its_twin(browser):
     """What happens in it is seen from the bundle, where there are no twins."""
     with browser.notebook(f"notebooks/{UNIT}.ipynb") as page:
         page.locator("h1", has_text="attention layer").wait_for()
+
+
+FAULTY = [
+    "from utils.figures import plots\nfrom utils.figures.explorers import Slider, Switch, explore",
+    "def draw(size, dead):\n    return plots.heat_map([[size]], 'a', 'b')",
+    "explore(draw, alt='{size} {dead}'.format, size=Slider('size', 0, 1, 1), dead=Switch('dead'))",
+    "1 / 0",
+    "print('not reached')",
+]
+
+
+def test_a_run_of_a_lesson_sees_what_is_wrong_with_it(browser, course, tmp_path, monkeypatch):
+    """What test_lessons.py asks of a run can fail: here is an error, a formula that is none, a control that draws nothing."""
+    monkeypatch.setattr(explorer_tour, "PATIENCE", 5)
+    cells = [nbformat.v4.new_code_cell(source, id=f"cell-{number}") for number, source in enumerate(FAULTY)]
+    cells.append(nbformat.v4.new_markdown_cell("Good: $x^2$. Bad: $\\frac{1$. Open: $x"))
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), course.folder / "notebooks" / "faulty.ipynb")
+    report = lesson_run.in_the_browser(browser, course, "faulty", tmp_path / "ran.ipynb")
+    assert [error[:2] for error in report["errors"]] == [("cell-3", "ZeroDivisionError")]
+    assert report["not_run"] == ["cell-4"]
+    seen = report["browser"]
+    assert seen["autograder"] is True, "this is the instructor's checkout"
+    assert seen["formulas"]["left_as_written"] and seen["formulas"]["with_errors"]
+    (moves,) = [explorer["moves"] for explorer in seen["explorers"]]
+    assert {move["control"]: (move["redrawn"], move["restored"]) for move in moves} == {
+        "size": (True, True),
+        "dead": (False, True),
+    }
 
 
 # Student -------------------------------------------------------------------------------------------------------------
