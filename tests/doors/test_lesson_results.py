@@ -5,66 +5,47 @@ import subprocess
 import sys
 
 import lesson_results
-import nbformat
 import pytest
+from browser import Copy
 from conftest import ROOT
-from imports import closure
 
-LESSON = "from utils.figures import plots\nfrom utils import stored\n"
-FILES = {
-    "requirements.txt": "numpy==2.4.6",
-    "notebooks/stored/01_one.json": "{}",
-    "notebooks/stored/02_two.json": "{}",
-    "utils/__init__.py": "",
-    "utils/stored.py": 'FOLDER = "packs"',
-    "utils/packs/one.json": "{}",
-    "utils/figures/__init__.py": "",
-    "utils/figures/plots.py": "def draw():\n    from utils import colours",
-    "utils/colours.py": "import numpy",
-    "utils/other.py": "",
-    "utils/data/words.json": "{}",
-}
+UNIT = "05_self_attention"
 
 
 @pytest.fixture
 def bundle(tmp_path):
-    """A bundle in small, of one lesson that imports `utils.figures.plots`, which imports `utils.colours` when it draws."""
-    for name, text in FILES.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(LESSON + "%pip list\n")])
-    nbformat.write(notebook, tmp_path / "notebooks/01_one.ipynb")
-    return tmp_path
-
-
-def test_all_that_a_lesson_imports_is_found_through_others_and_inside_functions(bundle):
-    found = {str(file.relative_to(bundle.resolve())) for file in closure([bundle / "notebooks/01_one.ipynb"])}
-    utils = {f"utils/{name}.py" for name in ("__init__", "stored", "colours", "figures/__init__", "figures/plots")}
-    assert found == {"notebooks/01_one.ipynb"} | utils
+    """What students receive, unpacked."""
+    return Copy.of_the_bundle(tmp_path).folder
 
 
 @pytest.mark.parametrize(
     ("name", "matters"),
     [
-        ("notebooks/01_one.ipynb", True),
-        ("notebooks/stored/01_one.json", True),
-        ("notebooks/stored/02_two.json", False),
+        (f"notebooks/{UNIT}.ipynb", True),
+        (f"notebooks/stored/{UNIT}.json", True),
+        ("notebooks/stored/01_rnn_seq2seq.json", False),
+        ("notebooks/01_rnn_seq2seq.ipynb", False),
         ("requirements.txt", True),
-        ("utils/colours.py", True),
-        ("utils/packs/one.json", True),
-        ("utils/data/words.json", False),
-        ("utils/other.py", False),
+        ("utils/models/training.py", True),  # imported by the lesson
+        ("utils/figures/captioning.py", False),
+        ("utils/data/scenes.py", False),
+        (f"utils/checking/packs/{UNIT}.json", False),
     ],
 )
 def test_a_lesson_is_run_again_if_a_file_changes_that_its_run_depends_on(bundle, name, matters):
-    before = lesson_results.state("01_one", bundle, "Chromium")
-    (bundle / name).write_text((bundle / name).read_text() + "\n")
-    assert (lesson_results.state("01_one", bundle, "Chromium") != before) is matters
+    before = lesson_results.state(UNIT, bundle, "Chromium")
+    (bundle / name).write_text((bundle / name).read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    assert (lesson_results.state(UNIT, bundle, "Chromium") != before) is matters
+
+
+def test_a_lesson_is_run_again_if_the_bundle_lacks_what_it_imports(bundle):
+    before = lesson_results.state(UNIT, bundle, "Chromium")
+    (bundle / "utils" / "models" / "training.py").unlink()
+    assert lesson_results.state(UNIT, bundle, "Chromium") != before
 
 
 def test_a_lesson_is_run_again_where_somebody_else_opens_it(bundle):
-    one, other = (lesson_results.state("01_one", bundle, how) for how in ("JupyterLab in Chromium", "nbclient"))
-    assert one != other
+    assert lesson_results.state(UNIT, bundle, "Chromium") != lesson_results.state(UNIT, bundle, "nbclient")
 
 
 @pytest.fixture
@@ -74,36 +55,37 @@ def result(bundle, tmp_path, monkeypatch):
     monkeypatch.delenv("COURSE_FRESH", raising=False)
 
     def run(file):
-        file.write_bytes((bundle / "notebooks/01_one.ipynb").read_bytes())
+        file.write_bytes((bundle / f"notebooks/{UNIT}.ipynb").read_bytes())
         return {"errors": []}
 
-    return lambda key: lesson_results.made("01_one", key, run)
+    return lambda key: lesson_results.made(UNIT, key, run)
 
 
 def test_a_result_is_kept_once_it_is_proved_and_no_longer_if_it_is_disproved(result):
     made = result("a")
-    assert lesson_results.kept("01_one", "a") is None
+    assert lesson_results.kept(UNIT, "a") is None
     proved = made.proved()
-    assert lesson_results.kept("01_one", "a").report == {"lesson": "01_one", "errors": []}
+    assert lesson_results.kept(UNIT, "a").report == {"lesson": UNIT, "errors": []}
     proved.disproved()
-    assert lesson_results.kept("01_one", "a") is None
+    assert lesson_results.kept(UNIT, "a") is None
 
 
 def test_a_new_result_takes_the_place_of_the_lessons_older_ones(result):
     result("a").proved()
     result("b").proved()
-    assert lesson_results.kept("01_one", "a") is None and lesson_results.kept("01_one", "b")
+    assert lesson_results.kept(UNIT, "a") is None and lesson_results.kept(UNIT, "b")
 
 
 def test_a_fresh_run_can_be_asked_for(result, monkeypatch):
     result("a").proved()
     monkeypatch.setenv("COURSE_FRESH", "1")
-    assert lesson_results.kept("01_one", "a") is None
+    assert lesson_results.kept(UNIT, "a") is None
 
 
 def test_where_two_processes_test_all_that_is_asked_of_one_lesson_is_asked_in_one(tmp_path):
     pytest.importorskip("xdist")
-    (tmp_path / "conftest.py").write_text("from groups import pytest_collection_modifyitems")
+    hook = "import groups\ndef pytest_collection_modifyitems(config, items):\n    groups.keep_together(config, items)\n"
+    (tmp_path / "conftest.py").write_text(hook)
     (tmp_path / "test_groups.py").write_text(
         "import os, pytest\n"
         "GROUPS = [pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in 'ab']\n"

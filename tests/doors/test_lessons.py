@@ -13,6 +13,7 @@ from autograder import settings
 
 # one group a lesson: where several processes test, all that is asked of one run is asked in the process that made it
 LESSONS = {unit: pytest.param(unit, marks=pytest.mark.xdist_group(f"lesson {unit}")) for unit in settings.units()}
+pytestmark = pytest.mark.slow
 WAY = "JupyterLab in Chromium" if installed_chromium() else "nbclient"
 IN_THIS_PROCESS: dict[
     str, lesson_results.Result

@@ -5,17 +5,19 @@ import json
 import os
 import platform
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import nbformat
 from browser import ROOT
-from imports import closure
 from nbformat import NotebookNode
 
+from autograder import settings
+from autograder.import_graph import closure
+
 KEPT = ROOT / ".lesson-runs"
-THE_RUN_ITSELF = Path(__file__).parent / "lesson_run.py"
+THE_RUN = ("browser.py", "explorer_tour.py", "lesson_run.py")  # the tests' own code that makes a result
 
 
 UNPROVED = ".unproved"  # the end of a result's name as long as not every promise was found kept
@@ -69,25 +71,18 @@ def made(unit: str, key: str, run: Callable[[Path], dict]) -> Result:
 
 def state(unit: str, bundle: Path, how: str) -> str:
     """A digest of all that a lesson's run depends on, from the unpacked bundle; `how` says who opens the notebook."""
-    home, tests = bundle.resolve(), THE_RUN_ITSELF.parent
-    running = [file for file in closure([THE_RUN_ITSELF]) if file.parent == tests]
     digest = hashlib.sha256(f"{how} {platform.python_version()} {platform.machine()}".encode())
-    for root, files in ((home, parts(unit, home)), (tests, running)):
-        for file in files:
-            digest.update(f"\0{file.relative_to(root)}\0".encode() + file.read_bytes())
+    for file in [*(bundle / name for name in parts(unit, bundle)), *(Path(__file__).parent / one for one in THE_RUN)]:
+        digest.update(f"\0{file.name}\0".encode() + (file.read_bytes() if file.exists() else b"missing"))
     return digest.hexdigest()[:20]
 
 
 def parts(unit: str, bundle: Path) -> list[Path]:
-    """The files of the bundle that a lesson's run reads: notebook, imports and their data, stored results, pins."""
-    modules = closure([bundle / "notebooks" / f"{unit}.ipynb"])
-    stored = (bundle / "notebooks" / "stored").glob(f"{unit}*.json")
-    return sorted({*modules, *stored, *_data(modules, bundle), bundle / "requirements.txt"})
-
-
-def _data(modules: list[Path], bundle: Path) -> Iterator[Path]:
-    """Files of `utils` in folders that one of the modules names: nobody reads data without saying from where."""
-    text = "\n".join(module.read_text(encoding="utf-8") for module in modules if module.suffix == ".py")
-    for file in (bundle / "utils").rglob("*"):
-        if file.is_file() and file.suffix not in (".py", ".pyc") and f'"{file.parent.name}"' in text:
-            yield file
+    """The files of the bundle that a lesson's run may read: notebook, imports and data, stored results, pins."""
+    twin = settings.LESSON_TWINS / f"{unit}.py"
+    modules = {file.relative_to(ROOT) for file in closure([twin]) if file != twin}
+    data = {file.relative_to(bundle) for file in (bundle / "utils").rglob("*.*") if file.suffix not in (".py", ".pyc")}
+    if Path("utils/check.py") not in modules:
+        data = {file for file in data if file.parent.name != "packs"}  # of self-checks, which change often
+    stored = {file.relative_to(bundle) for file in (bundle / "notebooks" / "stored").glob(f"{unit}*.json")}
+    return sorted({Path("notebooks", f"{unit}.ipynb"), Path("requirements.txt")} | modules | data | stored)

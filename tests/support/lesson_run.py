@@ -9,7 +9,7 @@ from explorer_tour import tour
 from nbclient import NotebookClient
 from playwright.sync_api import Page
 
-RUN_SECONDS = 1200  # for all cells of a lesson; two minutes are usual, on a machine that does nothing else
+RUN_SECONDS = 800  # for all cells of a lesson; one or two minutes are usual, on a machine that does nothing else
 # As the build runs a lesson, or last digits would differ from what it claims. COURSE_STATIC is not set: figures move.
 VARIABLES = {"OMP_NUM_THREADS": "1", "COURSE_DEVICE": "cpu"}
 
