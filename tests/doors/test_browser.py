@@ -10,6 +10,7 @@ import pytest
 from browser import Copy, chromium, formgrader, running_browser, running_lab, screenshot, until
 from nbgrader.api import Gradebook
 
+from autograder.authoring.build import KERNEL
 from autograder.trials.sample_class import sample_class
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("checkout in the browser")]  # one server, one graded class
@@ -69,14 +70,16 @@ def test_a_run_of_a_lesson_sees_what_is_wrong_with_it(browser, course, tmp_path,
     """What test_lessons.py asks of a run can fail: here is an error, a formula that is none, a control that draws nothing."""
     monkeypatch.setattr(explorer_tour, "PATIENCE", 5)
     cells = [nbformat.v4.new_code_cell(source, id=f"cell-{number}") for number, source in enumerate(FAULTY)]
-    cells.append(nbformat.v4.new_markdown_cell("Good: $x^2$. Bad: $\\frac{1$. Open: $x"))
-    nbformat.write(nbformat.v4.new_notebook(cells=cells), course.folder / "notebooks" / "faulty.ipynb")
+    cells += map(nbformat.v4.new_markdown_cell, ["Good: $x^2$", "Never closed: $x", "Wrong: $\\left( x$"])
+    notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": KERNEL})
+    nbformat.write(notebook, course.folder / "notebooks" / "faulty.ipynb")
     report = lesson_run.in_the_browser(browser, course, "faulty", tmp_path / "ran.ipynb")
     assert [error[:2] for error in report["errors"]] == [("cell-3", "ZeroDivisionError")]
     assert report["not_run"] == ["cell-4"]
     seen = report["browser"]
     assert seen["autograder"] is True, "this is the instructor's checkout"
-    assert seen["formulas"]["left_as_written"] and seen["formulas"]["with_errors"]
+    assert [text.strip() for text in seen["formulas"]["left_as_written"]] == ["Never closed: $x"]
+    assert set(seen["formulas"]["with_errors"]) == {"\\left( x"}
     (moves,) = [explorer["moves"] for explorer in seen["explorers"]]
     assert {move["control"]: (move["redrawn"], move["restored"]) for move in moves} == {
         "size": (True, True),
