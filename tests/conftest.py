@@ -23,6 +23,7 @@ atexit.register(shutil.rmtree, _released, ignore_errors=True)
 os.environ["COURSE_RELEASE"] = str(_released)
 
 import choosing  # noqa: E402 - the course reads that when it is imported
+import groups  # noqa: E402
 import torch  # noqa: E402
 
 torch.set_num_threads(1)
@@ -38,6 +39,7 @@ def pytest_collection_modifyitems(config, items):
     if config.getoption("--touched"):
         items[:], left = choosing.touched(items)
         config.hook.pytest_deselected(items=left)
+    groups.keep_together(config, items)
 
 
 def plain(message: str) -> str:

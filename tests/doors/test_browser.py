@@ -1,25 +1,22 @@
-"""The course in a real JupyterLab: a reader moves the explorer, a student validates, an instructor grades by hand."""
+"""The checkout in a real JupyterLab: a lesson opens beside its twin, a student validates, an instructor grades by hand."""
 
 import json
 import os
-from contextlib import contextmanager
 
+import explorer_tour
+import lesson_run
 import nbformat
 import pytest
-from browser import IDLE, Copy, choose, chromium, formgrader, running_browser, running_lab, screenshot, scroll_to, until
+from browser import Copy, chromium, formgrader, running_browser, running_lab, screenshot, until
 from nbgrader.api import Gradebook
 
+from autograder.authoring.build import KERNEL
 from autograder.trials.sample_class import sample_class
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("checkout in the browser")]  # one server, one graded class
 UNIT, CLASS = "04_attention_layer", "class-in-the-browser"
 RIGHT, WRONG, WRONG_AT = "right-as-taught", "softmax-over-axis-one", "scaled_dot_product_attention"
 SOLVED = ("attention_scores", "stable_softmax")  # what the student of the half-done notebook has written
-EXPLORER = ".widget-vbox:has(.widget-slider)"
-READ_PICTURE = """async image => {
-    const bytes = new Uint8Array(await (await fetch(image.src)).arrayBuffer());
-    return Array.from(bytes, byte => String.fromCharCode(byte)).join("");
-}"""
 
 
 @pytest.fixture(scope="module")
@@ -54,142 +51,40 @@ def _notebook(course, kind: str):
 # Lesson --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def lesson(browser):
-    """The lesson with all cells run, and its explorer alive and in view."""
+def test_a_lesson_opens_where_it_lies_beside_its_twin(browser):
+    """What happens in it is seen from the bundle, where there are no twins."""
     with browser.notebook(f"notebooks/{UNIT}.ipynb") as page:
-        choose(page, "Run", "Run All Cells")
-        scroll_to(page, EXPLORER)
-        page.locator(EXPLORER).evaluate("box => box.scrollIntoView({block: 'center'})")
-        page.locator("img.widget-image").wait_for()
-        yield page
+        page.locator("h1", has_text="attention layer").wait_for()
 
 
-def _seen(page, explorer: str) -> tuple[str, str]:
-    """The explorer's picture, and the words below it."""
-    box = page.locator(explorer)
-    return box.locator("img.widget-image").evaluate(READ_PICTURE), box.locator(".widget-html-content").inner_text()
+FAULTY = [
+    "from utils.figures import plots\nfrom utils.figures.explorers import Slider, Switch, explore",
+    "def draw(size, dead):\n    return plots.heat_map([[size]], 'a', 'b')",
+    "explore(draw, alt='{size} {dead}'.format, size=Slider('size', 0, 1, 1), dead=Switch('dead'))",
+    "1 / 0",
+    "print('not reached')",
+]
 
 
-def _changes_and_comes_back(page, change, back, explorer=EXPLORER):
-    """Asserts that `change` draws another picture with other words below, and `back` the first ones again."""
-    first = _seen(page, explorer)
-    change()
-    until(page, lambda: all(a != b for a, b in zip(_seen(page, explorer), first)), "picture and words change")
-    yield
-    back()
-    until(page, lambda: _seen(page, explorer) == first, "picture and words are as at first")
-
-
-def test_moving_a_slider_redraws_the_figure_and_moving_it_back_restores_it(lesson):
-    slider = lesson.get_by_role("slider").first
-    for _ in _changes_and_comes_back(lesson, lambda: slider.press("ArrowRight"), lambda: slider.press("ArrowLeft")):
-        screenshot(lesson, "lesson-slider-moved")
-
-
-def test_the_switch_redraws_the_figure_and_switching_back_restores_it(lesson):
-    switch = lesson.get_by_label("divide by √D")
-    for _ in _changes_and_comes_back(lesson, switch.uncheck, switch.check):
-        screenshot(lesson, "lesson-switch-off")
-
-
-def test_no_label_of_the_explorer_is_cut_off(lesson):
-    cut = "labels => labels.filter(label => label.scrollWidth > label.clientWidth).map(label => label.innerText)"
-    assert lesson.locator(EXPLORER).locator(".widget-slider .widget-label").evaluate_all(cut) == []
-
-
-@pytest.mark.parametrize("lesson", ["01_rnn_seq2seq", "02_bahdanau_attention", "03_image_captioning"])
-def test_the_explorer_of_a_trained_model_is_moved_by_both_sliders(browser, lesson):
-    with browser.notebook(f"notebooks/{lesson}.ipynb") as page:
-        choose(page, "Run", "Run All Cells")
-        scroll_to(page, EXPLORER, seconds=240)
-        page.locator(EXPLORER).evaluate("box => box.scrollIntoView({block: 'center'})")
-        page.locator("img.widget-image").wait_for()
-        for number, (there, back) in enumerate((("ArrowRight", "ArrowLeft"), ("ArrowLeft", "ArrowRight"))):
-            slider = page.get_by_role("slider").nth(number)
-            for _ in _changes_and_comes_back(page, lambda: slider.press(there), lambda: slider.press(back)):
-                screenshot(page, f"{lesson}-slider-{number}-moved")
-
-
-@contextmanager
-def _run_whole(browser, lesson: str):
-    """The lesson with all its cells run: what is moved before is drawn only then."""
-    with browser.notebook(f"notebooks/{lesson}.ipynb") as page:
-        choose(page, "Run", "Run All Cells")
-        page.locator("[data-status=busy]").wait_for()
-        page.locator(IDLE).wait_for(timeout=300_000)
-        yield page
-
-
-def _into_view(page, explorer: str) -> None:
-    scroll_to(page, explorer)
-    page.locator(explorer).evaluate("box => box.scrollIntoView({block: 'center'})")
-
-
-def test_words_are_dragged_into_another_order_and_taken_away(browser):
-    explorer = ".widget-vbox:has(> .widget-vbox .jupyter-widget-tagsinput)"
-    with _run_whole(browser, "05_self_attention") as page:
-        _into_view(page, explorer)
-        words = page.locator(".jupyter-widget-tag:has(.jupyter-widget-tag-close)")
-        told = page.get_by_label("tell the layer the positions")
-        for _ in _changes_and_comes_back(page, told.check, told.uncheck, explorer):
-            screenshot(page, "lesson-05-positions-told")
-        first = _seen(page, explorer)
-        words.nth(1).drag_to(words.nth(4))
-        until(
-            page, lambda: all(a != b for a, b in zip(_seen(page, explorer), first)), "the words stand in another order"
-        )
-        assert "the₁ bites the₂ dog man" in _seen(page, explorer)[1] and "is what it was" in _seen(page, explorer)[1]
-        screenshot(page, "lesson-05-words-dragged")
-        words.nth(0).locator(".jupyter-widget-tag-close").click()
-        until(page, lambda: "taken away" in _seen(page, explorer)[1], "a word is gone")
-        _into_view(page, EXPLORER)
-        for number in range(3):
-            slider = page.locator(EXPLORER).get_by_role("slider").nth(number)
-            for _ in _changes_and_comes_back(
-                page, lambda: slider.press("ArrowLeft"), lambda: slider.press("ArrowRight")
-            ):
-                screenshot(page, f"lesson-05-slider-{number}-moved")
-
-
-def test_heads_and_tiles_are_explored(browser):
-    heads, tiles = f"{EXPLORER}:has(.widget-dropdown)", f"{EXPLORER}:not(:has(.widget-dropdown))"
-    with _run_whole(browser, "06_multi_head") as page:
-        _into_view(page, heads)
-        assert "layer 2, head 1" in _seen(page, heads)[1]
-        who = page.locator(heads).get_by_role("combobox")
-        moves = [lambda: who.select_option("the pronoun"), lambda: who.select_option("the disguise")]
-        for _ in _changes_and_comes_back(page, *moves, heads):
-            screenshot(page, "lesson-06-pronoun")
-        there, back = "ArrowRight", "ArrowLeft"
-        sliders = [(heads, 0, back, there), (heads, 1, there, back), (heads, 2, there, back)]  # layer, head, tale
-        sliders += [(tiles, 0, back, there), (tiles, 1, back, there)]  # keys in a block, tile
-        for explorer, number, away, home in sliders:
-            _into_view(page, explorer)
-            slider = page.locator(explorer).get_by_role("slider").nth(number)
-            for _ in _changes_and_comes_back(page, lambda: slider.press(away), lambda: slider.press(home), explorer):
-                screenshot(page, f"lesson-06-{'heads' if explorer == heads else 'tiles'}-{number}-moved")
-
-
-def test_a_painted_cell_redraws_the_figure_and_the_sentence_says_who_depends_on_whom(browser):
-    explorer = ".widget-vbox:has(> .widget-vbox .widget-gridbox)"
-    with browser.notebook("notebooks/07_masking.ipynb") as page:
-        choose(page, "Run", "Run All Cells")
-        page.locator("[data-status=busy]").wait_for()
-        page.locator(IDLE).wait_for(timeout=240_000)
-        scroll_to(page, explorer)
-        page.locator(explorer).evaluate("box => box.scrollIntoView({block: 'end'})")
-        assert "After one layer: nobody. After two layers: nobody." in _seen(page, explorer)[1]
-        button = page.get_by_title("[START] → cool")
-        for _ in _changes_and_comes_back(page, button.click, button.click, explorer):
-            screenshot(page, "lesson-07-painted")
-            assert button.inner_text() == "1"
-            assert "After one layer: [START] on cool. After two layers: [START] on" in _seen(page, explorer)[1]
-        page.get_by_title("[START] → [START]").click()
-        until(
-            page, lambda: "Nothing to see" in _seen(page, explorer)[1], "the sentence names the row with nothing to see"
-        )
-        screenshot(page, "lesson-07-nothing-to-see")
+def test_a_run_of_a_lesson_sees_what_is_wrong_with_it(browser, course, tmp_path, monkeypatch):
+    """What test_lessons.py asks of a run can fail: here is an error, a formula that is none, a control that draws nothing."""
+    monkeypatch.setattr(explorer_tour, "PATIENCE", 5)
+    cells = [nbformat.v4.new_code_cell(source, id=f"cell-{number}") for number, source in enumerate(FAULTY)]
+    cells += map(nbformat.v4.new_markdown_cell, ["Good: $x^2$", "Never closed: $x", "Wrong: $\\left( x$"])
+    notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": KERNEL})
+    nbformat.write(notebook, course.folder / "notebooks" / "faulty.ipynb")
+    report = lesson_run.in_the_browser(browser, course, "faulty", tmp_path / "ran.ipynb")
+    assert [error[:2] for error in report["errors"]] == [("cell-3", "ZeroDivisionError")]
+    assert report["not_run"] == ["cell-4"]
+    seen = report["browser"]
+    assert seen["autograder"] is True, "this is the instructor's checkout"
+    assert [text.strip() for text in seen["formulas"]["left_as_written"]] == ["Never closed: $x"]
+    assert set(seen["formulas"]["with_errors"]) == {"\\left( x"}
+    (moves,) = [explorer["moves"] for explorer in seen["explorers"]]
+    assert {move["control"]: (move["redrawn"], move["restored"]) for move in moves} == {
+        "size": (True, True),
+        "dead": (False, True),
+    }
 
 
 # Student -------------------------------------------------------------------------------------------------------------

@@ -6,12 +6,16 @@ import re
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
+import nbformat
 import pytest
 from conftest import ROOT, UNIT
 
 from autograder import settings
 from autograder.authoring.release import bundle
+
+pytestmark = pytest.mark.xdist_group("a student's environment")  # making it takes longer than all the tests
 
 
 def run(*command, cwd, **environment):
@@ -32,8 +36,8 @@ def student(tmp_path_factory):
     with zipfile.ZipFile(archive) as opened:
         opened.extractall(home)
     subprocess.run([sys.executable, "-m", "venv", home / "venv"], check=True)
-    install = [home / "venv/bin/python", "-m", "pip", "install", "-q", "-r", home / "attention-course/requirements.txt"]
-    done = run(*install, cwd=home)
+    install = [home / "venv/bin/python", "-m", "pip", "install", "-q", "--no-compile"]  # only what is used is compiled
+    done = run(*install, "-r", home / "attention-course/requirements.txt", cwd=home)
     assert done.returncode == 0, done.stderr[-2000:]
     return home
 
@@ -43,28 +47,48 @@ def python(home, *arguments, cwd, **environment):
     return run(home / "venv/bin/python", *arguments, cwd=cwd, PATH=path, HOME=str(home), **environment)
 
 
-def execute(home, notebook, **environment):
+def execute(home, notebook, *options, **environment):
     """Runs a notebook as `jupyter nbconvert --execute` does, in its own folder."""
-    arguments = ["-m", "nbconvert", "--to", "notebook", "--execute", "--output", "ran.ipynb", notebook.name]
-    return python(home, *arguments, cwd=notebook.parent, COURSE_STATIC="1", **environment)
+    arguments = ["-m", "nbconvert", "--to", "notebook", "--execute", *options, "--output", "ran.ipynb", notebook.name]
+    return python(home, *arguments, cwd=notebook.parent, **environment)
 
 
-def test_a_lesson_runs_from_the_bundle(student):
-    """The one that takes seconds; of the others nbval runs the same text, and the next test looks for what they need."""
-    ran = execute(student, student / "attention-course/notebooks" / f"{UNIT}.ipynb")
+def beginning(name: str, folder: Path, until: str) -> Path:
+    """A notebook of the bundle, by itself in a folder: its cells up to the first one with that in its code."""
+    notebook = nbformat.reads(bundle()[name].decode(), as_version=4)
+    last = next(n for n, cell in enumerate(notebook.cells) if cell.cell_type == "code" and until in cell.source)
+    notebook.cells = notebook.cells[: last + 1]
+    folder.mkdir(exist_ok=True)
+    nbformat.write(notebook, folder / Path(name).name)
+    return folder / Path(name).name
+
+
+def test_a_lesson_runs_to_its_first_figure_with_the_requirements_alone(student):
+    """Whole lessons are run in test_lessons.py, where more is installed; the next test looks for what they need."""
+    folder = student / "attention-course/notebooks"
+    notebook = beginning(f"notebooks/{UNIT}.ipynb", folder / "begun", until="show(")
+    ran = execute(student, notebook, COURSE_STATIC="1")
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    assert "image/png" in (folder / "begun/ran.ipynb").read_text()
+
+
+def test_all_that_lessons_import_is_in_the_bundle_or_required(student):
+    """Wherever in a lesson it is imported; in one process, as most of the time goes into torch."""
+    imports = {}
+    for unit in settings.units():
+        tree = ast.parse((settings.LESSON_TWINS / f"{unit}.py").read_text(encoding="utf-8"))
+        found = {ast.unparse(one) for one in ast.walk(tree) if isinstance(one, (ast.Import, ast.ImportFrom))}
+        assert any("utils" in line for line in found - {"from utils.prepare import prepare"}), unit
+        imports |= dict.fromkeys(sorted(found))
+    ran = python(student, "-c", "\n".join(imports), cwd=student / "attention-course", COURSE_STATIC="1")
     assert ran.returncode == 0, ran.stderr[-3000:]
 
 
 @pytest.mark.parametrize("unit", settings.units())
-def test_the_bundle_holds_what_a_lesson_needs(student, unit):
+def test_the_bundle_holds_a_lesson_with_its_stored_results(unit):
     text = (settings.LESSON_TWINS / f"{unit}.py").read_text(encoding="utf-8")
-    imports = [ast.unparse(one) for one in ast.parse(text).body if isinstance(one, (ast.Import, ast.ImportFrom))]
-    assert any("utils" in one for one in imports)
-    ran = python(student, "-c", "\n".join(imports), cwd=student / "attention-course", COURSE_STATIC="1")
-    assert ran.returncode == 0, ran.stderr[-3000:]
-    for name in re.findall(r'stored_runs\.load\("(\w+)"\)', text):
-        assert (student / "attention-course/notebooks/stored" / f"{name}.json").exists()
-    assert (student / "attention-course/notebooks" / f"{unit}.ipynb").exists()
+    stored = {f"notebooks/stored/{name}.json" for name in re.findall(r'stored_runs\.load\("(\w+)"\)', text)}
+    assert {f"notebooks/{unit}.ipynb", *stored} <= set(bundle())
 
 
 def test_checks_and_validation_work_from_the_bundle(student):
@@ -106,39 +130,30 @@ def colab(student, tmp_path_factory):
 
 
 def test_a_single_notebook_fetches_the_course_in_colab(student, colab, tmp_path):
-    before = python(student, "-m", "pip", "freeze", cwd=student).stdout
-    for source in ("notebooks", f"assignments/{UNIT}"):
-        place = tmp_path / source.replace("/", "-")
-        place.mkdir()
-        (place / f"{UNIT}.ipynb").write_bytes(bundle()[f"{source}/{UNIT}.ipynb"])
-        allow = ["--allow-errors"] if source.startswith("assignments") else []
-        arguments = [
-            "-m",
-            "nbconvert",
-            "--to",
-            "notebook",
-            "--execute",
-            *allow,
-            "--output",
-            "ran.ipynb",
-            f"{UNIT}.ipynb",
-        ]
-        ran = python(student, *arguments, cwd=place, **colab)
-        assert ran.returncode == 0, ran.stderr[-3000:]
-        assert (place / "attention-course" / "utils" / "check.py").exists()
-        if allow:
-            assert "Not written yet" in (place / "ran.ipynb").read_text()
-    after = python(student, "-m", "pip", "freeze", cwd=student).stdout
-    added = set(after.split()) - set(before.split())
-    assert {line.split("==")[0] for line in added} <= {"jaxtyping", "wadler-lindig", "wadler_lindig"}, (
-        "only what is missing"
-    )
+    before = installed(student)
+    lesson = beginning(f"notebooks/{UNIT}.ipynb", tmp_path / "lesson", until="show(")
+    ran = execute(student, lesson, **colab)
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    assert (lesson.parent / "attention-course" / "utils" / "check.py").exists()
+    added = {line.split("==")[0].replace("-", "_") for line in installed(student) - before}
+    assert "jaxtyping" in added <= {"jaxtyping", "wadler_lindig"}, "what is missing and nothing else"
+
+
+def test_a_single_assignment_is_checked_in_colab(student, colab, tmp_path):
+    assignment = beginning(f"assignments/{UNIT}/{UNIT}.ipynb", tmp_path / "assignment", until="check(")
+    ran = execute(student, assignment, "--allow-errors", **colab)
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    assert (assignment.parent / "attention-course" / "utils" / "check.py").exists()
+    assert "Not written yet" in (assignment.parent / "ran.ipynb").read_text()
+
+
+def installed(home) -> set[str]:
+    return set(python(home, "-m", "pip", "freeze", cwd=home).stdout.split())
 
 
 def test_an_address_that_does_not_answer_is_told_in_one_sentence(student, colab, tmp_path):
-    (tmp_path / f"{UNIT}.ipynb").write_bytes(bundle()[f"notebooks/{UNIT}.ipynb"])
-    nowhere = {**colab, "COURSE_REPOSITORY": (tmp_path / "nowhere").as_uri()}
-    ran = execute(student, tmp_path / f"{UNIT}.ipynb", **nowhere)
+    lesson = beginning(f"notebooks/{UNIT}.ipynb", tmp_path / "lesson", until="prepare()")
+    ran = execute(student, lesson, **{**colab, "COURSE_REPOSITORY": (tmp_path / "nowhere").as_uri()})
     assert ran.returncode != 0
     assert "The course could not be fetched from" in ran.stderr
 

@@ -1,4 +1,4 @@
-"""A JupyterLab over a copy of the repository, and pages of a headless Chromium that note what they could not load."""
+"""A JupyterLab over a copy of the course, and pages of a headless Chromium that note what they could not load."""
 
 import json
 import os
@@ -17,6 +17,8 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import FrameLocator, Page, sync_playwright
 
+from autograder.authoring.release import bundle
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 SCREENSHOTS = ROOT / "screenshots"
 HOST, PATIENCE = "127.0.0.1", 120  # seconds; a busy machine takes its time
@@ -25,9 +27,14 @@ IDLE = ".jp-Notebook-ExecutionIndicator[data-status=idle]"
 NO_NEWS = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}  # it asks outside, and covers
 
 
+def installed_chromium() -> str | None:
+    """Where Chromium is, if it is installed."""
+    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
 def chromium() -> str:
     """Where Chromium is; skips where it is missing, or fails if REQUIRE_BROWSER is set."""
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    found = installed_chromium()
     if not found:
         word = "Chromium is not installed, so nothing was tried in a browser"
         if os.environ.get("REQUIRE_BROWSER"):
@@ -38,30 +45,26 @@ def chromium() -> str:
 
 @dataclass(frozen=True)
 class Copy:
-    """A copy of the repository with settings of its own: no user's, and no other checkout, play a part."""
+    """A copy of the course with settings of its own: no user's, and no other checkout, play a part."""
 
     folder: Path
     environment: dict[str, str]
 
     @classmethod
     def make(cls, place: Path, **variables: str) -> "Copy":
-        """Copies what git would hold, and none of what it ignores, below `place`."""
+        """Copies the repository, as git would hold it and without what it ignores, below `place`."""
         ignored = [line.strip("/") for line in (ROOT / ".gitignore").read_text(encoding="utf-8").split("\n") if line]
         shutil.copytree(ROOT, place / "course", ignore=shutil.ignore_patterns(".git", *ignored))
-        home = place / "home"
-        settings = home / "config" / "labconfig"
-        settings.mkdir(parents=True)
-        (settings / "page_config.json").write_text(json.dumps(NO_NEWS), encoding="utf-8")
-        foreign = ("JUPYTER", "COURSE_", "PYTHONPATH", "IPYTHON", "XDG_")
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
-        own = {
-            "HOME": str(home),
-            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
-            "JUPYTER_CONFIG_DIR": str(home / "config"),
-            "JUPYTER_DATA_DIR": str(home / "data"),
-            "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
-        }
-        return cls(place / "course", {**kept, **own, **variables})
+        return cls(place / "course", {**own_environment(place / "home"), **variables})
+
+    @classmethod
+    def of_the_bundle(cls, place: Path, **variables: str) -> "Copy":
+        """Unpacks what students receive, and nothing else, below `place`."""
+        for name, data in bundle().items():
+            file = place / "attention-course" / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+        return cls(place / "attention-course", {**own_environment(place / "home"), **variables})
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess:
         """Runs the kit's command line in the copy."""
@@ -74,9 +77,35 @@ class Copy:
         assert done.returncode == 0, done.stderr
 
 
+def own_environment(home: Path) -> dict[str, str]:
+    """Variables under which Jupyter reads and writes its settings in `home` alone, and Python finds no other checkout."""
+    settings = home / "config" / "labconfig"
+    settings.mkdir(parents=True)
+    (settings / "page_config.json").write_text(json.dumps(NO_NEWS), encoding="utf-8")
+    foreign = ("JUPYTER", "COURSE_", "PYTHONPATH", "IPYTHON", "XDG_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
+    own = {
+        "HOME": str(home),
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "JUPYTER_CONFIG_DIR": str(home / "config"),
+        "JUPYTER_DATA_DIR": str(home / "data"),
+        "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
+    }
+    return {**kept, **own}
+
+
 @contextmanager
 def running_lab(copy: Copy):
     """JupyterLab over the copy, on a free port of the loopback address; yields its URL."""
+    process, address = _start(copy)
+    try:
+        yield address
+    finally:
+        _end(process)
+
+
+def _start(copy: Copy, attempts: int = 3) -> tuple[subprocess.Popen, str]:
+    """Starts JupyterLab and waits for its answer; again on another port if somebody took the first one meanwhile."""
     with socket.socket() as free:
         free.bind((HOST, 0))
         port = free.getsockname()[1]
@@ -91,9 +120,13 @@ def running_lab(copy: Copy):
         )
     try:
         _wait_for_answer(f"http://{HOST}:{port}/api", process, log)
-        yield f"http://{HOST}:{port}"
-    finally:
+    except BaseException:
+        taken = process.poll() is not None and "already in use" in log.read_text(encoding="utf-8")
         _end(process)
+        if taken and attempts > 1:
+            return _start(copy, attempts - 1)
+        raise
+    return process, f"http://{HOST}:{port}"
 
 
 def _wait_for_answer(address: str, process: subprocess.Popen, log: Path) -> None:
@@ -210,19 +243,6 @@ def until(page: Page, holds, what: str, seconds: float | None = None) -> None:
     while not holds():
         assert time.monotonic() < deadline, f"waited in vain until {what}"
         page.wait_for_timeout(100)
-
-
-def scroll_to(page: Page, selector: str, seconds: float | None = None) -> None:
-    """Scrolls up and down the notebook until something is there: JupyterLab keeps only what is near in the page."""
-    panel = page.locator(".jp-WindowedPanel-outer")
-    step = "box => { box.scrollTop = box.scrollTop > 0 ? box.scrollTop - 700 : box.scrollHeight; }"
-
-    def there():
-        panel.evaluate(step)
-        page.wait_for_timeout(200)
-        return page.locator(selector).count() > 0
-
-    until(page, there, f"{selector} comes into view", seconds)
 
 
 def screenshot(page: Page, name: str) -> None:
