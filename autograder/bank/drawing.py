@@ -39,7 +39,7 @@ def draw(exercise: declaration.Exercise, seed: str, grading: bool = False) -> li
             case = _case(exercise, declared, _rng(seed, exercise.name, declared.part, number))
             varied = variant(case, declared)
             precise = any(array.dtype.kind == "f" for array in varied.arrays)
-            if precise or variant is not _double:  # whole numbers alone have no precision to vary
+            if precise or variant is not _double:  # integers alone have no precision to vary
                 cases.append(replace(varied, once=True))
     return cases
 
@@ -92,8 +92,8 @@ def _case(exercise: declaration.Exercise, declared: declaration.Case, rng) -> Dr
 def _lengths(exercise: declaration.Exercise, declared: declaration.Case) -> list[str]:
     """The parameters that are the size of a result's axis: N_Q of f(N_Q: int, X: …) -> Bool[Tensor, "N_Q N_X"]."""
     results = " ".join(exercise.result_shapes).split()
-    whole = [name for name, one in exercise.signature.parameters.items() if one.annotation is int]
-    return [name for name in whole if name in results and name not in declared.values]
+    integers = [name for name, one in exercise.signature.parameters.items() if one.annotation is int]
+    return [name for name in integers if name in results and name not in declared.values]
 
 
 def _expand(dimensions: str, expand: dict) -> str:

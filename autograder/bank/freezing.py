@@ -157,12 +157,12 @@ def slim(frozen: FrozenExercise) -> FrozenExercise:
 
 def _quiet(seen: Observation, smaller) -> Observation:
     single = any(output.dtype == "torch.float32" for output in seen.outputs)
-    slopes = {
-        name: slope.astype(np.float32) if single and slope is not None else slope
-        for name, slope in seen.gradients.items()
+    gradients = {
+        name: gradient.astype(np.float32) if single and gradient is not None else gradient
+        for name, gradient in seen.gradients.items()
     }
     failure = seen.failure and replace(seen.failure, line="", where="", bases="")
-    return replace(seen, called=(), outputs=tuple(map(smaller, seen.outputs)), failure=failure, gradients=slopes)
+    return replace(seen, called=(), outputs=tuple(map(smaller, seen.outputs)), failure=failure, gradients=gradients)
 
 
 def _narrow(output: Output) -> Output:

@@ -50,7 +50,7 @@ def tell(reference: type[nn.Module], builds: list[dict]) -> Told:
     """The layers and the parameters' shapes of a module in the symbols of its constructor.
 
     Args:
-        builds: choices of the constructor's arguments, whole numbers by name; others are tried beside them.
+        builds: choices of the constructor's arguments, integers by name; others are tried beside them.
 
     Raises:
         RuntimeError: a size in a layer's constructor cannot be told; the message says which and what to do.

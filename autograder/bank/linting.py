@@ -95,7 +95,7 @@ def _moved(one: FrozenCase, made: Observation) -> float | None:
     for wanted, got in zip(expected.outputs, made.outputs):
         if wanted.shape != got.shape or wanted.dtype != got.dtype or not np.isfinite(got.values).all():
             return None
-        if wanted.values.dtype.kind in "iub":  # whole numbers are compared as they are
+        if wanted.values.dtype.kind in "iub":  # integers are compared as they are
             largest = largest if np.array_equal(got.values, wanted.values) else np.inf
             continue
         allowed = scale * (1 + np.abs(wanted.values))

@@ -34,7 +34,7 @@ class _Traced:
 
 
 class Size(_Traced, int):
-    """A whole number in symbols; it is the number wherever one is asked for."""
+    """An integer in symbols; it is the number wherever one is asked for."""
 
 
 class Ratio(_Traced, float):

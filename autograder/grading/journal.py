@@ -14,17 +14,17 @@ class Journal:
     """A unit's outcomes by student, in a file that only grows while a run is under way.
 
     Each outcome is on disk before it is entered anywhere else; a line that a crash cut short is dropped. While a
-    journal is open, no other run can open it; `patience` is how many seconds to wait for one.
+    journal is open, no other run can open it; `wait_seconds` is how long to wait for one.
 
     Raises:
         KitError: another run has it open.
     """
 
-    def __init__(self, file: Path, left_out: tuple = ("notebook",), patience: float = 0.0):
+    def __init__(self, file: Path, left_out: tuple = ("notebook",), wait_seconds: float = 0.0):
         self.file, self.left_out = file, left_out
         file.parent.mkdir(parents=True, exist_ok=True)
         self._lock = open(file.with_suffix(".lock"), "w")
-        self._wait(time.monotonic() + patience)
+        self._wait(time.monotonic() + wait_seconds)
         self.outcomes: dict[str, dict] = {}
         self.unrecorded: set[str] = set()
         self._read()

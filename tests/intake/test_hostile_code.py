@@ -80,7 +80,9 @@ thread.join()
 
 
 def test_no_nesting_crashes_the_process_that_reads_it():
-    found = os.pathsep.join([str(ROOT), str(ROOT / "tests" / "intake"), str(ROOT / "tests"), str(ROOT / "tests" / "support")])
+    found = os.pathsep.join(
+        [str(ROOT), str(ROOT / "tests" / "intake"), str(ROOT / "tests"), str(ROOT / "tests" / "support")]
+    )
     command = [sys.executable, "-c", textwrap.dedent(READS)]
     ran = subprocess.run(
         command, cwd=ROOT, env={**os.environ, "PYTHONPATH": found}, capture_output=True, text=True, timeout=120

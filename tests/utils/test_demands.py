@@ -203,7 +203,7 @@ def counted(change=lambda count: count):
     [
         (lambda count: count, None, "all hold"),
         (lambda count: count + (count > 10**9), "wrong_value", "one constant that is added"),
-        (lambda count: count.to(torch.int32), "wrong_dtype", "whole numbers (counts, places, numbers of words)"),
+        (lambda count: count.to(torch.int32), "wrong_dtype", "integers (counts, positions, token ids)"),
         (lambda count: count.double(), "wrong_dtype", "numbers with a fraction"),
         (lambda count: count > 3, "wrong_dtype", "Is it a comparison?"),
     ],

@@ -220,7 +220,7 @@ def _output_problem(wanted: Output, got: Output, seen: Observation) -> str | Non
 
 
 def _wrong_gradient(expected: Observation, seen: Observation, scale: float) -> str | None:
-    wanted = {name: slope for name, slope in expected.gradients.items() if slope is not None}
+    wanted = {name: gradient for name, gradient in expected.gradients.items() if gradient is not None}
     found = {name: seen.gradients.get(name) for name in wanted}
     if any(got is None and np.abs(wanted[name]).max(initial=0) > scale for name, got in found.items()):
         return "no_gradient"

@@ -301,12 +301,12 @@ def _gradients(result, watched: dict) -> tuple[dict, str]:
     try:
         for index, item in enumerate(items):
             if isinstance(item, torch.Tensor) and item.is_floating_point() and item.requires_grad:
-                slope = torch.cos(torch.arange(item.numel(), dtype=item.dtype, device=item.device) * (0.7 + index))
-                total = total + (item.reshape(-1) * slope).sum()
+                weights = torch.cos(torch.arange(item.numel(), dtype=item.dtype, device=item.device) * (0.7 + index))
+                total = total + (item.reshape(-1) * weights).sum()
         if not isinstance(total, torch.Tensor):
             return dict.fromkeys(leaves), ""
         found = torch.autograd.grad(total, list(leaves.values()), allow_unused=True)
-        return {name: None if slope is None else _numbers(slope) for name, slope in zip(leaves, found)}, ""
+        return {name: None if gradient is None else _numbers(gradient) for name, gradient in zip(leaves, found)}, ""
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # the student's own backward and hooks run here

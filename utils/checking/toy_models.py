@@ -178,7 +178,7 @@ class ToyCachedDecoder:
                 raise ValueError(f"the decoder's {asked}; it was given {_said(given[name])}")
         if mask.dtype != torch.bool or tokens.is_floating_point() or positions.is_floating_point():
             came = ", ".join(f"{name} of {given[name].dtype}" for name in ("tokens", "positions", "mask"))
-            raise ValueError(f"tokens and positions are whole numbers, the mask is True and False; it was given {came}")
+            raise ValueError(f"tokens and positions are integers, the mask is True and False; it was given {came}")
         if not (0 <= positions.min() and positions.max() < len(self.P)):
             raise ValueError(f"positions are 0 to {len(self.P) - 1}; it was given {positions.tolist()}")
 
@@ -192,7 +192,7 @@ def _refuse_other_shapes(what: str, y: Tensor, s: Tensor) -> None:
     fit = isinstance(y, Tensor) and isinstance(s, Tensor) and not y.is_floating_point() and y.ndim == 1 and s.ndim == 2
     if not fit or len(y) != len(s):
         raise ValueError(
-            f"the {what} takes words y [B], whole numbers, and states s [B, D]; it was given {_said(y)}, {_said(s)}"
+            f"the {what} takes tokens y [B], integers, and states s [B, D]; it was given {_said(y)}, {_said(s)}"
         )
 
 

@@ -43,7 +43,7 @@ _HINTS = (  # phrases of errors' texts, and what they mean
     (
         ("out of bounds for dimension",),
         "An index is negative, or too large for the axis it is used on: is it the right axis, or is what stands in a tensor used"
-        " as the number of a row?",
+        " as the index of a row?",
     ),
     (
         ("tuple index out of range",),
@@ -65,7 +65,7 @@ _HINTS = (  # phrases of errors' texts, and what they mean
     ),
     (
         ("type must be tuple of ints,but got float", "'float' object cannot be interpreted as an integer"),
-        "A size is a whole number: // divides without a fraction, / does not.",
+        "A size is an integer: // divides without a fraction, / does not.",
     ),
     (
         ("must be tuple of Tensors, not Tensor",),
@@ -82,8 +82,8 @@ _HINTS = (  # phrases of errors' texts, and what they mean
     ),
     (
         ("the same dtype", "Float and Double", "Double but found Float", "Float but found Double"),
-        "Two types of numbers meet. A tensor that your code makes takes the inputs' with new_zeros, zeros_like, or dtype=; whole"
-        " numbers become others with .to(X.dtype) or .float().",
+        "Two types of numbers meet. A tensor that your code makes takes the inputs' with new_zeros, zeros_like, or dtype=; integers"
+        " become others with .to(X.dtype) or .float().",
     ),
     (
         ("Boolean value of Tensor with more than one value",),
@@ -96,20 +96,20 @@ _HINTS = (  # phrases of errors' texts, and what they mean
         "int(), .item() and all of math (math.sin, math.sqrt) take a single number; torch.sin takes a tensor. Of a list of"
         " tensors, torch.stack makes one.",
     ),
-    (("RNN input dtype",), "These are words' numbers. Look up the words' vectors first: self.embedding(tokens)."),
+    (("RNN input dtype",), "These are token ids. Look up their embeddings first: self.embedding(tokens)."),
     (
         ("scalar types: Long", "used as indices must be long"),
-        "Words, and places to index with, are whole numbers: dtype=torch.long. (A table is looked up by numbers of rows, not by"
+        "Token ids, and positions to index with, are integers: dtype=torch.long. (An embedding table is indexed by integers, not by"
         " vectors.)",
     ),
     (
         ("must be Tensor, not int", "must be Tensor, not float", "got (int, Tensor", "got (float, Tensor"),
-        "A tensor is wanted where a number stands. torch.full_like(y[:, 0], START) makes words, torch.arange(N) places,"
+        "A tensor is wanted where a number stands. torch.full_like(y[:, 0], START) makes tokens, torch.arange(N) positions,"
         " zeros_like or new_full(shape, value) something to begin with; of a single number math.sqrt takes the root.",
     ),
     (
         ("max() received an invalid combination", "min() received an invalid combination"),
-        "max and min take one axis, and give values and places; amax and amin take several, and give values.",
+        "max and min take one axis, and give values and indices; amax and amin take several, and give values.",
     ),
     (("selected index k out of range",), "topk is asked for more than there are: min(k, how many there are)."),
     (
@@ -161,11 +161,11 @@ def hint(failure: Failure, sizes: dict, constructor: tuple = ()) -> str:
     return ""
 
 
-def whole(wanted: str, dtype: str) -> str:
-    """The rest of a sentence where whole numbers, or truth values, of type `wanted` were asked for and others came."""
+def integers(wanted: str, dtype: str) -> str:
+    """The rest of a sentence where integers, or truth values, of type `wanted` were asked for and others came."""
     if wanted == "torch.bool":
         return "it holds True and False, torch.bool, as a comparison gives them (or .bool())."
-    asked = f"it holds whole numbers (counts, places, numbers of words), which are {wanted}."
+    asked = f"it holds integers (counts, positions, token ids), which are {wanted}."
     if dtype == "torch.bool":
         return f"{asked} Is it a comparison?"
     if "float" in dtype:

@@ -25,8 +25,8 @@ def truths(wanted: Output, got: Output) -> str:
     """On which side a mask goes wrong: where it should be True, where it should be False, or both."""
     too_many, too_few = (got.values > wanted.values).any(), (got.values < wanted.values).any()
     if too_many and too_few:
-        return "It is True at places where it should be False, and False where it should be True."
-    return f"It is {bool(too_many)} at places where it should be {bool(too_few)}; all others are right."
+        return "It is True at positions where it should be False, and False where it should be True."
+    return f"It is {bool(too_many)} at positions where it should be {bool(too_few)}; all others are right."
 
 
 def rows(name: str, wanted: Output, got: Output, limit: float, share: float) -> tuple[str, str]:
@@ -59,7 +59,7 @@ def pattern(symbols: str, wanted: Output, got: Output, reveal: bool) -> str:
         return "They should sum to 1 over the last axis, and do not."
     finite = np.isfinite(a) & np.isfinite(b) & (np.abs(a) > 1e-6)
     if wanted.values.dtype.kind in "iu" and ((got.values - wanted.values) % 2**32 == 0).all():
-        return "They went past what 32 bits hold: keep whole numbers in int64."
+        return "They went past what 32 bits hold: keep integers in int64."
     if finite.sum() > 2:
         ratio = b[finite] / a[finite]
         alike = 1e-9 if wanted.values.dtype.kind in "iu" else 1e-3
@@ -69,11 +69,11 @@ def pattern(symbols: str, wanted: Output, got: Output, reveal: bool) -> str:
         ):
             times = f", {ratio.flat[0]:.4g} times the right ones" if reveal else ""
             return f"They differ from the right ones by one constant factor{times}."
-        shift = (got.values - wanted.values)[finite].astype(float)  # of whole numbers exact, however large they are
+        shift = (got.values - wanted.values)[finite].astype(float)  # of integers exact, however large they are
         if abs(shift.flat[0]) > 1e-3 and np.allclose(shift, shift.flat[0], rtol=1e-3):
             return "They differ from the right ones by one constant that is added."
     if wanted.values.dtype.kind in "iu" and np.isclose(a, b, rtol=1e-6, atol=0).all():
-        return "They are right up to rounding: whole numbers of this size do not survive /, .float() or a root."
+        return "They are right up to rounding: integers of this size do not survive /, .float() or a root."
     if a.ndim >= 2:
         right = [bool(np.isclose(x, y, rtol=1e-4, atol=1e-5).all()) for x, y in zip(a, b)]
         if any(right) and not all(right):
@@ -82,7 +82,7 @@ def pattern(symbols: str, wanted: Output, got: Output, reveal: bool) -> str:
         return "They are close: something small is added, left out or rounded."
     if a.size > 3 and np.allclose(np.sort(a, axis=None), np.sort(b, axis=None), rtol=1e-4, atol=1e-5):
         return (
-            "They are the right numbers in the wrong places: put together in another order, reshaped for transposed, or kept"
+            "They are the right numbers in the wrong positions: put together in another order, reshaped for transposed, or kept"
             " from an earlier call?"
         )
     return ""

@@ -5,7 +5,7 @@ from itertools import permutations
 import numpy as np
 
 from utils.checking.messages.context import Context
-from utils.checking.messages.exceptions import origin, whole
+from utils.checking.messages.exceptions import integers, origin
 from utils.checking.messages.no_result import NO_RESULT
 from utils.checking.messages.shapes import looks_like
 from utils.checking.messages.wrong_numbers import are_weights, numbers, pattern, rows, truths
@@ -135,7 +135,7 @@ def _wrong_shape(c):
 def _wrong_dtype(c):
     name, wanted, got = next(pair for pair in c.pairs() if pair[1].dtype != pair[2].dtype or pair[2].values is None)
     if not wanted.dtype.startswith("torch.float"):
-        return f"{name} is {got.dtype}; {whole(wanted.dtype, got.dtype)}", ""
+        return f"{name} is {got.dtype}; {integers(wanted.dtype, got.dtype)}", ""
     if not any(array.dtype == wanted.dtype.removeprefix("torch.") for array in c.case.arrays):
         return (
             f"{name} is {got.dtype}; it should be {wanted.dtype}, torch's usual type for numbers with a fraction.",
@@ -228,7 +228,7 @@ def _backward_failed(c):
 
 
 def _no_gradient(c):
-    wanted = [name for name, slope in c.expected.gradients.items() if slope is not None]
+    wanted = [name for name, gradient in c.expected.gradients.items() if gradient is not None]
     names = _listed(name for name in wanted if c.seen.gradients.get(name) is None)
     return (
         f"The numbers are right, but no gradient reaches {names}: nothing could be learned through it. Something cuts the"
@@ -237,13 +237,15 @@ def _no_gradient(c):
 
 
 def _wrong_gradient(c):
-    slopes = [
-        (name, slope, c.seen.gradients.get(name)) for name, slope in c.expected.gradients.items() if slope is not None
+    gradients = [
+        (name, gradient, c.seen.gradients.get(name))
+        for name, gradient in c.expected.gradients.items()
+        if gradient is not None
     ]
-    slopes = [(name, slope, got) for name, slope, got in slopes if got is not None]
-    if any(np.isnan(got).any() for _, _, got in slopes):
+    gradients = [(name, gradient, got) for name, gradient, got in gradients if got is not None]
+    if any(np.isnan(got).any() for _, _, got in gradients):
         return "The numbers are right, but a gradient is NaN: a root of 0, 0/0 or inf·0 on the way back.", ""
-    names = _listed(name for name, slope, got in slopes if not np.allclose(got, slope, rtol=1e-3, atol=1e-4))
+    names = _listed(name for name, gradient, got in gradients if not np.allclose(got, gradient, rtol=1e-3, atol=1e-4))
     return (
         f"The numbers are right, but the gradient{' for ' + names if names else ''} is not: a part of the computation is"
         " detached, or done outside of torch, or part of a layer is kept from learning (padding_idx, requires_grad=False)."
