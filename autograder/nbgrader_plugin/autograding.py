@@ -119,7 +119,7 @@ def _keep(unit: str, outcome: dict) -> None:
     from autograder.grading.class_run import fingerprint
     from autograder.grading.journal import Journal, journal_file
 
-    with Journal(journal_file(unit), patience=60) as journal:
+    with Journal(journal_file(unit), wait_seconds=60) as journal:
         journal.append({**outcome, "kit": fingerprint(unit)})
         journal.recorded([outcome["student"]])
         save_results(unit, journal.outcomes)

@@ -82,8 +82,8 @@ _HINTS = (  # phrases of errors' texts, and what they mean
     ),
     (
         ("the same dtype", "Float and Double", "Double but found Float", "Float but found Double"),
-        "Two types of numbers meet. A tensor that your code makes takes the inputs' with new_zeros, zeros_like, or dtype=; integers"
-        " become others with .to(X.dtype) or .float().",
+        "Two types of numbers meet. A tensor that your code makes takes the inputs' with new_zeros, zeros_like, or dtype=;"
+        " integers become others with .to(X.dtype) or .float().",
     ),
     (
         ("Boolean value of Tensor with more than one value",),
@@ -99,8 +99,8 @@ _HINTS = (  # phrases of errors' texts, and what they mean
     (("RNN input dtype",), "These are token ids. Look up their embeddings first: self.embedding(tokens)."),
     (
         ("scalar types: Long", "used as indices must be long"),
-        "Token ids, and positions to index with, are integers: dtype=torch.long. (An embedding table is indexed by integers, not by"
-        " vectors.)",
+        "Token ids, and positions to index with, are integers: dtype=torch.long. (An embedding table is indexed by integers,"
+        " not by vectors.)",
     ),
     (
         ("must be Tensor, not int", "must be Tensor, not float", "got (int, Tensor", "got (float, Tensor"),
