@@ -83,7 +83,7 @@ class Job:
             file.write(json.dumps(job).encode())
             file.flush()
             try:
-                _fork(self.level, file.fileno(), send, tell, stop)
+                self.warm = _fork(self.level, file.fileno(), send, tell, stop)
             finally:
                 for one in (send, tell, stop):
                     os.close(one)
@@ -145,7 +145,7 @@ class Job:
             except ValueError:
                 pass
         if not said:
-            _restart(self.level)
+            _replace(self.level, self.warm)
             said, run.lost = {"how": KILLED, "signal": 0}, True
         if "why" in said or said["how"] == "unconfined":
             raise settings.KitError(said.get("why", f"a process could not be confined by {self.level}."))
@@ -173,24 +173,25 @@ def _words(said: dict, seconds: float) -> str:
 
 _running: dict[str, Warm] = {}
 _starting = threading.Lock()  # a cluster's worker may have several threads
-_starter = ThreadPoolExecutor(1)  # a sandbox ends with the thread that started it, so it is one that lasts
+_starter = ThreadPoolExecutor(1)  # a warm process dies with the thread that started it: this one stays
 
 
-def _fork(level: str, *descriptors: int) -> None:
+def _fork(level: str, *descriptors: int) -> Warm:
     for _ in range(2):
         with _starting:
             if level not in _running:
                 _running[level] = _starter.submit(Warm, level).result()
             warm = _running[level]
         if warm.fork(*descriptors):
-            return
-        _restart(level)
+            return warm
+        _replace(level, warm)
     raise settings.KitError(f"the {level} sandbox ended as soon as it was started.")
 
 
-def _restart(level: str) -> None:
+def _replace(level: str, gone: Warm) -> None:
+    """Ends a warm process, so that the next job starts another; unless a thread that noticed before has done so."""
     with _starting:
-        if level in _running:
+        if _running.get(level) is gone:
             _running.pop(level).end()
 
 

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -297,6 +298,29 @@ def test_a_warm_process_that_was_killed_is_replaced(level):
     run(level, "1")
     job._running[level].process.kill()
     assert printed(level, "print('again')") == "again"
+
+
+def test_threads_share_a_warm_process_that_outlives_them(level):
+    if level in job._running:
+        job._running[level].process.kill()
+        job._running[level].process.wait()
+    with ThreadPoolExecutor(3) as pool:  # each finds it gone, and one of them starts another
+        said = list(pool.map(lambda number: printed(level, f"print({number})"), range(6)))
+    assert said == [str(number) for number in range(6)]
+    process = job._running[level].process
+    time.sleep(0.5)  # the end of the thread that started it would reach it by now
+    assert process.poll() is None and printed(level, "print('on')") == "on"
+    assert job._running[level].process is process
+
+
+def test_what_ends_one_warm_process_does_not_end_the_next(level):
+    run(level, "1")
+    gone = job._running[level]
+    gone.process.kill()
+    run(level, "1")
+    new = job._running[level]
+    job._replace(level, gone)  # another thread noticed it later
+    assert job._running[level] is new is not gone and new.process.poll() is None
 
 
 def test_nothing_lingers_when_the_grader_is_killed(level, tmp_path):
