@@ -68,7 +68,7 @@ def test_a_toy_step_gives_padding_no_weight():
     ],
 )
 def test_a_toy_refuses_whatever_is_no_batch_and_says_what_it_takes(words, states):
-    with pytest.raises(ValueError, match=r"takes words y \[B\]"):
+    with pytest.raises(ValueError, match=r"takes tokens y \[B\]"):
         build(DECODER)(words, states)
 
 
