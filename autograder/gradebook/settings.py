@@ -54,16 +54,20 @@ def configure(config: Config) -> Config:
         "nbgrader.preprocessors.ClearMarkScheme",
         "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
     ]
-    # Feedback and formgrader show what a student wrote, and run none of it. (nbgrader's templates clean nothing.)
+    _show_safely(config)
+    config.Application.log_level = "WARN"
+    _read_times_as_grade_does()
+    folder.mkdir(parents=True, exist_ok=True)
+    return config
+
+
+def _show_safely(config: Config) -> None:
+    """Feedback and formgrader show what a student wrote, and run none of it. (nbgrader's templates clean nothing.)"""
     config.HTMLExporter.sanitize_html = True
     config.HTMLExporter.preprocessors = ["autograder.reports.safe_html.CleanOutputs"]
     config.HTMLExporter.filters = {"markdown2html": "autograder.reports.safe_html.markdown2html"}
     config.SanitizeHTML.enabled = True
     config.GenerateFeedback.exporter_class = "autograder.reports.feedback_page.FeedbackPage"
-    config.Application.log_level = "WARN"
-    _read_times_as_grade_does()
-    folder.mkdir(parents=True, exist_ok=True)
-    return config
 
 
 def _read_times_as_grade_does() -> None:
