@@ -60,7 +60,7 @@ def test_a_lesson_opens_where_it_lies_beside_its_twin(browser):
 FAULTY = [
     "from utils.figures import plots\nfrom utils.figures.explorers import Slider, Switch, explore",
     "def draw(size, dead):\n    return plots.heat_map([[size]], 'a', 'b')",
-    "explore(draw, alt='{size} {dead}'.format, size=Slider('size', 0, 1, 1), dead=Switch('dead'))",
+    "explore(draw, alt='{size:.1f} {dead}'.format, size=Slider('size', 0, 1, 1), dead=Switch('dead'))",
     "1 / 0",
     "print('not reached')",
 ]
