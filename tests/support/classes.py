@@ -116,7 +116,8 @@ def workers(grader: int) -> list[int]:
     found = []
     for process in family(grader):
         try:
-            children = [int(one) for one in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+            threads = Path(f"/proc/{process}/task").glob("*/children")  # a child is that of the thread that started it
+            children = [int(one) for file in threads for one in file.read_text().split()]
             called = [Path(f"/proc/{child}/cmdline").read_bytes() for child in children]
         except OSError:
             continue
