@@ -21,7 +21,7 @@ from utils.checking.records import FrozenExercise, pack, unpack_exercise
 
 @dataclass(frozen=True)
 class Audited:
-    """One exercise's audit on one device."""
+    """One exercise's audit on one device; `checks` are its self-checks, frozen on the way, in the form that students receive."""
 
     exercise: str
     device: str
@@ -33,6 +33,7 @@ class Audited:
     alternatives: int
     faults: tuple
     seconds: float
+    checks: dict
 
 
 SEEDS = (VISIBLE_SEED, "audit")  # the self-checks, and a draw as for grading
@@ -57,13 +58,14 @@ def examine(frozen: FrozenExercise, student_object, device="cpu", reveal: bool =
 def _audit(device: str, name: str) -> Audited:
     started = time.perf_counter()
     exercise = catalogue.find_exercise(name)
-    faults, surviving, failing, cases = [], set(), set(), 0
+    faults, surviving, failing, cases, checks = [], set(), set(), 0, {}
     for seed in SEEDS:
         frozen = freeze(exercise, seed, grading=seed != VISIBLE_SEED, device=device)
         cases += len(frozen.cases)
         faults += lint(exercise, frozen) if device == "cpu" else []
         if seed == VISIBLE_SEED:
-            frozen = unpack_exercise(json.loads(json.dumps(pack(slim(frozen)))))  # as students receive it
+            checks = json.loads(json.dumps(pack(slim(frozen))))
+            frozen = unpack_exercise(checks)  # as students receive it
         for mistake in exercise.misconceptions:
             result = examine(frozen, mistake.object, device)
             if result.misconception != mistake.name:
@@ -88,6 +90,7 @@ def _audit(device: str, name: str) -> Audited:
         alternatives=len(exercise.alternatives),
         faults=tuple(dict.fromkeys(faults)),
         seconds=time.perf_counter() - started,
+        checks=checks,
     )
 
 

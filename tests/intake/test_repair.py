@@ -5,6 +5,8 @@ import copy
 import nbformat
 import pytest
 from conftest import ROOT, UNIT
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from autograder.intake.marked_cells import Released, is_test_of, with_plain_cells
 from autograder.intake.repair import repair
@@ -330,3 +332,51 @@ def test_a_written_answer_elsewhere_is_copied_to_its_place(released_notebook, re
     repaired = repair(released_notebook, released)
     (text,) = holder(repaired, "written_scaling")
     assert "the softmax saturates" in text and repaired.metadata.course.repairs
+
+
+EDITS = st.lists(
+    st.tuples(
+        st.sampled_from(["delete", "double", "move", "unlabel", "retype", "write", "split", "empty"]),
+        st.integers(0, 60),
+        st.integers(0, 60),
+    ),
+    max_size=6,
+)
+
+
+def edited(notebook, edits):
+    """The notebook after what somebody may do to it, one thing after the other."""
+    cells = [nbformat.from_dict(cell) for cell in notebook.cells]
+    for what, one, other in edits:
+        cell = cells[one % len(cells)]
+        if what == "delete" and len(cells) > 1:
+            cells.remove(cell)
+        elif what == "double":
+            cells.insert(other % len(cells), nbformat.from_dict(cell))
+        elif what == "move":
+            cells.remove(cell)
+            cells.insert(other % (len(cells) + 1), cell)
+        elif what == "unlabel":
+            cell.metadata.pop("nbgrader", None)
+        elif what == "retype":
+            cell.cell_type = "markdown" if cell.cell_type == "code" else "code"
+        elif what == "write":
+            cell.source += f"\nmine = {other}"
+        elif what == "split":
+            lines = cell.source.splitlines()
+            cells.insert(one % len(cells) + 1, nbformat.v4.new_code_cell("\n".join(lines[other % (len(lines) + 1) :])))
+            cell.source = "\n".join(lines[: other % (len(lines) + 1)])
+        elif what == "empty":
+            cell.source = ""
+    return nbformat.from_dict({**notebook, "cells": cells})
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(edits=EDITS)
+def test_what_is_repaired_needs_no_repair(released_notebook, released, edits):
+    once = repair(edited(released_notebook, edits), released)
+    twice = repair(once, released)
+    assert twice.metadata.course.repairs == []
+    assert [(cell.cell_type, cell.source, cell.metadata.get("nbgrader")) for cell in twice.cells] == [
+        (cell.cell_type, cell.source, cell.metadata.get("nbgrader")) for cell in once.cells
+    ]

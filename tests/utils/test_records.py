@@ -5,7 +5,11 @@ import json
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays_of
 
+from utils.checking.messages.shapes import looks_like, symbolic
 from utils.checking.records import Failure, Observation, Output, pack, unpack_observation, unpack_value
 
 
@@ -64,3 +68,47 @@ def test_crafted_arrays_are_refused(crafted):
 def test_crafted_observations_are_refused(crafted):
     with pytest.raises((ValueError, KeyError, TypeError, AttributeError)):
         unpack_observation(crafted)
+
+
+anything = settings(max_examples=60, deadline=None, derandomize=True)
+ARRAYS = st.sampled_from(["f4", "f8", "i4", "i8", "u1", "?"]).flatmap(
+    lambda kind: arrays_of.arrays(
+        np.dtype(kind), arrays_of.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)
+    )
+)
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False) | st.text(),
+    lambda inner: (
+        st.lists(inner) | st.dictionaries(st.text().filter(lambda key: key not in ("array", "helper")), inner)
+    ),
+    max_leaves=8,
+)
+SHAPES = st.lists(st.integers(0, 9), max_size=5).map(tuple)
+
+
+@anything
+@given(ARRAYS)
+def test_every_array_comes_back_bit_by_bit(array):
+    back = unpack_value(roundtrip(array))
+    assert (back.dtype, back.shape, back.tobytes()) == (array.dtype, array.shape, array.tobytes())
+
+
+@anything
+@given(PLAIN)
+def test_whatever_is_sent_in_an_observations_place_is_taken_or_refused_in_a_known_way(sent):
+    try:
+        taken = unpack_observation(sent)
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
+        return
+    assert isinstance(taken, Observation)
+
+
+@anything
+@given(SHAPES, SHAPES)
+def test_every_shape_is_told_in_words_and_symbols(wanted, got):
+    sizes = {f"N_{axis}": size for axis, size in enumerate(wanted)}
+    text = symbolic(got, sizes)
+    assert text.startswith("[") and text.count(",") == max(0, len(got) - 1)
+    for name, size in zip(text.strip("[]").split(", "), got):
+        assert sizes.get(name, size) == size and (name in sizes or name == str(size))
+    assert looks_like(wanted, got).endswith((".", "?"))
