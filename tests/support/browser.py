@@ -105,7 +105,7 @@ def running_lab(copy: Copy):
 
 
 def _start(copy: Copy, attempts: int = 3) -> tuple[subprocess.Popen, str]:
-    """Starts JupyterLab and waits for its answer; again on another port if somebody took the first one meanwhile."""
+    """Starts JupyterLab and waits for its answer; again on another port if it ends at once, as where that one was taken."""
     with socket.socket() as free:
         free.bind((HOST, 0))
         port = free.getsockname()[1]
@@ -121,9 +121,9 @@ def _start(copy: Copy, attempts: int = 3) -> tuple[subprocess.Popen, str]:
     try:
         _wait_for_answer(f"http://{HOST}:{port}/api", process, log)
     except BaseException:
-        taken = process.poll() is not None and "already in use" in log.read_text(encoding="utf-8")
+        ended = process.poll() is not None
         _end(process)
-        if taken and attempts > 1:
+        if ended and attempts > 1:
             return _start(copy, attempts - 1)
         raise
     return process, f"http://{HOST}:{port}"
