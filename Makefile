@@ -5,7 +5,7 @@ RUN := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python
 
 .PHONY: demo test check lab notebooks audit bench attacks
 # Two processes of tests for two cores; what shares a group stays together, in one of them.
-PYTEST := $(RUN) -m pytest -n 2 --dist loadgroup
+PYTEST := $(RUN) -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
 
 demo: .venv/installed
 	$(RUN) -m autograder demo

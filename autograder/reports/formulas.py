@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from html import escape
 
-from autograder.guard import guarded
+from autograder.intake.guard import guarded
 
 LONGEST, DEEPEST, LARGEST = (
     500,

@@ -10,7 +10,7 @@ from jinja2 import pass_context
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbconvert.preprocessors.sanitize import SanitizeHTML
 
-from autograder.guard import guarded
+from autograder.intake.guard import guarded
 from autograder.reports.formulas import drawn
 
 LINKS = ("http", "https", "mailto", "")  # what a link may lead to; "" is a place in the page

@@ -10,7 +10,7 @@ import numpy as np
 
 from autograder import settings
 from autograder.gradebook import store
-from autograder.guard import guarded
+from autograder.intake.guard import guarded
 from autograder.intake.marked_cells import is_test_of
 
 K = 20  # characters of tokenised code in one fingerprint: a short statement

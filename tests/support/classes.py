@@ -113,16 +113,14 @@ def lives(process: int) -> bool:
 
 def workers(grader: int) -> list[int]:
     """The worker processes of a grader: those among its descendants that have started a sandbox."""
-    found = []
-    for process in family(grader):
-        try:
-            threads = Path(f"/proc/{process}/task").glob("*/children")  # a child is that of the thread that started it
-            children = [int(one) for file in threads for one in file.read_text().split()]
-            called = [Path(f"/proc/{child}/cmdline").read_bytes() for child in children]
-        except OSError:
-            continue
-        if b"forkserver" in Path(f"/proc/{process}/cmdline").read_bytes() and any(
-            b"inside.warm" in one for one in called
-        ):
-            found.append(process)
-    return found
+    return [process for process in family(grader) if _is_worker(process)]
+
+
+def _is_worker(process: int) -> bool:
+    try:
+        threads = Path(f"/proc/{process}/task").glob("*/children")  # a child is that of the thread that started it
+        children = [int(one) for file in threads for one in file.read_text().split()]
+        forked = b"forkserver" in Path(f"/proc/{process}/cmdline").read_bytes()
+        return forked and any(b"inside.warm" in Path(f"/proc/{child}/cmdline").read_bytes() for child in children)
+    except OSError:  # it has just ended
+        return False
