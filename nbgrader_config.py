@@ -7,7 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT))
 
-from autograder.gradebook.settings import configure  # noqa: E402
+from autograder.gradebook.nbgrader_configuration import configure  # noqa: E402
 
 # A new gradebook calls `alembic` by name, and kernels import `utils` and `autograder`: both must be found.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])

@@ -147,7 +147,8 @@ def _options(options):
 def _grade(options):
     _warm_up(options)
     from autograder.gradebook.store import roster
-    from autograder.grading.class_run import grade, outdated, table
+    from autograder.grading.class_run import grade, table
+    from autograder.grading.regrade import outdated
     from autograder.intake.submissions import unusable
 
     unit = find_unit(options.unit)
@@ -170,7 +171,7 @@ def _note(sentence: str) -> None:
 
 def _regrade(options):
     _warm_up(options)
-    from autograder.grading.class_run import accept, regrade
+    from autograder.grading.regrade import accept, regrade
 
     unit = find_unit(options.unit)
     lines, outcomes = regrade(unit, _options(options))

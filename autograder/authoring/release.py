@@ -10,7 +10,7 @@ from nbgrader.converters.base import NbGraderException
 from traitlets.config import Config
 
 from autograder import settings
-from autograder.gradebook.settings import configure
+from autograder.gradebook.nbgrader_configuration import configure
 from autograder.gradebook.store import course_directory, open_gradebook, quiet
 
 MANIFEST = ".attention-course.json"

@@ -23,7 +23,7 @@ from nbgrader.preprocessors import AssignLatePenalties
 from traitlets.config import Config
 
 from autograder import settings
-from autograder.gradebook.settings import configure, gradebook_of
+from autograder.gradebook.nbgrader_configuration import configure, gradebook_of
 from autograder.intake.marked_cells import Released, released_cells
 from autograder.intake.submissions import handed_in_at, write_atomically
 

@@ -50,13 +50,13 @@ def grade(unit: str, options: Options, student: str | None = None, again: bool =
     Raises:
         KitError: the unit is not released, there is nothing to grade, or sandbox, cluster or gradebook cannot be used.
     """
-    handed_out, submissions = _class(unit, student)
+    handed_out, submissions = class_of(unit, student)
     with Journal(journal_file(unit)) as journal:
         known = journal.outcomes
-        todo = [one for one in submissions if again or student or _changed(one, known)]
+        todo = [one for one in submissions if again or student or has_changed(one, known)]
         lost = _lost(unit, journal, {one.student for one in submissions} - {one.student for one in todo})
-        with closing(_graded(unit, todo, handed_out, options)) as outcomes:
-            _keep(unit, journal, outcomes)
+        with closing(graded(unit, todo, handed_out, options)) as outcomes:
+            keep(unit, journal, outcomes)
         if lost and tell:
             tell(_told(lost))
         journal.compact()
@@ -78,48 +78,7 @@ def _told(lost: list[str]) -> str:
     return f"the marks of {names} {said}"
 
 
-def regrade(unit: str, options: Options) -> tuple[list[str], list[dict]]:
-    """Grades every submission of a unit anew, enters nothing, and says whose marks would change.
-
-    Returns:
-        lines that say what would change and why; and the outcomes, for `accept`.
-    """
-    handed_out, submissions = _class(unit, None)
-    with Journal(journal_file(unit)) as journal, _regrade_journal(unit) as fresh:
-        kit = fingerprint(unit)
-        todo = [
-            one for one in submissions if _changed(one, fresh.outcomes) or fresh.outcomes[one.student]["kit"] != kit
-        ]
-        with closing(_graded(unit, todo, handed_out, options)) as reached:
-            for outcome in reached:
-                fresh.append(outcome)
-        outcomes = [fresh.outcomes[one.student] for one in submissions]
-        return _changes(journal.outcomes, outcomes), outcomes
-
-
-def accept(unit: str, outcomes: list[dict]) -> None:
-    """Enters what `regrade` found into gradebook and results; manual grades stay."""
-    with Journal(journal_file(unit)) as journal:
-        _keep(unit, journal, outcomes)
-        journal.compact()
-        store.save_results(unit, journal.outcomes)
-    with _regrade_journal(unit) as fresh:
-        fresh.discard()
-
-
-def _regrade_journal(unit: str) -> Journal:
-    """Where outcomes wait to be accepted, the graded notebooks among them."""
-    return Journal(journal_file(unit, "regrade"), left_out=())
-
-
-def outdated(unit: str) -> int:
-    """How many results were reached with exercises or checks other than today's."""
-    kit = fingerprint(unit)
-    with Journal(journal_file(unit)) as journal:
-        return sum(one["kit"] != kit for one in journal.outcomes.values())
-
-
-def _class(unit: str, student: str | None) -> tuple[tuple, list[Submission]]:
+def class_of(unit: str, student: str | None) -> tuple[tuple, list[Submission]]:
     """What was handed out (released cells, and code cells that need no pictures when unchanged), and the submissions."""
     released, plain = store.released(unit), []
     file = settings.ASSIGNMENTS / unit / f"{unit}.ipynb"
@@ -135,11 +94,11 @@ def _class(unit: str, student: str | None) -> tuple[tuple, list[Submission]]:
     return (released, plain), submissions
 
 
-def _changed(submission: Submission, known: dict) -> bool:
+def has_changed(submission: Submission, known: dict) -> bool:
     return known.get(submission.student, {}).get("digest") != submission.digest
 
 
-def _graded(unit: str, todo: list[Submission], handed_out: tuple, options: Options) -> Iterator[dict]:
+def graded(unit: str, todo: list[Submission], handed_out: tuple, options: Options) -> Iterator[dict]:
     """The outcome of each submission as it is reached, with the fingerprint of what reached it."""
     (released, plain), level, kit = handed_out, options.sandbox(), fingerprint(unit)
     here = not options.scheduler
@@ -150,7 +109,7 @@ def _graded(unit: str, todo: list[Submission], handed_out: tuple, options: Optio
             yield {**outcome, "kit": kit}
 
 
-def _keep(unit: str, journal: Journal, outcomes) -> None:
+def keep(unit: str, journal: Journal, outcomes) -> None:
     """Writes each outcome down at once, and enters them into the gradebook in batches.
 
     What an earlier run wrote down and did not come to enter is entered now.
@@ -168,36 +127,6 @@ def _enter(unit: str, journal: Journal) -> None:
     if students:
         store.save_scores(unit, [journal.outcomes[student] for student in students])
         journal.recorded(students)
-
-
-def _changes(before: dict, outcomes: list[dict]) -> list[str]:
-    """A line for each mark that would change, with what was found then and what is found now; and how many there are."""
-    lines, students = [], set()
-    for outcome in outcomes:
-        old = {one["exercise"]: one for one in before.get(outcome["student"], {}).get("records", ())}
-        for new in outcome["records"]:
-            was = old.get(new["exercise"])
-            if was is None or was["points"] != new["points"]:
-                students.add(outcome["student"])
-                points = "not graded" if was is None else f"{was['points']:g}"
-                lines.append(
-                    f"{outcome['student']}  {new['exercise']}  {points} → {new['points']:g} of {new['max_points']:g}"
-                    f"  ({_reason(_found(was), _found(new))})"
-                )
-    if not lines:
-        return [f"No mark changes, of {len(outcomes)} submissions."]
-    count = "1 mark changes" if len(lines) == 1 else f"{len(lines)} marks change"
-    return [*lines, f"{count}, of {len(students)} of {len(outcomes)} submissions."]
-
-
-def _reason(before: str, now: str) -> str:
-    return f"{before} → {now}" if before != now else f"{now}, for which the points were changed"
-
-
-def _found(one: dict | None) -> str:
-    if one is None:
-        return "nothing"
-    return one["misconception"] or one["problem"] or ("right" if one["points"] == one["max_points"] else one["state"])
 
 
 def table(records: list[dict]) -> str:

@@ -7,7 +7,7 @@ from nbconvert.exporters import NotebookExporter
 from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
 
 from autograder import settings
-from autograder.gradebook.settings import gradebook_of
+from autograder.gradebook.nbgrader_configuration import gradebook_of
 from autograder.intake.guard import guarded, reason
 
 
@@ -116,7 +116,7 @@ class SaveMarks(SaveAutoGrades):
 def _keep(unit: str, outcome: dict) -> None:
     """Notes the outcome where `report` and `feedback` look for it; nbgrader itself enters it into the gradebook."""
     from autograder.gradebook.store import save_results
-    from autograder.grading.class_run import fingerprint
+    from autograder.grading.fingerprint import fingerprint
     from autograder.grading.journal import Journal, journal_file
 
     with Journal(journal_file(unit), wait_seconds=60) as journal:

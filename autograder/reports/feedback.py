@@ -6,7 +6,7 @@ from nbgrader.converters import GenerateFeedback
 from traitlets.config import Config
 
 from autograder import settings
-from autograder.gradebook.settings import configure
+from autograder.gradebook.nbgrader_configuration import configure
 from autograder.gradebook.store import course_directory, graded_file, load_results, quiet
 from autograder.grading.examination import MALFORMED, MISSING
 from autograder.intake.guard import guarded

@@ -1,4 +1,7 @@
-"""What one submission may use: made once, where work is handed out, and carried along with it as plain data."""
+"""What one submission may use: made once, where work is handed out, and carried along as plain data.
+
+`inside/confine.py` sets the limits on a process, `inside/warm.py` watches time and disk, and `job.py` each cell.
+"""
 
 import math
 import os

@@ -121,7 +121,8 @@ def test_pseudonyms_leave_no_name(report, graded, kit):
 
 
 def test_fingerprints_are_the_same_in_every_process():
-    code = "from autograder.reports.similarity import _fingerprints\nprint(sorted(_fingerprints('def f(x):\\n    return x + 1\\n' * 9)))"
+    code = "from autograder.reports.similarity import _fingerprints\n"
+    code += "print(sorted(_fingerprints('def f(x):\\n    return x + 1\\n' * 9)))"
     seen = {_printed(code, PYTHONHASHSEED=seed) for seed in ("1", "2")}
     assert len(seen) == 1 and "[]" not in seen.pop()
 

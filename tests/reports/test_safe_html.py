@@ -12,7 +12,7 @@ from conftest import ROOT
 from nbgrader.converters import GenerateFeedback
 from traitlets.config import Config
 
-from autograder.gradebook.settings import configure
+from autograder.gradebook.nbgrader_configuration import configure
 from autograder.grading.submission import as_markdown
 from autograder.reports.feedback_page import FeedbackPage
 from autograder.reports.formulas import drawn
