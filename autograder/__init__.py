@@ -1,4 +1,4 @@
-"""The instructor's package: exercise bank, grading engine, sandbox, audit, reports and nbgrader's configuration."""
+"""The instructor's package: exercises and their bank, intake, sandbox, grading, gradebook, reports. No student receives it."""
 
 import sys
 

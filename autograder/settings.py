@@ -1,11 +1,10 @@
-"""Where things are: the repository's folders, the class's folder, and the one configuration both read."""
+"""Where things are and what they are called: folders, units, the configuration, and the class's secret with its seeds."""
 
 import hashlib
 import os
 import re
 import secrets
 import tomllib
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -45,18 +44,6 @@ def find_unit(name: str) -> str:
 def table() -> dict:
     """The table [tool.course] of pyproject.toml."""
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["course"]
-
-
-@contextmanager
-def environment(variables: dict[str, str]):
-    """A context in which these environment variables are set; behind it all are as before."""
-    before = {name: os.environ.get(name) for name in variables}
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
 def class_folder() -> Path:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import re
 from pathlib import Path
 
@@ -80,11 +81,9 @@ def setup_code() -> str:
 def run(nb, folder: Path):
     """Executes a notebook in place, with static figures, and leaves nothing in it that changes from run to run."""
     variables = {"COURSE_STATIC": "1", "COURSE_DEVICE": "cpu", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(settings.ROOT)}
-    with settings.environment(variables):
-        # what a cell prints comes in as many pieces as its time and the machine's load make: one stream is the same
-        # each time
-        client = NotebookClient(nb, timeout=600, kernel_name="python3", record_timing=False, coalesce_streams=True)
-        client.execute(cwd=str(folder))
+    # what a cell prints comes in as many pieces as its time and the machine's load make: one stream is the same each time
+    client = NotebookClient(nb, timeout=600, kernel_name="python3", record_timing=False, coalesce_streams=True)
+    client.execute(cwd=str(folder), env={**os.environ, **variables})
     nb.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": {"name": "python"}})
     for cell in nb.cells:
         cell.metadata.pop("execution", None)

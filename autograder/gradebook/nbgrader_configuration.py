@@ -65,7 +65,10 @@ def _show_safely(config: Config) -> None:
     """Feedback and formgrader show what a student wrote, and run none of it. (nbgrader's templates clean nothing.)"""
     config.HTMLExporter.sanitize_html = True
     config.HTMLExporter.preprocessors = ["autograder.reports.safe_html.CleanOutputs"]
-    config.HTMLExporter.filters = {"markdown2html": "autograder.reports.safe_html.markdown2html"}
+    config.HTMLExporter.filters = {
+        "markdown2html": "autograder.reports.safe_html.markdown2html",
+        "strip_files_prefix": "autograder.reports.safe_html.unchanged",
+    }
     config.SanitizeHTML.enabled = True
     config.GenerateFeedback.exporter_class = "autograder.reports.feedback_page.FeedbackPage"
 

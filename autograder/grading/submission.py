@@ -33,7 +33,7 @@ def grade_one(task: dict) -> dict:
 
     Returns:
         the outcome: {"student", "unit", "digest", "records" (one an exercise), "notebook" (text of the graded notebook, or
-        None), "scores" and "comments" for the gradebook by cell, "sandbox", "seconds", "memory"}.
+        None), "scores" and "comments" for the gradebook by cell, "sandbox", "seconds", "times"}.
 
     Raises:
         KitError: the sandbox cannot be had, or what was released has other points than the exercises have now.

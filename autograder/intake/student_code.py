@@ -13,6 +13,7 @@ EVASIVE = {  # names of what can act out of sight of what watches calls to torch
     "threading", "_thread", "concurrent", "multiprocessing", "ctypes", "gc", "_getframe", "inside", "runner", "WatchedCalls",
     "_C", "_python_dispatch", "overrides", "__code__", "__globals__", "__closure__", "tb_frame", "f_back", "f_locals",
     "currentframe", "asyncio", "run_in_executor", "__torch_function__", "__torch_dispatch__",
+    "call_recorder", "_Functions", "_Dispatched",
 }  # fmt: skip
 UNWATCHED = ("numpy", "scipy", "sklearn", "jax")  # libraries whose calls nothing watches
 

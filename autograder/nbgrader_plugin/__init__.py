@@ -1,1 +1,1 @@
-"""What nbgrader's own commands load of the kit: its steps of autograde, and the check in a hidden test cell."""
+"""What nbgrader's own commands load of the kit: steps of autograde, and a hidden test cell's check. The work is elsewhere."""

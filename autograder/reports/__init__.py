@@ -1,1 +1,1 @@
-"""What instructor and student read once a unit is graded: class report, feedback pages, similar pairs."""
+"""What instructor and student read of a graded unit: class report, feedback pages, similar pairs. No mark is changed here."""

@@ -1,1 +1,1 @@
-"""Where submissions run: the levels of confinement and one job. What runs beside student code is in `inside`."""
+"""Where submissions run: levels of confinement, limits, one job; `inside` runs beside student code. No answer is known here."""

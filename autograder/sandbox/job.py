@@ -52,8 +52,6 @@ class Run:
     fatal: dict = field(default_factory=dict)
     hung: frozenset = frozenset()
     lost: bool = False
-    cpu: float = 0.0
-    memory: int = 0
 
 
 class Job:
@@ -149,7 +147,6 @@ class Job:
             said, run.lost = {"how": KILLED, "signal": 0}, True
         if "why" in said or said["how"] == "unconfined":
             raise settings.KitError(said.get("why", f"a process could not be confined by {self.level}."))
-        run.cpu, run.memory = said.get("cpu", 0.0), said.get("memory", 0)
         if run.how != ENDED:
             run.how = TIMEOUT if said["how"] == TIMEOUT else STOPPED if said["how"] == STOPPED else KILLED
             run.why = _words(said, self.limits.cell_seconds)

@@ -1,1 +1,1 @@
-"""The kit tried as a whole: a demo, a sample class, benchmarks, and attacks in `attacks`."""
+"""The kit tried as a whole: a demo, a sample class, benchmarks, and attacks in `attacks`. Nothing else depends on it."""

@@ -151,9 +151,10 @@ def test_the_mark_scheme_reaches_the_grader_and_not_the_student(graded):
 
 
 def test_validate_accepts_the_solution_and_refuses_the_stub(tmp_path):
-    ran = run("nbgrader", "validate", str(ROOT / "solutions" / UNIT / f"{UNIT}.ipynb"))
+    place = {"COURSE_CLASS": str(tmp_path)}
+    ran = run("nbgrader", "validate", str(ROOT / "solutions" / UNIT / f"{UNIT}.ipynb"), **place)
     assert "Success! Your notebook passes all the tests." in ran.stdout, ran.stdout
-    ran = run("nbgrader", "validate", str(ROOT / "assignments" / UNIT / f"{UNIT}.ipynb"))
+    ran = run("nbgrader", "validate", str(ROOT / "assignments" / UNIT / f"{UNIT}.ipynb"), **place)
     assert "VALIDATION FAILED ON" in ran.stdout
     assert "Not written yet" in ran.stdout and "Traceback" not in ran.stdout
 

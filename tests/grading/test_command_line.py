@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from conftest import ROOT, UNIT
+from conftest import UNIT
 
 RIGHT = "def attention_scores(q, X):\n    return (q.unsqueeze(-2) * X).sum(-1)\n"
 
@@ -109,17 +109,13 @@ def test_judge_refuses_unknown_exercises_and_absent_files(kit, tmp_path):
     refused(kit("judge", "attention_scores", tmp_path / "x.py"), "x.py")
 
 
-def test_the_demo_never_deletes_what_no_demo_made(kit):
-    folder = ROOT / "demo-kept"
-    folder.mkdir(exist_ok=True)
-    (folder / "precious.txt").write_text("work")
-    try:
-        from autograder.settings import KitError
-        from autograder.trials.demo import _clean
+def test_the_demo_never_deletes_what_no_demo_made(tmp_path):
+    from autograder.settings import KitError
+    from autograder.trials.demo import _clean
 
-        with pytest.raises(KitError, match="no demo has made"):
-            _clean(folder)
-        assert (folder / "precious.txt").read_text() == "work"
-    finally:
-        (folder / "precious.txt").unlink()
-        folder.rmdir()
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    (folder / "precious.txt").write_text("work")
+    with pytest.raises(KitError, match="no demo has made"):
+        _clean(folder)
+    assert (folder / "precious.txt").read_text() == "work"

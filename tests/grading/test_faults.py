@@ -13,7 +13,7 @@ import classes
 import pytest
 from classes import ROOT, UNIT, until
 
-from autograder.grading.journal import Journal, load_outcomes
+from autograder.grading.journal import Journal
 from autograder.trials.processes import family
 
 SIZE = 18
@@ -60,8 +60,8 @@ def test_killed_workers_cost_a_repeat_and_no_marks(folder, undisturbed):
     grading = classes.start("grade", UNIT, "--workers", "2", COURSE_CLASS=str(folder))
     for done in (1, 5):
         until(lambda: len(classes.outcomes(folder)) >= done)
-        for worker in classes.workers(grading.pid)[:1]:
-            os.kill(worker, signal.SIGKILL)
+        until(lambda: classes.workers(grading.pid), what="a worker to kill")
+        os.kill(classes.workers(grading.pid)[0], signal.SIGKILL)
     _, said = grading.communicate()
     assert grading.returncode == 0, said
     whole(folder, undisturbed[1])
@@ -75,17 +75,9 @@ def test_a_submission_with_which_every_worker_dies_is_told_so_and_stops_nobody(t
             os.kill(worker, signal.SIGKILL)
         time.sleep(0.02)
     assert grading.returncode == 0, grading.communicate()
-    (outcome,) = load_outcomes_of(folder)
+    (outcome,) = classes.outcomes(folder)
     assert {record["state"] for record in outcome["records"]} == {"killed"}
     assert "killed each time it was tried" in outcome["records"][0]["message"]
-
-
-def load_outcomes_of(folder):
-    os.environ["COURSE_CLASS"] = str(folder)
-    try:
-        return list(load_outcomes(UNIT).values())
-    finally:
-        del os.environ["COURSE_CLASS"]
 
 
 def test_two_graders_at_once_do_not_meet(folder, undisturbed):
@@ -102,7 +94,7 @@ def test_a_gradebook_that_is_locked_for_a_while_is_waited_for(folder, undisturbe
     grading = classes.start("grade", UNIT, COURSE_CLASS=str(folder))
     until(lambda: classes.outcomes(folder))
     with _locked(folder):
-        time.sleep(8)
+        time.sleep(8)  # longer than SQLite itself waits, which is 5 s
     _, said = grading.communicate()
     assert grading.returncode == 0, said
     whole(folder, undisturbed[1])

@@ -264,3 +264,13 @@ def test_no_text_holds_up_the_page(shown, piece):
     started = time.process_time()
     shown(piece * (LONGEST // len(piece)))
     assert time.process_time() - started < 5
+
+
+@pytest.mark.timeout(60)  # nbconvert's own filter took minutes over such a text, and held up a class's feedback
+def test_a_long_text_of_beginnings_of_addresses_holds_nothing_up():
+    from autograder.reports.safe_html import unchanged
+
+    exporter = FeedbackPage(config=configure(Config()))
+    assert exporter.environment.filters["strip_files_prefix"] is unchanged
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("src=" * 25_000)])
+    assert "src=src=" in exporter.from_notebook_node(notebook)[0]

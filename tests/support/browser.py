@@ -53,8 +53,11 @@ class Copy:
     @classmethod
     def make(cls, place: Path, **variables: str) -> "Copy":
         """Copies the repository, as git would hold it and without what it ignores, below `place`."""
-        ignored = [line.strip("/") for line in (ROOT / ".gitignore").read_text(encoding="utf-8").split("\n") if line]
-        shutil.copytree(ROOT, place / "course", ignore=shutil.ignore_patterns(".git", *ignored))
+        listing = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+        for name in subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines():
+            if (ROOT / name).exists():
+                (place / "course" / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / name, place / "course" / name)
         return cls(place / "course", {**own_environment(place / "home"), **variables})
 
     @classmethod

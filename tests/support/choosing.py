@@ -18,9 +18,9 @@ FIRST = (
     "bank",
 )  # what takes minutes begins at once, on both workers
 SOURCES = {  # what a file that is no module belongs to: tests of these folders look at it
-    "notebooks": ("doors", "authoring", "bank"),
-    "solutions": ("doors", "authoring", "units", "bank"),
-    "assignments": ("doors", "authoring", "units"),
+    "notebooks": ("doors", "authoring", "bank", "utils"),
+    "solutions": ("doors", "authoring", "units", "bank", "grading", "intake"),
+    "assignments": ("doors", "authoring", "units", "grading", "intake"),
     "utils": ("doors", "authoring", "bank", "utils"),
     "docs": ("doors", "trials", "authoring"),
     "autograder": ("reports", "authoring"),
@@ -70,11 +70,15 @@ def _changed() -> set[Path]:
     return {Path(name) for name in "".join(names).splitlines()}
 
 
+def _is_imported(file: Path) -> bool:
+    return file.suffix == ".py" and file.parts[0] in ("utils", "autograder", "tests") and "templates" not in file.parts
+
+
 def _reaches(file: Path, changed: set[Path]) -> bool:
     support = [*(ROOT / "tests" / "support").glob("*.py"), ROOT / "tests" / "conftest.py"]
     named = [one for one in support if re.search(rf"\b{one.stem}\b", file.read_text(encoding="utf-8"))]
     runs = [ROOT / "autograder" / "__main__.py"] if "kit" in file.read_text(encoding="utf-8") else []
     known = {one.relative_to(ROOT) for one in closure([file, *named, *runs])}
     folder = file.parent.name
-    data = any(folder in SOURCES.get(one.parts[0], ()) for one in changed if one.suffix != ".py")
+    data = any(folder in SOURCES.get(one.parts[0], ()) for one in changed if not _is_imported(one))
     return bool(known & changed) or data or any(len(one.parts) == 1 for one in changed)

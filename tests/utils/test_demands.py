@@ -158,7 +158,7 @@ def test_a_size_that_is_an_argument_is_drawn_and_an_axis_of_size_one_is_one():
             lambda N_Q, N_X, offset: torch.ones(N_Q, N_X).roll(1).tril(2).triu(1).bool(),
             ", and False where it should be True",
         ),
-        (lambda N_Q, N_X, offset: torch.ones(N_Q, N_X, dtype=torch.uint8), "it holds True and False, torch.bool"),
+        (lambda N_Q, N_X, offset: torch.ones(N_Q, N_X, dtype=torch.uint8), "it should hold True and False, torch.bool"),
     ],
 )
 def test_a_mask_is_spoken_of_as_true_and_false(wrong, said):
@@ -203,7 +203,7 @@ def counted(change=lambda count: count):
     [
         (lambda count: count, None, "all hold"),
         (lambda count: count + (count > 10**9), "wrong_value", "one constant that is added"),
-        (lambda count: count.to(torch.int32), "wrong_dtype", "integers (counts, positions, token ids)"),
+        (lambda count: count.to(torch.int32), "wrong_dtype", "it should hold integers (counts, positions, token ids)"),
         (lambda count: count.double(), "wrong_dtype", "numbers with a fraction"),
         (lambda count: count > 3, "wrong_dtype", "Is it a comparison?"),
     ],

@@ -38,7 +38,7 @@ def test_points_follow_the_share_of_right_rows(frozen, share, points):
 def test_the_message_says_how_many_rows_are_right_and_where_they_go_wrong(frozen):
     message = " ".join(examine(frozen, wrong_in(0.8, 3)).message.split())
     assert "20% of the rows of captions are right" in message and "50% are asked for" in message
-    assert "at place 3 (counted from 0): 64 of 64" in message
+    assert "at position 3 (counted from 0): 64 of 64" in message
 
 
 def test_an_imperfect_learner_with_a_misconception_is_told_of_it(frozen):

@@ -11,6 +11,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import utils.checking.call_recorder
 import utils.checking.observe
 import utils.checking.records
 from utils.checking.observe import observe
@@ -19,7 +20,7 @@ from utils.checking.refusals import told
 
 from .shell import TimeLimit, make_shell, quietly, run_cell
 
-_WATCHED = (utils.checking.observe, utils.checking.records)
+_WATCHED = (utils.checking.call_recorder, utils.checking.observe, utils.checking.records)
 _NOT_YET = ("NotImplementedError", "NameError")
 _TAMPERED = "the grading code was changed from within the notebook"
 

@@ -120,7 +120,7 @@ class quietly:
 
 
 def run_cell(shell: InteractiveShell, source: str, seconds: float, pictures: bool = True) -> dict:
-    """Runs one cell and returns {"outputs": a list in nbformat's form, "timeout": whether it ran for too long}.
+    """Runs one cell and returns {"outputs": a list in nbformat's form, "refused": what the sandbox refused}.
 
     "refused" says whether the confinement brought about its error (see `utils.checking.refusals`).
     Without `pictures`, figures that the cell shows are named in its output and not drawn.
@@ -147,7 +147,7 @@ def run_cell(shell: InteractiveShell, source: str, seconds: float, pictures: boo
         text = f"stopped after {seconds:g} s" if isinstance(error, TimeLimit) else _said(error)[:2000]
         outputs.append({"output_type": "error", "ename": name, "evalue": text, "traceback": [f"{name}: {text}"]})
     refused = refusal(error, place(error)[0]) if error is not None else ""
-    return {"outputs": outputs, "timeout": isinstance(error, TimeLimit), "refused": refused}
+    return {"outputs": outputs, "refused": refused}
 
 
 def _said(error) -> str:

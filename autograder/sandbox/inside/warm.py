@@ -70,7 +70,7 @@ class _Watcher:
         self.scratch = Path(plan["scratch"]) / f"job-{os.getpid()}"
 
     def watch(self, work) -> None:
-        """Runs `work` in a confined child; writes {"how", "signal", "cpu", "memory"} to the status descriptor."""
+        """Runs `work` in a confined child; writes {"how", "signal"} to the status descriptor."""
         os.setsid()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         confine.die_with_parent()
@@ -132,7 +132,7 @@ class _Watcher:
     def _wait(self, child: int, deadline: float) -> dict:
         how, looks = "ended", 0
         while True:
-            ended, status, usage = os.wait4(child, os.WNOHANG)
+            ended, status = os.waitpid(child, os.WNOHANG)
             if ended:
                 break
             looks += 1
@@ -144,13 +144,13 @@ class _Watcher:
                 how = "disk"
             if how != "ended":
                 os.kill(child, signal.SIGKILL)
-                _, status, usage = os.wait4(child, 0)
+                _, status = os.waitpid(child, 0)
                 break
             time.sleep(STEP)
         number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
         if how == "ended" and status:
             how = "killed"
-        return {"how": how, "signal": number, "cpu": usage.ru_utime + usage.ru_stime, "memory": usage.ru_maxrss * 1024}
+        return {"how": how, "signal": number}
 
 
 def _end_children() -> None:

@@ -250,7 +250,7 @@ _LAZY = """def stable_softmax(e, dim=-1):
             return super().__torch_function__(function, types, args, kwargs or {})
     return e.clone().as_subclass(Later)"""
 _METHODS = """
-import utils.checking.observe as o
+import utils.checking.call_recorder as o
 o._Functions.__torch_function__ = lambda self, function, types, args=(), kwargs=None: function(*args, **(kwargs or {}))
 o._Dispatched.__torch_dispatch__ = lambda self, function, types, args=(), kwargs=None: function(*args, **(kwargs or {}))
 import torch
@@ -264,8 +264,8 @@ _FORGETFUL = """def stable_softmax(e, dim=-1):
     except ValueError as x:
         frame = x.__traceback__.tb_frame
     while frame:
-        if "calls" in frame.f_locals:
-            frame.f_locals["calls"].names.clear()
+        if "notes" in frame.f_locals:
+            frame.f_locals["notes"].names.clear()
         frame = frame.f_back
     return a"""
 _IN_LOOP = """

@@ -1,1 +1,1 @@
-"""Every sentence that a student can read from a check, by what it is about. Nothing here compares or runs anything."""
+"""Every sentence about a kind of failure that a student can read. Whether an answer is right is decided elsewhere."""

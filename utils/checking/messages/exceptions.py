@@ -27,7 +27,7 @@ _HINTS = (  # phrases of errors' texts, and what they mean
     ),
     (("last dimension with stride 1",), "view_as_complex wants a pair's numbers side by side in memory: .contiguous() first."),
     (
-        ("object is not subscriptable",),
+        ("'Embedding' object is not subscriptable", "'Linear' object is not subscriptable"),
         "A layer is called, not indexed: table(torch.arange(N)); or take rows of its weight, table.weight[:N].",
     ),
     (("diag(): Supports 1D or 2D",), "torch.diag takes one matrix; E.diagonal(k, dim1=-2, dim2=-1) takes each of a batch."),
@@ -164,8 +164,8 @@ def hint(failure: Failure, sizes: dict, constructor: tuple = ()) -> str:
 def integers(wanted: str, dtype: str) -> str:
     """The rest of a sentence where integers, or truth values, of type `wanted` were asked for and others came."""
     if wanted == "torch.bool":
-        return "it holds True and False, torch.bool, as a comparison gives them (or .bool())."
-    asked = f"it holds integers (counts, positions, token ids), which are {wanted}."
+        return "it should hold True and False, torch.bool, as a comparison gives them (or .bool())."
+    asked = f"it should hold integers (counts, positions, token ids), of type {wanted}."
     if dtype == "torch.bool":
         return f"{asked} Is it a comparison?"
     if "float" in dtype:

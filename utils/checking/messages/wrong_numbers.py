@@ -42,7 +42,7 @@ def rows(name: str, wanted: Output, got: Output, limit: float, share: float) -> 
     place, row = int(first.argmax()), wrong[0]
     sentence = (
         f"{right.mean():.0%} of the rows of {name} are right all through; {share:.0%} are asked for. A wrong row goes wrong most"
-        f" often at place {place} (counted from 0): {first[place]} of {len(wrong)} have their first mistake there."
+        f" often at position {place} (counted from 0): {first[place]} of {len(wrong)} have their first mistake there."
     )
     return sentence, f"row {row}: expected {wanted.values[row].tolist()}, yours is {got.values[row].tolist()}"
 

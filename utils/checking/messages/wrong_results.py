@@ -37,7 +37,7 @@ def forbidden_call(exercise: FrozenExercise, seen: Observation) -> str | None:
 def _forbidden_call(c):
     name = forbidden_call(c.exercise, c.seen)
     return (
-        f"torch's own {name} was called. This exercise asks you to build what that function does; use the steps it is made of.",
+        f"{name} was called, which is what this exercise asks you to build; use the steps it is made of.",
         "",
     )
 

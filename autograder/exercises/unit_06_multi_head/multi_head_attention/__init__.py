@@ -1,1 +1,1 @@
-"""The exercise multi_head_attention: its declaration, and its mistakes by what they are about."""
+"""The exercise MultiHeadAttention: its declaration, and its mistakes by what they are about."""

@@ -1,1 +1,1 @@
-"""The exercise masked_multi_head_attention: its declaration, and its mistakes by what they are about."""
+"""The exercise MaskedMultiHeadAttention: its declaration, and its mistakes by what they are about."""
