@@ -120,7 +120,7 @@ class quietly:
 
 
 def run_cell(shell: InteractiveShell, source: str, seconds: float, pictures: bool = True) -> dict:
-    """Runs one cell and returns {"outputs": a list in nbformat's form, "refused": what the sandbox refused}.
+    """Runs one cell and returns {"outputs": a list in nbformat's form, "refused"}.
 
     "refused" says whether the confinement brought about its error (see `utils.checking.refusals`).
     Without `pictures`, figures that the cell shows are named in its output and not drawn.
