@@ -8,6 +8,8 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
+from autograder.files import create_whole
+
 ROOT = Path(__file__).resolve().parent.parent
 LESSONS, LESSON_TWINS = ROOT / "notebooks", ROOT / "notebooks" / "text"
 SOLUTIONS = ROOT / "solutions"
@@ -73,27 +75,10 @@ def secret() -> str:
     file = class_folder() / ".seed"
     if not file.exists():
         class_folder().mkdir(parents=True, exist_ok=True)
-        _create_whole(file, secrets.token_hex(16))
+        create_whole(file, secrets.token_hex(16))
     if word := file.read_text(encoding="utf-8"):
         return word
     raise KitError(f"{file} is empty: delete it, and the class gets a new one.")
-
-
-def _create_whole(file: Path, text: str) -> None:
-    """Creates a file that nobody else can read, and that nobody ever finds without its text; one that is there stays."""
-    beside = file.with_name(f"{file.name}.{secrets.token_hex(8)}")
-    try:
-        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as opened:
-            opened.write(text)
-        try:
-            os.link(beside, file)  # unlike a renaming, this replaces nothing
-        except FileExistsError:
-            pass  # another process was first
-        except OSError:  # a file system without links
-            if not file.exists():
-                os.rename(beside, file)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def database() -> str:

@@ -23,9 +23,10 @@ from nbgrader.preprocessors import AssignLatePenalties
 from traitlets.config import Config
 
 from autograder import settings
+from autograder.files import write_atomically
 from autograder.gradebook.nbgrader_configuration import configure, gradebook_of
 from autograder.intake.marked_cells import Released, released_cells
-from autograder.intake.submissions import handed_in_at, write_atomically
+from autograder.intake.submissions import handed_in_at
 
 warnings.filterwarnings("ignore", category=sqlalchemy.exc.SAWarning)  # nbgrader's own, of no use to an instructor
 quiet = logging.getLogger("autograder.nbgrader")

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from autograder import settings
-from autograder.intake.submissions import write_atomically
+from autograder.files import write_atomically
 
 
 class Journal:

@@ -247,15 +247,3 @@ def _extras(folder: Path, files: list[Path], notebook: Path | None) -> tuple[dic
 def _listed(names: list[str]) -> str:
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(map(_plain, names[:3])) + more
-
-
-def write_atomically(file: Path, text: str) -> Path:
-    """Writes a text file so that a reader sees the old one or the new one, never half of it."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    beside = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        beside.write_bytes(text.encode("utf-8", "replace"))
-        os.replace(beside, file)
-    finally:
-        beside.unlink(missing_ok=True)
-    return file

@@ -9,10 +9,10 @@ from statistics import StatisticsError, correlation, median
 from autograder import settings
 from autograder.bank import catalogue
 from autograder.bank.drawing import VISIBLE_SEED, draw
+from autograder.files import write_atomically
 from autograder.gradebook.store import load_results
 from autograder.grading.examination import GRADED, MALFORMED, MISSING, UNJUDGED
 from autograder.grading.journal import load_outcomes
-from autograder.intake.submissions import write_atomically
 from autograder.reports.pages import render
 from autograder.reports.similarity import similar_pairs
 from autograder.sandbox.levels import MEANING

@@ -6,11 +6,11 @@ from nbgrader.converters import GenerateFeedback
 from traitlets.config import Config
 
 from autograder import settings
+from autograder.files import write_atomically
 from autograder.gradebook.nbgrader_configuration import configure
 from autograder.gradebook.store import course_directory, graded_file, load_results, quiet
 from autograder.grading.examination import MALFORMED, MISSING
 from autograder.intake.guard import guarded
-from autograder.intake.submissions import write_atomically
 from autograder.reports.pages import render
 
 

@@ -10,6 +10,8 @@ from nbgrader.api import Gradebook
 
 from autograder.gradebook import store
 
+pytestmark = pytest.mark.slow
+
 SIZE = 6
 
 

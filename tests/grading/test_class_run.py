@@ -12,6 +12,8 @@ from conftest import ROOT, UNIT
 
 from autograder.trials.demo import build as build_sample_class
 
+pytestmark = pytest.mark.slow
+
 STATES = {"endless-loop": "timeout", "notebook-cut-off": "malformed", "notebook-missing": "missing"}
 LOST = {  # student -> points lost by exercise; everybody else has all or none
     "scale-forgotten": {"scaled_dot_product_attention": 3, "AttentionLayer": 3},

@@ -16,6 +16,8 @@ from classes import ROOT, UNIT, until
 from autograder.grading.journal import Journal
 from autograder.trials.processes import family
 
+pytestmark = pytest.mark.slow
+
 SIZE = 18
 
 

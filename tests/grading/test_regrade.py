@@ -10,6 +10,8 @@ from nbgrader.api import Gradebook
 
 from autograder.trials.sample_class import sample_class
 
+pytestmark = pytest.mark.slow
+
 STUDENTS = ("right-as-taught", "forbidden-call", "softmax-overflows")
 BEFORE, AFTER = 'SOFTMAX = (*FUSED, "softmax", ', "SOFTMAX = (*FUSED, "  # what the changed exercise no longer forbids
 

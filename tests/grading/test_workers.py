@@ -14,6 +14,8 @@ import classes
 import pytest
 from classes import UNIT, until
 
+pytestmark = pytest.mark.slow
+
 SIZE = 12
 
 

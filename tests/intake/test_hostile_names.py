@@ -11,6 +11,8 @@ from classes import ROOT, UNIT
 
 from autograder.intake import submissions
 
+pytestmark = pytest.mark.slow
+
 GRADED = [
     "x..name", "-dash", "dot.", "space ", " ahead", "Case", "case", "a*b", "a[b]", "{x}", "{0}", "%s", "a+b", "~a", "$HOME", "?",
     'q"uo\'te', "(?P<x>", "<b>", "a\\b", "n" * 100, *(unicodedata.normalize(form, "josé") for form in ("NFC", "NFD")), "学生",

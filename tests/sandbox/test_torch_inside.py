@@ -12,6 +12,8 @@ from torch_operations import ALL, MEANING
 from autograder.sandbox import job, levels
 from autograder.sandbox.limits import Limits
 
+pytestmark = pytest.mark.slow
+
 STEP = 40  # operations in a cell, whose output is bounded
 SHARE = 0.9  # of the operations come to a value: a table of errors would compare nothing
 FIND = "for source in SOURCES:\n    print(json.dumps([source, found(source)]))"

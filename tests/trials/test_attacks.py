@@ -8,6 +8,8 @@ from conftest import ROOT, UNIT
 from autograder.sandbox.levels import RLIMITS, available
 from autograder.trials.attacks.run import ATTACKS, faults, try_all
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module", params=available())
 def tried(request, tmp_path_factory):

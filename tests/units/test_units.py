@@ -11,6 +11,8 @@ from autograder import settings
 from autograder.bank import catalogue
 from autograder.trials.attacks.kinds import filled
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("unit", settings.units())
 def test_the_stub_earns_nothing_and_the_solution_everything(unit, tmp_path):

@@ -16,9 +16,9 @@ _HINTS = (  # phrases of errors' texts, and what they mean
     ),
     (
         ("not enough values to unpack", "too many values to unpack"),
-        "More or fewer came than there are names on the left. Of a shape: count from the end (shape[-1], shape[-2]). Of a layer's"
-        " result: is it one tensor? chunk(2) makes two pieces, split(2) pieces of two, both along the first axis unless dim="
-        " says another.",
+        "More or fewer came than there are names on the left. If it is a shape, count from the end (shape[-1], shape[-2]). If it"
+        " is a layer's result: is it one tensor? chunk(2) makes two pieces, split(2) pieces of two, both along the first axis"
+        " unless dim= says another.",
     ),
     (
         ("must be a 3D tensor", "Dimension out of range", "self must be a matrix", "number of subscripts",
@@ -42,8 +42,8 @@ _HINTS = (  # phrases of errors' texts, and what they mean
     ),
     (
         ("out of bounds for dimension",),
-        "An index is negative, or too large for the axis it is used on: is it the right axis, or is what stands in a tensor used"
-        " as the index of a row?",
+        "An index is negative, or too large for the axis it is used on: is it the right axis? Is a value of a tensor used as"
+        " the index of a row?",
     ),
     (
         ("tuple index out of range",),

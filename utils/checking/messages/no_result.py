@@ -20,7 +20,7 @@ def _exception(c):
     text = f": {failure.text.splitlines()[0]}" if c.reveal and failure.text else ""
     sentence = f"Your code raised {failure.type}{text}"
     if failure.own:
-        sentence = f"Your own test refuses an input that is to be taken: {failure.type}{text}"
+        sentence = f"A raise or an assert of your own refuses an input that must be accepted: {failure.type}{text}"
     if failure.line:
         sentence += f"\n{CODE}{failure.line}"
     return sentence + hint(failure, c.case.sizes, c.exercise.constructor), _expects(c)

@@ -48,7 +48,7 @@ def _returned_none(c):
         "The result" if len(c.exercise.outputs) == 1 or c.seen.structure == "NoneType" else f"{' and '.join(missing)}"
     )
     return (
-        f"{what} is None: is there a branch, or an end, without `return {c.returns.strip('()')}`?",
+        f"{what} is None: does a branch, or the end of the function, lack `return {c.returns.strip('()')}`?",
         f"expected {c.returns}",
     )
 
@@ -202,18 +202,18 @@ def _unstable(c):
 def _too_large(c):
     return (
         (
-            "The numbers are right, but on the way a tensor is made that is as large as the whole table. It must not exist at any"
-            f" time; that is the point here.\n{c.exercise.formula}"
+            "The numbers are right, but an intermediate tensor is as large as the whole table. It must not exist at any time;"
+            f" that is the point here.\n{c.exercise.formula}"
         ),
-        f"the largest tensor on the way holds {c.seen.largest_intermediate} numbers;"
+        f"the largest intermediate tensor holds {c.seen.largest_intermediate} numbers;"
         f" it should hold fewer than {c.case.largest_intermediate + 1}",
     )
 
 
 def _too_much(c):
     return (
-        "The numbers are right, but the tensors that are made on the way are as large together as the whole table: in pieces it"
-        f" is as much work as at once, and less work is the point here.\n{c.exercise.formula}"
+        "The numbers are right, but the intermediate tensors together are as large as the whole table: piece by piece it is the"
+        f" same work, and doing less is the point here.\n{c.exercise.formula}"
     ), f"they hold {c.seen.all_intermediates} numbers together; it should be fewer than {c.case.all_intermediates + 1}"
 
 
