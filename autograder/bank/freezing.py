@@ -1,6 +1,7 @@
 """Freezes an exercise: runs reference and misconceptions on drawn cases, so that judging needs their numbers alone."""
 
 import json
+import math
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -11,6 +12,7 @@ from autograder import settings
 from autograder.bank import catalogue, declaration
 from autograder.bank.drawing import VISIBLE_SEED, draw
 from autograder.bank.layer_sizes import Told, tell
+from autograder.bank.rounding import allowance
 from utils.checking.judge import same
 from utils.checking.observe import observe
 from utils.checking.records import DrawnCase, FrozenCase, FrozenExercise, Observation, Output, pack, unpack_value
@@ -30,7 +32,7 @@ def freeze(
 
 def freeze_case(exercise: declaration.Exercise, case: DrawnCase, mistakes: bool = True, device="cpu") -> FrozenCase:
     """One case with the reference's observation and, if asked for, each misconception's."""
-    frozen = expect(exercise, case, device)
+    frozen = allow_for_rounding(exercise, expect(exercise, case, device))
     return add_mistakes(exercise, frozen, [one.name for one in exercise.misconceptions], device) if mistakes else frozen
 
 
@@ -45,6 +47,12 @@ def expect(exercise: declaration.Exercise, case: DrawnCase, device="cpu") -> Fro
     # the reference need not keep to what is asked of others
     bare = replace(expected, called=(), largest_intermediate=0, all_intermediates=0)
     return FrozenCase(case, bare)
+
+
+def allow_for_rounding(exercise: declaration.Exercise, frozen: FrozenCase) -> FrozenCase:
+    """The case with the tolerance that rounding asks for, where that is more than its type's."""
+    allowed = allowance(exercise.reference, frozen.case, frozen.expected)
+    return replace(frozen, case=replace(frozen.case, tolerance=max(frozen.case.tolerance, allowed)))
 
 
 def add_mistakes(
@@ -136,6 +144,8 @@ def _agree(a, b) -> bool:
         return a.keys() == b.keys() and all(_agree(a[key], b[key]) for key in a)
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(map(_agree, a, b))
+    if isinstance(a, float) and isinstance(b, float):
+        return math.isclose(a, b, rel_tol=1e-3)
     return a == b
 
 

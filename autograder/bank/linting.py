@@ -3,11 +3,14 @@
 import numpy as np
 
 from autograder.bank import declaration
+from autograder.bank.rounding import MARGIN
 from utils.checking.judge import excess
 from utils.checking.records import FrozenCase, FrozenExercise, Observation
 from utils.checking.tolerance import tolerance
 
-SEPARATION = 100  # a mistake that shows at all moves the output by this many tolerances
+SEPARATION = (
+    100  # a mistake that shows at all moves the output by this many tolerances, margins for rounding not counted
+)
 SATURATED = 0.97  # mean largest weight above which a distribution says nothing about its other entries
 MISTAKES, ALTERNATIVES = 8, 3
 
@@ -83,7 +86,7 @@ def _separation(one: FrozenCase) -> list[str]:
         if excess(one.case, made):
             continue
         moved = _moved(one, made)
-        if moved is not None and moved < SEPARATION:
+        if moved is not None and moved < (SEPARATION / MARGIN if one.case.tolerance else SEPARATION):
             found.append(f"the misconception {name} moves the output by {moved:.3g} tolerances only")
     return found
 

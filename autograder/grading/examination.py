@@ -5,7 +5,7 @@ from functools import cached_property, lru_cache
 
 from autograder.bank import catalogue
 from autograder.bank.drawing import draw
-from autograder.bank.freezing import add_mistakes, expect, frozen_exercise
+from autograder.bank.freezing import add_mistakes, allow_for_rounding, expect, frozen_exercise
 from autograder.intake.guard import guarded
 from autograder.intake.student_code import Notebook
 from autograder.sandbox.job import Job, Run
@@ -83,6 +83,11 @@ class Prepared:
     def expected(self) -> list[FrozenCase]:
         return [expect(self.exercise, case, self.device) for case in self.cases]
 
+    @cached_property
+    def lenient(self) -> list[FrozenCase]:
+        """What is expected, with room for rounding; measured only where something failed."""
+        return [allow_for_rounding(self.exercise, one) for one in self.expected]
+
 
 @lru_cache(maxsize=1024)
 def prepared(name: str, seed: str, device: str) -> Prepared:
@@ -153,6 +158,7 @@ def _conclude(drawn: Prepared, run: Run, limits: Limits, fatal: tuple, reveal: b
     if any(verdict.problem == CONFINED for verdict in verdicts):
         return Examined(name, UNJUDGED, _left_open(frozen, verdicts), run.seconds.get(name, 0.0))
     if state == GRADED and not all(verdict.passed for verdict in verdicts):
+        verdicts = [judge(frozen, one, seen, reveal) for one, seen in zip(drawn.lenient, observations)]
         frozen = frozen_exercise(exercise, _with_mistakes(drawn, observations, verdicts))
         verdicts = [judge(frozen, one, seen, reveal) for one, seen in zip(frozen.cases, observations)]
     return Examined(name, state, conclude(frozen, verdicts), run.seconds.get(name, 0.0))
@@ -176,7 +182,7 @@ def _never_observed(run: Run, limits: Limits, fatal: str, hung: bool) -> tuple[s
 
 def _with_mistakes(drawn: Prepared, observations: list, verdicts: list) -> list[FrozenCase]:
     """The cases with the misconceptions that explain every failure; one that does not is not run on the other cases."""
-    exercise, frozen = drawn.exercise, list(drawn.expected)
+    exercise, frozen = drawn.exercise, list(drawn.lenient)
     alive = [mistake.name for mistake in exercise.misconceptions]
     bare = frozen_exercise(exercise, frozen)
     for index in sorted(range(len(frozen)), key=lambda index: verdicts[index].passed):

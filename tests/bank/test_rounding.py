@@ -1,0 +1,43 @@
+"""Rounding alone never costs a point, and what is more than rounding is still told."""
+
+import numpy as np
+import pytest
+
+from autograder.bank import catalogue
+from autograder.bank.audit import examine
+from autograder.bank.drawing import draw
+from autograder.bank.freezing import allow_for_rounding, expect, freeze
+from autograder.bank.rounding import MARGIN, allowance
+
+STEEP = "s9"  # with scores of ±500, in which single precision errs by 3e-4
+
+
+@pytest.mark.parametrize("seed", [STEEP, "s42", "s77"])
+def test_right_answers_pass_on_steep_scores(seed):
+    exercise = catalogue.find_exercise("tiled_attention")
+    frozen = freeze(exercise, seed, grading=True, mistakes=False)
+    for alternative in exercise.alternatives:
+        result = examine(frozen, alternative.object)
+        assert result.passed, result.message
+
+
+def test_room_is_made_only_where_rounding_needs_it():
+    exercise = catalogue.find_exercise("tiled_attention")
+    cases = {case.property: allow_for_rounding(exercise, expect(exercise, case)).case for case in draw(exercise, STEEP)}
+    assert cases["blocks that fit"].tolerance == 0
+    assert 1e-4 < cases["a batch of one, and scores that climb"].tolerance < 1e-2
+
+
+def test_the_measurement_is_the_distance_between_neighbouring_numbers():
+    exercise = catalogue.find_exercise("stable_softmax")
+    case = next(one for one in draw(exercise, "a") if one.property == "scores around 1000")
+    seen = expect(exercise, case).expected
+    spacing = float(np.spacing(np.abs(case.arrays[0]).max()))
+    assert 0.05 * spacing < allowance(exercise.reference, case, seen) / MARGIN < 4 * spacing
+
+
+def test_a_small_mistake_is_more_than_rounding():
+    exercise = catalogue.find_exercise("tiled_attention")
+    frozen = freeze(exercise, STEEP, grading=True)
+    result = examine(frozen, lambda Q, K, V, block: exercise.alternatives[0].object(Q, K, V, block) * 1.001)
+    assert not result.passed
