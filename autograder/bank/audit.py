@@ -12,11 +12,11 @@ import torch
 
 from autograder.bank import catalogue
 from autograder.bank.drawing import VISIBLE_SEED
-from autograder.bank.freezing import freeze, slim
+from autograder.bank.freezing import freeze, self_check
 from autograder.bank.linting import lint
 from utils.checking.judge import Result, conclude, judge
 from utils.checking.observe import observe
-from utils.checking.records import FrozenExercise, pack, unpack_exercise
+from utils.checking.records import FrozenExercise, unpack_exercise
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def _audit(device: str, name: str) -> Audited:
         cases += len(frozen.cases)
         faults += lint(exercise, frozen) if device == "cpu" else []
         if seed == VISIBLE_SEED:
-            checks = json.loads(json.dumps(pack(slim(frozen))))
+            checks = json.loads(json.dumps(self_check(frozen)))
             frozen = unpack_exercise(checks)  # as students receive it
         for mistake in exercise.misconceptions:
             result = examine(frozen, mistake.object, device)

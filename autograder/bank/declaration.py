@@ -58,7 +58,7 @@ class Variation:
 class Exercise:
     """One exercise of the bank; see `exercise`."""
 
-    def __init__(self, reference, unit, points, section, outputs, formula, cases, forbidden, draws, differentiable):
+    def __init__(self, reference, unit, points, section, outputs, formula, cases, forbidden, draws, differentiable, waived, gradients, zeros):
         self.reference = reference
         self.unit = unit
         self.name = reference.__name__
@@ -70,6 +70,9 @@ class Exercise:
         self.forbidden = tuple(forbidden)
         self.draws = draws
         self.differentiable = differentiable
+        self.waived = dict(waived)
+        self.zeros = tuple(zeros.split())
+        self._gradients = gradients
         self.misconceptions: list[Variation] = []
         self.alternatives: list[Variation] = []
 
@@ -97,6 +100,50 @@ class Exercise:
         annotations = getattr(returned, "__args__", None) if len(self.outputs) > 1 else [returned]
         return [annotation.dim_str for annotation in annotations]
 
+    @property
+    def result_types(self) -> list[str]:
+        """The kind of numbers of each output: "float", "int" or "bool"."""
+        returned = self.signature.return_annotation
+        annotations = getattr(returned, "__args__", None) if len(self.outputs) > 1 else [returned]
+        return [annotation.__name__.partition("[")[0].lower() for annotation in annotations]
+
+    @property
+    def gradients(self) -> tuple[int, ...]:
+        """Which results gradients must flow from, by their place."""
+        if not self.differentiable:
+            return ()
+        names = self._gradients.split() or self.outputs
+        kinds = zip(self.outputs, self.result_types)
+        return tuple(place for place, (name, kind) in enumerate(kinds) if name in names and kind == "float")
+
+    @property
+    def input_shapes(self) -> dict[str, str]:
+        """The symbolic shape of each input that is a tensor."""
+        found = {name: dimensions(one.annotation) for name, one in self.signature.parameters.items()}
+        return {name: shape for name, shape in found.items() if shape is not None}
+
+    @property
+    def starred(self) -> set[str]:
+        """The axes that stand for any number of axes: {"*B"}."""
+        return {axis for shape in self.input_shapes.values() for axis in shape.split() if axis.startswith("*")}
+
+    @property
+    def lengths(self) -> list[str]:
+        """The parameters that are the size of a result's axis: N_Q of f(N_Q: int, X: …) -> Bool[Tensor, "N_Q N_X"]."""
+        results = " ".join(self.result_shapes).split()
+        integers = [name for name, one in self.signature.parameters.items() if one.annotation is int]
+        return [name for name in integers if name in results]
+
+    def symbols(self, case: Case) -> dict[str, str]:
+        """The axes of each tensor that a case draws, starred ones expanded."""
+        shapes = {name: shape for name, shape in self.input_shapes.items() if name not in case.values}
+        return {name: _expanded(shape, case.expand) for name, shape in shapes.items()}
+
+    def axes(self, case: Case) -> list[str]:
+        """The axes that need a size in a case: of the constructor, the inputs, and lengths that are arguments."""
+        lengths = [name for name in self.lengths if name not in case.values]
+        return [*self.constructor, *" ".join(self.symbols(case).values()).split(), *lengths]
+
     def misconception(self, made):
         """Registers a mistake; its docstring is the sentence that a student who makes it reads.
 
@@ -122,13 +169,17 @@ def _without_self(function) -> inspect.Signature:
     return inspect.Signature(parameters, return_annotation=inspect.signature(function).return_annotation)
 
 
+def _expanded(shape: str, expand: dict) -> str:
+    return " ".join(one for axis in shape.split() for one in expand.get(axis, axis.lstrip("*")).split())
+
+
 def dimensions(annotation) -> str | None:
     """The axes that an annotation such as `Float[Tensor, "B N"]` names, also one that allows None; else None."""
     return next((one.dim_str for one in (annotation, *get_args(annotation)) if hasattr(one, "dim_str")), None)
 
 
 def exercise(
-    *, points, section, outputs: str, formula: str, cases, forbidden=(), draws=None, differentiable=True
+    *, points, section, outputs: str, formula: str, cases, forbidden=(), draws=None, differentiable=True, waived=(), gradients="", zeros=""
 ) -> Callable[..., Exercise]:
     """Declares the decorated reference as an exercise; its name, parameters and jaxtyping shapes are the exercise's.
 
@@ -137,14 +188,17 @@ def exercise(
         section: the lesson's section to reread, or one for each part: {"result": "Many queries at once"}.
         outputs: the names of what is returned, "Y A".
         formula: the formula with its shapes, shown when numbers or shapes are wrong.
-        cases: what the exercise is run on. Double precision, non-contiguous inputs and gradients are added to them.
+        cases: what the exercise is run on. Those of `autograder.bank.conditions` are added to them.
         forbidden: torch functions that would answer the question, matched by the beginning of their names.
         draws: gives, for (inputs, sizes, rng), the inputs that are not independent normal numbers: words, lengths, helpers.
         differentiable: whether a gradient must flow through the result; False for a measurement.
+        waived: names of conditions that do not apply, each with the reason, which the audit prints.
+        gradients: the names of the results that gradients must flow from, where not from all that have a fraction: "Y".
+        zeros: the names of the results whose zeros are exact: a weight that is hidden is 0, not merely small.
     """
 
     def declare(reference) -> Exercise:
         unit = reference.__module__.split(".")[2].removeprefix("unit_")
-        return Exercise(reference, unit, points, section, outputs, formula, cases, forbidden, draws, differentiable)
+        return Exercise(reference, unit, points, section, outputs, formula, cases, forbidden, draws, differentiable, waived, gradients, zeros)
 
     return declare

@@ -2,14 +2,16 @@
 
 import hashlib
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import torch
 
 from autograder.bank import declaration
+from autograder.bank.conditions import CONDITIONS, Condition
 from utils.checking import toy_models
-from utils.checking.records import DrawnCase, Helper
+from utils.checking.records import DrawnCase
 
 SMALLEST, SPARE = 3, 2  # sizes start at 3, and a few more are on offer than there are axes
 VISIBLE_SEED = "visible"
@@ -17,11 +19,11 @@ MARGIN = 0.05  # of the share of right rows: which are drawn is chance, and what
 
 
 def draw(exercise: declaration.Exercise, seed: str, grading: bool = False) -> list[DrawnCase]:
-    """The exercise's cases with fresh numbers.
+    """The exercise's cases with fresh numbers: those that its author declared, then those of every condition.
 
     Args:
         seed: any text; equal seeds give equal cases.
-        grading: also the hidden cases, and each case on a second draw of sizes.
+        grading: also the hidden cases and conditions, and each declared case on a second draw of sizes.
     """
     cases = []
     for number, declared in enumerate(exercise.cases):
@@ -32,29 +34,41 @@ def draw(exercise: declaration.Exercise, seed: str, grading: bool = False) -> li
             if grading:
                 case = replace(toy_models.unfolded(case), rows=case.rows and round(case.rows - MARGIN, 4))
             cases.append(replace(case, once=repeat > 0))
-    variants = (_double, _strided, _with_gradient) if exercise.differentiable else (_double, _strided)
-    for declared in _bases(exercise):
-        for number, variant in enumerate(variants):
-            case = _case(exercise, declared, _rng(seed, exercise.name, declared.part, number))
-            varied = variant(case, declared)
-            precise = any(array.dtype.kind == "f" for array in varied.arrays)
-            if precise or variant is not _double:  # integers alone have no precision to vary
-                cases.append(replace(varied, once=True))
-    return cases
+    conditions = [one for one in CONDITIONS if one.name not in exercise.waived and (one.shown or grading)]
+    return cases + [case for one in conditions for case in _under(one, exercise, seed)]
+
+
+def _under(condition: Condition, exercise: declaration.Exercise, seed: str) -> Iterator[DrawnCase]:
+    """The cases of one condition, for each part of the exercise."""
+    for base in _bases(exercise):
+        number = exercise.cases.index(base)
+        made = []
+        for words, declared in condition.declare(exercise, base) if condition.declare else ():
+            made.append((words, _case(exercise, declared, _rng(seed, exercise.name, number, condition.name, words))))
+        if condition.vary:
+            drawn = _case(exercise, base, _rng(seed, exercise.name, number, 0))  # the numbers of the declared case itself
+            made = [
+                (", ".join(filter(None, (varied, words))), case)
+                for words, one in [("", drawn), *made]
+                for varied, case in condition.vary(exercise, one)
+            ]
+        for words, case in made:
+            yield replace(case, property=f"{words}: {base.property}", condition=condition.name, once=True)
 
 
 def _bases(exercise: declaration.Exercise) -> list[declaration.Case]:
-    """For each part, the plain case with the most axes: other types, memory layouts and gradients are tried on it."""
+    """For each part, the plain case with the most axes, which every condition is tried on."""
     special = ("extreme", "hidden", "rows", "raises")
     plain = [
         one for one in exercise.cases if not (any(getattr(one, name) for name in special) or 1 in one.sizes.values())
     ]
     parts = dict.fromkeys(one.part for one in plain)
-    return [max((one for one in plain if one.part == part), key=_axes) for part in parts]
+    return [max((one for one in plain if one.part == part), key=_freedom) for part in parts]
 
 
-def _axes(declared: declaration.Case) -> int:
-    return len(" ".join(declared.expand.values()).split())
+def _freedom(declared: declaration.Case) -> tuple[int, int]:
+    """The number of axes, and of those the ones whose size is left to chance."""
+    return len(" ".join(declared.expand.values()).split()), -len(declared.sizes)
 
 
 def _rng(*key) -> np.random.Generator:
@@ -63,13 +77,9 @@ def _rng(*key) -> np.random.Generator:
 
 
 def _case(exercise: declaration.Exercise, declared: declaration.Case, rng) -> DrawnCase:
-    symbols = {}
-    for name, parameter in exercise.signature.parameters.items():
-        dimensions = declaration.dimensions(parameter.annotation)
-        if dimensions is not None and name not in declared.values:
-            symbols[name] = _expand(dimensions, declared.expand)
-    constructor, lengths = exercise.constructor, _lengths(exercise, declared)
-    sizes = _sizes([*constructor, *" ".join(symbols.values()).split(), *lengths], declared.sizes, rng)
+    symbols, constructor = exercise.symbols(declared), exercise.constructor
+    lengths = [name for name in exercise.lengths if name not in declared.values]
+    sizes = _sizes(exercise.axes(declared), declared.sizes, rng)
     inputs = {**declared.values, **{name: sizes[name] for name in lengths}}
     for name, axes in symbols.items():
         shape = tuple(int(axis) if axis.isdigit() else sizes[axis] for axis in axes.split())
@@ -86,20 +96,6 @@ def _case(exercise: declaration.Exercise, declared: declaration.Case, rng) -> Dr
     bounds = {name: math.prod(sizes[axis] for axis in axes) - 1 for name, axes in bounds.items() if axes}
     special = {"rows": declared.rows, "raises": declared.raises, **bounds}
     return replace(made, **special)
-
-
-def _lengths(exercise: declaration.Exercise, declared: declaration.Case) -> list[str]:
-    """The parameters that are the size of a result's axis: N_Q of f(N_Q: int, X: …) -> Bool[Tensor, "N_Q N_X"]."""
-    results = " ".join(exercise.result_shapes).split()
-    integers = [name for name, one in exercise.signature.parameters.items() if one.annotation is int]
-    return [name for name in integers if name in results and name not in declared.values]
-
-
-def _expand(dimensions: str, expand: dict) -> str:
-    axes = []
-    for axis in dimensions.split():
-        axes += expand.get(axis, axis.lstrip("*")).split()
-    return " ".join(axes)
 
 
 def _sizes(axes: list, fixed: dict, rng) -> dict:
@@ -126,23 +122,3 @@ def _weights(exercise: declaration.Exercise, build: dict, rng) -> dict:
         spread = 1.0 if parameter.ndim < 2 else parameter.shape[-1] ** -0.5
         weights[name] = (rng.standard_normal(tuple(parameter.shape)) * spread).astype(np.float32)
     return weights
-
-
-def _double(case: DrawnCase, declared: declaration.Case) -> DrawnCase:
-    widen = {name: _widened(value) for name, value in case.inputs.items()}
-    weights = {name: _widened(value) for name, value in case.weights.items()}
-    return replace(case, property=f"double precision: {declared.property}", inputs=widen, weights=weights)
-
-
-def _widened(value):
-    if isinstance(value, Helper):
-        return replace(value, arguments={name: _widened(array) for name, array in value.arguments.items()})
-    return value.astype(np.float64) if isinstance(value, np.ndarray) and value.dtype == np.float32 else value
-
-
-def _strided(case: DrawnCase, declared: declaration.Case) -> DrawnCase:
-    return replace(case, property=f"non-contiguous inputs: {declared.property}", strided=True)
-
-
-def _with_gradient(case: DrawnCase, declared: declaration.Case) -> DrawnCase:
-    return replace(case, property=f"gradients: {declared.property}", gradient=True)

@@ -15,7 +15,17 @@ from autograder.bank.layer_sizes import Told, tell
 from autograder.bank.rounding import allowance
 from utils.checking.judge import same
 from utils.checking.observe import observe
-from utils.checking.records import DrawnCase, FrozenCase, FrozenExercise, Observation, Output, pack, unpack_value
+from utils.checking.records import (
+    DrawnCase,
+    FrozenCase,
+    FrozenExercise,
+    Observation,
+    Output,
+    pack,
+    share_arrays,
+    spread_arrays,
+    unpack_value,
+)
 from utils.checking.tolerance import sketch
 
 PACKS = settings.ROOT / "utils" / "checking" / "packs"
@@ -24,16 +34,25 @@ PACKS = settings.ROOT / "utils" / "checking" / "packs"
 def freeze(
     exercise: declaration.Exercise, seed: str, grading: bool = False, mistakes: bool = True, device="cpu"
 ) -> FrozenExercise:
-    """The exercise as data: its cases drawn from `seed`, what is expected, what each misconception gives."""
-    return frozen_exercise(
-        exercise, [freeze_case(exercise, case, mistakes, device) for case in draw(exercise, seed, grading)]
-    )
+    """The exercise as data: its cases drawn from `seed`, what is expected, what each misconception gives.
+
+    What shows on a declared case is told there: cases of conditions hold only the misconceptions that show nowhere else.
+    """
+    drawn = draw(exercise, seed, grading)
+    declared = [freeze_case(exercise, case, mistakes, device) for case in drawn if not case.condition]
+    shown = {name for one in declared for name, made in one.mistakes.items() if made is not None}
+    hidden = [one.name for one in exercise.misconceptions if one.name not in shown] if mistakes else []
+    under = [freeze_case(exercise, case, bool(hidden), device, hidden) for case in drawn if case.condition]
+    return frozen_exercise(exercise, declared + under)
 
 
-def freeze_case(exercise: declaration.Exercise, case: DrawnCase, mistakes: bool = True, device="cpu") -> FrozenCase:
-    """One case with the reference's observation and, if asked for, each misconception's."""
+def freeze_case(
+    exercise: declaration.Exercise, case: DrawnCase, mistakes: bool = True, device="cpu", names=None
+) -> FrozenCase:
+    """One case with the reference's observation and, if asked for, each misconception's, or of those that are named."""
     frozen = allow_for_rounding(exercise, expect(exercise, case, device))
-    return add_mistakes(exercise, frozen, [one.name for one in exercise.misconceptions], device) if mistakes else frozen
+    names = [one.name for one in exercise.misconceptions] if names is None else names
+    return add_mistakes(exercise, frozen, names, device) if mistakes else frozen
 
 
 def expect(exercise: declaration.Exercise, case: DrawnCase, device="cpu") -> FrozenCase:
@@ -93,6 +112,7 @@ def frozen_exercise(exercise: declaration.Exercise, cases: list[FrozenCase]) -> 
         cases=tuple(cases),
         examined=len(_graded_cases(exercise)),
         shapes=_told(exercise).shapes,
+        zeros=exercise.zeros,
     )
 
 
@@ -105,14 +125,19 @@ def _graded_cases(exercise: declaration.Exercise) -> list[DrawnCase]:
 @cache
 def _told(exercise: declaration.Exercise) -> Told:
     """The layers and the parameters' shapes of a module, in a lesson's symbols."""
-    builds = [case.build for case in _graded_cases(exercise)] if exercise.is_module else []
+    builds = [case.build for case in _graded_cases(exercise) if not case.condition] if exercise.is_module else []
     different = [build for number, build in enumerate(builds) if build not in builds[:number]]
     return tell(exercise.reference, different) if different else Told({}, {})
 
 
 def pack_unit(unit: str) -> str:
     """The text of the self-check file that students receive for a unit."""
-    return pack_text(unit, [pack(slim(freeze(exercise, VISIBLE_SEED))) for exercise in catalogue.units()[unit]])
+    return pack_text(unit, [self_check(freeze(exercise, VISIBLE_SEED)) for exercise in catalogue.units()[unit]])
+
+
+def self_check(frozen: FrozenExercise) -> dict:
+    """An exercise in the form that students receive, ready for JSON; numbers that stand in several cases are held once."""
+    return share_arrays(pack(slim(frozen)))
 
 
 def pack_text(unit: str, exercises: list[dict]) -> str:
@@ -133,7 +158,11 @@ def write_pack(unit: str, folder: Path = PACKS) -> Path:
 
 def packs_agree(one: str, other: str) -> bool:
     """Whether two packs say the same; machines differ in the last digits of a sum."""
-    return _agree(json.loads(one), json.loads(other))
+    return _agree(*(_with_arrays(json.loads(text)) for text in (one, other)))
+
+
+def _with_arrays(unit: dict) -> dict:
+    return {**unit, "exercises": [spread_arrays(exercise) for exercise in unit["exercises"]]}
 
 
 def _agree(a, b) -> bool:

@@ -185,8 +185,11 @@ def _with_mistakes(drawn: Prepared, observations: list, verdicts: list) -> list[
     exercise, frozen = drawn.exercise, list(drawn.lenient)
     alive = [mistake.name for mistake in exercise.misconceptions]
     bare = frozen_exercise(exercise, frozen)
-    for index in sorted(range(len(frozen)), key=lambda index: verdicts[index].passed):
+    failed = [index for index, verdict in enumerate(verdicts) if not verdict.passed]
+    declared = [index for index, one in enumerate(frozen) if not one.case.condition]
+    telling = [index for index in failed if index in declared] or failed
+    for index in telling + [index for index in declared if index not in telling]:
         frozen[index] = add_mistakes(exercise, frozen[index], alive, drawn.device, drawn.mistakes[index])
-        if not verdicts[index].passed:
+        if index in telling:
             alive = list(judge(bare, frozen[index], observations[index]).matches)
     return frozen

@@ -11,6 +11,7 @@ from utils.checking.records import DrawnCase, Failure, FrozenCase, FrozenExercis
 from utils.checking.refusals import CONFINED, NOT_ALLOWED
 from utils.checking.tolerance import close, right_rows, sketches_agree, tolerance
 
+VANISHING = 1e-30  # what underflows is 0 as well
 ALIKE = 0.5  # the share of rows in which what was trained must do what a misconception does, to be taken for it
 
 
@@ -25,6 +26,8 @@ class Verdict:
         sentence: what was wrong, for a student; empty where the case passed.
         detail: the numbers that show it; empty for a case that the student may not see.
         matches: the misconceptions that would have given just what was observed.
+        compared: the misconceptions that were held against what was observed; of others nothing is known here.
+        condition: the condition that the case adds to what the author declared; empty for a declared case.
     """
 
     property: str
@@ -33,6 +36,8 @@ class Verdict:
     sentence: str
     detail: str
     matches: tuple
+    compared: tuple = ()
+    condition: str = ""
 
     @property
     def passed(self) -> bool:
@@ -67,7 +72,8 @@ def judge(exercise: FrozenExercise, frozen: FrozenCase, observation: Observation
     sentence, detail = "", ""
     if problem:
         sentence, detail = describe(problem, exercise, frozen, observation, reveal)
-    return Verdict(frozen.case.property, frozen.case.part, problem, sentence, detail, matches)
+    case = frozen.case
+    return Verdict(case.property, case.part, problem, sentence, detail, matches, tuple(frozen.mistakes), case.condition)
 
 
 def conclude(exercise: FrozenExercise, verdicts: list[Verdict]) -> Result:
@@ -100,9 +106,8 @@ def same(case: DrawnCase, one: Observation, other: Observation) -> bool:
     if excess(case, one) not in (None, excess(case, other)):
         return False
     scale = tolerance(case, one, other)
-    rows = min(case.rows, ALIKE)
-    return all(_same_output(a, b, scale, rows) for a, b in zip(one.outputs, other.outputs)) and (
-        _wrong_gradient(one, other, scale) is None
+    return all(_same_output(a, b, scale, case) for a, b in zip(one.outputs, other.outputs)) and (
+        _wrong_gradient(one, other, scale, case.coarse) is None
     )
 
 
@@ -118,19 +123,21 @@ def _failed_alike(one: Observation, other: Observation) -> bool:
     return (a.stage, a.type) == (b.stage, b.type) and (a.text == b.text or a.own and b.own)
 
 
-def _same_output(a: Output, b: Output, scale: float, rows: float) -> bool:
+def _same_output(a: Output, b: Output, scale: float, case: DrawnCase) -> bool:
     if (a.kind, a.shape) != (b.kind, b.shape) or _dtype(a) != _dtype(b):
         return False
     if a.sketch is not None and b.values is not None:
         return sketches_agree(a.sketch, b.values, scale)
     if a.values is None or b.values is None:
         return a.values is None and b.values is None
-    return _agree(b.values, a.values, scale, rows)
+    return _agree(b.values, a.values, scale, case, min(case.rows, ALIKE))
 
 
-def _agree(got: np.ndarray, wanted: np.ndarray, scale: float, rows: float) -> bool:
+def _agree(got: np.ndarray, wanted: np.ndarray, scale: float, case: DrawnCase, rows: float = 0.0) -> bool:
     """Whether all numbers are close or, where a share of the rows is asked for, so many rows."""
-    return right_rows(got, wanted, scale).mean() >= rows if rows else bool(close(got, wanted, scale).all())
+    if rows:
+        return right_rows(got, wanted, scale).mean() >= rows
+    return bool(close(got, wanted, scale, "row" if case.coarse else "").all())
 
 
 def _dtype(output: Output) -> str:
@@ -140,6 +147,9 @@ def _dtype(output: Output) -> str:
 def _problem(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) -> str | None:
     """The first thing wrong, from what makes comparison impossible down to the numbers; None if all is right."""
     expected = frozen.expected
+    if frozen.case.elsewhere:
+        stayed = any(output.kind == "tensor" and output.shape and output.device != "meta" for output in seen.outputs)
+        return "left_behind" if seen.failure or stayed else None
     if expected.failure:
         return _error_problem(expected.failure, seen)
     if seen.failure:
@@ -160,14 +170,20 @@ def _problem(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) ->
     if seen.unstable:
         return "unstable"
     scale = tolerance(frozen.case, expected, seen)
-    for wanted, got in zip(expected.outputs, seen.outputs):
-        if not _agree(got.values, wanted.values, scale, frozen.case.rows):
+    for (name, _), wanted, got in zip(exercise.outputs, expected.outputs, seen.outputs):
+        if not _agree(got.values, wanted.values, scale, frozen.case, frozen.case.rows):
             return "not_finite" if np.isnan(got.values).any() and not np.isnan(wanted.values).any() else "wrong_value"
+        if name in exercise.zeros and (np.abs(got.values[wanted.values == 0]) > VANISHING).any():
+            return "not_quite_zero"
     if excess(frozen.case, seen):
         return excess(frozen.case, seen)
     if seen.backward:
         return "backward_failed"
-    return _wrong_gradient(expected, seen, scale)
+    pairs = [(expected.outputs[place], seen.outputs[place]) for place in frozen.case.gradient]
+    cut = any(wanted.carries_gradient > got.carries_gradient for wanted, got in pairs)
+    if cut and any(got.carries_gradient for _, got in pairs):
+        return "no_graph"
+    return _wrong_gradient(expected, seen, scale, frozen.case.coarse) or ("no_graph" if cut else None)
 
 
 _ENDS = {"timeout": "too_slow", "unreached": "not_reached", "killed": "process_ended", "tampered": "tampered"}
@@ -219,13 +235,16 @@ def _output_problem(wanted: Output, got: Output, seen: Observation) -> str | Non
     return None
 
 
-def _wrong_gradient(expected: Observation, seen: Observation, scale: float) -> str | None:
+def _wrong_gradient(expected: Observation, seen: Observation, scale: float, coarse: bool = False) -> str | None:
     wanted = {name: gradient for name, gradient in expected.gradients.items() if gradient is not None}
     found = {name: seen.gradients.get(name) for name in wanted}
     if any(got is None and np.abs(wanted[name]).max(initial=0) > scale for name, got in found.items()):
         return "no_gradient"
     for name, got in found.items():
-        if got is not None and (got.shape != wanted[name].shape or not close(got, wanted[name], 10 * scale).all()):
+        if got is None:
+            continue
+        among = "all" if coarse else ""
+        if got.shape != wanted[name].shape or not close(got, wanted[name], 10 * scale, among).all():
             return "wrong_gradient"
     return None
 
@@ -245,7 +264,7 @@ def _diagnose(exercise: FrozenExercise, verdicts: list, failed: list) -> tuple:
     shown = written[0]
     here, elsewhere = ([one for one in verdicts if (one.part == shown.part) == own] for own in (True, False))
     alone = _explanation(exercise.misconceptions, here, [one for one in written if one in here])
-    if alone and not all(alone in one.matches for one in elsewhere if one.passed):
+    if alone and not all(alone in one.matches for one in elsewhere if one.passed and alone in one.compared):
         alone = None
     return _explanation(exercise.misconceptions, verdicts, written) or alone, shown
 
@@ -256,9 +275,12 @@ def _explanation(misconceptions, verdicts: list, failed: list) -> str | None:
     One that explains fewer verdicts than it contradicts, by failing where the code passes, is no explanation.
     """
 
+    def explains(name: str) -> bool:
+        known = [one for one in failed if name in one.compared]
+        return bool(known) and all(name in one.matches for one in known)
+
     def explained(name: str) -> int:
         return sum(name in one.matches for one in verdicts)
 
-    explaining = [name for name in misconceptions if all(name in one.matches for one in failed)]
-    best = max(explaining, key=explained, default=None)
-    return best if best and 2 * explained(best) >= len(verdicts) else None
+    best = max(filter(explains, misconceptions), key=explained, default=None)
+    return best if best and 2 * explained(best) >= sum(best in one.compared for one in verdicts) else None

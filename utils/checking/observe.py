@@ -18,7 +18,7 @@ from torch import nn
 import utils
 from utils.checking import refusals, toy_models
 from utils.checking.call_recorder import WatchedCalls
-from utils.checking.records import MAX_OUTPUTS, MAX_VALUES, DrawnCase, Failure, Helper, Observation, Output
+from utils.checking.records import MAX_OUTPUTS, MAX_VALUES, UNDECIDED, DrawnCase, Failure, Helper, Observation, Output
 
 SLOW = 1.0  # seconds; a call slower than this is not repeated
 _LIBRARIES = [sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
@@ -41,6 +41,8 @@ def observe(student_object, case: DrawnCase, device: torch.device | str = "cpu",
 
 
 def _observe(student_object, case: DrawnCase, device, trusted: bool) -> Observation:
+    if case.elsewhere:
+        return _observe_elsewhere(student_object, case)
     device = device if case.arrays else "cpu"  # what is given numbers alone cannot know of another
     try:
         again, stumbled = (None, None) if trusted or case.once else _rehearse(student_object, case, device)
@@ -50,11 +52,12 @@ def _observe(student_object, case: DrawnCase, device, trusted: bool) -> Observat
             for _, tensor in _tensors(inputs):
                 if tensor.is_floating_point():
                     tensor.requires_grad_()
+        asked = {name: value.requires_grad for name, value in _tensors({**inputs, **parameters})}
         pristine = {name: value.detach().clone() for name, value in _tensors({**inputs, **parameters})}
         with WatchedCalls(
             calls=not trusted, sizes=case.largest_intermediate > 0 or case.all_intermediates > 0
         ) as notes:
-            result = _plain(_stage("call", lambda: _call(target, inputs)))
+            result = _plain(_stage("call", lambda: _call(target, inputs, case.by)))
         if stumbled:
             raise stumbled
         outputs = _outputs(result)
@@ -66,11 +69,11 @@ def _observe(student_object, case: DrawnCase, device, trusted: bool) -> Observat
     except _Failed as failed:
         return Observation(failure=failed.failure, device=torch.device(device).type)
     watched = {**inputs, **parameters}
-    gradients, backward = _gradients(result, watched) if case.gradient else ({}, "")
+    gradients, backward = _gradients(result, watched, case.gradient) if case.gradient else ({}, "")
     return Observation(
         structure=_kind(result),
         outputs=outputs,
-        changed=tuple(name for name, before in pristine.items() if not torch.equal(watched[name].detach(), before)),
+        changed=tuple(name for name, before in pristine.items() if _changed(watched[name], before, asked[name])),
         called=tuple(sorted(notes.names)),
         largest_intermediate=notes.largest,
         all_intermediates=notes.made,
@@ -79,6 +82,25 @@ def _observe(student_object, case: DrawnCase, device, trusted: bool) -> Observat
         unstable=repeated is not outputs and not _alike(outputs, repeated),
         device=torch.device(device).type,
     )
+
+
+def _changed(tensor: torch.Tensor, before: torch.Tensor, asked: bool) -> bool:
+    """Whether a tensor's numbers, or whether it asks for a gradient, are no longer what they were."""
+    return not torch.equal(tensor.detach(), before) or tensor.requires_grad != asked
+
+
+def _observe_elsewhere(student_object, case: DrawnCase) -> Observation:
+    """What the object gives on torch's device without numbers, and whether it mixes tensors of that and the CPU.
+
+    What cannot be run without numbers stays undecided.
+    """
+    try:
+        target, _ = _target(student_object, case, "meta")
+        result = _plain(_stage("call", lambda: _call(target, _inputs(case, "meta"))))
+    except _Failed as failed:
+        apart = "not on the expected device" in failed.failure.text
+        return Observation(structure=UNDECIDED, failure=failed.failure if apart else None, device="meta")
+    return Observation(structure=_kind(result), outputs=_outputs(result), device="meta")
 
 
 def _rehearse(student_object, case: DrawnCase, device) -> tuple:
@@ -170,7 +192,7 @@ def _target(student_object, case: DrawnCase, device):
         return student_object, {}
     if not (isinstance(student_object, type) and issubclass(student_object, nn.Module)):
         raise _Failed(Failure("signature", "not_a_module", _kind(student_object)))
-    module = _stage("constructor", lambda: _call(student_object, case.build))
+    module = _stage("constructor", lambda: _call(student_object, case.build, case.by))
     if "_parameters" not in vars(module):
         raise _Failed(Failure("constructor", "no_super_init"))
     if getattr(module.forward, "__func__", None) is nn.Module.forward:
@@ -190,7 +212,7 @@ def _inject(module: nn.Module, case: DrawnCase, device):
     if extra:
         raise _Failed(Failure("weights", "extra", ", ".join(extra)))
     dtype = next((torch.from_numpy(w).dtype for w in case.weights.values()), None)
-    module.to(device=device, dtype=dtype).eval()
+    module.to(device=device, dtype=torch.bfloat16 if case.half else dtype).train(case.training)
     parameters = dict(module.named_parameters(remove_duplicate=False))
     with torch.no_grad():
         for name, weight in case.weights.items():
@@ -198,20 +220,24 @@ def _inject(module: nn.Module, case: DrawnCase, device):
     return module, {name: parameters[name] for name in case.weights}
 
 
-def _call(target, arguments: dict):
-    """Calls in the asked order, or by name where the object takes the asked names in another order or by name only."""
+def _call(target, arguments: dict, by: str = ""):
+    """Calls in the asked order, or by name where the object takes the asked names in another order or by name only.
+
+    With `by` the arguments are given in that way and in no other.
+    """
     try:
         signature = inspect.signature(target.forward if isinstance(target, nn.Module) else target)
     except (TypeError, ValueError):
         return target(*arguments.values())
     taken = [name for name in signature.parameters if name in arguments]
     renamed = len(taken) < len(arguments)
-    if (renamed or taken == list(arguments)) and _binds(signature, *arguments.values()):
+    in_order = renamed or taken == list(arguments)
+    if by != "name" and (in_order or by) and _binds(signature, *arguments.values()):
         return target(*arguments.values())
-    if not renamed and _binds(signature, **arguments):
+    if by != "position" and not renamed and _binds(signature, **arguments):
         return target(**arguments)
     names = ", ".join(name for name in signature.parameters)
-    raise _Failed(Failure("signature", "arguments", names))
+    raise _Failed(Failure("signature", by or "arguments", names))
 
 
 def _binds(signature: inspect.Signature, *arguments, **named) -> bool:
@@ -223,24 +249,35 @@ def _binds(signature: inspect.Signature, *arguments, **named) -> bool:
 
 
 def _inputs(case: DrawnCase, device) -> dict:
-    return {name: _input(value, device, case.strided) for name, value in case.inputs.items()}
+    return {name: _input(value, device, case) for name, value in case.inputs.items()}
 
 
-def _input(value, device, strided: bool):
+def _input(value, device, case: DrawnCase):
     if isinstance(value, Helper):
-        return toy_models.build(value, lambda array: _tensor(array, device, False))
-    return _tensor(value, device, strided) if isinstance(value, np.ndarray) else value
+        return toy_models.build(value, lambda array: _tensor(array, device))
+    return _laid_out(_tensor(value, device, case.half), case.layout) if isinstance(value, np.ndarray) else value
 
 
-def _tensor(array: np.ndarray, device, strided: bool) -> torch.Tensor:
+def _tensor(array: np.ndarray, device, half: bool = False) -> torch.Tensor:
     if array.dtype == np.float64 and torch.device(device).type == "mps":
         array = array.astype(np.float32)  # MPS has no double precision
     tensor = torch.from_numpy(array.copy()).to(device)
-    if not strided:
+    return tensor.bfloat16() if half and tensor.is_floating_point() else tensor
+
+
+def _laid_out(tensor: torch.Tensor, layout: str) -> torch.Tensor:
+    """The same numbers, lying otherwise in memory."""
+    if not layout or not tensor.ndim:
         return tensor
-    if tensor.ndim < 2:
-        return torch.stack([tensor, tensor], dim=-1)[..., 0]
-    return tensor.mT.contiguous().mT  # the same numbers, in another order in memory
+    if layout == "expanded":
+        first = tensor[:1]
+        return first.clone().expand_as(tensor) if torch.equal(first.expand_as(tensor), tensor) else tensor
+    if layout == "transposed" and tensor.ndim > 1:
+        return tensor.mT.contiguous().mT
+    if layout == "permuted" and tensor.ndim > 1:
+        return tensor.movedim(0, -1).contiguous().movedim(-1, 0)
+    wide = tensor.new_zeros([2 * size for size in tensor.shape])[(slice(None, None, 2),) * tensor.ndim]
+    return wide.copy_(tensor)
 
 
 def _tensors(values: dict):
@@ -274,7 +311,8 @@ def _output(value) -> Output:
             plain = torch.Tensor.detach(value).as_subclass(torch.Tensor)
             if plain.layout != torch.strided:
                 return Output("sparse or nested tensor")
-            return Output("tensor", str(plain.dtype), plain.device.type, tuple(plain.shape), _numbers(plain))
+            numbers, carries = _numbers(plain), bool(value.requires_grad)
+            return Output("tensor", str(plain.dtype), plain.device.type, tuple(plain.shape), numbers, None, carries)
         except Exception:  # a layout, or a subclass, that has no plain numbers
             return Output("sparse or nested tensor")
     if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
@@ -293,14 +331,14 @@ def _numbers(tensor: torch.Tensor) -> np.ndarray | None:
     return np.ascontiguousarray(wide.numpy()).reshape(tuple(wide.shape))  # which would make a vector of a single number
 
 
-def _gradients(result, watched: dict) -> tuple[dict, str]:
-    """Gradients of a fixed, uneven sum of all outputs, so that no symmetry hides a missing one; and an error, if any."""
+def _gradients(result, watched: dict, places: tuple) -> tuple[dict, str]:
+    """Gradients of a fixed, uneven sum of the outputs at `places`, so that no symmetry hides a missing one; and an error, if any."""
     items = result if isinstance(result, (tuple, list)) else (result,)
     leaves = {name: value for name, value in watched.items() if getattr(value, "requires_grad", False)}
     total = 0.0
     try:
         for index, item in enumerate(items):
-            if isinstance(item, torch.Tensor) and item.is_floating_point() and item.requires_grad:
+            if index in places and isinstance(item, torch.Tensor) and item.is_floating_point() and item.requires_grad:
                 weights = torch.cos(torch.arange(item.numel(), dtype=item.dtype, device=item.device) * (0.7 + index))
                 total = total + (item.reshape(-1) * weights).sum()
         if not isinstance(total, torch.Tensor):

@@ -9,6 +9,7 @@ import numpy as np
 FAILURE = ("stage", "type", "text", "line", "where", "bases")
 MAX_TEXT = 4000  # characters of one text, and members of one list, that are taken over from a student's process
 MAX_OUTPUTS, MAX_DIMENSIONS = 16, 64
+UNDECIDED = "undecided"  # the structure of what could not be seen
 MAX_VALUES = 1_000_000  # an output larger than this travels as a shape without values
 
 
@@ -36,8 +37,15 @@ class DrawnCase:
         sizes: symbol -> size, all pairwise different.
         build: constructor arguments, for an exercise that is a module; else None.
         weights: parameter name -> array, injected into the module.
-        strided: tensors arrive as non-contiguous views.
-        gradient: gradients with respect to the inputs and weights are observed too.
+        condition: the name of the condition that was added to what the author declared; empty for a declared case.
+        layout: how tensors lie in memory: "transposed", "permuted", "stepped", "expanded"; empty where contiguous.
+        half: numbers with a fraction arrive in bfloat16.
+        training: the module is in training mode.
+        coarse: the numbers are so large, or so short, that right ways to compute differ: a number counts as right within a part
+            of the largest in its row.
+        elsewhere: the inputs are on a device that knows shapes and types alone: what is seen is whether anything stays behind.
+        by: "name" or "position" where arguments must be taken in that way; empty where either will do.
+        gradient: the places of the results whose gradients, with respect to inputs and weights, are observed too.
         once: the object is called once; whether a call depends on those before is seen on other cases.
         tolerance: a coarser tolerance than the numbers' type asks for, where rounding itself is large; else 0.
         rows: the share of rows, along the first axis, that must be right all through: what a trained model is asked for;
@@ -54,8 +62,14 @@ class DrawnCase:
     sizes: dict = field(default_factory=dict)
     build: dict | None = None
     weights: dict = field(default_factory=dict)
-    strided: bool = False
-    gradient: bool = False
+    condition: str = ""
+    layout: str = ""
+    half: bool = False
+    training: bool = False
+    elsewhere: bool = False
+    coarse: bool = False
+    by: str = ""
+    gradient: tuple = ()
     once: bool = False
     tolerance: float = 0.0
     rows: float = 0.0
@@ -84,6 +98,7 @@ class Output:
     shape: tuple = ()
     values: np.ndarray | None = None
     sketch: np.ndarray | None = None
+    carries_gradient: bool = False
 
 
 @dataclass(frozen=True)
@@ -145,6 +160,7 @@ class FrozenExercise:
     cases: tuple
     examined: int = 0  # how many properties grading examines
     shapes: dict = field(default_factory=dict)  # of a module's parameters, by name: "[D_Q, D_X]"
+    zeros: tuple = ()  # names of the outputs whose zeros are exact
 
 
 def pack(value):
@@ -249,6 +265,7 @@ def _unpack_output(data: dict) -> Output:
         raise ValueError("numbers of another shape than is declared")
     return Output(
         kind=bounded_text(data["kind"]),
+        carries_gradient=bool(data.get("carries_gradient", False)),
         dtype=bounded_text(data.get("dtype", "")),
         device=bounded_text(data.get("device", "")),
         shape=tuple(int(n) for n in shape),
@@ -257,8 +274,37 @@ def _unpack_output(data: dict) -> Output:
     )
 
 
+def share_arrays(packed: dict) -> dict:
+    """The JSON form of an exercise with each array's bytes written once, under "shared", and numbered where they belong."""
+    shared: dict[str, int] = {}
+
+    def number(array: dict) -> dict:
+        return {**array, "data": shared.setdefault(array["data"], len(shared))}
+
+    return {**_each_array(packed, number), "shared": list(shared)}
+
+
+def spread_arrays(data: dict) -> dict:
+    """What `share_arrays` was given; a form without shared arrays as it is."""
+    shared = data.get("shared", [])
+
+    def bring(array: dict) -> dict:
+        return {**array, "data": shared[array["data"]]} if isinstance(array["data"], int) else array
+
+    return _each_array({name: value for name, value in data.items() if name != "shared"}, bring)
+
+
+def _each_array(value, change):
+    if isinstance(value, dict):
+        if "array" in value:
+            return change(value)
+        return {name: _each_array(item, change) for name, item in value.items()}
+    return [_each_array(item, change) for item in value] if isinstance(value, (list, tuple)) else value
+
+
 def unpack_exercise(data: dict) -> FrozenExercise:
     """A FrozenExercise from its JSON form."""
+    data = spread_arrays(data)
     cases = tuple(
         FrozenCase(
             case=unpack_case(item["case"]),
@@ -267,6 +313,6 @@ def unpack_exercise(data: dict) -> FrozenExercise:
         )
         for item in data["cases"]
     )
-    rest = {name: tuple(data[name]) for name in ("parameters", "constructor", "forbidden")}
+    rest = {name: tuple(data.get(name, ())) for name in ("parameters", "constructor", "forbidden", "zeros")}
     outputs = tuple((name, shape) for name, shape in data["outputs"])
     return FrozenExercise(**{**data, **rest, "outputs": outputs, "cases": cases})

@@ -8,22 +8,32 @@ from utils.checking.records import DrawnCase, Observation
 
 _RELATIVE = {"torch.float64": 1e-6, "torch.float32": 1e-5, "torch.bfloat16": 2e-2, "torch.float16": 2e-3}
 # Double precision is told by its type; a scale computed in single precision is no mistake of attention.
+_COARSE = 2e-2
 _ELSEWHERE = 1e-4  # accelerators add in another order
 
 
 def tolerance(case: DrawnCase, *observations: Observation) -> float:
     """The relative tolerance that the case, and the coarsest output's type and device, ask for."""
     found = [_RELATIVE.get(output.dtype, 1e-5) for seen in observations for output in seen.outputs] or [1e-5]
-    return max(*found, case.tolerance, _ELSEWHERE if any(seen.device != "cpu" for seen in observations) else 0.0)
+    coarse = _COARSE if case.coarse else 0.0
+    return max(*found, case.tolerance, coarse, _ELSEWHERE if any(seen.device != "cpu" for seen in observations) else 0.0)
 
 
-def close(got: np.ndarray, expected: np.ndarray, relative: float) -> np.ndarray:
-    """Elementwise closeness, relative to the larger of 1 and the expected size; equal infinities and NaNs agree.
+def close(got: np.ndarray, expected: np.ndarray, relative: float, among: str = "") -> np.ndarray:
+    """Elementwise closeness, relative to 1 and the expected size; equal infinities and NaNs agree.
 
-    Whole numbers, of whatever size, are close to themselves alone: a count that is off by one is another count.
+    Integers, of whatever size, are close to themselves alone: a count that is off by one is another count.
+
+    Args:
+        among: "row" or "all", where the size that counts is the largest in the row (along the last axis), or of all.
     """
     if got.dtype.kind in "iub" and expected.dtype.kind in "iub":
         return got == expected
+    if among and got.shape == expected.shape and got.size:
+        sizes = np.abs(np.where(np.isfinite(expected), expected, 0.0))
+        axis = -1 if among == "row" and expected.ndim else None
+        with np.errstate(invalid="ignore"):
+            return np.abs(got - expected) <= relative * (1 + sizes.max(axis=axis, keepdims=True))
     if got.shape == expected.shape and np.isfinite(expected).all():
         with np.errstate(invalid="ignore"):  # np.isclose says the same, and takes thrice as long
             return np.abs(got - expected) <= relative + relative * np.abs(expected)

@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from autograder.bank.declaration import Case, exercise
-from autograder.exercises.unit_01_rnn_seq2seq.toy import built, draw_until, written
+from autograder.exercises.unit_01_rnn_seq2seq.toy import NEVER, built, draw_until, written
 from utils.data.translation import PAD, START, STOP
 
 CUT, MANY = 4, 7  # a max_length that cuts some sentences off, and the size of a large batch
@@ -32,6 +33,41 @@ def _drawn(inputs, sizes, rng):
     drawn = draw_until(fits, sizes, rng, (sizes["B"], sizes["D_H"]), stop=0.6)
     needed = _greedy(built(drawn["decoder"]), torch.from_numpy(drawn["s"]), limit).shape[1]
     return {**drawn, "decoder": replace(drawn["decoder"], limit=needed * sizes["B"])}
+
+
+def _with(inputs, **arrays):
+    """Gives the drawn decoder other arrays."""
+    decoder = inputs["decoder"]
+    inputs["decoder"] = replace(decoder, arguments={**decoder.arguments, **arrays})
+
+
+def _loud(inputs, rng):
+    """Logits in the hundreds; which is the largest stays as it was."""
+    given = inputs["decoder"].arguments
+    _with(inputs, U=given["U"] * 300, b=given["b"] * 300)
+
+
+def _endless(inputs, rng):
+    """A [STOP] that never comes."""
+    b = inputs["decoder"].arguments["b"].copy()
+    b[STOP] = NEVER
+    _with(inputs, b=b)
+    inputs["decoder"] = replace(inputs["decoder"], limit=inputs["max_length"] * len(inputs["s"]))
+
+
+def _no_words(inputs, rng):
+    """[PAD] and [START] in the place of two words, so that now and then they are the likeliest."""
+    words = _greedy(built(inputs["decoder"]), torch.from_numpy(inputs["s"]), inputs["max_length"])
+    said, often = words[words > STOP].unique(return_counts=True)
+    order = np.arange(len(inputs["decoder"].arguments["b"]))
+    for special, word in zip((PAD, START), said[often.argsort(descending=True)].tolist()):
+        order[[special, word]] = order[[word, special]]
+    given = inputs["decoder"].arguments
+    E = given["E"][order]
+    E[START] = given["E"][START]  # with which every sentence begins
+    _with(inputs, E=E, U=given["U"][:, order], b=given["b"][order])
+    needed = _greedy(built(inputs["decoder"]), torch.from_numpy(inputs["s"]), inputs["max_length"]).shape[1]
+    inputs["decoder"] = replace(inputs["decoder"], limit=needed * len(inputs["s"]))
 
 
 def _greedy(decoder, s, max_length):
@@ -61,10 +97,21 @@ def _greedy(decoder, s, max_length):
         Case("a larger batch", values={"max_length": 15}, sizes={"V": 11, "B": MANY}, part="a batch"),
         Case("one sentence", values={"max_length": 12}, sizes={"V": 9, "B": 1}, part="one sentence"),
         Case("sentences cut off at max_length", values={"max_length": CUT}, sizes={"V": 9}, part="a batch"),
+        Case("logits in the hundreds", values={"max_length": 12}, sizes={"V": 9}, part="a batch", edit=_loud),
+        Case("sentences of forty words", values={"max_length": 40}, sizes={"V": 9}, part="a batch", edit=_endless, hidden=True),
+        Case(
+            "[PAD] and [START] among the likeliest words",
+            values={"max_length": 12},
+            sizes={"V": 9},
+            part="a batch",
+            edit=_no_words,
+            hidden=True,
+        ),
         Case("one more sentence", values={"max_length": 9}, sizes={"V": 12, "B": 1}, part="one sentence"),
     ],
     draws=_drawn,
     differentiable=False,
+    waived=dict.fromkeys(("large", "spread", "zero"), "decoder and state are drawn together, until sentences end where they should"),
 )
 def greedy_decode(decoder: Callable, s: Float[Tensor, "B D_H"], max_length: int) -> Int[Tensor, "B L"]:
     return _greedy(decoder, s, max_length)

@@ -46,6 +46,22 @@ def _large(inputs, rng):
     inputs["logits"] *= 60
 
 
+def _padded_anywhere(inputs, rng):
+    """Padding in front of words and between them, and a sentence that is nothing else."""
+    inputs["y"][:, 1::2] = PAD
+    inputs["y"][:3, 0] = PAD
+    inputs["y"][0] = PAD
+
+
+def _last_words(inputs, rng):
+    inputs["y"][0] = inputs["logits"].shape[-1] - 1
+
+
+def _cut(inputs, rng):
+    """The one sentence's second half is padding."""
+    inputs["y"][:, 3:] = PAD
+
+
 @exercise(
     points=3,
     section="Many sentences at once",
@@ -55,6 +71,12 @@ def _large(inputs, rng):
         Case("a padded batch", sizes=WORDS, scale=WIDE),
         Case("a larger batch", sizes={**WORDS, "B": 8}, scale=WIDE),
         Case("nothing padded", sizes={**WORDS, "B": 1}, scale=WIDE),
+        Case("one sentence with padding", sizes={**WORDS, "B": 1}, scale=WIDE, edit=_cut),
+        Case("padding in front of words and between them", sizes=WORDS, scale=WIDE, edit=_padded_anywhere),
+        Case("one word a sentence", sizes={"V": 11, "T": 1, "B": 5}, scale=WIDE, edit=_padded_anywhere),
+        Case("as many places as words in the vocabulary", sizes={"V": 8, "T": 8}, scale=WIDE),
+        Case("hundreds of words", sizes={"V": 5, "T": 300, "B": 3}, hidden=True),
+        Case("a large vocabulary", sizes={"V": 40000, "T": 3, "B": 2}, edit=_last_words, hidden=True),
         Case("longer sentences", sizes={"V": 13, "T": 9}, scale=WIDE),
         Case("logits in the hundreds", sizes={"V": 9, "T": 12}, edit=_large),
     ],

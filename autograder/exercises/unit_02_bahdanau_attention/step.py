@@ -1,28 +1,40 @@
 """Exercise 6: one step of a decoder with attention."""
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from autograder.bank.declaration import Case, exercise
 from autograder.exercises.unit_02_bahdanau_attention.common import padding_mask
+from utils.data.translation import PAD
 
 WORDS = {"V": 12}
 
 
 def _drawn(inputs, sizes, rng):
-    y = 1 + rng.permutation(sizes["V"] - 1)[: sizes["B"]]
+    y = np.resize(rng.permutation(sizes["V"]), sizes["B"])  # different words, as far as there are so many
+    y[0] = PAD  # which is fed where another sentence of the batch is longer
     return {"y": y, "mask": padding_mask(inputs["mask"].shape, rng)}
+
+
+def _scattered(inputs, rng):
+    """Words anywhere, not only in front."""
+    inputs["mask"] = rng.random(inputs["mask"].shape) < 0.5
+    inputs["mask"][:, 0], inputs["mask"][:, -1] = False, True
 
 
 @exercise(
     points=3,
     section="A context for every word",
     outputs="logits s_new a",
+    gradients="logits s_new",
+    zeros="a",
     formula="e_i = v·tanh(W s + U h_i), a = softmax over the words, c = Σ_i a_i h_i, s_new = cell([embedding(y); c], s), logits ="
     " out([s_new; c]); logits [B, V], s_new [B, D_S], a [B, T_x]",
     cases=[
         Case("a batch", sizes=WORDS),
+        Case("padding in front of words and between them", sizes=WORDS, edit=_scattered),
         Case("a batch of one", sizes={**WORDS, "B": 1}),
         Case("long sentences", sizes={**WORDS, "T_x": 13}),
         Case("a larger batch", sizes={"V": 14, "B": 11}),

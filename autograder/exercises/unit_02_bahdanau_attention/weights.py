@@ -34,6 +34,12 @@ def _positive(inputs, rng):
     inputs["E"] += 0.1
 
 
+def _scattered(inputs, rng):
+    """Words anywhere, not only in front; each sentence has one, and none has all."""
+    inputs["mask"] = rng.random(inputs["mask"].shape) < 0.5
+    inputs["mask"][..., 0], inputs["mask"][..., -1] = False, True
+
+
 def _nothing_padded(inputs, rng):
     inputs["mask"][:] = True
 
@@ -42,6 +48,7 @@ def _nothing_padded(inputs, rng):
     points=3,
     section="Padding gets no weight",
     outputs="A",
+    zeros="A",
     formula="A_ti = exp(E_ti) / Σ_j exp(E_tj), where j runs over the words alone (mask True), and A_ti = 0 at padding; A"
     " [*B, T_y, T_x], mask [*B, T_x]",
     cases=[
@@ -49,6 +56,7 @@ def _nothing_padded(inputs, rng):
         Case("a batch of sentences", expand={"*B": "B"}),
         Case("two batch axes", expand={"*B": "B_1 B_2"}, sizes=SMALL),
         Case("a batch of one", expand={"*B": "B"}, sizes={"B": 1}),
+        Case("padding in front of words and between them", expand={"*B": "B"}, edit=_scattered),
         Case("nothing padded", expand={"*B": "B"}, edit=_nothing_padded),
         Case("all scores positive", expand={"*B": "B"}, edit=_positive),
         Case("rows at different levels, the highest scores at padding", expand={"*B": "B"}, edit=_levels, extreme=True),

@@ -24,6 +24,7 @@ BATCHED = [
     points={"one sequence": 2, "a batch": 1},
     section="Many queries at once",
     outputs="Y A",
+    gradients="Y",
     formula="E = Q Xᵀ/√D_Q [*B, N_Q, N_X], A = softmax(E, dim=-1), Y = A X [*B, N_Q, D_Q]; *B: any leading axes, or none",
     cases=BATCHED,
     forbidden=FUSED,

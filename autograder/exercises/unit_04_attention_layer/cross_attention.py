@@ -15,6 +15,7 @@ from autograder.bank.families.attention import FUSED, SMALL, attend, declare_mec
     points=2,
     section="Cross-attention: two sequences",
     outputs="Y A",
+    gradients="Y",
     formula="Q = S W_Q + b_Q, K = X W_K + b_K, V = X W_V + b_V, A = softmax(Q Kᵀ/√D_Q, dim=-1) [*B, N_Q, N_X], Y = A V",
     cases=[
         Case("a batch of pairs of sequences", expand={"*B": "B"}),

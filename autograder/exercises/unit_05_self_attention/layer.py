@@ -16,6 +16,7 @@ from autograder.bank.families.attention import FUSED, SMALL, attend, declare_mec
     points=3,
     section="Everybody asks everybody",
     outputs="Y A",
+    gradients="Y",
     formula="Q = X W_Q, K = X W_K [*B, N, D_Q], V = X W_V [*B, N, D_V], A = softmax(Q Kᵀ/√D_Q, dim=-1) [*B, N, N], Y = A V",
     cases=[
         Case("a batch of sequences", expand={"*B": "B"}),

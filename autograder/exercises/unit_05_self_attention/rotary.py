@@ -23,6 +23,15 @@ def _far(inputs, rng):
     inputs["positions"] = (5100 + rng.permutation(3000)[: len(inputs["positions"])]).astype("int64")
 
 
+def _repeated(inputs, rng):
+    inputs["positions"][1:] = inputs["positions"][:-1]
+
+
+def _beyond(inputs, rng):
+    """Further than 16 bits count."""
+    inputs["positions"] = (40000 + rng.permutation(3000)[: len(inputs["positions"])]).astype("int64")
+
+
 def _cases(interleaved: bool, part: str) -> list[Case]:
     def case(text, base=10000.0, **more):
         return Case(f"{part}, {text}", values={"base": base, "interleaved": interleaved}, part=part, **more)
@@ -33,6 +42,8 @@ def _cases(interleaved: bool, part: str) -> list[Case]:
         case("two batch axes", expand={"*B": "B_1 B_2"}, sizes={"B_1": 3, "B_2": 2, "D": 6}),
         case("another base", base=50.0, expand={"*B": ""}, sizes={"D": 8}, edit=_scattered),
         case("a single pair", expand={"*B": "B"}, sizes={"D": 2}),
+        case("positions that repeat", expand={"*B": ""}, sizes={"D": 6}, edit=_repeated),
+        case("positions beyond 40000", expand={"*B": ""}, sizes={"D": 4}, edit=_beyond, extreme=True, hidden=True),
         case("far positions", expand={"*B": ""}, sizes={"D": 4}, edit=_far, extreme=True),
     ]
 
@@ -50,11 +61,12 @@ def rotary_encoding(
     X: Float[Tensor, "*B N D"], positions: Int[Tensor, "N"], base: float, interleaved: bool
 ) -> Float[Tensor, "*B N D"]:
     *batch, N, D = X.shape
+    given, X = X.dtype, X.to(torch.promote_types(X.dtype, torch.float32))
     angles = torch.outer(positions.double(), base ** (-torch.arange(0, D, 2, device=X.device).double() / D)).to(X.dtype)
     turn = torch.polar(torch.ones_like(angles), angles)  # [N, D/2], complex: cos φ + i sin φ
     pairs = X.unflatten(-1, (D // 2, 2)) if interleaved else X.unflatten(-1, (2, D // 2)).mT
     turned = torch.view_as_real(torch.view_as_complex(pairs.contiguous()) * turn)
-    return (turned if interleaved else turned.mT).reshape(*batch, N, D)
+    return (turned if interleaved else turned.mT).reshape(*batch, N, D).to(given)
 
 
 def _pairs(X, interleaved):

@@ -10,7 +10,7 @@ from autograder.bank.declaration import Case, exercise
 def _drawn(inputs, sizes, rng):
     """Different lengths in no order: the longest neither first nor last where there are three, nobody as long as N."""
     N, B = sizes["N"], sizes["B"]
-    lengths = rng.permutation(N - 1)[:B] + 1 if B < N else rng.integers(1, N, size=B)
+    lengths = rng.permutation(N - 1)[:B] + 1 if B < N else rng.integers(1, max(N, 2), size=B)
     lengths = sorted(int(length) for length in lengths)
     order = [*lengths[1:2], *lengths[2:], *lengths[:1]]
     return {"lengths": torch.tensor(order, dtype=torch.int64).numpy()}

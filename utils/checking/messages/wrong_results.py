@@ -153,6 +153,32 @@ def _wrong_device(c):
     ), ""
 
 
+def _left_behind(c):
+    return (
+        "With inputs on a GPU, a tensor would stay behind on the CPU: it is made without device=, or moved there by .cpu(), .numpy()"
+        " or .tolist(). Make new tensors from the inputs (zeros_like, new_zeros), or with device=X.device."
+    ), f"the line is: {c.seen.failure.line}" if c.seen.failure and c.seen.failure.line else ""
+
+
+def _not_quite_zero(c):
+    name, wanted, got = next(
+        pair for pair in c.pairs() if pair[0] in c.exercise.zeros and np.abs(pair[2].values[pair[1].values == 0]).max(initial=0)
+    )
+    largest = np.abs(got.values[wanted.values == 0]).max()
+    return (
+        f"{name} should be exactly 0 at some positions, and is merely small there: something was added to it, or kept it from"
+        " becoming 0 (clamp, an epsilon, a large negative number in the place of −∞)."
+    ), f"the largest number where 0 is expected is {largest:.3g}"
+
+
+def _no_graph(c):
+    names = [name for name, wanted, got in c.pairs() if wanted.carries_gradient > got.carries_gradient]
+    return (
+        f"The numbers are right, but no gradient flows back from {_listed(names)}: something cuts the graph, such as .detach(),"
+        " .data, no_grad, torch.tensor(…) of a tensor, or a new tensor that is returned as it is."
+    ), ""
+
+
 def _not_finite(c):
     name, wanted, got = next(pair for pair in c.pairs() if np.isnan(pair[2].values).any())
     cause = (
@@ -169,7 +195,8 @@ def _not_finite(c):
 
 def _wrong_value(c):
     limit = tolerance(c.case, c.expected, c.seen)
-    wrong = [pair for pair in c.pairs() if not close(pair[2].values, pair[1].values, limit).all()]
+    among = "row" if c.case.coarse else ""
+    wrong = [pair for pair in c.pairs() if not close(pair[2].values, pair[1].values, limit, among).all()]
     name, wanted, got = next((pair for pair in wrong if are_weights(pair[1])), wrong[0])  # others are made with weights
     if c.case.rows:
         return rows(name, wanted, got, limit, c.case.rows)
@@ -268,6 +295,9 @@ _WRITERS = {
     "wrong_shape": _wrong_shape,
     "wrong_dtype": _wrong_dtype,
     "wrong_device": _wrong_device,
+    "left_behind": _left_behind,
+    "not_quite_zero": _not_quite_zero,
+    "no_graph": _no_graph,
     "not_finite": _not_finite,
     "wrong_value": _wrong_value,
     "unstable": _unstable,

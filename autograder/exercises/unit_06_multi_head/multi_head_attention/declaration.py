@@ -17,6 +17,7 @@ SELF, CROSS = "self-attention", "cross-attention"
     points={SELF: 3, CROSS: 1},
     section="One projection for all",
     outputs="Y A",
+    gradients="Y",
     formula="W_QKV gives Q, K, V side by side, each H*D_H wide; Q from X, K and V from context (from X if it is None); for"
     " each head A = softmax(Q Kᵀ/√D_H), A V; heads side by side through W_O: Y [B, N_Q, H*D_H], A [B, H, N_Q, N_X]",
     cases=[

@@ -26,6 +26,19 @@ def _drifting(inputs, rng):
     inputs["K"][..., 0] += torch.linspace(-3, 3, N).numpy()
 
 
+def _sinking(inputs, rng):
+    """Scores that fall from block to block: later ones count for little, but they count."""
+    N = inputs["K"].shape[-2]
+    inputs["Q"][..., 0] = inputs["Q"].shape[-1] ** 0.5
+    inputs["K"][..., 0] = torch.linspace(0, -12, N).numpy()
+
+
+def _falling(inputs, rng):
+    """Scores that fall so far that exponentials with the latest maximum overflow."""
+    inputs["Q"][..., 0] = 300.0
+    inputs["K"][..., 0] = torch.linspace(5, -5, inputs["K"].shape[-2]).numpy()
+
+
 def _climbing(inputs, rng):
     """Later scores so far above those before that exponentials with an old maximum overflow, in double precision too."""
     N = inputs["K"].shape[-2]
@@ -54,7 +67,12 @@ def _case(text, block, **more):
         _case("a last block that is shorter", 7, sizes={**LONG, "N_X": 68}, largest_intermediate=TABLE, edit=_drifting),
         _case("many data vectors, few queries", 8, sizes=MANY, largest_intermediate=TABLE),
         _case("blocks of one vector", 1, sizes=FEW, largest_intermediate=WHOLE),
-        _case("a few vectors", 3, edit=_drifting),
+        _case("wide vectors", 8, sizes={**LONG, "N_X": 72, "D_Q": 20}, largest_intermediate=TABLE, hidden=True),
+        _case("hundreds of blocks", 1, sizes={"N_X": 260, "N_Q": 3, "B": 1}, hidden=True),
+        _case("a few vectors", 3, sizes={"N_X": 8}),
+        _case("a few vectors, scores that grow", 3, edit=_drifting),
+        _case("scores that fall", 2, sizes={"N_X": 9}, edit=_sinking),
+        _case("scores that fall far", 2, sizes={"N_X": 8}, edit=_falling, extreme=True),
         _case("one block for all", 50),
         _case(
             "a batch of one, and scores that climb",

@@ -32,8 +32,15 @@ def _counted(inputs, rng):
     inputs["decoder"] = replace(inputs["decoder"], limit=B * (N + inputs["steps"]))
 
 
-def _case(text, part=TOKENS, V=11, D=6, L=2, **sizes):
-    return Case(text, part=part, edit=_counted if part == ONCE else None, sizes={"V": V, "D": D, "L": L, **sizes})
+def _loud(inputs, rng):
+    """Logits in the hundreds; which is the largest stays as it was."""
+    given = inputs["decoder"].arguments
+    inputs["decoder"] = replace(inputs["decoder"], arguments={**given, "U": given["U"] * 300})
+
+
+def _case(text, part=TOKENS, V=11, D=6, L=2, edit=None, hidden=False, **sizes):
+    edit = _counted if part == ONCE else edit
+    return Case(text, part=part, edit=edit, hidden=hidden, sizes={"V": V, "D": D, "L": L, **sizes})
 
 
 @exercise(
@@ -46,6 +53,10 @@ def _case(text, part=TOKENS, V=11, D=6, L=2, **sizes):
         _case("a few tokens", B=4, N=5, steps=3),
         _case("three layers", B=2, N=6, steps=4, L=3, D=5),
         _case("one prompt", B=1, N=5, steps=3),
+        _case("prompts of one token", B=3, N=1, steps=3),
+        _case("a single step", B=3, N=5, steps=1),
+        _case("logits in the hundreds", B=3, N=5, steps=3, edit=_loud),
+        _case("dozens of tokens", B=1, N=19, steps=24, V=5, hidden=True),
         _case("counted", ONCE, B=3, N=5, steps=4),
     ],
     draws=drawn,

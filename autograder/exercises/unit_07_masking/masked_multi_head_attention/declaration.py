@@ -36,6 +36,8 @@ def _case(text, mask="B N N", part=HEADS, edit=None, scale=None, extreme=False, 
     points={HEADS: 3, EMPTY: 1},
     section={HEADS: "Masks and heads", EMPTY: "A row with nothing to see"},
     outputs="Y A",
+    gradients="Y",
+    zeros="A",
     formula="W_QKV gives Q, K, V side by side; for each head A = softmax over the allowed keys of Q Kᵀ/√D_H, 0 at the others and"
     " in rows that allow none; A V; heads side by side through W_O: Y [B, N, H*D_H], A [B, H, N, N]; the mask broadcasts to"
     " [B, N, N], the same for all heads",

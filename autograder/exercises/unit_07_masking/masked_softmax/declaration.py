@@ -18,6 +18,7 @@ SHAPES = {  # what the mask says of: (axes of the scores before the queries, axe
     "one sequence": ("", "N_Q N_X"),
     "all sequences": ("B", "N_Q N_X"),
     "all queries": ("B", "B 1 N_X"),
+    "all keys": ("B", "B N_Q 1"),
     "all heads and queries": ("B H", "B 1 1 N_X"),
 }
 
@@ -28,6 +29,10 @@ def _drawn(inputs, sizes, rng):
 
 def _some_empty(inputs, rng):
     inputs["mask"] = empty_rows(inputs["mask"], rng)
+
+
+def _all_empty(inputs, rng):
+    inputs["mask"][:] = False
 
 
 def _spread(inputs):
@@ -68,6 +73,7 @@ def _case(text, kind, part, **more):
     points={ALLOWED: 2, EMPTY: 2},
     section={ALLOWED: "Before the softmax, not after", EMPTY: "A row with nothing to see"},
     outputs="A",
+    zeros="A",
     formula="A_mn = exp(E_mn) / Σ_j exp(E_mj), where j runs over the allowed keys alone (mask True); A_mn = 0 at the others, and"
     " in rows that allow no key; A [*B, N_Q, N_X]; the mask broadcasts to that shape",
     cases=[
@@ -82,12 +88,16 @@ def _case(text, kind, part, **more):
         _case("scores around 800", "each row", ALLOWED, edit=_large, extreme=True),
         _case("rows at different levels", "each row", ALLOWED, edit=_levels, extreme=True),
         _case("some rows allow nothing", "each row", EMPTY, edit=_some_empty, sizes={"N_X": 7}),
+        _case("a mask that allows a query all keys or none", "all keys", EMPTY, edit=_some_empty),
+        _case("a single key, which some queries may not see", "each row", EMPTY, edit=_some_empty, sizes={"N_X": 1}),
+        _case("no key anywhere", "each row", EMPTY, edit=_all_empty),
         _case("a sequence without words", "all queries", EMPTY, edit=_some_empty),
         _case("the same rows empty in all sequences", "all sequences", EMPTY, edit=_some_empty),
         _case("empty rows beside large scores", "each row", EMPTY, edit=_empty_and_large, extreme=True),
     ],
     forbidden=FUSED,
     draws=_drawn,
+    waived={"batches": "the mask's axes must fit those of E: each case declares both"},
 )  # fmt: skip
 def masked_softmax(E: Float[Tensor, "*B N_Q N_X"], mask: Bool[Tensor, "*M"]) -> Float[Tensor, "*B N_Q N_X"]:
     mask = mask.expand(E.shape)

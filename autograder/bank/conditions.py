@@ -1,0 +1,296 @@
+"""The conditions under which every exercise is examined, as far as its signature allows: types, layouts, sizes, gradients, modes.
+
+A condition either declares a case anew (other sizes or axes) or varies one that was drawn (the same numbers, met in another way).
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from autograder.bank import declaration
+from utils.checking.records import DrawnCase, Helper
+
+STEEP, STEEPER, SATURATING = 300.0, 100.0, 30.0  # exp overflows from 88.7 on; weights are nearly 0 and 1
+HUGE, HUGER = 1e4, 1e10  # products of two of the first lie far beyond −10⁴, the second beyond −10⁹
+HEAVY = 1e3  # of weights
+SPREAD, WIDER_SPREAD = 3.0, 8.0  # weights from 10⁻⁸ to 1, which are compared as closely as any
+LENGTH, LONG, WIDTH, VOCABULARY = 130, 260, 64, 300  # of the cases at scale: beyond the powers of 2 that tables are made for
+COINCIDING = 4
+FEW = (3, 2, 2)  # sizes of three batch axes: there are many numbers behind them
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One thing that must make no difference, or must be borne.
+
+    Attributes:
+        name: by which an author waives it.
+        demand: what is asked of every exercise, for the list at the top of an assignment.
+        declare: gives, for (exercise, base), (headline, declared case) pairs with other sizes or axes.
+        vary: gives, for (exercise, drawn case), (headline, drawn case) pairs; the numbers are those of the base, and of what
+            `declare` gives.
+        shown: whether self-checks hold it too; grading examines all.
+    """
+
+    name: str
+    demand: str
+    declare: Callable | None = None
+    vary: Callable | None = None
+    shown: bool = True
+
+
+def _real(value) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
+
+
+def _reals(case: DrawnCase) -> list[str]:
+    return [name for name, value in case.inputs.items() if _real(value)]
+
+
+def _has_tensors(case: DrawnCase) -> bool:
+    return any(isinstance(value, np.ndarray) for value in case.inputs.values())
+
+
+def _has_helpers(case: DrawnCase) -> bool:
+    return any(isinstance(value, Helper) for value in case.inputs.values())
+
+
+def _is_precise(case: DrawnCase) -> bool:
+    return any(array.dtype.kind == "f" for array in case.arrays)
+
+
+def _gives_reals(exercise: declaration.Exercise) -> bool:
+    return all(kind.startswith("float") for kind in exercise.result_types)
+
+
+# types
+
+
+def _double(exercise, case: DrawnCase) -> Iterable:
+    if _is_precise(case):
+        widen = {name: _widened(value) for name, value in case.inputs.items()}
+        weights = {name: _widened(value) for name, value in case.weights.items()}
+        yield "double precision", replace(case, inputs=widen, weights=weights)
+
+
+def _widened(value):
+    if isinstance(value, Helper):
+        return replace(value, arguments={name: _widened(array) for name, array in value.arguments.items()})
+    return value.astype(np.float64) if _real(value) else value
+
+
+def _half(exercise, case: DrawnCase) -> Iterable:
+    if _reals(case) and _gives_reals(exercise) and not _has_helpers(case):
+        rounded = {name: _rounded(value) for name, value in case.inputs.items()}
+        weights = {name: _rounded(value) for name, value in case.weights.items()}
+        yield "bfloat16", replace(case, inputs=rounded, weights=weights, half=True, coarse=True)
+
+
+def _long(exercise, base: declaration.Case) -> Iterable:
+    """Longer than what bfloat16 can count."""
+    axes = [axis for axis in _free_axes(exercise, base) if axis[0] in "NT" and not _is_squared(exercise, axis)]
+    if axes:
+        yield f"{axes[-1]} = {LONG}", replace(base, sizes={**base.sizes, axes[-1]: LONG})
+
+
+def _rounded(value):
+    return torch.from_numpy(value).bfloat16().float().numpy() if _real(value) else value
+
+
+# layouts
+
+
+def _layouts(exercise, case: DrawnCase) -> Iterable:
+    if not _has_tensors(case):
+        return
+    yield "inputs whose last two axes are transposed views", replace(case, layout="transposed")
+    yield "inputs whose first axis is a permuted view", replace(case, layout="permuted")
+    yield "inputs that are slices with a step", replace(case, layout="stepped")
+    batched = [name for name, shape in case.symbols.items() if shape.startswith("B")]
+    if batched and not _has_helpers(case):
+        same = {name: _repeated(value) if name in batched else value for name, value in case.inputs.items()}
+        yield "inputs that are expanded views, one row for all of the batch", replace(case, inputs=same, layout="expanded")
+
+
+def _repeated(array: np.ndarray) -> np.ndarray:
+    return np.broadcast_to(array[:1], array.shape).copy()
+
+
+# magnitudes
+
+
+def _large(exercise, case: DrawnCase) -> Iterable:
+    reals = _reals(case)
+    if not reals:
+        return
+    factor = HUGE if len(reals) > 1 or exercise.is_module else HUGER
+    yield "very large numbers", replace(_scaled(case, factor), coarse=True)
+    name = reals[0]
+    array = case.inputs[name]
+    if array.ndim > 1 and max(array.shape[:-1]) > 1:
+        yield f"one row of {name} with large numbers", replace(_with_first_row(case, name, STEEP), coarse=True)
+
+
+def _spread(exercise, case: DrawnCase) -> Iterable:
+    reals = _reals(case)
+    if reals:
+        yield "numbers of a wide spread", _scaled(case, WIDER_SPREAD if len(reals) == 1 else SPREAD)
+    if case.weights:
+        heavy = {name: weight * np.float32(HEAVY) for name, weight in case.weights.items()}
+        yield "large weights", replace(case, weights=heavy, coarse=True)
+
+
+def _zero(exercise, case: DrawnCase) -> Iterable:
+    reals = [name for name in _reals(case) if case.inputs[name].ndim]
+    zeroed = case
+    for name in reals:
+        zeroed = _with_first_row(zeroed, name, 0.0)
+    if reals:
+        yield "a first row that is 0 all through", replace(zeroed, gradient=exercise.gradients)
+
+
+def _scaled(case: DrawnCase, factor: float) -> DrawnCase:
+    return replace(case, inputs={**case.inputs, **{name: case.inputs[name] * np.float32(factor) for name in _reals(case)}})
+
+
+def _with_first_row(case: DrawnCase, name: str, factor: float) -> DrawnCase:
+    array = case.inputs[name].copy()
+    array[(0,) * (array.ndim - 1)] *= np.float32(factor)
+    return replace(case, inputs={**case.inputs, name: array})
+
+
+# gradients and modes
+
+
+def _gradients(exercise, case: DrawnCase) -> Iterable:
+    if exercise.differentiable and _is_precise(case):
+        yield "gradients", replace(case, gradient=exercise.gradients)
+
+
+def _saturated(exercise, case: DrawnCase) -> Iterable:
+    if exercise.differentiable and _reals(case):
+        yield "gradients at large numbers", replace(_scaled(case, SATURATING), gradient=exercise.gradients, coarse=True)
+        yield "gradients at very large numbers", replace(_scaled(case, STEEPER), gradient=exercise.gradients, coarse=True)
+
+
+def _training(exercise, case: DrawnCase) -> Iterable:
+    if exercise.is_module:
+        yield "training mode", replace(case, training=True)
+
+
+def _calls(exercise, case: DrawnCase) -> Iterable:
+    if not case.inputs:
+        return
+    yield "arguments by name", replace(case, by="name")
+    yield "arguments by position", replace(case, by="position")
+    defaults = {name: one.default for name, one in exercise.signature.parameters.items()}
+    given = {name: value for name, value in case.inputs.items() if _differs(value, defaults[name])}
+    if len(given) < len(case.inputs):
+        yield "arguments left at their defaults", replace(case, inputs=given)
+
+
+def _differs(value, default) -> bool:
+    return isinstance(value, (np.ndarray, Helper)) or value != default
+
+
+def _elsewhere(exercise, case: DrawnCase) -> Iterable:
+    if _has_tensors(case):
+        yield "inputs on another device", replace(case, elsewhere=True)
+
+
+# sizes
+
+
+def _ones(exercise, base: declaration.Case) -> Iterable:
+    base = _with_one_batch(exercise, base)
+    axes = _free_axes(exercise, base)
+    for axis in axes:
+        yield f"{axis} = 1", replace(base, sizes={**base.sizes, axis: 1})
+    if len(axes) > 1:
+        yield "every free size 1", replace(base, sizes={**base.sizes, **dict.fromkeys(axes, 1)})
+
+
+def _equal(exercise, base: declaration.Case) -> Iterable:
+    base = _with_one_batch(exercise, base)
+    axes = _free_axes(exercise, base)
+    given = [size for size in base.sizes.values() if isinstance(size, int) and size > 1]
+    if len(axes) > 1 or axes and given:
+        size = min(given, default=COINCIDING)
+        yield "sizes that coincide", replace(base, sizes={**base.sizes, **dict.fromkeys(axes, size)})
+    factors = [one for axis in exercise.axes(base) if "*" in axis for one in axis.split("*")]
+    factors = factors or [axis for axis in axes if axis in ("H", "W")]  # of a grid
+    if factors and all(one in axes for one in factors):
+        sizes = dict.fromkeys(axes, COINCIDING) | dict.fromkeys(factors, round(COINCIDING**0.5))
+        yield "sizes that coincide with a product", replace(base, sizes={**base.sizes, **sizes})
+
+
+def _with_one_batch(exercise, base: declaration.Case) -> declaration.Case:
+    """The case with one batch axis where there may be any number: code that goes by the number of axes looks at that most often."""
+    if "*B" not in exercise.starred or "batches" in exercise.waived or base.expand.get("*B", "B") == "B":
+        return base
+    kept = {axis: size for axis, size in base.sizes.items() if not axis.startswith("B")}
+    return replace(base, expand={**base.expand, "*B": "B"}, sizes=kept)
+
+
+def _free_axes(exercise, base: declaration.Case) -> list[str]:
+    """The axes whose size is left to chance, products taken apart."""
+    axes = [one for axis in exercise.axes(base) for one in axis.split("*")]
+    return [axis for axis in dict.fromkeys(axes) if not axis.isdigit() and axis not in base.sizes]
+
+
+def _batches(exercise, base: declaration.Case) -> Iterable:
+    if "*B" in exercise.starred:
+        for words, axes in (("no batch axis", ""), ("three batch axes", "B_1 B_2 B_3")):
+            if base.expand.get("*B", "B") != axes:
+                kept = {axis: size for axis, size in base.sizes.items() if not axis.startswith("B")}
+                few = dict(zip(axes.split(), FEW))
+                yield words, replace(base, expand={**base.expand, "*B": axes}, sizes={**kept, **few})
+
+
+def _scale(exercise, base: declaration.Case) -> Iterable:
+    axes = _free_axes(exercise, base)
+    large = [(axis, LENGTH if _is_squared(exercise, axis) else LONG) for axis in axes if axis[0] in "NTSM"] + [(axis, VOCABULARY) for axis in axes if axis == "V"]
+    for axis, size in large:
+        yield f"{axis} = {size}", replace(base, sizes={**base.sizes, axis: size})
+    wide = [axis for axis in axes if axis[0] in "DC"]
+    if wide:
+        sizes = {axis: WIDTH + 2 * number for number, axis in enumerate(wide)}
+        yield f"{wide[0]} = {WIDTH}", replace(base, sizes={**base.sizes, **sizes})
+
+
+def _is_squared(exercise, axis: str) -> bool:
+    """Whether a result has an axis twice, as the weights of self-attention have, so that it grows with the square."""
+    return any(shape.split().count(axis) > 1 for shape in exercise.result_shapes)
+
+
+CONDITIONS = (
+    Condition(
+        "float64",
+        "results have the floating-point type of the inputs: float32 and float64 alike",
+        vary=_double,
+    ),
+    Condition("bfloat16", "so has bfloat16", declare=_long, vary=_half, shown=False),
+    Condition(
+        "layout",
+        "inputs may be views in any memory layout: transposed, permuted, sliced with a step, expanded",
+        vary=_layouts,
+    ),
+    Condition(
+        "large",
+        "numbers may be large, in all rows or in one alone: where the exact result is finite, so is yours",
+        vary=_large,
+    ),
+    Condition("spread", "results are right to their last digits also where numbers differ much in size", vary=_spread, shown=False),
+    Condition("zero", "numbers may be 0", vary=_zero),
+    Condition("gradients", "gradients flow from the result to every float input and every weight", vary=_gradients),
+    Condition("saturation", "also where a softmax is nearly 0 or 1", vary=_saturated, shown=False),
+    Condition("training", "training mode and eval mode give the same", vary=_training),
+    Condition("device", "results, and whatever is made on the way, are on the inputs' device", vary=_elsewhere),
+    Condition("calls", "arguments may be given by position and by name", vary=_calls),
+    Condition("ones", "any size may be 1", declare=_ones),
+    Condition("equal", "sizes may coincide", declare=_equal, shown=False),
+    Condition("batches", "where a shape begins with *B: no batch axis, one, or several", declare=_batches),
+    Condition("scale", "any number of positions, words and features", declare=_scale, shown=False),
+)
