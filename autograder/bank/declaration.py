@@ -26,9 +26,9 @@ class Case:
             case is examined as it is, in no other type or memory layout.
         raises: the error that the reference raises on the case and everybody should, such as "ValueError". Its message must
             name the numbers that the reference's names.
-        largest_intermediate: the axes of a table that must not be made at any time: every intermediate tensor is smaller.
-        all_intermediates: the axes of a table that must not be made in pieces either: all intermediate tensors together have
-            fewer entries.
+        bounds: the axes of a table that must not be made: {"largest": axes} at any time, every intermediate tensor is smaller;
+            {"kept": axes} nor in pieces that are kept, all that are alive at a time have fewer entries together; {"made": axes} nor
+            in pieces one after another, all together have fewer entries.
     """
 
     property: str
@@ -42,8 +42,7 @@ class Case:
     extreme: bool = False
     rows: float = 0.0
     raises: str = ""
-    largest_intermediate: tuple = ()
-    all_intermediates: tuple = ()
+    bounds: dict = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -33,9 +33,17 @@ def draw(exercise: declaration.Exercise, seed: str, grading: bool = False) -> li
             case = _case(exercise, declared, _rng(seed, exercise.name, number, repeat))
             if grading:
                 case = replace(toy_models.unfolded(case), rows=case.rows and round(case.rows - MARGIN, 4))
-            cases.append(replace(case, once=repeat > 0))
+            cases.append(_with_gradients(exercise, declared, case) if repeat else case)
     conditions = [one for one in CONDITIONS if one.name not in exercise.waived and (one.shown or grading)]
     return cases + [case for one in conditions for case in _under(one, exercise, seed)]
+
+
+def _with_gradients(exercise: declaration.Exercise, declared: declaration.Case, case: DrawnCase) -> DrawnCase:
+    """A second draw, which is observed once, with gradients where they can be compared; these keep what is computed."""
+    if declared.extreme or case.rows or case.raises:
+        return replace(case, once=True)
+    bounds = {name: bound for name, bound in case.bounds.items() if name != "kept" or not exercise.gradients}
+    return replace(case, once=True, gradient=exercise.gradients, bounds=bounds)
 
 
 def _under(condition: Condition, exercise: declaration.Exercise, seed: str) -> Iterator[DrawnCase]:
@@ -92,9 +100,8 @@ def _case(exercise: declaration.Exercise, declared: declaration.Case, rng) -> Dr
     build = {name: sizes[name] for name in constructor} if exercise.is_module else None
     weights = _weights(exercise, build, rng) if exercise.is_module else {}
     made = DrawnCase(declared.property, declared.part, inputs, symbols, sizes, build, weights)
-    bounds = {"largest_intermediate": declared.largest_intermediate, "all_intermediates": declared.all_intermediates}
-    bounds = {name: math.prod(sizes[axis] for axis in axes) - 1 for name, axes in bounds.items() if axes}
-    special = {"rows": declared.rows, "raises": declared.raises, **bounds}
+    bounds = {name: math.prod(sizes[axis] for axis in axes) - 1 for name, axes in declared.bounds.items()}
+    special = {"rows": declared.rows, "raises": declared.raises, "bounds": bounds}
     return replace(made, **special)
 
 

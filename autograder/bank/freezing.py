@@ -64,7 +64,7 @@ def expect(exercise: declaration.Exercise, case: DrawnCase, device="cpu") -> Fro
             f" {expected.failure or 'it gives a result'}"
         )
     # the reference need not keep to what is asked of others
-    bare = replace(expected, called=(), largest_intermediate=0, all_intermediates=0)
+    bare = replace(expected, called=(), made={})
     return FrozenCase(case, bare)
 
 
@@ -90,7 +90,7 @@ def add_mistakes(
 
 def _what_tells(case: DrawnCase, seen: Observation, expected: Observation) -> Observation:
     """What a mistake did; gradients, and the size of what it made on the way, only where they alone tell it apart."""
-    bare = replace(seen, gradients={}, called=(), largest_intermediate=0, all_intermediates=0)
+    bare = replace(seen, gradients={}, called=(), made={})
     return replace(seen, called=()) if same(case, bare, replace(expected, gradients={})) else bare
 
 

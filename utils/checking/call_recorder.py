@@ -2,6 +2,7 @@
 
 import _thread
 import threading
+import weakref
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
@@ -12,22 +13,43 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 @dataclass
 class Notes:
-    """What was called and, with `sizes`, the entries of what came out: of the largest tensor, and of all that were made.
+    """What was called and, with `sizes`, the entries of what came out.
 
-    Those of an expanded tensor count once, those of a view only towards the largest.
+    `counts` holds those of the "largest" tensor, of all that were "made", and the most that was "kept" at a time. Those of an
+    expanded tensor count once, those of a view only towards the largest; what a view looks at is kept as long as the view.
     """
 
     names: set[str] = field(default_factory=set)
     sizes: bool = False
-    largest: int = 0
-    made: int = 0
+    counts: dict = field(default_factory=lambda: {"largest": 0, "made": 0, "kept": 0})
+    alive: dict = field(default_factory=dict)  # where memory begins -> its entries, and how many tensors look at it
+    held: int = 0
 
     def take(self, result, view: bool) -> None:
         for one in result if isinstance(result, (tuple, list)) else (result,):
             if isinstance(one, torch.Tensor) and one.layout == torch.strided and one.device.type != "meta":
                 entries = min(one.numel(), one.untyped_storage().nbytes() // one.element_size())
-                self.largest = max(self.largest, entries)
-                self.made += 0 if view else entries
+                self.counts["largest"] = max(self.counts["largest"], entries)
+                self.counts["made"] += 0 if view else entries
+                self._keep(one, entries, view)
+
+    def _keep(self, tensor: torch.Tensor, entries: int, view: bool) -> None:
+        start = tensor.untyped_storage().data_ptr()
+        if start not in self.alive:
+            if view:
+                return  # of something that was given
+            self.alive[start] = [entries, 0]
+            self.held += entries
+            self.counts["kept"] = max(self.counts["kept"], self.held)
+        self.alive[start][1] += 1
+        weakref.finalize(tensor, self._let_go, start)
+
+    def _let_go(self, start: int) -> None:
+        kept = self.alive[start]
+        kept[1] -= 1
+        if not kept[1]:
+            self.held -= kept[0]
+            del self.alive[start]
 
 
 class _Functions(TorchFunctionMode):

@@ -111,11 +111,13 @@ def same(case: DrawnCase, one: Observation, other: Observation) -> bool:
     )
 
 
+_EXCESSES = {"largest": "too_large", "kept": "too_much_kept", "made": "too_much"}
+
+
 def excess(case: DrawnCase, seen: Observation) -> str | None:
-    """The problem with what was made on the way: one tensor larger than the case allows, or too much together; else None."""
-    if 0 < case.largest_intermediate < seen.largest_intermediate:
-        return "too_large"
-    return "too_much" if 0 < case.all_intermediates < seen.all_intermediates else None
+    """The problem with what was made on the way: a tensor larger than the case allows, too much kept, or made; else None."""
+    over = (name for name, bound in case.bounds.items() if seen.made.get(name, 0) > bound)
+    return next((_EXCESSES[name] for name in over), None)
 
 
 def _failed_alike(one: Observation, other: Observation) -> bool:

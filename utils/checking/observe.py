@@ -54,9 +54,7 @@ def _observe(student_object, case: DrawnCase, device, trusted: bool) -> Observat
                     tensor.requires_grad_()
         asked = {name: value.requires_grad for name, value in _tensors({**inputs, **parameters})}
         pristine = {name: value.detach().clone() for name, value in _tensors({**inputs, **parameters})}
-        with WatchedCalls(
-            calls=not trusted, sizes=case.largest_intermediate > 0 or case.all_intermediates > 0
-        ) as notes:
+        with WatchedCalls(calls=not trusted, sizes=bool(case.bounds)) as notes:
             result = _plain(_stage("call", lambda: _call(target, inputs, case.by)))
         if stumbled:
             raise stumbled
@@ -75,8 +73,7 @@ def _observe(student_object, case: DrawnCase, device, trusted: bool) -> Observat
         outputs=outputs,
         changed=tuple(name for name, before in pristine.items() if _changed(watched[name], before, asked[name])),
         called=tuple(sorted(notes.names)),
-        largest_intermediate=notes.largest,
-        all_intermediates=notes.made,
+        made=notes.counts if case.bounds else {},
         gradients=gradients,
         backward=backward,
         unstable=repeated is not outputs and not _alike(outputs, repeated),
@@ -211,6 +208,9 @@ def _inject(module: nn.Module, case: DrawnCase, device):
     extra = sorted(name for name, parameter in parameters.items() if id(parameter) not in asked)
     if extra:
         raise _Failed(Failure("weights", "extra", ", ".join(extra)))
+    odd = [f"{name} {one.dtype}" for name, one in parameters.items() if one.dtype != torch.get_default_dtype()]
+    if odd:
+        raise _Failed(Failure("weights", "type", odd[0]))
     dtype = next((torch.from_numpy(w).dtype for w in case.weights.values()), None)
     module.to(device=device, dtype=torch.bfloat16 if case.half else dtype).train(case.training)
     parameters = dict(module.named_parameters(remove_duplicate=False))

@@ -51,8 +51,8 @@ class DrawnCase:
         rows: the share of rows, along the first axis, that must be right all through: what a trained model is asked for;
             0 where every number counts.
         raises: the type of the error that must be raised, such as "ValueError"; empty where a result is asked for.
-        largest_intermediate: the number of entries that no tensor on the way may exceed; 0 for any.
-        all_intermediates: the number of entries that all tensors made on the way may not exceed together; 0 for any.
+        bounds: of the entries of tensors on the way, how many there may be: in the "largest", in all that are "kept" at a time,
+            and in all that are "made" together.
     """
 
     property: str
@@ -74,8 +74,7 @@ class DrawnCase:
     tolerance: float = 0.0
     rows: float = 0.0
     raises: str = ""
-    largest_intermediate: int = 0
-    all_intermediates: int = 0
+    bounds: dict = field(default_factory=dict)
 
     @property
     def arrays(self) -> list[np.ndarray]:
@@ -127,8 +126,7 @@ class Observation:
     gradients: dict = field(default_factory=dict)  # name -> array, or None where no gradient arrived
     backward: str = ""  # the error that computing the gradients raised
     unstable: bool = False  # another call with the same inputs gave something else
-    largest_intermediate: int = 0  # entries of the largest tensor that a torch function gave on the way
-    all_intermediates: int = 0  # entries of all tensors together that torch functions made on the way
+    made: dict = field(default_factory=dict)  # entries of tensors on the way, by the names of a case's bounds
     device: str = "cpu"  # where the inputs were
 
 
@@ -240,8 +238,7 @@ def unpack_observation(data: dict) -> Observation:
         gradients=_values(data.get("gradients", {})),
         backward=bounded_text(data.get("backward", "")),
         unstable=bool(data.get("unstable", False)),
-        largest_intermediate=int(data.get("largest_intermediate", 0)),
-        all_intermediates=int(data.get("all_intermediates", 0)),
+        made={bounded_text(name): int(count) for name, count in data.get("made", {}).items()},
         device=bounded_text(data.get("device", "cpu")),
     )
 

@@ -102,7 +102,7 @@ def _greedy(decoder, s, max_length):
         Case(
             "[PAD] and [START] among the likeliest words",
             values={"max_length": 12},
-            sizes={"V": 9},
+            sizes={"V": 9, "B": 2},
             part="a batch",
             edit=_no_words,
             hidden=True,

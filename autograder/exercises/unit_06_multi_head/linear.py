@@ -29,7 +29,7 @@ LONG = {
         Case("a batch", expand={"*B": "B"}),
         Case("one sequence", expand={"*B": ""}),
         Case("heads and a batch", expand={"*B": "B H"}, sizes={"B": 3, "H": 2}),
-        Case("long sequences", expand={"*B": ""}, sizes=LONG, largest_intermediate=TABLE, all_intermediates=TABLE),
+        Case("long sequences", expand={"*B": ""}, sizes=LONG, bounds={"largest": TABLE, "made": TABLE}),
         Case("a single query", expand={"*B": "B"}, sizes={"N_Q": 1}),
         Case("large features", expand={"*B": ""}, scale={"Q": 4.0, "K": 4.0}),
     ],

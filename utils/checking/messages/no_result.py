@@ -94,6 +94,12 @@ def _wrong_parameters(c):
             else "Leave them out, or use the asked names."
         )
         return f"The module has parameters that were not asked for: {failure.text}. {advice}", expected
+    if failure.type == "type":
+        name, kind = failure.text.split(" ", 1)
+        return (
+            f"{name} is made as {kind}. Layers are made in torch's usual type, torch.float32 (leave out dtype= and .double()); whoever"
+            " needs another calls .to(…) on the whole model."
+        ), expected
     if failure.type != "shape":
         return _exception(c)
     name, shape = failure.text.split(" ", 1)

@@ -232,8 +232,8 @@ def _too_large(c):
             "The numbers are right, but an intermediate tensor is as large as the whole table. It must not exist at any time;"
             f" that is the point here.\n{c.exercise.formula}"
         ),
-        f"the largest intermediate tensor holds {c.seen.largest_intermediate} numbers;"
-        f" it should hold fewer than {c.case.largest_intermediate + 1}",
+        f"the largest intermediate tensor holds {c.seen.made['largest']} numbers;"
+        f" it should hold fewer than {c.case.bounds['largest'] + 1}",
     )
 
 
@@ -241,7 +241,14 @@ def _too_much(c):
     return (
         "The numbers are right, but the intermediate tensors together are as large as the whole table: piece by piece it is the"
         f" same work, and doing less is the point here.\n{c.exercise.formula}"
-    ), f"they hold {c.seen.all_intermediates} numbers together; it should be fewer than {c.case.all_intermediates + 1}"
+    ), f"they hold {c.seen.made['made']} numbers together; it should be fewer than {c.case.bounds['made'] + 1}"
+
+
+def _too_much_kept(c):
+    return (
+        "The numbers are right, but something of every piece is kept until the end, such as a list of the pieces' results: all that"
+        f" is held at one time is as large as the whole table. Keep only what is carried from piece to piece.\n{c.exercise.formula}"
+    ), f"tensors of {c.seen.made['kept']} numbers are held at a time; it should be fewer than {c.case.bounds['kept'] + 1}"
 
 
 def _backward_failed(c):
@@ -303,6 +310,7 @@ _WRITERS = {
     "unstable": _unstable,
     "too_large": _too_large,
     "too_much": _too_much,
+    "too_much_kept": _too_much_kept,
     "backward_failed": _backward_failed,
     "no_gradient": _no_gradient,
     "wrong_gradient": _wrong_gradient,

@@ -13,7 +13,7 @@ from autograder.bank.families.attention import FUSED
 # A bounded table is larger than all that a block needs: E [B, N_Q, block], also with the features beside it, V padded, O
 # beside l and m. In one case it is smaller than a block of queries against all data vectors; in another so few data vectors
 # are asked for one by one that any block that is not as large as `block` says holds all of them.
-TABLE, WHOLE = ("N_Q", "N_X"), ("B", "N_Q", "N_X")
+TABLE, WHOLE, KEPT = ("N_Q", "N_X"), ("B", "N_Q", "N_X"), ("B", "N_Q", "N_X")
 LONG = {"B": 2, "N_Q": 40, "D_Q": 3, "D_V": 4}
 MANY = {"B": 2, "N_Q": 15, "N_X": 72, "D_Q": 3, "D_V": 4}
 FEW = {"B": 6, "N_Q": 30, "N_X": 5, "D_Q": 3, "D_V": 2}
@@ -63,11 +63,12 @@ def _case(text, block, **more):
     formula="Y = softmax(Q Kᵀ/√D_Q) V [B, N_Q, D_V], block by block over the N_X data vectors: m, l, O as in the step before,"
     " Y = O/l at the end; no tensor as large as the table of N_Q × N_X scores",
     cases=[
-        _case("blocks that fit", 8, sizes={**LONG, "N_X": 72}, largest_intermediate=TABLE),
-        _case("a last block that is shorter", 7, sizes={**LONG, "N_X": 68}, largest_intermediate=TABLE, edit=_drifting),
-        _case("many data vectors, few queries", 8, sizes=MANY, largest_intermediate=TABLE),
-        _case("blocks of one vector", 1, sizes=FEW, largest_intermediate=WHOLE),
-        _case("wide vectors", 8, sizes={**LONG, "N_X": 72, "D_Q": 20}, largest_intermediate=TABLE, hidden=True),
+        _case("blocks that fit", 8, sizes={**LONG, "N_X": 72}, bounds={"largest": TABLE}),
+        _case("a last block that is shorter", 7, sizes={**LONG, "N_X": 68}, bounds={"largest": TABLE}, edit=_drifting),
+        _case("many data vectors, few queries", 8, sizes=MANY, bounds={"largest": TABLE}),
+        _case("blocks of one vector", 1, sizes=FEW, bounds={"largest": WHOLE}),
+        _case("many blocks, of which nothing is kept", 1, sizes={**LONG, "N_X": 96}, bounds={"largest": TABLE, "kept": KEPT}),
+        _case("wide vectors", 8, sizes={**LONG, "N_X": 72, "D_Q": 20}, bounds={"largest": TABLE}, hidden=True),
         _case("hundreds of blocks", 1, sizes={"N_X": 260, "N_Q": 3, "B": 1}, hidden=True),
         _case("a few vectors", 3, sizes={"N_X": 8}),
         _case("a few vectors, scores that grow", 3, edit=_drifting),
