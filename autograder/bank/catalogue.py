@@ -5,6 +5,7 @@ import pkgutil
 from functools import cache
 
 from autograder import settings
+from autograder.bank.counterfactuals import counterfactuals
 from autograder.bank.declaration import Exercise
 
 
@@ -33,6 +34,8 @@ def load(package: str) -> tuple[Exercise, ...]:
     if set(declared) != set(unit.EXERCISES):
         differ = ", ".join(sorted(set(declared) ^ set(unit.EXERCISES)))
         raise LookupError(f"{package}: EXERCISES and what its files declare differ in {differ}")
+    for one in declared.values():
+        one.counterfactuals = counterfactuals(one)
     return tuple(declared[name] for name in unit.EXERCISES)
 
 

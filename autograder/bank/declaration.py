@@ -74,6 +74,7 @@ class Exercise:
         self._gradients = gradients
         self.misconceptions: list[Variation] = []
         self.alternatives: list[Variation] = []
+        self.counterfactuals: list[Variation] = []
 
     @property
     def is_module(self) -> bool:
@@ -142,6 +143,11 @@ class Exercise:
         """The axes that need a size in a case: of the constructor, the inputs, and lengths that are arguments."""
         lengths = [name for name in self.lengths if name not in case.values]
         return [*self.constructor, *" ".join(self.symbols(case).values()).split(), *lengths]
+
+    @property
+    def explanations(self) -> list[Variation]:
+        """Whatever a wrong result may be told by: what was declared, then what the signature allows."""
+        return self.misconceptions + self.counterfactuals
 
     def misconception(self, made):
         """Registers a mistake; its docstring is the sentence that a student who makes it reads.

@@ -17,6 +17,7 @@ from utils.checking.judge import same
 from utils.checking.observe import observe
 from utils.checking.records import (
     DrawnCase,
+    Failure,
     FrozenCase,
     FrozenExercise,
     Observation,
@@ -28,6 +29,7 @@ from utils.checking.records import (
 )
 from utils.checking.tolerance import sketch
 
+IMPOSSIBLE = Observation(failure=Failure("impossible", ""))  # no student's code ends like this
 PACKS = settings.ROOT / "utils" / "checking" / "packs"
 
 
@@ -51,7 +53,7 @@ def freeze_case(
 ) -> FrozenCase:
     """One case with the reference's observation and, if asked for, each misconception's, or of those that are named."""
     frozen = allow_for_rounding(exercise, expect(exercise, case, device))
-    names = [one.name for one in exercise.misconceptions] if names is None else names
+    names = [one.name for one in exercise.explanations] if names is None else names
     return add_mistakes(exercise, frozen, names, device) if mistakes else frozen
 
 
@@ -79,12 +81,15 @@ def add_mistakes(
 ) -> FrozenCase:
     """The case with the observations of the misconceptions named; `known` holds those that were made before."""
     known = {} if known is None else known
-    for mistake in exercise.misconceptions:
+    invented = {one.name for one in exercise.counterfactuals}
+    for mistake in exercise.explanations:
         if mistake.name in names and mistake.name not in known:
             seen = observe(mistake.object, frozen.case, device, trusted=True)
             right = same(frozen.case, seen, frozen.expected)
             known[mistake.name] = None if right else _what_tells(frozen.case, seen, frozen.expected)
-    made = {mistake.name: known[mistake.name] for mistake in exercise.misconceptions if mistake.name in names}
+            if seen.failure and mistake.name in invented:
+                known[mistake.name] = IMPOSSIBLE
+    made = {mistake.name: known[mistake.name] for mistake in exercise.explanations if mistake.name in names}
     return replace(frozen, mistakes=made)
 
 
@@ -108,7 +113,8 @@ def frozen_exercise(exercise: declaration.Exercise, cases: list[FrozenCase]) -> 
         forbidden=exercise.forbidden,
         layers=_told(exercise).layers,
         points=exercise.points,
-        misconceptions={mistake.name: mistake.sentence for mistake in exercise.misconceptions},
+        misconceptions={mistake.name: mistake.sentence for mistake in exercise.explanations},
+        invented=tuple(one.name for one in exercise.counterfactuals),
         cases=tuple(cases),
         examined=len(_graded_cases(exercise)),
         shapes=_told(exercise).shapes,

@@ -25,7 +25,7 @@ def lint(exercise: declaration.Exercise, frozen: FrozenExercise) -> list[str]:
         where = f"{exercise.name} · {one.case.property}"
         odd = one.case.property in extreme or one.case.condition in UNUSUAL
         found += [f"{where}: {fault}" for fault in _sizes(one, chosen) + _expected(one, odd)]
-        found += [f"{where}: {fault}" for fault in _separation(one)]
+        found += [f"{where}: {fault}" for fault in _separation(one, frozen.invented)]
     for mistake in exercise.misconceptions:
         if all(one.mistakes.get(mistake.name) is None for one in frozen.cases):
             found.append(f"{exercise.name}: no case shows the misconception {mistake.name}")
@@ -82,10 +82,10 @@ def _saturated(values: np.ndarray) -> bool:
     return False
 
 
-def _separation(one: FrozenCase) -> list[str]:
+def _separation(one: FrozenCase, invented: tuple) -> list[str]:
     found = []
     for name, made in one.mistakes.items():
-        if made is None or made.failure or made.changed or made.unstable or one.expected.structure != made.structure:
+        if name in invented or made is None or made.failure or made.changed or made.unstable or one.expected.structure != made.structure:
             continue
         if excess(one.case, made):
             continue

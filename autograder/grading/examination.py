@@ -183,7 +183,7 @@ def _never_observed(run: Run, limits: Limits, fatal: str, hung: bool) -> tuple[s
 def _with_mistakes(drawn: Prepared, observations: list, verdicts: list) -> list[FrozenCase]:
     """The cases with the misconceptions that explain every failure; one that does not is not run on the other cases."""
     exercise, frozen = drawn.exercise, list(drawn.lenient)
-    alive = [mistake.name for mistake in exercise.misconceptions]
+    alive = [mistake.name for mistake in exercise.explanations]
     bare = frozen_exercise(exercise, frozen)
     failed = [index for index, verdict in enumerate(verdicts) if not verdict.passed]
     declared = [index for index, one in enumerate(frozen) if not one.case.condition]

@@ -135,7 +135,7 @@ def _topics(records: list[dict], students: list[dict]) -> list[dict]:
         (exercise.name, mistake.name): mistake.sentence
         for unit in catalogue.units().values()
         for exercise in unit
-        for mistake in exercise.misconceptions
+        for mistake in exercise.explanations
     }
     quarter, sizes = _quarters(students)
     spread = Counter(

@@ -265,24 +265,29 @@ def _diagnose(exercise: FrozenExercise, verdicts: list, failed: list) -> tuple:
         return None, failed[0]
     shown = written[0]
     here, elsewhere = ([one for one in verdicts if (one.part == shown.part) == own] for own in (True, False))
-    alone = _explanation(exercise.misconceptions, here, [one for one in written if one in here])
+    alone = _explanation(exercise, here, [one for one in written if one in here])
     if alone and not all(alone in one.matches for one in elsewhere if one.passed and alone in one.compared):
         alone = None
-    return _explanation(exercise.misconceptions, verdicts, written) or alone, shown
+    return _explanation(exercise, verdicts, written) or alone, shown
 
 
-def _explanation(misconceptions, verdicts: list, failed: list) -> str | None:
+def _explanation(exercise: FrozenExercise, verdicts: list, failed: list) -> str | None:
     """The misconception that explains all of what failed, and most of all verdicts.
 
-    One that explains fewer verdicts than it contradicts, by failing where the code passes, is no explanation.
+    One that explains fewer verdicts than it contradicts, by failing where the code passes, is no explanation; one that nobody
+    declared must contradict none.
     """
 
     def explains(name: str) -> bool:
         known = [one for one in failed if name in one.compared]
         return bool(known) and all(name in one.matches for one in known)
 
-    def explained(name: str) -> int:
-        return sum(name in one.matches for one in verdicts)
+    def contradicted(name: str) -> int:
+        return sum(name in one.compared and name not in one.matches for one in verdicts)
 
-    best = max(filter(explains, misconceptions), key=explained, default=None)
-    return best if best and 2 * explained(best) >= sum(best in one.compared for one in verdicts) else None
+    def holds(name: str) -> bool:
+        known = sum(name in one.compared for one in verdicts)
+        return contradicted(name) <= (0 if name in exercise.invented else known / 2)
+
+    candidates = [name for name in exercise.misconceptions if explains(name) and holds(name)]
+    return min(candidates, key=lambda name: (name in exercise.invented, contradicted(name)), default=None)

@@ -156,6 +156,7 @@ class FrozenExercise:
     points: dict  # part -> points
     misconceptions: dict  # name -> the sentence a student reads
     cases: tuple
+    invented: tuple = ()  # of the misconceptions those that nobody declared: a change of an input, a weight or a result
     examined: int = 0  # how many properties grading examines
     shapes: dict = field(default_factory=dict)  # of a module's parameters, by name: "[D_Q, D_X]"
     zeros: tuple = ()  # names of the outputs whose zeros are exact
@@ -310,6 +311,6 @@ def unpack_exercise(data: dict) -> FrozenExercise:
         )
         for item in data["cases"]
     )
-    rest = {name: tuple(data.get(name, ())) for name in ("parameters", "constructor", "forbidden", "zeros")}
+    rest = {name: tuple(data.get(name, ())) for name in ("parameters", "constructor", "forbidden", "zeros", "invented")}
     outputs = tuple((name, shape) for name, shape in data["outputs"])
     return FrozenExercise(**{**data, **rest, "outputs": outputs, "cases": cases})
