@@ -1,10 +1,11 @@
 """Compares an observation with what was expected and reaches a verdict; never runs a student's code."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from utils.checking.diagnosis import common, facts
 from utils.checking.messages import composing
 from utils.checking.messages.wrong_results import describe, forbidden_call
 from utils.checking.records import DrawnCase, Failure, FrozenCase, FrozenExercise, Observation, Output
@@ -12,6 +13,7 @@ from utils.checking.refusals import CONFINED, NOT_ALLOWED
 from utils.checking.tolerance import close, right_rows, sketches_agree, tolerance
 
 VANISHING = 1e-30  # what underflows is 0 as well
+COMPARED = ("wrong_value", "not_finite", "not_quite_zero")  # problems of numbers that have the right shape and type
 ALIKE = 0.5  # the share of rows in which what was trained must do what a misconception does, to be taken for it
 
 
@@ -27,6 +29,7 @@ class Verdict:
         detail: the numbers that show it; empty for a case that the student may not see.
         matches: the misconceptions that would have given just what was observed.
         compared: the misconceptions that were held against what was observed; of others nothing is known here.
+        facts: what wrong numbers have in common with the right ones, by key: see `utils.checking.diagnosis`.
         condition: the condition that the case adds to what the author declared; empty for a declared case.
     """
 
@@ -38,6 +41,7 @@ class Verdict:
     matches: tuple
     compared: tuple = ()
     condition: str = ""
+    facts: dict = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:
@@ -55,6 +59,7 @@ class Result:
     misconception: str | None
     message: str
     verdicts: tuple
+    relation: str | None = None  # what was found by comparing numbers, where no misconception explains them
 
     @property
     def passed(self) -> bool:
@@ -72,8 +77,9 @@ def judge(exercise: FrozenExercise, frozen: FrozenCase, observation: Observation
     sentence, detail = "", ""
     if problem:
         sentence, detail = describe(problem, exercise, frozen, observation, reveal)
-    case = frozen.case
-    return Verdict(case.property, case.part, problem, sentence, detail, matches, tuple(frozen.mistakes), case.condition)
+    case, found = frozen.case, facts(exercise, frozen, observation) if problem in COMPARED else {}
+    compared = tuple(frozen.mistakes)
+    return Verdict(case.property, case.part, problem, sentence, detail, matches, compared, case.condition, found)
 
 
 def conclude(exercise: FrozenExercise, verdicts: list[Verdict]) -> Result:
@@ -85,11 +91,14 @@ def conclude(exercise: FrozenExercise, verdicts: list[Verdict]) -> Result:
     if not failed:
         message = composing.success(exercise, verdicts)
         return Result(exercise.name, points, sum(exercise.points.values()), None, None, message, tuple(verdicts))
+    relation = None
     misconception, shown = _diagnose(exercise, verdicts, failed)
+    if misconception is None:
+        shown, relation = _related(shown, verdicts)
     unwritten = any(verdict.problem == "unfinished" for verdict in failed)
     message = composing.failure(exercise, shown, misconception, lost & seen, points, unwritten)
     total = sum(exercise.points.values())
-    return Result(exercise.name, points, total, shown.problem, misconception, message, tuple(verdicts))
+    return Result(exercise.name, points, total, shown.problem, misconception, message, tuple(verdicts), relation)
 
 
 def same(case: DrawnCase, one: Observation, other: Observation) -> bool:
@@ -269,6 +278,20 @@ def _diagnose(exercise: FrozenExercise, verdicts: list, failed: list) -> tuple:
     if alone and not all(alone in one.matches for one in elsewhere if one.passed and alone in one.compared):
         alone = None
     return _explanation(exercise, verdicts, written) or alone, shown
+
+
+def _related(shown: Verdict, verdicts: list) -> tuple[Verdict, str | None]:
+    """The verdict that is shown with what all failures of its kind have in common, and the name of that; else as it is.
+
+    What fails under a condition alone is told by the condition, after what was found about its numbers.
+    """
+    alike = [one for one in verdicts if one.problem in COMPARED and one.part == shown.part and not one.condition]
+    alike = alike or [one for one in verdicts if one.problem in COMPARED and one.condition == shown.condition]
+    keys = common([one.facts for one in alike]) if shown.problem in COMPARED else []
+    alone = shown.condition and all(one.condition == shown.condition for one in verdicts if not one.passed)
+    sentence = composing.related(shown, [shown.facts[key] for key in keys], bool(alone))
+    names = [" ".join(map(str, key)) for key in keys] + [f"under {shown.condition}"] * bool(alone)
+    return replace(shown, sentence=sentence), ", ".join(names) or None
 
 
 def _explanation(exercise: FrozenExercise, verdicts: list, failed: list) -> str | None:

@@ -2,6 +2,7 @@
 
 from textwrap import wrap
 
+from utils.checking.messages.conditions import UNDER
 from utils.checking.messages.no_result import CODE
 from utils.checking.records import FrozenExercise
 
@@ -29,6 +30,16 @@ def failure(
         kept = [part for part in exercise.points if part not in lost]
         lines += _indent(f"{points:g} of {sum(exercise.points.values()):g} points, for: {', '.join(kept)}")
     return "\n".join(lines)
+
+
+def related(shown, found: list[str], alone: bool) -> str:
+    """The sentence of a verdict with relations in the place of what was seen on one case, and with what is told of a condition."""
+    sentence = shown.sentence
+    if found:
+        _, newline, formula = sentence.partition("\n")
+        sentence = " ".join(found) + newline + formula
+    hint = UNDER.get(shown.condition, "") if alone else ""
+    return f"{hint} {sentence}" if hint else sentence
 
 
 def unjudged(exercise: FrozenExercise, shown) -> str:

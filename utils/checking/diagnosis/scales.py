@@ -1,0 +1,71 @@
+"""Facts about size: a constant factor, named by the case's sizes; a constant that is added; a small difference; lost places."""
+
+import math
+
+import numpy as np
+
+_TINY = 1e-6
+_CONSTANTS = {"2": 2.0, "1/2": 0.5, "−1": -1.0, "−2": -2.0, "3": 3.0, "1/3": 1 / 3, "1/ln 2": 1 / math.log(2), "ln 2": math.log(2)}
+
+
+def named_factors(value: float, sizes: dict, accuracy: float) -> list[str]:
+    """The names by which a factor may go: constants, and powers of the sizes, those of no sign first."""
+    found = [name for name, constant in _CONSTANTS.items() if abs(value / constant - 1) < accuracy]
+    for axis, size in sizes.items():
+        if size > 1:
+            powers = {f"√{axis}": size**0.5, f"1/√{axis}": size**-0.5, axis: size, f"1/{axis}": 1 / size}
+            powers |= {f"{axis} − 1": size - 1, f"1/({axis} − 1)": 1 / (size - 1), f"{axis}²": size**2, f"1/{axis}²": size**-2}
+            found += [name for name, power in powers.items() if abs(value / power - 1) < accuracy]
+    return found
+
+
+def scale_facts(name: str, wanted: np.ndarray, got: np.ndarray, limit: float, sizes: dict) -> dict:
+    """Facts about `got` as a multiple of `wanted`, or as `wanted` and something small or constant."""
+    a, b = np.atleast_1d(wanted.astype(float)), np.atleast_1d(got.astype(float))
+    finite = np.isfinite(a) & np.isfinite(b)
+    if not finite.all():
+        return _not_finite(name, b)
+    found = {}
+    large = np.abs(a) > 100 * limit
+    if large.any():
+        found |= _factor(name, a, b, large, limit, sizes)
+    apart = b - a
+    if a.size > 1 and not found and np.ptp(apart) <= 4 * limit * (1 + np.abs(a).max()) and abs(apart.flat[0]) > 10 * limit:
+        found["shift", name] = f"All numbers of {name} differ from the right ones by one constant that is added."
+    if not np.ptp(b) and a.size > 1 and np.ptp(a) > limit:
+        what = "0" if not b.flat[0] else "one and the same number"
+        found["constant", name, what] = f"All numbers of {name} are {what}."
+    if a.size > 3 and not found and np.allclose(np.sort(a, axis=None), np.sort(b, axis=None), rtol=4 * limit, atol=4 * limit):
+        found["moved", name] = f"{name} holds the right numbers, in other places than asked for."
+    size = np.abs(a).max()
+    if not found and np.abs(apart).max() < 5e-3 * size:
+        found["close", name] = (
+            f"{name} is right to two digits and more, but not to all of them: is something small added or left out, or rounded on the"
+            " way (half precision, a constant with few digits, an integer)?"
+        )
+    return found
+
+
+def _not_finite(name: str, b: np.ndarray) -> dict:
+    broken = ~np.isfinite(b)
+    if broken.all():
+        return {("all not finite", name): f"Every number of {name} is NaN or infinite."}
+    return {}
+
+
+def _factor(name: str, a, b, large, limit: float, sizes: dict) -> dict:
+    ratio = b[large] / a[large]
+    spread = np.abs(ratio - ratio[0]).max()
+    accuracy = max(20 * limit, 1e-4)
+    alike = spread < accuracy * max(abs(ratio[0]), _TINY) and np.allclose(b, ratio[0] * a, rtol=accuracy, atol=20 * limit)
+    if not alike or abs(ratio[0] - 1) < accuracy or abs(ratio[0]) < _TINY or ratio.size < 2 and a.size > 1:
+        return {}
+    found = {}
+    for label in named_factors(ratio[0], sizes, accuracy):
+        if label == "−1":
+            found["factor", name, label] = f"{name} has the opposite sign."
+        else:
+            found["factor", name, label] = f"Each number of {name} is the right one times {label}."
+    if a.size > 1:
+        found["factor", name, "?"] = f"Each number of {name} is the right one times one and the same factor."
+    return found

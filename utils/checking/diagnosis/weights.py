@@ -1,0 +1,111 @@
+"""Facts about weights, which are positive and sum to 1 over the last axis: their sums, their temperature, where they lie."""
+
+import numpy as np
+
+from utils.checking.diagnosis.scales import named_factors
+
+_SUMS = 1e-3
+
+
+def are_weights(values: np.ndarray) -> bool:
+    """Whether numbers are positive and sum to 1 over the last axis."""
+    return bool(values.ndim and values.shape[-1] > 1 and (values >= 0).all() and _ones(values.sum(axis=-1)))
+
+
+def _ones(sums: np.ndarray) -> bool:
+    return bool(np.allclose(sums, 1, atol=_SUMS))
+
+
+def weight_facts(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, limit: float, sizes: dict) -> dict:
+    """Facts about a result that should hold weights; none where it should not, or where numbers are not finite."""
+    if not are_weights(wanted) or not np.isfinite(got).all():
+        return {}
+    found = _sums(name, axes, got)
+    if (got < -limit).any():
+        found["negative", name] = f"Some numbers of {name} are negative; weights never are."
+        return found
+    found |= _support(name, axes, wanted, got)
+    if not found or ("sum", name, "less") in found or ("sum", name, "more") in found:
+        found |= _temperature(name, wanted, got, limit, sizes)
+    if are_weights(got):
+        if ((got == 0) | (got == 1)).all():
+            found["hard", name] = f"In each row of {name} one position has all the weight: is a maximum taken in the place of a softmax?"
+        shown = wanted > 0
+        if np.allclose(got, shown / shown.sum(axis=-1, keepdims=True), atol=limit):
+            found["uniform", name] = f"All positions that may get weight get the same in {name}: the scores make no difference."
+    return found
+
+
+def _sums(name: str, axes: list, got: np.ndarray) -> dict:
+    sums = got.sum(axis=-1)
+    if _ones(sums):
+        return {}
+    last = axes[-1] if axes else "the last axis"
+    for back in range(2, got.ndim + 1):
+        if got.shape[-back] > 1 and _ones(got.sum(axis=-back)):
+            other = axes[-back] if len(axes) >= back else f"axis −{back}"
+            told = f"{name} sums to 1 over {other} (axis −{back}); it should sum to 1 over {last}, the last axis."
+            return {("sum over", name, back): told}
+    if got.ndim > 1 and got.shape[-2] > 1 and _ones(got.sum(axis=(-1, -2))):
+        return {("sum over", name, "both"): f"{name} sums to 1 over its last two axes together; each row should by itself."}
+    how = "less" if (sums < 1 + _SUMS).all() else "more" if (sums > 1 - _SUMS).all() else "other"
+    words = {"less": "less than 1", "more": "more than 1", "other": "other numbers than 1"}[how]
+    return {("sum", name, how): f"Rows of {name} sum to {words}; each should sum to 1 over {last}, the last axis."}
+
+
+def _support(name: str, axes: list, wanted: np.ndarray, got: np.ndarray) -> dict:
+    """Weight where there should be none, and none where there should be some."""
+    found = {}
+    leaked, lost = (wanted == 0) & (got > 0), (wanted > 1e-6) & (got == 0)
+    if leaked.any():
+        found["leak", name] = f"{name} gives weight to positions that should get none."
+    if lost.any():
+        found["lost", name] = f"{name} gives no weight at all to some positions that should get some."
+        found |= _triangle(name, axes, wanted > 1e-6, lost)
+    return found
+
+
+def _triangle(name: str, axes: list, shown: np.ndarray, lost: np.ndarray) -> dict:
+    """Whether what is lost lies on one side of the diagonal, or on it."""
+    if lost.ndim < 2:
+        return {}
+    rows, columns = np.indices(lost.shape[-2:])
+    kinds = {
+        "after": (columns > rows, "later than the query's own: is a causal mask in the way"),
+        "before": (columns < rows, "earlier than the query's own"),
+        "same": (columns == rows, "equal to the query's own: is each vector kept from itself"),
+    }
+    for key, (where, words) in kinds.items():
+        if where.any() and np.array_equal(lost, shown & np.broadcast_to(where, lost.shape)):
+            return {("lost", name): f"{name} gives no weight to positions {words}?".replace("own?", "own.")}
+    return {}
+
+
+def _temperature(name: str, wanted: np.ndarray, got: np.ndarray, limit: float, sizes: dict) -> dict:
+    """Whether logarithms of weights are those of the right ones times a factor, up to a constant in each row."""
+    both = (wanted > 1e-6) & (got > 1e-12)
+    if (both.sum(axis=-1) < 2).all():
+        return {}
+    logs = [np.where(both, np.log(np.where(both, one, 1.0)), np.nan) for one in (wanted, got)]
+    a, b = (one - np.nanmean(np.where(both.any(-1, keepdims=True), one, 0.0), axis=-1, keepdims=True) for one in logs)
+    a, b = np.where(both, a, 0.0), np.where(both, b, 0.0)
+    weight = (a * a).sum()
+    if weight < 1e-3:
+        return {}
+    factor = (a * b).sum() / weight
+    if np.abs(b - factor * a).max() > 2e-3 * (1 + np.abs(b).max()):
+        return {}
+    found = {}
+    if abs(factor - 1) < 1e-3:
+        if not np.allclose(got[both], wanted[both], rtol=1e-3):
+            told = f"Within a row the weights of {name} stand in the right proportion to each other, but for those that should be 0."
+            found["proportion", name] = told
+        return found
+    for label in named_factors(factor, sizes, 1e-3):
+        hint = ": do powers of 2 stand in the place of powers of e?" if label == "ln 2" else "."
+        told = f"{name} is what comes out if the scores before the softmax are {label} times the right ones{hint}"
+        if label == "−1":
+            told = f"{name} is what comes out if the scores before the softmax have the opposite sign."
+        found["temperature", name, label] = told
+    found["temperature", name, "?"] = f"{name} is what comes out if the scores before the softmax are multiplied by one factor."
+    return found
