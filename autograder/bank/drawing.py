@@ -101,7 +101,7 @@ def _case(exercise: declaration.Exercise, declared: declaration.Case, rng) -> Dr
     weights = _weights(exercise, build, rng) if exercise.is_module else {}
     made = DrawnCase(declared.property, declared.part, inputs, symbols, sizes, build, weights)
     bounds = {name: math.prod(sizes[axis] for axis in axes) - 1 for name, axes in declared.bounds.items()}
-    special = {"rows": declared.rows, "raises": declared.raises, "bounds": bounds}
+    special = {"rows": declared.rows, "raises": declared.raises, "bounds": bounds, "extreme": declared.extreme}
     return replace(made, **special)
 
 

@@ -29,6 +29,7 @@ class Verdict:
         detail: the numbers that show it; empty for a case that the student may not see.
         matches: the misconceptions that would have given just what was observed.
         compared: the misconceptions that were held against what was observed; of others nothing is known here.
+        extreme: the case's numbers are large on purpose.
         facts: what wrong numbers have in common with the right ones, by key: see `utils.checking.diagnosis`.
         condition: the condition that the case adds to what the author declared; empty for a declared case.
     """
@@ -42,6 +43,7 @@ class Verdict:
     compared: tuple = ()
     condition: str = ""
     facts: dict = field(default_factory=dict)
+    extreme: bool = False
 
     @property
     def passed(self) -> bool:
@@ -79,7 +81,7 @@ def judge(exercise: FrozenExercise, frozen: FrozenCase, observation: Observation
         sentence, detail = describe(problem, exercise, frozen, observation, reveal)
     case, found = frozen.case, facts(exercise, frozen, observation) if problem in COMPARED else {}
     compared = tuple(frozen.mistakes)
-    return Verdict(case.property, case.part, problem, sentence, detail, matches, compared, case.condition, found)
+    return Verdict(case.property, case.part, problem, sentence, detail, matches, compared, case.condition, found, case.extreme)
 
 
 def conclude(exercise: FrozenExercise, verdicts: list[Verdict]) -> Result:
@@ -288,9 +290,12 @@ def _related(shown: Verdict, verdicts: list) -> tuple[Verdict, str | None]:
     alike = [one for one in verdicts if one.problem in COMPARED and one.part == shown.part and not one.condition]
     alike = alike or [one for one in verdicts if one.problem in COMPARED and one.condition == shown.condition]
     keys = common([one.facts for one in alike]) if shown.problem in COMPARED else []
-    alone = shown.condition and all(one.condition == shown.condition for one in verdicts if not one.passed)
-    sentence = composing.related(shown, [shown.facts[key] for key in keys], bool(alone))
-    names = [" ".join(map(str, key)) for key in keys] + [f"under {shown.condition}"] * bool(alone)
+    failed = [one for one in verdicts if not one.passed]
+    under = shown.condition if all(one.condition or one.extreme for one in failed) else ""
+    under = under or ("large" if all(one.extreme or one.condition == "large" for one in failed) else "")
+    only = not under and len({one.property for one in failed}) == 1 and len(verdicts) > len(failed) + 3
+    sentence = composing.related(shown, [shown.facts[key] for key in keys], under, only)
+    names = [" ".join(map(str, key)) for key in keys] + [f"under {under}"] * bool(under) + ["only here"] * only
     return replace(shown, sentence=sentence), ", ".join(names) or None
 
 

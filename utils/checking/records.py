@@ -41,6 +41,7 @@ class DrawnCase:
         layout: how tensors lie in memory: "transposed", "permuted", "stepped", "expanded"; empty where contiguous.
         half: numbers with a fraction arrive in bfloat16.
         training: the module is in training mode.
+        extreme: the numbers are large on purpose, as the author declared.
         coarse: the numbers are so large, or so short, that right ways to compute differ: a number counts as right within a part
             of the largest in its row.
         elsewhere: the inputs are on a device that knows shapes and types alone: what is seen is whether anything stays behind.
@@ -68,6 +69,7 @@ class DrawnCase:
     training: bool = False
     elsewhere: bool = False
     coarse: bool = False
+    extreme: bool = False
     by: str = ""
     gradient: tuple = ()
     once: bool = False

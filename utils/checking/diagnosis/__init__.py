@@ -7,7 +7,7 @@ failed case has. A sentence says what was observed; where several causes give th
 from utils.checking.diagnosis.discrete import discrete_facts
 from utils.checking.diagnosis.places import place_facts
 from utils.checking.diagnosis.scales import scale_facts
-from utils.checking.diagnosis.weights import weight_facts
+from utils.checking.diagnosis.weights import are_weights, weight_facts
 from utils.checking.records import FrozenCase, FrozenExercise, Observation
 from utils.checking.tolerance import close, tolerance
 
@@ -25,7 +25,7 @@ def facts(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) -> Fa
     comparable = [one for one in pairs if one[2].values is not None and one[1].values.shape == one[2].values.shape]
     among = "row" if case.coarse else ""
     wrong = [one for one in comparable if not close(one[2].values, one[1].values, limit, among).all()]
-    found: Facts = {}
+    found: Facts = _which(exercise, wrong, comparable)
     for (name, symbols), wanted, got in wrong:
         if wanted.values.dtype.kind == "f":
             axes = symbols.split()
@@ -36,6 +36,18 @@ def facts(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) -> Fa
             found |= discrete_facts(name, wanted.values, got.values)
         found |= place_facts(name, symbols.split(), wanted.values, got.values, limit)
     return found
+
+
+def _which(exercise: FrozenExercise, wrong: list, comparable: list) -> Facts:
+    """Of several results: which are right, and where to look if the right ones are weights."""
+    bad = [name for (name, _), _, _ in wrong]
+    good = [name for (name, _), wanted, _ in comparable if name not in bad]
+    if not bad or not good or len(comparable) < len(exercise.outputs):
+        return {}
+    weights = [name for (name, _), wanted, _ in comparable if name in good and are_weights(wanted.values)]
+    after = f": look at what comes after {weights[0]}" if weights else ""
+    verb = "is" if len(good) == 1 else "are"
+    return {("which", *good): f"{' and '.join(good)} {verb} right, {' and '.join(bad)} {'is' if len(bad) == 1 else 'are'} not{after}."}
 
 
 def common(each: list[Facts]) -> list[tuple]:

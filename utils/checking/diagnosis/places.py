@@ -25,4 +25,16 @@ def place_facts(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, limi
                 found["wrong at", name, label, which] = f"{name} is right but for the {which} position along {label}."
             elif np.array_equal(good, alone):
                 found["right at", name, label, which] = f"{name} is right at the {which} position along {label}, and nowhere else."
+        found |= _prefix(name, label, good, right, axis)
     return found
+
+
+def _prefix(name: str, label: str, good: np.ndarray, right: np.ndarray, axis: int) -> dict:
+    """Along an axis of steps: whether the first are right, and nothing is from there on."""
+    if not label.startswith(("steps", "L", "T")) or good.all():
+        return {}
+    steps = np.moveaxis(right, axis, 0).reshape(len(good), -1)
+    first = int((~good).argmax())
+    if first == 0:
+        return {("from the start", name): f"{name} goes wrong at the first position along {label} already."} if not steps[0].all() else {}
+    return {("after a start", name): f"{name} is right at the first position along {label}; it goes wrong later."}

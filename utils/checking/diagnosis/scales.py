@@ -1,6 +1,7 @@
 """Facts about size: a constant factor, named by the case's sizes; a constant that is added; a small difference; lost places."""
 
 import math
+from itertools import combinations
 
 import numpy as np
 
@@ -11,10 +12,15 @@ _CONSTANTS = {"2": 2.0, "1/2": 0.5, "−1": -1.0, "−2": -2.0, "3": 3.0, "1/3":
 def named_factors(value: float, sizes: dict, accuracy: float) -> list[str]:
     """The names by which a factor may go: constants, and powers of the sizes, those of no sign first."""
     found = [name for name, constant in _CONSTANTS.items() if abs(value / constant - 1) < accuracy]
+    pairs = {f"{one}·{other}": sizes[one] * sizes[other] for one, other in combinations(sizes, 2)}
     for axis, size in sizes.items():
         if size > 1:
             powers = {f"√{axis}": size**0.5, f"1/√{axis}": size**-0.5, axis: size, f"1/{axis}": 1 / size}
             powers |= {f"{axis} − 1": size - 1, f"1/({axis} − 1)": 1 / (size - 1), f"{axis}²": size**2, f"1/{axis}²": size**-2}
+            found += [name for name, power in powers.items() if abs(value / power - 1) < accuracy]
+    for label, size in pairs.items():
+        if size > 1:
+            powers = {label: size, f"1/({label})": 1 / size}
             found += [name for name, power in powers.items() if abs(value / power - 1) < accuracy]
     return found
 
@@ -37,6 +43,8 @@ def scale_facts(name: str, wanted: np.ndarray, got: np.ndarray, limit: float, si
         found["constant", name, what] = f"All numbers of {name} are {what}."
     if a.size > 3 and not found and np.allclose(np.sort(a, axis=None), np.sort(b, axis=None), rtol=4 * limit, atol=4 * limit):
         found["moved", name] = f"{name} holds the right numbers, in other places than asked for."
+    if a.ndim and a.shape[-1] > 1 and not found:
+        found |= _lengths(name, a, b, limit)
     size = np.abs(a).max()
     if not found and np.abs(apart).max() < 5e-3 * size:
         found["close", name] = (
@@ -44,6 +52,19 @@ def scale_facts(name: str, wanted: np.ndarray, got: np.ndarray, limit: float, si
             " way (half precision, a constant with few digits, an integer)?"
         )
     return found
+
+
+def _lengths(name: str, a, b, limit: float) -> dict:
+    """Rows of the right length, or rows that are the right ones times a number each."""
+    lengths = [np.linalg.norm(one, axis=-1) for one in (a, b)]
+    if np.allclose(*lengths, rtol=20 * limit, atol=20 * limit):
+        return {("length", name): f"Each row of {name} has the right length, as a vector, but another direction."}
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scaled = a * np.where(lengths[0] > 0, lengths[1] / lengths[0], 0.0)[..., None]
+    for sign, words in ((1, "a factor of its own"), (-1, "a negative factor of its own")):
+        if np.allclose(b, sign * scaled, rtol=1e-3, atol=20 * limit):
+            return {("row factor", name, sign): f"Each row of {name} is the right one times {words}."}
+    return {}
 
 
 def _not_finite(name: str, b: np.ndarray) -> dict:

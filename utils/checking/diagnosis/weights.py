@@ -24,6 +24,9 @@ def weight_facts(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, lim
     if (got < -limit).any():
         found["negative", name] = f"Some numbers of {name} are negative; weights never are."
         return found
+    twice = np.exp(wanted) / np.exp(wanted).sum(axis=-1, keepdims=True)
+    if np.allclose(got, twice, atol=10 * limit):
+        found["twice", name] = f"{name} is the softmax of the right weights: it went through a softmax twice."
     found |= _support(name, axes, wanted, got)
     if not found or ("sum", name, "less") in found or ("sum", name, "more") in found:
         found |= _temperature(name, wanted, got, limit, sizes)
@@ -50,7 +53,8 @@ def _sums(name: str, axes: list, got: np.ndarray) -> dict:
         return {("sum over", name, "both"): f"{name} sums to 1 over its last two axes together; each row should by itself."}
     how = "less" if (sums < 1 + _SUMS).all() else "more" if (sums > 1 - _SUMS).all() else "other"
     words = {"less": "less than 1", "more": "more than 1", "other": "other numbers than 1"}[how]
-    return {("sum", name, how): f"Rows of {name} sum to {words}; each should sum to 1 over {last}, the last axis."}
+    told = f"Rows of {name} sum to {words}; each should sum to 1 over {last}, the last axis."
+    return {("sum", name, how): told, ("sum", name, "?"): f"Rows of {name} do not sum to 1, as they should over {last}, the last axis."}
 
 
 def _support(name: str, axes: list, wanted: np.ndarray, got: np.ndarray) -> dict:

@@ -32,13 +32,21 @@ def failure(
     return "\n".join(lines)
 
 
-def related(shown, found: list[str], alone: bool) -> str:
-    """The sentence of a verdict with relations in the place of what was seen on one case, and with what is told of a condition."""
+def related(shown, found: list[str], under: str, only: bool) -> str:
+    """The sentence of a verdict with relations in the place of what was seen on one case.
+
+    Args:
+        found: the relations' sentences.
+        under: the condition under which alone anything fails; empty if ordinary inputs fail too.
+        only: whether no other property fails.
+    """
     sentence = shown.sentence
     if found:
         _, newline, formula = sentence.partition("\n")
         sentence = " ".join(found) + newline + formula
-    hint = UNDER.get(shown.condition, "") if alone else ""
+    hint = UNDER.get(under, "")
+    if only:
+        hint = "Everything else that is examined holds; only this does not."
     return f"{hint} {sentence}" if hint else sentence
 
 

@@ -22,13 +22,17 @@ def looks_like(wanted: tuple, got: tuple) -> str:
         return "has its axes in another order."
     if len(got) == len(wanted) - 1:
         return f"has one axis too few: {_lost_axis(wanted, got)}"
-    if len(got) == len(wanted) + 1 and 1 in got and 1 not in wanted:
+    if len(got) == len(wanted) + 1 and any((*got[:place], *got[place + 1 :]) == wanted for place in _ones(got)):
         return "has one axis too many, of size 1: is it left over from keepdim, unsqueeze or None?"
     if len(got) == len(wanted) + 1:
         return "has one axis too many: a sum or a flatten that is missing, or an unsqueeze that was not undone?"
-    if 1 in got and 1 not in wanted:
-        return "has an axis of size 1 left over from keepdim or unsqueeze."
+    if len(got) == len(wanted) and sum(a != b for a, b in zip(got, wanted)) == 1:
+        return "has the wrong size along one axis."
     return "has the wrong shape."
+
+
+def _ones(shape: tuple) -> list[int]:
+    return [place for place, size in enumerate(shape) if size == 1]
 
 
 def _lost_axis(wanted: tuple, got: tuple) -> str:
