@@ -5,7 +5,7 @@ import multiprocessing
 import os
 import time
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import torch
@@ -66,8 +66,9 @@ def _audit(device: str, name: str) -> Audited:
         if seed == VISIBLE_SEED:
             checks = json.loads(json.dumps(self_check(frozen)))
             frozen = unpack_exercise(checks)  # as students receive it
+        bare = replace(frozen, forbidden=())  # mistakes are made with what students may not call
         for mistake in exercise.misconceptions:
-            result = examine(frozen, mistake.object, device)
+            result = examine(bare, mistake.object, device)
             if result.misconception != mistake.name:
                 surviving.add(mistake.name)
                 taken = result.misconception or ("right" if result.passed else result.problem)

@@ -16,7 +16,12 @@ STEEP, STEEPER, SATURATING = 300.0, 100.0, 30.0  # exp overflows from 88.7 on; w
 HUGE, HUGER = 1e4, 1e10  # products of two of the first lie far beyond −10⁴, the second beyond −10⁹
 HEAVY = 1e3  # of weights
 SPREAD, WIDER_SPREAD = 3.0, 8.0  # weights from 10⁻⁸ to 1, which are compared as closely as any
-LENGTH, LONG, WIDTH, VOCABULARY = 130, 260, 64, 300  # of the cases at scale: beyond the powers of 2 that tables are made for
+LENGTH, LONG, WIDTH, VOCABULARY = (
+    130,
+    260,
+    64,
+    300,
+)  # of the cases at scale: beyond the powers of 2 that tables are made for
 COINCIDING = 4
 FEW = (3, 2, 2)  # sizes of three batch axes: there are many numbers behind them
 
@@ -31,14 +36,14 @@ class Condition:
         declare: gives, for (exercise, base), (headline, declared case) pairs with other sizes or axes.
         vary: gives, for (exercise, drawn case), (headline, drawn case) pairs; the numbers are those of the base, and of what
             `declare` gives.
-        shown: whether self-checks hold it too; grading examines all.
+        shown: how many of its cases self-checks hold too, for each part; grading examines all.
     """
 
     name: str
     demand: str
     declare: Callable | None = None
     vary: Callable | None = None
-    shown: bool = True
+    shown: int = 9
 
 
 def _real(value) -> bool:
@@ -70,22 +75,14 @@ def _gives_reals(exercise: declaration.Exercise) -> bool:
 
 def _double(exercise, case: DrawnCase) -> Iterable:
     if _is_precise(case):
-        widen = {name: _widened(value) for name, value in case.inputs.items()}
-        weights = {name: _widened(value) for name, value in case.weights.items()}
-        yield "double precision", replace(case, inputs=widen, weights=weights)
-
-
-def _widened(value):
-    if isinstance(value, Helper):
-        return replace(value, arguments={name: _widened(array) for name, array in value.arguments.items()})
-    return value.astype(np.float64) if _real(value) else value
+        yield "double precision", replace(case, precision="float64")
 
 
 def _half(exercise, case: DrawnCase) -> Iterable:
     if _reals(case) and _gives_reals(exercise) and not _has_helpers(case):
         rounded = {name: _rounded(value) for name, value in case.inputs.items()}
         weights = {name: _rounded(value) for name, value in case.weights.items()}
-        yield "bfloat16", replace(case, inputs=rounded, weights=weights, half=True, coarse=True)
+        yield "bfloat16", replace(case, inputs=rounded, weights=weights, precision="bfloat16", coarse=True)
 
 
 def _long(exercise, base: declaration.Case) -> Iterable:
@@ -111,7 +108,10 @@ def _layouts(exercise, case: DrawnCase) -> Iterable:
     batched = [name for name, shape in case.symbols.items() if shape.startswith("B")]
     if batched and not _has_helpers(case):
         same = {name: _repeated(value) if name in batched else value for name, value in case.inputs.items()}
-        yield "inputs that are expanded views, one row for all of the batch", replace(case, inputs=same, layout="expanded")
+        yield (
+            "inputs that are expanded views, one row for all of the batch",
+            replace(case, inputs=same, layout="expanded"),
+        )
 
 
 def _repeated(array: np.ndarray) -> np.ndarray:
@@ -152,7 +152,9 @@ def _zero(exercise, case: DrawnCase) -> Iterable:
 
 
 def _scaled(case: DrawnCase, factor: float) -> DrawnCase:
-    return replace(case, inputs={**case.inputs, **{name: case.inputs[name] * np.float32(factor) for name in _reals(case)}})
+    return replace(
+        case, inputs={**case.inputs, **{name: case.inputs[name] * np.float32(factor) for name in _reals(case)}}
+    )
 
 
 def _with_first_row(case: DrawnCase, name: str, factor: float) -> DrawnCase:
@@ -172,7 +174,10 @@ def _gradients(exercise, case: DrawnCase) -> Iterable:
 def _saturated(exercise, case: DrawnCase) -> Iterable:
     if exercise.differentiable and _reals(case):
         yield "gradients at large numbers", replace(_scaled(case, SATURATING), gradient=exercise.gradients, coarse=True)
-        yield "gradients at very large numbers", replace(_scaled(case, STEEPER), gradient=exercise.gradients, coarse=True)
+        yield (
+            "gradients at very large numbers",
+            replace(_scaled(case, STEEPER), gradient=exercise.gradients, coarse=True),
+        )
 
 
 def _training(exercise, case: DrawnCase) -> Iterable:
@@ -206,10 +211,10 @@ def _elsewhere(exercise, case: DrawnCase) -> Iterable:
 def _ones(exercise, base: declaration.Case) -> Iterable:
     base = _with_one_batch(exercise, base)
     axes = _free_axes(exercise, base)
-    for axis in axes:
-        yield f"{axis} = 1", replace(base, sizes={**base.sizes, axis: 1})
     if len(axes) > 1:
         yield "every free size 1", replace(base, sizes={**base.sizes, **dict.fromkeys(axes, 1)})
+    for axis in axes:
+        yield f"{axis} = 1", replace(base, sizes={**base.sizes, axis: 1})
 
 
 def _equal(exercise, base: declaration.Case) -> Iterable:
@@ -227,7 +232,7 @@ def _equal(exercise, base: declaration.Case) -> Iterable:
 
 
 def _with_one_batch(exercise, base: declaration.Case) -> declaration.Case:
-    """The case with one batch axis where there may be any number: code that goes by the number of axes looks at that most often."""
+    """The case with one batch axis where there may be any number: what goes by the number of axes looks at that most often."""
     if "*B" not in exercise.starred or "batches" in exercise.waived or base.expand.get("*B", "B") == "B":
         return base
     kept = {axis: size for axis, size in base.sizes.items() if not axis.startswith("B")}
@@ -251,7 +256,9 @@ def _batches(exercise, base: declaration.Case) -> Iterable:
 
 def _scale(exercise, base: declaration.Case) -> Iterable:
     axes = _free_axes(exercise, base)
-    large = [(axis, LENGTH if _is_squared(exercise, axis) else LONG) for axis in axes if axis[0] in "NTSM"] + [(axis, VOCABULARY) for axis in axes if axis == "V"]
+    large = [(axis, LENGTH if _is_squared(exercise, axis) else LONG) for axis in axes if axis[0] in "NTSM"] + [
+        (axis, VOCABULARY) for axis in axes if axis == "V"
+    ]
     for axis, size in large:
         yield f"{axis} = {size}", replace(base, sizes={**base.sizes, axis: size})
     wide = [axis for axis in axes if axis[0] in "DC"]
@@ -271,26 +278,29 @@ CONDITIONS = (
         "results have the floating-point type of the inputs: float32 and float64 alike",
         vary=_double,
     ),
-    Condition("bfloat16", "so has bfloat16", declare=_long, vary=_half, shown=False),
+    Condition("bfloat16", "so has bfloat16", declare=_long, vary=_half, shown=0),
     Condition(
         "layout",
         "inputs may be views in any memory layout: transposed, permuted, sliced with a step, expanded",
         vary=_layouts,
+        shown=3,
     ),
     Condition(
         "large",
         "numbers may be large, in all rows or in one alone: where the exact result is finite, so is yours",
         vary=_large,
     ),
-    Condition("spread", "results are right to their last digits also where numbers differ much in size", vary=_spread, shown=False),
-    Condition("zero", "numbers may be 0", vary=_zero),
+    Condition(
+        "spread", "results are right to their last digits also where numbers differ much in size", vary=_spread, shown=0
+    ),
+    Condition("zero", "numbers may be 0", vary=_zero, shown=0),
     Condition("gradients", "gradients flow from the result to every float input and every weight", vary=_gradients),
-    Condition("saturation", "also where a softmax is nearly 0 or 1", vary=_saturated, shown=False),
+    Condition("saturation", "also where a softmax is nearly 0 or 1", vary=_saturated, shown=0),
     Condition("training", "training mode and eval mode give the same", vary=_training),
     Condition("device", "results, and whatever is made on the way, are on the inputs' device", vary=_elsewhere),
     Condition("calls", "arguments may be given by position and by name", vary=_calls),
-    Condition("ones", "any size may be 1", declare=_ones),
-    Condition("equal", "sizes may coincide", declare=_equal, shown=False),
-    Condition("batches", "where a shape begins with *B: no batch axis, one, or several", declare=_batches),
-    Condition("scale", "any number of positions, words and features", declare=_scale, shown=False),
+    Condition("ones", "any size may be 1", declare=_ones, shown=1),
+    Condition("equal", "sizes may coincide", declare=_equal, shown=0),
+    Condition("batches", "where a shape begins with *B: no batch axis, one, or several", declare=_batches, shown=0),
+    Condition("scale", "any number of positions, words and features", declare=_scale, shown=0),
 )

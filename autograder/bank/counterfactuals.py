@@ -4,7 +4,6 @@ A student who scales twice, forgets a bias, inverts a mask or takes keys for val
 changed inputs. The sentence says just that, and does not guess at the code behind it.
 """
 
-import inspect
 import math
 from collections.abc import Callable, Iterator
 from itertools import combinations
@@ -139,7 +138,12 @@ def _of_reals(name: str, axes: list) -> Iterator[tuple]:
     yield "absolute", f"{name} had no signs", "", torch.abs
     yield "through a softmax", f"{name} went through a softmax first", "", lambda X: X.softmax(dim=-1)
     for text, factor in FACTORS.items():
-        yield f"times {text[:4].strip(' ,')}", f"{name} were multiplied by {text}", "", lambda X, factor=factor: X * factor
+        yield (
+            f"times {text[:4].strip(' ,')}",
+            f"{name} were multiplied by {text}",
+            "",
+            lambda X, factor=factor: X * factor,
+        )
     for place, axis in enumerate(axes):
         if axis.startswith("*") or axis.isdigit() or axis == "B":
             continue
@@ -172,7 +176,12 @@ def _prefix(counts: Tensor, like: Tensor) -> Tensor:
 def _of_integers(name: str, axes: list) -> Iterator[tuple]:
     yield "one more", f"each number in {name} were one larger", "", lambda X: X + 1
     yield "one less", f"each number in {name} were one smaller", "", lambda X: X - 1
-    yield "all the largest", f"each number in {name} were the largest of them", "", lambda X: torch.full_like(X, X.max())
+    yield (
+        "all the largest",
+        f"each number in {name} were the largest of them",
+        "",
+        lambda X: torch.full_like(X, X.max()),
+    )
     yield "from 0 on", f"{name} counted from 0 on", f"Is {name} used?", lambda X: torch.arange(X.numel()).view_as(X)
 
 
@@ -184,7 +193,11 @@ def _of_number(name: str, axes: list) -> Iterator[tuple]:
 def _along_axes(name: str, axes: list) -> Iterator[tuple]:
     for place, axis in enumerate(axes):
         if axis.startswith("*") and place == 0 or axis == "B":
-            yield f"{name} of the first", _if(f"every row of the batch had the {name} of the first"), _replacing(name, _first)
+            yield (
+                f"{name} of the first",
+                _if(f"every row of the batch had the {name} of the first"),
+                _replacing(name, _first),
+            )
             continue
         if axis.startswith("*") or axis.isdigit():
             continue
@@ -234,7 +247,11 @@ def _of_weights(exercise) -> Iterator[tuple]:
     for name in shapes:
         question = "Is it added?" if name.endswith("bias") else "Is it used?"
         yield f"{name} zero", _if(f"{name} were 0", question), lambda weights, n=name: {**weights, n: weights[n] * 0}
-        yield f"{name} negated", _if(f"{name} had the opposite sign"), lambda weights, n=name: {**weights, n: -weights[n]}
+        yield (
+            f"{name} negated",
+            _if(f"{name} had the opposite sign"),
+            lambda weights, n=name: {**weights, n: -weights[n]},
+        )
     pairs = [pair for pair in combinations(shapes, 2) if _same_role(*pair)]
     for one, other in pairs[:MOST_PAIRS]:
         yield f"{one} and {other} swapped", _if(f"{one} and {other} changed places"), _exchanging(one, other, True)
@@ -261,7 +278,11 @@ def _of_results(exercise) -> Iterator[tuple]:
     for place, (name, shape, kind) in enumerate(zip(exercise.outputs, exercise.result_shapes, exercise.result_types)):
         axes = shape.split()
         if kind == "bool":
-            yield f"{name} inverted", f"{name} is inverted: it is True where it should be False.", _at(place, torch.logical_not)
+            yield (
+                f"{name} inverted",
+                f"{name} is inverted: it is True where it should be False.",
+                _at(place, torch.logical_not),
+            )
         if kind == "float":
             yield from _of_real_result(name, place, axes)
             for given, given_shape in exercise.input_shapes.items():
@@ -283,7 +304,11 @@ def _of_real_result(name: str, place: int, axes: list) -> Iterator[tuple]:
     told = f"{name} is what is asked for after one more softmax over its last axis."
     if axes:
         yield f"{name} through a softmax", told, _at(place, lambda Y: Y.softmax(dim=-1))
-    yield f"{name} without negatives", f"{name} is right, but for its negative numbers, which have become 0.", _at(place, torch.relu)
+    yield (
+        f"{name} without negatives",
+        f"{name} is right, but for its negative numbers, which have become 0.",
+        _at(place, torch.relu),
+    )
     yield f"{name} through a tanh", f"{name} is the tanh of what is asked for.", _at(place, torch.tanh)
     yield f"log of {name}", f"{name} is the logarithm of what is asked for.", _at(place, torch.log)
     yield f"exp of {name}", f"{name} is the exponential of what is asked for.", _at(place, torch.exp)

@@ -57,7 +57,22 @@ class Variation:
 class Exercise:
     """One exercise of the bank; see `exercise`."""
 
-    def __init__(self, reference, unit, points, section, outputs, formula, cases, forbidden, draws, differentiable, waived, gradients, zeros):
+    def __init__(
+        self,
+        reference,
+        unit,
+        points,
+        section,
+        outputs,
+        formula,
+        cases,
+        forbidden,
+        draws,
+        differentiable,
+        waived,
+        gradients,
+        zeros,
+    ):
         self.reference = reference
         self.unit = unit
         self.name = reference.__name__
@@ -184,7 +199,18 @@ def dimensions(annotation) -> str | None:
 
 
 def exercise(
-    *, points, section, outputs: str, formula: str, cases, forbidden=(), draws=None, differentiable=True, waived=(), gradients="", zeros=""
+    *,
+    points,
+    section,
+    outputs: str,
+    formula: str,
+    cases,
+    forbidden=(),
+    draws=None,
+    differentiable=True,
+    waived=(),
+    gradients="",
+    zeros="",
 ) -> Callable[..., Exercise]:
     """Declares the decorated reference as an exercise; its name, parameters and jaxtyping shapes are the exercise's.
 
@@ -204,6 +230,20 @@ def exercise(
 
     def declare(reference) -> Exercise:
         unit = reference.__module__.split(".")[2].removeprefix("unit_")
-        return Exercise(reference, unit, points, section, outputs, formula, cases, forbidden, draws, differentiable, waived, gradients, zeros)
+        return Exercise(
+            reference,
+            unit,
+            points,
+            section,
+            outputs,
+            formula,
+            cases,
+            forbidden,
+            draws,
+            differentiable,
+            waived,
+            gradients,
+            zeros,
+        )
 
     return declare

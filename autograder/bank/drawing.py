@@ -34,8 +34,11 @@ def draw(exercise: declaration.Exercise, seed: str, grading: bool = False) -> li
             if grading:
                 case = replace(toy_models.unfolded(case), rows=case.rows and round(case.rows - MARGIN, 4))
             cases.append(_with_gradients(exercise, declared, case) if repeat else case)
-    conditions = [one for one in CONDITIONS if one.name not in exercise.waived and (one.shown or grading)]
-    return cases + [case for one in conditions for case in _under(one, exercise, seed)]
+    for condition in CONDITIONS:
+        if condition.name not in exercise.waived:
+            for made in _under(condition, exercise, seed):
+                cases += made if grading else made[: condition.shown]
+    return cases
 
 
 def _with_gradients(exercise: declaration.Exercise, declared: declaration.Case, case: DrawnCase) -> DrawnCase:
@@ -46,7 +49,7 @@ def _with_gradients(exercise: declaration.Exercise, declared: declaration.Case, 
     return replace(case, once=True, gradient=exercise.gradients, bounds=bounds)
 
 
-def _under(condition: Condition, exercise: declaration.Exercise, seed: str) -> Iterator[DrawnCase]:
+def _under(condition: Condition, exercise: declaration.Exercise, seed: str) -> Iterator[list[DrawnCase]]:
     """The cases of one condition, for each part of the exercise."""
     for base in _bases(exercise):
         number = exercise.cases.index(base)
@@ -54,14 +57,18 @@ def _under(condition: Condition, exercise: declaration.Exercise, seed: str) -> I
         for words, declared in condition.declare(exercise, base) if condition.declare else ():
             made.append((words, _case(exercise, declared, _rng(seed, exercise.name, number, condition.name, words))))
         if condition.vary:
-            drawn = _case(exercise, base, _rng(seed, exercise.name, number, 0))  # the numbers of the declared case itself
+            drawn = _case(
+                exercise, base, _rng(seed, exercise.name, number, 0)
+            )  # the numbers of the declared case itself
             made = [
                 (", ".join(filter(None, (varied, words))), case)
                 for words, one in [("", drawn), *made]
                 for varied, case in condition.vary(exercise, one)
             ]
-        for words, case in made:
-            yield replace(case, property=f"{words}: {base.property}", condition=condition.name, once=True)
+        yield [
+            replace(case, property=f"{words}: {base.property}", condition=condition.name, once=True)
+            for words, case in made
+        ]
 
 
 def _bases(exercise: declaration.Exercise) -> list[declaration.Case]:

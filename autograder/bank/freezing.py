@@ -25,10 +25,12 @@ from utils.checking.records import (
     pack,
     share_arrays,
     spread_arrays,
+    tabulate_mistakes,
     unpack_value,
 )
 from utils.checking.tolerance import sketch
 
+TELLING = 2
 IMPOSSIBLE = Observation(failure=Failure("impossible", ""))  # no student's code ends like this
 PACKS = settings.ROOT / "utils" / "checking" / "packs"
 
@@ -38,14 +40,48 @@ def freeze(
 ) -> FrozenExercise:
     """The exercise as data: its cases drawn from `seed`, what is expected, what each misconception gives.
 
-    What shows on a declared case is told there: cases of conditions hold only the misconceptions that show nowhere else.
+    What shows on a declared case is told there: cases of conditions hold only the misconceptions that declared cases do not tell
+    from what is right, or from each other.
     """
     drawn = draw(exercise, seed, grading)
-    declared = [freeze_case(exercise, case, mistakes, device) for case in drawn if not case.condition]
-    shown = {name for one in declared for name, made in one.mistakes.items() if made is not None}
-    hidden = [one.name for one in exercise.misconceptions if one.name not in shown] if mistakes else []
-    under = [freeze_case(exercise, case, bool(hidden), device, hidden) for case in drawn if case.condition]
+    own = [case for case in drawn if not case.condition]
+    told = own if grading else _telling(own)
+    some = [one.name for one in exercise.misconceptions]
+    declared = [
+        freeze_case(exercise, case, mistakes, device, None if any(case is one for one in told) else some)
+        for case in own
+    ]
+    alike = _alike(declared, some) if mistakes else []
+    under = []
+    for case in drawn:
+        if case.condition:
+            told = alike if case.precision != "bfloat16" else []  # in so few digits mistakes are hardly told apart
+            under.append(freeze_case(exercise, case, bool(told), device, told))
     return frozen_exercise(exercise, declared + under)
+
+
+def _alike(declared: list[FrozenCase], names: list[str]) -> list[str]:
+    """The misconceptions that give the same as another, or as is expected, on every declared case."""
+    told: dict[tuple, list] = {}
+    for name in names:
+        told.setdefault(tuple(_in_short(one.mistakes.get(name)) for one in declared), []).append(name)
+    right = (None,) * len(declared)
+    return [name for key, group in told.items() if len(group) > 1 or key == right for name in group]
+
+
+def _in_short(seen: Observation | None) -> tuple | None:
+    """An observation to three digits, in a form that can be compared."""
+    if seen is None:
+        return None
+    numbers = [() if one.values is None else tuple(f"{x:.3g}" for x in sketch(one.values)) for one in seen.outputs]
+    return seen.failure, seen.structure, seen.changed, tuple(one.shape for one in seen.outputs), tuple(numbers)
+
+
+def _telling(cases: list[DrawnCase]) -> list[DrawnCase]:
+    """The first plain cases of each part: in a self-check, changes of inputs and results are held against these alone."""
+    plain = [case for case in cases if not case.extreme]
+    parts = dict.fromkeys(case.part for case in plain)
+    return [case for part in parts for case in [one for one in plain if one.part == part][:TELLING]]
 
 
 def freeze_case(
@@ -143,7 +179,7 @@ def pack_unit(unit: str) -> str:
 
 def self_check(frozen: FrozenExercise) -> dict:
     """An exercise in the form that students receive, ready for JSON; numbers that stand in several cases are held once."""
-    return share_arrays(pack(slim(frozen)))
+    return share_arrays(tabulate_mistakes(pack(slim(frozen)), list(frozen.misconceptions)))
 
 
 def pack_text(unit: str, exercises: list[dict]) -> str:
@@ -217,4 +253,6 @@ def _narrow(output: Output) -> Output:
 
 
 def _sketched(output: Output) -> Output:
-    return output if output.values is None else replace(output, values=None, sketch=sketch(output.values))
+    if output.values is None:
+        return output
+    return replace(output, values=None, sketch=sketch(output.values), carries_gradient=False)

@@ -8,8 +8,10 @@ from utils.checking.observe import observe
 from utils.checking.records import DrawnCase, Helper, Observation
 from utils.checking.tolerance import tolerance
 
-MARGIN = 16  # right answers were seen to differ by up to 1.6 times what is measured, over 20 seeds of the largest scores
-_EPS_HALF = 2.0**-7  # of bfloat16
+MARGIN = (
+    16  # right answers were seen to differ by up to 1.6 times what is measured, over 20 seeds of the largest scores
+)
+_EPS = {"bfloat16": 2.0**-7, "float64": 2.0**-52}
 _SIGNS = 2  # draws of which number is nudged up and which down
 
 
@@ -20,7 +22,8 @@ def allowance(reference, case: DrawnCase, expected: Observation) -> float:
     precision what that changes, so that the measurement is the same on every machine.
     """
     own = tolerance(case, expected)
-    precisions = [_EPS_HALF if case.half else np.finfo(array.dtype).eps for array in case.arrays if array.dtype.kind == "f"]
+    given = [array.dtype for array in case.arrays if array.dtype.kind == "f"]
+    precisions = [_EPS.get(case.precision, np.finfo(dtype).eps) for dtype in given]
     real = any(output.values is not None and output.values.dtype.kind == "f" for output in expected.outputs)
     if case.rows or expected.failure or not precisions or not real:
         return 0.0
@@ -42,7 +45,7 @@ def _observed(reference, case: DrawnCase, change) -> Observation:
     inputs, weights = (
         {name: _changed(value, change) for name, value in one.items()} for one in (case.inputs, case.weights)
     )
-    return observe(reference, replace(case, inputs=inputs, weights=weights, half=False), trusted=True)
+    return observe(reference, replace(case, inputs=inputs, weights=weights, precision=""), trusted=True)
 
 
 def _changed(value, change):

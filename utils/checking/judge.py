@@ -81,7 +81,9 @@ def judge(exercise: FrozenExercise, frozen: FrozenCase, observation: Observation
         sentence, detail = describe(problem, exercise, frozen, observation, reveal)
     case, found = frozen.case, facts(exercise, frozen, observation) if problem in COMPARED else {}
     compared = tuple(frozen.mistakes)
-    return Verdict(case.property, case.part, problem, sentence, detail, matches, compared, case.condition, found, case.extreme)
+    return Verdict(
+        case.property, case.part, problem, sentence, detail, matches, compared, case.condition, found, case.extreme
+    )
 
 
 def conclude(exercise: FrozenExercise, verdicts: list[Verdict]) -> Result:
@@ -194,9 +196,8 @@ def _problem(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) ->
         return "backward_failed"
     pairs = [(expected.outputs[place], seen.outputs[place]) for place in frozen.case.gradient]
     cut = any(wanted.carries_gradient > got.carries_gradient for wanted, got in pairs)
-    if cut and any(got.carries_gradient for _, got in pairs):
-        return "no_graph"
-    return _wrong_gradient(expected, seen, scale, frozen.case.coarse) or ("no_graph" if cut else None)
+    problem = _wrong_gradient(expected, seen, scale, frozen.case.coarse)
+    return "no_graph" if problem and cut and any(got.carries_gradient for _, got in pairs) else problem
 
 
 _ENDS = {"timeout": "too_slow", "unreached": "not_reached", "killed": "process_ended", "tampered": "tampered"}
@@ -313,9 +314,14 @@ def _explanation(exercise: FrozenExercise, verdicts: list, failed: list) -> str 
     def contradicted(name: str) -> int:
         return sum(name in one.compared and name not in one.matches for one in verdicts)
 
+    def explained(name: str) -> int:
+        return sum(name in one.matches for one in verdicts)
+
     def holds(name: str) -> bool:
         known = sum(name in one.compared for one in verdicts)
         return contradicted(name) <= (0 if name in exercise.invented else known / 2)
 
     candidates = [name for name in exercise.misconceptions if explains(name) and holds(name)]
-    return min(candidates, key=lambda name: (name in exercise.invented, contradicted(name)), default=None)
+    return min(
+        candidates, key=lambda name: (name in exercise.invented, contradicted(name), -explained(name)), default=None
+    )

@@ -211,8 +211,8 @@ def _inject(module: nn.Module, case: DrawnCase, device):
     odd = [f"{name} {one.dtype}" for name, one in parameters.items() if one.dtype != torch.get_default_dtype()]
     if odd:
         raise _Failed(Failure("weights", "type", odd[0]))
-    dtype = next((torch.from_numpy(w).dtype for w in case.weights.values()), None)
-    module.to(device=device, dtype=torch.bfloat16 if case.half else dtype).train(case.training)
+    dtype = next((_real(weight, case.precision, device) for weight in case.weights.values()), None)
+    module.to(device=device, dtype=dtype).train(case.training)
     parameters = dict(module.named_parameters(remove_duplicate=False))
     with torch.no_grad():
         for name, weight in case.weights.items():
@@ -254,15 +254,22 @@ def _inputs(case: DrawnCase, device) -> dict:
 
 def _input(value, device, case: DrawnCase):
     if isinstance(value, Helper):
-        return toy_models.build(value, lambda array: _tensor(array, device))
-    return _laid_out(_tensor(value, device, case.half), case.layout) if isinstance(value, np.ndarray) else value
+        return toy_models.build(value, lambda array: _tensor(array, device, case.precision))
+    return _laid_out(_tensor(value, device, case.precision), case.layout) if isinstance(value, np.ndarray) else value
 
 
-def _tensor(array: np.ndarray, device, half: bool = False) -> torch.Tensor:
-    if array.dtype == np.float64 and torch.device(device).type == "mps":
-        array = array.astype(np.float32)  # MPS has no double precision
-    tensor = torch.from_numpy(array.copy()).to(device)
-    return tensor.bfloat16() if half and tensor.is_floating_point() else tensor
+def _tensor(array: np.ndarray, device, precision: str = "") -> torch.Tensor:
+    if array.dtype.kind != "f":
+        return torch.from_numpy(array.copy()).to(device)
+    return torch.from_numpy(array.copy()).to(dtype=_real(array, precision, device)).to(device)
+
+
+def _real(array: np.ndarray, precision: str, device) -> torch.dtype:
+    """The type in which an array of numbers with a fraction arrives."""
+    asked = getattr(torch, precision) if precision else torch.from_numpy(array).dtype
+    return (
+        torch.float32 if asked == torch.float64 and torch.device(device).type == "mps" else asked
+    )  # which has no double
 
 
 def _laid_out(tensor: torch.Tensor, layout: str) -> torch.Tensor:

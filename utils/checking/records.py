@@ -2,7 +2,7 @@
 
 import base64
 import re
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 
 import numpy as np
 
@@ -39,7 +39,7 @@ class DrawnCase:
         weights: parameter name -> array, injected into the module.
         condition: the name of the condition that was added to what the author declared; empty for a declared case.
         layout: how tensors lie in memory: "transposed", "permuted", "stepped", "expanded"; empty where contiguous.
-        half: numbers with a fraction arrive in bfloat16.
+        precision: the type in which numbers with a fraction arrive, "float64" or "bfloat16"; empty for that of the arrays.
         training: the module is in training mode.
         extreme: the numbers are large on purpose, as the author declared.
         coarse: the numbers are so large, or so short, that right ways to compute differ: a number counts as right within a part
@@ -65,7 +65,7 @@ class DrawnCase:
     weights: dict = field(default_factory=dict)
     condition: str = ""
     layout: str = ""
-    half: bool = False
+    precision: str = ""
     training: bool = False
     elsewhere: bool = False
     coarse: bool = False
@@ -274,6 +274,49 @@ def _unpack_output(data: dict) -> Output:
     )
 
 
+def tabulate_mistakes(packed: dict, names: list[str]) -> dict:
+    """The JSON form of an exercise in which mistakes that differ in their numbers alone are rows of a table.
+
+    A case's "same" are the numbers, among `names`, of the mistakes that give what is expected, its "table" those of the rows.
+    """
+    return {**packed, "cases": [_tabulated(one, names) for one in packed["cases"]]}
+
+
+def _tabulated(case: dict, names: list[str]) -> dict:
+    mistakes = case.get("mistakes", {})
+    same = [number for number, name in enumerate(names) if name in mistakes and mistakes[name] is None]
+    rows = [number for number, name in enumerate(names) if _is_plain(mistakes.get(name), case["expected"])]
+    sketches = [[unpack_value(one["sketch"]) for one in mistakes[names[number]]["outputs"]] for number in rows]
+    rest = {name: made for name, made in mistakes.items() if made and names.index(name) not in rows}
+    table = {"table": rows, "sketches": pack(np.asarray(sketches, dtype=np.float32))} if rows else {}
+    return {**{key: value for key, value in case.items() if key != "mistakes"}, "mistakes": rest, "same": same, **table}
+
+
+def _is_plain(made: dict | None, expected: dict) -> bool:
+    """Whether a mistake's observation is the expected one but for its outputs' numbers, of which there are sketches."""
+    if not made or set(made) != {"structure", "outputs"} or made["structure"] != expected.get("structure"):
+        return False
+    told = [[{key: one.get(key) for key in _LIKE} for one in seen["outputs"]] for seen in (made, expected)]
+    return told[0] == told[1] and all("sketch" in one for one in made["outputs"])
+
+
+_LIKE = ("kind", "dtype", "device", "shape")
+
+
+def _mistakes(case: dict, expected: Observation, names: list[str]) -> dict:
+    """A case's mistakes by name, from what `tabulate_mistakes` made of them."""
+    found = {name: made and unpack_observation(made) for name, made in case.get("mistakes", {}).items()}
+    found |= {names[number]: None for number in case.get("same", ())}
+    sketches = unpack_value(case["sketches"]) if "table" in case else ()
+    for number, row in zip(case.get("table", ()), sketches):
+        outputs = tuple(
+            replace(output, values=None, sketch=sketch.astype(np.float64), carries_gradient=False)
+            for output, sketch in zip(expected.outputs, row)
+        )
+        found[names[number]] = Observation(structure=expected.structure, outputs=outputs)
+    return found
+
+
 def share_arrays(packed: dict) -> dict:
     """The JSON form of an exercise with each array's bytes written once, under "shared", and numbered where they belong."""
     shared: dict[str, int] = {}
@@ -305,14 +348,11 @@ def _each_array(value, change):
 def unpack_exercise(data: dict) -> FrozenExercise:
     """A FrozenExercise from its JSON form."""
     data = spread_arrays(data)
-    cases = tuple(
-        FrozenCase(
-            case=unpack_case(item["case"]),
-            expected=unpack_observation(item["expected"]),
-            mistakes={name: made and unpack_observation(made) for name, made in item.get("mistakes", {}).items()},
-        )
-        for item in data["cases"]
-    )
+    names = list(data["misconceptions"])
+    cases = []
+    for item in data["cases"]:
+        expected = unpack_observation(item["expected"])
+        cases.append(FrozenCase(unpack_case(item["case"]), expected, _mistakes(item, expected, names)))
     rest = {name: tuple(data.get(name, ())) for name in ("parameters", "constructor", "forbidden", "zeros", "invented")}
     outputs = tuple((name, shape) for name, shape in data["outputs"])
-    return FrozenExercise(**{**data, **rest, "outputs": outputs, "cases": cases})
+    return FrozenExercise(**{**data, **rest, "outputs": outputs, "cases": tuple(cases)})

@@ -16,7 +16,9 @@ def tolerance(case: DrawnCase, *observations: Observation) -> float:
     """The relative tolerance that the case, and the coarsest output's type and device, ask for."""
     found = [_RELATIVE.get(output.dtype, 1e-5) for seen in observations for output in seen.outputs] or [1e-5]
     coarse = _COARSE if case.coarse else 0.0
-    return max(*found, case.tolerance, coarse, _ELSEWHERE if any(seen.device != "cpu" for seen in observations) else 0.0)
+    return max(
+        *found, case.tolerance, coarse, _ELSEWHERE if any(seen.device != "cpu" for seen in observations) else 0.0
+    )
 
 
 def close(got: np.ndarray, expected: np.ndarray, relative: float, among: str = "") -> np.ndarray:

@@ -81,7 +81,9 @@ def _search(
     ],
     draws=_drawn,
     differentiable=False,
-    waived=dict.fromkeys(("large", "spread", "zero"), "decoder and state are drawn together, until the best sentence is clear"),
+    waived=dict.fromkeys(
+        ("large", "spread", "zero"), "decoder and state are drawn together, until the best sentence is clear"
+    ),
 )
 def beam_search(
     decoder: Callable, s: Float[Tensor, "D_H"], beam_size: int, max_length: int

@@ -3,7 +3,7 @@
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from autograder.bank.declaration import Case, exercise
 from autograder.exercises.unit_01_rnn_seq2seq.common import sentences
@@ -40,7 +40,9 @@ class Encoder(nn.Module):
         self, tokens: Int[Tensor, "B T"], lengths: Int[Tensor, "B"]
     ) -> tuple[Float[Tensor, "B T D_H"], Float[Tensor, "B D_H"]]:
         states = [self.rnn(self.embedding(row[:length]))[0] for row, length in zip(tokens, lengths.tolist())]
-        return pad_sequence(states, batch_first=True), torch.stack([one[-1] for one in states])
+        T = tokens.shape[1]
+        padded = [nn.functional.pad(one, (0, 0, 0, T - len(one))) for one in states]
+        return torch.stack(padded), torch.stack([one[-1] for one in states])
 
 
 def _read(self, tokens, lengths):

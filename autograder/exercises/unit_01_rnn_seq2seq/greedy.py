@@ -98,7 +98,14 @@ def _greedy(decoder, s, max_length):
         Case("one sentence", values={"max_length": 12}, sizes={"V": 9, "B": 1}, part="one sentence"),
         Case("sentences cut off at max_length", values={"max_length": CUT}, sizes={"V": 9}, part="a batch"),
         Case("logits in the hundreds", values={"max_length": 12}, sizes={"V": 9}, part="a batch", edit=_loud),
-        Case("sentences of forty words", values={"max_length": 40}, sizes={"V": 9}, part="a batch", edit=_endless, hidden=True),
+        Case(
+            "sentences of forty words",
+            values={"max_length": 40},
+            sizes={"V": 9},
+            part="a batch",
+            edit=_endless,
+            hidden=True,
+        ),
         Case(
             "[PAD] and [START] among the likeliest words",
             values={"max_length": 12},
@@ -111,7 +118,9 @@ def _greedy(decoder, s, max_length):
     ],
     draws=_drawn,
     differentiable=False,
-    waived=dict.fromkeys(("large", "spread", "zero"), "decoder and state are drawn together, until sentences end where they should"),
+    waived=dict.fromkeys(
+        ("large", "spread", "zero"), "decoder and state are drawn together, until sentences end where they should"
+    ),
 )
 def greedy_decode(decoder: Callable, s: Float[Tensor, "B D_H"], max_length: int) -> Int[Tensor, "B L"]:
     return _greedy(decoder, s, max_length)

@@ -74,7 +74,7 @@ def _cut(inputs, rng):
         Case("one sentence with padding", sizes={**WORDS, "B": 1}, scale=WIDE, edit=_cut),
         Case("padding in front of words and between them", sizes=WORDS, scale=WIDE, edit=_padded_anywhere),
         Case("one word a sentence", sizes={"V": 11, "T": 1, "B": 5}, scale=WIDE, edit=_padded_anywhere),
-        Case("as many places as words in the vocabulary", sizes={"V": 8, "T": 8}, scale=WIDE),
+        Case("as many places as words in the vocabulary", sizes={"V": 8, "T": "V"}, scale=WIDE),
         Case("hundreds of words", sizes={"V": 5, "T": 300, "B": 3}, hidden=True),
         Case("a large vocabulary", sizes={"V": 40000, "T": 3, "B": 2}, edit=_last_words, hidden=True),
         Case("longer sentences", sizes={"V": 13, "T": 9}, scale=WIDE),

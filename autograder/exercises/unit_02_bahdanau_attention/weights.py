@@ -56,7 +56,7 @@ def _nothing_padded(inputs, rng):
         Case("a batch of sentences", expand={"*B": "B"}),
         Case("two batch axes", expand={"*B": "B_1 B_2"}, sizes=SMALL),
         Case("a batch of one", expand={"*B": "B"}, sizes={"B": 1}),
-        Case("padding in front of words and between them", expand={"*B": "B"}, edit=_scattered),
+        Case("padding in front of words and between them", expand={"*B": "B"}, sizes={"T_x": 9}, edit=_scattered),
         Case("nothing padded", expand={"*B": "B"}, edit=_nothing_padded),
         Case("all scores positive", expand={"*B": "B"}, edit=_positive),
         Case("rows at different levels, the highest scores at padding", expand={"*B": "B"}, edit=_levels, extreme=True),

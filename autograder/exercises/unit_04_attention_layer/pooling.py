@@ -193,7 +193,8 @@ def tensordot_over_all_places(q, X):
 @attention_pooling.alternative
 def vector_by_vector(q, X):
     vectors = list(X.reshape(-1, X.shape[-1]))
-    powers = [torch.exp(sum(q * x)) for x in vectors]
+    scores = [sum(q * x) for x in vectors]
+    powers = [torch.exp(score - max(scores)) for score in scores]
     total = sum(powers)
     y = sum(p / total * x for p, x in zip(powers, vectors))
     return y, torch.stack([p / total for p in powers]).reshape(X.shape[:-1])

@@ -33,14 +33,6 @@ def reshaped_at_once(X, H):
 
 
 @split_heads.misconception
-def viewed_at_once(X, H):
-    """The view went to [B, H, N, D_H] at once. It does not move numbers: a head then holds pieces of different vectors. Split
-    the last axis first, [B, N, H, D_H], then exchange N and H."""
-    B, N, D = X.shape
-    return X.view(B, H, N, D // H)
-
-
-@split_heads.misconception
 def transposed_then_reshaped(X, H):
     """X was transposed to [B, H*D_H, N] and then reshaped to [B, H, N, D_H]: numbers of different vectors end in one row. Split
     the last axis first, [B, N, H, D_H], then exchange N and H."""
@@ -153,14 +145,6 @@ def reshaped_back_at_once(heads):
     head. Exchange H and N first, [B, N, H, D_H], then join."""
     B, H, N, D_H = heads.shape
     return heads.reshape(B, N, H * D_H)
-
-
-@merge_heads.misconception
-def viewed_back_at_once(heads):
-    """The view went to [B, N, H*D_H] at once. It does not move numbers: a row then holds pieces of different vectors of one
-    head. Exchange H and N first, [B, N, H, D_H], then join."""
-    B, H, N, D_H = heads.shape
-    return heads.view(B, N, H * D_H)
 
 
 @merge_heads.misconception

@@ -47,7 +47,12 @@ def _which(exercise: FrozenExercise, wrong: list, comparable: list) -> Facts:
     weights = [name for (name, _), wanted, _ in comparable if name in good and are_weights(wanted.values)]
     after = f": look at what comes after {weights[0]}" if weights else ""
     verb = "is" if len(good) == 1 else "are"
-    return {("which", *good): f"{' and '.join(good)} {verb} right, {' and '.join(bad)} {'is' if len(bad) == 1 else 'are'} not{after}."}
+    return {
+        (
+            "which",
+            *good,
+        ): f"{' and '.join(good)} {verb} right, {' and '.join(bad)} {'is' if len(bad) == 1 else 'are'} not{after}."
+    }
 
 
 def common(each: list[Facts]) -> list[tuple]:
@@ -63,6 +68,11 @@ def _equal_to_given(name: str, got, case, limit: float) -> Facts:
     """Whether a result is one of the inputs, as it was given."""
     found = {}
     for given, value in case.inputs.items():
-        if getattr(value, "shape", None) == got.shape and value.dtype.kind == "f" and got.size > 1 and close(got, value, limit).all():
+        if (
+            getattr(value, "shape", None) == got.shape
+            and value.dtype.kind == "f"
+            and got.size > 1
+            and close(got, value, limit).all()
+        ):
             found["given", name, given] = f"{name} is {given}, as it was given."
     return found

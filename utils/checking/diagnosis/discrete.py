@@ -11,8 +11,15 @@ def discrete_facts(name: str, wanted: np.ndarray, got: np.ndarray) -> dict:
     if wanted.size > 1 and not np.ptp(apart):
         found["off by", name, int(apart.flat[0])] = f"Each number of {name} is {_by(int(apart.flat[0]))}."
     ratio = np.divide(got, wanted, out=np.ones(got.shape), where=wanted != 0)
-    if wanted.size > 1 and (wanted != 0).all() and np.allclose(ratio, ratio.flat[0], rtol=1e-9) and ratio.flat[0] not in (0, 1):
-        found["times", name, round(float(ratio.flat[0]), 6)] = f"Each number of {name} is {ratio.flat[0]:.4g} times the right one."
+    if (
+        wanted.size > 1
+        and (wanted != 0).all()
+        and np.allclose(ratio, ratio.flat[0], rtol=1e-9)
+        and ratio.flat[0] not in (0, 1)
+    ):
+        found["times", name, round(float(ratio.flat[0]), 6)] = (
+            f"Each number of {name} is {ratio.flat[0]:.4g} times the right one."
+        )
     return found
 
 

@@ -24,7 +24,9 @@ def place_facts(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, limi
             if np.array_equal(bad, alone):
                 found["wrong at", name, label, which] = f"{name} is right but for the {which} position along {label}."
             elif np.array_equal(good, alone):
-                found["right at", name, label, which] = f"{name} is right at the {which} position along {label}, and nowhere else."
+                found["right at", name, label, which] = (
+                    f"{name} is right at the {which} position along {label}, and nowhere else."
+                )
         found |= _prefix(name, label, good, right, axis)
     return found
 
@@ -36,5 +38,9 @@ def _prefix(name: str, label: str, good: np.ndarray, right: np.ndarray, axis: in
     steps = np.moveaxis(right, axis, 0).reshape(len(good), -1)
     first = int((~good).argmax())
     if first == 0:
-        return {("from the start", name): f"{name} goes wrong at the first position along {label} already."} if not steps[0].all() else {}
+        return (
+            {("from the start", name): f"{name} goes wrong at the first position along {label} already."}
+            if not steps[0].all()
+            else {}
+        )
     return {("after a start", name): f"{name} is right at the first position along {label}; it goes wrong later."}

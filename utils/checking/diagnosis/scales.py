@@ -6,7 +6,16 @@ from itertools import combinations
 import numpy as np
 
 _TINY = 1e-6
-_CONSTANTS = {"2": 2.0, "1/2": 0.5, "−1": -1.0, "−2": -2.0, "3": 3.0, "1/3": 1 / 3, "1/ln 2": 1 / math.log(2), "ln 2": math.log(2)}
+_CONSTANTS = {
+    "2": 2.0,
+    "1/2": 0.5,
+    "−1": -1.0,
+    "−2": -2.0,
+    "3": 3.0,
+    "1/3": 1 / 3,
+    "1/ln 2": 1 / math.log(2),
+    "ln 2": math.log(2),
+}
 
 
 def named_factors(value: float, sizes: dict, accuracy: float) -> list[str]:
@@ -16,7 +25,12 @@ def named_factors(value: float, sizes: dict, accuracy: float) -> list[str]:
     for axis, size in sizes.items():
         if size > 1:
             powers = {f"√{axis}": size**0.5, f"1/√{axis}": size**-0.5, axis: size, f"1/{axis}": 1 / size}
-            powers |= {f"{axis} − 1": size - 1, f"1/({axis} − 1)": 1 / (size - 1), f"{axis}²": size**2, f"1/{axis}²": size**-2}
+            powers |= {
+                f"{axis} − 1": size - 1,
+                f"1/({axis} − 1)": 1 / (size - 1),
+                f"{axis}²": size**2,
+                f"1/{axis}²": size**-2,
+            }
             found += [name for name, power in powers.items() if abs(value / power - 1) < accuracy]
     for label, size in pairs.items():
         if size > 1:
@@ -36,12 +50,21 @@ def scale_facts(name: str, wanted: np.ndarray, got: np.ndarray, limit: float, si
     if large.any():
         found |= _factor(name, a, b, large, limit, sizes)
     apart = b - a
-    if a.size > 1 and not found and np.ptp(apart) <= 4 * limit * (1 + np.abs(a).max()) and abs(apart.flat[0]) > 10 * limit:
+    if (
+        a.size > 1
+        and not found
+        and np.ptp(apart) <= 4 * limit * (1 + np.abs(a).max())
+        and abs(apart.flat[0]) > 10 * limit
+    ):
         found["shift", name] = f"All numbers of {name} differ from the right ones by one constant that is added."
     if not np.ptp(b) and a.size > 1 and np.ptp(a) > limit:
         what = "0" if not b.flat[0] else "one and the same number"
         found["constant", name, what] = f"All numbers of {name} are {what}."
-    if a.size > 3 and not found and np.allclose(np.sort(a, axis=None), np.sort(b, axis=None), rtol=4 * limit, atol=4 * limit):
+    if (
+        a.size > 3
+        and not found
+        and np.allclose(np.sort(a, axis=None), np.sort(b, axis=None), rtol=4 * limit, atol=4 * limit)
+    ):
         found["moved", name] = f"{name} holds the right numbers, in other places than asked for."
     if a.ndim and a.shape[-1] > 1 and not found:
         found |= _lengths(name, a, b, limit)
@@ -78,7 +101,9 @@ def _factor(name: str, a, b, large, limit: float, sizes: dict) -> dict:
     ratio = b[large] / a[large]
     spread = np.abs(ratio - ratio[0]).max()
     accuracy = max(20 * limit, 1e-4)
-    alike = spread < accuracy * max(abs(ratio[0]), _TINY) and np.allclose(b, ratio[0] * a, rtol=accuracy, atol=20 * limit)
+    alike = spread < accuracy * max(abs(ratio[0]), _TINY) and np.allclose(
+        b, ratio[0] * a, rtol=accuracy, atol=20 * limit
+    )
     if not alike or abs(ratio[0] - 1) < accuracy or abs(ratio[0]) < _TINY or ratio.size < 2 and a.size > 1:
         return {}
     found = {}

@@ -32,10 +32,14 @@ def weight_facts(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, lim
         found |= _temperature(name, wanted, got, limit, sizes)
     if are_weights(got):
         if ((got == 0) | (got == 1)).all():
-            found["hard", name] = f"In each row of {name} one position has all the weight: is a maximum taken in the place of a softmax?"
+            found["hard", name] = (
+                f"In each row of {name} one position has all the weight: is a maximum taken in the place of a softmax?"
+            )
         shown = wanted > 0
         if np.allclose(got, shown / shown.sum(axis=-1, keepdims=True), atol=limit):
-            found["uniform", name] = f"All positions that may get weight get the same in {name}: the scores make no difference."
+            found["uniform", name] = (
+                f"All positions that may get weight get the same in {name}: the scores make no difference."
+            )
     return found
 
 
@@ -50,11 +54,16 @@ def _sums(name: str, axes: list, got: np.ndarray) -> dict:
             told = f"{name} sums to 1 over {other} (axis −{back}); it should sum to 1 over {last}, the last axis."
             return {("sum over", name, back): told}
     if got.ndim > 1 and got.shape[-2] > 1 and _ones(got.sum(axis=(-1, -2))):
-        return {("sum over", name, "both"): f"{name} sums to 1 over its last two axes together; each row should by itself."}
+        return {
+            ("sum over", name, "both"): f"{name} sums to 1 over its last two axes together; each row should by itself."
+        }
     how = "less" if (sums < 1 + _SUMS).all() else "more" if (sums > 1 - _SUMS).all() else "other"
     words = {"less": "less than 1", "more": "more than 1", "other": "other numbers than 1"}[how]
     told = f"Rows of {name} sum to {words}; each should sum to 1 over {last}, the last axis."
-    return {("sum", name, how): told, ("sum", name, "?"): f"Rows of {name} do not sum to 1, as they should over {last}, the last axis."}
+    return {
+        ("sum", name, how): told,
+        ("sum", name, "?"): f"Rows of {name} do not sum to 1, as they should over {last}, the last axis.",
+    }
 
 
 def _support(name: str, axes: list, wanted: np.ndarray, got: np.ndarray) -> dict:
@@ -79,7 +88,7 @@ def _triangle(name: str, axes: list, shown: np.ndarray, lost: np.ndarray) -> dic
         "before": (columns < rows, "earlier than the query's own"),
         "same": (columns == rows, "equal to the query's own: is each vector kept from itself"),
     }
-    for key, (where, words) in kinds.items():
+    for where, words in kinds.values():
         if where.any() and np.array_equal(lost, shown & np.broadcast_to(where, lost.shape)):
             return {("lost", name): f"{name} gives no weight to positions {words}?".replace("own?", "own.")}
     return {}
@@ -102,7 +111,7 @@ def _temperature(name: str, wanted: np.ndarray, got: np.ndarray, limit: float, s
     found = {}
     if abs(factor - 1) < 1e-3:
         if not np.allclose(got[both], wanted[both], rtol=1e-3):
-            told = f"Within a row the weights of {name} stand in the right proportion to each other, but for those that should be 0."
+            told = f"Within a row the weights of {name} stand in the right proportion to each other, those apart that should be 0."
             found["proportion", name] = told
         return found
     for label in named_factors(factor, sizes, 1e-3):
@@ -111,5 +120,7 @@ def _temperature(name: str, wanted: np.ndarray, got: np.ndarray, limit: float, s
         if label == "−1":
             told = f"{name} is what comes out if the scores before the softmax have the opposite sign."
         found["temperature", name, label] = told
-    found["temperature", name, "?"] = f"{name} is what comes out if the scores before the softmax are multiplied by one factor."
+    found["temperature", name, "?"] = (
+        f"{name} is what comes out if the scores before the softmax are multiplied by one factor."
+    )
     return found

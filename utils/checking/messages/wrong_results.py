@@ -136,7 +136,8 @@ def _wrong_dtype(c):
     name, wanted, got = next(pair for pair in c.pairs() if pair[1].dtype != pair[2].dtype or pair[2].values is None)
     if not wanted.dtype.startswith("torch.float"):
         return f"{name} is {got.dtype}; {integers(wanted.dtype, got.dtype)}", ""
-    if not any(array.dtype == wanted.dtype.removeprefix("torch.") for array in c.case.arrays):
+    given = {c.case.precision or array.dtype.name for array in c.case.arrays if array.dtype.kind == "f"}
+    if wanted.dtype.removeprefix("torch.") not in given:
         return (
             f"{name} is {got.dtype}; it should be {wanted.dtype}, torch's usual type for numbers with a fraction.",
             "",
@@ -162,7 +163,9 @@ def _left_behind(c):
 
 def _not_quite_zero(c):
     name, wanted, got = next(
-        pair for pair in c.pairs() if pair[0] in c.exercise.zeros and np.abs(pair[2].values[pair[1].values == 0]).max(initial=0)
+        pair
+        for pair in c.pairs()
+        if pair[0] in c.exercise.zeros and np.abs(pair[2].values[pair[1].values == 0]).max(initial=0)
     )
     largest = np.abs(got.values[wanted.values == 0]).max()
     return (
@@ -246,9 +249,12 @@ def _too_much(c):
 
 def _too_much_kept(c):
     return (
-        "The numbers are right, but something of every piece is kept until the end, such as a list of the pieces' results: all that"
-        f" is held at one time is as large as the whole table. Keep only what is carried from piece to piece.\n{c.exercise.formula}"
-    ), f"tensors of {c.seen.made['kept']} numbers are held at a time; it should be fewer than {c.case.bounds['kept'] + 1}"
+        (
+            "The numbers are right, but something of every piece is kept until the end, such as a list of the pieces' results: all that"
+            f" is held at one time is as large as the whole table. Keep only what is carried from piece to piece.\n{c.exercise.formula}"
+        ),
+        f"tensors of {c.seen.made['kept']} numbers are held at a time; it should be fewer than {c.case.bounds['kept'] + 1}",
+    )
 
 
 def _backward_failed(c):

@@ -30,7 +30,7 @@ def _sinking(inputs, rng):
     """Scores that fall from block to block: later ones count for little, but they count."""
     N = inputs["K"].shape[-2]
     inputs["Q"][..., 0] = inputs["Q"].shape[-1] ** 0.5
-    inputs["K"][..., 0] = torch.linspace(0, -12, N).numpy()
+    inputs["K"][..., 0] = torch.linspace(0, -8, N).numpy()
 
 
 def _falling(inputs, rng):
@@ -67,7 +67,12 @@ def _case(text, block, **more):
         _case("a last block that is shorter", 7, sizes={**LONG, "N_X": 68}, bounds={"largest": TABLE}, edit=_drifting),
         _case("many data vectors, few queries", 8, sizes=MANY, bounds={"largest": TABLE}),
         _case("blocks of one vector", 1, sizes=FEW, bounds={"largest": WHOLE}),
-        _case("many blocks, of which nothing is kept", 1, sizes={**LONG, "N_X": 96}, bounds={"largest": TABLE, "kept": KEPT}),
+        _case(
+            "many blocks, of which nothing is kept",
+            1,
+            sizes={**LONG, "N_X": 96},
+            bounds={"largest": TABLE, "kept": KEPT},
+        ),
         _case("wide vectors", 8, sizes={**LONG, "N_X": 72, "D_Q": 20}, bounds={"largest": TABLE}, hidden=True),
         _case("hundreds of blocks", 1, sizes={"N_X": 260, "N_Q": 3, "B": 1}, hidden=True),
         _case("a few vectors", 3, sizes={"N_X": 8}),

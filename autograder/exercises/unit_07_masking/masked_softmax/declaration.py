@@ -90,7 +90,7 @@ def _case(text, kind, part, **more):
         _case("some rows allow nothing", "each row", EMPTY, edit=_some_empty, sizes={"N_X": 7}),
         _case("a mask that allows a query all keys or none", "all keys", EMPTY, edit=_some_empty),
         _case("a single key, which some queries may not see", "each row", EMPTY, edit=_some_empty, sizes={"N_X": 1}),
-        _case("no key anywhere", "each row", EMPTY, edit=_all_empty),
+        _case("no key anywhere", "each row", EMPTY, edit=_all_empty, extreme=True),
         _case("a sequence without words", "all queries", EMPTY, edit=_some_empty),
         _case("the same rows empty in all sequences", "all sequences", EMPTY, edit=_some_empty),
         _case("empty rows beside large scores", "each row", EMPTY, edit=_empty_and_large, extreme=True),
