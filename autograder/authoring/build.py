@@ -11,6 +11,7 @@ import nbformat
 from nbclient import NotebookClient
 
 from autograder import settings
+from autograder.authoring.demands import demands
 from autograder.bank import catalogue
 from autograder.bank.freezing import write_pack
 
@@ -55,6 +56,8 @@ def dressed(twin: Path):
     for cell in nb.cells:
         if "setup" in cell.metadata.get("tags", []):
             cell.source = setup_code()
+        elif "demands" in cell.metadata.get("tags", []):
+            cell.source = demands(catalogue.units()[unit])
         elif cell.cell_type == "markdown" and BADGE in cell.source:
             cell.source = re.sub(rf"^.*{BADGE}.*$", _badge(twin), cell.source, flags=re.MULTILINE)
         elif cell.cell_type == "code" and names:

@@ -34,6 +34,7 @@ class Audited:
     faults: tuple
     seconds: float
     checks: dict
+    waived: dict
 
 
 SEEDS = (VISIBLE_SEED, "audit")  # the self-checks, and a draw as for grading
@@ -92,6 +93,7 @@ def _audit(device: str, name: str) -> Audited:
         faults=tuple(dict.fromkeys(faults)),
         seconds=time.perf_counter() - started,
         checks=checks,
+        waived=exercise.waived,
     )
 
 
@@ -106,5 +108,7 @@ def table(rows: list[Audited]) -> str:
             f"{row.exercise:<32} {row.device:<6} {row.points:>6} {row.cases:>6} {caught:>8} {passed:>6}"
             f" {len(row.faults):>7} {row.seconds:>8.2f}"
         )
+    waived = [f"{row.exercise}: {name} is not asked: {why}" for row in rows for name, why in row.waived.items()]
+    lines += ["", *waived] if waived else []
     faults = [fault for row in rows for fault in row.faults]
     return "\n".join(lines + [""] + [f"✗ {fault}" for fault in faults])

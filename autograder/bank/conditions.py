@@ -273,34 +273,35 @@ def _is_squared(exercise, axis: str) -> bool:
 
 
 CONDITIONS = (
-    Condition(
-        "float64",
-        "results have the floating-point type of the inputs: float32 and float64 alike",
-        vary=_double,
-    ),
-    Condition("bfloat16", "so has bfloat16", declare=_long, vary=_half, shown=0),
+    Condition("float64", "Results have the floating-point type of the inputs, float32 or float64.", vary=_double),
+    Condition("bfloat16", "Inputs of bfloat16 give results of bfloat16.", declare=_long, vary=_half, shown=0),
     Condition(
         "layout",
-        "inputs may be views in any memory layout: transposed, permuted, sliced with a step, expanded",
+        "Inputs may be views in any memory layout: transposed, permuted, sliced with a step, expanded.",
         vary=_layouts,
         shown=3,
     ),
+    Condition("device", "Results, and tensors that are made on the way, are on the inputs' device.", vary=_elsewhere),
     Condition(
         "large",
-        "numbers may be large, in all rows or in one alone: where the exact result is finite, so is yours",
+        "Numbers may be large, in all rows or in a single one: where the exact result is finite, so is yours.",
         vary=_large,
     ),
+    Condition("spread", "Small numbers count beside large ones: nothing is cut off.", vary=_spread, shown=0),
+    Condition("zero", "Numbers may be 0.", vary=_zero, shown=0),
+    Condition("ones", "Any size may be 1.", declare=_ones, shown=1),
+    Condition("equal", "Sizes may coincide.", declare=_equal, shown=0),
+    Condition("scale", "There may be hundreds of positions, words or features.", declare=_scale, shown=0),
     Condition(
-        "spread", "results are right to their last digits also where numbers differ much in size", vary=_spread, shown=0
+        "batches",
+        "Where a shape begins with `*B`, there may be no batch axis, one, or several.",
+        declare=_batches,
+        shown=0,
     ),
-    Condition("zero", "numbers may be 0", vary=_zero, shown=0),
-    Condition("gradients", "gradients flow from the result to every float input and every weight", vary=_gradients),
-    Condition("saturation", "also where a softmax is nearly 0 or 1", vary=_saturated, shown=0),
-    Condition("training", "training mode and eval mode give the same", vary=_training),
-    Condition("device", "results, and whatever is made on the way, are on the inputs' device", vary=_elsewhere),
-    Condition("calls", "arguments may be given by position and by name", vary=_calls),
-    Condition("ones", "any size may be 1", declare=_ones, shown=1),
-    Condition("equal", "sizes may coincide", declare=_equal, shown=0),
-    Condition("batches", "where a shape begins with *B: no batch axis, one, or several", declare=_batches, shown=0),
-    Condition("scale", "any number of positions, words and features", declare=_scale, shown=0),
+    Condition("training", "Training mode and eval mode give the same result.", vary=_training),
+    Condition("calls", "Arguments may be given by position or by name.", vary=_calls),
+    Condition(
+        "gradients", "Gradients flow from the result to every floating-point input and every weight.", vary=_gradients
+    ),
+    Condition("saturation", "Gradients are right also where a softmax is nearly 0 or 1.", vary=_saturated, shown=0),
 )

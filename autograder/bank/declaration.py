@@ -26,9 +26,9 @@ class Case:
             case is examined as it is, in no other type or memory layout.
         raises: the error that the reference raises on the case and everybody should, such as "ValueError". Its message must
             name the numbers that the reference's names.
-        bounds: the axes of a table that must not be made: {"largest": axes} at any time, every intermediate tensor is smaller;
-            {"kept": axes} nor in pieces that are kept, all that are alive at a time have fewer entries together; {"made": axes} nor
-            in pieces one after another, all together have fewer entries.
+        bounds: the axes of a table that must not be made. {"largest": axes}: at no time, every intermediate tensor is smaller;
+            {"kept": axes}: nor in pieces that are kept, all that are alive at a time have fewer entries; {"made": axes}: nor in
+            pieces one after another, all together have fewer entries.
     """
 
     property: str

@@ -25,6 +25,27 @@
 # **Shapes.** Grids `G` are `[B, D, H, W]`, as torch's convolutions give them: a vector of `D` numbers in each of `H` rows
 # and `W` columns. As a collection of vectors they are `X`, `[B, L, D]` with `L = H*W` cells.
 
+# %% [markdown] tags=["demands"]
+# **What is asked of every exercise.** Grading examines each of these; a check shows some of them. Where an exercise's own
+# text says something else, that holds.
+#
+# - Inputs come back as they were given, and the same inputs give the same result in every call.
+# - Results have the floating-point type of the inputs, float32 or float64.
+# - Inputs of bfloat16 give results of bfloat16.
+# - Inputs may be views in any memory layout: transposed, permuted, sliced with a step, expanded.
+# - Results, and tensors that are made on the way, are on the inputs' device.
+# - Numbers may be large, in all rows or in a single one: where the exact result is finite, so is yours.
+# - Small numbers count beside large ones: nothing is cut off.
+# - Numbers may be 0.
+# - Any size may be 1.
+# - Sizes may coincide.
+# - There may be hundreds of positions, words or features.
+# - Where a shape begins with `*B`, there may be no batch axis, one, or several.
+# - Training mode and eval mode give the same result.
+# - Arguments may be given by position or by name.
+# - Gradients flow from the result to every floating-point input and every weight.
+# - Gradients are right also where a softmax is nearly 0 or 1.
+
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
 # downloaded notebook, it fetches it first.

@@ -24,6 +24,29 @@
 # number of batch axes in front, or none: count from the end. A name such as `N_Q` in a shape is no variable: read it from
 # a tensor, `Q.shape[-2]`. Results have the type of the numbers that came in (double precision if these are).
 
+# %% [markdown] tags=["demands"]
+# **What is asked of every exercise.** Grading examines each of these; a check shows some of them. Where an exercise's own
+# text says something else, that holds.
+#
+# - Inputs come back as they were given, and the same inputs give the same result in every call.
+# - Results have the floating-point type of the inputs, float32 or float64.
+# - Inputs of bfloat16 give results of bfloat16.
+# - Inputs may be views in any memory layout: transposed, permuted, sliced with a step, expanded.
+# - Results, and tensors that are made on the way, are on the inputs' device.
+# - Numbers may be large, in all rows or in a single one: where the exact result is finite, so is yours. (Not asked of
+#   `linear_attention`.)
+# - Small numbers count beside large ones: nothing is cut off.
+# - Numbers may be 0.
+# - Any size may be 1.
+# - Sizes may coincide.
+# - There may be hundreds of positions, words or features.
+# - Where a shape begins with `*B`, there may be no batch axis, one, or several.
+# - Training mode and eval mode give the same result.
+# - Arguments may be given by position or by name.
+# - Gradients flow from the result to every floating-point input and every weight. (Not asked of `online_softmax_step`.)
+#   In `MultiHeadAttention` they need flow from `Y` alone.
+# - Gradients are right also where a softmax is nearly 0 or 1. (Not asked of `linear_attention`.)
+
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
 # downloaded notebook, it fetches it first.

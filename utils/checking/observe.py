@@ -339,7 +339,7 @@ def _numbers(tensor: torch.Tensor) -> np.ndarray | None:
 
 
 def _gradients(result, watched: dict, places: tuple) -> tuple[dict, str]:
-    """Gradients of a fixed, uneven sum of the outputs at `places`, so that no symmetry hides a missing one; and an error, if any."""
+    """Gradients of a fixed, uneven sum of the outputs at `places`, so that no symmetry hides a missing one; and any error."""
     items = result if isinstance(result, (tuple, list)) else (result,)
     leaves = {name: value for name, value in watched.items() if getattr(value, "requires_grad", False)}
     total = 0.0

@@ -57,7 +57,8 @@ def _cases(interleaved: bool, part: str) -> list[Case]:
     cases=[*_cases(False, "pairs (j, j + D/2)"), *_cases(True, "pairs (2j, 2j + 1)")],
     draws=_drawn,
     waived={
-        "bfloat16": "a far position's angle cannot be told in so few digits, and the text does not say in which type it is computed"
+        "bfloat16": "a far position's angle cannot be told in so few digits, and the text does not say in which type it is"
+        " computed"
     },
 )
 def rotary_encoding(

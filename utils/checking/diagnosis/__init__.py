@@ -1,7 +1,7 @@
 """Relations between what came and what was expected: facts about numbers, found on each case and told if they hold on all.
 
-A fact is a key and a sentence. What holds on one case by accident does not hold on all of them: `common` keeps the keys that every
-failed case has. A sentence says what was observed; where several causes give the same observation it asks.
+A fact is a key and a sentence. What holds on one case by accident does not hold on all of them: `common` keeps the keys that
+every failed case has. A sentence says what was observed; where several causes give the same observation it asks.
 """
 
 from utils.checking.diagnosis.discrete import discrete_facts

@@ -71,7 +71,8 @@ def scale_facts(name: str, wanted: np.ndarray, got: np.ndarray, limit: float, si
     size = np.abs(a).max()
     if not found and np.abs(apart).max() < 5e-3 * size:
         found["close", name] = (
-            f"{name} is right to two digits and more, but not to all of them: is something small added or left out, or rounded on the"
+            f"{name} is right to two digits and more, but not to all of them: is something small added or left out, or"
+            f" rounded on the"
             " way (half precision, a constant with few digits, an integer)?"
         )
     return found

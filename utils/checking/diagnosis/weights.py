@@ -111,7 +111,7 @@ def _temperature(name: str, wanted: np.ndarray, got: np.ndarray, limit: float, s
     found = {}
     if abs(factor - 1) < 1e-3:
         if not np.allclose(got[both], wanted[both], rtol=1e-3):
-            told = f"Within a row the weights of {name} stand in the right proportion to each other, those apart that should be 0."
+            told = f"Within a row the weights of {name} are in the right proportion, those apart that should be 0."
             found["proportion", name] = told
         return found
     for label in named_factors(factor, sizes, 1e-3):

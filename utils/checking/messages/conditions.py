@@ -2,21 +2,28 @@
 
 UNDER = {
     "float64": "Single precision gives the right result; double does not: is something fixed to float32 on the way?",
-    "bfloat16": "Single precision gives the right result; bfloat16 does not: is a count or a position computed in the inputs' own type,"
+    "bfloat16": "Single precision gives the right result; bfloat16 does not: is a count or a position computed in the"
+    " inputs' own type,"
     " or something fixed to another?",
-    "layout": "Inputs that lie in memory in order give the right result; views, such as transposed or sliced tensors, do not. reshape"
+    "layout": "Inputs that lie in memory in order give the right result; views, such as transposed or sliced tensors, do"
+    " not. reshape"
     " takes any layout, view does not.",
-    "large": "Ordinary numbers give the right result; large ones do not. Does exp overflow, or underflow to 0 because one maximum serves"
+    "large": "Ordinary numbers give the right result; large ones do not. Does exp overflow, or underflow to 0 because one"
+    " maximum serves"
     " several rows? Is a number cut off, or used in the place of infinity?",
-    "spread": "Numbers of about one size give the right result; numbers that differ much do not. Is something small cut off, or a number"
+    "spread": "Numbers of about one size give the right result; numbers that differ much do not. Is something small cut off,"
+    " or a number"
     " that stands for infinity not large enough?",
     "zero": "Ordinary numbers give the right result; zeros do not. Is 0 taken as a sign of something, or divided by?",
     "saturation": "Ordinary numbers give the right result; large ones, which make weights nearly 0 or 1, do not.",
     "training": "Eval mode gives the right result; training mode does not: is there a dropout, or a branch on self.training?",
-    "ones": "Sizes larger than 1 give the right result; a size of 1 does not. Does squeeze() take an axis away, or does an axis of size 1"
+    "ones": "Sizes larger than 1 give the right result; a size of 1 does not. Does squeeze() take an axis away, or does an"
+    " axis of size 1"
     " broadcast where it should not? Is such a size treated by itself?",
-    "equal": "Sizes that differ give the right result; sizes that coincide do not. Is an axis recognised by its size, or does a missing"
+    "equal": "Sizes that differ give the right result; sizes that coincide do not. Is an axis recognised by its size, or"
+    " does a missing"
     " axis broadcast by luck?",
     "batches": "Another number of batch axes gives the right result: count axes from the end, and name none in front.",
-    "scale": "Short inputs give the right result; long or wide ones do not: is a number of positions, or a width, fixed somewhere?",
+    "scale": "Short inputs give the right result; long or wide ones do not: is a number of positions, or a width, fixed"
+    " somewhere?",
 }

@@ -97,7 +97,8 @@ def _wrong_parameters(c):
     if failure.type == "type":
         name, kind = failure.text.split(" ", 1)
         return (
-            f"{name} is made as {kind}. Layers are made in torch's usual type, torch.float32 (leave out dtype= and .double()); whoever"
+            f"{name} is made as {kind}. Layers are made in torch's usual type, torch.float32 (leave out dtype= and"
+            f" .double()); whoever"
             " needs another calls .to(…) on the whole model."
         ), expected
     if failure.type != "shape":

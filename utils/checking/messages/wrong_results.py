@@ -156,7 +156,8 @@ def _wrong_device(c):
 
 def _left_behind(c):
     return (
-        "With inputs on a GPU, a tensor would stay behind on the CPU: it is made without device=, or moved there by .cpu(), .numpy()"
+        "With inputs on a GPU, a tensor would stay behind on the CPU: it is made without device=, or moved there by .cpu(),"
+        " .numpy()"
         " or .tolist(). Make new tensors from the inputs (zeros_like, new_zeros), or with device=X.device."
     ), f"the line is: {c.seen.failure.line}" if c.seen.failure and c.seen.failure.line else ""
 
@@ -250,8 +251,10 @@ def _too_much(c):
 def _too_much_kept(c):
     return (
         (
-            "The numbers are right, but something of every piece is kept until the end, such as a list of the pieces' results: all that"
-            f" is held at one time is as large as the whole table. Keep only what is carried from piece to piece.\n{c.exercise.formula}"
+            "The numbers are right, but something of every piece is kept until the end, such as a list of the pieces'"
+            " results: all that"
+            f" is held at one time is as large as the whole table. Keep only what is carried from piece to"
+            f" piece.\n{c.exercise.formula}"
         ),
         f"tensors of {c.seen.made['kept']} numbers are held at a time; it should be fewer than {c.case.bounds['kept'] + 1}",
     )

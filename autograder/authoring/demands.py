@@ -1,0 +1,72 @@
+"""The list of what is demanded of every exercise of a unit, for the top of its assignment; written from what is examined."""
+
+from textwrap import fill
+
+from autograder.bank.conditions import CONDITIONS, Condition
+from autograder.bank.declaration import Exercise
+
+_OPENING = (
+    "**What is asked of every exercise.** Grading examines each of these; a check shows some of them. Where an exercise's own"
+    " text says something else, that holds."
+)
+_ALWAYS = "Inputs come back as they were given, and the same inputs give the same result in every call."
+_WIDTH = 120
+
+
+def demands(exercises: tuple[Exercise, ...]) -> str:
+    """The list as Markdown: one point a condition, with the exercises that it is not asked of."""
+    points = [_ALWAYS]
+    for condition in CONDITIONS:
+        asked = [one for one in exercises if _applies(condition, one)]
+        if asked:
+            points.append(condition.demand + _exceptions(condition, exercises, asked) + _gradients(condition, asked))
+    points += _zeros(exercises)
+    lines = [fill(point, _WIDTH, initial_indent="- ", subsequent_indent="  ") for point in points]
+    return "\n".join([fill(_OPENING, _WIDTH), "", *lines])
+
+
+def _applies(condition: Condition, exercise: Exercise) -> bool:
+    if any(case.rows for case in exercise.cases) or condition.name in exercise.waived:
+        return False
+    if condition.name in ("gradients", "saturation"):
+        return bool(exercise.gradients)
+    if condition.name == "training":
+        return exercise.is_module
+    return condition.name != "batches" or "*B" in exercise.starred
+
+
+def _exceptions(condition: Condition, exercises, asked: list) -> str:
+    """Which exercises a demand that would apply to them is not made of."""
+    left_out = [
+        one.name
+        for one in exercises
+        if one not in asked and (condition.name in one.waived or _is_exempt(condition, one))
+    ]
+    return f" (Not asked of {_listed(left_out)}.)" if left_out else ""
+
+
+def _is_exempt(condition: Condition, exercise: Exercise) -> bool:
+    return condition.name == "gradients" and not exercise.gradients and "float" in exercise.result_types
+
+
+def _gradients(condition: Condition, asked: list) -> str:
+    """From which results gradients must flow, where not from all."""
+    if condition.name != "gradients":
+        return ""
+    some = {}
+    for one in asked:
+        reals = [place for place, kind in enumerate(one.result_types) if kind == "float"]
+        if len(one.gradients) < len(reals):
+            names = _listed([one.outputs[place] for place in one.gradients])
+            some.setdefault(names, []).append(one.name)
+    return "".join(f" In {_listed(names)} they need flow from {results} alone." for results, names in some.items())
+
+
+def _zeros(exercises) -> list[str]:
+    exact = [f"{_listed(one.zeros)} of `{one.name}`" for one in exercises if one.zeros]
+    return [f"Zeros are exact in {', '.join(exact)}: what gets no weight has weight 0."] if exact else []
+
+
+def _listed(names) -> str:
+    quoted = [f"`{name}`" for name in names]
+    return " and ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
