@@ -281,7 +281,9 @@ CONDITIONS = (
         vary=_layouts,
         shown=3,
     ),
-    Condition("device", "Results, and tensors that are made on the way, are on the inputs' device.", vary=_elsewhere),
+    Condition(
+        "device", "Results, and tensors that are made on the way, are on the inputs' device.", vary=_elsewhere, shown=0
+    ),
     Condition(
         "large",
         "Numbers may be large, in all rows or in a single one: where the exact result is finite, so is yours.",

@@ -118,12 +118,14 @@ def _sizes(axes: list, fixed: dict, rng) -> dict:
     An axis that is a number, as the 1 of "B 1 N", is of that size by itself.
     """
     axes = [axis for axis in axes if not axis.isdigit()]
-    fixed = {axis: fixed[size] if isinstance(size, str) else size for axis, size in fixed.items()}
+    named = {axis: other for axis, other in fixed.items() if isinstance(other, str)}
+    fixed = {axis: size for axis, size in fixed.items() if axis not in named}
     products = {axis: axis.split("*") for axis in axes if "*" in axis}
     single = [axis for axis in axes if axis not in products] + sum(products.values(), [])
-    free = [axis for axis in dict.fromkeys(single) if axis not in fixed]
+    free = [axis for axis in dict.fromkeys(single) if axis not in fixed and axis not in named]
     pool = [size for size in range(SMALLEST, SMALLEST + len(free) + SPARE) if size not in fixed.values()]
     sizes = {**fixed, **dict(zip(free, map(int, rng.permutation(pool)[: len(free)]), strict=True))}
+    sizes |= {axis: sizes[other] for axis, other in named.items() if other in sizes}
     return sizes | {axis: math.prod(sizes[factor] for factor in factors) for axis, factors in products.items()}
 
 

@@ -126,7 +126,7 @@ _WITH_EINSUM = {
     "gradient_through_softmax": """def gradient_through_softmax(Q, X, scaled):
     E = torch.einsum("qd,xd->qx", Q, X)
     A = torch.softmax(E / Q.shape[-1] ** 0.5 if scaled else E, -1)
-    J = torch.einsum("qi,ij->qij", A, torch.eye(A.shape[-1])) - torch.einsum("qi,qj->qij", A, A)
+    J = torch.einsum("qi,ij->qij", A, torch.eye(A.shape[-1]).to(A)) - torch.einsum("qi,qj->qij", A, A)
     return torch.linalg.matrix_norm(J)""",
 }
 
@@ -151,7 +151,8 @@ _WITH_LOOPS = {
     [(q * X[..., i, :]).sum(-1) for i in range(X.shape[-2])], dim=-1)""",
     "attention_pooling": """def attention_pooling(q, X):
     vectors = list(X.flatten(0, -2))
-    powers = [torch.exp(torch.dot(q, x)) for x in vectors]
+    largest = max(torch.dot(q, x) for x in vectors)
+    powers = [torch.exp(torch.dot(q, x) - largest) for x in vectors]
     total = sum(powers)
     y = torch.zeros_like(q)
     for power, x in zip(powers, vectors):

@@ -21,7 +21,7 @@ SLIPS = {  # wrong answers that are not caught, or not on every draw: what would
     "tiled_attention": {"by_recursion"},
 }
 UNSAID = ("wrong_value", "not_finite", "wrong_shape", "exception")  # problems that say little by themselves
-TOLD = 0.7  # the least share of an exercise's wrong answers whose mistake is named, related, or of a kind that says it
+TOLD = 0.5  # the least share of an exercise's wrong answers whose mistake is named, related, or of a kind that says it
 
 
 @pytest.fixture(scope="module", params=EXERCISES)

@@ -230,5 +230,5 @@ def test_blocks_of_queries_alone_are_no_tiles(examine):
 @pytest.mark.parametrize("block", [8, 16, 32])
 def test_a_block_size_that_is_fixed_in_the_code_is_seen(examine, block):
     in_tiles = SOLVED["tiled_attention"]
-    result = examine("tiled_attention", lambda Q, K, V, _: in_tiles(Q, K, V, block))
+    result = examine("tiled_attention", lambda Q, K, V, block, size=block: in_tiles(Q, K, V, size))
     assert result.misconception == "blocks_of_another_size"

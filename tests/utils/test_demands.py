@@ -202,7 +202,7 @@ def counted(change=lambda count: count):
     ("change", "problem", "said"),
     [
         (lambda count: count, None, "all hold"),
-        (lambda count: count + (count > 10**9), "wrong_value", "one constant that is added"),
+        (lambda count: count + (count > 10**9), "wrong_value", "Each number of flops is 1 too large"),
         (lambda count: count.to(torch.int32), "wrong_dtype", "it should hold integers (counts, positions, token ids)"),
         (lambda count: count.double(), "wrong_dtype", "numbers with a fraction"),
         (lambda count: count > 3, "wrong_dtype", "Is it a comparison?"),

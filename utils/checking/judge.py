@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from utils.checking.diagnosis import common, facts
+from utils.checking.diagnosis.relations import common, facts
 from utils.checking.messages import composing
 from utils.checking.messages.wrong_results import describe, forbidden_call
 from utils.checking.records import DrawnCase, Failure, FrozenCase, FrozenExercise, Observation, Output
@@ -79,7 +79,9 @@ def judge(exercise: FrozenExercise, frozen: FrozenCase, observation: Observation
     sentence, detail = "", ""
     if problem:
         sentence, detail = describe(problem, exercise, frozen, observation, reveal)
-    case, found = frozen.case, facts(exercise, frozen, observation) if problem in COMPARED else {}
+    case, found = frozen.case, {}
+    if problem in COMPARED and not case.rows:
+        found = facts(exercise, frozen, observation)
     compared = tuple(frozen.mistakes)
     return Verdict(
         case.property, case.part, problem, sentence, detail, matches, compared, case.condition, found, case.extreme
@@ -141,8 +143,8 @@ def _failed_alike(one: Observation, other: Observation) -> bool:
 def _same_output(a: Output, b: Output, scale: float, case: DrawnCase) -> bool:
     if (a.kind, a.shape) != (b.kind, b.shape) or _dtype(a) != _dtype(b):
         return False
-    if a.sketch is not None and b.values is not None:
-        return sketches_agree(a.sketch, b.values, scale)
+    if a.sketch is not None:
+        return b.values is not None and sketches_agree(a.sketch, b.values, scale)
     if a.values is None or b.values is None:
         return a.values is None and b.values is None
     return _agree(b.values, a.values, scale, case, min(case.rows, ALIKE))

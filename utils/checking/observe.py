@@ -234,7 +234,7 @@ def _call(target, arguments: dict, by: str = ""):
     in_order = renamed or taken == list(arguments)
     if by != "name" and (in_order or by) and _binds(signature, *arguments.values()):
         return target(*arguments.values())
-    if by != "position" and not renamed and _binds(signature, **arguments):
+    if by != "position" and (by or not renamed) and _binds(signature, **arguments):
         return target(**arguments)
     names = ", ".join(name for name in signature.parameters)
     raise _Failed(Failure("signature", by or "arguments", names))

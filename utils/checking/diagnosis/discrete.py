@@ -7,19 +7,20 @@ def discrete_facts(name: str, wanted: np.ndarray, got: np.ndarray) -> dict:
     """Facts about integers or truth values of one shape."""
     if wanted.dtype.kind == "b" or got.dtype.kind == "b":
         return _truths(name, wanted.astype(bool), got.astype(bool))
-    found, apart = {}, got.astype(float) - wanted.astype(float)
-    if wanted.size > 1 and not np.ptp(apart):
+    found, apart = {}, got.astype(np.int64) - wanted.astype(np.int64)
+    if (apart % 2**32 == 0).all():
+        found["overflow", name] = f"Numbers of {name} went past what 32 bits hold: keep integers in int64."
+    if not np.ptp(apart):
         found["off by", name, int(apart.flat[0])] = f"Each number of {name} is {_by(int(apart.flat[0]))}."
-    ratio = np.divide(got, wanted, out=np.ones(got.shape), where=wanted != 0)
-    if (
-        wanted.size > 1
-        and (wanted != 0).all()
-        and np.allclose(ratio, ratio.flat[0], rtol=1e-9)
-        and ratio.flat[0] not in (0, 1)
-    ):
-        found["times", name, round(float(ratio.flat[0]), 6)] = (
-            f"Each number of {name} is {ratio.flat[0]:.4g} times the right one."
-        )
+    if (wanted != 0).all() and np.any(apart):
+        ratio = got / wanted
+        if np.allclose(ratio, ratio.flat[0], rtol=1e-9) and ratio.flat[0] != 0:
+            found["times", name, f"{ratio.flat[0]:.6g}"] = (
+                f"Each number of {name} is {ratio.flat[0]:.4g} times the right one."
+            )
+    if np.isclose(got, wanted, rtol=1e-6, atol=0).all() and np.abs(wanted).max() > 2**24:
+        told = f"{name} is right up to rounding: integers of this size do not survive /, .float() or a root."
+        found["rounded", name] = told
     return found
 
 

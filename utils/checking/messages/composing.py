@@ -41,7 +41,9 @@ def related(shown, found: list[str], under: str, only: bool) -> str:
         only: whether no other property fails.
     """
     sentence = shown.sentence
-    if found:
+    if found and shown.problem == "not_finite":
+        sentence = f"{sentence} {' '.join(found)}"  # which says where NaN comes from
+    elif found:
         _, newline, formula = sentence.partition("\n")
         sentence = " ".join(found) + newline + formula
     hint = UNDER.get(under, "")

@@ -53,6 +53,9 @@ def _wrong_signature(c):
             f"It is called without {', '.join(left_out)} here: give it the default that the exercise's first line shows.",
             "",
         )
+    if failure.type in ("name", "position"):
+        how = "under these names" if failure.type == "name" else "in this order, without their names"
+        return f"It must take its arguments {how} too: {asked}. Yours takes ({failure.text}).", ""
     return f"It does not take the parameters that are asked for, {asked}. Yours takes ({failure.text}).", ""
 
 

@@ -27,6 +27,8 @@ def looks_like(wanted: tuple, got: tuple) -> str:
     if len(got) == len(wanted) + 1:
         return "has one axis too many: a sum or a flatten that is missing, or an unsqueeze that was not undone?"
     if len(got) == len(wanted) and sum(a != b for a, b in zip(got, wanted)) == 1:
+        if any(a == 1 != b for a, b in zip(got, wanted)):
+            return "has size 1 along one axis: is it left over from keepdim or unsqueeze, or lost to a sum?"
         return "has the wrong size along one axis."
     return "has the wrong shape."
 

@@ -1,0 +1,78 @@
+"""Relations between what came and what was expected: facts about numbers, found on each case and told if they hold on all.
+
+A fact is a key and a sentence. What holds on one case by accident does not hold on all of them: `common` keeps the keys that
+every failed case has. A sentence says what was observed; where several causes give the same observation it asks.
+"""
+
+from utils.checking.diagnosis.discrete import discrete_facts
+from utils.checking.diagnosis.places import place_facts
+from utils.checking.diagnosis.scales import scale_facts
+from utils.checking.diagnosis.weights import are_weights, weight_facts
+from utils.checking.records import FrozenCase, FrozenExercise, Observation
+from utils.checking.tolerance import close, tolerance
+
+MOST = 2  # relations that are told together
+Facts = dict[tuple, str]
+
+
+def facts(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) -> Facts:
+    """What wrong numbers have in common with the right ones on one case: the most telling first.
+
+    Of several wrong results the first that holds weights is looked at, for others are made with it; else the first.
+    """
+    case, limit = frozen.case, tolerance(frozen.case, frozen.expected, seen)
+    pairs = list(zip(exercise.outputs, frozen.expected.outputs, seen.outputs))
+    comparable = [one for one in pairs if one[2].values is not None and one[1].values.shape == one[2].values.shape]
+    among = "row" if case.coarse else ""
+    wrong = [one for one in comparable if not close(one[2].values, one[1].values, limit, among).all()]
+    found: Facts = _which(exercise, wrong, comparable)
+    for (name, symbols), wanted, got in wrong:
+        if wanted.values.dtype.kind == "f":
+            axes = symbols.split()
+            found |= weight_facts(name, axes, wanted.values, got.values, limit, case.sizes)
+            found |= scale_facts(name, wanted.values, got.values, limit, case.sizes)
+            found |= _equal_to_given(name, got.values, case, limit)
+        else:
+            found |= discrete_facts(name, wanted.values, got.values)
+        found |= place_facts(name, symbols.split(), wanted.values, got.values, limit)
+    return found
+
+
+def _which(exercise: FrozenExercise, wrong: list, comparable: list) -> Facts:
+    """Of several results: which are right, and where to look if the right ones are weights."""
+    bad = [name for (name, _), _, _ in wrong]
+    good = [name for (name, _), wanted, _ in comparable if name not in bad]
+    if not bad or not good or len(comparable) < len(exercise.outputs):
+        return {}
+    weights = [name for (name, _), wanted, _ in comparable if name in good and are_weights(wanted.values)]
+    after = f": look at what comes after {weights[0]}" if weights else ""
+    verb = "is" if len(good) == 1 else "are"
+    return {
+        (
+            "which",
+            *good,
+        ): f"{' and '.join(good)} {verb} right, {' and '.join(bad)} {'is' if len(bad) == 1 else 'are'} not{after}."
+    }
+
+
+def common(each: list[Facts]) -> list[tuple]:
+    """The keys that all cases have in common, in the order of the first, and at most two."""
+    keys = [key for key in (each[0] if each else ()) if all(key in one for one in each)]
+    kinds: dict = {}
+    for key in keys:
+        kinds.setdefault(key[0], key)  # of one kind the first: √D_Q and √D_V may be equal in all cases
+    return list(kinds.values())[:MOST]
+
+
+def _equal_to_given(name: str, got, case, limit: float) -> Facts:
+    """Whether a result is one of the inputs, as it was given."""
+    found = {}
+    for given, value in case.inputs.items():
+        if (
+            getattr(value, "shape", None) == got.shape
+            and value.dtype.kind == "f"
+            and got.size > 1
+            and close(got, value, limit).all()
+        ):
+            found["given", name, given] = f"{name} is {given}, as it was given."
+    return found
