@@ -118,6 +118,7 @@ def _sizes(axes: list, fixed: dict, rng) -> dict:
     An axis that is a number, as the 1 of "B 1 N", is of that size by itself.
     """
     axes = [axis for axis in axes if not axis.isdigit()]
+    fixed = {axis: size for axis, size in fixed.items() if not isinstance(size, str) or size in axes}
     named = {axis: other for axis, other in fixed.items() if isinstance(other, str)}
     fixed = {axis: size for axis, size in fixed.items() if axis not in named}
     products = {axis: axis.split("*") for axis in axes if "*" in axis}
