@@ -2,7 +2,6 @@
 
 import hashlib
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -25,19 +24,21 @@ def draw(exercise: declaration.Exercise, seed: str, grading: bool = False) -> li
         seed: any text; equal seeds give equal cases.
         grading: also the hidden cases and conditions, and each declared case on a second draw of sizes.
     """
-    cases = []
+    cases, first = [], {}
     for number, declared in enumerate(exercise.cases):
         if declared.hidden and not grading:
             continue
         for repeat in range(1 + grading):
             case = _case(exercise, declared, _rng(seed, exercise.name, number, repeat))
+            first.setdefault(number, case)
             if grading:
                 case = replace(toy_models.unfolded(case), rows=case.rows and round(case.rows - MARGIN, 4))
             cases.append(_with_gradients(exercise, declared, case) if repeat else case)
+    bases = [exercise.cases.index(base) for base in _bases(exercise)]
     for condition in CONDITIONS:
-        if condition.name not in exercise.waived:
-            for made in _under(condition, exercise, seed):
-                cases += made if grading else made[: condition.shown]
+        for number in bases if condition.name not in exercise.waived else ():
+            made = _under(condition, exercise, number, first[number], seed)
+            cases += made if grading else made[: condition.shown]
     return cases
 
 
@@ -49,26 +50,18 @@ def _with_gradients(exercise: declaration.Exercise, declared: declaration.Case, 
     return replace(case, once=True, gradient=exercise.gradients, bounds=bounds)
 
 
-def _under(condition: Condition, exercise: declaration.Exercise, seed: str) -> Iterator[list[DrawnCase]]:
-    """The cases of one condition, for each part of the exercise."""
-    for base in _bases(exercise):
-        number = exercise.cases.index(base)
-        made = []
-        for words, declared in condition.declare(exercise, base) if condition.declare else ():
-            made.append((words, _case(exercise, declared, _rng(seed, exercise.name, number, condition.name, words))))
-        if condition.vary:
-            drawn = _case(
-                exercise, base, _rng(seed, exercise.name, number, 0)
-            )  # the numbers of the declared case itself
-            made = [
-                (", ".join(filter(None, (varied, words))), case)
-                for words, one in [("", drawn), *made]
-                for varied, case in condition.vary(exercise, one)
-            ]
-        yield [
-            replace(case, property=f"{words}: {base.property}", condition=condition.name, once=True)
-            for words, case in made
-        ]
+def _under(condition: Condition, exercise: declaration.Exercise, number: int, drawn: DrawnCase, seed: str) -> list:
+    """The cases of one condition, tried on the declared case of that number; `drawn` is that case itself."""
+    base, made = exercise.cases[number], []
+    for words, declared in condition.declare(exercise, base) if condition.declare else ():
+        made.append((words, _case(exercise, declared, _rng(seed, exercise.name, number, condition.name, words))))
+    if condition.vary:
+        given = [("", drawn), *made]
+        pairs = [(one, words, varied) for words, case in given for one, varied in condition.vary(exercise, case)]
+        made = [(", ".join(filter(None, (one, words))), varied) for one, words, varied in pairs]
+    return [
+        replace(case, property=f"{words}: {base.property}", condition=condition.name, once=True) for words, case in made
+    ]
 
 
 def _bases(exercise: declaration.Exercise) -> list[declaration.Case]:

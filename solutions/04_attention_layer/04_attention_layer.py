@@ -39,7 +39,7 @@
 # - Numbers may be 0.
 # - Any size may be 1.
 # - Sizes may coincide.
-# - There may be hundreds of positions, words or features.
+# - There may be hundreds of positions, words or features. (Not asked of `gradient_through_softmax`.)
 # - Where a shape begins with `*B`, there may be no batch axis, one, or several.
 # - Training mode and eval mode give the same result.
 # - Arguments may be given by position or by name.
