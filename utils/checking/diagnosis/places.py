@@ -4,6 +4,8 @@ import numpy as np
 
 from utils.checking.tolerance import close
 
+STEPS = ("steps", "L", "T")  # axes along which each position depends on those before
+
 
 def place_facts(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, limit: float) -> dict:
     """Along each axis of at least three positions: whether what is wrong, or what is right, is the first or the last alone."""
@@ -33,7 +35,7 @@ def place_facts(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, limi
 
 def _prefix(name: str, label: str, good: np.ndarray, right: np.ndarray, axis: int) -> dict:
     """Along an axis of steps: whether the first are right, and nothing is from there on."""
-    if not label.startswith(("steps", "L", "T")) or good.all():
+    if label not in STEPS or good.all():
         return {}
     steps = np.moveaxis(right, axis, 0).reshape(len(good), -1)
     first = int((~good).argmax())

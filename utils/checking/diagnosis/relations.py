@@ -30,7 +30,9 @@ def facts(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) -> Fa
         if wanted.values.dtype.kind == "f":
             axes = symbols.split()
             found |= weight_facts(name, axes, wanted.values, got.values, limit, case.sizes)
-            found |= scale_facts(name, wanted.values, got.values, limit, case.sizes)
+            found |= scale_facts(
+                name, wanted.values, got.values, limit, case.sizes, vectors=not are_weights(wanted.values)
+            )
             found |= _equal_to_given(name, got.values, case, limit)
         else:
             found |= discrete_facts(name, wanted.values, got.values)

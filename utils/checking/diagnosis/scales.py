@@ -39,8 +39,12 @@ def named_factors(value: float, sizes: dict, accuracy: float) -> list[str]:
     return found
 
 
-def scale_facts(name: str, wanted: np.ndarray, got: np.ndarray, limit: float, sizes: dict) -> dict:
-    """Facts about `got` as a multiple of `wanted`, or as `wanted` and something small or constant."""
+def scale_facts(name: str, wanted: np.ndarray, got: np.ndarray, limit: float, sizes: dict, vectors: bool) -> dict:
+    """Facts about `got` as a multiple of `wanted`, or as `wanted` and something small or constant.
+
+    Args:
+        vectors: whether rows are vectors, which have a length.
+    """
     a, b = np.atleast_1d(wanted.astype(float)), np.atleast_1d(got.astype(float))
     finite = np.isfinite(a) & np.isfinite(b)
     if not finite.all():
@@ -67,7 +71,7 @@ def scale_facts(name: str, wanted: np.ndarray, got: np.ndarray, limit: float, si
     ):
         found["moved", name] = f"{name} holds the right numbers, in other places than asked for."
     if a.ndim and a.shape[-1] > 1 and not found:
-        found |= _lengths(name, a, b, limit)
+        found |= _lengths(name, a, b, limit, vectors)
     size = np.abs(a).max()
     if not found and np.abs(apart).max() < 5e-3 * size:
         found["close", name] = (
@@ -78,10 +82,10 @@ def scale_facts(name: str, wanted: np.ndarray, got: np.ndarray, limit: float, si
     return found
 
 
-def _lengths(name: str, a, b, limit: float) -> dict:
+def _lengths(name: str, a, b, limit: float, vectors: bool) -> dict:
     """Rows of the right length, or rows that are the right ones times a number each."""
     lengths = [np.linalg.norm(one, axis=-1) for one in (a, b)]
-    if np.allclose(*lengths, rtol=20 * limit, atol=20 * limit):
+    if vectors and np.allclose(*lengths, rtol=20 * limit, atol=20 * limit):
         return {("length", name): f"Each row of {name} has the right length, as a vector, but another direction."}
     with np.errstate(divide="ignore", invalid="ignore"):
         scaled = a * np.where(lengths[0] > 0, lengths[1] / lengths[0], 0.0)[..., None]

@@ -30,6 +30,8 @@ def weight_facts(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, lim
     found |= _support(name, axes, wanted, got)
     if not found or ("sum", name, "less") in found or ("sum", name, "more") in found:
         found |= _temperature(name, wanted, got, limit, sizes)
+    if not {"temperature", "proportion", "sum over", "twice"} & {key[0] for key in found}:
+        found |= _order(name, wanted, got)
     if are_weights(got):
         if ((got == 0) | (got == 1)).all():
             found["hard", name] = (
@@ -64,6 +66,21 @@ def _sums(name: str, axes: list, got: np.ndarray) -> dict:
         ("sum", name, how): told,
         ("sum", name, "?"): f"Rows of {name} do not sum to 1, as they should over {last}, the last axis.",
     }
+
+
+def _order(name: str, wanted: np.ndarray, got: np.ndarray) -> dict:
+    """Whether larger weights are larger in each row, though their sizes are others; or whether another is the largest."""
+    shown = (wanted > 0).sum(axis=-1) > 1
+    if not shown.any():
+        return {}
+    if np.array_equal(wanted.argsort(axis=-1, kind="stable")[shown], got.argsort(axis=-1, kind="stable")[shown]):
+        told = f"In each row the weights of {name} have the right order, from smallest to largest, but not the right sizes."
+        return {("order", name): told}
+    if (wanted.argmax(axis=-1) != got.argmax(axis=-1)).any():
+        return {
+            ("largest", name): f"In some rows of {name} the largest weight is at another position than it should be."
+        }
+    return {}
 
 
 def _support(name: str, axes: list, wanted: np.ndarray, got: np.ndarray) -> dict:

@@ -8,9 +8,8 @@ UNDER = {
     "layout": "Inputs that lie in memory in order give the right result; views, such as transposed or sliced tensors, do"
     " not. reshape"
     " takes any layout, view does not.",
-    "large": "Ordinary numbers give the right result; large ones do not. Does exp overflow, or underflow to 0 because one"
-    " maximum serves"
-    " several rows? Is a number cut off, or used in the place of infinity?",
+    "large": "Ordinary numbers give the right result; large ones do not. Does something overflow or underflow, such as exp of"
+    " scores from which no maximum is subtracted, or one maximum for several rows? Is a number cut off?",
     "spread": "Numbers of about one size give the right result; numbers that differ much do not. Is something small cut off,"
     " or a number"
     " that stands for infinity not large enough?",
