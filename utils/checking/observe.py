@@ -150,7 +150,16 @@ def _stage(stage: str, action):
         bases = " ".join(kind.__name__ for kind in type(error).__mro__[1:-2])
         own = re.search(r"\b(raise|assert)\b", line) is not None
         refused = refusals.refusal(error, line)
-        raise _Failed(Failure(stage, type(error).__name__, _text(error), line, where, bases, own, refused)) from None
+        failure = Failure(stage, type(error).__name__, _text(error), line, where, bases, refused=refused)
+        raise _Failed(replace(failure, own=own, helper=_is_the_kits(error))) from None
+
+
+def _is_the_kits(error: BaseException) -> bool:
+    """Whether an error was raised by the kit itself, which student code had called: by a toy decoder."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_code.co_filename == toy_models.__file__
 
 
 def _text(error: BaseException) -> str:

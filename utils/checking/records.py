@@ -112,6 +112,7 @@ class Failure:
     line: str = ""  # the student's source line that raised
     where: str = ""  # the function that this line is part of
     bases: str = ""  # what the error's type extends, separated by spaces
+    helper: bool = False  # raised by what the case gave to the code, such as a toy decoder that refuses what it is fed
     own: bool = False  # raised or asserted by the author of the code, in words of his own
     refused: str = ""  # by the confinement, were there one: see `utils.checking.refusals`
 
@@ -247,7 +248,11 @@ def unpack_observation(data: dict) -> Observation:
 
 
 def _unpack_failure(data: dict) -> Failure:
-    return Failure(**{name: bounded_text(data.get(name, "")) for name in FAILURE}, own=bool(data.get("own")))
+    return Failure(
+        **{name: bounded_text(data.get(name, "")) for name in FAILURE},
+        own=bool(data.get("own")),
+        helper=bool(data.get("helper")),
+    )
 
 
 def bounded_text(value) -> str:

@@ -48,7 +48,7 @@ def related(shown, found: list[str], under: str, only: bool) -> str:
         sentence = " ".join(found) + newline + formula
     hint = UNDER.get(under, "")
     if only:
-        hint = "Everything else that is examined holds; only this does not."
+        hint = "All else that was checked holds; only this does not."
     return f"{hint} {sentence}" if hint else sentence
 
 

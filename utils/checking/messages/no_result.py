@@ -1,7 +1,10 @@
 """The sentence where an object gave no result: not written, not callable, stopped, or an error."""
 
+import re
+
 from utils.checking.messages.exceptions import hint
 from utils.checking.messages.shapes import symbolic
+from utils.checking.records import Helper
 
 CODE = "in your line  "
 PARAMETER = "nn.Parameter "  # so begins what is told of a parameter that belongs to no layer
@@ -19,6 +22,15 @@ def _exception(c):
     failure = c.seen.failure
     text = f": {failure.text.splitlines()[0]}" if c.reveal and failure.text else ""
     sentence = f"Your code raised {failure.type}{text}"
+    if failure.helper:
+        giver = next((name for name, value in c.case.inputs.items() if isinstance(value, Helper)), "what was passed in")
+        said = failure.text.splitlines()[0] if failure.text else failure.type
+        said = said if c.reveal else re.sub(r"\d+", "…", said)
+        line = f"\n{CODE}{failure.line}" if failure.line else ""
+        return (
+            f"`{giver}`, as your code calls it, refuses: {said.rstrip('.')}{'' if said.endswith('?') else '.'}{line}",
+            "",
+        )
     if failure.own:
         sentence = f"A raise or an assert of your own refuses an input that must be accepted: {failure.type}{text}"
     if failure.line:

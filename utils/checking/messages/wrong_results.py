@@ -128,8 +128,25 @@ def _not_a_tensor(c):
 def _wrong_shape(c):
     name, wanted, got = next(pair for pair in c.pairs() if pair[1].shape != pair[2].shape)
     shapes = [c.shape(shape, name, wanted.shape) for shape in (wanted.shape, got.shape)]
-    sentence = f"{name} {looks_like(wanted.shape, got.shape)}"
+    sentence = _wrong_length(c, name, wanted, got) or f"{name} {looks_like(wanted.shape, got.shape)}"
     return f"{sentence}\n{c.exercise.formula}", f"expected {shapes[0]}, yours is {shapes[1]}"
+
+
+def _wrong_length(c, name: str, wanted, got) -> str:
+    """Where only the number of steps differs, whose number the exercise itself decides: whether there are too few or too many."""
+    symbols = dict(c.exercise.outputs)[name].split()
+    if len(wanted.shape) != len(got.shape) or len(symbols) != len(wanted.shape) or got.values is None:
+        return ""
+    apart = [place for place, (a, b) in enumerate(zip(wanted.shape, got.shape)) if a != b]
+    if len(apart) != 1 or symbols[apart[0]] in c.case.sizes:
+        return ""
+    place = apart[0]
+    shorter = got.shape[place] < wanted.shape[place]
+    both = range(min(got.shape[place], wanted.shape[place]))
+    begins = np.allclose(got.values.take(both, axis=place), wanted.values.take(both, axis=place), 1e-3, 1e-4)
+    so_far = "right as far as it goes" if begins else "not right as far as it goes either"
+    question = "Does the loop end too early?" if shorter else "Does the loop go on too long?"
+    return f"{name} is too {'short' if shorter else 'long'} along {symbols[place]}, and {so_far}. {question}"
 
 
 def _wrong_dtype(c):
