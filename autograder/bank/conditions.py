@@ -233,6 +233,8 @@ def _equal(exercise, base: declaration.Case) -> Iterable:
 
 def _with_one_batch(exercise, base: declaration.Case) -> declaration.Case:
     """The case with one batch axis where there may be any number: what goes by the number of axes looks at that most often."""
+    if len(exercise.points) > 1:
+        return base
     if "*B" not in exercise.starred or "batches" in exercise.waived or base.expand.get("*B", "B") == "B":
         return base
     kept = {axis: size for axis, size in base.sizes.items() if not axis.startswith("B")}
@@ -246,7 +248,7 @@ def _free_axes(exercise, base: declaration.Case) -> list[str]:
 
 
 def _batches(exercise, base: declaration.Case) -> Iterable:
-    if "*B" in exercise.starred:
+    if "*B" in exercise.starred and len(exercise.points) == 1:  # parts have axes of their own
         for words, axes in (("no batch axis", ""), ("three batch axes", "B_1 B_2 B_3")):
             if base.expand.get("*B", "B") != axes:
                 kept = {axis: size for axis, size in base.sizes.items() if not axis.startswith("B")}

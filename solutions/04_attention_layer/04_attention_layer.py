@@ -34,7 +34,8 @@
 # - Inputs of bfloat16 give results of bfloat16.
 # - Inputs may be views in any memory layout: transposed, permuted, sliced with a step, expanded.
 # - Results, and tensors that are made on the way, are on the inputs' device.
-# - Numbers may be large, in all rows or in a single one: where the exact result is finite, so is yours.
+# - Numbers may be large, in all rows or in a single one: where the exact result is finite, so is yours. (Not asked of
+#   `stable_softmax`.)
 # - Small numbers count beside large ones: nothing is cut off.
 # - Numbers may be 0.
 # - Any size may be 1.
@@ -46,7 +47,7 @@
 # - Gradients flow from the result to every floating-point input and every weight. (Not asked of
 #   `gradient_through_softmax`.) In `attention_pooling` they need flow from `y` alone. In `scaled_dot_product_attention`,
 #   `AttentionLayer` and `CrossAttentionLayer` they need flow from `Y` alone.
-# - Gradients are right also where a softmax is nearly 0 or 1.
+# - Gradients are right also where a softmax is nearly 0 or 1. (Not asked of `stable_softmax`.)
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single

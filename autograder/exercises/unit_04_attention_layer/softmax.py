@@ -53,6 +53,7 @@ def _some_masked(inputs, rng):
              sizes={"N_Q": 3, "N_X": 7}, part="large scores", extreme=True),
     ],
     forbidden=SOFTMAX,
+    waived=dict.fromkeys(("large", "saturation"), "large scores have a part, and points, of their own"),
 )  # fmt: skip
 def stable_softmax(e: Float[Tensor, "*S"], dim: int = -1) -> Float[Tensor, "*S"]:
     return F.softmax(e, dim=dim)

@@ -6,6 +6,7 @@ import select
 import signal
 import socket
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -37,6 +38,7 @@ def main(descriptor: int, plan: dict) -> None:
     torch.set_num_threads(1)
     torch.backends.cpu.get_cpu_capability()  # found out once, not in every job
     torch.empty(2, device="meta").mul(2)  # imports, for a second, what computes shapes without numbers
+    tempfile.tempdir = None  # which that import looked up: each job has a folder of its own
     shell.settle(plan["scratch"])
     made = shell.make_shell()
     shell.draw_once()
