@@ -85,13 +85,6 @@ def _half(exercise, case: DrawnCase) -> Iterable:
         yield "bfloat16", replace(case, inputs=rounded, weights=weights, precision="bfloat16", coarse=True)
 
 
-def _long(exercise, base: declaration.Case) -> Iterable:
-    """Longer than what bfloat16 can count."""
-    axes = [axis for axis in _free_axes(exercise, base) if axis[0] in "NT" and not _is_squared(exercise, axis)]
-    if axes:
-        yield f"{axes[-1]} = {LONG}", replace(base, sizes={**base.sizes, axes[-1]: LONG})
-
-
 def _rounded(value):
     return torch.from_numpy(value).bfloat16().float().numpy() if _real(value) else value
 
@@ -276,7 +269,7 @@ def _is_squared(exercise, axis: str) -> bool:
 
 CONDITIONS = (
     Condition("float64", "Results have the floating-point type of the inputs, float32 or float64.", vary=_double),
-    Condition("bfloat16", "Inputs of bfloat16 give results of bfloat16.", declare=_long, vary=_half, shown=0),
+    Condition("bfloat16", "Inputs of bfloat16 give results of bfloat16.", vary=_half, shown=0),
     Condition(
         "layout",
         "Inputs may be views in any memory layout: transposed, permuted, sliced with a step, expanded.",
