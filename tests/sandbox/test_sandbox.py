@@ -208,6 +208,17 @@ def test_memory_is_bounded(level):
     assert printed(level, "print('well')") == "well"
 
 
+def test_a_cell_that_fills_the_memory_leaves_enough_to_examine_what_the_others_made(level):
+    fill = (
+        "import mmap\nkept = []\nsize = 1 << 26\nwhile size >= 1 << 12:\n    try: kept.append(mmap.mmap(-1, size))\n"
+        "    except OSError: size >>= 1\ntry:\n    while True: kept.append(bytes(500))\nexcept MemoryError: del kept[-400:]"
+    )
+    solved = "def attention_scores(q, X):\n    return (q.unsqueeze(-2) * X).sum(-1)"
+    cells = [{"source": solved}, {"source": fill}, {"exercise": "attention_scores"}]
+    _, (examined,) = examine_cells(cells, "seed", level, limits_of(UNIT))
+    assert examined.result.passed, examined.result.message
+
+
 def test_disk_is_bounded(level):
     source = (
         "import time\nfor number in range(400):\n    with open(f'f{number}', 'wb') as file:\n        file.write(bytes(1 << 20))"

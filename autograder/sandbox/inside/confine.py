@@ -7,6 +7,7 @@ import ctypes
 import os
 import resource
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -14,6 +15,7 @@ _NEW_NAMESPACES = 0x00020000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_CAPBSET_DROP = 1, 4, 24
 _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 36, 38
 _READ_ONLY, _AGAIN, _BIND, _MOVE = 0x1, 0x20, 0x1000, 0x2000
+RESERVE = 256 << 20  # bytes of address space that a notebook's cells leave to the examination of what they made
 MACHINE = ("/proc/cpuinfo", "/proc/meminfo")  # what libraries ask of the machine while they compute
 
 
@@ -116,10 +118,10 @@ def address_space() -> int:
 
 
 def limit(memory: int, cpu: float, file_size: int, processes: int = 256, files: int = 256) -> None:
-    """Sets hard limits on this process.
+    """Sets hard limits on this process; that on memory is lower within `reserve`.
 
     Args:
-        memory: bytes of address space; 0 sets no limit (accelerators reserve far more than they use).
+        memory: bytes of address space, the reserve not counted; 0 sets no limit (accelerators reserve far more than they use).
         cpu: seconds of computing.
         file_size: bytes of one file.
         processes: processes and threads of this user (does not bind root).
@@ -133,8 +135,20 @@ def limit(memory: int, cpu: float, file_size: int, processes: int = 256, files: 
         resource.RLIMIT_NPROC: processes,
     }
     if memory:
-        bounds[resource.RLIMIT_AS] = memory
+        bounds[resource.RLIMIT_AS] = memory + RESERVE
     for kind, bound in bounds.items():
         hard = resource.getrlimit(kind)[1]
         bound = bound if hard == resource.RLIM_INFINITY else min(bound, hard)
         resource.setrlimit(kind, (bound, bound))
+
+
+@contextmanager
+def reserve():
+    """Keeps the last bytes of this process's memory back for the time in which a cell of a notebook runs."""
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    if hard != resource.RLIM_INFINITY:
+        resource.setrlimit(resource.RLIMIT_AS, (max(0, hard - RESERVE), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (hard, hard))

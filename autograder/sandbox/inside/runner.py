@@ -18,6 +18,7 @@ from utils.checking.observe import observe
 from utils.checking.records import Failure, Observation, pack, unpack_case
 from utils.checking.refusals import told
 
+from . import confine
 from .shell import TimeLimit, make_shell, quietly, run_cell
 
 _WATCHED = (utils.checking.call_recorder, utils.checking.observe, utils.checking.records)
@@ -48,7 +49,8 @@ def run_job(job: dict, results, shell=None) -> None:
             line = _observe(shell, cell["exercise"], job, original)
             later += [(index, cell["exercise"])] if _incomplete(line) else []
         else:
-            line = run_cell(shell, cell["source"], job["seconds"], cell.get("pictures", True))
+            with confine.reserve():
+                line = run_cell(shell, cell["source"], job["seconds"], cell.get("pictures", True))
         print(json.dumps({"cell": index, "nonce": nonce, **line}), file=results, flush=True)
     for index, name in later:
         line = _observe(shell, name, job, original)
