@@ -1,9 +1,13 @@
 """The list of what is demanded of every exercise of a unit, for the top of its assignment; written from what is examined."""
 
+from functools import cache
 from textwrap import fill
 
 from autograder.bank.conditions import CONDITIONS, Condition
 from autograder.bank.declaration import Exercise
+from autograder.bank.drawing import VISIBLE_SEED, draw
+
+OF_REALS = ("bfloat16", "gradients")  # conditions that hold of whatever gives numbers with a fraction
 
 _OPENING = (
     "**What is asked of every exercise.** Grading examines each of these; a check shows some of them. Where an exercise's own"
@@ -17,7 +21,7 @@ def demands(exercises: tuple[Exercise, ...]) -> str:
     """The list as Markdown: one point a condition, with the exercises that it is not asked of."""
     points = [_ALWAYS]
     for condition in CONDITIONS:
-        asked = [one for one in exercises if _applies(condition, one)]
+        asked = [one for one in exercises if condition.name in _examined(one)]
         if asked:
             points.append(condition.demand + _exceptions(condition, exercises, asked) + _gradients(condition, asked))
     points += _zeros(exercises)
@@ -25,14 +29,10 @@ def demands(exercises: tuple[Exercise, ...]) -> str:
     return "\n".join([fill(_OPENING, _WIDTH), "", *lines])
 
 
-def _applies(condition: Condition, exercise: Exercise) -> bool:
-    if any(case.rows for case in exercise.cases) or condition.name in exercise.waived:
-        return False
-    if condition.name in ("gradients", "saturation"):
-        return bool(exercise.gradients)
-    if condition.name == "training":
-        return exercise.is_module
-    return condition.name != "batches" or "*B" in exercise.starred
+@cache
+def _examined(exercise: Exercise) -> set[str]:
+    """The conditions under which grading examines an exercise."""
+    return {case.condition for case in draw(exercise, VISIBLE_SEED, grading=True)}
 
 
 def _exceptions(condition: Condition, exercises, asked: list) -> str:
@@ -46,7 +46,8 @@ def _exceptions(condition: Condition, exercises, asked: list) -> str:
 
 
 def _is_exempt(condition: Condition, exercise: Exercise) -> bool:
-    return condition.name == "gradients" and not exercise.gradients and "float" in exercise.result_types
+    """Whether a demand that is made of results with a fraction is not made of this exercise's."""
+    return condition.name in OF_REALS and "float" in exercise.result_types
 
 
 def _gradients(condition: Condition, asked: list) -> str:

@@ -16,12 +16,7 @@ STEEP, STEEPER, SATURATING = 300.0, 100.0, 30.0  # exp overflows from 88.7 on; w
 HUGE, HUGER = 1e4, 1e10  # products of two of the first lie far beyond −10⁴, the second beyond −10⁹
 HEAVY = 1e3  # of weights
 SPREAD, WIDER_SPREAD = 3.0, 8.0  # weights from 10⁻⁸ to 1, which are compared as closely as any
-LENGTH, LONG, WIDTH, VOCABULARY = (
-    130,
-    260,
-    64,
-    300,
-)  # of the cases at scale: beyond the powers of 2 that tables are made for
+LENGTH, LONG, WIDTH, VOCABULARY = 130, 260, 64, 300  # at scale: beyond the powers of 2 that tables are made for
 COINCIDING = 4
 FEW = (3, 2, 2)  # sizes of three batch axes: there are many numbers behind them
 
@@ -36,14 +31,14 @@ class Condition:
         declare: gives, for (exercise, base), (headline, declared case) pairs with other sizes or axes.
         vary: gives, for (exercise, drawn case), (headline, drawn case) pairs; the numbers are those of the base, and of what
             `declare` gives.
-        shown: how many of its cases self-checks hold too, for each part; grading examines all.
+        shown: how many of its cases self-checks hold too, for each part; None for all, as grading does.
     """
 
     name: str
     demand: str
     declare: Callable | None = None
     vary: Callable | None = None
-    shown: int = 9
+    shown: int | None = None
 
 
 def _real(value) -> bool:
@@ -67,7 +62,7 @@ def _is_precise(case: DrawnCase) -> bool:
 
 
 def _gives_reals(exercise: declaration.Exercise) -> bool:
-    return all(kind.startswith("float") for kind in exercise.result_types)
+    return set(exercise.result_types) == {"float"}
 
 
 # types

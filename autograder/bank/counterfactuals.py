@@ -89,7 +89,7 @@ def _if(what: str, question: str = "") -> str:
 
 
 def _of_inputs(exercise) -> Iterator[tuple]:
-    kinds = {name: _kind(one.annotation) for name, one in exercise.signature.parameters.items()}
+    kinds = exercise.input_types
     shapes = {name: shape.split() for name, shape in exercise.input_shapes.items()}
     for name, kind in kinds.items():
         changes = {"float": _of_reals, "bool": _of_truths, "int": _of_integers, "number": _of_number}.get(kind)
@@ -103,13 +103,6 @@ def _of_inputs(exercise) -> Iterator[tuple]:
         yield f"{one} and {other} swapped", _if(f"{one} and {other} changed places"), _swapping(one, other)
         yield f"{one} for {other}", _if(f"{one} stood in the place of {other} too"), _replacing(other, None, one)
         yield f"{other} for {one}", _if(f"{other} stood in the place of {one} too"), _replacing(one, None, other)
-
-
-def _kind(annotation) -> str:
-    for one in (annotation, *getattr(annotation, "__args__", ())):
-        if hasattr(one, "dim_str"):
-            return one.__name__.partition("[")[0].lower()
-    return "number" if annotation is int else ""
 
 
 def _could_stand_for(pair, shapes, kinds) -> bool:

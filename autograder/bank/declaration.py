@@ -55,32 +55,49 @@ class Variation:
 
 
 class Exercise:
-    """One exercise of the bank; see `exercise`."""
+    """One exercise of the bank.
+
+    Args:
+        points: a number, or points by part.
+        section: the lesson's section to reread, or one for each part: {"result": "Many queries at once"}.
+        outputs: the names of what is returned, "Y A".
+        formula: the formula with its shapes, shown when numbers or shapes are wrong.
+        cases: what the exercise is run on. Those of `autograder.bank.conditions` are added to them.
+        source: the paper, book, deck or documentation that what is asked comes from.
+        forbidden: torch functions that would answer the question, matched by the beginning of their names.
+        draws: gives, for (inputs, sizes, rng), the inputs that are not independent normal numbers: words, lengths, helpers.
+        differentiable: whether a gradient must flow through the result; False for a measurement.
+        waived: names of conditions that do not apply, each with the reason, which the audit prints.
+        gradients: the names of the results that gradients must flow from, where not from all that have a fraction: "Y".
+        zeros: the names of the results whose zeros are exact: a weight that is hidden is 0, not merely small.
+    """
 
     def __init__(
         self,
         reference,
-        unit,
+        *,
         points,
         section,
-        outputs,
-        formula,
+        outputs: str,
+        formula: str,
         cases,
-        forbidden,
-        draws,
-        differentiable,
-        waived,
-        gradients,
-        zeros,
+        source: str = "",
+        forbidden=(),
+        draws=None,
+        differentiable=True,
+        waived=(),
+        gradients="",
+        zeros="",
     ):
         self.reference = reference
-        self.unit = unit
+        self.unit = reference.__module__.split(".")[2].removeprefix("unit_")
         self.name = reference.__name__
         self.points = points if isinstance(points, dict) else {"result": points}
         self.sections = section if isinstance(section, dict) else dict.fromkeys(self.points, section)
         self.outputs = tuple(outputs.replace(",", " ").split())
         self.formula = formula
         self.cases = tuple(cases)
+        self.source = source
         self.forbidden = tuple(forbidden)
         self.draws = draws
         self.differentiable = differentiable
@@ -111,16 +128,22 @@ class Exercise:
     @property
     def result_shapes(self) -> list[str]:
         """The symbolic shape of each output, as it is annotated: ["B N_Q D_V", "B N_Q N_X"]."""
-        returned = self.signature.return_annotation
-        annotations = getattr(returned, "__args__", None) if len(self.outputs) > 1 else [returned]
-        return [annotation.dim_str for annotation in annotations]
+        return [annotation.dim_str for annotation in self._returned]
 
     @property
     def result_types(self) -> list[str]:
         """The kind of numbers of each output: "float", "int" or "bool"."""
+        return list(map(kind, self._returned))
+
+    @property
+    def input_types(self) -> dict[str, str]:
+        """The kind of each input; empty for one that is no tensor, "number" for a plain integer."""
+        return {name: kind(one.annotation) for name, one in self.signature.parameters.items()}
+
+    @property
+    def _returned(self) -> list:
         returned = self.signature.return_annotation
-        annotations = getattr(returned, "__args__", None) if len(self.outputs) > 1 else [returned]
-        return [annotation.__name__.partition("[")[0].lower() for annotation in annotations]
+        return list(returned.__args__) if len(self.outputs) > 1 else [returned]
 
     @property
     def gradients(self) -> tuple[int, ...]:
@@ -193,57 +216,29 @@ def _expanded(shape: str, expand: dict) -> str:
     return " ".join(one for axis in shape.split() for one in expand.get(axis, axis.lstrip("*")).split())
 
 
+def _tensor(annotation):
+    """The `Float[Tensor, "B N"]` of an annotation, also of one that allows None; else None."""
+    return next((one for one in (annotation, *get_args(annotation)) if hasattr(one, "dim_str")), None)
+
+
 def dimensions(annotation) -> str | None:
-    """The axes that an annotation such as `Float[Tensor, "B N"]` names, also one that allows None; else None."""
-    return next((one.dim_str for one in (annotation, *get_args(annotation)) if hasattr(one, "dim_str")), None)
+    """The axes that an annotation such as `Float[Tensor, "B N"]` names; None for what is no tensor."""
+    tensor = _tensor(annotation)
+    return tensor and tensor.dim_str
 
 
-def exercise(
-    *,
-    points,
-    section,
-    outputs: str,
-    formula: str,
-    cases,
-    forbidden=(),
-    draws=None,
-    differentiable=True,
-    waived=(),
-    gradients="",
-    zeros="",
-) -> Callable[..., Exercise]:
+def kind(annotation) -> str:
+    """The kind of numbers of a tensor: "float", "int" or "bool"; "number" for a plain integer; else empty."""
+    tensor = _tensor(annotation)
+    if tensor is None:
+        return "number" if annotation is int else ""
+    return tensor.__name__.partition("[")[0].lower()
+
+
+def exercise(**declared) -> Callable[..., Exercise]:
     """Declares the decorated reference as an exercise; its name, parameters and jaxtyping shapes are the exercise's.
 
     Args:
-        points: a number, or points by part.
-        section: the lesson's section to reread, or one for each part: {"result": "Many queries at once"}.
-        outputs: the names of what is returned, "Y A".
-        formula: the formula with its shapes, shown when numbers or shapes are wrong.
-        cases: what the exercise is run on. Those of `autograder.bank.conditions` are added to them.
-        forbidden: torch functions that would answer the question, matched by the beginning of their names.
-        draws: gives, for (inputs, sizes, rng), the inputs that are not independent normal numbers: words, lengths, helpers.
-        differentiable: whether a gradient must flow through the result; False for a measurement.
-        waived: names of conditions that do not apply, each with the reason, which the audit prints.
-        gradients: the names of the results that gradients must flow from, where not from all that have a fraction: "Y".
-        zeros: the names of the results whose zeros are exact: a weight that is hidden is 0, not merely small.
+        declared: the arguments of `Exercise`.
     """
-
-    def declare(reference) -> Exercise:
-        unit = reference.__module__.split(".")[2].removeprefix("unit_")
-        return Exercise(
-            reference,
-            unit,
-            points,
-            section,
-            outputs,
-            formula,
-            cases,
-            forbidden,
-            draws,
-            differentiable,
-            waived,
-            gradients,
-            zeros,
-        )
-
-    return declare
+    return lambda reference: Exercise(reference, **declared)

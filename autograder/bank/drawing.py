@@ -14,6 +14,7 @@ from utils.checking.records import DrawnCase
 
 SMALLEST, SPARE = 3, 2  # sizes start at 3, and a few more are on offer than there are axes
 VISIBLE_SEED = "visible"
+HIDDEN = "hidden"  # what a declared case that self-checks leave out has for its condition
 MARGIN = 0.05  # of the share of right rows: which are drawn is chance, and what passed the self-check should pass again
 
 
@@ -102,7 +103,7 @@ def _case(exercise: declaration.Exercise, declared: declaration.Case, rng) -> Dr
     made = DrawnCase(declared.property, declared.part, inputs, symbols, sizes, build, weights)
     bounds = {name: math.prod(sizes[axis] for axis in axes) - 1 for name, axes in declared.bounds.items()}
     special = {"rows": declared.rows, "raises": declared.raises, "bounds": bounds, "extreme": declared.extreme}
-    return replace(made, **special)
+    return replace(made, condition=HIDDEN if declared.hidden else "", **special)
 
 
 def _sizes(axes: list, fixed: dict, rng) -> dict:

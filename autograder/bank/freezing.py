@@ -13,6 +13,7 @@ from autograder.bank import catalogue, declaration
 from autograder.bank.drawing import VISIBLE_SEED, draw
 from autograder.bank.layer_sizes import Told, tell
 from autograder.bank.rounding import allowance
+from autograder.bank.separation import SEPARATION, moved
 from utils.checking.judge import same
 from utils.checking.observe import observe
 from utils.checking.records import (
@@ -40,24 +41,23 @@ def freeze(
 ) -> FrozenExercise:
     """The exercise as data: its cases drawn from `seed`, what is expected, what each misconception gives.
 
-    What shows on a declared case is told there: cases of conditions hold only the misconceptions that declared cases do not tell
-    from what is right, or from each other.
+    What shows on a plain case is told there: those of conditions, and hidden ones, hold only the misconceptions that plain cases
+    do not tell from what is right, or from each other.
     """
     drawn = draw(exercise, seed, grading)
-    own = [case for case in drawn if not case.condition]
-    told = own if grading else _telling(own)
+    plain = [case for case in drawn if case.plain]
+    told = plain if grading else _telling(plain)
     some = [one.name for one in exercise.misconceptions]
-    declared = [
-        freeze_case(exercise, case, mistakes, device, None if any(case is one for one in told) else some)
-        for case in own
-    ]
-    alike = _alike(declared, some) if mistakes else []
-    under = []
+    frozen = {
+        id(case): freeze_case(exercise, case, mistakes, device, None if any(case is one for one in told) else some)
+        for case in plain
+    }
+    alike = _alike(list(frozen.values()), some) if mistakes else []
     for case in drawn:
-        if case.condition:
+        if not case.plain:
             told = alike if case.precision != "bfloat16" else []  # in so few digits mistakes are hardly told apart
-            under.append(freeze_case(exercise, case, bool(told), device, told))
-    return frozen_exercise(exercise, declared + under)
+            frozen[id(case)] = freeze_case(exercise, case, bool(told), device, told)
+    return frozen_exercise(exercise, [frozen[id(case)] for case in drawn])
 
 
 def _alike(declared: list[FrozenCase], names: list[str]) -> list[str]:
@@ -79,9 +79,8 @@ def _in_short(seen: Observation | None) -> tuple | None:
 
 def _telling(cases: list[DrawnCase]) -> list[DrawnCase]:
     """The first plain cases of each part: in a self-check, changes of inputs and results are held against these alone."""
-    plain = [case for case in cases if not case.extreme]
-    parts = dict.fromkeys(case.part for case in plain)
-    return [case for part in parts for case in [one for one in plain if one.part == part][:TELLING]]
+    parts = dict.fromkeys(case.part for case in cases)
+    return [case for part in parts for case in [one for one in cases if one.part == part][:TELLING]]
 
 
 def freeze_case(
@@ -90,7 +89,8 @@ def freeze_case(
     """One case with the reference's observation and, if asked for, each misconception's, or of those that are named."""
     frozen = allow_for_rounding(exercise, expect(exercise, case, device))
     names = [one.name for one in exercise.explanations] if names is None else names
-    return add_mistakes(exercise, frozen, names, device) if mistakes else frozen
+    made = add_mistakes(exercise, frozen, names, device) if mistakes else frozen
+    return _told_apart(made) if made.case.tolerance or not case.plain else made
 
 
 def expect(exercise: declaration.Exercise, case: DrawnCase, device="cpu") -> FrozenCase:
@@ -127,6 +127,12 @@ def add_mistakes(
                 known[mistake.name] = IMPOSSIBLE
     made = {mistake.name: known[mistake.name] for mistake in exercise.explanations if mistake.name in names}
     return replace(frozen, mistakes=made)
+
+
+def _told_apart(frozen: FrozenCase) -> FrozenCase:
+    """The case without the mistakes that it shows, but not far from what is right: another case tells these."""
+    far = {name: made for name, made in frozen.mistakes.items() if made is None or moved(frozen, made) >= SEPARATION}
+    return replace(frozen, mistakes=far)
 
 
 def _what_tells(case: DrawnCase, seen: Observation, expected: Observation) -> Observation:

@@ -3,32 +3,25 @@
 import numpy as np
 
 from autograder.bank import declaration
-from autograder.bank.rounding import MARGIN
-from utils.checking.judge import excess
-from utils.checking.records import FrozenCase, FrozenExercise, Observation
-from utils.checking.tolerance import tolerance
+from autograder.bank.separation import SEPARATION, moved
+from utils.checking.records import FrozenCase, FrozenExercise
 
-SEPARATION = (
-    20  # a mistake that shows at all moves the output by this many tolerances, margins for rounding not counted
-)
 SATURATED = 0.97  # mean largest weight above which a distribution says nothing about its other entries
 MISTAKES, ALTERNATIVES = 8, 3
 # conditions under which numbers or sizes may be extreme or equal
-UNUSUAL = ("large", "saturation", "ones", "equal", "scale", "layout", "bfloat16", "batches", "spread", "zero")
+UNUSUAL = ("hidden", "large", "saturation", "ones", "equal", "scale", "layout", "bfloat16", "batches", "spread", "zero")
 
 
 def lint(exercise: declaration.Exercise, frozen: FrozenExercise) -> list[str]:
     """What is wrong with an exercise's cases, each in one line; empty if nothing is."""
     found = _declaration(exercise)
     extreme = {declared.property for declared in exercise.cases if declared.extreme}
-    hidden = {declared.property for declared in exercise.cases if declared.hidden}
     chosen = {declared.property: declared.sizes for declared in exercise.cases}
     for one in frozen.cases:
         where = f"{exercise.name} · {one.case.property}"
         odd = one.case.property in extreme or one.case.condition in UNUSUAL
         found += [f"{where}: {fault}" for fault in _sizes(one, chosen) + _expected(one, odd)]
-        if one.case.property not in hidden:
-            found += [f"{where}: {fault}" for fault in _separation(one, frozen.invented)]
+        found += [f"{where}: {fault}" for fault in _separation(one, frozen.invented)]
     for mistake in exercise.misconceptions:
         if all(one.mistakes.get(mistake.name) is None for one in frozen.cases):
             found.append(f"{exercise.name}: no case shows the misconception {mistake.name}")
@@ -90,31 +83,13 @@ def _saturated(values: np.ndarray) -> bool:
 
 
 def _separation(one: FrozenCase, invented: tuple) -> list[str]:
-    found = []
-    for name, made in one.mistakes.items():
-        if name in invented or made is None or made.failure or made.changed or made.unstable:
-            continue
-        if one.expected.structure != made.structure or excess(one.case, made):
-            continue
-        moved = _moved(one, made)
-        if moved is not None and moved < (SEPARATION / MARGIN if one.case.tolerance else SEPARATION):
-            found.append(f"the misconception {name} moves the output by {moved:.3g} tolerances only")
-    return found
-
-
-def _moved(one: FrozenCase, made: Observation) -> float | None:
-    """The largest difference in tolerances; None where shapes, types or gradients already tell the two apart."""
-    largest, expected = 0.0, one.expected
-    scale = tolerance(one.case, expected, made)
-    for wanted, got in zip(expected.outputs, made.outputs):
-        if wanted.shape != got.shape or wanted.dtype != got.dtype or not np.isfinite(got.values).all():
-            return None
-        if wanted.values.dtype.kind in "iub":  # integers are compared as they are
-            largest = largest if np.array_equal(got.values, wanted.values) else np.inf
-            continue
-        allowed = scale * (1 + np.abs(wanted.values))
-        largest = max(largest, float((np.abs(got.values - wanted.values) / allowed).max(initial=0)))
-    return None if largest <= 1 and expected.gradients else largest
+    told = {name: made for name, made in one.mistakes.items() if name not in invented and made is not None}
+    apart = {name: moved(one, made) for name, made in told.items()}
+    return [
+        f"the misconception {name} moves the output by {far:.3g} tolerances only"
+        for name, far in apart.items()
+        if far < SEPARATION
+    ]
 
 
 def _variants(exercise: declaration.Exercise, frozen: FrozenExercise) -> list[str]:

@@ -186,9 +186,9 @@ def _with_mistakes(drawn: Prepared, observations: list, verdicts: list) -> list[
     alive = [mistake.name for mistake in exercise.explanations]
     bare = frozen_exercise(exercise, frozen)
     failed = [index for index, verdict in enumerate(verdicts) if not verdict.passed]
-    declared = [index for index, one in enumerate(frozen) if not one.case.condition]
-    telling = [index for index in failed if index in declared] or failed
-    for index in telling + [index for index in declared if index not in telling]:
+    plain = [index for index, one in enumerate(frozen) if one.case.plain]
+    telling = [index for index in failed if index in plain] or failed
+    for index in telling + [index for index in plain if index not in telling]:
         frozen[index] = add_mistakes(exercise, frozen[index], alive, drawn.device, drawn.mistakes[index])
         if index in telling:
             alive = list(judge(bare, frozen[index], observations[index]).matches)

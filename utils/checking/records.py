@@ -37,7 +37,8 @@ class DrawnCase:
         sizes: symbol -> size, all pairwise different.
         build: constructor arguments, for an exercise that is a module; else None.
         weights: parameter name -> array, injected into the module.
-        condition: the name of the condition that was added to what the author declared; empty for a declared case.
+        condition: the name of the condition that was added to what the author declared; "hidden" for a declared case that
+            self-checks leave out; empty for another.
         layout: how tensors lie in memory: "transposed", "permuted", "stepped", "expanded"; empty where contiguous.
         precision: the type in which numbers with a fraction arrive, "float64" or "bfloat16"; empty for that of the arrays.
         training: the module is in training mode.
@@ -77,6 +78,11 @@ class DrawnCase:
     rows: float = 0.0
     raises: str = ""
     bounds: dict = field(default_factory=dict)
+
+    @property
+    def plain(self) -> bool:
+        """Whether an author declared the case for students to see, and it is about results, not about what is kept."""
+        return not self.condition and "kept" not in self.bounds
 
     @property
     def arrays(self) -> list[np.ndarray]:

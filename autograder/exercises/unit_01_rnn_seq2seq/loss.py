@@ -38,6 +38,8 @@ def _drawn(inputs, sizes, rng):
 
 def _words(inputs, sizes, rng) -> np.ndarray:
     y, lengths = sentences(sizes["B"], sizes["T"], sizes["V"], rng)
+    logits = inputs["logits"]
+    logits[..., PAD] = np.abs(logits[..., PAD]) + logits.std()  # [PAD] is likely everywhere
     easier = np.linspace(-1.5, 1.5, len(y))[lengths.argsort().argsort(), None]
     easier = np.where(y == PAD, 2.5, np.where(y == STOP, -2.0, easier)) * inputs["logits"].std()
     chosen = np.take_along_axis(inputs["logits"], y[..., None], axis=-1) + easier[..., None]

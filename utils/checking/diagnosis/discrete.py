@@ -32,8 +32,16 @@ def _truths(name: str, wanted: np.ndarray, got: np.ndarray) -> dict:
     found = {}
     if np.array_equal(got, ~wanted):
         found["inverted", name] = f"{name} is inverted: it is True where it should be False."
-    elif (got >= wanted).all():
-        found["too many", name] = f"{name} is True at positions where it should be False; all others are right."
-    elif (got <= wanted).all():
-        found["too few", name] = f"{name} is False at positions where it should be True; all others are right."
+        return found
+    more, less = (got & ~wanted).any(), (~got & wanted).any()
+    if not less:
+        found["truth", name, "more"] = f"{name} is True at positions where it should be False; all others are right."
+    if not more:
+        found["truth", name, "less"] = f"{name} is False at positions where it should be True; all others are right."
+    if more:
+        found["truth", name, "some more"] = f"{name} is True at some positions where it should be False."
+    if less:
+        found["truth" if not more else "and", name, "some less"] = (
+            f"{name} is False at some positions where it should be True."
+        )
     return found

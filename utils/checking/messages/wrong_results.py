@@ -4,11 +4,12 @@ from itertools import permutations
 
 import numpy as np
 
+from utils.checking.diagnosis.weights import are_weights
 from utils.checking.messages.context import Context
 from utils.checking.messages.exceptions import integers, origin
 from utils.checking.messages.no_result import NO_RESULT
 from utils.checking.messages.shapes import looks_like
-from utils.checking.messages.wrong_numbers import are_weights, numbers, pattern, rows, truths
+from utils.checking.messages.wrong_numbers import numbers, rows
 from utils.checking.records import MAX_OUTPUTS, FrozenCase, FrozenExercise, Observation
 from utils.checking.tolerance import close, tolerance
 
@@ -218,16 +219,13 @@ def _wrong_value(c):
     limit = tolerance(c.case, c.expected, c.seen)
     among = "row" if c.case.coarse else ""
     wrong = [pair for pair in c.pairs() if not close(pair[2].values, pair[1].values, limit, among).all()]
-    name, wanted, got = next((pair for pair in wrong if are_weights(pair[1])), wrong[0])  # others are made with weights
+    weights = [pair[0] for pair in c.pairs() if are_weights(pair[1].values)]
+    name, wanted, got = next((pair for pair in wrong if pair[0] in weights), wrong[0])  # others are made with weights
     if c.case.rows:
         return rows(name, wanted, got, limit, c.case.rows)
-    if wanted.dtype == "torch.bool":
-        found = [f"The shape of {name} is right.", truths(wanted, got)]
-    else:
-        symbols = dict(c.exercise.outputs)[name]
-        found = [f"The shape of {name} is right, its numbers are not.", pattern(symbols, wanted, got, c.reveal)]
-    found += _beside(name, [pair[0] for pair in wrong], [pair[0] for pair in c.pairs() if are_weights(pair[1])])
-    return f"{' '.join(filter(None, found))}\n{c.exercise.formula}", numbers(name, wanted, got)
+    what = "truth values" if wanted.dtype == "torch.bool" else "numbers"
+    found = [f"The shape of {name} is right, its {what} are not.", *_beside(name, [pair[0] for pair in wrong], weights)]
+    return f"{' '.join(found)}\n{c.exercise.formula}", numbers(name, wanted, got)
 
 
 def _beside(name: str, wrong: list, weights: list) -> list[str]:

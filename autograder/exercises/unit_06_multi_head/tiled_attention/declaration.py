@@ -77,7 +77,7 @@ def _case(text, block, **more):
         _case("hundreds of blocks", 1, sizes={"N_X": 260, "N_Q": 3, "B": 1}, hidden=True),
         _case("a few vectors", 3, sizes={"N_X": 8}),
         _case("a few vectors, scores that grow", 3, edit=_drifting),
-        _case("scores that fall", 2, sizes={"N_X": 9}, edit=_sinking),
+        _case("scores that fall", 2, sizes={"N_X": 9}, edit=_sinking, hidden=True),
         _case("scores that fall far", 2, sizes={"N_X": 8}, edit=_falling, extreme=True),
         _case("one block for all", 50),
         _case(

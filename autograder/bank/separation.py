@@ -1,0 +1,28 @@
+"""How far a mistake's result lies from what is expected, in tolerances: what is nearly right tells nothing."""
+
+import numpy as np
+
+from utils.checking.judge import excess
+from utils.checking.records import FrozenCase, Observation
+from utils.checking.tolerance import tolerance
+
+SEPARATION = 100  # a mistake that shows at all moves the output by this many tolerances
+
+
+def moved(one: FrozenCase, made: Observation) -> float:
+    """The largest difference in tolerances; infinite where shapes, types, gradients or what was kept tell the two apart."""
+    if made.failure or made.changed or made.unstable or one.expected.structure != made.structure:
+        return np.inf
+    if excess(one.case, made):
+        return np.inf
+    largest, expected = 0.0, one.expected
+    scale = tolerance(one.case, expected, made)
+    for wanted, got in zip(expected.outputs, made.outputs):
+        if wanted.shape != got.shape or wanted.dtype != got.dtype or not np.isfinite(got.values).all():
+            return np.inf
+        if wanted.values.dtype.kind in "iub":  # integers are compared as they are
+            largest = largest if np.array_equal(got.values, wanted.values) else np.inf
+            continue
+        allowed = scale * (1 + np.abs(wanted.values))
+        largest = max(largest, float((np.abs(got.values - wanted.values) / allowed).max(initial=0)))
+    return np.inf if largest <= 1 and expected.gradients else largest
