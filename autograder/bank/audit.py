@@ -1,8 +1,9 @@
-"""Proves the checks: every misconception is caught under its own name, every alternative passes, the cases are sound."""
+"""Proves the checks: mistakes are caught under their own names, mutants caught, alternatives pass, the cases are sound."""
 
 import json
 import multiprocessing
 import os
+import signal
 import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
@@ -11,10 +12,12 @@ from itertools import product
 import torch
 
 from autograder.bank import catalogue
+from autograder.bank.declaration import Exercise
 from autograder.bank.drawing import VISIBLE_SEED
 from autograder.bank.freezing import freeze, self_check
 from autograder.bank.linting import lint
-from utils.checking.judge import Result, conclude, judge
+from autograder.bank.mutants import mutants
+from utils.checking.judge import Result, conclude, find_problem, judge
 from utils.checking.observe import observe
 from utils.checking.records import FrozenExercise, unpack_exercise
 
@@ -31,12 +34,16 @@ class Audited:
     misconceptions: int
     passed: int
     alternatives: int
+    mutants: int
+    told: int
     faults: tuple
     seconds: float
     checks: dict
     waived: dict
+    equivalent: dict
 
 
+SECONDS = 2.0  # that a mutant may take, which may well never end
 SEEDS = (VISIBLE_SEED, "audit")  # the self-checks, and a draw as for grading
 
 
@@ -81,6 +88,11 @@ def _audit(device: str, name: str) -> Audited:
                 faults.append(
                     f"{exercise.name}: the alternative {alternative.name} fails (seed {seed})\n{result.message}"
                 )
+    changed, alive = mutants(exercise), survivors(exercise, frozen, device)
+    faults += [f"{exercise.name}: no case tells this mutant from the reference: {one}" for one in alive]
+    for end in exercise.equivalent:
+        if sum(one.name.endswith(end) for one in changed) != 1:
+            faults.append(f"{exercise.name}: it is not one mutant whose line ends with {end}")
     return Audited(
         exercise=exercise.name,
         device=device,
@@ -90,25 +102,61 @@ def _audit(device: str, name: str) -> Audited:
         misconceptions=len(exercise.misconceptions),
         passed=len(exercise.alternatives) - len(failing),
         alternatives=len(exercise.alternatives),
+        mutants=len(changed) - len(exercise.equivalent),
+        told=len(changed) - len(exercise.equivalent) - len(alive),
         faults=tuple(dict.fromkeys(faults)),
         seconds=time.perf_counter() - started,
         checks=checks,
         waived=exercise.waived,
+        equivalent=exercise.equivalent,
     )
+
+
+def survivors(exercise: Exercise, frozen: FrozenExercise, device="cpu") -> list[str]:
+    """The mutants of the reference that pass every case and are not known to be equivalent."""
+    asked = [one for one in mutants(exercise) if not one.name.endswith(tuple(exercise.equivalent))]
+    return [one.name for one in asked if not _is_told(frozen, one.object, device)]
+
+
+def _is_told(frozen: FrozenExercise, mutant, device) -> bool:
+    """Whether some case tells a mutant from the reference, or it takes too long."""
+    before = signal.signal(signal.SIGALRM, _out_of_time)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    try:
+        return any(find_problem(frozen, one, observe(mutant, one.case, device)) for one in frozen.cases)
+    except _OutOfTime:
+        return True
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+class _OutOfTime(BaseException):
+    """No `except Exception` stops it."""
+
+
+def _out_of_time(*_):
+    raise _OutOfTime
 
 
 def table(rows: list[Audited]) -> str:
     """The audit as a table, with the faults below it."""
     lines = [
-        f"{'exercise':<32} {'device':<6} {'points':>6} {'cases':>6} {'caught':>8} {'pass':>6} {'faults':>7} {'seconds':>8}"
+        f"{'exercise':<32} {'device':<6} {'points':>6} {'cases':>6} {'caught':>8} {'pass':>6} {'mutants':>8} {'faults':>7} {'seconds':>8}"
     ]
     for row in rows:
         caught, passed = f"{row.caught}/{row.misconceptions}", f"{row.passed}/{row.alternatives}"
+        told = f"{row.told}/{row.mutants}"
         lines.append(
             f"{row.exercise:<32} {row.device:<6} {row.points:>6} {row.cases:>6} {caught:>8} {passed:>6}"
-            f" {len(row.faults):>7} {row.seconds:>8.2f}"
+            f" {told:>8} {len(row.faults):>7} {row.seconds:>8.2f}"
         )
     waived = [f"{row.exercise}: {name} is not asked: {why}" for row in rows for name, why in row.waived.items()]
+    waived += [
+        f"{row.exercise}: the mutant whose line ends with {one} is no other: {why}"
+        for row in rows
+        for one, why in row.equivalent.items()
+    ]
     lines += ["", *waived] if waived else []
     faults = [fault for row in rows for fault in row.faults]
     return "\n".join(lines + [""] + [f"✗ {fault}" for fault in faults])

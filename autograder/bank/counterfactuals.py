@@ -203,7 +203,7 @@ def _along_axes(name: str, axes: list) -> Iterator[tuple]:
         for label, step in (("later", 1), ("earlier", -1)):
             yield (
                 f"{name} one {label} along {axis}",
-                _if(f"{name} were moved by one place along {axis}, to a {label} one"),
+                _if(f"{name} were moved by one place along {axis}, to the {label} one"),
                 _replacing(name, lambda X, d=back, step=step: X.roll(step, d)),
             )
 

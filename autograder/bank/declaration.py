@@ -52,6 +52,7 @@ class Variation:
     name: str
     object: Callable
     sentence: str = ""
+    made: Callable | None = None  # the code as it was written, where the object is made of it
 
 
 class Exercise:
@@ -70,6 +71,8 @@ class Exercise:
         waived: names of conditions that do not apply, each with the reason, which the audit prints.
         gradients: the names of the results that gradients must flow from, where not from all that have a fraction: "Y".
         zeros: the names of the results whose zeros are exact: a weight that is hidden is 0, not merely small.
+        equivalent: for each mutant of the reference (see `autograder.bank.mutants`) that changes nothing the end of its line, with
+            the reason.
     """
 
     def __init__(
@@ -88,6 +91,7 @@ class Exercise:
         waived=(),
         gradients="",
         zeros="",
+        equivalent=(),
     ):
         self.reference = reference
         self.unit = reference.__module__.split(".")[2].removeprefix("unit_")
@@ -103,6 +107,7 @@ class Exercise:
         self.differentiable = differentiable
         self.waived = dict(waived)
         self.zeros = tuple(zeros.split())
+        self.equivalent = dict(equivalent)
         self._gradients = gradients
         self.misconceptions: list[Variation] = []
         self.alternatives: list[Variation] = []
@@ -193,7 +198,7 @@ class Exercise:
         For a module, a plain function becomes the `forward` of a subclass of the reference.
         """
         sentence = " ".join(inspect.getdoc(made).split())
-        self.misconceptions.append(Variation(made.__name__, self._object(made), sentence))
+        self.misconceptions.append(Variation(made.__name__, self._object(made), sentence, made))
         return made
 
     def alternative(self, made):

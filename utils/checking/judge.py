@@ -70,7 +70,7 @@ class Result:
 
 def judge(exercise: FrozenExercise, frozen: FrozenCase, observation: Observation, reveal: bool = True) -> Verdict:
     """The verdict on one observation; `reveal=False` keeps the case's numbers out of the message."""
-    problem = _problem(exercise, frozen, observation)
+    problem = find_problem(exercise, frozen, observation)
     matches = tuple(
         name
         for name, made in frozen.mistakes.items()
@@ -161,7 +161,7 @@ def _dtype(output: Output) -> str:
     return "torch.float32" if output.device == "mps" and output.dtype == "torch.float64" else output.dtype
 
 
-def _problem(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) -> str | None:
+def find_problem(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) -> str | None:
     """The first thing wrong, from what makes comparison impossible down to the numbers; None if all is right."""
     expected = frozen.expected
     if frozen.case.elsewhere:

@@ -28,6 +28,9 @@ def _drawn(inputs, sizes, rng):
         Case("longer translations", sizes={"V": 13, "T": 9}),
     ],
     draws=_drawn,
+    equivalent={
+        "c], dim=1), s)": "there are two axes",
+    },
 )
 class Decoder(nn.Module):
     def __init__(self, V: int, D_E: int, D_H: int):

@@ -29,6 +29,10 @@ def _drawn(inputs, sizes, rng):
         Case("one sentence, longer", sizes={"V": 13, "T": 9, "B": 1}, part="one sentence"),
     ],
     draws=_drawn,
+    equivalent={
+        "nn.GRU(D_E, D_H)": "it reads one sentence at a time, which has no batch axis",
+        "batch_first=False)": "it reads one sentence at a time, which has no batch axis",
+    },
 )
 class Encoder(nn.Module):
     def __init__(self, V: int, D_E: int, D_H: int):

@@ -41,6 +41,11 @@ def _scattered(inputs, rng):
     ],
     forbidden=("scaled_dot_product_attention", "multi_head_attention"),
     draws=_drawn,
+    equivalent={
+        "softmax(dim=1)": "there are two axes",
+        "self.embedding(y), c], dim=1), s)": "there are two axes",
+        "[s_new, c], dim=1)), s_new, a)": "there are two axes",
+    },
 )
 class AttentionStep(nn.Module):
     def __init__(self, V: int, D_E: int, D_H: int, D_S: int, D_A: int):

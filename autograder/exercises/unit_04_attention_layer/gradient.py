@@ -27,6 +27,9 @@ MEASURED = [
     forbidden=FUSED,
     differentiable=False,
     waived={"scale": "a Jacobian of every query takes long; wide vectors have a case of their own"},
+    equivalent={
+        "norm(dim=1)": "there are two axes",
+    },
 )
 def gradient_through_softmax(
     Q: Float[Tensor, "N_Q D_Q"], X: Float[Tensor, "N_X D_Q"], scaled: bool

@@ -25,6 +25,9 @@ from autograder.bank.families.attention import FUSED
         Case("many data vectors", sizes={"N_X": 40}, scale={"q": 0.4}, part="a list of data vectors", hidden=True),
     ],
     forbidden=FUSED,
+    equivalent={
+        "F.softmax(torch.mv(flat, q))": "there is one axis",
+    },
 )
 def attention_pooling(
     q: Float[Tensor, "D_Q"], X: Float[Tensor, "*N_X D_Q"]

@@ -50,6 +50,10 @@ def _two_runs(inputs, rng):
         Case("two batch axes", expand={"*B": "B_1 B_2"}, sizes={"B_1": 3, "B_2": 2, "N": 5}),
     ],
     differentiable=False,
+    equivalent={
+        "E.shape[-2]": "E is square",
+        "range(2 - N, N)]": "the diagonal that is left out has one entry, which has no spread",
+    },
 )
 def offset_spread(E: Float[Tensor, "*B N N"]) -> Float[Tensor, "*B"]:
     N = E.shape[-1]

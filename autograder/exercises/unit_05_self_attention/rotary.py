@@ -60,6 +60,11 @@ def _cases(interleaved: bool, part: str) -> list[Case]:
         "bfloat16": "a far position's angle cannot be told in so few digits, and the text does not say in which type it is"
         " computed"
     },
+    equivalent={
+        ".double() / D))": "angles of more digits",
+        "X.device) / D)).to(X.dtype)": "frequencies in single precision are allowed",
+        "reshape(*batch, N, D)": "float32 and float64 keep their type; bfloat16 is not asked",
+    },
 )
 def rotary_encoding(
     X: Float[Tensor, "*B N D"], positions: Int[Tensor, "N"], base: float, interleaved: bool

@@ -50,6 +50,9 @@ def _case(text, D=8, base=10000.0, **more):
     ],
     draws=_drawn,
     differentiable=False,
+    equivalent={
+        "torch.tensor(rows, device=positions.device)": "numbers of Python become float32 by themselves",
+    },
 )
 def sinusoidal_encoding(positions: Int[Tensor, "N"], D: int, base: float = 10000.0) -> Float[Tensor, "N D"]:
     rows = [
