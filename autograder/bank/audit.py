@@ -141,9 +141,8 @@ def _out_of_time(*_):
 
 def table(rows: list[Audited]) -> str:
     """The audit as a table, with the faults below it."""
-    lines = [
-        f"{'exercise':<32} {'device':<6} {'points':>6} {'cases':>6} {'caught':>8} {'pass':>6} {'mutants':>8} {'faults':>7} {'seconds':>8}"
-    ]
+    titles = f"{'points':>6} {'cases':>6} {'caught':>8} {'pass':>6} {'mutants':>8} {'faults':>7} {'seconds':>8}"
+    lines = [f"{'exercise':<32} {'device':<6} {titles}"]
     for row in rows:
         caught, passed = f"{row.caught}/{row.misconceptions}", f"{row.passed}/{row.alternatives}"
         told = f"{row.told}/{row.mutants}"

@@ -7,6 +7,7 @@ from functools import cache
 from autograder import settings
 from autograder.bank.counterfactuals import counterfactuals
 from autograder.bank.declaration import Exercise
+from autograder.bank.substitutions import substitutions
 
 
 @cache
@@ -35,7 +36,7 @@ def load(package: str) -> tuple[Exercise, ...]:
         differ = ", ".join(sorted(set(declared) ^ set(unit.EXERCISES)))
         raise LookupError(f"{package}: EXERCISES and what its files declare differ in {differ}")
     for one in declared.values():
-        one.counterfactuals = counterfactuals(one)
+        one.counterfactuals = counterfactuals(one) + substitutions(one)
     return tuple(declared[name] for name in unit.EXERCISES)
 
 

@@ -24,6 +24,8 @@ def counterfactuals(exercise: declaration.Exercise) -> list[declaration.Variatio
         return found  # what is trained takes too long to be asked often
     for name, sentence, change in _of_inputs(exercise):
         found.append(declaration.Variation(name, _on_inputs(exercise, change), sentence))
+    for name, sentence, run_changed in _of_lengths(exercise):
+        found.append(declaration.Variation(name, made_of(exercise, exercise.reference, run_changed), sentence))
     for name, sentence, change in _of_weights(exercise):
         found.append(declaration.Variation(name, _on_weights(exercise, change), sentence))
     for name, sentence, change in _of_results(exercise):
@@ -40,7 +42,7 @@ def _on_inputs(exercise, change) -> Callable:
         bound.apply_defaults()
         return change(dict(bound.arguments))
 
-    return _made(exercise, lambda run, arguments, named: run(**changed(arguments, named)))
+    return made_of(exercise, exercise.reference, lambda run, arguments, named: run(**changed(arguments, named)))
 
 
 def _on_results(exercise, change) -> Callable:
@@ -51,19 +53,18 @@ def _on_results(exercise, change) -> Callable:
         changed = change(list(results if several else [results]), dict(bound.arguments))
         return tuple(changed) if several else changed[0]
 
-    return _made(exercise, run_changed)
+    return made_of(exercise, exercise.reference, run_changed)
 
 
-def _made(exercise, run_changed) -> Callable:
-    """A function or module that does what `run_changed` does, given how the reference runs."""
-    reference = exercise.reference
+def made_of(exercise: declaration.Exercise, form, run_changed: Callable) -> Callable:
+    """A function or module that does what `run_changed(run, arguments, named)` does, where `run` is the form itself."""
     if not exercise.is_module:
-        return lambda *arguments, **named: run_changed(reference, arguments, named)
+        return lambda *arguments, **named: run_changed(form, arguments, named)
 
     def forward(self, *arguments, **named):
-        return run_changed(lambda *a, **n: reference.forward(self, *a, **n), arguments, named)
+        return run_changed(lambda *a, **n: form.forward(self, *a, **n), arguments, named)
 
-    return type(reference.__name__, (reference,), {"forward": forward})
+    return type(form.__name__, (form,), {"forward": forward})
 
 
 def _on_weights(exercise, change) -> Callable:
@@ -84,8 +85,11 @@ def _on_weights(exercise, change) -> Callable:
 # what may be another: (name, sentence, change)
 
 
+TOLD = "The result is exactly what one would get if {}."
+
+
 def _if(what: str, question: str = "") -> str:
-    return f"The result is exactly what one would get if {what}.{' ' + question if question else ''}"
+    return TOLD.format(what) + (f" {question}" if question else "")
 
 
 def _of_inputs(exercise) -> Iterator[tuple]:
@@ -206,6 +210,56 @@ def _along_axes(name: str, axes: list) -> Iterator[tuple]:
                 _if(f"{name} were moved by one place along {axis}, to the {label} one"),
                 _replacing(name, lambda X, d=back, step=step: X.roll(step, d)),
             )
+
+
+def _of_lengths(exercise) -> Iterator[tuple]:
+    """Along each axis of positions: the first or the last left out, whose part in results is 0; or there twice."""
+    axes = dict.fromkeys(axis for shape in exercise.input_shapes.values() for axis in shape.split())
+    returned = " ".join(exercise.result_shapes).split()
+    for axis in filter(_is_of_positions, axes):
+        for which in ("first", "last"):
+            told = f"the {which} position along {axis} were not there"
+            yield f"{axis} without its {which}", _if(told), _cut(exercise, axis, which)
+            if axis not in returned:
+                told = f"the {which} position along {axis} were there twice"
+                yield f"{axis} with its {which} twice", _if(told), _cut(exercise, axis, which, twice=True)
+
+
+def _is_of_positions(axis: str) -> bool:
+    return axis[0] in "NTSLM" and "*" not in axis
+
+
+def _cut(exercise, axis: str, which: str, twice: bool = False) -> Callable:
+    """Runs a form on inputs without their first or last position along an axis, or with it twice."""
+    inputs = {name: shape.split() for name, shape in exercise.input_shapes.items() if axis in shape.split()}
+    results = [shape.split() for shape in exercise.result_shapes]
+
+    def cut(X, axes):
+        dim = axes.index(axis) - len(axes)
+        one, others = (
+            X.narrow(dim, 0 if which == "first" else -1, 1),
+            X.narrow(dim, int(which == "first"), X.shape[dim] - 1),
+        )
+        around = [one, one, others] if which == "first" else [others, one, one]
+        return torch.cat(around, dim) if twice else others
+
+    def filled(Y, axes):
+        if axis not in axes:
+            return Y
+        missing = torch.zeros_like(Y.narrow(axes.index(axis) - len(axes), 0, 1))
+        return torch.cat([missing, Y] if which == "first" else [Y, missing], axes.index(axis) - len(axes))
+
+    def run_changed(run, arguments, named):
+        bound = exercise.signature.bind(*arguments, **named)
+        bound.apply_defaults()
+        given = {**bound.arguments}
+        changed = {name: cut(given[name], axes) for name, axes in inputs.items() if given[name] is not None}
+        made = run(**{**given, **changed})
+        several = made if isinstance(made, tuple) else (made,)
+        whole = tuple(filled(Y, axes) for Y, axes in zip(several, results))
+        return whole if isinstance(made, tuple) else whole[0]
+
+    return run_changed
 
 
 def _told(axes: list, place: int) -> str:

@@ -71,7 +71,7 @@ class Exercise:
         waived: names of conditions that do not apply, each with the reason, which the audit prints.
         gradients: the names of the results that gradients must flow from, where not from all that have a fraction: "Y".
         zeros: the names of the results whose zeros are exact: a weight that is hidden is 0, not merely small.
-        equivalent: for each mutant of the reference (see `autograder.bank.mutants`) that changes nothing the end of its line, with
+        equivalent: for each mutant of the reference (see `autograder.bank.mutants`) that changes nothing, the end of its line and
             the reason.
     """
 

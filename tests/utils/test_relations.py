@@ -6,7 +6,7 @@ import pytest
 from utils.checking.diagnosis.discrete import discrete_facts
 from utils.checking.diagnosis.places import place_facts
 from utils.checking.diagnosis.relations import common
-from utils.checking.diagnosis.scales import named_factors, scale_facts
+from utils.checking.diagnosis.scales import asked, named_factors, scale_facts
 from utils.checking.diagnosis.weights import are_weights, weight_facts
 
 LIMIT = 1e-5
@@ -37,7 +37,7 @@ def weights(got, wanted=A):
     [
         (Y / 7**0.5, ("factor", "Y", "1/√D_Q")),
         (-Y, ("factor", "Y", "−1")),
-        (Y / 20, ("factor", "Y", "1/(N_Q·N_X)")),
+        (Y / 20, ("factor", "Y", "1/(N_Q·N_X)", 2)),
         (Y * 1.234, ("factor", "Y", "?")),
         (Y + 0.5, ("shift", "Y")),
         (np.zeros_like(Y), ("constant", "Y", "0")),
@@ -78,7 +78,9 @@ CAUSAL = np.tril(np.ones((4, 5)))
         (A * CAUSAL / (A * CAUSAL).sum(-1, keepdims=True), ("lost", "A")),
         (A**2 + 0.01, ("order", "A")),
         (A[:, ::-1], ("largest", "A")),
-        (E, ("negative", "A")),
+        (E, ("before", "A")),
+        (E**3, ("negative", "A")),
+        (softmax(E * (7 / 5) ** 0.5), ("temperature", "A", "√D_Q/√N_X", 2)),
     ],
 )
 def test_what_became_of_weights_is_found(got, key):
@@ -135,7 +137,9 @@ def test_what_became_of_counts_is_found(change, key):
 def test_a_mask_on_the_wrong_side_is_told():
     mask = np.arange(6) < 3
     assert ("inverted", "m") in discrete_facts("m", mask, ~mask)
-    assert ("too many", "m") in discrete_facts("m", mask, np.arange(6) < 4)
+    assert ("truth", "m", "more") in discrete_facts("m", mask, np.arange(6) < 4)
+    both = discrete_facts("m", mask, np.arange(6) % 2 == 0)
+    assert ("truth", "m", "some more") in both and ("and", "m", "some less") in both
 
 
 def test_only_what_all_cases_share_is_told():
@@ -144,6 +148,29 @@ def test_only_what_all_cases_share_is_told():
     assert common([one, scales(Y + 0.5)]) == []
 
 
+def test_a_name_made_of_two_sizes_takes_two_cases():
+    wide = {**SIZES, "D_Q": 6}
+    one, other = scales(Y / 20), scale_facts("Y", Y, Y / 20, LIMIT, wide, vectors=True)
+    assert ("factor", "Y", "1/(N_Q·N_X)", 2) not in common([one])
+    assert ("factor", "Y", "1/(N_Q·N_X)", 2) in common([one, other])
+
+
+@pytest.mark.parametrize(
+    ("label", "question"),
+    [
+        ("√D_Q", "is a division by √D_Q missing?"),
+        ("1/√D_Q", "is there a division by √D_Q too many?"),
+        ("√D_Q/√N_X", "divided by √N_X in the place of √D_Q?"),
+        ("2/√D_Q", "divided by D_Q/2 in the place of √D_Q?"),
+        ("1/(2·√D_Q)", "divided by 2·D_Q in the place of √D_Q?"),
+    ],
+)
+def test_a_factor_of_scores_asks_for_the_division_that_gives_it(label, question):
+    assert asked(label).endswith(question)
+    assert asked("N_X") == "."
+
+
 def test_factors_go_by_the_names_of_sizes():
-    assert "√D_Q" in named_factors(7**0.5, SIZES, 1e-4)
+    assert ("√D_Q",) in named_factors(7**0.5, SIZES, 1e-4)
+    assert ("√D_Q/√N_X", 2) in named_factors((7 / 5) ** 0.5, SIZES, 1e-4)
     assert named_factors(0.777, SIZES, 1e-4) == []

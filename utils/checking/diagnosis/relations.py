@@ -34,6 +34,7 @@ def facts(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) -> Fa
                 name, wanted.values, got.values, limit, case.sizes, vectors=not are_weights(wanted.values)
             )
             found |= _equal_to_given(name, got.values, case, limit)
+            found |= _of_another_case(name, got, frozen, exercise, limit)
         else:
             found |= discrete_facts(name, wanted.values, got.values)
         found |= place_facts(name, symbols.split(), wanted.values, got.values, limit)
@@ -58,12 +59,30 @@ def _which(exercise: FrozenExercise, wrong: list, comparable: list) -> Facts:
 
 
 def common(each: list[Facts]) -> list[tuple]:
-    """The keys that all cases have in common, in the order of the first, and at most two."""
+    """The keys that all cases have in common, in the order of the first, and at most two.
+
+    A key may end with the number of cases that it takes to be told.
+    """
     keys = [key for key in (each[0] if each else ()) if all(key in one for one in each)]
+    keys = [key for key in keys if len(key) < 4 or len(each) >= key[3]]
     kinds: dict = {}
     for key in keys:
         kinds.setdefault(key[0], key)  # of one kind the first: √D_Q and √D_V may be equal in all cases
     return list(kinds.values())[:MOST]
+
+
+def _of_another_case(name: str, got, frozen: FrozenCase, exercise: FrozenExercise, limit: float) -> Facts:
+    """Whether a result is what was right on other inputs, which came before."""
+    place = [output for output, _ in exercise.outputs].index(name)
+    for other in exercise.cases:
+        if other is frozen or len(other.expected.outputs) <= place or not got.values.size > 1:
+            continue
+        wanted = other.expected.outputs[place]
+        if wanted.values is not None and wanted.shape == got.shape and close(got.values, wanted.values, limit).all():
+            return {
+                ("earlier", name): f"{name} was right for the inputs of another call: is something kept between calls?"
+            }
+    return {}
 
 
 def _equal_to_given(name: str, got, case, limit: float) -> Facts:

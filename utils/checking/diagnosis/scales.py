@@ -1,7 +1,8 @@
 """Facts about size: a constant factor, named by the case's sizes; a constant that is added; a small difference; lost places."""
 
 import math
-from itertools import combinations
+import re
+from itertools import combinations, permutations
 
 import numpy as np
 
@@ -18,25 +19,47 @@ _CONSTANTS = {
 }
 
 
-def named_factors(value: float, sizes: dict, accuracy: float) -> list[str]:
-    """The names by which a factor may go: constants, and powers of the sizes, those of no sign first."""
-    found = [name for name, constant in _CONSTANTS.items() if abs(value / constant - 1) < accuracy]
-    pairs = {f"{one}·{other}": sizes[one] * sizes[other] for one, other in combinations(sizes, 2)}
-    for axis, size in sizes.items():
-        if size > 1:
-            powers = {f"√{axis}": size**0.5, f"1/√{axis}": size**-0.5, axis: size, f"1/{axis}": 1 / size}
-            powers |= {
-                f"{axis} − 1": size - 1,
-                f"1/({axis} − 1)": 1 / (size - 1),
-                f"{axis}²": size**2,
-                f"1/{axis}²": size**-2,
-            }
-            found += [name for name, power in powers.items() if abs(value / power - 1) < accuracy]
-    for label, size in pairs.items():
-        if size > 1:
-            powers = {label: size, f"1/({label})": 1 / size}
-            found += [name for name, power in powers.items() if abs(value / power - 1) < accuracy]
-    return found
+def named_factors(value: float, sizes: dict, accuracy: float) -> list[tuple]:
+    """The names by which a factor may go, constants and powers of sizes, the simplest first.
+
+    With what is made of several sizes, which fits easily by accident, goes the number of cases on which it must hold to be told.
+    """
+    given = {axis: size for axis, size in sizes.items() if size > 1}
+    simple = dict(_CONSTANTS)
+    for axis, size in given.items():
+        simple |= {f"√{axis}": size**0.5, f"1/√{axis}": size**-0.5, axis: size, f"1/{axis}": 1 / size}
+        simple |= {f"{axis} − 1": size - 1, f"1/({axis} − 1)": 1 / (size - 1)}
+        simple |= {f"{axis}²": size**2, f"1/{axis}²": size**-2}
+    several = {}
+    for axis, size in given.items():
+        several |= {f"2/√{axis}": 2 * size**-0.5, f"1/(2·√{axis})": size**-0.5 / 2}
+    for (one, a), (other, b) in combinations(given.items(), 2):
+        several |= {f"{one}·{other}": a * b, f"1/({one}·{other})": 1 / (a * b)}
+    for (one, a), (other, b) in permutations(given.items(), 2):
+        several |= {f"√{one}/√{other}": (a / b) ** 0.5, f"{one}/{other}": a / b}
+    return [
+        (name, *cases)
+        for known, cases in ((simple, ()), (several, (2,)))
+        for name, factor in known.items()
+        if factor and abs(value / factor - 1) < accuracy
+    ]
+
+
+def asked(label: str) -> str:
+    """What a factor of the scores looks like, as a question; empty where nothing is likelier than another."""
+    one, _, other = label.partition("/")
+    if re.fullmatch(r"√\w+", label):
+        return f": is a division by {label} missing?"
+    if re.fullmatch(r"1/√\w+", label):
+        return f": is there a division by {other} too many?"
+    if re.fullmatch(r"√\w+/√\w+", label):
+        return f": are they divided by {other} in the place of {one}?"
+    if re.fullmatch(r"2/√\w+", label):
+        return f": are they divided by {other[1:]}/2 in the place of {other}?"
+    if re.fullmatch(r"1/\(2·√\w+\)", label):
+        axis = other[4:-1]
+        return f": are they divided by 2·{axis} in the place of √{axis}?"
+    return "."
 
 
 def scale_facts(name: str, wanted: np.ndarray, got: np.ndarray, limit: float, sizes: dict, vectors: bool) -> dict:
@@ -112,11 +135,9 @@ def _factor(name: str, a, b, large, limit: float, sizes: dict) -> dict:
     if not alike or abs(ratio[0] - 1) < accuracy or abs(ratio[0]) < _TINY or ratio.size < 2 and a.size > 1:
         return {}
     found = {}
-    for label in named_factors(ratio[0], sizes, accuracy):
-        if label == "−1":
-            found["factor", name, label] = f"{name} has the opposite sign."
-        else:
-            found["factor", name, label] = f"Each number of {name} is the right one times {label}."
+    for label, *cases in named_factors(ratio[0], sizes, accuracy):
+        told = f"Each number of {name} is the right one times {label}."
+        found["factor", name, label, *cases] = f"{name} has the opposite sign." if label == "−1" else told
     if a.size > 1:
         found["factor", name, "?"] = f"Each number of {name} is the right one times one and the same factor."
     return found

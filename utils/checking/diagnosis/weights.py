@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from utils.checking.diagnosis.scales import named_factors
+from utils.checking.diagnosis.scales import asked, named_factors
 
 _SUMS = 1e-3
 
@@ -20,6 +20,9 @@ def weight_facts(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, lim
     """Facts about a result that should hold weights; none where it should not, or where numbers are not finite."""
     if not are_weights(wanted) or not np.isfinite(got).all():
         return {}
+    powers = np.exp(got - got.max(axis=-1, keepdims=True))
+    if np.allclose(powers / powers.sum(axis=-1, keepdims=True), wanted, atol=10 * limit):
+        return {("before", name): f"{name} holds scores: what is asked for is their softmax over the last axis."}
     found = _sums(name, axes, got)
     if (got < -limit).any():
         found["negative", name] = f"Some numbers of {name} are negative; weights never are."
@@ -131,12 +134,12 @@ def _temperature(name: str, wanted: np.ndarray, got: np.ndarray, limit: float, s
             told = f"Within a row the weights of {name} are in the right proportion, those apart that should be 0."
             found["proportion", name] = told
         return found
-    for label in named_factors(factor, sizes, 1e-3):
-        hint = ": do powers of 2 stand in the place of powers of e?" if label == "ln 2" else "."
+    for label, *cases in named_factors(factor, sizes, 1e-3):
+        hint = ": do powers of 2 stand in the place of powers of e?" if label == "ln 2" else asked(label)
         told = f"{name} is what comes out if the scores before the softmax are {label} times the right ones{hint}"
         if label == "−1":
             told = f"{name} is what comes out if the scores before the softmax have the opposite sign."
-        found["temperature", name, label] = told
+        found["temperature", name, label, *cases] = told
     found["temperature", name, "?"] = (
         f"{name} is what comes out if the scores before the softmax are multiplied by one factor."
     )
