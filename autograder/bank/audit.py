@@ -17,9 +17,10 @@ from autograder.bank.drawing import VISIBLE_SEED
 from autograder.bank.freezing import freeze, self_check
 from autograder.bank.linting import lint
 from autograder.bank.mutants import mutants
-from utils.checking.judge import Result, conclude, find_problem, judge
+from utils.checking.judge import conclude, find_problem, judge
 from utils.checking.observe import observe
 from utils.checking.records import FrozenExercise, unpack_exercise
+from utils.checking.verdict import Result
 
 
 @dataclass(frozen=True)

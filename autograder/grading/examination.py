@@ -10,10 +10,11 @@ from autograder.intake.guard import guarded
 from autograder.intake.student_code import Notebook
 from autograder.sandbox.job import Job, Run
 from autograder.sandbox.limits import Limits
-from utils.checking.judge import Result, conclude, judge
+from utils.checking.judge import conclude, judge
 from utils.checking.messages import composing
 from utils.checking.records import Failure, FrozenCase, Observation, pack
 from utils.checking.refusals import CONFINED
+from utils.checking.verdict import Result
 
 GRADED, TIMEOUT, KILLED, MALFORMED, MISSING = "graded", "timeout", "killed", "malformed", "missing"
 UNJUDGED = "unjudged"  # by the kit, whose sandbox was in the way: a human marks it

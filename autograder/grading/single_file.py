@@ -6,7 +6,7 @@ from autograder import settings
 from autograder.bank import catalogue
 from autograder.grading.examination import MALFORMED, Examined, examine_cells
 from autograder.sandbox.limits import limits_of
-from utils.checking.judge import Result
+from utils.checking.verdict import Result
 
 
 def judge_file(name: str, file: Path, level: str, device: str = "cpu", seed: str = "judge") -> dict:

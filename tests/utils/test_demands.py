@@ -9,16 +9,16 @@ from conftest import plain
 from torch import nn
 
 from autograder.bank.audit import examine as examined
+from autograder.bank.catalogue import find_exercise
 from autograder.bank.drawing import draw
 from autograder.bank.freezing import freeze
-from autograder.exercises.unit_06_multi_head.linear import linear_attention
-from autograder.exercises.unit_06_multi_head.tiled_attention.declaration import tiled_attention
-from autograder.exercises.unit_07_masking.causal import causal_mask
 from autograder.exercises.unit_07_masking.generate_with_cache.cached import decode_anew
-from autograder.exercises.unit_07_masking.generate_with_cache.declaration import generate_with_cache
-from autograder.exercises.unit_07_masking.masked_softmax.declaration import masked_softmax
-from autograder.exercises.unit_07_masking.padding import padding_mask
 from utils.checking.observe import observe
+
+causal_mask, generate_with_cache, linear_attention, masked_softmax, padding_mask, tiled_attention = map(
+    find_exercise,
+    ("causal_mask", "generate_with_cache", "linear_attention", "masked_softmax", "padding_mask", "tiled_attention"),
+)
 
 
 class Positions(nn.Module):
@@ -156,7 +156,7 @@ def test_a_size_that_is_an_argument_is_drawn_and_an_axis_of_size_one_is_one():
         (lambda N_Q, N_X, offset: torch.eye(N_Q, N_X).bool(), "False at positions where it should be True"),
         (
             lambda N_Q, N_X, offset: torch.ones(N_Q, N_X).roll(1).tril(2).triu(1).bool(),
-            "False at some positions where it should be True",
+            ", and False where it should be True",
         ),
         (lambda N_Q, N_X, offset: torch.ones(N_Q, N_X, dtype=torch.uint8), "it should hold True and False, torch.bool"),
     ],

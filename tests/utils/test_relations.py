@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from utils.checking.diagnosis.discrete import discrete_facts
+from utils.checking.diagnosis.discrete import discrete_facts, truth_facts
 from utils.checking.diagnosis.places import place_facts
 from utils.checking.diagnosis.relations import common
 from utils.checking.diagnosis.scales import asked, named_factors, scale_facts
@@ -136,10 +136,10 @@ def test_what_became_of_counts_is_found(change, key):
 
 def test_a_mask_on_the_wrong_side_is_told():
     mask = np.arange(6) < 3
-    assert ("inverted", "m") in discrete_facts("m", mask, ~mask)
-    assert ("truth", "m", "more") in discrete_facts("m", mask, np.arange(6) < 4)
-    both = discrete_facts("m", mask, np.arange(6) % 2 == 0)
-    assert ("truth", "m", "some more") in both and ("and", "m", "some less") in both
+    assert ("truth", "m", "inverted") in truth_facts("m", mask, ~mask)
+    assert ("truth", "m", "more") in truth_facts("m", mask, np.arange(6) < 4)
+    both = truth_facts("m", mask, np.arange(6) % 2 == 0)
+    assert ("truth", "m", "some more") in both and ("truth", "m", "both") in both
 
 
 def test_only_what_all_cases_share_is_told():

@@ -1,71 +1,20 @@
 """Compares an observation with what was expected and reaches a verdict; never runs a student's code."""
 
 import re
-from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from utils.checking.diagnosis.relations import common, facts
+from utils.checking.diagnosis.relations import facts
+from utils.checking.explaining import COMPARED, diagnose, related
 from utils.checking.messages import composing
 from utils.checking.messages.wrong_results import describe, forbidden_call
 from utils.checking.records import DrawnCase, Failure, FrozenCase, FrozenExercise, Observation, Output
 from utils.checking.refusals import CONFINED, NOT_ALLOWED
 from utils.checking.tolerance import close, right_rows, sketches_agree, tolerance
+from utils.checking.verdict import Result, Verdict
 
 VANISHING = 1e-30  # what underflows is 0 as well
-COMPARED = ("wrong_value", "not_finite", "not_quite_zero")  # problems of numbers that have the right shape and type
 ALIKE = 0.5  # the share of rows in which what was trained must do what a misconception does, to be taken for it
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What one case showed.
-
-    Attributes:
-        property: what the case examined.
-        part: the part of the exercise whose points depend on it.
-        problem: the kind of failure ("wrong_shape", "exception", ...), None where the case passed.
-        sentence: what was wrong, for a student; empty where the case passed.
-        detail: the numbers that show it; empty for a case that the student may not see.
-        matches: the misconceptions that would have given just what was observed.
-        compared: the misconceptions that were held against what was observed; of others nothing is known here.
-        extreme: the case's numbers are large on purpose.
-        facts: what wrong numbers have in common with the right ones, by key: see `utils.checking.diagnosis`.
-        condition: the condition that the case adds to what the author declared; empty for a declared case.
-    """
-
-    property: str
-    part: str
-    problem: str | None
-    sentence: str
-    detail: str
-    matches: tuple
-    compared: tuple = ()
-    condition: str = ""
-    facts: dict = field(default_factory=dict)
-    extreme: bool = False
-
-    @property
-    def passed(self) -> bool:
-        return self.problem is None
-
-
-@dataclass(frozen=True)
-class Result:
-    """What all cases of an exercise together showed."""
-
-    exercise: str
-    points: float
-    max_points: float
-    problem: str | None
-    misconception: str | None
-    message: str
-    verdicts: tuple
-    relation: str | None = None  # what was found by comparing numbers, where no misconception explains them
-
-    @property
-    def passed(self) -> bool:
-        return self.problem is None
 
 
 def judge(exercise: FrozenExercise, frozen: FrozenCase, observation: Observation, reveal: bool = True) -> Verdict:
@@ -80,12 +29,11 @@ def judge(exercise: FrozenExercise, frozen: FrozenCase, observation: Observation
     if problem:
         sentence, detail = describe(problem, exercise, frozen, observation, reveal)
     case, found = frozen.case, {}
-    if problem in COMPARED and not case.rows:
+    if problem in (*COMPARED, "wrong_shape") and not case.rows:
         found = facts(exercise, frozen, observation)
     compared = tuple(frozen.mistakes)
-    return Verdict(
-        case.property, case.part, problem, sentence, detail, matches, compared, case.condition, found, case.extreme
-    )
+    about = {"condition": case.condition, "facts": found, "extreme": case.extreme, "case": case}
+    return Verdict(case.property, case.part, problem, sentence, detail, matches, compared, **about)
 
 
 def conclude(exercise: FrozenExercise, verdicts: list[Verdict]) -> Result:
@@ -98,9 +46,9 @@ def conclude(exercise: FrozenExercise, verdicts: list[Verdict]) -> Result:
         message = composing.success(exercise, verdicts)
         return Result(exercise.name, points, sum(exercise.points.values()), None, None, message, tuple(verdicts))
     relation = None
-    misconception, shown = _diagnose(exercise, verdicts, failed)
+    misconception, shown = diagnose(exercise, verdicts, failed)
     if misconception is None:
-        shown, relation = _related(shown, verdicts)
+        shown, relation = related(shown, verdicts)
     unwritten = any(verdict.problem == "unfinished" for verdict in failed)
     message = composing.failure(exercise, shown, misconception, lost & seen, points, unwritten)
     total = sum(exercise.points.values())
@@ -263,67 +211,3 @@ def _wrong_gradient(expected: Observation, seen: Observation, scale: float, coar
         if got.shape != wanted[name].shape or not close(got, wanted[name], 10 * scale, among).all():
             return "wrong_gradient"
     return None
-
-
-def _diagnose(exercise: FrozenExercise, verdicts: list, failed: list) -> tuple:
-    """The misconception behind what failed, or None, and the verdict to show.
-
-    What is written comes before what is not written yet. Best is a misconception that explains every failure; else one that
-    explains all failures of the part that is shown and fails nowhere else, since each part may have a mistake of its own.
-    """
-    forbidden = next((one for one in failed if one.problem == "forbidden_call"), None)
-    if forbidden:
-        return None, forbidden
-    written = [one for one in failed if one.problem != "unfinished"]
-    if not written:
-        return None, failed[0]
-    shown = written[0]
-    here, elsewhere = ([one for one in verdicts if (one.part == shown.part) == own] for own in (True, False))
-    alone = _explanation(exercise, here, [one for one in written if one in here])
-    if alone and not all(alone in one.matches for one in elsewhere if one.passed and alone in one.compared):
-        alone = None
-    return _explanation(exercise, verdicts, written) or alone, shown
-
-
-def _related(shown: Verdict, verdicts: list) -> tuple[Verdict, str | None]:
-    """The verdict that is shown with what all failures of its kind have in common, and the name of that; else as it is.
-
-    What fails under a condition alone is told by the condition, after what was found about its numbers.
-    """
-    alike = [one for one in verdicts if one.problem in COMPARED and one.part == shown.part and not one.condition]
-    alike = alike or [one for one in verdicts if one.problem in COMPARED and one.condition == shown.condition]
-    keys = common([one.facts for one in alike]) if shown.problem in COMPARED else []
-    failed = [one for one in verdicts if not one.passed]
-    under = shown.condition if all(one.condition or one.extreme for one in failed) else ""
-    under = under or ("large" if all(one.extreme or one.condition == "large" for one in failed) else "")
-    only = not under and len({one.property for one in failed}) == 1 and len(verdicts) > len(failed) + 3
-    sentence = composing.related(shown, [shown.facts[key] for key in keys], under, only)
-    names = [" ".join(map(str, key)) for key in keys] + [f"under {under}"] * bool(under) + ["only here"] * only
-    return replace(shown, sentence=sentence), ", ".join(names) or None
-
-
-def _explanation(exercise: FrozenExercise, verdicts: list, failed: list) -> str | None:
-    """The misconception that explains all of what failed, and most of all verdicts.
-
-    One that explains fewer verdicts than it contradicts, by failing where the code passes, is no explanation; one that nobody
-    declared must contradict none.
-    """
-
-    def explains(name: str) -> bool:
-        known = [one for one in failed if name in one.compared]
-        return bool(known) and all(name in one.matches for one in known)
-
-    def contradicted(name: str) -> int:
-        return sum(name in one.compared and name not in one.matches for one in verdicts)
-
-    def explained(name: str) -> int:
-        return sum(name in one.matches for one in verdicts)
-
-    def holds(name: str) -> bool:
-        known = sum(name in one.compared for one in verdicts)
-        return contradicted(name) <= (0 if name in exercise.invented else known / 2)
-
-    candidates = [name for name in exercise.misconceptions if explains(name) and holds(name)]
-    return min(
-        candidates, key=lambda name: (name in exercise.invented, contradicted(name), -explained(name)), default=None
-    )

@@ -4,9 +4,7 @@ import numpy as np
 
 
 def discrete_facts(name: str, wanted: np.ndarray, got: np.ndarray) -> dict:
-    """Facts about integers or truth values of one shape."""
-    if wanted.dtype.kind == "b" or got.dtype.kind == "b":
-        return _truths(name, wanted.astype(bool), got.astype(bool))
+    """Facts about integers of one shape."""
     found, apart = {}, got.astype(np.int64) - wanted.astype(np.int64)
     if (apart % 2**32 == 0).all():
         found["overflow", name] = f"Numbers of {name} went past what 32 bits hold: keep integers in int64."
@@ -28,20 +26,17 @@ def _by(difference: int) -> str:
     return f"{abs(difference)} too {'large' if difference > 0 else 'small'}"
 
 
-def _truths(name: str, wanted: np.ndarray, got: np.ndarray) -> dict:
+def truth_facts(name: str, wanted: np.ndarray, got: np.ndarray) -> dict:
+    """Facts about truth values of one shape."""
     found = {}
     if np.array_equal(got, ~wanted):
-        found["inverted", name] = f"{name} is inverted: it is True where it should be False."
-        return found
+        found["truth", name, "inverted"] = f"{name} is inverted: it is True where it should be False."
     more, less = (got & ~wanted).any(), (~got & wanted).any()
-    if not less:
-        found["truth", name, "more"] = f"{name} is True at positions where it should be False; all others are right."
-    if not more:
-        found["truth", name, "less"] = f"{name} is False at positions where it should be True; all others are right."
-    if more:
-        found["truth", name, "some more"] = f"{name} is True at some positions where it should be False."
-    if less:
-        found["truth" if not more else "and", name, "some less"] = (
-            f"{name} is False at some positions where it should be True."
-        )
-    return found
+    told = {
+        "more": (not less, "is True at positions where it should be False; all others are right"),
+        "less": (not more, "is False at positions where it should be True; all others are right"),
+        "both": (more and less, "is True at some positions where it should be False, and False where it should be True"),
+        "some more": (more, "is True at some positions where it should be False"),
+        "some less": (less, "is False at some positions where it should be True"),
+    }
+    return found | {("truth", name, key): f"{name} {words}." for key, (holds, words) in told.items() if holds}

@@ -4,9 +4,10 @@ A fact is a key and a sentence. What holds on one case by accident does not hold
 every failed case has. A sentence says what was observed; where several causes give the same observation it asks.
 """
 
-from utils.checking.diagnosis.discrete import discrete_facts
+from utils.checking.diagnosis.discrete import discrete_facts, truth_facts
 from utils.checking.diagnosis.places import place_facts
 from utils.checking.diagnosis.scales import scale_facts
+from utils.checking.diagnosis.sizes import size_facts
 from utils.checking.diagnosis.weights import are_weights, weight_facts
 from utils.checking.records import FrozenCase, FrozenExercise, Observation
 from utils.checking.tolerance import close, tolerance
@@ -22,6 +23,9 @@ def facts(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) -> Fa
     """
     case, limit = frozen.case, tolerance(frozen.case, frozen.expected, seen)
     pairs = list(zip(exercise.outputs, frozen.expected.outputs, seen.outputs))
+    shapes = [size_facts(name, axes.split(), a.shape, b.shape, case.sizes) for (name, axes), a, b in pairs]
+    if any(a.shape != b.shape for _, a, b in pairs):
+        return next((one for one in shapes if one), {})
     comparable = [one for one in pairs if one[2].values is not None and one[1].values.shape == one[2].values.shape]
     among = "row" if case.coarse else ""
     wrong = [one for one in comparable if not close(one[2].values, one[1].values, limit, among).all()]
@@ -35,6 +39,8 @@ def facts(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) -> Fa
             )
             found |= _equal_to_given(name, got.values, case, limit)
             found |= _of_another_case(name, got, frozen, exercise, limit)
+        elif wanted.dtype == "torch.bool":
+            found |= truth_facts(name, wanted.values.astype(bool), got.values.astype(bool))
         else:
             found |= discrete_facts(name, wanted.values, got.values)
         found |= place_facts(name, symbols.split(), wanted.values, got.values, limit)

@@ -32,13 +32,12 @@ def failure(
     return "\n".join(lines)
 
 
-def related(shown, found: list[str], under: str, only: bool) -> str:
+def related(shown, found: list[str], hint: str) -> str:
     """The sentence of a verdict with relations in the place of what was seen on one case.
 
     Args:
         found: the relations' sentences.
-        under: the condition under which alone anything fails; empty if ordinary inputs fail too.
-        only: whether no other property fails.
+        hint: what comes before them; see `hint`.
     """
     sentence = shown.sentence
     if found and shown.problem == "not_finite":
@@ -46,10 +45,22 @@ def related(shown, found: list[str], under: str, only: bool) -> str:
     elif found:
         _, newline, formula = sentence.partition("\n")
         sentence = " ".join(found) + newline + formula
-    hint = UNDER.get(under, "")
-    if only:
-        hint = "All else that was checked holds; only this does not."
     return f"{hint} {sentence}" if hint else sentence
+
+
+def hint(under: str, circumstance: str, only: bool) -> str:
+    """Where code fails, in words.
+
+    Args:
+        under: the condition under which alone anything fails; empty if ordinary inputs fail too.
+        circumstance: what is true of all that fails, and of nothing that passes.
+        only: whether no other property fails.
+    """
+    if circumstance:
+        return f"It fails wherever {circumstance}, and nowhere else."
+    if only:
+        return "All else that was checked holds; only this does not."
+    return UNDER.get(under, "")
 
 
 def unjudged(exercise: FrozenExercise, shown) -> str:

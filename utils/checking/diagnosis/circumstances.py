@@ -1,0 +1,54 @@
+"""Facts about where code fails: what is true of every case that fails, and of none that passes."""
+
+import numpy as np
+
+from utils.checking.records import DrawnCase
+
+LARGE = 80.0  # exp of more overflows single precision soon
+ENOUGH = 2  # cases that fail, and that pass, before what parts them counts
+
+
+def circumstances(case: DrawnCase) -> dict[str, bool]:
+    """What may or may not be true of a case, by the words for it: "there is no batch axis"."""
+    found = {}
+    batch = max((sum(axis.startswith("B") for axis in shape.split()) for shape in case.symbols.values()), default=0)
+    found["there is no batch axis"] = batch == 0
+    found["there are several batch axes"] = batch > 1
+    found["there is not exactly one batch axis"] = batch != 1
+    for axis, size in case.sizes.items():
+        found[f"{axis} is 1"] = size == 1
+    found["some size is 1"] = 1 in case.sizes.values()
+    for name, value in case.inputs.items():
+        if isinstance(value, np.ndarray) and value.dtype.kind == "b" and value.ndim:
+            found[f"a row of {name} is False all through"] = bool((~value).all(axis=-1).any())
+            found[f"{name} is False anywhere"] = not value.all()
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+            found[f"{name} has numbers beyond ±{LARGE:g}"] = bool((np.abs(value) > LARGE).any())
+        if value is None or isinstance(value, bool):
+            found[f"{name} is {value}"] = True
+    return found
+
+
+def where(failed: list[DrawnCase], passed: list[DrawnCase]) -> str:
+    """The first circumstance under which everything fails, and nothing without it; empty where there is none."""
+    if len(failed) < ENOUGH or len(passed) < ENOUGH:
+        return ""
+    fails, passes = [circumstances(one) for one in failed], [circumstances(one) for one in passed]
+    for words in fails[0]:
+        if all(one.get(words) for one in fails) and not any(one.get(words) for one in passes):
+            return words
+    return _beyond([one.sizes for one in failed], [one.sizes for one in passed])
+
+
+def _beyond(failed: list[dict], passed: list[dict]) -> str:
+    """The axis along which everything fails beyond some size, if there is one."""
+    for axis in failed[0]:
+        small, large = ([one[axis] for one in sizes if axis in one] for sizes in (passed, failed))
+        if (
+            len(small) == len(passed)
+            and len(large) == len(failed)
+            and len(set(small)) > ENOUGH
+            and max(small) < min(large)
+        ):
+            return f"{axis} is large, while short ones pass"
+    return ""

@@ -1,0 +1,101 @@
+"""Looks for what is behind failures: a misconception that explains them, or a relation that they have in common."""
+
+from dataclasses import replace
+
+from utils.checking.diagnosis.circumstances import where
+from utils.checking.diagnosis.relations import common
+from utils.checking.messages import composing
+from utils.checking.records import FrozenExercise
+from utils.checking.verdict import Verdict
+
+COMPARED = ("wrong_value", "not_finite", "not_quite_zero")  # problems of numbers that have the right shape and type
+UNLIKE = (  # problems that are no case's own
+    "unfinished",
+    "missing_object",
+    "forbidden_call",
+    "wrong_signature",
+    "wrong_parameters",
+    "process_ended",
+)
+
+
+def diagnose(exercise: FrozenExercise, verdicts: list, failed: list) -> tuple:
+    """The misconception behind what failed, or None, and the verdict to show.
+
+    What is written comes before what is not written yet. Best is a misconception that explains every failure; else one that
+    explains all failures of the part that is shown and fails nowhere else, since each part may have a mistake of its own.
+    """
+    forbidden = next((one for one in failed if one.problem == "forbidden_call"), None)
+    if forbidden:
+        return None, forbidden
+    written = [one for one in failed if one.problem != "unfinished"]
+    if not written:
+        return None, failed[0]
+    shown = written[0]
+    here, elsewhere = ([one for one in verdicts if (one.part == shown.part) == own] for own in (True, False))
+    alone = _explanation(exercise, here, [one for one in written if one in here])
+    if alone and not all(alone in one.matches for one in elsewhere if one.passed and alone in one.compared):
+        alone = None
+    return _explanation(exercise, verdicts, written) or alone, shown
+
+
+def related(shown: Verdict, verdicts: list) -> tuple[Verdict, str | None]:
+    """The verdict that is shown with what all failures of its kind have in common, and the name of that; else as it is.
+
+    What fails under a condition or a circumstance alone is told by it, before what was found about its numbers.
+    """
+    kind = COMPARED if shown.problem in COMPARED else (shown.problem,)
+    alike = [one for one in verdicts if one.problem in kind and one.part == shown.part and not one.condition]
+    alike = alike or [one for one in verdicts if one.problem in kind and one.condition == shown.condition]
+    keys = common([one.facts for one in alike])
+    under, circumstance = _under(shown, verdicts), _circumstance(shown, verdicts)
+    failed = [one for one in verdicts if not one.passed]
+    only = not under and len({one.property for one in failed}) == 1 and len(verdicts) > len(failed) + 3
+    hint = composing.hint("" if circumstance else under, circumstance, only and not circumstance)
+    sentence = composing.related(shown, [shown.facts[key] for key in keys], hint)
+    names = [" ".join(map(str, key)) for key in keys] + [f"under {under}"] * bool(under) + ["only here"] * only
+    names += [f"where {circumstance}"] * bool(circumstance)
+    return replace(shown, sentence=sentence), ", ".join(names) or None
+
+
+def _under(shown: Verdict, verdicts: list) -> str:
+    """The condition under which alone anything fails; empty if ordinary inputs fail too."""
+    failed = [one for one in verdicts if not one.passed]
+    if all(one.extreme or one.condition == "large" for one in failed):
+        return "large"
+    ordinary = any(not one.condition and not one.extreme or one.condition == "hidden" for one in failed)
+    return "" if ordinary else shown.condition
+
+
+def _circumstance(shown: Verdict, verdicts: list) -> str:
+    """What is true of all inputs on which code fails and of none on which it passes; sought where it can be about inputs."""
+    part = [one for one in verdicts if one.part == shown.part and one.case is not None and not one.case.elsewhere]
+    failed, passed = ([one.case for one in part if one.passed == good] for good in (False, True))
+    return where(failed, passed) if shown.problem not in UNLIKE else ""
+
+
+def _explanation(exercise: FrozenExercise, verdicts: list, failed: list) -> str | None:
+    """The misconception that explains all of what failed, and most of all verdicts.
+
+    One that explains fewer verdicts than it contradicts, by failing where the code passes, is no explanation; one that nobody
+    declared must contradict none.
+    """
+
+    def explains(name: str) -> bool:
+        known = [one for one in failed if name in one.compared]
+        return bool(known) and all(name in one.matches for one in known)
+
+    def contradicted(name: str) -> int:
+        return sum(name in one.compared and name not in one.matches for one in verdicts)
+
+    def explained(name: str) -> int:
+        return sum(name in one.matches for one in verdicts)
+
+    def holds(name: str) -> bool:
+        known = sum(name in one.compared for one in verdicts)
+        return contradicted(name) <= (0 if name in exercise.invented else known / 2)
+
+    candidates = [name for name in exercise.misconceptions if explains(name) and holds(name)]
+    return min(
+        candidates, key=lambda name: (name in exercise.invented, contradicted(name), -explained(name)), default=None
+    )

@@ -1,0 +1,58 @@
+"""What came of judging: a verdict for each case, and a result for the exercise."""
+
+from dataclasses import dataclass, field
+
+from utils.checking.records import DrawnCase
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one case showed.
+
+    Attributes:
+        property: what the case examined.
+        part: the part of the exercise whose points depend on it.
+        problem: the kind of failure ("wrong_shape", "exception", ...), None where the case passed.
+        sentence: what was wrong, for a student; empty where the case passed.
+        detail: the numbers that show it; empty for a case that the student may not see.
+        matches: the misconceptions that would have given just what was observed.
+        compared: the misconceptions that were held against what was observed; of others nothing is known here.
+        extreme: the case's numbers are large on purpose.
+        facts: what wrong numbers have in common with the right ones, by key: see `utils.checking.diagnosis`.
+        case: the case itself, for what is true of all that fail.
+        condition: the condition that the case adds to what the author declared; empty for a declared case.
+    """
+
+    property: str
+    part: str
+    problem: str | None
+    sentence: str
+    detail: str
+    matches: tuple
+    compared: tuple = ()
+    condition: str = ""
+    facts: dict = field(default_factory=dict)
+    extreme: bool = False
+    case: DrawnCase | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def passed(self) -> bool:
+        return self.problem is None
+
+
+@dataclass(frozen=True)
+class Result:
+    """What all cases of an exercise together showed."""
+
+    exercise: str
+    points: float
+    max_points: float
+    problem: str | None
+    misconception: str | None
+    message: str
+    verdicts: tuple
+    relation: str | None = None  # what was found by comparing numbers, where no misconception explains them
+
+    @property
+    def passed(self) -> bool:
+        return self.problem is None
