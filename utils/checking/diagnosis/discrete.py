@@ -35,7 +35,10 @@ def truth_facts(name: str, wanted: np.ndarray, got: np.ndarray) -> dict:
     told = {
         "more": (not less, "is True at positions where it should be False; all others are right"),
         "less": (not more, "is False at positions where it should be True; all others are right"),
-        "both": (more and less, "is True at some positions where it should be False, and False where it should be True"),
+        "both": (
+            more and less,
+            "is True at some positions where it should be False, and False where it should be True",
+        ),
         "some more": (more, "is True at some positions where it should be False"),
         "some less": (less, "is False at some positions where it should be True"),
     }
