@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from utils.checking.diagnosis.discrete import discrete_facts, truth_facts
+from utils.checking.diagnosis.facts import Cases, common
 from utils.checking.diagnosis.places import place_facts
-from utils.checking.diagnosis.relations import common
 from utils.checking.diagnosis.scales import asked, named_factors, scale_facts
 from utils.checking.diagnosis.weights import are_weights, weight_facts
 
@@ -37,7 +37,7 @@ def weights(got, wanted=A):
     [
         (Y / 7**0.5, ("factor", "Y", "1/√D_Q")),
         (-Y, ("factor", "Y", "−1")),
-        (Y / 20, ("factor", "Y", "1/(N_Q·N_X)", 2)),
+        (Y / 20, ("factor", "Y", "1/(N_Q·N_X)", Cases(2))),
         (Y * 1.234, ("factor", "Y", "?")),
         (Y + 0.5, ("shift", "Y")),
         (np.zeros_like(Y), ("constant", "Y", "0")),
@@ -80,7 +80,7 @@ CAUSAL = np.tril(np.ones((4, 5)))
         (A[:, ::-1], ("largest", "A")),
         (E, ("before", "A")),
         (E**3, ("negative", "A")),
-        (softmax(E * (7 / 5) ** 0.5), ("temperature", "A", "√D_Q/√N_X", 2)),
+        (softmax(E * (7 / 5) ** 0.5), ("temperature", "A", "√D_Q/√N_X", Cases(2))),
     ],
 )
 def test_what_became_of_weights_is_found(got, key):
@@ -151,8 +151,8 @@ def test_only_what_all_cases_share_is_told():
 def test_a_name_made_of_two_sizes_takes_two_cases():
     wide = {**SIZES, "D_Q": 6}
     one, other = scales(Y / 20), scale_facts("Y", Y, Y / 20, LIMIT, wide, vectors=True)
-    assert ("factor", "Y", "1/(N_Q·N_X)", 2) not in common([one])
-    assert ("factor", "Y", "1/(N_Q·N_X)", 2) in common([one, other])
+    assert ("factor", "Y", "1/(N_Q·N_X)", Cases(2)) not in common([one])
+    assert ("factor", "Y", "1/(N_Q·N_X)", Cases(2)) in common([one, other])
 
 
 @pytest.mark.parametrize(
@@ -172,5 +172,5 @@ def test_a_factor_of_scores_asks_for_the_division_that_gives_it(label, question)
 
 def test_factors_go_by_the_names_of_sizes():
     assert ("√D_Q",) in named_factors(7**0.5, SIZES, 1e-4)
-    assert ("√D_Q/√N_X", 2) in named_factors((7 / 5) ** 0.5, SIZES, 1e-4)
+    assert ("√D_Q/√N_X", Cases(2)) in named_factors((7 / 5) ** 0.5, SIZES, 1e-4)
     assert named_factors(0.777, SIZES, 1e-4) == []

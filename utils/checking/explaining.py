@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from utils.checking.diagnosis.circumstances import where
-from utils.checking.diagnosis.relations import common
+from utils.checking.diagnosis.facts import common
 from utils.checking.messages import composing
 from utils.checking.records import FrozenExercise
 from utils.checking.verdict import Verdict

@@ -5,15 +5,13 @@ every failed case has. A sentence says what was observed; where several causes g
 """
 
 from utils.checking.diagnosis.discrete import discrete_facts, truth_facts
+from utils.checking.diagnosis.facts import Facts
 from utils.checking.diagnosis.places import place_facts
 from utils.checking.diagnosis.scales import scale_facts
 from utils.checking.diagnosis.sizes import size_facts
 from utils.checking.diagnosis.weights import are_weights, weight_facts
 from utils.checking.records import FrozenCase, FrozenExercise, Observation
 from utils.checking.tolerance import close, tolerance
-
-MOST = 2  # relations that are told together
-Facts = dict[tuple, str]
 
 
 def facts(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) -> Facts:
@@ -62,19 +60,6 @@ def _which(exercise: FrozenExercise, wrong: list, comparable: list) -> Facts:
             *good,
         ): f"{' and '.join(good)} {verb} right, {' and '.join(bad)} {'is' if len(bad) == 1 else 'are'} not{after}."
     }
-
-
-def common(each: list[Facts]) -> list[tuple]:
-    """The keys that all cases have in common, in the order of the first, and at most two.
-
-    A key may end with the number of cases that it takes to be told.
-    """
-    keys = [key for key in (each[0] if each else ()) if all(key in one for one in each)]
-    keys = [key for key in keys if len(key) < 4 or len(each) >= key[3]]
-    kinds: dict = {}
-    for key in keys:
-        kinds.setdefault(key[0], key)  # of one kind the first: √D_Q and √D_V may be equal in all cases
-    return list(kinds.values())[:MOST]
 
 
 def _of_another_case(name: str, got, frozen: FrozenCase, exercise: FrozenExercise, limit: float) -> Facts:

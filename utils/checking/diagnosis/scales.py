@@ -6,6 +6,8 @@ from itertools import combinations, permutations
 
 import numpy as np
 
+from utils.checking.diagnosis.facts import Cases
+
 _TINY = 1e-6
 _CONSTANTS = {
     "2": 2.0,
@@ -39,7 +41,7 @@ def named_factors(value: float, sizes: dict, accuracy: float) -> list[tuple]:
         several |= {f"√{one}/√{other}": (a / b) ** 0.5, f"{one}/{other}": a / b}
     return [
         (name, *cases)
-        for known, cases in ((simple, ()), (several, (2,)))
+        for known, cases in ((simple, ()), (several, (Cases(2),)))
         for name, factor in known.items()
         if factor and abs(value / factor - 1) < accuracy
     ]

@@ -1,5 +1,7 @@
 """Facts about wrong shapes: which size stands where another is asked for."""
 
+from utils.checking.diagnosis.facts import Cases
+
 
 def size_facts(name: str, axes: list, wanted: tuple, got: tuple, sizes: dict) -> dict:
     """For a result with as many axes as asked for, in another shape: what each wrong axis holds instead."""
@@ -12,12 +14,12 @@ def size_facts(name: str, axes: list, wanted: tuple, got: tuple, sizes: dict) ->
         back = f"axis −{len(axes) - place}"
         for other, size in sizes.items():
             if size == came and other != axis:
-                found["size", name, axis, 2, other] = (
+                found["size", name, axis, other, Cases(2)] = (
                     f"{name} has {other} entries along {back}, where {axis} are asked for."
                 )
         if abs(asked - came) == 1:
             told = "too few" if came < asked else "too many"
-            found["count", name, axis, 2, told] = f"{name} has one entry {told} along {axis}, its {back}."
+            found["count", name, axis, told, Cases(2)] = f"{name} has one entry {told} along {axis}, its {back}."
         if came == 2 * asked:
-            found["double", name, axis, 2] = f"{name} is twice as long as asked for along {axis}, its {back}."
+            found["double", name, axis, Cases(2)] = f"{name} is twice as long as asked for along {axis}, its {back}."
     return found
