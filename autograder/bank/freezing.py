@@ -123,8 +123,8 @@ def add_mistakes(
             seen = observe(mistake.object, frozen.case, device, trusted=True)
             right = same(frozen.case, seen, frozen.expected)
             known[mistake.name] = None if right else _what_tells(frozen.case, seen, frozen.expected)
-            if seen.failure and mistake.name in invented:
-                known[mistake.name] = IMPOSSIBLE
+            if mistake.name in invented and known[mistake.name] is not None:
+                known[mistake.name] = _of_numbers(frozen.case, seen, frozen.expected)
     made = {mistake.name: known[mistake.name] for mistake in exercise.explanations if mistake.name in names}
     return replace(frozen, mistakes=made)
 
@@ -133,6 +133,14 @@ def _told_apart(frozen: FrozenCase) -> FrozenCase:
     """The case without the mistakes that it shows, but not far from what is right: another case tells these."""
     far = {name: made for name, made in frozen.mistakes.items() if made is None or moved(frozen, made) >= SEPARATION}
     return replace(frozen, mistakes=far)
+
+
+def _of_numbers(case: DrawnCase, seen: Observation, expected: Observation) -> Observation | None:
+    """What a change that nobody declared did to numbers; where it ends in an error, nothing can be like it."""
+    if seen.failure:
+        return IMPOSSIBLE
+    bare = replace(seen, gradients={}, called=(), made={})
+    return None if same(case, bare, replace(expected, gradients={})) else bare
 
 
 def _what_tells(case: DrawnCase, seen: Observation, expected: Observation) -> Observation:

@@ -47,7 +47,10 @@ def substitutions(exercise: declaration.Exercise) -> list[declaration.Variation]
     found: dict[str, declaration.Variation] = {}
     if any(case.rows for case in exercise.cases):
         return []
-    for form in (exercise.reference, *(one.object for one in exercise.alternatives)):
+    forms = [exercise.reference, *(one.object for one in exercise.alternatives)]
+    for form in forms:
+        if any(word in name for word in exercise.forbidden for name in _names(_run(form)) if word not in OTHERS):
+            continue  # one call computes most of it: changing the rest would change one result alone
         for name, what, function, other in _of_form(form):
             changed = made_of(exercise, form, _under(function, other))
             found.setdefault(name, declaration.Variation(name, changed, TOLD.format(what)))
@@ -56,7 +59,7 @@ def substitutions(exercise: declaration.Exercise) -> list[declaration.Variation]
 
 def _of_form(form) -> Iterator[tuple[str, str, str, Callable]]:
     """(name, what would be so, the function, what stands in its place) for what a form calls."""
-    called = _names(form.forward if isinstance(form, type) else form)
+    called = _names(_run(form))
     for function in filter(called.__contains__, OTHERS):
         for other, stands in OTHERS[function].items():
             what = f"{other} stood in the place of {function}" if other else f"there were no {function}"
@@ -65,6 +68,10 @@ def _of_form(form) -> Iterator[tuple[str, str, str, Callable]]:
         for axis in AXES:
             what = f"{function} ran along axis {axis}".replace("-", "−")
             yield f"{function} along {axis}", what, function, _along(getattr(torch, function), axis)
+
+
+def _run(form) -> Callable:
+    return form.forward if isinstance(form, type) else form
 
 
 def _names(function, depth: int = 1) -> set[str]:

@@ -22,33 +22,6 @@ def not_scaled(Q, K, V):
     return attend(Q, K, V, divisor=1)
 
 
-def divided_by_width(Q, K, V):
-    """The scores are divided by D_Q, not by its square root. It is their standard deviation that grows as √D_Q; dividing by
-    D_Q makes wide vectors' weights nearly equal."""
-    return attend(Q, K, V, divisor=Q.shape[-1])
-
-
-def divided_by_half_the_width(Q, K, V):
-    """The scores are divided by D_Q/2: in Python D ** 1 / 2 is (D ** 1) / 2. Write D ** 0.5, or math.sqrt(D)."""
-    return attend(Q, K, V, divisor=Q.shape[-1] / 2)
-
-
-def divided_by_twice_the_width(Q, K, V):
-    """The scores are divided by 2·D_Q: E / D ** 1 / 2 is ((E / D) / 2). Put the root into brackets, or write math.sqrt(D)."""
-    return attend(Q, K, V, divisor=2 * Q.shape[-1])
-
-
-def multiplied_by_root(Q, K, V):
-    """The scores are multiplied by √D_Q. Divide: the scale is there to make large scores smaller."""
-    return attend(Q, K, V, divisor=1 / math.sqrt(Q.shape[-1]))
-
-
-def divided_by_root_of_length(Q, K, V):
-    """The scores are divided by √N_X, the number of data vectors. The scale belongs to the width of the vectors in the dot
-    product, D_Q: Q.shape[-1]."""
-    return attend(Q, K, V, divisor=math.sqrt(K.shape[-2]))
-
-
 def divided_by_root_of_queries(Q, K, V):
     """The scores are divided by √N_Q, the number of queries. The scale belongs to the width of the vectors in the dot
     product, D_Q: Q.shape[-1]."""
@@ -86,23 +59,9 @@ def softmax_over_axis_zero(Q, K, V):
     return attend(Q, K, V, dim=0)
 
 
-def softmax_over_everything(Q, K, V):
-    """All weights of a sequence together sum to 1: the softmax ran over queries and data vectors at once. Each query, each
-    row of E, has a distribution of its own: dim=-1."""
-    E = Q @ K.mT / math.sqrt(Q.shape[-1])
-    A = E.flatten(-2).softmax(dim=-1).reshape(E.shape)
-    return A @ V, A
-
-
 def scores_instead_of_weights(Q, K, V):
     """Y is right, but the second result is the scores E, not the weights A = softmax(E)."""
     return attend(Q, K, V)[0], Q @ K.mT / math.sqrt(Q.shape[-1])
-
-
-def no_softmax(Q, K, V):
-    """There is no softmax: the scores themselves are used as weights. They may be negative and do not sum to 1."""
-    E = Q @ K.mT / math.sqrt(Q.shape[-1])
-    return E @ V, E
 
 
 def weights_transposed(Q, K, V):
@@ -145,20 +104,13 @@ def weights_forgotten(Q, K, V):
 
 MECHANICS = (
     not_scaled,
-    divided_by_width,
-    divided_by_half_the_width,
-    divided_by_twice_the_width,
-    multiplied_by_root,
-    divided_by_root_of_length,
     divided_by_root_of_queries,
     divided_by_root_of_axis_one,
     scaled_after_softmax,
     softmax_over_queries,
     softmax_over_axis_one,
     softmax_over_axis_zero,
-    softmax_over_everything,
     scores_instead_of_weights,
-    no_softmax,
     weights_transposed,
     not_transposed,
     first_two_axes_swapped,

@@ -47,20 +47,6 @@ def both_sides_scaled(Q, X):
     return attend(Q / root, X / root, X / root, divisor=1)
 
 
-@scaled_dot_product_attention.misconception
-def outputs_scaled_too(Q, X):
-    """The weights are right, but Y mixes data vectors that were divided by √D_Q. The scale belongs to the scores alone:
-    Y = A X with X as it came."""
-    return attend(Q, X / math.sqrt(Q.shape[-1]), X / math.sqrt(Q.shape[-1]), divisor=1)
-
-
-@scaled_dot_product_attention.misconception
-def queries_attend_to_queries(Q, X):
-    """The weights compare the queries with each other, Q Qᵀ. Queries are compared with the data vectors: Q Xᵀ."""
-    A = (Q @ Q.mT / math.sqrt(Q.shape[-1])).softmax(dim=-1)
-    return A @ Q, A
-
-
 @scaled_dot_product_attention.alternative
 def einsum_both_ways(Q, X):
     A = torch.einsum("...qd,...xd->...qx", Q, X).div(Q.size(-1) ** 0.5).softmax(-1)

@@ -1,7 +1,5 @@
 """Exercise 6: cross-attention, with queries from one sequence and data from another."""
 
-import math
-
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
@@ -46,28 +44,6 @@ declare_mechanics(CrossAttentionLayer, lambda self, S, X: (self.W_Q(S), self.W_K
 
 
 @CrossAttentionLayer.misconception
-def scaled_by_query_source_width(self, S, X):
-    """The scores are divided by √D_S, the width of the sequence that asks. After the projection queries and keys are D_Q
-    wide, and the dot product runs over these."""
-    return attend(self.W_Q(S), self.W_K(X), self.W_V(X), divisor=math.sqrt(S.shape[-1]))
-
-
-@CrossAttentionLayer.misconception
-def cross_scaled_by_data_width(self, S, X):
-    """The scores are divided by √D_X, the width of the data. After the projection queries and keys are D_Q wide, and the
-    dot product runs over these."""
-    return attend(self.W_Q(S), self.W_K(X), self.W_V(X), divisor=math.sqrt(X.shape[-1]))
-
-
-@CrossAttentionLayer.misconception
-def cross_scaled_by_value_width(self, S, X):
-    """The scores are divided by √D_V, the width of the values. Values play no part in the scores; queries and keys do, and
-    they are D_Q wide."""
-    V = self.W_V(X)
-    return attend(self.W_Q(S), self.W_K(X), V, divisor=math.sqrt(V.shape[-1]))
-
-
-@CrossAttentionLayer.misconception
 def roles_of_the_sequences_swapped(self, S, X):
     """The layer W_Q is given X, which has another width. The queries come from S: S asks, X answers. Q = S W_Q, K = X W_K,
     V = X W_V."""
@@ -90,12 +66,6 @@ def values_from_the_asking_sequence(self, S, X):
 def all_biases_dropped(self, S, X):
     """The biases are left out: the weights are applied by hand, without b. Calling the layer, self.W_Q(S), adds it."""
     return attend(S @ self.W_Q.weight.T, X @ self.W_K.weight.T, X @ self.W_V.weight.T)
-
-
-@CrossAttentionLayer.misconception
-def value_bias_dropped(self, S, X):
-    """The bias of the values is left out. V = X W_V + b_V; as the weights sum to 1, Y is off by just b_V."""
-    return attend(self.W_Q(S), self.W_K(X), X @ self.W_V.weight.T)
 
 
 @CrossAttentionLayer.misconception

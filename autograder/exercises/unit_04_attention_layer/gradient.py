@@ -118,12 +118,6 @@ def outer_product_added(Q, X, scaled):
 
 
 @gradient_through_softmax.misconception
-def root_forgotten(Q, X, scaled):
-    """This is the sum of the squares; its square root is missing."""
-    return _jacobian(_softmaxed(Q, X, scaled)).square().sum(dim=(1, 2))
-
-
-@gradient_through_softmax.misconception
 def absolute_values_summed(Q, X, scaled):
     """The absolute values are summed. The Frobenius norm is the root of the sum of the squares."""
     return _jacobian(_softmaxed(Q, X, scaled)).abs().sum(dim=(1, 2))
@@ -152,21 +146,9 @@ def differentiated_before_the_scale(Q, X, scaled):
 
 
 @gradient_through_softmax.misconception
-def measured_over_queries(Q, X, scaled):
-    """The softmax runs over the queries. Each query has its own distribution over the N_X data vectors: dim=-1."""
-    return _jacobian(_softmaxed(Q, X, scaled, dim=0)).flatten(1).norm(dim=1)
-
-
-@gradient_through_softmax.misconception
 def one_norm_for_all(Q, X, scaled):
     """One norm is taken over all queries together. Each query has its own Jacobian and its own norm: the result is [N_Q]."""
     return _jacobian(_softmaxed(Q, X, scaled)).norm()
-
-
-@gradient_through_softmax.misconception
-def averaged_under_the_root(Q, X, scaled):
-    """The squares are averaged before the root (root mean square). The Frobenius norm is the root of their sum."""
-    return _jacobian(_softmaxed(Q, X, scaled)).square().mean(dim=(1, 2)).sqrt()
 
 
 @gradient_through_softmax.misconception

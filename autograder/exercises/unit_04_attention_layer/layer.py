@@ -52,14 +52,6 @@ def scaled_by_data_width(self, Q, X):
 
 
 @AttentionLayer.misconception
-def scaled_by_value_width(self, Q, X):
-    """The scores are divided by √D_V, the width of the values. Values play no part in the scores; queries and keys do, and
-    they are D_Q wide."""
-    V = self.W_V(X)
-    return attend(Q, self.W_K(X), V, divisor=math.sqrt(V.shape[-1]))
-
-
-@AttentionLayer.misconception
 def data_used_as_values(self, Q, X):
     """Y mixes the data X itself; W_V is not used. The values V = X W_V [N_X, D_V] are what is mixed, so Y is D_V wide."""
     _, A = attend(Q, self.W_K(X), self.W_V(X))

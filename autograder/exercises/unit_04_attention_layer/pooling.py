@@ -1,7 +1,5 @@
 """Exercise 3: one query's attention pooling, over a list of vectors or a grid."""
 
-import math
-
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
@@ -99,14 +97,6 @@ def plain_sum(q, X):
 
 
 @attention_pooling.misconception
-def weighted_mean_divided_again(q, X):
-    """The weighted sum is divided by the number of data vectors once more (mean instead of sum). The weights already sum
-    to 1: y = Σ_i a_i X_i."""
-    a = _weights_over_all(X @ q)
-    return _pooled(X, a) / a.numel(), a
-
-
-@attention_pooling.misconception
 def best_match_only(q, X):
     """y is the one data vector with the highest score (argmax, "hard" attention). No gradient reaches the scores through an
     argmax; attention is soft: every data vector counts, with its weight."""
@@ -116,31 +106,9 @@ def best_match_only(q, X):
 
 
 @attention_pooling.misconception
-def raw_scores_as_weights(q, X):
-    """The scores themselves are used as weights. They may be negative and do not sum to 1; softmax turns them into a
-    distribution first."""
-    return _pooled(X, X @ q), X @ q
-
-
-@attention_pooling.misconception
 def scores_returned(q, X):
     """y is right, but the second result is the scores e, not the weights a = softmax(e)."""
     return _pooled(X, _weights_over_all(X @ q)), X @ q
-
-
-@attention_pooling.misconception
-def independent_gates(q, X):
-    """The weights come from a sigmoid: each lies between 0 and 1, but together they do not sum to 1. In attention the data
-    vectors compete: softmax."""
-    a = (X @ q).sigmoid()
-    return _pooled(X, a), a
-
-
-@attention_pooling.misconception
-def scaled_too_early(q, X):
-    """The scores are divided by √D_Q. The scaling comes with the next exercise; here e_i = q · X_i."""
-    a = _weights_over_all(X @ q / math.sqrt(q.shape[-1]))
-    return _pooled(X, a), a
 
 
 @attention_pooling.misconception
@@ -148,13 +116,6 @@ def results_in_the_other_order(q, X):
     """The two results are swapped: return y first, then the weights a."""
     a = _weights_over_all(X @ q)
     return a, _pooled(X, a)
-
-
-@attention_pooling.misconception
-def query_pooled(q, X):
-    """y is the query itself: the weights multiply q, and they sum to 1. They belong to the data vectors: y = Σ_i a_i X_i."""
-    a = _weights_over_all(X @ q)
-    return a.sum() * q, a
 
 
 @attention_pooling.misconception

@@ -1,7 +1,5 @@
 """Exercise 1: the scores of one query against its data vectors."""
 
-import math
-
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
@@ -45,18 +43,6 @@ def summed_over_data(q, X):
 def averaged_products(q, X):
     """The products are averaged, so each score is divided by D_Q. A dot product is their sum."""
     return (X * q.unsqueeze(-2)).mean(dim=-1)
-
-
-@attention_scores.misconception
-def scaled_already(q, X):
-    """The scores are divided by √D_Q. The scaling comes in a later exercise; here the score is the plain dot product."""
-    return torch.einsum("...nd,...d->...n", X, q) / math.sqrt(q.shape[-1])
-
-
-@attention_scores.misconception
-def softmax_already(q, X):
-    """These are attention weights: they are positive and sum to 1. Scores are what goes into the softmax, so leave it out."""
-    return torch.einsum("...nd,...d->...n", X, q).softmax(dim=-1)
 
 
 @attention_scores.misconception

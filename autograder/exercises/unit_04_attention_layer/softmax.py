@@ -92,13 +92,6 @@ def subtracted_in_the_numerator_alone(e, dim=-1):
 
 
 @stable_softmax.misconception
-def sign_reversed(e, dim=-1):
-    """The weights fall where the scores rise: the sign is reversed. Subtract the largest score from e, not e from it."""
-    exponentials = (e.amin(dim=dim, keepdim=True) - e).exp()
-    return exponentials / exponentials.sum(dim=dim, keepdim=True)
-
-
-@stable_softmax.misconception
 def overwritten_in_place(e, dim=-1):
     """The numbers are right, but gradients cannot be computed: the exponentials were overwritten (/=, div_) although exp's
     backward still needs them. Make a new tensor: p = p / p.sum(…)."""
@@ -162,13 +155,6 @@ def not_normalised(e, dim=-1):
 def not_exponentiated(e, dim=-1):
     """The scores are divided by their sum without exp. Scores may be negative or sum to 0; exp makes each positive first."""
     return e / e.sum(dim=dim, keepdim=True)
-
-
-@stable_softmax.misconception
-def logarithm_returned(e, dim=-1):
-    """These are the logarithms of the weights (log-softmax): they are negative. Take exp of them."""
-    shifted = e - e.amax(dim=dim, keepdim=True)
-    return shifted - shifted.exp().sum(dim=dim, keepdim=True).log()
 
 
 @stable_softmax.misconception

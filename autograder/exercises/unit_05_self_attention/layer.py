@@ -67,40 +67,11 @@ def scaled_by_data_width(self, X):
 
 
 @SelfAttentionLayer.misconception
-def scaled_by_value_width(self, X):
-    """The scores are divided by √D_V, the width of the values. Values play no part in the scores; queries and keys do, and
-    they are D_Q wide."""
-    V = self.W_V(X)
-    return attend(self.W_Q(X), self.W_K(X), V, divisor=math.sqrt(V.shape[-1]))
-
-
-@SelfAttentionLayer.misconception
 def nothing_projected_for_the_scores(self, X):
     """X is compared with itself, X Xᵀ; W_Q and W_K are not used. Each vector would then look mostly at itself: what it asks
     for and what it offers are two things, Q = X W_Q and K = X W_K."""
     A = (X @ X.mT / math.sqrt(X.shape[-1])).softmax(dim=-1)
     return A @ self.W_V(X), A
-
-
-@SelfAttentionLayer.misconception
-def queries_used_as_keys(self, X):
-    """Queries are compared with queries, Q Qᵀ; W_K is not used. The keys come from a matrix of their own, K = X W_K."""
-    Q = self.W_Q(X)
-    return attend(Q, Q, self.W_V(X))
-
-
-@SelfAttentionLayer.misconception
-def keys_used_as_queries(self, X):
-    """Keys are compared with keys, K Kᵀ; W_Q is not used. The queries come from a matrix of their own, Q = X W_Q."""
-    K = self.W_K(X)
-    return attend(K, K, self.W_V(X))
-
-
-@SelfAttentionLayer.misconception
-def keys_ask(self, X):
-    """Queries and keys have changed places: row i of A holds what key i has with all queries. Row i belongs to query i:
-    E = Q Kᵀ."""
-    return attend(self.W_K(X), self.W_Q(X), self.W_V(X))
 
 
 @SelfAttentionLayer.misconception

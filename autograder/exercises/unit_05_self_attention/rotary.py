@@ -133,12 +133,6 @@ def minus_forgotten(X, positions, base, interleaved):
 
 
 @rotary_encoding.misconception
-def positions_ignored(X, positions, base, interleaved):
-    """The positions that were given are not used; 0, 1, 2, … stand in their place. Row n is turned by positions[n]."""
-    return _turned(X, _angles(X, torch.arange(len(positions), device=X.device), base), interleaved)
-
-
-@rotary_encoding.misconception
 def positions_from_one(X, positions, base, interleaved):
     """Each position is taken one too far. Position 0 should leave a vector as it is."""
     return _turned(X, _angles(X, positions + 1, base), interleaved)

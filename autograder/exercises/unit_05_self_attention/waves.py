@@ -145,12 +145,6 @@ def base_ignored(positions, D, base=10000.0):
 
 
 @sinusoidal_encoding.misconception
-def positions_ignored(positions, D, base=10000.0):
-    """The positions that were given are not used; 0, 1, 2, … stand in their place. Row n belongs to positions[n]."""
-    return _waves(_angles(torch.arange(len(positions), device=positions.device), D, base))
-
-
-@sinusoidal_encoding.misconception
 def positions_from_one(positions, D, base=10000.0):
     """Each position is taken one too far. Position 0 should give sin 0 = 0 and cos 0 = 1."""
     return _waves(_angles(positions + 1, D, base))

@@ -86,12 +86,6 @@ def batch_and_heads_joined(X, H):
 
 
 @split_heads.misconception
-def heads_backwards(X, H):
-    """The heads come in the wrong order: head 0 owns the first D_H features."""
-    return torch.stack(X.chunk(H, dim=-1)[::-1], dim=1)
-
-
-@split_heads.misconception
 def width_and_count_exchanged(X, H):
     """H was taken for the width of a head. It is the number of heads; each is D/H wide."""
     D = X.shape[-1]
@@ -209,12 +203,6 @@ def vectors_joined(heads):
 def not_joined(heads):
     """Heads and vectors have changed places, but the last two axes are still apart, [B, N, H, D_H]. Join them: flatten(2)."""
     return heads.transpose(1, 2)
-
-
-@merge_heads.misconception
-def joined_backwards(heads):
-    """The heads come in the wrong order: head 0 fills the first D_H features."""
-    return heads.flip(1).transpose(1, 2).flatten(2)
 
 
 @merge_heads.misconception

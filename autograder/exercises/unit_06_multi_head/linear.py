@@ -149,12 +149,6 @@ def scaled_by_root(Q, K, V):
 
 
 @linear_attention.misconception
-def queries_scaled(Q, K, V):
-    """The queries were divided by √D_Q before φ. There is no exponential here that could saturate, and so no scale."""
-    return _linear(Q / math.sqrt(Q.shape[-1]), K, V)
-
-
-@linear_attention.misconception
 def softmax_without_a_scale(Q, K, V):
     """This is attention with a softmax, softmax(Q Kᵀ) V. Linear attention has none: the similarity is φ(q) · φ(k), and the
     products are taken in another order."""
@@ -213,12 +207,6 @@ def mean_of_the_keys(Q, K, V):
     """The result is N_X times too large: a mean over the data vectors stands in the denominator, a sum above it. Take sums in
     both."""
     return _linear(Q, K, V) * K.shape[-2]
-
-
-@linear_attention.misconception
-def scaled_result(Q, K, V):
-    """The result is divided by √D_Q. The weights sum to 1 already; there is no exponential here, and so no scale."""
-    return _linear(Q, K, V) / math.sqrt(Q.shape[-1])
 
 
 @linear_attention.misconception

@@ -73,13 +73,6 @@ def past_hidden(N_Q, N_X, offset):
 
 
 @causal_mask.misconception
-def polarity_reversed(N_Q, N_X, offset):
-    """The mask is True where attention is forbidden. nn.MultiheadAttention reads masks so; in this course, as in
-    scaled_dot_product_attention, True means: may be seen."""
-    return ~_lower(N_Q, N_X, offset)
-
-
-@causal_mask.misconception
 def polarity_reversed_and_offset_ignored(N_Q, N_X, offset):
     """The mask is True where attention is forbidden, above the diagonal; in this course, as in scaled_dot_product_attention,
     True means: may be seen. And the offset plays no part: query 0 stands at position offset."""

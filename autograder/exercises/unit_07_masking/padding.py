@@ -55,27 +55,6 @@ def _words(lengths, N, more=0):
 
 
 @padding_mask.misconception
-def polarity_reversed(lengths, N):
-    """The mask is True at the padding. nn.MultiheadAttention's key_padding_mask is so; in this course, as in
-    scaled_dot_product_attention, True means: may be seen. Words are True."""
-    return ~_words(lengths, N)[:, None]
-
-
-@padding_mask.misconception
-def one_place_too_many(lengths, N):
-    """The first place of the padding is True as well. Places are counted from 0: a line of length 3 has words at 0, 1 and 2, x
-    < length."""
-    return _words(lengths, N, 1)[:, None]
-
-
-@padding_mask.misconception
-def last_word_hidden(lengths, N):
-    """The last word of each line is False. Places are counted from 0: a line of length 3 has words at 0, 1 and 2, n <
-    length."""
-    return _words(lengths, N, -1)[:, None]
-
-
-@padding_mask.misconception
 def no_axis_for_the_queries(lengths, N):
     """The mask is [B, N]. Against scores E [B, N_Q, N] its B would meet the queries. With an axis of size 1 in their place, [B,
     1, N], each line's row serves all its queries."""
@@ -135,23 +114,9 @@ def square_with_all_queries(lengths, N):
 
 
 @padding_mask.misconception
-def words_at_the_end(lengths, N):
-    """The words are taken to stand at the end of each line, behind the padding. Some models pad so; here the words come first:
-    places 0 to length − 1."""
-    return (_places(lengths, N) >= N - lengths[:, None])[:, None]
-
-
-@padding_mask.misconception
 def last_word_alone(lengths, N):
     """Only the last word of each line is True. All before it are words too: <, not ==."""
     return (_places(lengths, N) == lengths[:, None] - 1)[:, None]
-
-
-@padding_mask.misconception
-def one_length_for_all(lengths, N):
-    """All lines have the same mask, that of the longest. Each line ends at its own length: compare with lengths as a column,
-    [B, 1]."""
-    return _words(lengths.max().expand(lengths.shape), N)[:, None]
 
 
 @padding_mask.misconception

@@ -84,13 +84,6 @@ def not_scaled(self, X, context=None):
 
 
 @MultiHeadAttention.misconception
-def root_forgotten(self, X, context=None):
-    """The scores are divided by D_H; the scale is its root: √D_H."""
-    Q, K, V = _projected(self, X, context)
-    return _attend(self, Q, K, V, divisor=Q.shape[-1] // self.H)
-
-
-@MultiHeadAttention.misconception
 def multiplied_by_the_root(self, X, context=None):
     """The scores are multiplied by √D_H, not divided by it. Look for a bracket, or a minus in the exponent, that is missing."""
     Q, K, V = _projected(self, X, context)
@@ -192,36 +185,6 @@ def features_take_turns_there_and_back(self, X, context=None):
         return Y.permute(0, 2, 3, 1).flatten(2)
 
     return _attend(self, *_projected(self, X, context), split=_in_turns, merge=merge)
-
-
-@MultiHeadAttention.misconception
-def softmax_over_queries(self, X, context=None):
-    """Your weights sum to 1 over the queries: softmax ran over dim=-2. Each query of each head has a distribution over the data
-    vectors: dim=-1."""
-    return _attend(self, *_projected(self, X, context), dim=-2)
-
-
-@MultiHeadAttention.misconception
-def softmax_over_heads(self, X, context=None):
-    """softmax(dim=1) runs over the heads, so that they compete. Each head has weights of its own that sum to 1 over the data
-    vectors: dim=-1."""
-    return _attend(self, *_projected(self, X, context), dim=1)
-
-
-@MultiHeadAttention.misconception
-def without_a_softmax(self, X, context=None):
-    """There is no softmax: the scores themselves mix the values. A = softmax(Q Kᵀ/√D_H) over the data vectors."""
-    Q, K, V = (_split(self, one) for one in _projected(self, X, context))
-    E = Q @ K.mT / math.sqrt(Q.shape[-1])
-    return self.W_O(_merge(E @ V)), E
-
-
-@MultiHeadAttention.misconception
-def scores_returned(self, X, context=None):
-    """Y is right, but what came with it are the scores before the softmax. Asked for are the weights A, which sum to 1."""
-    Q, K, V = (_split(self, one) for one in _projected(self, X, context))
-    E = Q @ K.mT / math.sqrt(Q.shape[-1])
-    return self.W_O(_merge(E.softmax(dim=-1) @ V)), E
 
 
 @MultiHeadAttention.misconception

@@ -107,24 +107,10 @@ def context_for_the_values_alone(self, X, context=None):
 
 
 @MultiHeadAttention.misconception
-def context_ignored(self, X, context=None):
-    """The context is not looked at: keys and values are made from X. If a context is given, X asks and the context answers."""
-    return _attend(self, *_projected(self, X, None))
-
-
-@MultiHeadAttention.misconception
 def context_asks(self, X, context=None):
     """The queries are made from the context, and keys and values from X. It is the other way round: X asks, the context
     answers."""
     return _attend(self, *_projected(self, X if context is None else context, X))
-
-
-@MultiHeadAttention.misconception
-def biases_ignored(self, X, context=None):
-    """W_QKV's bias is not added. Call the layer, or pass the bias to F.linear as well."""
-    W = self.W_QKV.weight.chunk(3)
-    context = X if context is None else context
-    return _attend(self, X @ W[0].T, context @ W[1].T, context @ W[2].T)
 
 
 @MultiHeadAttention.misconception
@@ -134,13 +120,6 @@ def all_biases_ignored(self, X, context=None):
     Q, K, V = (_split(self, one) for one in (X @ W[0].T, context @ W[1].T, context @ W[2].T))
     A = (Q @ K.mT / math.sqrt(Q.shape[-1])).softmax(dim=-1)
     return _merge(A @ V) @ self.W_O.weight.T, A
-
-
-@MultiHeadAttention.misconception
-def output_bias_ignored(self, X, context=None):
-    """W_O's bias is not added. Call the layer, or pass the bias to F.linear as well."""
-    Y, A = _attend(self, *_projected(self, X, context))
-    return Y - self.W_O.bias, A
 
 
 @MultiHeadAttention.misconception

@@ -199,12 +199,6 @@ def not_scaled(Q, K, V, block):
 
 
 @tiled_attention.misconception
-def root_forgotten(Q, K, V, block):
-    """The scores are divided by D_Q; the scale is its root: √D_Q."""
-    return _divided(*_tiled(Q, _blocks(K, V, block), scale=1 / Q.shape[-1]))
-
-
-@tiled_attention.misconception
 def scaled_by_the_values(Q, K, V, block):
     """The scores are divided by √D_V. The scale belongs to what the dot product runs over, queries and keys: √D_Q."""
     return _divided(*_tiled(Q, _blocks(K, V, block), scale=V.shape[-1] ** -0.5))

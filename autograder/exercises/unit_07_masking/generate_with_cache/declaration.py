@@ -216,12 +216,6 @@ def prompt_included(decoder, prompt, steps):
 
 
 @generate_with_cache.misconception
-def one_too_many(decoder, prompt, steps):
-    """There is one token too many. The first one comes from reading the prompt; then steps − 1 more calls are left."""
-    return decode(decoder, prompt, steps + 1)
-
-
-@generate_with_cache.misconception
 def time_before_batch(decoder, prompt, steps):
     """The steps were stacked in front of the batch. The batch comes first: torch.stack(…, dim=1)."""
     y, logits = decode(decoder, prompt, steps)

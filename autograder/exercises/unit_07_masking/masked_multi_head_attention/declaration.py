@@ -100,12 +100,6 @@ def _for_heads(mask):
 
 
 @MaskedMultiHeadAttention.misconception
-def mask_forgotten(self, X, mask):
-    """The mask plays no part: forbidden keys get weight like the others."""
-    return _attend(self, X, torch.ones_like(mask))
-
-
-@MaskedMultiHeadAttention.misconception
 def mask_turned_round(self, X, mask):
     """The allowed keys are hidden and the forbidden ones are not: the mask is read the wrong way round. nn.MultiheadAttention
     reads True as forbidden; here True means allowed."""

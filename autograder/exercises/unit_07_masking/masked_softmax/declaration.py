@@ -118,12 +118,6 @@ def _right(E, mask, dim=-1):
 
 
 @masked_softmax.misconception
-def mask_forgotten(E, mask):
-    """The mask plays no part: forbidden keys get weight like the others."""
-    return E.softmax(dim=-1)
-
-
-@masked_softmax.misconception
 def multiplied_after_the_softmax(E, mask):
     """The forbidden weights were set to 0 after the softmax. Their share is then missing: rows sum to less than 1, and what a
     forbidden key's score is changes all the others' weights. Hide the scores before the softmax: −∞."""

@@ -8,13 +8,6 @@ from autograder.exercises.unit_07_masking.masked_softmax.declaration import _rig
 
 
 @masked_softmax.misconception
-def over_the_queries(E, mask):
-    """Your weights sum to 1 over the queries: the softmax ran over dim=-2. Each query shares its weight among the keys:
-    dim=-1."""
-    return _right(E, mask, dim=-2)
-
-
-@masked_softmax.misconception
 def over_the_queries_and_not_a_number(E, mask):
     """Your weights sum to 1 over the queries: the softmax ran over dim=-2. Each query shares its weight among the keys: dim=-1.
     A key that nobody may see has NaN that way."""
@@ -74,12 +67,6 @@ def softmax_twice(E, mask):
     """The softmax was taken twice. What comes out of the first are weights already; the second makes them more even."""
     A = _right(E, mask)
     return _right(A, mask)
-
-
-@masked_softmax.misconception
-def even_among_the_allowed(E, mask):
-    """All allowed keys get the same weight: the scores play no part."""
-    return _right(torch.zeros_like(E), mask) + 0 * E
 
 
 @masked_softmax.misconception

@@ -110,33 +110,6 @@ def shifted_the_wrong_way(logits, tokens, lengths):
 
 
 @sequence_log_probability.misconception
-def probability_instead_of_logarithm(logits, tokens, lengths):
-    """This is the probability itself. For long sequences it is too small to be written down; asked for is its logarithm, the
-    sum of the factors' logarithms."""
-    return _total(_factors(logits, tokens), lengths).exp()
-
-
-@sequence_log_probability.misconception
-def softmax_missing(logits, tokens, lengths):
-    """The logits themselves are summed. They become log-probabilities by log_softmax over the vocabulary, so that all tokens
-    share a probability of 1."""
-    return _total(logits[:, :-1].gather(2, tokens[:, 1:, None])[:, :, 0], lengths)
-
-
-@sequence_log_probability.misconception
-def softmax_twice(logits, tokens, lengths):
-    """The softmax was taken twice: cross_entropy and log_softmax take logits, and were given probabilities."""
-    return _total(_factors(logits.softmax(dim=-1), tokens), lengths)
-
-
-@sequence_log_probability.misconception
-def softmax_over_places(logits, tokens, lengths):
-    """The softmax runs over the places of the line. At each place the tokens of the vocabulary share a probability of 1:
-    dim=-1."""
-    return _total(logits.log_softmax(dim=1)[:, :-1].gather(2, tokens[:, 1:, None])[:, :, 0], lengths)
-
-
-@sequence_log_probability.misconception
 def softmax_over_places_without_the_last(logits, tokens, lengths):
     """The softmax runs over the places of the line, all but the last. At each place the tokens of the vocabulary share a
     probability of 1: dim=-1."""
@@ -191,13 +164,6 @@ def product_of_probabilities(logits, tokens, lengths):
     down, and the logarithm of 0 is −∞: sum the logarithms."""
     p = logits[:, :-1].softmax(dim=-1).gather(2, tokens[:, 1:, None])[:, :, 0]
     return p.masked_fill(~_counts(p, lengths), 1.0).prod(dim=1).log()
-
-
-@sequence_log_probability.misconception
-def probabilities_summed(logits, tokens, lengths):
-    """The probabilities were summed, and the logarithm was taken of the sum, if at all. Probabilities of one token after the
-    other are multiplied: sum their logarithms."""
-    return _total(_factors(logits, tokens).exp(), lengths)
 
 
 @sequence_log_probability.misconception
@@ -274,13 +240,6 @@ def padding_at_minus_infinity(logits, tokens, lengths):
     What does not count has the factor 1, whose logarithm is 0."""
     factors = _factors(logits, tokens)
     return factors.masked_fill(~_counts(factors, lengths), -math.inf).sum(dim=1)
-
-
-@sequence_log_probability.misconception
-def softmax_over_the_batch(logits, tokens, lengths):
-    """The softmax runs over the lines of the batch, as F.log_softmax does without dim. At each place the tokens of the
-    vocabulary share a probability of 1: dim=-1."""
-    return _total(logits.log_softmax(dim=0)[:, :-1].gather(2, tokens[:, 1:, None])[:, :, 0], lengths)
 
 
 def _with_a_small_number(small):

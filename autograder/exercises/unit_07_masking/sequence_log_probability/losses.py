@@ -1,7 +1,5 @@
 """Exercise 5 again: mistakes by which something else comes out: a mean, a loss, a perplexity, another base."""
 
-import math
-
 import torch
 import torch.nn.functional as F
 
@@ -45,14 +43,6 @@ def perplexity(mean):
 
 
 @sequence_log_probability.misconception
-def averaged_over_all_places(logits, tokens, lengths):
-    """The logarithms are averaged over all places, padding among them. The probability of a sequence is a product, its
-    logarithm a sum."""
-    factors = _factors(logits, tokens)
-    return _total(factors, lengths) / factors.shape[1]
-
-
-@sequence_log_probability.misconception
 def averaged_over_all_tokens(logits, tokens, lengths):
     """The logarithms are divided by the number of tokens, the start among them. The probability of a sequence is a product, its
     logarithm a sum."""
@@ -77,9 +67,3 @@ def negative_with_padding(logits, tokens, lengths):
     """This is the cross-entropy summed over all places: the sign is that of a loss, −log P, and what stands behind a line's end
     counts too."""
     return -_factors(logits, tokens).sum(dim=1)
-
-
-@sequence_log_probability.misconception
-def base_two(logits, tokens, lengths):
-    """The logarithms are to base 2, so this is counted in bits. Asked for are natural ones."""
-    return _total(_factors(logits, tokens), lengths) / math.log(2)
