@@ -55,7 +55,16 @@ def audit(*units: str) -> list[Audited]:
     fresh = multiprocessing.get_context("spawn")  # a process forked after torch has computed may hang
     workers = min(2, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
     with ProcessPoolExecutor(workers, fresh, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-        return list(pool.map(_audit, *zip(*product(devices, names))))
+        asked = list(product(devices, names))
+        longest_first = sorted(asked, key=lambda one: -_work(one[1]))
+        made = dict(zip(longest_first, pool.map(_audit, *zip(*longest_first))))
+        return [made[one] for one in asked]
+
+
+def _work(name: str) -> int:
+    """About how long an exercise's audit takes, against others'."""
+    exercise = catalogue.find_exercise(name)
+    return len(exercise.misconceptions) * len(exercise.cases)
 
 
 def examine(frozen: FrozenExercise, student_object, device="cpu", reveal: bool = True) -> Result:
@@ -77,7 +86,10 @@ def _audit(device: str, name: str) -> Audited:
             frozen = unpack_exercise(checks)  # as students receive it
         bare = replace(frozen, forbidden=())  # mistakes are made with what students may not call
         for mistake in exercise.misconceptions:
-            result = examine(bare, mistake.object, device)
+            held = [
+                one for one in frozen.cases if one.case.plain or mistake.name in one.mistakes
+            ]  # others name no mistake
+            result = examine(replace(bare, cases=tuple(held)), mistake.object, device)
             if result.misconception != mistake.name:
                 surviving.add(mistake.name)
                 taken = result.misconception or ("right" if result.passed else result.problem)
