@@ -32,7 +32,7 @@
 #
 # - Inputs come back as they were given, and the same inputs give the same result in every call.
 # - Results have the floating-point type of the inputs, float32 or float64.
-# - Inputs of bfloat16 give results of bfloat16.
+# - Inputs of bfloat16 give results of bfloat16. (Not asked of `Encoder` and `beam_search`.)
 # - Inputs may be views in any memory layout: transposed, permuted, sliced with a step, expanded.
 # - Results, and tensors that are made on the way, are on the inputs' device.
 # - Numbers may be large, in all rows or in a single one: where the exact result is finite, so is yours. (Not asked of
