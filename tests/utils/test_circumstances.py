@@ -1,0 +1,47 @@
+"""Where code fails is told only if it is true of all that fails and of nothing that passes."""
+
+import numpy as np
+
+from utils.checking.diagnosis.circumstances import where
+from utils.checking.diagnosis.facts import common
+from utils.checking.diagnosis.sizes import size_facts
+from utils.checking.records import DrawnCase
+
+
+def case(batch, N=5, mask=None, **sizes):
+    symbols = {"X": f"{batch} N D".strip()}
+    inputs = {"X": np.ones(3, dtype=np.float32)} | ({"mask": np.array(mask)} if mask is not None else {})
+    return DrawnCase("a case", "result", inputs, symbols, {"N": N, "D": 7, **sizes})
+
+
+def test_batch_axes_are_counted():
+    one, none, two = case("B"), case(""), case("B_1 B_2")
+    assert where([none, none], [one, one]) == "there is no batch axis"
+    assert where([two, two], [one, none]) == "there are several batch axes"
+    assert where([two, none], [one, one]) == "there is not exactly one batch axis"
+    assert where([two, one], [none, one]) == ""
+
+
+def test_a_size_of_one_and_an_empty_row_are_seen():
+    assert where([case("B", N=1), case("B_1 B_2", N=1)], [case("B"), case("")]) == "N is 1"
+    empty, full = [[True], [False]], [[True], [True]]
+    assert where([case("B", mask=empty)] * 2, [case("B", mask=full)] * 2) == "a row of mask is False all through"
+
+
+def test_lengths_beyond_some_size_are_told_without_the_size():
+    long, short = [case("B", N=70), case("B", N=90)], [case("B", N=4), case("B", N=6), case("B", N=9)]
+    assert where(long, short) == "N is large, while short ones pass"
+    assert where(long, short[:2]) == "", "two sizes that pass show no bound"
+
+
+def test_one_case_shows_nothing():
+    assert where([case("")], [case("B"), case("B")]) == where([case(""), case("")], [case("B")]) == ""
+
+
+def test_a_size_in_the_place_of_another_takes_two_cases():
+    sizes = [{"N_Q": 4, "N_X": 5}, {"N_Q": 6, "N_X": 3}]
+    each = [size_facts("Y", ["N_Q"], (one["N_Q"],), (one["N_X"],), one) for one in sizes]
+    assert [key[:4] for key in common(each)] == [("size", "Y", "N_Q", "N_X")] and common(each[:1]) == []
+    each = [size_facts("y", ["steps"], (n,), (n - 1,), {}) for n in (4, 7)]
+    (key,) = common(each)
+    assert each[0][key] == "y has one entry too few along steps, its axis −1."
