@@ -33,6 +33,11 @@ def test_every_misconception_is_caught_under_its_own_name_and_every_alternative_
     assert all(row.misconceptions >= 8 and row.alternatives >= 3 for row in rows)
 
 
+def test_every_exercise_cites_where_it_comes_from():
+    exercises = [one for unit in catalogue.units().values() for one in unit]
+    assert all(re.search(r"(19|20)\d\d|Stanford CS231n", one.source) for one in exercises)
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here: the audit ran on the CPU alone")
 @pytest.mark.parametrize("unit", UNITS)

@@ -30,7 +30,7 @@ def test_a_size_of_one_and_an_empty_row_are_seen():
 
 def test_lengths_beyond_some_size_are_told_without_the_size():
     long, short = [case("B", N=70), case("B", N=90)], [case("B", N=4), case("B", N=6), case("B", N=9)]
-    assert where(long, short) == "N is large, while short ones pass"
+    assert where(long, short) == "N is large (small ones pass)"
     assert where(long, short[:2]) == "", "two sizes that pass show no bound"
 
 

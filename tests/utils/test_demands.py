@@ -156,7 +156,7 @@ def test_a_size_that_is_an_argument_is_drawn_and_an_axis_of_size_one_is_one():
         (lambda N_Q, N_X, offset: torch.eye(N_Q, N_X).bool(), "False at positions where it should be True"),
         (
             lambda N_Q, N_X, offset: torch.ones(N_Q, N_X).roll(1).tril(2).triu(1).bool(),
-            "its truth values are not",
+            "mask is False at some positions where it should be True",
         ),
         (lambda N_Q, N_X, offset: torch.ones(N_Q, N_X, dtype=torch.uint8), "it should hold True and False, torch.bool"),
     ],

@@ -66,6 +66,7 @@ def _search(
 @exercise(
     points=4,
     section="Beam search",
+    source="Sutskever, Vinyals and Le 2014, section 3.2; Wu et al. 2016, section 7, on length",
     outputs="y score",
     formula="keep the beam_size best of all continuations, by Σ_t log p(y_t); one that ended with [STOP] stays as it is; until"
     " all have ended or are max_length long; y [L]: the best, without [START]; score: its Σ_t log p(y_t)",

@@ -19,6 +19,7 @@ def _drawn(inputs, sizes, rng):
 @exercise(
     points=3,
     section="Teacher forcing",
+    source="Sutskever, Vinyals and Le 2014",
     outputs="logits",
     formula="s_0 = c; s_t = g_U([embedding(y_{t−1}); c], s_{t−1}) with y_0 = [START]; logits_t = out(s_t); logits [B, T, V]",
     cases=[

@@ -87,6 +87,7 @@ def _greedy(decoder, s, max_length):
 @exercise(
     points={"one sentence": 1, "a batch": 2},
     section="Greedy decoding",
+    source="Sutskever, Vinyals and Le 2014, section 3.2",
     outputs="y",
     formula="y [B, L]: logits, s = decoder(y_{t−1}, s), y_t = argmax(logits), y_0 = [START] (not part of y); [PAD] after a"
     " sentence's [STOP]; L: as many words as the longest needs, at most max_length",

@@ -13,6 +13,7 @@ HALF = {"x": 0.5, "h": 0.5, "W_x": 0.5, "W_h": 0.5, "b": 0.5}  # so that tanh be
 @exercise(
     points=2,
     section="A recurrent step",
+    source="Elman 1990",
     outputs="h_t",
     formula="h_t = tanh(x W_x + h W_h + b), with x [*B, D_X], h [*B, D_H], W_x [D_X, D_H], W_h [D_H, D_H], b [D_H]",
     cases=[

@@ -14,6 +14,7 @@ from autograder.exercises.unit_02_bahdanau_attention.common import score_cases
 @exercise(
     points=3,
     section="Three ways to score",
+    source="Bahdanau, Cho and Bengio 2015, appendix A.1.2",
     outputs="E",
     formula="E_ti = tanh(s_t W + h_i U) · v, with W [D_S, D_A], U [D_H, D_A], v [D_A]; the sum inside is [*B, T_y, T_x, D_A],"
     " E is [*B, T_y, T_x]",

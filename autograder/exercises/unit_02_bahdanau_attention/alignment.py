@@ -40,6 +40,7 @@ def _perfect(inputs, rng):
 @exercise(
     points=2,
     section="Does it look where it should?",
+    source="Och and Ney 2003",
     outputs="rate",
     formula="rate = 1 − (|A∩S| + |A∩P|) / (|A| + |S|), each counted over all sentences; A = links, S = sure, P = possible, all"
     " [B, T_y, T_x]; a scalar",

@@ -34,6 +34,7 @@ def _drawn(inputs, sizes, rng):
 @exercise(
     points=2,
     section="Training it",
+    source="Bahdanau, Cho and Bengio 2015, section 3.1",
     outputs="logits A",
     gradients="logits",
     formula="logits_t, s_t, a_t = step(y_{t−1}, s_{t−1}, H, mask) with y_0 = [START]; logits [B, T_y, V], A [B, T_y, T_x]",

@@ -15,6 +15,7 @@ from autograder.exercises.unit_02_bahdanau_attention.common import score_cases
 @exercise(
     points=2,
     section="Three ways to score",
+    source="Luong, Pham and Manning 2015, equation 8 (dot)",
     outputs="E",
     formula="E_ti = s_t · h_i, with S [*B, T_y, D_H] and H [*B, T_x, D_H] gives E [*B, T_y, T_x]",
     cases=score_cases(),

@@ -27,6 +27,7 @@ def _scattered(inputs, rng):
 @exercise(
     points=3,
     section="A context for every word",
+    source="Bahdanau, Cho and Bengio 2015, section 3.1",
     outputs="logits s_new a",
     gradients="logits s_new",
     zeros="a",

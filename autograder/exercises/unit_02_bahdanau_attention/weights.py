@@ -47,6 +47,7 @@ def _nothing_padded(inputs, rng):
 @exercise(
     points=3,
     section="Padding gets no weight",
+    source="Bahdanau, Cho and Bengio 2015, equation 6",
     outputs="A",
     zeros="A",
     formula="A_ti = exp(E_ti) / Σ_j exp(E_tj), where j runs over the words alone (mask True), and A_ti = 0 at padding; A"

@@ -23,6 +23,7 @@ BATCHED = [
 @exercise(
     points={"one sequence": 2, "a batch": 1},
     section="Many queries at once",
+    source="Vaswani et al. 2017, equation 1",
     outputs="Y A",
     gradients="Y",
     formula="E = Q Xᵀ/√D_Q [*B, N_Q, N_X], A = softmax(E, dim=-1), Y = A X [*B, N_Q, D_Q]; *B: any leading axes, or none",

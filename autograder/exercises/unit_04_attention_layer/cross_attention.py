@@ -12,6 +12,7 @@ from autograder.bank.families.attention import FUSED, SMALL, attend, declare_mec
 @exercise(
     points=2,
     section="Cross-attention: two sequences",
+    source="Vaswani et al. 2017, section 3.2.3",
     outputs="Y A",
     gradients="Y",
     formula="Q = S W_Q + b_Q, K = X W_K + b_K, V = X W_V + b_V, A = softmax(Q Kᵀ/√D_Q, dim=-1) [*B, N_Q, N_X], Y = A V",

@@ -21,6 +21,7 @@ MEASURED = [
 @exercise(
     points=2,
     section="Why divide by √D?",
+    source="Vaswani et al. 2017, footnote 4",
     outputs="g",
     formula="e = q·X_j (÷ √D_Q if scaled), a = softmax(e), J_ij = ∂a_i/∂e_j = a_i (δ_ij − a_j), g = √(Σ_ij J_ij²); g [N_Q]",
     cases=MEASURED,

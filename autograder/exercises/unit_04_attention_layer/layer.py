@@ -14,6 +14,7 @@ from autograder.bank.families.attention import FUSED, SMALL, attend, declare_mec
 @exercise(
     points=3,
     section="Keys and values",
+    source="Stanford CS231n, lecture 8, attention layers",
     outputs="Y A",
     gradients="Y",
     formula="K = X W_K [*B, N_X, D_Q], V = X W_V [*B, N_X, D_V], A = softmax(Q Kᵀ/√D_Q, dim=-1), Y = A V [*B, N_Q, D_V]",

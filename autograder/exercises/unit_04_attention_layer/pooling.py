@@ -12,6 +12,7 @@ from autograder.bank.families.attention import FUSED
 @exercise(
     points={"a list of data vectors": 2, "a feature grid": 1},
     section="One query looks at all data vectors",
+    source="Stanford CS231n, lecture 8, attention layers",
     outputs="y a",
     gradients="y",
     formula="e_i = q · X_i, a = softmax(e) over all data vectors, y = Σ_i a_i X_i; a has the shape of X without D_Q",

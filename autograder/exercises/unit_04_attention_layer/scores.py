@@ -12,6 +12,7 @@ from autograder.bank.families.attention import SMALL
 @exercise(
     points=2,
     section="How similar are a query and a data vector?",
+    source="Stanford CS231n, lecture 8, attention layers",
     outputs="e",
     formula="e_i = q · X_i with q [*B, D_Q], X [*B, N_X, D_Q] gives e [*B, N_X]; *B: any leading axes, or none",
     cases=[

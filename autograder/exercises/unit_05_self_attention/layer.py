@@ -15,6 +15,7 @@ from autograder.bank.families.attention import FUSED, SMALL, attend, declare_mec
 @exercise(
     points=3,
     section="Everybody asks everybody",
+    source="Vaswani et al. 2017, section 3.2; Stanford CS231n, lecture 8, attention layers",
     outputs="Y A",
     gradients="Y",
     formula="Q = X W_Q, K = X W_K [*B, N, D_Q], V = X W_V [*B, N, D_V], A = softmax(Q Kᵀ/√D_Q, dim=-1) [*B, N, N], Y = A V",

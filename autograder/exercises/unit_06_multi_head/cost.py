@@ -23,6 +23,7 @@ def _case(text, D, H, size, **more):
 @exercise(
     points=2,
     section="Four matrix products",
+    source="Vaswani et al. 2017, table 1; Kaplan et al. 2020, section 2.1",
     outputs="flops memory",
     formula="flops = 2·N·D·3D (projections) + 2·N·N·D (scores of all heads) + 2·N·N·D (mixing) + 2·N·D·D (output); memory of all"
     " weights A [H, N, N] = H·N·N·bytes; both whole numbers [S]",

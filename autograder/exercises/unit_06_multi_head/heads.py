@@ -10,6 +10,7 @@ from autograder.bank.declaration import Case, exercise
 @exercise(
     points=1,
     section="Split, batch, merge",
+    source="Vaswani et al. 2017, section 3.2.2",
     outputs="heads",
     formula="heads[b, h, n, d] = X[b, n, h·D_H + d]; X [B, N, H*D_H] gives heads [B, H, N, D_H]",
     cases=[
@@ -120,6 +121,7 @@ def head_by_head(X, H):
 @exercise(
     points=1,
     section="Split, batch, merge",
+    source="Vaswani et al. 2017, section 3.2.2",
     outputs="X",
     formula="X[b, n, h·D_H + d] = heads[b, h, n, d]; heads [B, H, N, D_H] gives X [B, N, H*D_H]",
     cases=[

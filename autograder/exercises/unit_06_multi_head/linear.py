@@ -22,6 +22,7 @@ LONG = {
 @exercise(
     points=3,
     section="Without the softmax",
+    source="Katharopoulos et al. 2020, equations 4 to 7",
     outputs="Y",
     formula="φ(x) = elu(x) + 1, Y = φ(Q) (φ(K)ᵀ V) / (φ(Q) · sum of φ(K) over the data vectors); φ(K)ᵀ V [*B, D_Q, D_V] first, so"
     " that nothing on the way is as large as N_Q × N_X, neither at once nor in pieces; Y [*B, N_Q, D_V]",

@@ -39,6 +39,7 @@ def _large(inputs, rng):
 @exercise(
     points=3,
     section="A softmax that reads in pieces",
+    source="Milakov and Gimelshein 2018, algorithm 3",
     outputs="m_new l_new O_new",
     formula="m_new = max(m, row maximum of E), f = exp(m − m_new), P = exp(E − m_new), l_new = f·l + row sum of P, O_new = f·O +"
     " P V; m, l [*B, N_Q], O [*B, N_Q, D_V], E [*B, N_Q, T], V [*B, T, D_V]",

@@ -24,6 +24,7 @@ def _case(text, offset=0, **more):
 @exercise(
     points=2,
     section="The future must not be seen",
+    source="Vaswani et al. 2017, section 3.2.3",
     outputs="mask",
     formula="mask[m, n] = (n ≤ offset + m), for queries m = 0, …, N_Q − 1 and keys n = 0, …, N_X − 1; mask [N_Q, N_X],"
     " torch.bool, True where the query may look",

@@ -27,6 +27,7 @@ def _one_empty(inputs, rng):
 @exercise(
     points=2,
     section="Lines of different length",
+    source="Vaswani et al. 2017, section 3.2.3; key_padding_mask of nn.MultiheadAttention",
     outputs="mask",
     formula="mask[b, 0, n] = (n < lengths[b]), n = 0, …, N − 1; mask [B, 1, N], torch.bool, True at words and False at padding;"
     " the axis of size 1 stands for the queries, which all may see the same keys",

@@ -21,7 +21,7 @@ def circumstances(case: DrawnCase) -> dict[str, bool]:
     for name, value in case.inputs.items():
         if isinstance(value, np.ndarray) and value.dtype.kind == "b" and value.ndim:
             found[f"a row of {name} is False all through"] = bool((~value).all(axis=-1).any())
-            found[f"{name} is False anywhere"] = not value.all()
+            found[f"{name} has a False"] = not value.all()
         if isinstance(value, np.ndarray) and value.dtype.kind == "f":
             found[f"{name} has numbers beyond ±{LARGE:g}"] = bool((np.abs(value) > LARGE).any())
         if value is None or isinstance(value, bool):
@@ -50,5 +50,5 @@ def _beyond(failed: list[dict], passed: list[dict]) -> str:
             and len(set(small)) > ENOUGH
             and max(small) < min(large)
         ):
-            return f"{axis} is large, while short ones pass"
+            return f"{axis} is large (small ones pass)"
     return ""

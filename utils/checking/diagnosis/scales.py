@@ -9,6 +9,7 @@ import numpy as np
 from utils.checking.diagnosis.facts import Cases
 
 _TINY = 1e-6
+NEARLY = 5e-3  # of the largest number: what is off by less is told as such
 _CONSTANTS = {
     "2": 2.0,
     "1/2": 0.5,
@@ -75,35 +76,24 @@ def scale_facts(name: str, wanted: np.ndarray, got: np.ndarray, limit: float, si
     if not finite.all():
         return _not_finite(name, b)
     found = {}
-    large = np.abs(a) > 100 * limit
+    large, size, apart = np.abs(a) > 100 * limit, np.abs(a).max(initial=0), b - a
     if large.any():
         found |= _factor(name, a, b, large, limit, sizes)
-    apart = b - a
-    if (
-        a.size > 1
-        and not found
-        and np.ptp(apart) <= 4 * limit * (1 + np.abs(a).max())
-        and abs(apart.flat[0]) > 10 * limit
-    ):
+    if a.size > 1 and not found and np.ptp(apart) <= 4 * limit * (1 + size) and abs(apart.flat[0]) > 10 * limit:
         found["shift", name] = f"All numbers of {name} differ from the right ones by one constant that is added."
     if not np.ptp(b) and a.size > 1 and np.ptp(a) > limit:
         what = "0" if not b.flat[0] else "one and the same number"
         found["constant", name, what] = f"All numbers of {name} are {what}."
-    if (
-        a.size > 3
-        and not found
-        and np.allclose(np.sort(a, axis=None), np.sort(b, axis=None), rtol=4 * limit, atol=4 * limit)
-    ):
+    ordered = [np.sort(one, axis=None) for one in (a, b)]
+    if a.size > 3 and not found and np.allclose(*ordered, rtol=4 * limit, atol=4 * limit):
         found["moved", name] = f"{name} holds the right numbers, in other places than asked for."
-    if a.ndim and a.shape[-1] > 1 and not found:
-        found |= _lengths(name, a, b, limit, vectors)
-    size = np.abs(a).max()
-    if not found and np.abs(apart).max() < 5e-3 * size:
+    if not found and np.abs(apart).max(initial=0) < NEARLY * size:
         found["close", name] = (
             f"{name} is right to two digits and more, but not to all of them: is something small added or left out, or"
-            f" rounded on the"
-            " way (half precision, a constant with few digits, an integer)?"
+            " rounded on the way (half precision, a constant with few digits, an integer)?"
         )
+    if a.ndim and a.shape[-1] > 1 and not found:
+        found |= _lengths(name, a, b, limit, vectors)
     return found
 
 

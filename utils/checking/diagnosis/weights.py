@@ -129,18 +129,19 @@ def _temperature(name: str, wanted: np.ndarray, got: np.ndarray, limit: float, s
     if np.abs(b - factor * a).max() > 2e-3 * (1 + np.abs(b).max()):
         return {}
     found = {}
+    if abs(factor) < 1e-3:
+        return {}  # all weights are alike
     if abs(factor - 1) < 1e-3:
         if not np.allclose(got[both], wanted[both], rtol=1e-3):
             told = f"Within a row the weights of {name} are in the right proportion, those apart that should be 0."
             found["proportion", name] = told
         return found
+    like = f"In each row the weights of {name} stand to each other as if the scores before the softmax were"
     for label, *cases in named_factors(factor, sizes, 1e-3):
         hint = ": do powers of 2 stand in the place of powers of e?" if label == "ln 2" else asked(label)
-        told = f"{name} is what comes out if the scores before the softmax are {label} times the right ones{hint}"
+        told = f"{like} {label} times the right ones{hint}"
         if label == "−1":
-            told = f"{name} is what comes out if the scores before the softmax have the opposite sign."
+            told = f"{like} the right ones with the opposite sign."
         found["temperature", name, label, *cases] = told
-    found["temperature", name, "?"] = (
-        f"{name} is what comes out if the scores before the softmax are multiplied by one factor."
-    )
+    found["temperature", name, "?"] = f"{like} the right ones times one factor."
     return found

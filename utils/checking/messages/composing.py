@@ -57,7 +57,7 @@ def hint(under: str, circumstance: str, only: bool) -> str:
         only: whether no other property fails.
     """
     if circumstance:
-        return f"It fails wherever {circumstance}, and nowhere else."
+        return f"Of all that was checked, what fails is where {circumstance}, and nothing else."
     if only:
         return "All else that was checked holds; only this does not."
     return UNDER.get(under, "")

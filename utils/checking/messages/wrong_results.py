@@ -289,8 +289,9 @@ def _no_gradient(c):
     wanted = [name for name, gradient in c.expected.gradients.items() if gradient is not None]
     names = _listed(name for name in wanted if c.seen.gradients.get(name) is None)
     return (
-        f"The numbers are right, but no gradient reaches {names}: nothing could be learned through it. Something cuts the"
-        " graph: .detach(), .data, .item(), torch.tensor(…) of a tensor, NumPy, or no_grad."
+        f"The numbers are right, but no gradient reaches {names}: nothing could be learned through it. Either it may not"
+        " learn (requires_grad=False, as from_pretrained sets it), or something cuts the graph: .detach(), .data, .item(),"
+        " torch.tensor(…) of a tensor, NumPy, or no_grad."
     ), ""
 
 

@@ -16,6 +16,7 @@ SELF, CROSS = "self-attention", "cross-attention"
 @exercise(
     points={SELF: 3, CROSS: 1},
     section="One projection for all",
+    source="Vaswani et al. 2017, section 3.2.2",
     outputs="Y A",
     gradients="Y",
     formula="W_QKV gives Q, K, V side by side, each H*D_H wide; Q from X, K and V from context (from X if it is None); for"

@@ -59,6 +59,7 @@ def _case(text, block, **more):
 @exercise(
     points=4,
     section="In tiles",
+    source="Dao et al. 2022, FlashAttention, algorithm 1",
     outputs="Y",
     formula="Y = softmax(Q Kᵀ/√D_Q) V [B, N_Q, D_V], block by block over the N_X data vectors: m, l, O as in the step before,"
     " Y = O/l at the end; no tensor as large as the table of N_Q × N_X scores",

@@ -46,6 +46,7 @@ def _case(text, part=TOKENS, V=11, D=6, L=2, edit=None, hidden=False, **sizes):
 @exercise(
     points={TOKENS: 1, ONCE: 2},
     section="What has been computed once",
+    source="Shazeer 2019, incremental multi-head attention; Pope et al. 2022",
     outputs="y logits",
     formula="y [B, steps]: y_i = argmax(logits_i), logits_i [B, V] what the decoder says at the newest token; first it reads the"
     " prompt, then each new token, at its own position, with K and V [B, L, m, D] of all m tokens before",

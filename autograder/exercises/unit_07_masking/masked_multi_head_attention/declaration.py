@@ -35,6 +35,7 @@ def _case(text, mask="B N N", part=HEADS, edit=None, scale=None, extreme=False, 
 @exercise(
     points={HEADS: 3, EMPTY: 1},
     section={HEADS: "Masks and heads", EMPTY: "A row with nothing to see"},
+    source="Vaswani et al. 2017, section 3.2.3",
     outputs="Y A",
     gradients="Y",
     zeros="A",

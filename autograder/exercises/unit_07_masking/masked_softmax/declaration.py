@@ -72,6 +72,7 @@ def _case(text, kind, part, **more):
 @exercise(
     points={ALLOWED: 2, EMPTY: 2},
     section={ALLOWED: "Before the softmax, not after", EMPTY: "A row with nothing to see"},
+    source='Vaswani et al. 2017, section 3.2.3',
     outputs="A",
     zeros="A",
     formula="A_mn = exp(E_mn) / Σ_j exp(E_mj), where j runs over the allowed keys alone (mask True); A_mn = 0 at the others, and"

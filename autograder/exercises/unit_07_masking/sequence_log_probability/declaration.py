@@ -39,6 +39,7 @@ def _less_likely(by):
 @exercise(
     points=3,
     section="One factor at a time",
+    source="Bengio et al. 2003",
     outputs="log_p",
     formula="log P = Σ_t log P(x_t | x_<t), t = 1, …, lengths − 1, with P(x_t | x_<t) = softmax(logits[t − 1])[x_t]; x_0 is the"
     " start and given; log_p [B]",
