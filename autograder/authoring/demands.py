@@ -60,7 +60,7 @@ def _gradients(condition: Condition, asked: list) -> str:
         if len(one.gradients) < len(reals):
             names = _listed([one.outputs[place] for place in one.gradients])
             some.setdefault(names, []).append(one.name)
-    return "".join(f" In {_listed(names)} they need flow from {results} alone." for results, names in some.items())
+    return "".join(f" In {_listed(names)} they need to flow only from {results}." for results, names in some.items())
 
 
 def _zeros(exercises) -> list[str]:

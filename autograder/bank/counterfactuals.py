@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from autograder.bank import declaration
+from autograder.bank.positions import of_positions
 
 MOST_PAIRS = 12  # of weights that could stand for each other; a module of many layers would have hundreds
 FACTORS = {"2": 2.0, "1/2": 0.5, "ln 2, as if powers of 2 stood in the place of powers of e": math.log(2)}
@@ -24,8 +25,8 @@ def counterfactuals(exercise: declaration.Exercise) -> list[declaration.Variatio
         return found  # what is trained takes too long to be asked often
     for name, sentence, change in _of_inputs(exercise):
         found.append(declaration.Variation(name, _on_inputs(exercise, change), sentence))
-    for name, sentence, run_changed in _of_lengths(exercise):
-        found.append(declaration.Variation(name, made_of(exercise, exercise.reference, run_changed), sentence))
+    for name, what, run_changed in of_positions(exercise):
+        found.append(declaration.Variation(name, made_of(exercise, exercise.reference, run_changed), _if(what)))
     for name, sentence, change in _of_weights(exercise):
         found.append(declaration.Variation(name, _on_weights(exercise, change), sentence))
     for name, sentence, change in _of_results(exercise):
@@ -134,6 +135,19 @@ def _of_reals(name: str, axes: list) -> Iterator[tuple]:
     yield "without negatives", f"the negative numbers of {name} were 0", "", torch.relu
     yield "absolute", f"{name} had no signs", "", torch.abs
     yield "through a softmax", f"{name} went through a softmax first", "", lambda X: X.softmax(dim=-1)
+    yield "through a tanh", f"{name} went through a tanh first", "", torch.tanh
+    yield (
+        "of length 1",
+        f"each vector of {name} were scaled to length 1",
+        "",
+        lambda X: X / X.norm(dim=-1, keepdim=True),
+    )
+    yield (
+        "centred",
+        f"the mean of each vector of {name} were subtracted",
+        "",
+        lambda X: X - X.mean(dim=-1, keepdim=True),
+    )
     for text, factor in FACTORS.items():
         yield (
             f"times {text[:4].strip(' ,')}",
@@ -210,56 +224,6 @@ def _along_axes(name: str, axes: list) -> Iterator[tuple]:
                 _if(f"{name} were moved by one place along {axis}, to the {label} one"),
                 _replacing(name, lambda X, d=back, step=step: X.roll(step, d)),
             )
-
-
-def _of_lengths(exercise) -> Iterator[tuple]:
-    """Along each axis of positions: the first or the last left out, whose part in results is 0; or there twice."""
-    axes = dict.fromkeys(axis for shape in exercise.input_shapes.values() for axis in shape.split())
-    returned = " ".join(exercise.result_shapes).split()
-    for axis in filter(_is_of_positions, axes):
-        for which in ("first", "last"):
-            told = f"the {which} position along {axis} were not there"
-            yield f"{axis} without its {which}", _if(told), _cut(exercise, axis, which)
-            if axis not in returned:
-                told = f"the {which} position along {axis} were there twice"
-                yield f"{axis} with its {which} twice", _if(told), _cut(exercise, axis, which, twice=True)
-
-
-def _is_of_positions(axis: str) -> bool:
-    return axis[0] in "NTSLM" and "*" not in axis
-
-
-def _cut(exercise, axis: str, which: str, twice: bool = False) -> Callable:
-    """Runs a form on inputs without their first or last position along an axis, or with it twice."""
-    inputs = {name: shape.split() for name, shape in exercise.input_shapes.items() if axis in shape.split()}
-    results = [shape.split() for shape in exercise.result_shapes]
-
-    def cut(X, axes):
-        dim = axes.index(axis) - len(axes)
-        one, others = (
-            X.narrow(dim, 0 if which == "first" else -1, 1),
-            X.narrow(dim, int(which == "first"), X.shape[dim] - 1),
-        )
-        around = [one, one, others] if which == "first" else [others, one, one]
-        return torch.cat(around, dim) if twice else others
-
-    def filled(Y, axes):
-        if axis not in axes:
-            return Y
-        missing = torch.zeros_like(Y.narrow(axes.index(axis) - len(axes), 0, 1))
-        return torch.cat([missing, Y] if which == "first" else [Y, missing], axes.index(axis) - len(axes))
-
-    def run_changed(run, arguments, named):
-        bound = exercise.signature.bind(*arguments, **named)
-        bound.apply_defaults()
-        given = {**bound.arguments}
-        changed = {name: cut(given[name], axes) for name, axes in inputs.items() if given[name] is not None}
-        made = run(**{**given, **changed})
-        several = made if isinstance(made, tuple) else (made,)
-        whole = tuple(filled(Y, axes) for Y, axes in zip(several, results))
-        return whole if isinstance(made, tuple) else whole[0]
-
-    return run_changed
 
 
 def _told(axes: list, place: int) -> str:

@@ -45,8 +45,10 @@ def related(shown: Verdict, verdicts: list) -> tuple[Verdict, str | None]:
     What fails under a condition or a circumstance alone is told by it, before what was found about its numbers.
     """
     kind = COMPARED if shown.problem in COMPARED else (shown.problem,)
-    alike = [one for one in verdicts if one.problem in kind and one.part == shown.part and not one.condition]
-    alike = alike or [one for one in verdicts if one.problem in kind and one.condition == shown.condition]
+    alike = [one for one in verdicts if one.problem in kind and one.part == shown.part]
+    ordinary = [one for one in alike if not one.condition and not one.extreme]
+    alike = ordinary or [one for one in alike if (one.condition, one.extreme) == (shown.condition, shown.extreme)]
+    shown = shown if shown in alike else alike[0]
     keys = common([one.facts for one in alike])
     under, circumstance = _under(shown, verdicts), _circumstance(shown, verdicts)
     failed = [one for one in verdicts if not one.passed]

@@ -9,7 +9,7 @@ import numpy as np
 from utils.checking.diagnosis.facts import Cases
 
 _TINY = 1e-6
-NEARLY = 5e-3  # of the largest number: what is off by less is told as such
+NEARLY = 1e-2  # of the largest number: what is off by less is told as such
 _CONSTANTS = {
     "2": 2.0,
     "1/2": 0.5,
@@ -89,7 +89,7 @@ def scale_facts(name: str, wanted: np.ndarray, got: np.ndarray, limit: float, si
         found["moved", name] = f"{name} holds the right numbers, in other places than asked for."
     if not found and np.abs(apart).max(initial=0) < NEARLY * size:
         found["close", name] = (
-            f"{name} is right to two digits and more, but not to all of them: is something small added or left out, or"
+            f"{name} is right to about two digits, but not to all of them: is something small added or left out, or"
             " rounded on the way (half precision, a constant with few digits, an integer)?"
         )
     if a.ndim and a.shape[-1] > 1 and not found:

@@ -57,7 +57,7 @@ def hint(under: str, circumstance: str, only: bool) -> str:
         only: whether no other property fails.
     """
     if circumstance:
-        return f"Of all that was checked, what fails is where {circumstance}, and nothing else."
+        return f"In all that was checked here it fails exactly where {circumstance}."
     if only:
         return "All else that was checked holds; only this does not."
     return UNDER.get(under, "")
