@@ -291,7 +291,7 @@ check(Decoder)
 
 # %% nbgrader={"grade": false, "grade_id": "masked_cross_entropy", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def masked_cross_entropy(logits: Float[Tensor, "B T V"], y: Int[Tensor, "B T"]) -> Float[Tensor, ""]:
-    """The mean of -log p over the words of a padded batch.
+    """The mean of -log p over the words of a padded batch. Padding may stand anywhere; the batch has a word.
 
     Example:
         With all logits 0 every word has p = 1/V, so the loss is log V, however much is padded.

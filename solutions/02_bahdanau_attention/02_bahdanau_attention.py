@@ -47,8 +47,8 @@
 # - Training mode and eval mode give the same result.
 # - Arguments may be given by position or by name.
 # - Gradients flow from the result to every floating-point input and every weight. (Not asked of `alignment_error_rate`.)
-#   In `AttentionStep` they need flow from `logits` and `s_new` alone. In `decode_with_attention` they need flow from
-#   `logits` alone.
+#   In `AttentionStep` they need to flow only from `logits` and `s_new`. In `decode_with_attention` they need to flow only
+#   from `logits`.
 # - Gradients are right also where a softmax is nearly 0 or 1.
 # - Zeros are exact in `A` of `attention_weights`, `a` of `AttentionStep`: what gets no weight has weight 0.
 
@@ -239,6 +239,8 @@ check(additive_scores)
 # %% nbgrader={"grade": false, "grade_id": "attention_weights", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def attention_weights(E: Float[Tensor, "*B T_y T_x"], mask: Bool[Tensor, "*B T_x"]) -> Float[Tensor, "*B T_y T_x"]:
     """Attention weights: for each decoder state a distribution over the words.
+
+    Padding may stand anywhere; each sentence has a word.
 
     Example:
         E = [[5, 5, 9]] and mask = [True, True, False] give A = [[0.5, 0.5, 0]].
@@ -448,7 +450,7 @@ check(decode_with_attention)
 def alignment_error_rate(
     links: Bool[Tensor, "B T_y T_x"], sure: Bool[Tensor, "B T_y T_x"], possible: Bool[Tensor, "B T_y T_x"]
 ) -> Float[Tensor, ""]:
-    """The error rate of proposed links against sure and possible ones, over a whole corpus.
+    """The error rate of proposed links against sure and possible ones, over a whole corpus; a scalar, float32.
 
     Example:
         Links that are just the sure ones have rate 0; links none of which is possible have rate 1.

@@ -45,8 +45,8 @@
 # - Training mode and eval mode give the same result.
 # - Arguments may be given by position or by name.
 # - Gradients flow from the result to every floating-point input and every weight. (Not asked of
-#   `gradient_through_softmax`.) In `attention_pooling` they need flow from `y` alone. In `scaled_dot_product_attention`,
-#   `AttentionLayer` and `CrossAttentionLayer` they need flow from `Y` alone.
+#   `gradient_through_softmax`.) In `attention_pooling` they need to flow only from `y`. In
+#   `scaled_dot_product_attention`, `AttentionLayer` and `CrossAttentionLayer` they need to flow only from `Y`.
 # - Gradients are right also where a softmax is nearly 0 or 1. (Not asked of `stable_softmax`.)
 
 # %% tags=["setup"]

@@ -44,7 +44,7 @@
 # - Training mode and eval mode give the same result.
 # - Arguments may be given by position or by name.
 # - Gradients flow from the result to every floating-point input and every weight. (Not asked of `equivariance_gap`,
-#   `sinusoidal_encoding` and `offset_spread`.) In `SelfAttentionLayer` they need flow from `Y` alone.
+#   `sinusoidal_encoding` and `offset_spread`.) In `SelfAttentionLayer` they need to flow only from `Y`.
 # - Gradients are right also where a softmax is nearly 0 or 1.
 
 # %% tags=["setup"]

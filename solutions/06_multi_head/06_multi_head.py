@@ -44,7 +44,7 @@
 # - Training mode and eval mode give the same result.
 # - Arguments may be given by position or by name.
 # - Gradients flow from the result to every floating-point input and every weight. (Not asked of `online_softmax_step`.)
-#   In `MultiHeadAttention` they need flow from `Y` alone.
+#   In `MultiHeadAttention` they need to flow only from `Y`.
 # - Gradients are right also where a softmax is nearly 0 or 1. (Not asked of `linear_attention`.)
 
 # %% tags=["setup"]

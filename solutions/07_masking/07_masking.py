@@ -45,7 +45,7 @@
 # - Training mode and eval mode give the same result.
 # - Arguments may be given by position or by name.
 # - Gradients flow from the result to every floating-point input and every weight. (Not asked of `generate_with_cache`.)
-#   In `MaskedMultiHeadAttention` they need flow from `Y` alone.
+#   In `MaskedMultiHeadAttention` they need to flow only from `Y`.
 # - Gradients are right also where a softmax is nearly 0 or 1.
 # - Zeros are exact in `A` of `masked_softmax`, `A` of `MaskedMultiHeadAttention`: what gets no weight has weight 0.
 
