@@ -34,6 +34,11 @@ def test_lengths_beyond_some_size_are_told_without_the_size():
     assert where(long, short[:2]) == "", "two sizes that pass show no bound"
 
 
+def test_of_two_sizes_that_are_large_together_both_are_told():
+    long, short = [case("B", N=70, M=80), case("B", N=90, M=99)], [case("B", N=n, M=n + 1) for n in (4, 6, 9)]
+    assert where(long, short) == "N or M is large (small ones pass)"
+
+
 def test_one_case_shows_nothing():
     assert where([case("")], [case("B"), case("B")]) == where([case(""), case("")], [case("B")]) == ""
 
@@ -42,6 +47,6 @@ def test_a_size_in_the_place_of_another_takes_two_cases():
     sizes = [{"N_Q": 4, "N_X": 5}, {"N_Q": 6, "N_X": 3}]
     each = [size_facts("Y", ["N_Q"], (one["N_Q"],), (one["N_X"],), one) for one in sizes]
     assert [key[:4] for key in common(each)] == [("size", "Y", "N_Q", "N_X")] and common(each[:1]) == []
-    each = [size_facts("y", ["steps"], (n,), (n - 1,), {}) for n in (4, 7)]
+    each = [size_facts("y", ["steps"], (n,), (n - 1,), {"steps": n}) for n in (4, 7)]
     (key,) = common(each)
     assert each[0][key] == "y has one entry too few along steps, its axis −1."

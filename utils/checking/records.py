@@ -85,6 +85,12 @@ class DrawnCase:
         return not self.condition and "kept" not in self.bounds
 
     @property
+    def given_sizes(self) -> dict[str, int]:
+        """The sizes of axes, and the whole numbers among the inputs."""
+        numbers = {name: one for name, one in self.inputs.items() if isinstance(one, int) and not isinstance(one, bool)}
+        return {**self.sizes, **numbers}
+
+    @property
     def arrays(self) -> list[np.ndarray]:
         """All arrays of the case: inputs, those that helpers are built from, and weights."""
         given = [*self.inputs.values(), *self.weights.values()]

@@ -37,18 +37,15 @@ def where(failed: list[DrawnCase], passed: list[DrawnCase]) -> str:
     for words in fails[0]:
         if all(one.get(words) for one in fails) and not any(one.get(words) for one in passes):
             return words
-    return _beyond([one.sizes for one in failed], [one.sizes for one in passed])
+    return _beyond([one.given_sizes for one in failed], [one.given_sizes for one in passed])
 
 
 def _beyond(failed: list[dict], passed: list[dict]) -> str:
-    """The axis along which everything fails beyond some size, if there is one."""
+    """The sizes beyond which everything fails, if there are some; of several nobody can say which it is."""
+    found = []
     for axis in failed[0]:
         small, large = ([one[axis] for one in sizes if axis in one] for sizes in (passed, failed))
-        if (
-            len(small) == len(passed)
-            and len(large) == len(failed)
-            and len(set(small)) > ENOUGH
-            and max(small) < min(large)
-        ):
-            return f"{axis} is large (small ones pass)"
-    return ""
+        all_known = len(small) == len(passed) and len(large) == len(failed)
+        if all_known and len(set(small)) > ENOUGH and max(small) < min(large):
+            found.append(axis)
+    return f"{' or '.join(found)} is large (small ones pass)" if found else ""

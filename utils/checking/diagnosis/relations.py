@@ -21,7 +21,7 @@ def facts(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) -> Fa
     """
     case, limit = frozen.case, tolerance(frozen.case, frozen.expected, seen)
     pairs = list(zip(exercise.outputs, frozen.expected.outputs, seen.outputs))
-    shapes = [size_facts(name, axes.split(), a.shape, b.shape, case.sizes) for (name, axes), a, b in pairs]
+    shapes = [size_facts(name, axes.split(), a.shape, b.shape, case.given_sizes) for (name, axes), a, b in pairs]
     if any(a.shape != b.shape for _, a, b in pairs):
         return next((one for one in shapes if one), {})
     comparable = [one for one in pairs if one[2].values is not None and one[1].values.shape == one[2].values.shape]

@@ -132,7 +132,7 @@ def _temperature(name: str, wanted: np.ndarray, got: np.ndarray, limit: float, s
     if abs(factor) < 1e-3:
         return {}  # all weights are alike
     if abs(factor - 1) < 1e-3:
-        if not np.allclose(got[both], wanted[both], rtol=1e-3):
+        if not np.allclose(got[both], wanted[both], rtol=1e-3) and not _ones(got.sum(axis=-1)[both.any(axis=-1)]):
             told = f"Within a row the weights of {name} are in the right proportion, those apart that should be 0."
             found["proportion", name] = told
         return found
