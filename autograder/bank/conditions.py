@@ -14,6 +14,7 @@ from utils.checking.records import DrawnCase, Helper
 
 STEEP, STEEPER, SATURATING = 300.0, 100.0, 30.0  # exp overflows from 88.7 on; weights are nearly 0 and 1
 HUGE, HUGER = 1e4, 1e10  # products of two of the first lie far beyond −10⁴, the second beyond −10⁹
+BEYOND = 1e40  # single precision ends at 3.4e38
 HEAVY = 1e3  # of weights
 SPREAD, WIDER_SPREAD = 3.0, 8.0  # weights from 10⁻⁸ to 1, which are compared as closely as any
 LENGTH, LONG, WIDTH, VOCABULARY = 130, 260, 64, 300  # at scale: beyond the powers of 2 that tables are made for
@@ -71,6 +72,16 @@ def _gives_reals(exercise: declaration.Exercise) -> bool:
 def _double(exercise, case: DrawnCase) -> Iterable:
     if _is_precise(case):
         yield "double precision", replace(case, precision="float64")
+
+
+def _beyond(exercise, case: DrawnCase) -> Iterable:
+    reals = _reals(case)
+    if reals and "large" not in exercise.waived:
+        beyond = {name: case.inputs[name].astype(np.float64) * BEYOND for name in reals}
+        yield (
+            "double precision, numbers that single cannot hold",
+            replace(case, inputs={**case.inputs, **beyond}, precision="float64", coarse=True),
+        )
 
 
 def _half(exercise, case: DrawnCase) -> Iterable:
@@ -263,7 +274,12 @@ def _is_squared(exercise, axis: str) -> bool:
 
 
 CONDITIONS = (
-    Condition("float64", "Results have the floating-point type of the inputs, float32 or float64.", vary=_double),
+    Condition(
+        "float64",
+        "Results have the floating-point type of the inputs, float32 or float64, and are computed in it.",
+        vary=_double,
+    ),
+    Condition("range", "Numbers of float64 may be larger than float32 can hold.", vary=_beyond, shown=0),
     Condition("bfloat16", "Inputs of bfloat16 give results of bfloat16.", vary=_half, shown=0),
     Condition(
         "layout",

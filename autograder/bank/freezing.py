@@ -9,10 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from autograder import settings
-from autograder.bank import catalogue, declaration
+from autograder.bank import catalogue, declaration, rounding
 from autograder.bank.drawing import VISIBLE_SEED, draw
 from autograder.bank.layer_sizes import Told, tell
-from autograder.bank.rounding import allowance
 from autograder.bank.separation import SEPARATION, moved
 from utils.checking.judge import same
 from utils.checking.observe import observe
@@ -108,8 +107,7 @@ def expect(exercise: declaration.Exercise, case: DrawnCase, device="cpu") -> Fro
 
 def allow_for_rounding(exercise: declaration.Exercise, frozen: FrozenCase) -> FrozenCase:
     """The case with the tolerance that rounding asks for, where that is more than its type's."""
-    allowed = allowance(exercise.reference, frozen.case, frozen.expected)
-    return replace(frozen, case=replace(frozen.case, tolerance=max(frozen.case.tolerance, allowed)))
+    return replace(frozen, case=rounding.allow_for_rounding(exercise.reference, frozen.case, frozen.expected))
 
 
 def add_mistakes(

@@ -1,49 +1,97 @@
 """Measures how far rounding alone moves a result: no answer may be blamed for less than that."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map
 
 from utils.checking.observe import observe
 from utils.checking.records import DrawnCase, Helper, Observation
-from utils.checking.tolerance import tolerance
+from utils.checking.tolerance import GRADIENTS, tolerance
 
 MARGIN = 16  # right answers in other styles were seen to differ by up to several times what is measured
-_EPS = {"bfloat16": 2.0**-7, "float64": 2.0**-52}
-_SIGNS = 2  # draws of which number is nudged up and which down
+RESULTS = ""  # by which the tolerance of results goes; gradients have names
+_DIGITS = {
+    "bfloat16": 8,
+    "float32": 24,
+    "float64": 52,
+}  # binary; of double precision, in which is measured, what can be moved
+_DRAWS = 2  # of which number is rounded up and which down
 
 
-def allowance(reference, case: DrawnCase, expected: Observation) -> float:
-    """The relative tolerance that a case needs beyond that of its type; 0 where it needs none.
+_EXACT = set(  # what chooses, copies or fills, as torch's dispatcher names it
+    "abs amax amin cat clamp clamp_max clamp_min clone constant_pad_nd copy embedding fill flip full_like gather index"
+    " index_select masked_fill masked_scatter max maximum min minimum nan_to_num neg new_full new_ones ones_like relu repeat roll"
+    " scatter select_backward slice_backward sort stack take threshold_backward topk tril triu where _to_copy".split()
+)
 
-    Every given number is moved by the distance to its neighbour in its own precision, and the reference computes in double
-    precision what that changes, so that the measurement is the same on every machine.
+
+class _Rounded(TorchDispatchMode):
+    """Moves each number that is computed under it, backward too, as far as rounding to `digits` might: Monte Carlo arithmetic.
+
+    Source: Parker, "Monte Carlo Arithmetic" (1997).
+    """
+
+    def __init__(self, digits: int, seed: int):
+        super().__init__()
+        self.unit, self.chance = 2.0**-digits, torch.Generator().manual_seed(seed)
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        made = all(one.alias_info is None for one in function._schema.returns)  # and is no view
+        if not made or function.overloadpacket.__name__ in _EXACT:
+            return result
+        return tree_map(lambda one: self.moved(one) if _real(one) else one, result)
+
+    def moved(self, values: torch.Tensor) -> torch.Tensor:
+        """Each number a little larger or smaller."""
+        side = torch.randint(0, 2, values.shape, generator=self.chance) * 2.0 - 1
+        return values * (1 + side * self.unit)
+
+
+def _real(value) -> bool:
+    return isinstance(value, torch.Tensor) and value.dtype == torch.float64
+
+
+def allow_for_rounding(reference, case: DrawnCase, expected: Observation) -> DrawnCase:
+    """The case with the tolerances that rounding asks for, of results and of each gradient, where they are more than usual.
+
+    The reference computes in double precision, as it is and rounded at each step to the digits of the case, so that the
+    measurement is the same on every machine.
     """
     own = tolerance(case, expected)
-    given = [array.dtype for array in case.arrays if array.dtype.kind == "f"]
-    precisions = [_EPS.get(case.precision, np.finfo(dtype).eps) for dtype in given]
+    given = [case.precision or str(array.dtype) for array in case.arrays if array.dtype.kind == "f"]
     real = any(output.values is not None and output.values.dtype.kind == "f" for output in expected.outputs)
-    if case.rows or expected.failure or not precisions or not real:
-        return 0.0
-    exact = _observed(reference, case, lambda array: array)
+    if case.rows or expected.failure or not given or not real:
+        return case
+    exact = _observed(reference, case)
     if exact.failure:
-        return 0.0
-    rng, moved = np.random.default_rng(0), _moved(exact, expected)  # what the reference itself is off by
-    for _ in range(_SIGNS):
-        nudged = _observed(reference, case, lambda array: array * (1 + _signs(array, rng) * max(precisions)))
-        moved = max(moved, _moved(exact, nudged))
-    return MARGIN * moved if MARGIN * moved > own else 0.0
+        return case
+    most = _moved(case, exact, expected)  # what the reference itself is off by
+    digits = min(_DIGITS[one] for one in given)
+    for seed in range(_DRAWS):
+        rounded = _observed(reference, case, _Rounded(digits, seed))
+        if rounded.failure or rounded.backward:
+            raise RuntimeError(f"rounded on the way, the reference fails: {rounded.failure or rounded.backward}")
+        for name, far in _moved(case, exact, rounded).items():
+            most[name] = max(most[name], far)
+    results = MARGIN * most.pop(RESULTS)
+    usual = GRADIENTS * max(own, results)
+    room = {name: MARGIN * far for name, far in most.items() if MARGIN * far > usual}
+    return replace(case, tolerance=results if results > own else case.tolerance, gradient_tolerances=room)
 
 
-def _signs(array: np.ndarray, rng) -> np.ndarray:
-    return rng.choice([-1.0, 1.0], array.shape)
-
-
-def _observed(reference, case: DrawnCase, change) -> Observation:
+def _observed(reference, case: DrawnCase, rounded: _Rounded | None = None) -> Observation:
+    """What the reference does in double precision or, where each step is rounded, also with inputs that are."""
+    change = (lambda array: rounded.moved(torch.from_numpy(array)).numpy()) if rounded else (lambda array: array)
     inputs, weights = (
         {name: _changed(value, change) for name, value in one.items()} for one in (case.inputs, case.weights)
     )
-    return observe(reference, replace(case, inputs=inputs, weights=weights, precision=""), trusted=True)
+    with rounded or nullcontext():
+        return observe(reference, replace(case, inputs=inputs, weights=weights, precision=""), trusted=True)
 
 
 def _changed(value, change):
@@ -53,15 +101,21 @@ def _changed(value, change):
     return change(value.astype(np.float64)) if real else value
 
 
-def _moved(one: Observation, other: Observation) -> float:
-    """The largest difference of a number, relative to 1 and its size; gradients have ten times the tolerance of results."""
-    pairs = [(a.values, b.values, 1) for a, b in zip(one.outputs, other.outputs)]
-    pairs += [(one.gradients[name], gradient, 10) for name, gradient in other.gradients.items()]
-    return max((_difference(a, b) / slack for a, b, slack in pairs), default=0.0)
+def _moved(case: DrawnCase, one: Observation, other: Observation) -> dict[str, float]:
+    """How far apart two observations are, relative to 1 and the size that `judge` goes by: results, and each gradient."""
+    pairs = [(a.values, b.values) for a, b in zip(one.outputs, other.outputs)]
+    far = {RESULTS: max(_difference(a, b, "row" if case.coarse else "") for a, b in pairs)}
+    for name, gradient in other.gradients.items():
+        far[name] = _difference(one.gradients[name], gradient, "all" if case.coarse else "")
+    return far
 
 
-def _difference(a, b) -> float:
-    if a is None or b is None or a.dtype.kind != "f" or a.shape != b.shape:
+def _difference(a, b, among: str) -> float:
+    if a is None or b is None or a.dtype.kind != "f" or a.shape != b.shape or not a.size:
         return 0.0
     known = np.isfinite(a) & np.isfinite(b)
-    return float((np.abs(a - b)[known] / (1 + np.abs(a[known]))).max(initial=0.0))
+    a, b = np.where(known, a, 0.0), np.where(known, b, 0.0)
+    sizes = np.abs(a)
+    if among:
+        sizes = sizes.max(axis=-1 if among == "row" and a.ndim else None, keepdims=True)
+    return float((np.abs(a - b) / (1 + sizes)).max())

@@ -10,7 +10,7 @@ from utils.checking.messages import composing
 from utils.checking.messages.wrong_results import describe, forbidden_call
 from utils.checking.records import DrawnCase, Failure, FrozenCase, FrozenExercise, Observation, Output
 from utils.checking.refusals import CONFINED, NOT_ALLOWED
-from utils.checking.tolerance import close, right_rows, sketches_agree, tolerance
+from utils.checking.tolerance import GRADIENTS, close, right_rows, sketches_agree, tolerance
 from utils.checking.verdict import Result, Verdict
 
 VANISHING = 1e-30  # what underflows is 0 as well
@@ -70,7 +70,7 @@ def same(case: DrawnCase, one: Observation, other: Observation) -> bool:
         return False
     scale = tolerance(case, one, other)
     return all(_same_output(a, b, scale, case) for a, b in zip(one.outputs, other.outputs)) and (
-        _wrong_gradient(one, other, scale, case.coarse) is None
+        _wrong_gradient(case, one, other, scale) is None
     )
 
 
@@ -146,7 +146,7 @@ def find_problem(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation
         return "backward_failed"
     pairs = [(expected.outputs[place], seen.outputs[place]) for place in frozen.case.gradient]
     cut = any(wanted.carries_gradient > got.carries_gradient for wanted, got in pairs)
-    problem = _wrong_gradient(expected, seen, scale, frozen.case.coarse)
+    problem = _wrong_gradient(frozen.case, expected, seen, scale)
     return "no_graph" if problem and cut and any(got.carries_gradient for _, got in pairs) else problem
 
 
@@ -199,7 +199,7 @@ def _output_problem(wanted: Output, got: Output, seen: Observation) -> str | Non
     return None
 
 
-def _wrong_gradient(expected: Observation, seen: Observation, scale: float, coarse: bool = False) -> str | None:
+def _wrong_gradient(case: DrawnCase, expected: Observation, seen: Observation, scale: float) -> str | None:
     wanted = {name: gradient for name, gradient in expected.gradients.items() if gradient is not None}
     found = {name: seen.gradients.get(name) for name in wanted}
     if any(got is None and np.abs(wanted[name]).max(initial=0) > scale for name, got in found.items()):
@@ -207,7 +207,7 @@ def _wrong_gradient(expected: Observation, seen: Observation, scale: float, coar
     for name, got in found.items():
         if got is None:
             continue
-        among = "all" if coarse else ""
-        if got.shape != wanted[name].shape or not close(got, wanted[name], 10 * scale, among).all():
+        allowed = max(GRADIENTS * scale, case.gradient_tolerances.get(name, 0.0))
+        if got.shape != wanted[name].shape or not close(got, wanted[name], allowed, "all" if case.coarse else "").all():
             return "wrong_gradient"
     return None

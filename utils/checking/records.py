@@ -50,6 +50,7 @@ class DrawnCase:
         gradient: the places of the results whose gradients, with respect to inputs and weights, are observed too.
         once: the object is called once; whether a call depends on those before is seen on other cases.
         tolerance: a coarser tolerance than the numbers' type asks for, where rounding itself is large; else 0.
+        gradient_tolerances: by name, those of gradients that rounding moves further than results.
         rows: the share of rows, along the first axis, that must be right all through: what a trained model is asked for;
             0 where every number counts.
         raises: the type of the error that must be raised, such as "ValueError"; empty where a result is asked for.
@@ -75,6 +76,7 @@ class DrawnCase:
     gradient: tuple = ()
     once: bool = False
     tolerance: float = 0.0
+    gradient_tolerances: dict = field(default_factory=dict)
     rows: float = 0.0
     raises: str = ""
     bounds: dict = field(default_factory=dict)

@@ -6,9 +6,10 @@ import numpy as np
 
 from utils.checking.records import DrawnCase, Observation
 
-_RELATIVE = {"torch.float64": 1e-6, "torch.float32": 1e-5, "torch.bfloat16": 2e-2, "torch.float16": 2e-3}
-# Double precision is told by its type; a scale computed in single precision is no mistake of attention.
+_RELATIVE = {"torch.float64": 3e-7, "torch.float32": 1e-5, "torch.bfloat16": 2e-2, "torch.float16": 2e-3}
+# Double precision is told by its type and its range; a scale computed in single precision is no mistake of attention.
 _COARSE = 2e-2
+GRADIENTS = 10  # times as much room as results have
 _ELSEWHERE = 1e-4  # accelerators add in another order
 
 

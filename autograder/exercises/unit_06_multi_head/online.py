@@ -56,6 +56,7 @@ def _large(inputs, rng):
     ],
     draws=_drawn,
     differentiable=False,
+    waived={"range": "who keeps the logarithm of the sum cannot hold it beside such a maximum"},
 )
 def online_softmax_step(
     m: Float[Tensor, "*B N_Q"],

@@ -2,6 +2,8 @@
 
 UNDER = {
     "float64": "Single precision gives the right result; double does not: is something fixed to float32 on the way?",
+    "range": "Numbers of ordinary size give the right result; numbers of float64 that are larger than float32 can hold do not: is"
+    " something computed in float32 on the way, or is a number that stands for infinity not large enough?",
     "bfloat16": "Single precision gives the right result; bfloat16 does not: is a count or a position computed in the"
     " inputs' own type,"
     " or something fixed to another?",

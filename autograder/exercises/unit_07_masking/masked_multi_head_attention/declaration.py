@@ -291,7 +291,7 @@ def with_zeros_before_and_after(self, X, mask):
 def by_einsum(self, X, mask):
     Q, K, V = (one.unflatten(-1, (self.H, -1)) for one in self.W_QKV(X).chunk(3, dim=-1))
     E = torch.einsum("bqhd,bxhd->bhqx", Q, K) / Q.shape[-1] ** 0.5
-    A = torch.where(mask[..., None, :, :], E, -1e30).softmax(dim=-1) * mask[..., None, :, :]
+    A = torch.where(mask[..., None, :, :], E, torch.finfo(E.dtype).min).softmax(dim=-1) * mask[..., None, :, :]
     return self.W_O(torch.einsum("bhqx,bxhd->bqhd", A, V).flatten(2)), A
 
 

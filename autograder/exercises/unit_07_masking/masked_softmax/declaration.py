@@ -106,9 +106,9 @@ def _case(text, kind, part, **more):
 def masked_softmax(E: Float[Tensor, "*B N_Q N_X"], mask: Bool[Tensor, "*M"]) -> Float[Tensor, "*B N_Q N_X"]:
     mask = mask.expand(E.shape)
     allowed = torch.where(mask, E, torch.zeros_like(E))
-    largest = allowed.detach().masked_fill(~mask, -math.inf).amax(dim=-1, keepdim=True).clamp(min=-1e30)
+    largest = allowed.detach().masked_fill(~mask, -math.inf).amax(dim=-1, keepdim=True).nan_to_num(neginf=0.0)
     powers = torch.where(mask, torch.exp(allowed - largest), 0.0)  # the largest of a row that allows a key is 1
-    return powers / powers.sum(dim=-1, keepdim=True).clamp(min=1.0)
+    return powers / powers.sum(dim=-1, keepdim=True).clamp(min=0.5)  # the sum is at least 1, or 0
 
 
 def _right(E, mask, dim=-1):
@@ -314,7 +314,7 @@ def lowest_number_and_then_zeros(E, mask):
 
 @masked_softmax.alternative
 def with_a_sum_of_logarithms(E, mask):
-    hidden = torch.where(mask, E, torch.full_like(E, -1e30))
+    hidden = torch.where(mask, E, torch.full_like(E, torch.finfo(E.dtype).min))
     return (hidden - hidden.logsumexp(dim=-1, keepdim=True)).exp().masked_fill(~mask, 0.0)
 
 
