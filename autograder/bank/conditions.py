@@ -18,6 +18,7 @@ BEYOND = 1e40  # single precision ends at 3.4e38
 HEAVY = 1e3  # of weights
 SPREAD, WIDER_SPREAD = 3.0, 8.0  # weights from 10⁻⁸ to 1, which are compared as closely as any
 LENGTH, LONG, WIDTH, VOCABULARY = 130, 260, 64, 300  # at scale: beyond the powers of 2 that tables are made for
+LENGTHS = "NTSM"  # the first letters of axes along which there may be hundreds
 COINCIDING = 4
 FEW = (3, 2, 2)  # sizes of three batch axes: there are many numbers behind them
 
@@ -257,15 +258,27 @@ def _batches(exercise, base: declaration.Case) -> Iterable:
 
 def _scale(exercise, base: declaration.Case) -> Iterable:
     axes = _free_axes(exercise, base)
-    large = [(axis, LENGTH if _is_squared(exercise, axis) else LONG) for axis in axes if axis[0] in "NTSM"] + [
+    large = [(axis, LENGTH if _is_squared(exercise, axis) else LONG) for axis in axes if axis[0] in LENGTHS] + [
         (axis, VOCABULARY) for axis in axes if axis == "V"
     ]
     for axis, size in large:
         yield f"{axis} = {size}", replace(base, sizes={**base.sizes, axis: size})
+    if not any(axis[0] in LENGTHS for axis in axes):
+        yield from _longer(exercise, base)
     wide = [axis for axis in axes if axis[0] in "DC"]
     if wide:
         sizes = {axis: WIDTH + 2 * number for number, axis in enumerate(wide)}
         yield f"{wide[0]} = {WIDTH}", replace(base, sizes={**base.sizes, **sizes})
+
+
+def _longer(exercise, base: declaration.Case) -> Iterable:
+    """Lengths that the author gave; what is given and no smaller grows with them."""
+    given = {name: size for name, size in base.sizes.items() if isinstance(size, int)}
+    for axis in dict.fromkeys(exercise.axes(base)):
+        if axis[0] in LENGTHS and given.get(axis, LENGTH) < LENGTH:
+            more = (LENGTH if _is_squared(exercise, axis) else LONG) - given[axis]
+            grown = {name: size + more for name, size in given.items() if size >= given[axis]}
+            yield f"{axis} = {grown[axis]}", replace(base, sizes={**base.sizes, **grown})
 
 
 def _is_squared(exercise, axis: str) -> bool:

@@ -9,7 +9,20 @@ from utils.checking.records import FrozenCase, FrozenExercise
 SATURATED = 0.97  # mean largest weight above which a distribution says nothing about its other entries
 MISTAKES, ALTERNATIVES = 8, 3
 # conditions under which numbers or sizes may be extreme or equal
-UNUSUAL = ("hidden", "large", "saturation", "ones", "equal", "scale", "layout", "bfloat16", "batches", "spread", "zero")
+UNUSUAL = (
+    "hidden",
+    "large",
+    "range",
+    "saturation",
+    "ones",
+    "equal",
+    "scale",
+    "layout",
+    "bfloat16",
+    "batches",
+    "spread",
+    "zero",
+)
 
 
 def lint(exercise: declaration.Exercise, frozen: FrozenExercise) -> list[str]:

@@ -14,14 +14,8 @@ from utils.checking.tolerance import GRADIENTS, tolerance
 
 MARGIN = 16  # right answers in other styles were seen to differ by up to several times what is measured
 RESULTS = ""  # by which the tolerance of results goes; gradients have names
-_DIGITS = {
-    "bfloat16": 8,
-    "float32": 24,
-    "float64": 52,
-}  # binary; of double precision, in which is measured, what can be moved
+_UNITS = {"bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}  # between 1 and the next number
 _DRAWS = 2  # of which number is rounded up and which down
-
-
 _EXACT = set(  # what chooses, copies or fills, as torch's dispatcher names it
     "abs amax amin cat clamp clamp_max clamp_min clone constant_pad_nd copy embedding fill flip full_like gather index"
     " index_select masked_fill masked_scatter max maximum min minimum nan_to_num neg new_full new_ones ones_like relu repeat roll"
@@ -30,14 +24,14 @@ _EXACT = set(  # what chooses, copies or fills, as torch's dispatcher names it
 
 
 class _Rounded(TorchDispatchMode):
-    """Moves each number that is computed under it, backward too, as far as rounding to `digits` might: Monte Carlo arithmetic.
+    """Moves each number that is computed under it, backward too, by a unit in its last place: Monte Carlo arithmetic.
 
     Source: Parker, "Monte Carlo Arithmetic" (1997).
     """
 
-    def __init__(self, digits: int, seed: int):
+    def __init__(self, unit: float, seed: int):
         super().__init__()
-        self.unit, self.chance = 2.0**-digits, torch.Generator().manual_seed(seed)
+        self.unit, self.chance = unit, torch.Generator().manual_seed(seed)
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         result = function(*args, **(kwargs or {}))
@@ -59,7 +53,7 @@ def _real(value) -> bool:
 def allow_for_rounding(reference, case: DrawnCase, expected: Observation) -> DrawnCase:
     """The case with the tolerances that rounding asks for, of results and of each gradient, where they are more than usual.
 
-    The reference computes in double precision, as it is and rounded at each step to the digits of the case, so that the
+    The reference computes in double precision, as it is and rounded at each step as the type of the case asks, so that the
     measurement is the same on every machine.
     """
     own = tolerance(case, expected)
@@ -71,9 +65,9 @@ def allow_for_rounding(reference, case: DrawnCase, expected: Observation) -> Dra
     if exact.failure:
         return case
     most = _moved(case, exact, expected)  # what the reference itself is off by
-    digits = min(_DIGITS[one] for one in given)
+    unit = max(_UNITS[one] for one in given)
     for seed in range(_DRAWS):
-        rounded = _observed(reference, case, _Rounded(digits, seed))
+        rounded = _observed(reference, case, _Rounded(unit, seed))
         if rounded.failure or rounded.backward:
             raise RuntimeError(f"rounded on the way, the reference fails: {rounded.failure or rounded.backward}")
         for name, far in _moved(case, exact, rounded).items():

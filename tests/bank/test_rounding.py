@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from torch import nn
 
 from autograder.bank import catalogue, rounding
 from autograder.bank.audit import examine
@@ -42,3 +43,26 @@ def test_a_small_mistake_is_more_than_rounding():
     frozen = freeze(exercise, STEEP, grading=True)
     result = examine(frozen, lambda Q, K, V, block: exercise.alternatives[0].object(Q, K, V, block) * 1.001)
     assert not result.passed
+
+
+class Late(nn.Module):
+    """Self-attention that divides by the sum after mixing: where weights are nearly 0 or 1, its gradients cancel to rounding."""
+
+    def __init__(self, D, D_Q, D_V):
+        super().__init__()
+        self.W_Q, self.W_K, self.W_V = (nn.Linear(D, width, bias=False) for width in (D_Q, D_Q, D_V))
+
+    def forward(self, X):
+        E = self.W_Q(X) @ self.W_K(X).mT / self.W_Q.out_features**0.5
+        powers = (E - E.detach().amax(dim=-1, keepdim=True)).exp()
+        total = powers.sum(dim=-1, keepdim=True)
+        return powers @ self.W_V(X) / total, powers / total
+
+
+@pytest.mark.parametrize("seed", ["r0", "r6", "r18"])
+def test_gradients_that_cancel_have_room_for_rounding(seed):
+    exercise = catalogue.find_exercise("SelfAttentionLayer")
+    frozen = freeze(exercise, seed, grading=True, mistakes=False)
+    assert any(one.case.gradient_tolerances for one in frozen.cases if one.case.condition == "saturation")
+    result = examine(frozen, Late)
+    assert result.passed, result.message

@@ -120,12 +120,12 @@ def _rehearse(student_object, case: DrawnCase, device) -> tuple:
 
 
 def _another(value, turn: bool = False):
-    """Other numbers of the same shape and type, in the place of an array; a helper that has no limit.
+    """Other numbers of the same shape and type, in the place of an array; a helper of others that has no limit.
 
     With `turn` its rows change places: what was trained may be at a loss with anything but the like of what it has seen.
     """
     if isinstance(value, Helper):
-        return replace(value, limit=0)
+        return replace(value, limit=0, arguments={name: _another(one, turn) for name, one in value.arguments.items()})
     if not isinstance(value, np.ndarray):
         return value
     if value.dtype.kind == "f" and not turn:

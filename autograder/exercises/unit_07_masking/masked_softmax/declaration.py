@@ -100,7 +100,7 @@ def _case(text, kind, part, **more):
     draws=_drawn,
     waived={"batches": "the mask's axes must fit those of E: each case declares both"},
     equivalent=dict.fromkeys(
-        ("amax(dim=-1, keepdim=True)", "-2e+30)"), "in a row that allows nothing no exponential counts"
+        ("amax(dim=-1, keepdim=True)", "nan_to_num()", "neginf=1.0)"), "in a row that allows nothing no exponential counts"
     ),
 )  # fmt: skip
 def masked_softmax(E: Float[Tensor, "*B N_Q N_X"], mask: Bool[Tensor, "*M"]) -> Float[Tensor, "*B N_Q N_X"]:
