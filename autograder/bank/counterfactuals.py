@@ -166,7 +166,10 @@ def _of_reals(name: str, axes: list) -> Iterator[tuple]:
 
 def _scaled_by(name: str, axis: str, size: Callable) -> Iterator[tuple]:
     for label, exponent in (("√" + axis, 0.5), (axis, 1.0)):
-        missing, twice = f"Is a division by {label} missing?", f"Is there a division by {label} too many?"
+        missing, twice = (
+            f"Is a division by {label} missing, or a multiplication too many?",
+            f"Is a division by {label} too many, or a multiplication missing?",
+        )
         yield f"times {label}", f"{name} were multiplied by {label}", missing, lambda X, e=exponent: X * size(X) ** e
         yield f"over {label}", f"{name} were divided by {label}", twice, lambda X, e=exponent: X / size(X) ** e
 

@@ -7,7 +7,7 @@ from autograder.bank.separation import SEPARATION, moved
 from utils.checking.records import FrozenCase, FrozenExercise
 
 SATURATED = 0.97  # mean largest weight above which a distribution says nothing about its other entries
-MISTAKES, ALTERNATIVES = 8, 3
+MISTAKES, ALTERNATIVES = 4, 3
 # conditions under which numbers or sizes may be extreme or equal
 UNUSUAL = (
     "hidden",

@@ -31,14 +31,12 @@ OTHERS = {
     "argmax": {"argmin": torch.argmin},
     "sum": {"mean": torch.mean},
     "mean": {"sum": torch.sum},
-    "cumsum": {"": _NOTHING},
     "sin": {"cos": torch.cos},
     "cos": {"sin": torch.sin},
 }
 ALONG = (
     "softmax",
     "log_softmax",
-    "cumsum",
 )  # functions along an axis whose results have the shape of what they are given
 
 

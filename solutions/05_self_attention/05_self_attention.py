@@ -29,7 +29,8 @@
 # text says something else, that holds.
 #
 # - Inputs come back as they were given, and the same inputs give the same result in every call.
-# - Results have the floating-point type of the inputs, float32 or float64.
+# - Results have the floating-point type of the inputs, float32 or float64, and are computed in it.
+# - Numbers of float64 may be larger than float32 can hold.
 # - Inputs of bfloat16 give results of bfloat16. (Not asked of `equivariance_gap`, `sinusoidal_encoding` and
 #   `rotary_encoding`.)
 # - Inputs may be views in any memory layout: transposed, permuted, sliced with a step, expanded.

@@ -77,7 +77,7 @@ CAUSAL = np.tril(np.ones((4, 5)))
         ((A == A.max(axis=-1, keepdims=True)).astype(float), ("hard", "A")),
         (A * CAUSAL / (A * CAUSAL).sum(-1, keepdims=True), ("lost", "A")),
         (A**2 + 0.01, ("order", "A")),
-        (A[:, ::-1], ("largest", "A")),
+        (A[:, ::-1], ("other scores", "A")),
         (E, ("before", "A")),
         (E**3, ("negative", "A")),
         (softmax(E * (7 / 5) ** 0.5), ("temperature", "A", "√D_Q/√N_X", Cases(2))),

@@ -16,6 +16,9 @@ UNLIKE = (  # problems that are no case's own
     "wrong_signature",
     "wrong_parameters",
     "process_ended",
+    "too_large",  # measured on some cases alone
+    "too_much",
+    "too_much_kept",
 )
 
 

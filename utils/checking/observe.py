@@ -125,7 +125,8 @@ def _another(value, turn: bool = False):
     With `turn` its rows change places: what was trained may be at a loss with anything but the like of what it has seen.
     """
     if isinstance(value, Helper):
-        return replace(value, limit=0, arguments={name: _another(one, turn) for name, one in value.arguments.items()})
+        others = {} if turn else {name: _another(one) for name, one in value.arguments.items() if one.dtype.kind == "f"}
+        return replace(value, limit=0, arguments={**value.arguments, **others})
     if not isinstance(value, np.ndarray):
         return value
     if value.dtype.kind == "f" and not turn:

@@ -59,11 +59,6 @@ def softmax_over_axis_zero(Q, K, V):
     return attend(Q, K, V, dim=0)
 
 
-def scores_instead_of_weights(Q, K, V):
-    """Y is right, but the second result is the scores E, not the weights A = softmax(E)."""
-    return attend(Q, K, V)[0], Q @ K.mT / math.sqrt(Q.shape[-1])
-
-
 def weights_transposed(Q, K, V):
     """A comes as [N_X, N_Q]. Row i belongs to query i, and column j to data vector j: A is [N_Q, N_X]."""
     Y, A = attend(Q, K, V)
@@ -97,11 +92,6 @@ def results_swapped(Q, K, V):
     return A, Y
 
 
-def weights_forgotten(Q, K, V):
-    """Only Y is returned. Return both, the outputs and the weights: `return Y, A`."""
-    return attend(Q, K, V)[0]
-
-
 MECHANICS = (
     not_scaled,
     divided_by_root_of_queries,
@@ -110,13 +100,11 @@ MECHANICS = (
     softmax_over_queries,
     softmax_over_axis_one,
     softmax_over_axis_zero,
-    scores_instead_of_weights,
     weights_transposed,
     not_transposed,
     first_two_axes_swapped,
     reshaped_instead_of_transposed,
     results_swapped,
-    weights_forgotten,
 )
 
 

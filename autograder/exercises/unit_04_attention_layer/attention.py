@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from autograder.bank.declaration import Case, exercise
-from autograder.bank.families.attention import FUSED, SMALL, attend, declare_mechanics
+from autograder.bank.families.attention import FUSED, SMALL, declare_mechanics
 
 BATCHED = [
     Case("one sequence", expand={"*B": ""}, part="one sequence"),
@@ -38,14 +38,6 @@ def scaled_dot_product_attention(
 
 
 declare_mechanics(scaled_dot_product_attention, lambda Q, X: (Q, X, X))
-
-
-@scaled_dot_product_attention.misconception
-def both_sides_scaled(Q, X):
-    """Q and X are each divided by √D_Q, so the scores are divided by D_Q, and Y mixes data that were divided too. Divide the
-    scores, once."""
-    root = math.sqrt(Q.shape[-1])
-    return attend(Q / root, X / root, X / root, divisor=1)
 
 
 @scaled_dot_product_attention.alternative

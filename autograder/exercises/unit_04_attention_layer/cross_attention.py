@@ -70,48 +70,10 @@ def all_biases_dropped(self, S, X):
 
 
 @CrossAttentionLayer.misconception
-class layers_without_bias(CrossAttentionLayer.reference):
-    """A layer has no bias. This exercise asks for nn.Linear as it is, with bias, three times: Q = S W_Q + b_Q, and so on."""
-
-    def __init__(self, D_S, D_X, D_Q, D_V):
-        super().__init__(D_S, D_X, D_Q, D_V)
-        self.W_Q = nn.Linear(D_S, D_Q, bias=False)
-        self.W_K = nn.Linear(D_X, D_Q, bias=False)
-        self.W_V = nn.Linear(D_X, D_V, bias=False)
-
-
-@CrossAttentionLayer.misconception
 def data_used_as_cross_values(self, S, X):
     """Y mixes the data X itself; W_V is not used. The values V = X W_V + b_V are what is mixed, so Y is D_V wide."""
     _, A = attend(self.W_Q(S), self.W_K(X), self.W_V(X))
     return A @ X, A
-
-
-@CrossAttentionLayer.misconception
-class value_layer_for_the_wrong_sequence(CrossAttentionLayer.reference):
-    """W_V is built for the width of S. Values come from X: nn.Linear(D_X, D_V)."""
-
-    def __init__(self, D_S, D_X, D_Q, D_V):
-        super().__init__(D_S, D_X, D_Q, D_V)
-        self.W_V = nn.Linear(D_S, D_V)
-
-
-@CrossAttentionLayer.misconception
-class query_layer_for_the_wrong_sequence(CrossAttentionLayer.reference):
-    """W_Q is built for the width of X. Queries come from S: nn.Linear(D_S, D_Q)."""
-
-    def __init__(self, D_S, D_X, D_Q, D_V):
-        super().__init__(D_S, D_X, D_Q, D_V)
-        self.W_Q = nn.Linear(D_X, D_Q)
-
-
-@CrossAttentionLayer.misconception
-class key_layer_for_the_wrong_sequence(CrossAttentionLayer.reference):
-    """W_K is built for the width of S. Keys come from X: nn.Linear(D_X, D_Q)."""
-
-    def __init__(self, D_S, D_X, D_Q, D_V):
-        super().__init__(D_S, D_X, D_Q, D_V)
-        self.W_K = nn.Linear(D_S, D_Q)
 
 
 @CrossAttentionLayer.alternative

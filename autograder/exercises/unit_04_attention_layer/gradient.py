@@ -139,24 +139,9 @@ def averaged_over_queries(Q, X, scaled):
 
 
 @gradient_through_softmax.misconception
-def differentiated_before_the_scale(Q, X, scaled):
-    """The factor 1/√D_Q of the scaling is in the result: this is the gradient with respect to q·X_j before the division. e is
-    what goes into the softmax, so the scaling is already inside it."""
-    g = _jacobian(_softmaxed(Q, X, scaled)).flatten(1).norm(dim=1)
-    return g / math.sqrt(Q.shape[-1]) if scaled else g
-
-
-@gradient_through_softmax.misconception
 def one_norm_for_all(Q, X, scaled):
     """One norm is taken over all queries together. Each query has its own Jacobian and its own norm: the result is [N_Q]."""
     return _jacobian(_softmaxed(Q, X, scaled)).norm()
-
-
-@gradient_through_softmax.misconception
-def norms_squeezed(Q, X, scaled):
-    """squeeze() without an axis, or with the wrong one, takes away an axis of size 1, also that of a single query. Say
-    which axis is to go: squeeze(-1)."""
-    return _jacobian(_softmaxed(Q, X, scaled)).flatten(1).norm(dim=1, keepdim=True).squeeze()
 
 
 @gradient_through_softmax.alternative

@@ -103,34 +103,6 @@ def values_projected_from_keys(self, Q, X):
     return attend(Q, K, self.W_V(K))
 
 
-@AttentionLayer.misconception
-class biases_added(AttentionLayer.reference):
-    """The layers have biases. The key and value matrices of this exercise are plain matrices: nn.Linear(…, …, bias=False)."""
-
-    def __init__(self, D_X, D_Q, D_V):
-        super().__init__(D_X, D_Q, D_V)
-        self.W_K, self.W_V = nn.Linear(D_X, D_Q), nn.Linear(D_X, D_V)
-
-
-@AttentionLayer.misconception
-class key_and_value_widths_swapped(AttentionLayer.reference):
-    """The widths of keys and values are swapped: keys are compared with the queries, so W_K maps D_X to D_Q; values become
-    the output, so W_V maps D_X to D_V."""
-
-    def __init__(self, D_X, D_Q, D_V):
-        super().__init__(D_X, D_V, D_Q)
-
-
-@AttentionLayer.misconception
-class linear_arguments_swapped(AttentionLayer.reference):
-    """nn.Linear takes the width that goes in first, then the width that comes out: nn.Linear(D_X, D_Q). Yours are the other
-    way round."""
-
-    def __init__(self, D_X, D_Q, D_V):
-        super().__init__(D_X, D_Q, D_V)
-        self.W_K, self.W_V = nn.Linear(D_Q, D_X, bias=False), nn.Linear(D_V, D_X, bias=False)
-
-
 @AttentionLayer.alternative
 def weights_applied_by_hand(self, Q, X):
     K, V = X @ self.W_K.weight.T, X @ self.W_V.weight.T

@@ -98,15 +98,6 @@ def plain_sum(q, X):
 
 
 @attention_pooling.misconception
-def best_match_only(q, X):
-    """y is the one data vector with the highest score (argmax, "hard" attention). No gradient reaches the scores through an
-    argmax; attention is soft: every data vector counts, with its weight."""
-    a = torch.zeros_like(X @ q)
-    a.view(-1)[(X @ q).flatten().argmax()] = 1
-    return _pooled(X, a), a
-
-
-@attention_pooling.misconception
 def scores_returned(q, X):
     """y is right, but the second result is the scores e, not the weights a = softmax(e)."""
     return _pooled(X, _weights_over_all(X @ q)), X @ q
@@ -125,20 +116,6 @@ def weights_all_one(q, X):
     flat = X.reshape(-1, X.shape[-1])
     a = (flat @ q[:, None]).softmax(dim=-1).reshape(X.shape[:-1])
     return _pooled(X, a), a
-
-
-@attention_pooling.misconception
-def pooled_weights_squeezed(q, X):
-    """squeeze() without an axis, or with the wrong one, takes away an axis of size 1, also that of a single data vector
-    or a grid of one row. Say which axis is to go: squeeze(-1)."""
-    a = _weights_over_all(X @ q)
-    return _pooled(X, a), a.squeeze()
-
-
-@attention_pooling.misconception
-def weights_forgotten(q, X):
-    """Only y is returned. Return both, the output and the weights: `return y, a`."""
-    return _pooled(X, _weights_over_all(X @ q))
 
 
 @attention_pooling.alternative

@@ -101,13 +101,6 @@ def squeezed_away(q, X):
     return (X @ q.unsqueeze(-1)).squeeze()
 
 
-@attention_scores.misconception
-def batch_written_into_the_formula(q, X):
-    """The formula has one batch axis written into it. *B stands for any number of them, or none: count axes from the end, or
-    write ... in einsum."""
-    return torch.einsum("bd,bnd->bn", q, X)
-
-
 @attention_scores.alternative
 def multiplied_and_summed(q, X):
     return (q[..., None, :] * X).sum(-1)

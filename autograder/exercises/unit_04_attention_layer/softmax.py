@@ -93,22 +93,6 @@ def subtracted_in_the_numerator_alone(e, dim=-1):
 
 
 @stable_softmax.misconception
-def overwritten_in_place(e, dim=-1):
-    """The numbers are right, but gradients cannot be computed: the exponentials were overwritten (/=, div_) although exp's
-    backward still needs them. Make a new tensor: p = p / p.sum(…)."""
-    exponentials = (e - e.amax(dim=dim, keepdim=True)).exp()
-    exponentials /= exponentials.sum(dim=dim, keepdim=True)
-    return exponentials
-
-
-@stable_softmax.misconception
-def default_axis_is_the_first(e, dim=0):
-    """Called without `dim`, it takes the first axis. The signature that is asked for says dim=-1, the last."""
-    exponentials = (e - e.amax(dim=dim, keepdim=True)).exp()
-    return exponentials / exponentials.sum(dim=dim, keepdim=True)
-
-
-@stable_softmax.misconception
 def divided_by_largest(e, dim=-1):
     """The scores are divided by the largest one. That changes how far apart they are, and so the weights; subtracting it
     changes nothing but the size of the exponentials."""
@@ -128,14 +112,6 @@ def always_the_first_axis(e, dim=-1):
     """The softmax runs over the first axis whatever `dim` says. Both the largest score and the sum belong to the axis `dim`."""
     exponentials = (e - e.amax(dim=0, keepdim=True)).exp()
     return exponentials / exponentials.sum(dim=0, keepdim=True)
-
-
-@stable_softmax.misconception
-def axis_squeezed_away(e, dim=-1):
-    """squeeze() without an axis, or with the wrong one, takes away an axis of size 1 that belongs to the scores. The result has
-    the shape of e."""
-    exponentials = (e - e.amax(dim=dim, keepdim=True)).exp()
-    return (exponentials / exponentials.sum(dim=dim, keepdim=True)).squeeze()
 
 
 @stable_softmax.misconception
@@ -164,29 +140,6 @@ def keepdim_forgotten(e, dim=-1):
     leaves an axis of size 1 in its place, and each slice meets its own largest score and its own sum."""
     exponentials = (e - e.amax(dim=dim, keepdim=True)).exp()
     return exponentials / exponentials.sum(dim=dim)
-
-
-@stable_softmax.misconception
-def overflow_hidden(e, dim=-1):
-    """Large scores get weight 0 where they should get the most: the overflow was hidden (NaN replaced, or inf or the scores
-    cut off), not prevented. Subtract the largest score along `dim`, and nothing overflows."""
-    return (e.exp() / e.exp().sum(dim=dim, keepdim=True)).nan_to_num(0.0)
-
-
-@stable_softmax.misconception
-def scores_clamped(e, dim=-1):
-    """The scores were cut off at a largest value, which makes all large scores equal. Subtracting the largest score keeps
-    their differences, and these are all that softmax depends on."""
-    exponentials = e.clamp(max=80).exp()
-    return exponentials / exponentials.sum(dim=dim, keepdim=True)
-
-
-@stable_softmax.misconception
-def subtracted_in_place(e, dim=-1):
-    """The scores that were handed in are overwritten (-=, sub_ or exp_). The caller still needs them: make a new tensor,
-    e = e - …"""
-    e -= e.amax(dim=dim, keepdim=True)
-    return e.exp() / e.exp().sum(dim=dim, keepdim=True)
 
 
 @stable_softmax.alternative

@@ -90,25 +90,6 @@ def keys_used_as_values(self, X):
 
 
 @SelfAttentionLayer.misconception
-def itself_left_out(self, X):
-    """No vector looks at itself: the diagonal of A is 0. In self-attention each vector looks at all N, itself among them."""
-    E = self.W_Q(X) @ self.W_K(X).mT / math.sqrt(self.W_Q.out_features)
-    E = E.masked_fill(torch.eye(E.shape[-1], dtype=torch.bool, device=E.device), -1e9)
-    A = E.softmax(dim=-1)
-    return A @ self.W_V(X), A
-
-
-@SelfAttentionLayer.misconception
-def later_ones_hidden(self, X):
-    """Each vector looks at itself and at those before it only: this is a causal mask. It comes in lesson 07; here every vector
-    looks at all N."""
-    E = self.W_Q(X) @ self.W_K(X).mT / math.sqrt(self.W_Q.out_features)
-    E = E.masked_fill(torch.ones_like(E).triu(1).bool(), -torch.inf)
-    A = E.softmax(dim=-1)
-    return A @ self.W_V(X), A
-
-
-@SelfAttentionLayer.misconception
 def weights_transposed_in_the_sum(self, X):
     """The values are mixed with Aᵀ. Row n of A holds the weights of query n, so that Y = A V."""
     _, A = attend(self.W_Q(X), self.W_K(X), self.W_V(X))
@@ -120,36 +101,6 @@ def weight_not_transposed(self, X):
     """X @ W_Q.weight does not fit: nn.Linear stores its weight as [out, in]. Call the layer, self.W_Q(X), or transpose the
     weight: X @ self.W_Q.weight.T."""
     return attend(X @ self.W_Q.weight, X @ self.W_K.weight, X @ self.W_V.weight)
-
-
-@SelfAttentionLayer.misconception
-class biases_added(SelfAttentionLayer.reference):
-    """The layers have biases. The matrices of this exercise are plain matrices: nn.Linear(…, …, bias=False)."""
-
-    def __init__(self, D, D_Q, D_V):
-        super().__init__(D, D_Q, D_V)
-        self.W_Q, self.W_K, self.W_V = nn.Linear(D, D_Q), nn.Linear(D, D_Q), nn.Linear(D, D_V)
-
-
-@SelfAttentionLayer.misconception
-class all_of_one_width(SelfAttentionLayer.reference):
-    """The values are made D_Q wide. Queries and keys share the width D_Q, as they meet in the dot product; values, and with
-    them Y, are D_V wide."""
-
-    def __init__(self, D, D_Q, D_V):
-        super().__init__(D, D_Q, D_Q)
-
-
-@SelfAttentionLayer.misconception
-class linear_arguments_swapped(SelfAttentionLayer.reference):
-    """nn.Linear takes the width that goes in first, then the width that comes out: nn.Linear(D, D_Q). Yours are the other way
-    round."""
-
-    def __init__(self, D, D_Q, D_V):
-        nn.Module.__init__(self)
-        self.W_Q = nn.Linear(D_Q, D, bias=False)
-        self.W_K = nn.Linear(D_Q, D, bias=False)
-        self.W_V = nn.Linear(D_V, D, bias=False)
 
 
 @SelfAttentionLayer.alternative

@@ -1,7 +1,5 @@
 """Exercise 3: a learned table of positions, with an error past its end."""
 
-import math
-
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
@@ -77,13 +75,6 @@ def error_left_to_the_lookup(self, X):
     return X + self.table(torch.arange(X.shape[-2], device=X.device))
 
 
-@LearnedPositions.misconception
-def error_left_to_the_addition(self, X):
-    """Past the end the slice table.weight[:N] is simply shorter, and the addition fails with an error about sizes (or, with
-    a table of one row, not at all). If N > max_length, raise a ValueError before. A line that is printed stops nobody."""
-    return X + self.table.weight[: X.shape[-2]]
-
-
 def _batch_alone_checked(self, X):
     if X.ndim == 3 and X.shape[1] > len(self.table.weight):
         raise ValueError(f"{X.shape[1]} vectors, but positions for {len(self.table.weight)} only")
@@ -102,28 +93,6 @@ def one_sequence_added_unchecked(self, X):
     """A batch that is too long is refused; a single sequence [N, D] is not, and the addition fails. Either X.shape[1] was
     compared, which is D there, or a batch alone is compared at all. With any number of batch axes N is X.shape[-2]."""
     _batch_alone_checked(self, X)
-    return X + self.table.weight[: X.shape[-2]]
-
-
-@LearnedPositions.misconception
-def last_position_repeated(self, X):
-    """Past the end the last row of the table is used again and again: no error, and positions that cannot be told apart. Raise
-    a ValueError."""
-    places = torch.arange(X.shape[-2], device=X.device).clamp(max=self.table.num_embeddings - 1)
-    return X + self.table(places)
-
-
-@LearnedPositions.misconception
-def positions_from_the_start_again(self, X):
-    """Past the end the table begins again: no error, and two vectors with one position. Raise a ValueError."""
-    return X + self.table(torch.arange(X.shape[-2], device=X.device) % self.table.num_embeddings)
-
-
-@LearnedPositions.misconception
-def cut_off_at_the_end(self, X):
-    """A sequence that is too long is cut off without a word. Whoever called it will look for the missing vectors for hours:
-    raise a ValueError."""
-    X = X[..., : self.table.num_embeddings, :]
     return X + self.table.weight[: X.shape[-2]]
 
 
@@ -181,15 +150,6 @@ def first_axis_compared(self, X):
 
 
 @LearnedPositions.misconception
-def first_axis_compared_before_a_slice(self, X):
-    """The number of sequences in the batch, X.shape[0], was compared with max_length, and so a batch of sequences that are too
-    long comes as far as the addition. How many vectors a sequence has is X.shape[-2]."""
-    if len(X) > self.table.num_embeddings:
-        raise ValueError(f"{len(X)} vectors, but positions for {self.table.num_embeddings} only")
-    return X + self.table.weight[: X.shape[-2]]
-
-
-@LearnedPositions.misconception
 def a_row_for_each_sequence(self, X):
     """The rows were given out along the first axis: each sequence of the batch got one row for all its vectors. Vector n of each
     sequence gets row n, and N is X.shape[-2]."""
@@ -210,12 +170,6 @@ def width_compared(self, X):
 def rows_alone(self, X):
     """Only rows of the table came back, [N, D]. They are added to X, the same rows to each sequence of the batch."""
     return self.table.weight[: _checked(self, X)]
-
-
-@LearnedPositions.misconception
-def positions_alone(self, X):
-    """Only the positions came back. They are added to X, so that each vector says both what it is and where."""
-    return self.table.weight[: _checked(self, X)].expand_as(X)
 
 
 @LearnedPositions.misconception
@@ -249,13 +203,6 @@ def multiplied(self, X):
 
 
 @LearnedPositions.misconception
-def scaled_by_root(self, X):
-    """X is multiplied by √D before the positions are added. The original Transformer does that to its word vectors; here X
-    comes as it should be."""
-    return X * math.sqrt(X.shape[-1]) + self.table.weight[: _checked(self, X)]
-
-
-@LearnedPositions.misconception
 def joined_instead_of_added(self, X):
     """The positions are put beside X, which makes it twice as wide. That is possible too, but asked for is the sum."""
     return torch.cat([X, self.table.weight[: _checked(self, X)].expand_as(X)], dim=-1)
@@ -268,23 +215,6 @@ def length_from_axis_one(self, X):
     if X.shape[1] > self.table.num_embeddings:
         raise ValueError(f"{X.shape[1]} vectors, but positions for {self.table.num_embeddings} only")
     return X + self.table.weight[: X.shape[1]]
-
-
-@LearnedPositions.misconception
-class table_too_long(LearnedPositions.reference):
-    """The table has one row too many. max_length positions are 0 to max_length − 1: nn.Embedding(max_length, D)."""
-
-    def __init__(self, max_length, D):
-        super().__init__(max_length + 1, D)
-
-
-@LearnedPositions.misconception
-class embedding_arguments_swapped(LearnedPositions.reference):
-    """nn.Embedding takes the number of rows first, then their width: nn.Embedding(max_length, D). Yours are the other way
-    round."""
-
-    def __init__(self, max_length, D):
-        super().__init__(D, max_length)
 
 
 @LearnedPositions.alternative

@@ -204,24 +204,6 @@ def a_frequency_for_each_feature(X, positions, base, interleaved):
 
 
 @rotary_encoding.misconception
-def left_in_halves(X, positions, base, interleaved):
-    """The neighbours are turned rightly, but not put back where they were: first all first ones, then all second ones. Pair j
-    belongs to features 2j and 2j + 1 of the result too."""
-    x, y = _pairs(X, interleaved)
-    cos, sin = _angles(X, positions, base).cos(), _angles(X, positions, base).sin()
-    return torch.cat([x * cos - y * sin, x * sin + y * cos], dim=-1)
-
-
-@rotary_encoding.misconception
-def put_back_in_turns(X, positions, base, interleaved):
-    """The halves are turned rightly, but put back in turns: features j and j + D/2 came, and stand at 2j and 2j + 1 now.
-    Each turned feature belongs where it was taken from."""
-    x, y = _pairs(X, interleaved)
-    cos, sin = _angles(X, positions, base).cos(), _angles(X, positions, base).sin()
-    return torch.stack([x * cos - y * sin, x * sin + y * cos], dim=-1).flatten(-2)
-
-
-@rotary_encoding.misconception
 def second_sign_wrong(X, positions, base, interleaved):
     """The second of a pair has the wrong sign: it is x sin φ + y cos φ. The minus belongs to the first, x cos φ − y sin φ,
     alone."""

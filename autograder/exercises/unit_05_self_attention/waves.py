@@ -82,21 +82,6 @@ def frequencies_counted_from_one(positions, D, base=10000.0):
 
 
 @sinusoidal_encoding.misconception
-def sines_before_cosines(positions, D, base=10000.0):
-    """All sines come first, then all cosines. Here they take turns: sin on the even features, cos on the odd ones. Both
-    orders are in use, and a model must keep to one."""
-    angles = _angles(positions, D, base)
-    return torch.cat([angles.sin(), angles.cos()], dim=-1)
-
-
-@sinusoidal_encoding.misconception
-def cosine_first(positions, D, base=10000.0):
-    """Sine and cosine have changed places: the even features, 0 among them, are sines."""
-    angles = _angles(positions, D, base)
-    return torch.stack([angles.cos(), angles.sin()], dim=-1).flatten(1)
-
-
-@sinusoidal_encoding.misconception
 def half_the_exponent(positions, D, base=10000.0):
     """The exponent of pair i is i/D; it should be 2i/D. Now the slowest wave is only √base times slower than the fastest."""
     return _waves(_angles(positions, D, base, torch.arange(D // 2, device=positions.device) / D))
@@ -137,12 +122,6 @@ def frequencies_rising(positions, D, base=10000.0):
 def slowest_pair_at_the_base(positions, D, base=10000.0):
     """The exponents run up to 1, 2i/(D − 2), so that the last ω is 1/base. Some programs do that; the formula divides by D."""
     return _waves(_angles(positions, D, base, 2 * torch.arange(D // 2, device=positions.device) / max(1, D - 2)))
-
-
-@sinusoidal_encoding.misconception
-def base_ignored(positions, D, base=10000.0):
-    """The base is always 10000. It is an argument: use base."""
-    return _waves(_angles(positions, D, 10000.0))
 
 
 @sinusoidal_encoding.misconception

@@ -51,12 +51,6 @@ def _cost(N, D, H, size, flops=None, memory=None):
 
 
 @attention_cost.misconception
-def multiplications_alone(N, D, H, bytes_per_number):
-    """Only multiplications are counted. Each comes with an addition: a product [n, k] @ [k, m] takes 2·n·k·m operations."""
-    return _cost(N, D, H, bytes_per_number, flops=4 * N * D * D + 2 * N * N * D)
-
-
-@attention_cost.misconception
 def projections_left_out(N, D, H, bytes_per_number):
     """The projections are missing: only scores and mixing are counted. Making Q, K and V takes 2·N·D·3D, the output 2·N·D·D."""
     return _cost(N, D, H, bytes_per_number, flops=4 * N * N * D)
@@ -125,13 +119,6 @@ def memory_of_one_head(N, D, H, bytes_per_number):
 
 
 @attention_cost.misconception
-def scores_and_weights(N, D, H, bytes_per_number):
-    """The memory is twice that of the weights: are the scores counted as well? Asked for are the weights A alone, H·N·N
-    numbers."""
-    return _cost(N, D, H, bytes_per_number, memory=2 * H * N * N * bytes_per_number)
-
-
-@attention_cost.misconception
 def memory_of_the_output(N, D, H, bytes_per_number):
     """This is the memory of the outputs, N·D numbers. Asked for is that of the weights A, which grows as N²."""
     return _cost(N, D, H, bytes_per_number, memory=N * D * bytes_per_number)
@@ -150,12 +137,6 @@ def four_bytes_each(N, D, H, bytes_per_number):
 
 
 @attention_cost.misconception
-def bits_for_bytes(N, D, H, bytes_per_number):
-    """The memory is counted in bits. It is asked for in bytes."""
-    return _cost(N, D, H, bytes_per_number, memory=8 * H * N * N * bytes_per_number)
-
-
-@attention_cost.misconception
 def width_in_the_memory(N, D, H, bytes_per_number):
     """The memory contains D. The weights A are H·N·N numbers, however wide the vectors are: their width is summed over."""
     return _cost(N, D, H, bytes_per_number, memory=N * N * D * bytes_per_number)
@@ -165,14 +146,6 @@ def width_in_the_memory(N, D, H, bytes_per_number):
 def memory_of_the_vectors(N, D, H, bytes_per_number):
     """This is the memory of queries, keys and values. Asked for is that of the weights A, which grows as N²."""
     return _cost(N, D, H, bytes_per_number, memory=3 * N * D * bytes_per_number)
-
-
-@attention_cost.misconception
-def in_floating_point(N, D, H, bytes_per_number):
-    """The counts are floating-point numbers, which above some size skip whole numbers. Stay with whole numbers: no / and no
-    .float()."""
-    flops, memory = _cost(N, D, H, bytes_per_number)
-    return flops.float(), memory.float()
 
 
 @attention_cost.misconception

@@ -49,19 +49,6 @@ def heads_below(X, H):
 
 
 @split_heads.misconception
-def first_head_for_all(X, H):
-    """All heads have the same D_H features. Head h owns those from h·D_H on."""
-    return X[:, None, :, : X.shape[-1] // H].expand(-1, H, -1, -1)
-
-
-@split_heads.misconception
-def heads_left_behind(X, H):
-    """This is [B, N, H, D_H]: the width is split, but the heads still stand behind the vectors. Exchange the two:
-    transpose(1, 2)."""
-    return X.unflatten(-1, (H, -1))
-
-
-@split_heads.misconception
 def heads_last(X, H):
     """The width was split as [D_H, H], so that neighbouring features belong to different heads. Head h owns the D_H features
     from h·D_H on: unflatten(-1, (H, D_H))."""
@@ -69,28 +56,9 @@ def heads_last(X, H):
 
 
 @split_heads.misconception
-def features_and_vectors_exchanged(X, H):
-    """This is [B, H, D_H, N]: vectors and features have changed places. The vectors stand before their features."""
-    return X.unflatten(-1, (H, -1)).permute(0, 2, 3, 1)
-
-
-@split_heads.misconception
-def heads_in_front(X, H):
-    """This is [H, B, N, D_H]. The batch stays in front: [B, H, N, D_H]."""
-    return torch.stack(X.chunk(H, dim=-1))
-
-
-@split_heads.misconception
 def batch_and_heads_joined(X, H):
     """Batch and heads have become one axis, [B*H, N, D_H]. nn.MultiheadAttention does that inside; here they stay apart."""
     return X.unflatten(-1, (H, -1)).transpose(1, 2).flatten(0, 1)
-
-
-@split_heads.misconception
-def width_and_count_exchanged(X, H):
-    """H was taken for the width of a head. It is the number of heads; each is D/H wide."""
-    D = X.shape[-1]
-    return X.reshape(*X.shape[:2], D // H, H).transpose(1, 2)
 
 
 @split_heads.alternative
@@ -148,26 +116,6 @@ def wrong_axes_joined(heads):
     """Vectors and heads were joined, [B, N*H, D_H]. Once heads stand behind vectors, [B, N, H, D_H], the last two axes are
     joined: flatten(2)."""
     return heads.transpose(1, 2).flatten(1, 2)
-
-
-@merge_heads.misconception
-def vectors_behind(heads):
-    """This is [B, D_H, N*H], or the like: three axes were turned. Only H and N change places, then the last two are joined."""
-    return heads.permute(0, 3, 2, 1).flatten(2)
-
-
-@merge_heads.misconception
-def roles_exchanged(heads):
-    """This is [B, H, N*D_H]: heads and vectors have changed roles. The axes come in as [B, H, N, D_H]; what goes out has N
-    rows, each with the D_H features of all H heads."""
-    return heads.transpose(1, 2).reshape(len(heads), heads.shape[1], -1)
-
-
-@merge_heads.misconception
-def rows_of_heads(heads):
-    """This is [B, H, N*D_H]: the vectors of a head were put side by side. What goes out has N rows, each with the D_H features
-    of all H heads: exchange H and N first, then join."""
-    return heads.flatten(2)
 
 
 @merge_heads.misconception

@@ -59,12 +59,6 @@ def _linear(Q, K, V, feature=_feature, normalise=True):
 
 
 @linear_attention.misconception
-def not_normalised(Q, K, V):
-    """The division is missing: the weights do not sum to 1. Divide by φ(Q) · Σ φ(K)."""
-    return _linear(Q, K, V, normalise=False)
-
-
-@linear_attention.misconception
 def without_the_one(Q, K, V):
     """φ is elu(x), without + 1. Then similarities may be negative, and their sum may be 0. With + 1 all are positive."""
     return _linear(Q, K, V, feature=F.elu)
@@ -137,13 +131,6 @@ def values_mapped_too(Q, K, V):
 
 
 @linear_attention.misconception
-def divided_by_the_number(Q, K, V):
-    """The sum was divided by N_X, the number of data vectors. The weights sum to φ(q) · Σ φ(K), which differs from query to
-    query."""
-    return _linear(Q, K, V, normalise=False) / K.shape[-2]
-
-
-@linear_attention.misconception
 def scaled_by_root(Q, K, V):
     """The similarities were divided by √D_Q before φ. There is no exponential here that could saturate, and so no scale."""
     return _linear(Q / math.sqrt(Q.shape[-1]), K / math.sqrt(Q.shape[-1]), V)
@@ -171,14 +158,6 @@ def softmax_of_similarities(Q, K, V):
 
 
 @linear_attention.misconception
-def table_first(Q, K, V):
-    """The numbers are right, but φ(Q) φ(K)ᵀ was made first: a table of N_Q × N_X numbers. The point is the other order:
-    φ(K)ᵀ V first, [D_Q, D_V], and the sum of φ(K) for the division."""
-    similarity = _feature(Q) @ _feature(K).mT
-    return similarity @ V / similarity.sum(dim=-1, keepdim=True)
-
-
-@linear_attention.misconception
 def table_in_pieces(Q, K, V):
     """The numbers are right, but each query still meets each key: φ(Q) φ(K)ᵀ is made in pieces, or row by row. That spares the
     memory and not the work, which grows as N_Q · N_X. The other order spares both: φ(K)ᵀ V first, [D_Q, D_V]."""
@@ -195,12 +174,6 @@ def keys_divided_by_their_sum(Q, K, V):
     φ(q), not to 1: divide the result by φ(Q) · Σ φ(K)."""
     K = _feature(K)
     return _feature(Q) @ ((K / K.sum(dim=-2, keepdim=True)).mT @ V)
-
-
-@linear_attention.misconception
-def divided_by_the_querys_sum(Q, K, V):
-    """The result was divided by the sum of φ(q) alone. The weights sum to φ(q) · Σ φ(K): the keys belong into the division."""
-    return _linear(Q, K, V, normalise=False) / _feature(Q).sum(dim=-1, keepdim=True)
 
 
 @linear_attention.misconception

@@ -119,19 +119,6 @@ def maximum_of_the_block(m, l, O, E, V):
 
 
 @online_softmax_step.misconception
-def old_maximum_kept(m, l, O, E, V):
-    """The maximum was not updated: the block's exponentials use the old m, and may overflow. First m_new = max(m, maximum of the
-    block), then everything with m_new."""
-    return _step(m, l, O, E, V, highest=m)
-
-
-@online_softmax_step.misconception
-def old_maximum_returned(m, l, O, E, V):
-    """The sums are right, but the old maximum was given back. The next step needs the new one, m_new."""
-    return (m, *_step(m, l, O, E, V)[1:])
-
-
-@online_softmax_step.misconception
 def block_with_its_own_maximum(m, l, O, E, V):
     """The block's exponentials use the maximum of the block, the old sums the new maximum: they do not fit together. Both need
     m_new."""
@@ -199,13 +186,6 @@ def block_normalised(m, l, O, E, V):
     m_new = torch.maximum(m, E.amax(dim=-1))
     f, P = torch.exp(m - m_new), E.softmax(dim=-1)
     return m_new, f * l + P.sum(dim=-1), f[..., None] * O + P @ V
-
-
-@online_softmax_step.misconception
-def divided_already(m, l, O, E, V):
-    """O_new was divided by l_new. The next step adds to it, so it must stay a plain sum; divide once, at the very end."""
-    m_new, l_new, O_new = _step(m, l, O, E, V)
-    return m_new, l_new, O_new / l_new[..., None]
 
 
 @online_softmax_step.misconception

@@ -53,20 +53,6 @@ def _lower(N_Q, N_X, diagonal=0):
 
 
 @causal_mask.misconception
-def itself_hidden(N_Q, N_X, offset):
-    """No query sees the key at its own position, n < offset + m. A position may look at itself: only the
-    future is unknown. The very first query would have nothing to see at all."""
-    return _lower(N_Q, N_X, offset - 1)
-
-
-@causal_mask.misconception
-def one_too_many(N_Q, N_X, offset):
-    """Each query sees one key of the future, n ≤ offset + m + 1. In a language model that one is the answer: the next token.
-    This is the leak that makes a training loss fall to nothing."""
-    return _lower(N_Q, N_X, offset + 1)
-
-
-@causal_mask.misconception
 def past_hidden(N_Q, N_X, offset):
     """The past is hidden and the future is not: each query sees itself and what comes later. Rows are queries, columns are
     keys: the allowed part is the lower left one, n ≤ offset + m."""
@@ -131,50 +117,10 @@ def offset_on_the_keys(N_Q, N_X, offset):
 
 
 @causal_mask.misconception
-def itself_alone(N_Q, N_X, offset):
-    """Each query sees the key at its own position and no other. It may look at all that came before as well: ≤, not ==."""
-    n, x = _places(N_Q, N_X)
-    return x == offset + n
-
-
-@causal_mask.misconception
-def nothing_hidden(N_Q, N_X, offset):
-    """Everything is allowed. Keys behind a query's own position, n > offset + m, are the future, and must be False."""
-    return torch.ones(N_Q, N_X).bool()
-
-
-@causal_mask.misconception
 def minus_infinity(N_Q, N_X, offset):
     """These are numbers to be added to the scores, 0 and −∞. Asked for is a mask of True and False: True where the query may
     look."""
     return torch.zeros(N_Q, N_X).masked_fill(~_lower(N_Q, N_X, offset), -torch.inf)
-
-
-@causal_mask.misconception
-def ones_and_zeros(N_Q, N_X, offset):
-    """The right places, but ones and zeros. A mask of numbers would be added to the scores (or multiplied); make it True and
-    False with .bool() or by a comparison."""
-    return torch.ones(N_Q, N_X).tril(offset)
-
-
-@causal_mask.misconception
-def ones_and_zeros_as_whole_numbers(N_Q, N_X, offset):
-    """The right places, but whole numbers, ones and zeros. A mask of them picks the wrong things: ~1 is −2, and as an index 1
-    is a place. Make it True and False with .bool() or by a comparison."""
-    return torch.ones(N_Q, N_X).tril(offset).long()
-
-
-@causal_mask.misconception
-def square_of_the_queries(N_Q, N_X, offset):
-    """The mask is [N_Q, N_Q], as if the queries saw only each other. Its columns are the keys: [N_Q, N_X]."""
-    return _lower(N_Q, N_Q, offset)
-
-
-@causal_mask.misconception
-def square_of_the_keys(N_Q, N_X, offset):
-    """The mask is [N_X, N_X], with a row for each position of the sequence. Only the N_Q queries have one: the rows from offset
-    on, N_Q of them."""
-    return _lower(N_X, N_X)
 
 
 @causal_mask.misconception

@@ -88,12 +88,6 @@ def axis_in_front(lengths, N):
 
 
 @padding_mask.misconception
-def places_before_lines(lengths, N):
-    """Lines and places have changed places, [N, 1, B]. The batch comes first and the keys last: [B, 1, N]."""
-    return _words(lengths, N).T[:, None]
-
-
-@padding_mask.misconception
 def as_long_as_the_longest(lengths, N):
     """The mask ends with the longest line. It must fit the scores, whose N may be larger: use N."""
     return _words(lengths, int(lengths.max()))[:, None]
@@ -115,12 +109,6 @@ def square_with_all_queries(lengths, N):
 
 
 @padding_mask.misconception
-def last_word_alone(lengths, N):
-    """Only the last word of each line is True. All before it are words too: <, not ==."""
-    return (_places(lengths, N) == lengths[:, None] - 1)[:, None]
-
-
-@padding_mask.misconception
 def sorted_by_length(lengths, N):
     """The lines were sorted by length. Row b belongs to line b."""
     return _words(lengths.sort(descending=True).values, N)[:, None]
@@ -130,20 +118,6 @@ def sorted_by_length(lengths, N):
 def minus_infinity(lengths, N):
     """These are numbers to be added to the scores, 0 and −∞. Asked for is a mask of True and False: True at words."""
     return torch.zeros(len(lengths), 1, N, device=lengths.device).masked_fill(~_words(lengths, N)[:, None], -torch.inf)
-
-
-@padding_mask.misconception
-def ones_and_zeros(lengths, N):
-    """The right places, but ones and zeros. A mask of numbers would be added to the scores (or multiplied); make it True and
-    False with .bool() or by a comparison."""
-    return _words(lengths, N)[:, None].float()
-
-
-@padding_mask.misconception
-def ones_and_zeros_as_whole_numbers(lengths, N):
-    """The right places, but whole numbers, ones and zeros. A mask of them picks the wrong things: ~1 is −2, and as an index 1
-    is a place. Make it True and False with .bool() or by a comparison."""
-    return _words(lengths, N)[:, None].long()
 
 
 @padding_mask.misconception

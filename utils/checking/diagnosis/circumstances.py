@@ -23,7 +23,7 @@ def circumstances(case: DrawnCase) -> dict[str, bool]:
             found[f"a row of {name} is False all through"] = bool((~value).all(axis=-1).any())
             found[f"{name} has a False"] = not value.all()
         if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-            found[f"{name} has numbers beyond ±{LARGE:g}"] = bool((np.abs(value) > LARGE).any())
+            found[f"{name} has numbers beyond ±{LARGE:g}"] = bool((np.abs(value[np.isfinite(value)]) > LARGE).any())
         if value is None or isinstance(value, bool):
             found[f"{name} is {value}"] = True
     return found
@@ -31,13 +31,14 @@ def circumstances(case: DrawnCase) -> dict[str, bool]:
 
 def where(failed: list[DrawnCase], passed: list[DrawnCase]) -> str:
     """The first circumstance under which everything fails, and nothing without it; empty where there is none."""
-    if len(failed) < ENOUGH or len(passed) < ENOUGH:
+    ordinary = [one for one in passed if 1 not in one.sizes.values()]  # where a size is 1, much is right by luck
+    if len(failed) < ENOUGH or len(ordinary) < ENOUGH:
         return ""
     fails, passes = [circumstances(one) for one in failed], [circumstances(one) for one in passed]
     for words in fails[0]:
         if all(one.get(words) for one in fails) and not any(one.get(words) for one in passes):
             return words
-    return _beyond([one.given_sizes for one in failed], [one.given_sizes for one in passed])
+    return _beyond([one.given_sizes for one in failed], [one.given_sizes for one in ordinary])
 
 
 def _beyond(failed: list[dict], passed: list[dict]) -> str:

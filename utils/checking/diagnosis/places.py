@@ -25,7 +25,7 @@ def place_facts(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, limi
             alone[place] = True
             if np.array_equal(bad, alone):
                 found["wrong at", name, label, which] = f"{name} is right but for the {which} position along {label}."
-            elif np.array_equal(good, alone):
+            elif np.array_equal(good, alone) and not (which == "first" and label in STEPS):
                 found["right at", name, label, which] = (
                     f"{name} is right at the {which} position along {label}, and nowhere else."
                 )
@@ -45,4 +45,12 @@ def _prefix(name: str, label: str, good: np.ndarray, right: np.ndarray, axis: in
             if not steps[0].all()
             else {}
         )
-    return {("after a start", name): f"{name} is right at the first position along {label}; it goes wrong later."}
+    start = "position" if first == 1 else f"{first} positions"
+    return {
+        (
+            "after a start",
+            name,
+            first,
+        ): f"{name} is right at the first {start} along {label}, and goes wrong at the next.",
+        ("after a start", name): f"{name} is right at the first positions along {label}, and goes wrong later.",
+    }

@@ -52,7 +52,7 @@ def _which(exercise: FrozenExercise, wrong: list, comparable: list) -> Facts:
     if not bad or not good or len(comparable) < len(exercise.outputs):
         return {}
     weights = [name for (name, _), wanted, _ in comparable if name in good and are_weights(wanted.values)]
-    after = f": look at what comes after {weights[0]}" if weights else ""
+    after = f": look at what else {bad[0]} is made of" if weights else ""
     verb = "is" if len(good) == 1 else "are"
     return {
         (

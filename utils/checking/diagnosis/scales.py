@@ -8,7 +8,7 @@ import numpy as np
 
 from utils.checking.diagnosis.facts import Cases
 
-_TINY = 1e-6
+_TINY = 1e-4
 NEARLY = 1e-2  # of the largest number: what is off by less is told as such
 _CONSTANTS = {
     "2": 2.0,
@@ -101,9 +101,18 @@ def _lengths(name: str, a, b, limit: float, vectors: bool) -> dict:
     """Rows of the right length, or rows that are the right ones times a number each."""
     lengths = [np.linalg.norm(one, axis=-1) for one in (a, b)]
     if vectors and np.allclose(*lengths, rtol=20 * limit, atol=20 * limit):
-        return {("length", name): f"Each row of {name} has the right length, as a vector, but another direction."}
+        return {
+            (
+                "length",
+                name,
+            ): f"Each row of {name} is as long, as a vector, as it should be: it was turned, or its numbers were moved or"
+            " changed in sign."
+        }
     with np.errstate(divide="ignore", invalid="ignore"):
         scaled = a * np.where(lengths[0] > 0, lengths[1] / lengths[0], 0.0)[..., None]
+    factors = np.where(lengths[0] > 0, lengths[1] / np.where(lengths[0] > 0, lengths[0], 1), 1)
+    if np.isin(np.round(factors, 6), (0, 1)).all() and np.allclose(b, scaled, rtol=1e-3, atol=20 * limit):
+        return {("rows of zeros", name): f"Some rows of {name} are 0 and should not be; the others are right."}
     for sign, words in ((1, "a factor of its own"), (-1, "a negative factor of its own")):
         if np.allclose(b, sign * scaled, rtol=1e-3, atol=20 * limit):
             return {("row factor", name, sign): f"Each row of {name} is the right one times {words}."}

@@ -16,6 +16,10 @@ def _ones(sums: np.ndarray) -> bool:
     return bool(np.allclose(sums, 1, atol=_SUMS))
 
 
+def _ones_or_zeros(sums: np.ndarray) -> np.ndarray:
+    return np.isclose(sums, 1, atol=_SUMS) | (sums == 0)
+
+
 def weight_facts(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, limit: float, sizes: dict) -> dict:
     """Facts about a result that should hold weights; none where it should not, or where numbers are not finite."""
     if not are_weights(wanted) or not np.isfinite(got).all():
@@ -23,7 +27,7 @@ def weight_facts(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, lim
     powers = np.exp(got - got.max(axis=-1, keepdims=True))
     if np.allclose(powers / powers.sum(axis=-1, keepdims=True), wanted, atol=10 * limit):
         return {("before", name): f"{name} holds scores: what is asked for is their softmax over the last axis."}
-    found = _sums(name, axes, got)
+    found = _sums(name, axes, wanted, got, limit)
     if (got < -limit).any():
         found["negative", name] = f"Some numbers of {name} are negative; weights never are."
         return found
@@ -48,42 +52,44 @@ def weight_facts(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, lim
     return found
 
 
-def _sums(name: str, axes: list, got: np.ndarray) -> dict:
+def _sums(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, limit: float) -> dict:
     sums = got.sum(axis=-1)
     if _ones(sums):
         return {}
-    last = axes[-1] if axes else "the last axis"
+    if got.ndim > 1 and got.shape[-1] == got.shape[-2] and np.allclose(got.swapaxes(-1, -2), wanted, atol=10 * limit):
+        return {("transposed", name): f"{name} is right, but its last two axes are exchanged."}
+    last = f"{axes[-1]}, the last axis" if axes and not axes[-1].startswith("*") else "the last axis"
     for back in range(2, got.ndim + 1):
         if got.shape[-back] > 1 and _ones(got.sum(axis=-back)):
-            other = axes[-back] if len(axes) >= back else f"axis −{back}"
-            told = f"{name} sums to 1 over {other} (axis −{back}); it should sum to 1 over {last}, the last axis."
-            return {("sum over", name, back): told}
+            other = f"{axes[-back]} (axis −{back})" if len(axes) >= back else f"axis −{back}"
+            return {("sum over", name, back): f"{name} sums to 1 over {other}; it should sum to 1 over {last}."}
+    if np.all(_ones_or_zeros(sums)):
+        return {("empty", name): f"In some rows of {name} all weights are 0; each row should sum to 1 over {last}."}
     if got.ndim > 1 and got.shape[-2] > 1 and _ones(got.sum(axis=(-1, -2))):
         return {
             ("sum over", name, "both"): f"{name} sums to 1 over its last two axes together; each row should by itself."
         }
     how = "less" if (sums < 1 + _SUMS).all() else "more" if (sums > 1 - _SUMS).all() else "other"
     words = {"less": "less than 1", "more": "more than 1", "other": "other numbers than 1"}[how]
-    told = f"Rows of {name} sum to {words}; each should sum to 1 over {last}, the last axis."
+    told = f"Rows of {name} sum to {words}; each should sum to 1 over {last}."
     return {
         ("sum", name, how): told,
-        ("sum", name, "?"): f"Rows of {name} do not sum to 1, as they should over {last}, the last axis.",
+        ("sum", name, "?"): f"Rows of {name} do not sum to 1, as they should over {last}.",
     }
 
 
 def _order(name: str, wanted: np.ndarray, got: np.ndarray) -> dict:
-    """Whether larger weights are larger in each row, though their sizes are others; or whether another is the largest."""
+    """Whether larger weights are larger in each row, though their sizes are others; or whether they come from other scores."""
     shown = (wanted > 0).sum(axis=-1) > 1
     if not shown.any():
         return {}
     if np.array_equal(wanted.argsort(axis=-1, kind="stable")[shown], got.argsort(axis=-1, kind="stable")[shown]):
         told = f"In each row the weights of {name} have the right order, from smallest to largest, but not the right sizes."
         return {("order", name): told}
-    if (wanted.argmax(axis=-1) != got.argmax(axis=-1)).any():
-        return {
-            ("largest", name): f"In some rows of {name} the largest weight is at another position than it should be."
-        }
-    return {}
+    if not are_weights(got) or not np.ptp(got):
+        return {}
+    told = f"Rows of {name} sum to 1 over the right axis, but they come from other scores: look at what is before the softmax."
+    return {("other scores", name): told}
 
 
 def _support(name: str, axes: list, wanted: np.ndarray, got: np.ndarray) -> dict:
@@ -133,15 +139,17 @@ def _temperature(name: str, wanted: np.ndarray, got: np.ndarray, limit: float, s
         return {}  # all weights are alike
     if abs(factor - 1) < 1e-3:
         if not np.allclose(got[both], wanted[both], rtol=1e-3) and not _ones(got.sum(axis=-1)[both.any(axis=-1)]):
-            told = f"Within a row the weights of {name} are in the right proportion, those apart that should be 0."
-            found["proportion", name] = told
+            told = f"In each row of {name} the weights that should not be 0 are in the right proportion, but their sum is not 1"
+            late = not got[wanted == 0].any() and (wanted == 0).any()
+            hint = ": did the others take part in the softmax, and become 0 after it?" if late else "."
+            found["proportion", name] = told + hint
         return found
     like = f"In each row the weights of {name} stand to each other as if the scores before the softmax were"
     for label, *cases in named_factors(factor, sizes, 1e-3):
         hint = ": do powers of 2 stand in the place of powers of e?" if label == "ln 2" else asked(label)
-        told = f"{like} {label} times the right ones{hint}"
+        told = f"{like} {label} times the right ones{hint.replace('missing?', 'missing before the softmax?')}"
         if label == "−1":
             told = f"{like} the right ones with the opposite sign."
         found["temperature", name, label, *cases] = told
-    found["temperature", name, "?"] = f"{like} the right ones times one factor."
+    found["temperature", name, "?"] = f"{like} the right ones times one factor: are they divided by another size?"
     return found

@@ -11,7 +11,8 @@ UNDER = {
     " not. reshape"
     " takes any layout, view does not.",
     "large": "Ordinary numbers give the right result; large ones do not. Does something overflow or underflow, such as exp of"
-    " scores from which no maximum is subtracted, or one maximum for several rows? Is a number cut off?",
+    " scores from which no maximum is subtracted, or one maximum for several rows? Is a number cut off, or one"
+    " that stands for infinity not large enough?",
     "spread": "Numbers of about one size give the right result; numbers that differ much do not. Is something small cut off,"
     " or a number"
     " that stands for infinity not large enough?",

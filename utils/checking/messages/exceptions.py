@@ -164,7 +164,7 @@ def hint(failure: Failure, sizes: dict, constructor: tuple = ()) -> str:
 def integers(wanted: str, dtype: str) -> str:
     """The rest of a sentence where integers, or truth values, of type `wanted` were asked for and others came."""
     if wanted == "torch.bool":
-        return "it should hold True and False, torch.bool, as a comparison gives them (or .bool())."
+        return "it should hold True and False, torch.bool, as a comparison gives them."
     asked = f"it should hold integers (counts, positions, token ids), of type {wanted}."
     if dtype == "torch.bool":
         return f"{asked} Is it a comparison?"

@@ -207,8 +207,9 @@ def _not_finite(c):
         "usually inf/inf, inf − inf, 0/0 or 0·inf: exp of a large number overflows, a sum of underflowed numbers is 0, a mask is"
         " multiplied by −inf, or a softmax runs over scores that are all −inf"
     )
-    if any(isinstance(value, np.ndarray) and np.isneginf(value).any() for value in c.case.inputs.values()):
-        cause = "a score of −inf means weight 0: exp(−inf) is 0, but −inf − (−inf), 0·inf and inf/inf are NaN"
+    for given, value in c.case.inputs.items():
+        if isinstance(value, np.ndarray) and np.isneginf(value).any():
+            cause = f"{given} holds −inf: exp(−inf) is 0, but −inf − (−inf), 0·inf and inf/inf are NaN"
     return (
         f"{name} contains NaN: {cause}.",
         f"{int(np.isnan(got.values).sum())} of {got.values.size} numbers are NaN, none expected",
@@ -233,7 +234,7 @@ def _beside(name: str, wrong: list, weights: list) -> list[str]:
     if name in weights and len(wrong) > 1:
         return [f"{_listed(one for one in wrong if one != name)} is wrong as well, and may be so because of {name}."]
     if weights and not set(weights) & set(wrong):
-        return [f"{_listed(weights)} is right: look at what comes after it."]
+        return [f"{_listed(weights)} is right: look at what else {name} is made of."]
     return []
 
 
@@ -248,7 +249,8 @@ def _unstable(c):
 def _too_large(c):
     return (
         (
-            "The numbers are right, but an intermediate tensor is as large as the whole table. It must not exist at any time;"
+            "The numbers are right here, but an intermediate tensor is as large as the whole table. It must not exist at any"
+            " time;"
             f" that is the point here.\n{c.exercise.formula}"
         ),
         f"the largest intermediate tensor holds {c.seen.made['largest']} numbers;"
@@ -258,15 +260,15 @@ def _too_large(c):
 
 def _too_much(c):
     return (
-        "The numbers are right, but the intermediate tensors together are as large as the whole table: piece by piece it is the"
-        f" same work, and doing less is the point here.\n{c.exercise.formula}"
+        "The numbers are right here, but the intermediate tensors together are as large as the whole table: piece by piece it"
+        f" is the same work, and doing less is the point here.\n{c.exercise.formula}"
     ), f"they hold {c.seen.made['made']} numbers together; it should be fewer than {c.case.bounds['made'] + 1}"
 
 
 def _too_much_kept(c):
     return (
         (
-            "The numbers are right, but something of every piece is kept until the end, such as a list of the pieces'"
+            "The numbers are right here, but something of every piece is kept until the end, such as a list of the pieces'"
             " results: all that"
             f" is held at one time is as large as the whole table. Keep only what is carried from piece to"
             f" piece.\n{c.exercise.formula}"

@@ -73,12 +73,6 @@ def _attend(self, Q, K, V, split=_split, divisor=None, dim=-1, merge=_merge):
 
 
 @MultiHeadAttention.misconception
-def scaled_by_the_whole_width(self, X, context=None):
-    """The scores are divided by √D, the width of X. In each head the dot product runs over D_H features: divide by √D_H."""
-    return _attend(self, *_projected(self, X, context), divisor=math.sqrt(X.shape[-1]))
-
-
-@MultiHeadAttention.misconception
 def not_scaled(self, X, context=None):
     """The scores are not divided by √D_H, so the softmax of wide heads would saturate."""
     return _attend(self, *_projected(self, X, context), divisor=1)
@@ -103,13 +97,6 @@ def scaled_by_the_queries(self, X, context=None):
     """The scores are divided by √N_Q, the root of how many queries there are. The dot product runs over the D_H features of a
     head: divide by √D_H."""
     return _attend(self, *_projected(self, X, context), divisor=math.sqrt(X.shape[1]))
-
-
-@MultiHeadAttention.misconception
-def scaled_by_the_heads(self, X, context=None):
-    """The scores are divided by √H, the root of how many heads there are. The dot product runs over the D_H features of a head:
-    divide by √D_H."""
-    return _attend(self, *_projected(self, X, context), divisor=math.sqrt(self.H))
 
 
 def _split_at_once(self, one):
@@ -139,15 +126,6 @@ def reshaped_there_and_back(self, X, context=None):
     """Splitting to [B, H, N, D_H] and merging are one reshape each. It does not move numbers, so that a head holds pieces of
     different vectors: split the last axis, then exchange N and H; before merging exchange them back."""
     return _attend(self, *_projected(self, X, context), split=_split_at_once, merge=_merge_at_once)
-
-
-@MultiHeadAttention.misconception
-def heads_look_at_heads(self, X, context=None):
-    """The scores are [B, N, H, H]: in each vector the heads looked at each other, because the heads were split off and not moved
-    in front of the vectors. Exchange N and H before Q Kᵀ."""
-    Q, K, V = (one.unflatten(-1, (self.H, -1)) for one in _projected(self, X, context))
-    A = (Q @ K.mT / math.sqrt(Q.shape[-1])).softmax(dim=-1)
-    return self.W_O((A @ V).flatten(2)), A
 
 
 @MultiHeadAttention.misconception

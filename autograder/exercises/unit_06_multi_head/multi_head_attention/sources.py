@@ -2,9 +2,6 @@
 
 import math
 
-from torch import nn
-
-from autograder.bank.families.biases import leave_out_biases
 from autograder.exercises.unit_06_multi_head.multi_head_attention.declaration import (
     MultiHeadAttention,
     _attend,
@@ -86,13 +83,6 @@ def keys_mixed(self, X, context=None):
 
 
 @MultiHeadAttention.misconception
-def all_from_the_context(self, X, context=None):
-    """Queries too are made from the context, so that X is not looked at. X asks, the context answers: only keys and values come
-    from it."""
-    return _attend(self, *_projected(self, X if context is None else context, context))
-
-
-@MultiHeadAttention.misconception
 def context_for_the_keys_alone(self, X, context=None):
     """The keys come from the context, the values from X. What is found through the keys are the context's values: both are made
     from it."""
@@ -104,13 +94,6 @@ def context_for_the_values_alone(self, X, context=None):
     """The values come from the context, the keys from X. A value is found through its own key: both are made from the context."""
     Q, K, _ = _projected(self, X, None)
     return _attend(self, Q, K, _projected(self, X, context)[2])
-
-
-@MultiHeadAttention.misconception
-def context_asks(self, X, context=None):
-    """The queries are made from the context, and keys and values from X. It is the other way round: X asks, the context
-    answers."""
-    return _attend(self, *_projected(self, X if context is None else context, X))
 
 
 @MultiHeadAttention.misconception
@@ -129,21 +112,3 @@ def output_weight_not_transposed(self, X, context=None):
     Q, K, V = (_split(self, one) for one in _projected(self, X, context))
     A = (Q @ K.mT / math.sqrt(Q.shape[-1])).softmax(dim=-1)
     return _merge(A @ V) @ self.W_O.weight + self.W_O.bias, A
-
-
-@MultiHeadAttention.misconception
-class layers_without_bias(Plain):
-    """The layers have no bias. This exercise asks for one: leave out bias=False."""
-
-    def __init__(self, H, D_H):
-        super().__init__(H, D_H)
-        leave_out_biases(self)
-
-
-@MultiHeadAttention.misconception
-class one_head_of_queries(Plain):
-    """W_QKV is 3*D_H wide, enough for one head. All heads' queries, keys and values come out of it: 3*H*D_H."""
-
-    def __init__(self, H, D_H):
-        super().__init__(H, D_H)
-        self.W_QKV = nn.Linear(H * D_H, 3 * D_H)

@@ -166,12 +166,6 @@ def softmax_in_each_block_summed(Q, K, V, block):
 
 
 @tiled_attention.misconception
-def not_divided(Q, K, V, block):
-    """The division at the end is missing: Y = O / l. Until then the weights are exponentials that do not sum to 1."""
-    return _tiled(Q, _blocks(K, V, block))[0]
-
-
-@tiled_attention.misconception
 def divided_in_each_step(Q, K, V, block):
     """O was divided by l at the end of each step, and the next step added to that. O stays an undivided sum until the last block:
     divide once, at the end."""

@@ -174,13 +174,6 @@ def joined_along_the_features(decoder, prompt, steps):
 
 
 @generate_with_cache.misconception
-def last_token_of_the_prompt_twice(decoder, prompt, steps):
-    """The prompt's last token is read twice: with the prompt, and once more by itself. Its logits are there already after the
-    first call: the first new token is chosen from them."""
-    return after_the_prompt(decoder, prompt, steps)
-
-
-@generate_with_cache.misconception
 def last_token_of_the_prompt_twice_at_its_place(decoder, prompt, steps):
     """The prompt's last token is read twice: with the prompt, and once more by itself. Its logits are there already after the
     first call: the first new token is chosen from them."""
@@ -214,13 +207,6 @@ def prompt_included(decoder, prompt, steps):
     """The result begins with the prompt. Only the new tokens are asked for, [B, steps]."""
     y, logits = decode(decoder, prompt, steps)
     return torch.cat([prompt, y], dim=1), logits
-
-
-@generate_with_cache.misconception
-def time_before_batch(decoder, prompt, steps):
-    """The steps were stacked in front of the batch. The batch comes first: torch.stack(…, dim=1)."""
-    y, logits = decode(decoder, prompt, steps)
-    return y.T, logits.transpose(0, 1)
 
 
 @generate_with_cache.misconception

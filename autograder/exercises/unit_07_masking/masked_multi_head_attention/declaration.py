@@ -101,13 +101,6 @@ def _for_heads(mask):
 
 
 @MaskedMultiHeadAttention.misconception
-def mask_turned_round(self, X, mask):
-    """The allowed keys are hidden and the forbidden ones are not: the mask is read the wrong way round. nn.MultiheadAttention
-    reads True as forbidden; here True means allowed."""
-    return _attend(self, X, ~mask)
-
-
-@MaskedMultiHeadAttention.misconception
 def mask_turned_round_and_not_a_number(self, X, mask):
     """The allowed keys are hidden and the forbidden ones are not: the mask is read the wrong way round. nn.MultiheadAttention
     reads True as forbidden; here True means allowed. And a query that has nothing left is NaN: its weights should be zeros."""
@@ -120,12 +113,6 @@ def mask_turned_round_and_even(self, X, mask):
     reads True as forbidden; here True means allowed. And a query that has nothing left looks at all keys evenly: its weights
     should be zeros."""
     return _attend(self, X, mask, lambda E, mask: E.masked_fill(mask, -1e9).softmax(dim=-1))
-
-
-@MaskedMultiHeadAttention.misconception
-def always_causal(self, X, mask):
-    """The future is hidden whatever the mask says. Use the mask that comes in: it may be causal, or hide padding, or both."""
-    return _attend(self, X, torch.ones_like(mask).expand(*mask.shape[:-2], X.shape[1], -1).tril())
 
 
 @MaskedMultiHeadAttention.misconception
@@ -256,19 +243,6 @@ def exponentials_as_they_are(self, X, mask):
 def mask_added_as_numbers(self, X, mask):
     """The mask was added to the scores as it is, 1 and 0. That hides nobody: forbidden scores have to become −∞."""
     return _attend(self, X, mask, lambda E, mask: (E + mask.to(E.dtype)).softmax(dim=-1))
-
-
-@MaskedMultiHeadAttention.misconception
-def future_hidden_too(self, X, mask):
-    """The future is hidden as well as what the mask hides. The mask that comes in says it all; a causal one says so itself."""
-    return _attend(self, X, mask & torch.ones_like(mask[..., :1, :]).expand(*mask.shape[:-2], X.shape[1], -1).tril())
-
-
-@MaskedMultiHeadAttention.misconception
-def causal_where_one_for_all(self, X, mask):
-    """A mask [N, N] is taken for a causal one, whatever it says. Use the mask that comes in: all of them the same way,
-    mask.unsqueeze(-3)."""
-    return _attend(self, X, torch.ones_like(mask).tril() if mask.ndim == 2 else mask)
 
 
 @MaskedMultiHeadAttention.misconception

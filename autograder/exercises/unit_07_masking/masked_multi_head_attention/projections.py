@@ -2,7 +2,6 @@
 
 import math
 
-from autograder.bank.families.biases import leave_out_biases
 from autograder.exercises.unit_07_masking.masked_multi_head_attention.declaration import (
     MaskedMultiHeadAttention,
     _attend,
@@ -32,12 +31,6 @@ class Plain(MaskedMultiHeadAttention.reference):
 def not_scaled(self, X, mask):
     """The scores are not divided by √D_H, so the softmax of wide heads would saturate."""
     return _attend(self, X, mask, divisor=1)
-
-
-@MaskedMultiHeadAttention.misconception
-def scaled_by_the_whole_width(self, X, mask):
-    """The scores are divided by √D, the width of X. In each head the dot product runs over D_H features: divide by √D_H."""
-    return _attend(self, X, mask, divisor=math.sqrt(X.shape[-1]))
 
 
 @MaskedMultiHeadAttention.misconception
@@ -78,15 +71,6 @@ def weights_averaged(self, X, mask):
 
 
 @MaskedMultiHeadAttention.misconception
-class layers_without_bias(Plain):
-    """The layers have no bias. This exercise asks for one: leave out bias=False."""
-
-    def __init__(self, H, D_H):
-        super().__init__(H, D_H)
-        leave_out_biases(self)
-
-
-@MaskedMultiHeadAttention.misconception
 def thirds_inside_each_head(self, X, mask):
     """The output of W_QKV was cut into heads first and each head's part into thirds. Here all queries come first, then all keys,
     then all values: three thirds, then heads."""
@@ -99,10 +83,3 @@ def keys_first(self, X, mask):
     """Queries and keys have changed places. Either the thirds of W_QKV were taken keys first (the name says the order: queries,
     keys, values), or the scores are K Qᵀ: their rows must belong to the queries, Q Kᵀ."""
     return _attend(self, X, mask, heads=lambda self, X: _heads(self, X)[[1, 0, 2]])
-
-
-@MaskedMultiHeadAttention.misconception
-def scaled_without_the_root(self, X, mask):
-    """The scores are divided by D_H itself. A dot product of D_H independent terms has the standard deviation √D_H: divide by
-    the root."""
-    return _attend(self, X, mask, divisor=self.W_O.in_features // self.H)

@@ -145,15 +145,6 @@ def made_to_sum_to_one_with_a_small_number(E, mask):
 
 
 @masked_softmax.misconception
-def made_to_sum_to_one_and_not_a_number_replaced(E, mask):
-    """The forbidden scores took part in the exponentials, the weights were made to sum to 1 again afterwards, and the NaN of
-    0/0 was replaced. Where a forbidden score lies far above the others nothing is left of these, and a row that allows keys
-    gives none of them weight; and the gradient of 0/0 is NaN all the same. Hide the scores before the softmax: −∞."""
-    A = E.softmax(dim=-1) * mask
-    return (A / A.sum(dim=-1, keepdim=True)).nan_to_num(0.0)
-
-
-@masked_softmax.misconception
 def empty_rows_even(E, mask):
     """In a row that allows nothing all keys get the same weight. A large negative number for the forbidden scores (−1e9, or the
     lowest of the type) does that: softmax sees equal scores and shares evenly. Such a query would read padding, or the future.
@@ -187,13 +178,6 @@ def not_a_number_hidden_in_the_result_alone(E, mask):
 
 
 @masked_softmax.misconception
-def mask_turned_round(E, mask):
-    """The allowed keys are hidden and the forbidden ones are not: the mask is read the wrong way round. nn.MultiheadAttention
-    reads True as forbidden; here True means allowed, so that what is filled with −∞ is ~mask."""
-    return _right(E, ~mask)
-
-
-@masked_softmax.misconception
 def scores_set_to_zero(E, mask):
     """The forbidden scores were set to 0 before the softmax. exp(0) is 1, so that forbidden keys still get weight, often more
     than allowed ones. The score whose weight is 0 is −∞."""
@@ -215,33 +199,10 @@ def mask_added(E, mask):
 
 
 @masked_softmax.misconception
-def nothing_times_infinity(E, mask):
-    """Everything becomes NaN. Either the mask was multiplied by −∞ to make 0 and −∞ of it, but 0 · ∞ is NaN; or the forbidden
-    scores were set to +∞, and ∞ − ∞ is NaN. Replace them by −∞: masked_fill, or torch.where."""
-    return (E + (1 - mask.to(E.dtype)) * -math.inf).softmax(dim=-1)
-
-
-@masked_softmax.misconception
 def not_low_enough(E, mask):
     """The forbidden scores were set to, or lowered by, a number that is not low enough: where they are high, or the allowed
     ones low, the forbidden keys get weight. Use −∞, and then look after the rows that allow nothing."""
     return E.masked_fill(~mask, -1000.0).softmax(dim=-1)
-
-
-@masked_softmax.misconception
-def not_low_enough_and_rows_zeroed(E, mask):
-    """The forbidden scores were set to, or lowered by, a number that is not low enough: where they are high, or the allowed
-    ones low, the forbidden keys get weight. Use −∞ in its place."""
-    nothing = ~mask.expand(E.shape).any(dim=-1, keepdim=True)
-    return E.masked_fill(~mask, -1000.0).softmax(dim=-1).masked_fill(nothing, 0.0)
-
-
-@masked_softmax.misconception
-def lowered_by_a_number(E, mask):
-    """A large number was subtracted from the forbidden scores. That is enough only while these scores are smaller: one of 1e30
-    stays far above all others and takes all the weight. Replace forbidden scores, whatever they are, by −∞; then look after the
-    rows that allow nothing: a softmax does not notice what is subtracted from a whole row."""
-    return (E - 1e9 * ~mask).softmax(dim=-1)
 
 
 @masked_softmax.misconception
@@ -252,33 +213,10 @@ def lowered_by_a_number_and_rows_zeroed(E, mask):
 
 
 @masked_softmax.misconception
-def lowered_by_a_number_and_multiplied(E, mask):
-    """A large number was subtracted from the forbidden scores, and their weights were set to 0 at the end. That is enough only
-    while these scores are smaller: one of 1e30 takes all the weight, and nothing is left for the allowed ones. Replace
-    forbidden scores, whatever they are, by −∞."""
-    return (E - 1e9 * ~mask).softmax(dim=-1) * mask
-
-
-@masked_softmax.misconception
-def all_zero_where_one_row_is_empty(E, mask):
-    """As soon as one row allows nothing, everything becomes 0. Only that row should be: mask.any(dim=-1, keepdim=True) says of
-    each row whether it allows a key."""
-    return _right(E, mask) * mask.any(dim=-1).all()
-
-
-@masked_softmax.misconception
 def rows_with_a_forbidden_key_emptied(E, mask):
     """Rows in which some key is forbidden are 0 all through. A row is empty only if all its keys are forbidden:
     ~mask.any(dim=-1), not ~mask.all(dim=-1)."""
     return _right(E, mask) * mask.all(dim=-1, keepdim=True)
-
-
-@masked_softmax.misconception
-def scores_overwritten(E, mask):
-    """The scores that were handed in are overwritten: masked_fill_ (with the underscore), or E[…] = …, writes into the caller's
-    tensor. Make a new one: masked_fill, or torch.where."""
-    E.masked_fill_(~mask, -math.inf)
-    return E.softmax(dim=-1)
 
 
 @masked_softmax.misconception

@@ -48,21 +48,6 @@ def exponentials_times_mask(E, mask):
 
 
 @masked_softmax.misconception
-def exponentials_times_mask_with_a_small_number(E, mask):
-    """The exponentials are taken of all scores, forbidden ones too, and multiplied by the mask. Large scores overflow, and inf
-    · 0 is NaN as inf/inf is. Replace the forbidden scores by −∞ first, and subtract the largest allowed score, or use
-    softmax."""
-    powers = E.exp() * mask
-    return powers / powers.sum(dim=-1, keepdim=True).clamp(min=1e-12)
-
-
-@masked_softmax.misconception
-def not_normalised(E, mask):
-    """These are exponentials, not yet divided by their sum over the allowed keys."""
-    return torch.where(mask, E, -math.inf).exp()
-
-
-@masked_softmax.misconception
 def softmax_twice(E, mask):
     """The softmax was taken twice. What comes out of the first are weights already; the second makes them more even."""
     A = _right(E, mask)

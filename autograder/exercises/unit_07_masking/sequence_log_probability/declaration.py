@@ -79,14 +79,6 @@ def _total(factors, lengths, more=0, skip=0):
 
 
 @sequence_log_probability.misconception
-def not_shifted(logits, tokens, lengths):
-    """Token t is looked up in the logits of its own place, which were computed with it in view. The logits at place t are about
-    the next token: token t belongs to logits[:, t − 1]."""
-    here = logits.log_softmax(dim=-1).gather(2, tokens[:, :, None])[:, 1:, 0]
-    return _total(here, lengths)
-
-
-@sequence_log_probability.misconception
 def not_shifted_with_the_start(logits, tokens, lengths):
     """Token t is looked up in the logits of its own place, the start in those of place 0. The logits at place t are about the
     next token: token t belongs to logits[:, t − 1], and the start, which is given, has no factor."""
@@ -147,16 +139,6 @@ def lower_bound_in_the_logarithm(logits, tokens, lengths):
     likely has the same probability. Take log_softmax, which never leaves the logarithms."""
     p = logits[:, :-1].softmax(dim=-1).gather(2, tokens[:, 1:, None])[:, :, 0]
     return _total(p.clamp(min=1e-30).log(), lengths)
-
-
-@sequence_log_probability.misconception
-def mean_times_the_count(logits, tokens, lengths):
-    """A line that is a start and no more gives NaN: it has no factor, and the mean of nothing, times 0, is NaN. Sum the
-    logarithms; an empty sum is 0."""
-    factors = _factors(logits, tokens)
-    counts = _counts(factors, lengths)
-    many = counts.sum(dim=1)
-    return factors.masked_fill(~counts, 0.0).sum(dim=1) / many * many
 
 
 @sequence_log_probability.misconception
@@ -225,14 +207,6 @@ def factors_not_summed(logits, tokens, lengths):
     """These are the logarithms of the single factors. Their sum over each line is asked for, [B]."""
     factors = _factors(logits, tokens)
     return factors.masked_fill(~_counts(factors, lengths), 0.0)
-
-
-@sequence_log_probability.misconception
-def tokens_not_shifted(logits, tokens, lengths):
-    """Each token, from the start on, is looked up in the logits of its own place, and the last is left out. The logits at place t
-    are about token t + 1: logits[:, :-1] and tokens[:, 1:] belong together."""
-    here = logits[:, :-1].log_softmax(dim=-1).gather(2, tokens[:, :-1, None])[:, :, 0]
-    return _total(here, lengths)
 
 
 @sequence_log_probability.misconception
