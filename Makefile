@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUN := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python
 
-.PHONY: demo test check lab notebooks audit bench attacks
+.PHONY: demo test check lab notebooks pages audit bench attacks
 # Two processes of tests for two cores; what shares a group stays together, in one of them.
 PYTEST := $(RUN) -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
 
@@ -25,6 +25,9 @@ lab: .venv/installed
 
 notebooks: .venv/installed
 	$(RUN) -m autograder build
+
+pages: .venv/installed
+	$(BIN)/jupyter nbconvert --config autograder/authoring/templates/pages.py --to html --output-dir pages notebooks/*.ipynb
 
 audit: .venv/installed
 	$(RUN) -m autograder audit

@@ -1,6 +1,5 @@
 """Self-checks for a notebook: `check(my_function)` says what holds, or what was misunderstood."""
 
-import json
 import sys
 from functools import cache
 from pathlib import Path
@@ -8,10 +7,9 @@ from pathlib import Path
 from utils.checking.judge import conclude, judge
 from utils.checking.observe import observe
 from utils.checking.records import FrozenExercise, unpack_exercise
+from utils.checking.shipped import MALFORMED, index, pack
 from utils.device import device
-
-_PACKS = Path(__file__).parent / "checking" / "packs"
-_MALFORMED = (KeyError, TypeError, ValueError, AttributeError)  # what reading a damaged file raises
+from utils.progress import record
 
 
 class CheckFailed(Exception):
@@ -37,13 +35,14 @@ def check(student_object) -> None:
         if verdicts[-1].problem == "wrong_signature":
             break
     result = conclude(exercise, verdicts)
+    record(exercise.unit, result)
     if not result.passed:
         raise CheckFailed(result.message)
     print(result.message)
 
 
 def _exercise_of(student_object, namespace: dict) -> FrozenExercise:
-    packs, unreadable = _index()
+    packs, unreadable = index()
     name, kind = exercise_name(student_object, packs, namespace), type(student_object).__name__
     if kind in packs:
         raise CheckFailed(f"✗ {kind} · this is an object of the class\n  check takes the class itself: check({kind}).")
@@ -68,42 +67,19 @@ def exercise_name(student_object, known, namespace: dict) -> str | None:
 
 def all_exercises() -> dict[str, FrozenExercise]:
     """Every exercise whose self-checks are shipped, by name."""
-    packs, unreadable = _index()
+    packs, unreadable = index()
     if unreadable:
         raise _damaged(unreadable[0])
     return {name: _exercise(name) for name in packs}
 
 
 @cache
-def _index() -> tuple[dict[str, Path], list[Path]]:
-    """Which file holds the checks of which exercise, as the files' first lines say; and the files that do not say it.
-
-    A notebook checks exercises of one unit: what the other units' files hold is not read.
-    """
-    packs, unreadable = {}, []
-    for file in sorted(_PACKS.glob("*.json")):
-        try:
-            with file.open(encoding="utf-8") as opened:
-                head = json.loads(opened.readline().rstrip().removesuffix(",") + "}")
-            packs |= {str(name): file for name in head["names"]}
-        except (OSError, *_MALFORMED):
-            unreadable.append(file)
-    return packs, unreadable
-
-
-@cache
 def _exercise(name: str) -> FrozenExercise:
-    file = _index()[0][name]
+    file = index()[0][name]
     try:
-        return unpack_exercise(_pack(file)[name])
-    except (OSError, *_MALFORMED):
+        return unpack_exercise(pack(file)[name])
+    except (OSError, *MALFORMED):
         raise _damaged(file) from None
-
-
-@cache
-def _pack(file: Path) -> dict[str, dict]:
-    """What a file holds, by exercise; still packed, for one exercise at a time is checked."""
-    return {data["name"]: data for data in json.loads(file.read_text(encoding="utf-8"))["exercises"]}
 
 
 def _damaged(file: Path) -> CheckFailed:

@@ -12,6 +12,7 @@ from nbclient import NotebookClient
 
 from autograder import settings
 from autograder.authoring.demands import demands
+from autograder.authoring.reading import lay_out
 from autograder.bank import catalogue
 from autograder.bank.freezing import write_pack
 
@@ -62,6 +63,7 @@ def dressed(twin: Path):
             cell.source = re.sub(rf"^.*{BADGE}.*$", _badge(twin), cell.source, flags=re.MULTILINE)
         elif cell.cell_type == "code" and names:
             _label(cell, names)
+    lay_out(nb)
     _set_ids(nb)
     nb.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": {"name": "python"}})
     nb.nbformat, nb.nbformat_minor = 4, 5

@@ -5,15 +5,16 @@
 #
 # **You will be able to**
 #
-# - take the attention out of a translation RNN and write it as a layer of its own, from one query with loops to a
-#   matrix product;
-# - say why the scores are divided by $\sqrt{D_Q}$, and show by measurement what happens without it;
-# - separate *where to look* (keys) from *what to fetch* (values), and let one sequence look at another.
+# - take attention out of a translation RNN and write it as a layer of its own, from loops for one query to a matrix
+#   product for many;
+# - explain why the scores are divided by $\sqrt{D_Q}$, and measure what happens without the division;
+# - separate what a query is *compared with* (keys) from what it *receives* (values), and let one sequence attend to
+#   another.
 #
 # **You need** PyTorch basics (tensors, matrix products, `nn.Linear`, `backward`), and what mean and variance are. Lesson
 # 02 shows where the idea came from, but nothing of it is assumed.
 #
-# **Time** about 50 minutes to read; the cells run in about 20 seconds on two CPU cores.
+# **Time** about 45 minutes to read; the cells run in about 20 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -40,7 +41,7 @@ except ImportError:
 
 prepare()
 
-# %%
+# %% tags=["fold"]
 import math
 
 import torch
@@ -58,7 +59,6 @@ DEVICE = device()
 generator = torch.Generator().manual_seed(4)
 
 
-# %%
 def normal(*shape):
     """Independent numbers with mean 0 and variance 1, the same on every device."""
     return torch.randn(*shape, generator=generator).to(DEVICE)
@@ -70,27 +70,32 @@ def tell(name, values):
 
 
 # %% [markdown]
-# A network translates *"we see the sky"* into *"vediamo il cielo"*. It has two parts. The **encoder** reads the English
-# words and writes one vector for each, called its **state** at that word. The **decoder** writes the translation word by
-# word and has a state of its own, which changes with each word. In the first translators of this kind both parts were
-# recurrent networks (RNNs), which go through a sentence one word after the other.
+# A network translates *"we see the sky"* into *"vediamo il cielo"*. It reads and writes **tokens**, the units into which
+# a text is cut; in this lesson each token is a word. The network has two parts. The **encoder** reads the English tokens
+# and computes one vector for each of them, its **hidden state** at that token, called an *encoder state* for short. The
+# **decoder** writes the translation token by token; it has a hidden state of its own, the *decoder state*, which changes
+# with each token that it writes. In the first translators of this kind both parts were recurrent networks (RNNs), which
+# process a sentence one token after the other.
 #
-# Now the decoder is about to write *vediamo* ("we see": in Italian the verb carries its subject). Its state asks:
-# **which encoder states matter now?** Before *il* it asks again, and the answer is another one.
+# Suppose that the decoder is about to write *vediamo* ("we see": in Italian the verb carries its subject). **Which encoder
+# states matter for this token?** Before *il* the decoder faces the same question again, and the answer is different.
+# **Attention** is the part of the network that answers it at each step.
 #
-# Three things are always there, whatever the task:
+# Whatever the task, three kinds of vectors take part:
 #
 # | in general | in the translator | symbol |
 # |---|---|---|
-# | a **query** vector, which asks | a decoder state | $q$ |
-# | **data** vectors, which are looked at | the encoder states | $X_1, X_2, \dots$ |
-# | an **output** vector, the answer | the context vector: what the decoder learns about the sentence | $y$ |
+# | a **query** vector, which says what is wanted | a decoder state | $q$ |
+# | **data** vectors, with which the query is compared | the encoder states | $X_1, X_2, \dots$ |
+# | an **output** vector, the answer to the query | the **context vector**: what the decoder learns about the sentence | $y$ |
 #
-# Each query attends to all data vectors and gives one output vector. Nothing in that sentence needs an RNN, a language
-# or an order. There is a general operator hiding here, and this lesson finds it.
+# Each query **attends** to all data vectors: the query is compared with every one of them, and those that fit it best
+# contribute most to its output vector. This description mentions no RNN, no language and no order. It describes a general
+# operator, and this lesson builds that operator step by step.
 #
-# To follow each number by hand we use states of only two features, made up for the purpose. In a trained model they are
-# learned and have hundreds.
+# To make every number easy to follow, we use hidden states with only two features, made up for the purpose. In a trained
+# model the hidden states are learned and have hundreds of features. The helper `tell` prints a vector on one line. Cells
+# that only import, prepare data, draw or check are folded; unfold them if you like.
 
 # %%
 words = ["we", "see", "the", "sky"]
@@ -105,18 +110,19 @@ q = Q[0]  # [D_Q], the state that is about to write "vediamo"
 # %% [markdown]
 # ## How similar are a query and a data vector?
 #
-# The query must be compared with each data vector: two vectors in, one number out, large where they fit. That number is
-# the **score** (or similarity) $e_i = f_{att}(q, X_i)$.
+# The query must be compared with each data vector. The comparison takes two vectors and returns one number, which is large
+# if the two fit together. This number is the **similarity score**, or **score** for short: $e_i = f_{att}(q, X_i)$.
 #
-# Which function $f_{att}$? Bahdanau et al. (2015) trained a small network with one hidden layer for it. Here is a far
-# simpler candidate without a single parameter, the **dot product**:
+# Which function should $f_{att}$ be? Bahdanau et al. (2015) trained a small network with one hidden layer for it, which is
+# called **additive attention**. Here is a far simpler candidate without a single parameter, the **dot product**:
 #
 # $$e_i = q \cdot X_i = \sum_{d} q_d\, X_{id} = |q|\,|X_i|\cos\angle(q, X_i)$$
 #
-# It is positive where the two point the same way, zero where they are perpendicular, negative where they point apart.
-# Look at the arrows first: which words will score high for *vediamo*?
+# The dot product is positive if the angle between the two vectors is smaller than a right angle, zero if they are
+# perpendicular, and negative if the angle is larger. In the next figure, look at the arrows first: which words will score
+# high for *vediamo*?
 
-# %%
+# %% tags=["fold"]
 figure, (left, right) = plots.canvas(9.5, 4.0, 2)
 colours = [plots.DATA] * N_X + [plots.QUERY]
 plots.plane(torch.cat([X, q[None]]), [*words, "q: vediamo"], colours=colours, reach=2.9, axes=left)
@@ -128,7 +134,11 @@ show(
 )
 
 # %% [markdown]
-# Now the same with explicit loops: over the data vectors, and inside over the features.
+# **Figure 1.** The query and the four data vectors as arrows (left), and the query's score with each data vector (right).
+# The data vectors that point in much the same direction as the query have positive scores; the others have negative ones.
+#
+# Now we compute the same scores with explicit loops: the outer loop runs over the data vectors, the inner one over the
+# features.
 
 # %%
 e_loop = torch.zeros(N_X, device=DEVICE)  # [N_X]
@@ -137,40 +147,49 @@ for i in range(N_X):
         e_loop[i] += q[d] * X[i, d]
 
 # %% [markdown]
-# All the scores of one query are a matrix times a vector. One line replaces both loops, and `torch.mv` is torch's own
-# name for it. (`# NBVAL_CHECK_OUTPUT` at the top of a cell is a mark for the course's own tests; ignore it.)
+# All the scores of one query together are a matrix times a vector, so one line replaces both loops. (The function
+# `torch.mv` computes the same product. The line `# NBVAL_CHECK_OUTPUT` at the top of a cell is a mark for the course's own
+# tests; ignore it.)
 
 # %%
 # NBVAL_CHECK_OUTPUT
 e = X @ q  # [N_X, D_Q] @ [D_Q] -> [N_X]
-
-assert_close(e, e_loop)
-assert_close(torch.mv(X, q), e)
 tell("scores", e)
 
 # %% [markdown]
-# Two things to keep in mind. The sum runs over the features, so for now query and data must be equally wide,
-# $D_Q = D_X$. And the dot product is not the cosine: it keeps the lengths. Of two data vectors in the same direction the
-# longer one's score lies further from zero.
+# Two remarks. First, the sum runs over the features, so for now the queries and the data vectors must have the same width,
+# $D_Q = D_X$. Second, the dot product is not the cosine: it also depends on the lengths of the vectors. If the query
+# becomes three times as long, every score is multiplied by three (second row below). If only the data vector $X_2$, *see*,
+# becomes three times as long, only its own score changes (third row).
 
-# %%
-assert_close(X @ (3 * q), 3 * e)  # every score is three times what it was, the negative ones too
-assert_close((3 * X[1]) @ q, 3 * e[1])  # a longer data vector: its own score alone
+# %% tags=["fold"]
+# NBVAL_CHECK_OUTPUT
+assert_close(e, e_loop)
+assert_close(torch.mv(X, q), e)
+
+X_long = X.clone()
+X_long[1] *= 3  # see, three times as long
+assert_close(X @ (3 * q), 3 * e)
+assert_close((3 * X[1]) @ q, 3 * e[1])
+tell("scores", e)
+tell("with 3 q", X @ (3 * q))
+tell("with 3 X₂", X_long @ q)
 
 # %% [markdown]
-# ## From scores to weights
+# ## From scores to attention weights
 #
-# The scores say *see, then we*. But we want to mix the data vectors, and for a mixture we need shares: none negative,
-# all together 1, and a higher score should mean a larger share. Is it enough to divide by the sum?
+# For *vediamo* the scores favour *see*, and after it *we*. The output is to be a weighted sum of the data vectors, so the
+# scores must become weights: no weight may be negative, all together must sum to 1, and a higher score must give a larger
+# weight. Is it enough to divide each score by the sum of all scores?
 
 # %%
 # NBVAL_CHECK_OUTPUT
 tell("e / sum", e / e.sum())  # [N_X]
 
 # %% [markdown]
-# These numbers sum to 1, but they are no shares: some lie above 1, others below 0. And if the scores summed to zero, there
-# would be no numbers at all. The exponential makes every score positive and keeps their order; then one divides by the
-# sum. That is the **softmax**, and its results are the **attention weights**:
+# These numbers sum to 1, but they cannot serve as weights: some are larger than 1, others negative. And if the scores
+# summed to zero, we could not divide at all. The exponential function makes every score positive and keeps their order;
+# after that, we can divide by the sum. This is the **softmax**, and its results are the **attention weights**:
 #
 # $$a_i = \frac{\exp(e_i)}{\sum_j \exp(e_j)}$$
 
@@ -183,17 +202,21 @@ a_loop = torch.zeros(N_X, device=DEVICE)  # [N_X]
 for i in range(N_X):
     a_loop[i] = torch.exp(e[i]) / total
 
+# %% [markdown]
+# Now without loops, and then with PyTorch's own softmax. The function `assert_close` raises an error unless its two
+# arguments agree up to rounding.
+
 # %%
 # NBVAL_CHECK_OUTPUT
 powers = torch.exp(e)  # [N_X]
 a = powers / powers.sum()  # [N_X]
 
-assert_close(a, a_loop)
 assert_close(F.softmax(e, dim=-1), a)
 tell("weights", a)
-print("sum to 1:", bool((a.sum() - 1).abs() < 1e-6))
+tell("their sum", a.sum()[None])
 
-# %%
+# %% tags=["fold"]
+assert_close(a, a_loop)
 figure, panels = plots.canvas(10, 3.0, 3)
 plots.bars(e, words, title="scores $e$", colour=plots.SCORES, axes=panels[0])
 plots.bars(powers, words, title="$\\exp(e)$: all positive", colour=plots.SCORES, numbers=".3g", axes=panels[1])
@@ -205,8 +228,12 @@ show(
 )
 
 # %% [markdown]
-# **What can go wrong?** Only differences between scores matter: adding the same number $c$ to all of them multiplies
-# numerator and denominator by $\exp(c)$, which cancels. So $e$ and $e + 1000$ must have the same weights. Have they?
+# **Figure 2.** The two steps of the softmax: the exponential makes all scores positive, and the division by the sum turns
+# the results into weights. The order from the lowest to the highest bar is the same in all three panels.
+#
+# **What can go wrong?** The softmax depends only on the differences between the scores: adding the same number $c$ to all
+# of them multiplies numerator and denominator by $\exp(c)$, which cancels. So $e$ and $e + 1000$ must have the same
+# weights. Does the computation give the same weights?
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -215,27 +242,31 @@ naive = torch.exp(far) / torch.exp(far).sum()  # [N_X]
 tell("naive", naive)
 
 # %% [markdown]
-# In `float32` the exponential of a number just below 89 is already the largest there is; beyond it comes `inf`, and
-# `inf / inf` is `nan`. The cancellation that made the question easy also gives the cure: subtract the largest score
-# first. Then the largest exponent is 0, so nothing can overflow, and the sum is at least $\exp(0) = 1$, so nothing is
-# divided by zero.
+# It does not. In `float32` the exponential of a number just below 89 already reaches the largest number that can be
+# stored. Beyond that the result is `inf`, and `inf / inf` is `nan` ("not a number").
+#
+# The same cancellation also gives the remedy: subtract the largest score first. Then the largest exponent is 0, so nothing
+# can overflow, and the sum is at least $\exp(0) = 1$, so we never divide by zero.
 
 # %%
 # NBVAL_CHECK_OUTPUT
 shifted = far - far.max()  # [N_X], the largest is 0
 stable = torch.exp(shifted) / torch.exp(shifted).sum()  # [N_X]
 
+tell("before", a)
 tell("shifted", stable)
-print("as before:", torch.allclose(stable, a, atol=1e-4), "| as torch:", torch.allclose(stable, far.softmax(dim=-1)))
+tell("torch", far.softmax(dim=-1))
 
 # %% [markdown]
-# (`as before` is true to about four digits only: near 1000, neighbouring `float32` numbers are 0.00006 apart, so adding
-# 1000 has already rounded the scores.)
+# The first row shows the weights of $e$, the second the weights of $e + 1000$ after the subtraction, and the third
+# PyTorch's softmax of $e + 1000$, which subtracts the largest score as well. (The first row agrees with the other two to
+# about four digits only: near 1000, neighbouring `float32` numbers are 0.00006 apart, so adding 1000 has already rounded
+# the scores.)
 
 # %% [markdown]
-# ## One query looks at all data vectors
+# ## One query attends to all data vectors
 #
-# The shares are there; now mix. The output is the weighted sum of the data vectors:
+# With the weights we can form the output. It is the weighted sum of the data vectors:
 #
 # $$y = \sum_i a_i X_i$$
 
@@ -244,21 +275,25 @@ y_loop = torch.zeros(D_X, device=DEVICE)  # [D_X]
 for i in range(N_X):
     y_loop += a[i] * X[i]
 
+# %% [markdown]
+# Once more one line replaces the loop, and PyTorch has a call of its own for all three steps together. That call expects a
+# matrix of queries, so `q` goes in as a matrix with one row, $[1, D_Q]$. The next section explains its argument `scale`.
+
 # %%
 # NBVAL_CHECK_OUTPUT
 y = a @ X  # [N_X] @ [N_X, D_X] -> [D_X]
-assert_close(y, y_loop)
 
-# torch's own call wants a matrix of queries, so q goes in as [1, D_Q]; its argument `scale` comes in the next section
 y_torch = F.scaled_dot_product_attention(q[None], X, X, scale=1.0)[0]  # [D_X]
 assert_close(y_torch, y)
 tell("y", y)
 
 # %% [markdown]
-# Score, softmax, sum: that is the whole operator. The data vectors appear twice, once to be *matched* with the query
-# and once to be *mixed*.
+# Scores, softmax, weighted sum: these three steps are the whole operator. The data vectors take part in it twice. First
+# they are *compared* with the query, and then they are *summed*.
 
-# %%
+# %% tags=["fold"]
+assert_close(y, y_loop)
+assert torch.allclose(stable, a, atol=1e-4) and torch.allclose(stable, far.softmax(dim=-1))
 show(
     diagrams.attention_layer(e[None], a[None]),
     "One query q meets the data vectors X1 to X4 and gives four scores; a softmax over the row turns them into four "
@@ -266,28 +301,40 @@ show(
 )
 
 # %% [markdown]
-# Three properties follow at once, and each is worth checking rather than believing.
+# **Figure 3.** Attention for one query, with the numbers of *vediamo*. However many data vectors there are, each gets one
+# score and one weight, and the query gets one output.
 #
-# **The output lies among the data vectors.** The weights are positive and sum to 1, so $y$ is an average: it can never
-# leave the region between the data vectors (their convex hull), and each of its components lies between the smallest
-# and the largest of theirs. Attention picks and blends; it does not invent.
+# Three properties follow from the formulas, and we check each of them.
+#
+# **The output lies among the data vectors.** The weights are positive and sum to 1, so $y$ is a weighted average. It never
+# leaves the convex hull of the data vectors (the smallest convex region that contains them), and each of its components
+# lies between the smallest and the largest of theirs. Attention selects and averages; it cannot add anything that the
+# data vectors do not contain. The two columns below are the two features:
 
-# %%
+# %% tags=["fold"]
+# NBVAL_CHECK_OUTPUT
 assert (X.min(dim=0).values <= y).all() and (y <= X.max(dim=0).values).all()
+tell("smallest", X.min(dim=0).values)
+tell("y", y)
+tell("largest", X.max(dim=0).values)
 
 # %% [markdown]
-# **The number of data vectors is free.** Nothing was fixed to $N_X = 4$; a fifth word needs no new parameter, and the
-# output is as wide as before.
+# **The number of data vectors is free.** Nothing in the formulas was fixed to $N_X = 4$. A fifth word needs no new
+# parameter, and the output is as wide as before:
 
-# %%
+# %% tags=["fold"]
+# NBVAL_CHECK_OUTPUT
 X_five = torch.cat([X, torch.tensor([[0.9, -0.2]], device=DEVICE)])  # [N_X, D_X] = [5, 2], one word more
-assert ((X_five @ q).softmax(dim=-1) @ X_five).shape == y.shape  # [D_X]
+y_five = (X_five @ q).softmax(dim=-1) @ X_five  # [D_X]
+assert y_five.shape == y.shape
+print("X", [*X.shape], "gives y", [*y.shape])
+print("X", [*X_five.shape], "gives y", [*y_five.shape])
 
 # %% [markdown]
-# **The order of the data vectors does not matter.** Shuffle them and the weights are shuffled along, while the sum
-# stays what it was: for a fixed query the output is *invariant* to permutations of the data vectors. (One often reads
-# that attention is invariant, without saying in what. When the data ask questions themselves, in lesson 05, shuffling
-# them shuffles the outputs.)
+# **The order of the data vectors does not matter.** If we shuffle the data vectors, their weights are shuffled in the same
+# way, and the weighted sum stays the same. For a fixed query the output is **invariant** to permutations of the data
+# vectors. (One often reads that attention is permutation invariant, without a word about what is permuted. In lesson 05
+# the data vectors provide the queries too, and there, shuffling them shuffles the outputs.)
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -295,17 +342,21 @@ order = torch.tensor([2, 0, 3, 1], device=DEVICE)  # [N_X], the words in another
 a_shuffled = (X[order] @ q).softmax(dim=-1)  # [N_X]
 y_shuffled = a_shuffled @ X[order]  # [D_X]
 
-print("weights move along:", bool((a_shuffled - a[order]).abs().max() < 1e-5))
-print("output unchanged:  ", bool((y_shuffled - y).abs().max() < 1e-5))
+tell("a", a)
+tell("a shuffled", a_shuffled)
+tell("y", y)
+tell("y shuffled", y_shuffled)
 
 # %% [markdown]
-# **An image's $H\times W$ grid is a collection of vectors too.** A convolutional network (CNN) leaves one feature
-# vector for each place of an image. As order does
-# not matter, lay the places in one long row: $N_X = H \cdot W$ data vectors, *one* distribution over all of them, and
-# afterwards put the weights back where the places were. Below, the features are plain colours (red, green, blue), and
-# the query asks for yellow.
+# **The grid of an image is a collection of vectors too.** A convolutional network (CNN) turns an image into a **feature
+# map**, which has one feature vector at each position of an $H\times W$ grid. As the order of the data vectors does not
+# matter, we can line up all positions in one long row. This gives $N_X = H \cdot W$ data vectors and *one* softmax over
+# all of them. Afterwards we put the weights back into the shape of the grid.
+#
+# Below, the feature vectors are plain colours (red, green, blue). The query asks for yellow: its entries are positive for
+# red and green, and negative for blue.
 
-# %%
+# %% tags=["fold"]
 H, W = 6, 9
 grid = torch.zeros(H, W, 3)  # [H, W, D_X]
 grid[:4] = torch.tensor([0.3, 0.6, 0.9])  # sky
@@ -314,14 +365,16 @@ grid[1:3, 6:8] = torch.tensor([1.0, 0.85, 0.1])  # sun
 grid = (grid + 0.03 * torch.randn(H, W, 3, generator=generator)).clamp(0, 1).to(DEVICE)
 yellow = 5 * torch.tensor([1.0, 0.5, -1.0], device=DEVICE)  # [D_Q], for red and green, against blue
 
+# %%
 places = grid.reshape(H * W, 3)  # [H·W, D_X]
-a_places = (places @ yellow).softmax(dim=-1)  # [H·W], sums to 1 over all places
+a_places = (places @ yellow).softmax(dim=-1)  # [H·W], sums to 1 over all positions
 y_places = a_places @ places  # [D_X], a yellow
-a_grid = a_places.reshape(H, W)  # [H, W], each weight where its place was
+a_grid = a_places.reshape(H, W)  # [H, W], each weight back at its position
 
+# %% tags=["fold"]
+assert (a_shuffled - a[order]).abs().max() < 1e-5 and (y_shuffled - y).abs().max() < 1e-5
 assert_close(F.scaled_dot_product_attention(yellow[None], places, places, scale=1.0)[0], y_places)
 
-# %%
 figure, (left, right) = plots.canvas(9.5, 3.3, 2)
 left.imshow(grid.cpu())
 left.set_title("data: $H × W$ colour vectors")
@@ -331,18 +384,23 @@ plots.heat_map(a_grid, rows, columns, title="weights for “yellow”", limits=(
 right.set_aspect("equal")
 show(
     figure,
-    "Left: a small picture, blue sky above a green meadow, with a yellow sun of two by two places. "
-    "Right: the attention weights over the same grid, large on the four places of the sun, where they are printed, and "
+    "Left: a small picture, blue sky above a green meadow, with a yellow sun of two by two positions. "
+    "Right: the attention weights over the same grid, large on the four positions of the sun, where they are printed, and "
     "about zero elsewhere.",
 )
 
 # %% [markdown]
+# **Figure 4.** A small picture as a grid of colour vectors (left), and the weights of the query for yellow, put back into the
+# same grid (right). The query attends almost only to the sun, although the softmax knew nothing of the grid.
+
+# %% [markdown]
 # ## Why divide by √D?
 #
-# Transformers do not use $q \cdot X_i$ as it is. They use the **scaled dot product** $q \cdot X_i / \sqrt{D_Q}$. Here is a
-# well-known example, from Alammar's *The Illustrated Transformer* (2018), with the two words *Thinking Machines*. Its
-# vectors are 64 wide; a query scores 112 with one data vector (*Thinking*) and 96 with another (*Machines*). Divided,
-# the scores are printed there as 14 and 12, and the weights as 0.88 and 0.12. Ours, with and without the division:
+# Transformers do not use $q \cdot X_i$ as it is. They use the **scaled dot product** $q \cdot X_i / \sqrt{D_Q}$. A
+# well-known example comes from Alammar's *The Illustrated Transformer* (2018), with the two words *Thinking Machines*. Its
+# vectors have 64 features. A query has the score 112 with the data vector of *Thinking* and the score 96 with that of
+# *Machines*. The division by $\sqrt{64} = 8$ gives the scores 14 and 12, and the published weights are 0.88 and 0.12. We
+# compute the weights with and without the division:
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -352,20 +410,22 @@ tell("weights", (thinking / math.sqrt(64)).softmax(dim=-1))
 print(f"undivided  {thinking.softmax(dim=-1)[1]:.1e} is what the second word gets")
 
 # %% [markdown]
-# The divided numbers agree with the published ones. Undivided, the second word might as well not be there. But why the
-# *square root* of the width, and not some other number?
+# With the division, our numbers agree with the published ones. Without it, the second word has practically no influence on
+# the output. But why do we divide by the *square root* of the width, and not by some other number?
 #
-# **The reason is the variance of a sum.** Let the features of $q$ and $X_i$ be independent with mean 0 and variance 1.
-# Each product $q_d X_{id}$ then has mean 0 and variance $1 \cdot 1 = 1$. The score is a sum of $D$ of them, and the
+# **The reason is the variance of a sum.** Let the features of $q$ and $X_i$ be independent, with mean 0 and variance 1.
+# Each product $q_d X_{id}$ then has mean 0 and variance $1 \cdot 1 = 1$. The score is a sum of $D$ such products, and the
 # variances of independent terms add up:
 #
 # $$\operatorname{Var}(q \cdot X_i) = \sum_{d=1}^{D} \operatorname{Var}(q_d X_{id}) = D
 # \qquad\Longrightarrow\qquad \text{standard deviation } \sqrt{D}$$
 #
-# So a typical score grows like $\sqrt D$, and dividing by $\sqrt D$ gives it size 1 at every width. (Two constant vectors
-# would not show this: their product grows like $D$.) Measured:
+# So a typical score grows like $\sqrt D$, and after division by $\sqrt D$ its standard deviation is 1 at every width.
+# (Two constant vectors would not show this: their dot product grows like $D$.) We check the formula with random queries and
+# random data vectors at eleven widths, from 1 to 1024:
 
-# %%
+# %% tags=["fold"]
+# NBVAL_CHECK_OUTPUT
 widths = [2**power for power in range(11)]  # 1 … 1024
 samples, N_data = 2000, 16
 raw = {}
@@ -374,26 +434,24 @@ for D in widths:
     many_X = normal(samples, N_data, D)  # [samples, N_data, D]
     raw[D] = (many_X @ many_q).squeeze(-1)  # [samples, N_data], the scores q·X_i
 
-# %%
-# NBVAL_CHECK_OUTPUT
 spread = [raw[D].std().item() for D in widths]
 ratios = [deviation / math.sqrt(D) for deviation, D in zip(spread, widths)]
 print(f"std(q·X) / √D lies between {min(ratios):.2f} and {max(ratios):.2f}")
 assert all(abs(ratio - 1) < 0.05 for ratio in ratios)  # at every width
 
-
 # %% [markdown]
-# What does a large score do? Look at the derivative of the softmax. If $e_j$ moves by a small step, weight $a_i$ moves by
-# this derivative times that step:
+# **Why are large scores a problem?** The derivative of the softmax shows it. If the score $e_j$ changes by a small step,
+# the weight $a_i$ changes by this derivative times that step:
 #
 # $$\frac{\partial a_i}{\partial e_j} = a_i(\delta_{ij} - a_j), \qquad
 # \delta_{ij} = 1 \text{ if } i = j \text{, else } 0$$
 #
-# Suppose one weight is almost 1 and the others almost 0. Then every entry is a product with a factor of about 0. The
-# softmax is **saturated**: it answers, but it cannot be corrected, because almost no gradient comes back through it.
+# Suppose that one weight is almost 1 and the others are almost 0. Then each of these derivatives contains a factor close
+# to 0. The softmax is **saturated**: its output is a clear choice, but almost no **gradient** (the derivatives of the loss,
+# which training follows) passes back through it. So training can hardly correct a wrong choice.
 
 
-# %%
+# %% tags=["fold"]
 def jacobian(e):
     return torch.autograd.functional.jacobian(lambda scores: scores.softmax(dim=-1), e)  # [N_X, N_X]
 
@@ -402,7 +460,6 @@ gentle, loud = e / 2, 4 * e  # [N_X] both: the same order of words, small and la
 a_gentle = gentle.softmax(dim=-1)  # [N_X]
 assert_close(jacobian(gentle), torch.diag(a_gentle) - torch.outer(a_gentle, a_gentle))  # autograd agrees
 
-# %%
 figure, panels = plots.canvas(10, 3.6, 2)
 for panel, given, name in zip(panels, (gentle, loud), ("small scores", "large scores"), strict=True):
     changes = [f"$e$({word})" for word in words]
@@ -415,16 +472,22 @@ show(
 )
 
 # %% [markdown]
-# How saturated is the softmax at width $D$? For random queries and data we measure two things, with the scores undivided,
-# divided by $\sqrt D$, and divided by $D$:
+# **Figure 5.** The derivatives of the four weights (rows) with respect to the four scores (columns). The scores of *vediamo*
+# are halved on the left and multiplied by four on the right. With the large scores the derivatives almost vanish, so the
+# weights hardly react to a change of the scores.
 #
-# - the **entropy** $-\sum_i a_i \ln a_i$ of the weights: $\ln N_X$ if they are all equal, 0 if one has everything;
-# - the **gradient left**, $\sum_i \partial a_i / \partial e_i = \sum_i a_i (1 - a_i)$: how far the weights still follow
-#   their own scores.
+# **How saturated is the softmax at width $D$?** For the random queries and data vectors from above we measure two
+# quantities, with the scores undivided, divided by $\sqrt D$, and divided by $D$:
 #
-# We take the median over the queries, because a mean would be carried by the few that happen to be unsaturated.
+# - the **entropy** $-\sum_i a_i \ln a_i$ of the weights: it is $\ln N_X$ if all weights are equal, and 0 if one data
+#   vector has all the weight;
+# - the **gradient left**, $\sum_i \partial a_i / \partial e_i = \sum_i a_i (1 - a_i)$: how strongly the weights still react
+#   to their own scores.
+#
+# We report the median over the queries, because the mean would be dominated by the few queries whose softmax happens not
+# to be saturated.
 
-# %%
+# %% tags=["fold"]
 divisors = {"undivided": lambda D: 1.0, "÷ √D": lambda D: math.sqrt(D), "÷ D": lambda D: float(D)}
 entropy = {name: [] for name in divisors}  # one number for each of the widths
 gradient = {name: [] for name in divisors}  # the same
@@ -435,7 +498,6 @@ for name, divisor in divisors.items():
         entropy[name].append(spent.sum(dim=-1).median().item())  # [samples] -> a number
         gradient[name].append((shared * (1 - shared)).sum(dim=-1).median().item())  # [samples] -> a number
 
-# %%
 shade = {"undivided": plots.VERMILLION, "÷ √D": plots.BLUE, "÷ D": plots.GREEN}
 marks = {"undivided": "s-", "÷ √D": "o-", "÷ D": "^-"}
 look = {"x_label": "width D", "log": "x", "colours": shade, "styles": marks}
@@ -454,216 +516,39 @@ show(
     "entropy rises to that of equal weights, and the gradient rises slightly.",
 )
 
-# %%
+# %% [markdown]
+# **Figure 6.** The standard deviation of the scores (left), the entropy of the weights (middle) and the gradient left (right)
+# at widths from 1 to 1024. Undivided scores saturate the softmax more and more as the width grows; scores divided by
+# $\sqrt D$ keep both quantities nearly constant. The rows below give the values at the largest width.
+
+# %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
 print("at D = 1024 (equal weights: entropy", f"{math.log(N_data):.2f})")
 for name in divisors:
     print(f"{name:>10}: entropy {entropy[name][-1]:.2f}, gradient left {gradient[name][-1]:.2f}")
 
 # %% [markdown]
-# At large width the three divisors behave differently. Undivided scores saturate. Divided by $D$, the softmax's gradient
-# is fine (the query's own gradient carries one more factor $1/D$, so it needs a larger learning rate). But at the start
-# of training all weights are nearly equal: whatever the query asks, it gets nearly the plain average. Only $\sqrt D$
-# keeps the sharpness of the weights about constant. Which of this hurts learning is measured next.
+# At large width the three divisors behave differently. Undivided scores saturate the softmax. With scores divided by $D$,
+# the gradient of the softmax is large (the gradient of the query itself has one more factor $1/D$, so the query needs a
+# larger learning rate). But at the start of training all weights are then nearly equal: whatever the query is, its output
+# is nearly the plain average of the data vectors. Only division by $\sqrt D$ keeps the sharpness of the weights about
+# constant. Whether these differences matter for learning is measured near the end of this lesson, under "Going further".
 
 # %% [markdown]
-# ### Does it matter for learning?
+# ## Explorer: one query in the plane
 #
-# Vaswani et al. (2017, section 3.2.1) give the argument above in a footnote. They *suspect* that the vanishing gradient is
-# why undivided dot products do worse than additive attention (the small network of Bahdanau et al.) at large width. Let
-# us measure a miniature. There are 16 fixed data vectors with a random value each. Each of 128 queries is a free
-# parameter, starts at random and must learn to fetch one given value; the loss is the squared error of what it fetches.
-# A query has **found** its data vector when it gives it more than half of its weight.
+# The figure shows five data vectors and one query in the plane. Move the query and watch the scores, the weights and the
+# output. Some things to try:
 #
-# To be fair, each divisor gets its best learning rate out of a list, once with plain gradient descent and once with Adam,
-# an optimiser that divides each parameter's step by the recent size of its gradient.
-
-# %%
-targets = torch.arange(128, device=DEVICE) % 16  # [128], which data vector each query is to fetch
-
-
-def trained_weights(D, divisor, optimiser, rate, start=1.0, steps=150):
-    """Trains 128 free queries of width D; returns their weights [128, 16] at the first and at the last step."""
-    seeded = torch.Generator().manual_seed(D)
-    X = torch.randn(16, D, generator=seeded).to(DEVICE)  # [16, D], the data vectors
-    V = torch.randn(16, 8, generator=seeded).to(DEVICE)  # [16, 8], their values
-    Q = (start * torch.randn(128, D, generator=seeded)).to(DEVICE).requires_grad_()  # [128, D]
-    training = optimiser([Q], lr=rate)
-    for step in range(steps):
-        A = (Q @ X.T / divisor).softmax(dim=-1)  # [128, 16]
-        first = A.detach() if step == 0 else first  # [128, 16]
-        loss = (A @ V - V[targets]).square().mean(dim=-1).sum()  # a sum: no query disturbs another
-        training.zero_grad()
-        loss.backward()
-        training.step()
-    return first, A.detach()
-
-
-def found(A):
-    """Which queries have found their data vector, from weights A [128, 16]."""
-    return A.gather(1, targets[:, None]).squeeze(-1) > 0.5  # [128]
-
-
-def share_found(*setting, **more):
-    """The share of queries that find their data vector when they are trained in this setting."""
-    _, last = trained_weights(*setting, **more)  # [128, 16]
-    return found(last).float().mean().item()
-
-
-# %%
-trained_widths = [8, 32, 128, 512]
-rates = {torch.optim.SGD: [0.1, 1.0, 10.0, 100.0, 1000.0], torch.optim.Adam: [0.01, 0.1, 1.0]}  # SGD: gradient descent
-
-
-def best_shares(optimiser, what):
-    """For each divisor, the best share over the learning rates at each of the widths."""
-    best = {name: [] for name in divisors}
-    for D, name in progress([(D, name) for D in trained_widths for name in divisors], what):
-        shares = [share_found(D, divisors[name](D), optimiser, rate) for rate in rates[optimiser]]
-        best[name].append(max(shares))
-    return best
-
-
-by_descent = best_shares(torch.optim.SGD, "gradient descent")
-
-# %%
-by_adam = best_shares(torch.optim.Adam, "Adam")
-
-# %%
-figure, panels = plots.canvas(10, 3.8, 2, sharey=True)
-for panel, best, name in zip(panels, (by_descent, by_adam), ("gradient descent", "Adam"), strict=True):
-    plots.curves(trained_widths, best, title=f"{name}, best learning rate", axes=panel, **look)
-    plots.level(panel, 1 / 16, "chance", at=0.02)
-panels[0].set(ylabel="share of queries that found it", ylim=(0, 1.05))
-show(
-    figure,
-    "The share of queries that found their data vector over the width D, at the best learning rate, for gradient "
-    "descent and for Adam. Undivided it falls with the width towards chance; divided by the root of D, or by D, it "
-    "rises to nearly all.",
-)
-
-# %%
-# Another processor may round a query or two to the other side, so the claim is asserted with room to spare.
-for name, best in (("gradient descent", by_descent), ("Adam", by_adam)):
-    widest = {kind: best[kind][-1] for kind in divisors}  # shares at D = 512
-    print(f"{name:>16}:", *(f"{kind} {share:.2f}  " for kind, share in widest.items()))
-    assert widest["undivided"] < 0.4 and widest["÷ √D"] > 0.8 and widest["÷ D"] > 0.8
-
-# %% [markdown]
-# At large width most undivided queries never find their data vector, at any rate. Small steps leave most of them where
-# chance put them; large steps throw most of them onto another wrong vector, just as saturated. Adam enlarges the steps of
-# queries with a small gradient, and does not save them here. A closer look at the queries that did not find their vector,
-# with gradient descent at $D = 512$:
-
-# %%
-slow_and_fast = {rate: trained_weights(512, 1.0, torch.optim.SGD, rate) for rate in (0.1, 1000.0)}
-for rate, (before, after) in slow_and_fast.items():  # [128, 16] both
-    lost = ~found(after)  # [128]
-    moved = (before.argmax(dim=-1) != after.argmax(dim=-1))[lost].float().mean().item()
-    largest = after[lost].amax(dim=-1).median().item()  # [lost] -> a number
-    print(f"rate {rate:6g}: {moved:.2f} of them look at another vector than at the start; median top weight {largest:.2f}")
-    assert (moved < 0.5 if rate < 1 else moved > 0.5) and largest > 0.99
-
-# %% [markdown]
-# **The published figure.** Vaswani et al. refer to Britz et al. (2017), who trained translators with attention of several
-# widths. BLEU says how near a translation comes to human ones; more is better.
-#
-# | attention width | dot product, undivided | additive |
-# |---:|:---:|:---:|
-# | 128 | 22.03 ± 0.08 | 22.23 ± 0.11 |
-# | 256 | 22.33 ± 0.28 | 22.33 ± 0.04 |
-# | 512 | 21.78 ± 0.05 | 22.47 ± 0.27 |
-# | 1024 | 18.22 ± 0.03 | 22.10 ± 0.18 |
-#
-# (Britz et al., BLEU on newstest2013, English to German, with the spread that they report.) Both experiments say the
-# same: undivided dot products fail at large width. This is what differs:
-#
-# - Theirs is a whole RNN translator, measured in BLEU. Ours is one layer, measured by what each query finds.
-# - They compare with additive attention. We compare with a division.
-# - There all positions share the matrices that make queries and keys, and what the layer looks at is learned too. Here
-#   each query learns by itself, and keys and values are fixed.
-# - Theirs collapses at 1024 only. Ours gets worse from the smallest width on.
-# - The Transformer divides, and it splits its vectors into heads 64 wide (lesson 06), where less is at stake than at 1024.
-#
-# Our miniature adds two findings that the usual story leaves out:
-#
-# - **÷ D learns too**, with its own learning rate even a little better than ÷ √D. A start that is too flat still has a
-#   gradient, and a larger step makes up for the small scores. A saturated start has next to none, and no step helps.
-#   Too flat is slow, too sharp is stuck. (Training also makes queries and keys less and less independent; Yang et al.,
-#   2022, divide by $D$ for that reason.)
-# - **The division changes the start and the step, not what the layer can express.** Set $q' = q/\sqrt D$. Undivided, $q'$
-#   has the same scores as $q$ has divided. The gradient for $q'$ is $\sqrt D$ larger and $q'$ itself $\sqrt D$ smaller, so
-#   the learning rate must be $D$ times smaller. Then gradient descent does the same thing without the division:
-
-# %%
-width, rate = 512, 1.0
-by_root = share_found(width, math.sqrt(width), torch.optim.SGD, rate)
-by_width = share_found(width, width, torch.optim.SGD, rate)
-small_start = share_found(width, 1.0, torch.optim.SGD, rate / width, start=1 / math.sqrt(width))
-print(f"at one learning rate: ÷ √D {by_root:.2f}, ÷ D {by_width:.2f}; undivided, small start and step {small_start:.2f}")
-assert by_width < 0.1 < 0.5 < by_root  # too flat is slow
-assert abs(by_root - small_start) < 0.05  # the same start and step in another form
-
-# %% [markdown]
-# ### Optional: many queries share one matrix
-#
-# In a translator all queries of a layer come out of one shared matrix $W_Q$. An update caused by one unsaturated query
-# then changes the saturated ones too. Does an undivided layer with a shared matrix learn? You may skip this experiment;
-# its result is printed below.
-#
-# Each step draws 64 new examples of 16 data vectors. The first data vector of each example is the one to find. (The layer
-# cannot use that it is the first: the order does not matter.) The query is made from it by a fixed rotation, which $W_Q$
-# must learn to undo.
-
-
-# %%
-def share_found_with_one_matrix(D, divisor, rate, steps=300, examples=64):
-    """Trains one W_Q for all queries; returns the share found at the first step, and over the last 30 steps."""
-    seeded = torch.Generator().manual_seed(D)
-    rotation = torch.linalg.qr(torch.randn(D, D, generator=seeded)).Q.to(DEVICE)  # [D, D]
-    W_Q = torch.randn(D, D, generator=seeded).to(DEVICE) / math.sqrt(D)  # [D, D], keeps the queries' variance at 1
-    W_Q.requires_grad_()
-    shares = []
-    for _ in range(steps):
-        X = torch.randn(examples, 16, D, generator=seeded).to(DEVICE)  # [examples, 16, D]
-        V = torch.randn(examples, 16, 8, generator=seeded).to(DEVICE)  # [examples, 16, 8]
-        Q = X[:, :1] @ rotation @ W_Q  # [examples, 1, D], one query in each example
-        A = (Q @ X.mT / divisor).softmax(dim=-1)  # [examples, 1, 16]; .mT swaps the last two axes
-        loss = (A @ V - V[:, :1]).square().mean()
-        (step,) = torch.autograd.grad(loss, W_Q)  # [D, D]
-        with torch.no_grad():
-            W_Q -= rate * step
-        shares.append((A[:, 0, 0] > 0.5).float().mean().item())
-    return shares[0], sum(shares[-30:]) / 30
-
-
-# %%
-# NBVAL_CHECK_OUTPUT
-best_rates = {"undivided": 1.0, "÷ √D": 10.0}  # out of 0.1, 1 and 10
-together = {name: share_found_with_one_matrix(64, divisors[name](64), rate) for name, rate in best_rates.items()}
-for name, (at_first, at_last) in together.items():
-    assert at_first < 0.3  # before training about chance
-    print(f"one W_Q for all, {name:>9}: after training {at_last:.1f} of the queries find their data vector")
-
-# %% [markdown]
-# It does. So the honest summary is: without the division a layer *starts* saturated. Queries that are trained one by one
-# stay stuck; where many examples share $W_Q$, training may recover (the published table shows that it need not). The
-# division costs nothing and removes the risk at the start.
-
-# %% [markdown]
-# ## An explorer
-#
-# Five data vectors and one query in the plane. Move the query and watch scores, weights and output together. Some
-# things to try:
-#
-# 1. Turn the query around a circle: who gets the weight, and where does $y$ go? Does it ever leave the data vectors'
-#    region?
+# 1. Move the query around the origin in a circle. Which data vectors get the weight, and where does the output $y$ go?
+#    Does $y$ ever leave the region of the data vectors?
 # 2. Move the query to the origin. What are the weights, and why?
 # 3. Can $X_5$, in the middle, ever get the largest weight?
-# 4. The **temperature** $T$ divides the scores once more: $\operatorname{softmax}(e / T)$. Which $T$ gives nearly a
-#    choice of one, which nearly an average? Which $T$ does the same as the switch?
+# 4. The **temperature** $T$ divides the scores once more: $\operatorname{softmax}(e / T)$. For which $T$ does nearly all
+#    the weight go to one data vector, and for which $T$ are the weights nearly equal? Which $T$ has the same effect as the
+#    switch?
 
-# %%
+# %% tags=["fold"]
 points = torch.tensor([[2.2, 0.8], [0.4, 2.3], [-2.1, 1.0], [-0.6, -2.2], [0.7, -0.3]])  # [N_X, 2]
 point_names = [f"$X_{i + 1}$" for i in range(len(points))]
 
@@ -696,28 +581,33 @@ explore(
 )
 
 # %% [markdown]
+# **Figure 7.** One query, five data vectors and the output in the plane (left), with the scores (middle) and the weights
+# (right). The larger the circle of a data vector, the larger its weight, and the more the output is drawn towards it.
+#
 # <details><summary>What you should have seen</summary>
 #
-# 1. The weight moves to whatever lies in the direction of the query. However long the query, $y$ stays among the data
-#    vectors.
+# 1. The weight moves to the data vectors that lie in the direction of the query. However long the query is, $y$ stays
+#    among the data vectors.
 # 2. All scores are 0, so all weights are equal and $y$ is the plain average.
-# 3. No. $X_5$ lies between the others, and in every direction one of them reaches further. The dot product rewards
-#    being far out, not being near to the query.
-# 4. A small $T$ chooses, a large $T$ averages. $T = \sqrt 2$ without the switch is the same as $T = 1$ with it.
+# 3. No. $X_5$ lies between the others, and in every direction one of them reaches further. The dot product favours data
+#    vectors that lie far out in the direction of the query, not those that are near to the query.
+# 4. With a small $T$ nearly all the weight goes to one data vector; with a large $T$ the weights are nearly equal.
+#    $T = \sqrt 2$ without the switch has the same effect as $T = 1$ with it.
 #
 # </details>
 
 # %% [markdown]
 # ## Many queries at once
 #
-# The decoder asks once for each word it writes. Must we loop? Put the queries as rows into $Q\,[N_Q, D_Q]$ and write
-# the scores as a matrix too, one row for each query:
+# The decoder has a query for each token that it writes. Must we loop over the queries? We need not: we put the queries as
+# rows into a matrix $Q\,[N_Q, D_Q]$ and write the scores as a matrix too, with one row for each query:
 #
 # $$E = \frac{Q X^\top}{\sqrt{D_Q}}\ [N_Q, N_X], \qquad A = \operatorname{softmax}(E)\ \text{along each row}, \qquad
 # Y = A X\ [N_Q, D_X]$$
 #
-# From here on the scores are divided, as in a Transformer. Queries and data are two wide, so each score is divided by
-# $\sqrt 2$, and the weights of *vediamo* are a little less sharp than above. First with a loop over the queries:
+# From here on the scores are divided, as in a Transformer. Our queries and data vectors have two features, so each score
+# is divided by $\sqrt 2$, and the weights of *vediamo* are a little less sharp than above. First with a loop over the
+# queries:
 
 # %%
 Y_loop = torch.zeros(N_Q, D_X, device=DEVICE)  # [N_Q, D_X]
@@ -727,8 +617,8 @@ for i in range(N_Q):
     Y_loop[i] = a_i @ X  # [D_X]
 
 # %% [markdown]
-# Then all at once, then torch's own call. Note its default: unless told otherwise,
-# `F.scaled_dot_product_attention` divides by the square root of the last dimension of the queries.
+# Now for all queries at once, and then with PyTorch's own call. Note its default: unless told otherwise,
+# `F.scaled_dot_product_attention` divides the scores by the square root of the last dimension of the queries.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -736,19 +626,23 @@ E = Q @ X.T / math.sqrt(D_Q)  # [N_Q, D_Q] @ [D_Q, N_X] -> [N_Q, N_X]
 A = E.softmax(dim=-1)  # [N_Q, N_X], each row sums to 1
 Y = A @ X  # [N_Q, N_X] @ [N_X, D_X] -> [N_Q, D_X]
 
-assert_close(Y, Y_loop)
 assert_close(F.scaled_dot_product_attention(Q, X, X), Y)
 tell("undivided", a)  # [N_X], vediamo as above
 tell("÷ √2", A[0])  # [N_X], vediamo now
 
-# %%
+# %% tags=["fold"]
+assert_close(Y, Y_loop)
 show(
     diagrams.looks(asked, words, A),
     "Three panels. The query vediamo draws its output mostly from see and we; il mostly from the, and a little from "
     "sky; cielo almost entirely from sky.",
 )
 
-# %%
+# %% [markdown]
+# **Figure 8.** Each query and the words to which it attends; the thicker the line, the larger the weight. The same four data
+# vectors give three different outputs, because each query has its own weights.
+
+# %% tags=["fold"]
 show(
     diagrams.attention_layer(E, A),
     "Three queries as rows meet four data vectors as columns in the matrix of scores E, which are divided by the root of "
@@ -757,23 +651,32 @@ show(
 )
 
 # %% [markdown]
-# **Which way does the softmax run?** Each *query* needs its own distribution over the data vectors, so each *row* of
-# $A$ sums to 1. `dim=1` is right for one matrix, wrong with a batch axis in front. Say `dim=-1`.
+# **Figure 9.** The attention layer for several queries. Each row belongs to one query: its scores, its weights and its
+# output. Nothing passes from one row to another.
 #
-# The wrong direction, `dim=-2`, raises no error and looks plausible:
+# **In which direction does the softmax run?** Each *query* needs its own distribution over the data vectors, so each *row*
+# of $A$ must sum to 1. For a single matrix, `dim=1` is that direction. With a batch axis in front, however, axis 1 is the
+# axis of the queries. The last axis, `dim=-1`, is right in both cases.
+#
+# The wrong direction, `dim=-2`, raises no error, and its result looks plausible:
 
 # %%
+wrong = E.softmax(dim=-2)  # [N_Q, N_X], each column sums to 1
+
+# %% tags=["fold"]
 figure, panels = plots.canvas(11, 3.3, 2)
 plots.heat_map(A, asked, words, title="dim=−1: each row sums to 1", row_label="queries", axes=panels[0])
-wrong = E.softmax(dim=-2)  # [N_Q, N_X], each column sums to 1
-plots.heat_map(
-    wrong, asked, words, title="wrong, dim=−2: each column sums to 1", row_label="queries", axes=panels[1]
-)
+plots.heat_map(wrong, asked, words, title="wrong, dim=−2: each column sums to 1", row_label="queries", axes=panels[1])
 show(
     figure,
-    "Two heat maps, queries vediamo, il, cielo against we, see, the, sky. Left, softmax over each row: vediamo looks "
-    "at see and we. Right, softmax over each column: rows no longer sum to 1.",
+    "Two heat maps, queries vediamo, il, cielo against we, see, the, sky. Left, softmax over each row: vediamo "
+    "attends to see and we. Right, softmax over each column: rows no longer sum to 1.",
 )
+
+# %% [markdown]
+# **Figure 10.** The same scores after a softmax over each row (left, right direction) and over each column (right, wrong
+# direction). Both matrices look like weights, but in the right-hand one the weights of a query do not sum to 1.
+# The row sums below show it.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -781,49 +684,60 @@ tell("right", A.sum(dim=-1))
 tell("wrong", wrong.sum(dim=-1))
 
 # %% [markdown]
-# With the wrong direction the queries compete for the data. With the right one they do not even know of each other:
-# Remove some queries, and the others get exactly the same outputs. That is why they can all be computed in parallel.
+# In the wrong direction the queries compete for the data vectors. In the right direction the queries are independent of
+# each other: if we remove some queries, the outputs of the others do not change. That is why all outputs can be computed
+# in parallel.
 
 # %%
-assert_close(F.scaled_dot_product_attention(Q[:1], X, X), Y[:1])
+# NBVAL_CHECK_OUTPUT
+alone = F.scaled_dot_product_attention(Q[:1], X, X)  # [1, D_X]
+tell("one of 3", Y[0])
+tell("alone", alone[0])
 
 # %% [markdown]
-# **With a batch in front.** Networks work on many examples at once: $B$ sentences, each with its own queries and data
-# vectors. The batch is one more axis, the first. A matrix product of two stacks multiplies matrix by matrix, so the three
-# lines stay as they are, if they name axes from the end: `X.mT` swaps the last two axes (`X.T` would turn around all of
-# them), `Q.shape[-1]` is the width, `dim=-1` the data vectors.
+# **Batches.** Networks process many examples at once: $B$ sentences, each with its own queries and data vectors. The batch
+# is one more axis, and it comes first. A matrix product of two stacks of matrices multiplies them pair by pair, so our
+# three lines stay as they are, provided that they count axes from the end: `X.mT` swaps the last two axes (`X.T` would
+# reverse the order of all of them), `Q.shape[-1]` is the width of the queries, and `dim=-1` is the axis of the data
+# vectors.
 
 # %%
 Q_batch, X_batch = normal(6, 3, 8), normal(6, 4, 8)  # [B, N_Q, D_Q], [B, N_X, D_X]
 A_batch = (Q_batch @ X_batch.mT / math.sqrt(Q_batch.shape[-1])).softmax(dim=-1)  # [B, N_Q, N_X]
 Y_batch = A_batch @ X_batch  # [B, N_Q, D_X]
 
-for b in range(6):
-    A_b = (Q_batch[b] @ X_batch[b].T / math.sqrt(8)).softmax(dim=-1)  # [N_Q, N_X]
-    assert_close(Y_batch[b], A_b @ X_batch[b])  # [N_Q, D_X]
-assert_close(F.scaled_dot_product_attention(Q_batch, X_batch, X_batch), Y_batch)
-
 # %% [markdown]
-# And if each example has a single query, $q\,[B, D_Q]$? A matrix product wants matrices. `q[..., None]` adds an axis at the
-# end and makes each query a column; `squeeze(-1)` takes the axis away again.
+# What if each example has a single query, so that the queries form a matrix $[B, D_Q]$? A product of stacks needs a matrix
+# for each example. `q[..., None]` adds an axis at the end, which makes each query a matrix with one column, and
+# `squeeze(-1)` removes this axis from the result.
 
 # %%
 q_batch = Q_batch[:, 0]  # [B, D_Q], the first query of each example
 e_batch = (X_batch @ q_batch[..., None]).squeeze(-1)  # [B, N_X, D_X] @ [B, D_Q, 1] -> [B, N_X, 1] -> [B, N_X]
 
+# %% tags=["fold"]
+assert_close(alone, Y[:1])
 for b in range(6):
+    A_b = (Q_batch[b] @ X_batch[b].T / math.sqrt(8)).softmax(dim=-1)  # [N_Q, N_X]
+    assert_close(Y_batch[b], A_b @ X_batch[b])  # [N_Q, D_X]
     assert_close(e_batch[b], X_batch[b] @ q_batch[b])  # [N_X]
+assert_close(F.scaled_dot_product_attention(Q_batch, X_batch, X_batch), Y_batch)
 
 # %% [markdown]
 # ## Keys and values
 #
-# So far one vector serves two purposes: it is matched with the query, and it is what the query gets. Should it be the
-# same vector for both?
+# So far each data vector serves two purposes: the query is compared with it, and the query receives it. Should the same
+# vector do both?
 #
-# Think of a dictionary, the Python kind: you look up by **key** and you get a **value**. Here is one of paints. Each
-# data vector holds a hue, as a direction on the colour circle, and a price. We ask for a hue and want the price.
+# Think of a dictionary in Python: you look up a **key**, and you get the **value** stored under it. In the same way each
+# data vector can have a key, with which queries are compared, and a value, which goes into the output.
+#
+# As an example, take a dictionary of paints. Each data vector has three features: the hue of the paint, as a direction on
+# the colour circle (two features), and its price. We ask for the hues red, orange, green and blue, and we want the prices.
+# The queries are long vectors, which makes the weights sharp. These are the paints:
 
-# %%
+# %% tags=["fold"]
+# NBVAL_CHECK_OUTPUT
 paints = ["red", "yellow", "green", "blue", "violet"]
 hues = torch.tensor([0.0, 60.0, 120.0, 240.0, 300.0], device=DEVICE).deg2rad()  # [N_X]
 prices = torch.tensor([7.0, 2.0, 5.0, 9.0, 4.0], device=DEVICE)  # [N_X]
@@ -831,16 +745,19 @@ X_paint = torch.stack([hues.cos(), hues.sin(), prices], dim=-1)  # [N_X, D_X] = 
 
 wanted = ["red", "orange", "green", "blue"]
 angles = torch.tensor([0.0, 30.0, 120.0, 240.0], device=DEVICE).deg2rad()  # [N_Q]
-Q_paint = 20 * torch.stack([angles.cos(), angles.sin()], dim=-1)  # [N_Q, D_Q] = [4, 2], long: we ask firmly
+Q_paint = 20 * torch.stack([angles.cos(), angles.sin()], dim=-1)  # [N_Q, D_Q] = [4, 2], long: the weights become sharp
+
+for paint, hue, price in zip(paints, hues.rad2deg().tolist(), prices.tolist()):
+    print(f"{paint:>7}: hue {hue:3.0f}°, price {price:.0f}")
 
 # %% [markdown]
-# The query has two features and the data vectors have three: their dot product does not even exist. And the query has
-# nothing to say about prices. Now let two matrices each take from $X$ what they need:
+# A query has two features and a data vector has three, so their dot product does not even exist. Besides, the query says
+# nothing about prices. We solve both problems with two matrices, each of which takes from $X$ what is needed:
 #
 # $$K = X W_K\ [N_X, D_Q], \qquad V = X W_V\ [N_X, D_V], \qquad
 # A = \operatorname{softmax}\!\left(\frac{Q K^\top}{\sqrt{D_Q}}\right), \qquad Y = A V\ [N_Q, D_V]$$
 #
-# The keys are as wide as the queries, because the two meet in the dot product. The values may have any width. In a
+# The keys are as wide as the queries, because the two are compared by the dot product. The values may have any width. In a
 # network both matrices are learned; here we can write them down.
 
 # %%
@@ -851,41 +768,49 @@ K_paint = X_paint @ W_K  # [N_X, D_X] @ [D_X, D_Q] -> [N_X, D_Q]
 V_paint = X_paint @ W_V  # [N_X, D_X] @ [D_X, D_V] -> [N_X, D_V]
 
 # %% [markdown]
-# Once more three times: loops for one query, all queries at once, torch's own call.
+# As before we compute the outputs in three ways. First come loops for one query:
 
 # %%
 e_paint = torch.zeros(5, device=DEVICE)  # [N_X]
 for i in range(5):
-    e_paint[i] = Q_paint[0] @ K_paint[i] / math.sqrt(2)  # the query meets a key, both D_Q = 2 wide
+    e_paint[i] = Q_paint[0] @ K_paint[i] / math.sqrt(2)  # the query is compared with a key, both D_Q = 2 wide
 a_paint = e_paint.softmax(dim=-1)  # [N_X]
 y_paint = torch.zeros(1, device=DEVICE)  # [D_V]
 for i in range(5):
-    y_paint += a_paint[i] * V_paint[i]  # the weight takes a value along
+    y_paint += a_paint[i] * V_paint[i]  # the weight multiplies a value
+
+# %% [markdown]
+# Then all queries at once, and PyTorch's own call:
 
 # %%
-# NBVAL_CHECK_OUTPUT
 E_paint = Q_paint @ K_paint.T / math.sqrt(2)  # [N_Q, N_X]
 A_paint = E_paint.softmax(dim=-1)  # [N_Q, N_X]
 Y_paint = A_paint @ V_paint  # [N_Q, N_X] @ [N_X, D_V] -> [N_Q, D_V]
 
-assert_close(Y_paint[0], y_paint)
 assert_close(F.scaled_dot_product_attention(Q_paint, K_paint, V_paint), Y_paint)
+
+# %% tags=["fold"]
+# NBVAL_CHECK_OUTPUT
+assert_close(Y_paint[0], y_paint)
 for name, price in zip(wanted, Y_paint[:, 0].tolist()):
     print(f"{name:>7} costs {price:.2f}")
 
 # %% [markdown]
-# Orange is not in the table. It lies halfway between red and yellow, so it gets half of each: attention is a dictionary
-# that also answers for what lies between its keys.
+# Orange is not among the paints. Its hue lies halfway between red and yellow, so each of the two gets half of the weight,
+# and the output is the mean of their prices. Attention is a dictionary that also interpolates between its keys.
 #
-# **And if keys and values were the same?** Then the answer lies among the *keys*. We would ask for a hue and get, at
-# best, the same hue back:
+# **And if the keys also served as the values?** Then the output would be a weighted average of the *keys*. We would ask for
+# a hue and get, at best, the same hue back:
 
-# %%
+# %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
 back = F.scaled_dot_product_attention(Q_paint, K_paint, K_paint)  # [N_Q, D_Q], keys in place of values
-print("we get back the hue that we asked with:", torch.allclose(back, Q_paint / 20, atol=0.15))
+assert torch.allclose(back, Q_paint / 20, atol=0.15)
+received = torch.atan2(back[:, 1], back[:, 0]).rad2deg().round() % 360  # [N_Q], as hues
+for name, hue, answer in zip(wanted, angles.rad2deg().tolist(), received.tolist()):
+    print(f"{name:>7}: asked for hue {hue:3.0f}°, received hue {int(answer):3d}°")
 
-# %%
+# %% tags=["fold"]
 figure, (left, right) = plots.canvas(10.5, 3.4, 2, gridspec_kw={"width_ratios": [2.6, 1]})
 plots.heat_map(A_paint, wanted, paints, title="weights A", row_label="queries", column_label="keys", axes=left)
 plots.heat_map(Y_paint, wanted, ["price"], title="outputs Y = A V", limits=None, numbers=".1f", axes=right)
@@ -896,9 +821,12 @@ show(
 )
 
 # %% [markdown]
-# The whole layer in one picture, with the numbers of the paints:
+# **Figure 11.** The weights, computed from queries and keys (left), and the outputs, which are weighted sums of the values
+# (right). A hue that is among the keys selects its paint; orange shares its weight between two paints.
+#
+# The next figure shows the whole layer with the numbers of the paints.
 
-# %%
+# %% tags=["fold"]
 show(
     diagrams.attention_layer(E_paint, A_paint, keys_and_values=True),
     "The attention layer with keys and values, with the scores and weights of the paints. The five data vectors X become "
@@ -907,14 +835,17 @@ show(
 )
 
 # %% [markdown]
-# **Weights act from the right, and `nn.Linear` stores the transpose.** In the formulas rows are vectors and a matrix
-# acts from the right: $Y = XW$ with $W\,[D_{in}, D_{out}]$. An `nn.Linear` computes $x W^\top + b$ with its weight
-# stored as $[D_{out}, D_{in}]$. The result is the same, but whoever copies a matrix from one to the other must
+# **Figure 12.** The attention layer with keys and values. The keys decide where the weight goes, and the values decide what
+# the outputs are made of.
+#
+# **Weights act from the right, and `nn.Linear` stores the transpose.** In our formulas each row is a vector, and a matrix
+# acts from the right: $Y = XW$ with $W\,[D_{in}, D_{out}]$. An `nn.Linear` stores its weight as $[D_{out}, D_{in}]$ and
+# computes $x W^\top + b$. The result is the same, but if you copy a matrix from one form to the other, you must
 # transpose it.
 
 # %%
 layer = nn.Linear(in_features=3, out_features=2, bias=False, device=DEVICE)  # D_X -> D_Q
-assert layer.weight.shape == (2, 3)  # [D_Q, D_X], not [D_X, D_Q]
+print("weight", [*layer.weight.shape])  # [D_Q, D_X], not [D_X, D_Q]
 
 with torch.no_grad():
     layer.weight.copy_(W_K.T)
@@ -923,17 +854,19 @@ assert_close(layer(X_paint), X_paint @ W_K)
 # %% [markdown]
 # ## Cross-attention: two sequences
 #
-# In the translator the queries, too, come from somewhere: from decoder states, which may be wider or narrower than the
-# encoder states and mean different things. How can the two meet in one dot product?
+# In the translator the queries have a source as well: they come from the decoder states. These may be wider or narrower
+# than the encoder states, and their features may have other meanings. How can a dot product compare the two?
 #
-# Let the queries be projected as well. One sequence $S\,[N_Q, D_S]$ **asks**, another $X\,[N_X, D_X]$ **answers**, and
-# the projections take both into a common space of width $D_Q$:
+# The solution is to project the queries as well. One sequence $S\,[N_Q, D_S]$ provides the queries, another sequence
+# $X\,[N_X, D_X]$ provides the keys and values, and the projections map both into a common space of width $D_Q$:
 #
 # $$Q = S W_Q\ [N_Q, D_Q], \qquad K = X W_K\ [N_X, D_Q], \qquad V = X W_V\ [N_X, D_V]$$
-
-# %% [markdown]
-# Here with learnable matrices, not yet trained. All widths and lengths differ, which is a good habit: a transpose in the
-# wrong place then fails at once.
+#
+# This is **cross-attention**. In the translator, $S$ holds the decoder states of *"vediamo il cielo"* and $X$ the encoder
+# states of *"we see the sky"*.
+#
+# Here is the layer with learnable matrices, which are not trained yet. All widths and lengths are different numbers. That
+# is a good habit: a transpose in the wrong place then raises an error at once.
 
 # %%
 S, X_cross = normal(3, 7), normal(5, 6)  # [N_Q, D_S], [N_X, D_X]
@@ -945,27 +878,26 @@ Q_cross, K_cross, V_cross = project["Q"](S), project["K"](X_cross), project["V"]
 print("Q", [*Q_cross.shape], " K", [*K_cross.shape], " V", [*V_cross.shape])  # [N_Q, D_Q], [N_X, D_Q], [N_X, D_V]
 
 # %% [markdown]
-# One last time: loops, matrices, torch.
+# From here on everything is as before: scores, softmax, weighted sum. A folded cell computes the same outputs with loops.
 
 # %%
+# NBVAL_CHECK_OUTPUT
+E_cross = Q_cross @ K_cross.T / math.sqrt(4)  # [N_Q, N_X], D_Q = 4
+A_cross = E_cross.softmax(dim=-1)  # [N_Q, N_X]
+Y_cross = A_cross @ V_cross  # [N_Q, D_V]
+
+assert_close(F.scaled_dot_product_attention(Q_cross, K_cross, V_cross), Y_cross)
+print("S", [*S.shape], " X", [*X_cross.shape], " A", [*A_cross.shape], " Y", [*Y_cross.shape])
+
+# %% tags=["fold"]
 Y_cross_loop = torch.zeros(3, 2, device=DEVICE)  # [N_Q, D_V]
 for i in range(3):
     e_cross = torch.stack([Q_cross[i] @ K_cross[j] for j in range(5)]) / math.sqrt(4)  # [N_X], D_Q = 4
     a_cross = e_cross.softmax(dim=-1)  # [N_X]
     for j in range(5):
         Y_cross_loop[i] = Y_cross_loop[i] + a_cross[j] * V_cross[j]  # [D_V]
-
-# %%
-# NBVAL_CHECK_OUTPUT
-E_cross = Q_cross @ K_cross.T / math.sqrt(4)  # [N_Q, N_X]
-A_cross = E_cross.softmax(dim=-1)  # [N_Q, N_X]
-Y_cross = A_cross @ V_cross  # [N_Q, D_V]
-
 assert_close(Y_cross, Y_cross_loop)
-assert_close(F.scaled_dot_product_attention(Q_cross, K_cross, V_cross), Y_cross)
-print("S", [*S.shape], " X", [*X_cross.shape], " A", [*A_cross.shape], " Y", [*Y_cross.shape])
 
-# %%
 show(
     diagrams.attention_layer(E_cross, A_cross, cross=True),
     "Cross-attention, with the scores and weights just computed. The sequence S becomes queries through W_Q; the data X "
@@ -974,22 +906,28 @@ show(
 )
 
 # %% [markdown]
-# Look at the shapes. $Y$ has one row for each row of the sequence that *asks*, and the width of the *values*. The
-# number of data vectors is gone: the answer has the same shape whether one looks at five words or at five thousand. The
-# number of parameters does not depend on either length:
+# **Figure 13.** Cross-attention. The rows, from the queries to the outputs, belong to the sequence $S$; the columns, with keys
+# and values, belong to the sequence $X$.
+#
+# Look at the shapes. $Y$ has one row for each row of $S$, the sequence that provides the queries, and it has the width of
+# the *values*. The number of data vectors does not appear in the shape of $Y$: the output has the same shape whether a
+# query attends to five tokens or to five thousand. The number of parameters does not depend on the length of either
+# sequence. We try the same layer on data that are ten times as long:
 
-# %%
+# %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
 parameters = sum(parameter.numel() for parameter in project.parameters())
 assert parameters == (7 + 1) * 4 + (6 + 1) * 4 + (6 + 1) * 2  # + 1 for the biases
 
 longer = normal(50, 6)  # [N_X, D_X], ten times as many data vectors, the same layer
-print([*F.scaled_dot_product_attention(Q_cross, project["K"](longer), project["V"](longer)).shape])
+Y_longer = F.scaled_dot_product_attention(Q_cross, project["K"](longer), project["V"](longer))  # [N_Q, D_V]
+for data, output in ((X_cross, Y_cross), (longer, Y_longer)):
+    print(f"{parameters} parameters  X {[*data.shape]}  Y {[*output.shape]}")
 
 # %% [markdown]
-# This is the layer through which a Transformer's decoder reads its encoder (lesson 09), a caption reads an image
-# (lesson 13) and a language model reads what a camera saw (lesson 16). If $S$ and $X$ are the same sequence, it is
-# called self-attention: lesson 05.
+# Through this layer the decoder of a Transformer attends to its encoder (lesson 09), a caption attends to an image
+# (lesson 13), and a language model attends to the picture from a camera (lesson 16). If $S$ and $X$ are the same sequence,
+# the layer is called **self-attention**; it is the subject of lesson 05.
 
 # %% [markdown]
 # ## Before you go on
@@ -997,85 +935,284 @@ print([*F.scaled_dot_product_attention(Q_cross, project["K"](longer), project["V
 # <details><summary><b>1.</b> All data vectors are doubled, with no projections. What happens to the weights and to the
 # output?</summary>
 #
-# All scores double, so the weights get sharper: doubling the scores is halving the temperature. The output is the
-# sharper mixture of the doubled vectors, so in general it is not just twice the old one.
+# All scores double, so the weights get sharper: doubling the scores has the same effect as halving the temperature. The
+# output is a weighted sum of the doubled vectors with the sharper weights, so in general it is not just twice the old one.
 #
 # </details>
 #
 # <details><summary><b>2.</b> The same vector <i>c</i> is added to every key. What happens to the weights?</summary>
 #
-# Nothing. Every score of query $q$ grows by the same $q \cdot c/\sqrt{D_Q}$, and the softmax does not see a common
-# shift. So a bias in the keys' layer has no effect on the output; a bias in the queries' layer
-# does have one.
+# Nothing. Every score of the query $q$ grows by the same number $q \cdot c/\sqrt{D_Q}$, and the softmax ignores a shift
+# that is common to all scores. So a bias in the layer that makes the keys has no effect on the output; a bias in the layer
+# that makes the queries does have one.
 #
 # </details>
 #
 # <details><summary><b>3.</b> There is a single query, and the softmax runs over the queries by mistake. What are the
 # weights?</summary>
 #
-# All 1: each is divided by itself. The output is then the plain sum of the values, whatever the query says. Printing
-# one row sum of $A$ shows it.
+# They are all 1, because each exponential is divided by itself. The output is then the plain sum of the values, whatever
+# the query is. If you print a row sum of $A$, you notice the mistake.
 #
 # </details>
 #
 # <details><summary><b>4.</b> D<sub>S</sub> = 300, D<sub>X</sub> = 512, D<sub>Q</sub> = 64, D<sub>V</sub> = 128. By what
 # are the scores divided? How wide is the output?</summary>
 #
-# By $\sqrt{64} = 8$: the dot product is a sum over the width that queries and keys share. The output is as wide as the
-# values, 128.
+# The scores are divided by $\sqrt{64} = 8$, because the dot product sums over the width that queries and keys share. The
+# output is as wide as the values, 128.
 #
 # </details>
 #
-# <details><summary><b>5.</b> The derivation assumed that query and key are independent. What is the score of a random
-# vector with itself?</summary>
+# <details><summary><b>5.</b> The derivation of $\sqrt D$ assumed that query and key are independent. How large is the score
+# of a random vector with itself?</summary>
 #
-# $x \cdot x = \sum_d x_d^2$ has mean $D$, not 0. After the division it is still about $\sqrt D$. So if a wide vector is
-# its own query among random data vectors, it looks mostly at itself; learned projections $W_Q \neq W_K$ are what lets it
-# look elsewhere.
+# The sum $x \cdot x = \sum_d x_d^2$ has mean $D$, not 0. After the division the score is still about $\sqrt D$. So if a
+# wide vector is its own query among random data vectors, it attends mostly to itself. Two different learned projections,
+# $W_Q \neq W_K$, allow it to attend to other vectors.
 #
 # </details>
 #
 # <details><summary><b>6.</b> Can a component of the output be larger than the same component of every value?</summary>
 #
-# No. The weights are positive and sum to 1, so the output is an average of the values. What comes after the layer
-# (another matrix, an MLP) must make anything new.
+# No. The weights are positive and sum to 1, so the output is an average of the values. Only the layers that follow, such as
+# another matrix or a small network, can compute something new from it.
 #
 # </details>
 #
-# <details><summary><b>7.</b> One data vector stands in the list twice. Does it count twice?</summary>
+# <details><summary><b>7.</b> One data vector occurs twice in the list. Does it count twice?</summary>
 #
-# Yes. Both copies have the same score, so both get the same weight, and together more than one copy alone would.
-# Attention sees a collection with repetitions, not a set.
+# Yes. Both copies have the same score and so the same weight, and together they get more weight than a single copy would.
+# Attention treats the data vectors as a collection with repetitions, not as a set.
 #
 # </details>
 
 # %% [markdown]
 # ## Pitfalls
 #
-# - **`dim`.** Softmax runs over the data vectors, the last axis of $E\,[N_Q, N_X]$: `dim=-1`. The wrong direction
-#   raises no error. Check that `A.sum(dim=-1)` is all ones.
-# - **Which width under the root?** The one the dot product sums over: $D_Q$, the width of queries and keys, after any
-#   projection. Not $D_X$, not $D_S$, not $D_V$.
-# - **Scaled twice.** `F.scaled_dot_product_attention` divides already. Pass it undivided queries, or `scale=1.0`.
-# - **"Attention is permutation invariant"** needs its end: in the data vectors, for a fixed query. Shuffle the queries,
-#   and the outputs are shuffled with them.
-# - **Transposes.** `nn.Linear(D_X, D_Q).weight` is $[D_Q, D_X]$. Call the layer, or transpose its weight.
-# - **`exp` by hand.** Use `softmax`, or subtract the maximum.
-# - **Reading too much into weights.** They say what was mixed, not why; two mixtures of different vectors can be the
-#   same output.
+# - **The axis of the softmax.** The softmax runs over the data vectors, the last axis of $E\,[N_Q, N_X]$: `dim=-1`. The
+#   wrong direction raises no error. Check that `A.sum(dim=-1)` contains only ones.
+# - **The width under the root.** Divide by the root of the width over which the dot product sums: $D_Q$, the width of
+#   queries and keys after any projection. It is not $D_X$, $D_S$ or $D_V$.
+# - **Dividing twice.** `F.scaled_dot_product_attention` already divides by $\sqrt{D_Q}$. Pass it queries that are not
+#   divided yet, or set `scale=1.0`.
+# - **"Attention is permutation invariant."** This sentence is incomplete. For a fixed query, the output does not change
+#   when the data vectors are permuted. When the queries are permuted, the outputs are permuted in the same way.
+# - **Transposes.** The shape of `nn.Linear(D_X, D_Q).weight` is $[D_Q, D_X]$. Call the layer, or transpose its weight.
+# - **Writing the exponential yourself.** Use `softmax`, or subtract the largest score first.
+# - **Reading too much into the weights.** The weights say how much each vector contributed to the output, not why. The same
+#   output can also come from other weights on other vectors.
 #
 # <details><summary><b>If you also use lecture slides</b>: where some of them differ</summary>
 #
-# - *Softmax over "each column", `dim=1`.* They draw the matrix transposed. Each row of $A\,[N_Q, N_X]$ sums to 1: `dim=-1`.
-# - *$q \cdot X_i \sqrt{D_X}$.* The fraction bar is lost: $q \cdot X_i / \sqrt{D_Q}$.
-# - *$\sqrt{D_X}$ under the bar.* Right as long as nothing is projected, because then $D_X = D_Q$. In general: $\sqrt{D_Q}$.
-# - *Constant vectors as the reason for the root.* Their product grows like $D$. The reason is the variance of a sum of
+# - *Softmax over "each column", `dim=1`.* These slides draw the matrix transposed. Each row of $A\,[N_Q, N_X]$ sums to 1:
+#   `dim=-1`.
+# - *$q \cdot X_i \sqrt{D_X}$.* The fraction bar is missing. The formula is $q \cdot X_i / \sqrt{D_Q}$.
+# - *$\sqrt{D_X}$ under the bar.* This is right as long as nothing is projected, because then $D_X = D_Q$. In general the
+#   divisor is $\sqrt{D_Q}$.
+# - *Constant vectors as the reason for the root.* Their dot product grows like $D$. The reason is the variance of a sum of
 #   independent terms.
-# - *$V = X W_V$ of shape $[D_X, D_V]$.* It is $[N_X, D_V]$.
-# - *$Y = A V$ of shape $[N_Q, D_X]$.* It is $[N_Q, D_V]$.
+# - *$V = X W_V$ of shape $[D_X, D_V]$.* The shape is $[N_X, D_V]$.
+# - *$Y = A V$ of shape $[N_Q, D_X]$.* The shape is $[N_Q, D_V]$.
 # - *"Separate key and query".* $W_K$ and $W_V$ separate key and value.
 #
 # </details>
+
+# %% [markdown]
+# ## Going further: does the division matter for learning?
+#
+# You may skip this section; later lessons do not need it.
+#
+# Vaswani et al. (2017, section 3.2.1) give the variance argument in a footnote. They *suspect* that vanishing gradients
+# are the reason why undivided dot products do worse than additive attention at large width. We test this in a small
+# experiment. There are 16 fixed data vectors, and each has a random value. Each of 128 queries is a free parameter: it
+# starts at random and must learn to fetch the value of one given data vector. The loss is the squared error of its output.
+# We say that a query has **found** its data vector when it gives this vector more than half of its weight.
+#
+# To be fair, we train with several learning rates and report the best result for each divisor, once with plain gradient
+# descent and once with Adam, an optimiser that divides each parameter's step by the recent size of its gradient.
+
+# %% tags=["fold"]
+targets = torch.arange(128, device=DEVICE) % 16  # [128], which data vector each query is to fetch
+
+
+def trained_weights(D, divisor, optimiser, rate, start=1.0, steps=150):
+    """Trains 128 free queries of width D; returns their weights [128, 16] at the first and at the last step."""
+    seeded = torch.Generator().manual_seed(D)
+    X = torch.randn(16, D, generator=seeded).to(DEVICE)  # [16, D], the data vectors
+    V = torch.randn(16, 8, generator=seeded).to(DEVICE)  # [16, 8], their values
+    Q = (start * torch.randn(128, D, generator=seeded)).to(DEVICE).requires_grad_()  # [128, D]
+    training = optimiser([Q], lr=rate)
+    for step in range(steps):
+        A = (Q @ X.T / divisor).softmax(dim=-1)  # [128, 16]
+        first = A.detach() if step == 0 else first  # [128, 16]
+        loss = (A @ V - V[targets]).square().mean(dim=-1).sum()  # a sum: no query disturbs another
+        training.zero_grad()
+        loss.backward()
+        training.step()
+    return first, A.detach()
+
+
+def found(A):
+    """Which queries have found their data vector, from weights A [128, 16]."""
+    return A.gather(1, targets[:, None]).squeeze(-1) > 0.5  # [128]
+
+
+def share_found(*setting, **more):
+    """The share of queries that find their data vector when they are trained in this setting."""
+    _, last = trained_weights(*setting, **more)  # [128, 16]
+    return found(last).float().mean().item()
+
+
+# %% tags=["fold"]
+trained_widths = [8, 32, 128, 512]
+rates = {torch.optim.SGD: [0.1, 1.0, 10.0, 100.0, 1000.0], torch.optim.Adam: [0.01, 0.1, 1.0]}  # SGD: gradient descent
+
+
+def best_shares(optimiser, what):
+    """For each divisor, the best share over the learning rates at each of the widths."""
+    best = {name: [] for name in divisors}
+    for D, name in progress([(D, name) for D in trained_widths for name in divisors], what):
+        shares = [share_found(D, divisors[name](D), optimiser, rate) for rate in rates[optimiser]]
+        best[name].append(max(shares))
+    return best
+
+
+by_descent = best_shares(torch.optim.SGD, "gradient descent")
+by_adam = best_shares(torch.optim.Adam, "Adam")
+
+# %% tags=["fold"]
+figure, panels = plots.canvas(10, 3.8, 2, sharey=True)
+for panel, best, name in zip(panels, (by_descent, by_adam), ("gradient descent", "Adam"), strict=True):
+    plots.curves(trained_widths, best, title=f"{name}, best learning rate", axes=panel, **look)
+    plots.level(panel, 1 / 16, "chance", at=0.02)
+panels[0].set(ylabel="share of queries that found it", ylim=(0, 1.05))
+show(
+    figure,
+    "The share of queries that found their data vector over the width D, at the best learning rate, for gradient "
+    "descent and for Adam. Undivided it falls with the width towards chance; divided by the root of D, or by D, it "
+    "rises to nearly all.",
+)
+
+# %% [markdown]
+# **Figure 14.** How many queries learn to find their data vector, at the best learning rate, with gradient descent (left) and
+# with Adam (right). Without the division fewer and fewer queries succeed as the width grows; with either division most
+# succeed at every width. The rows below give the shares at width 512.
+
+# %% tags=["fold"]
+# Another processor may round a query or two to the other side, so the claim is asserted with room to spare.
+for name, best in (("gradient descent", by_descent), ("Adam", by_adam)):
+    widest = {kind: best[kind][-1] for kind in divisors}  # shares at D = 512
+    print(f"{name:>16}:", *(f"{kind} {share:.2f}  " for kind, share in widest.items()))
+    assert widest["undivided"] < 0.4 and widest["÷ √D"] > 0.8 and widest["÷ D"] > 0.8
+
+# %% [markdown]
+# At large width most undivided queries do not find their data vector at any of the learning rates. With small steps, most
+# of the unsuccessful queries still attend to the data vector to which they attended at the start. With large steps, most of
+# them move to another wrong data vector, and there the softmax is just as saturated. Adam enlarges the steps of queries
+# with a small gradient, but this does not help them here. The rows below describe the unsuccessful queries after gradient
+# descent at $D = 512$, with a small and with a large learning rate:
+
+# %% tags=["fold"]
+slow_and_fast = {rate: trained_weights(512, 1.0, torch.optim.SGD, rate) for rate in (0.1, 1000.0)}
+for rate, (before, after) in slow_and_fast.items():  # [128, 16] both
+    lost = ~found(after)  # [128]
+    moved = (before.argmax(dim=-1) != after.argmax(dim=-1))[lost].float().mean().item()
+    largest = after[lost].amax(dim=-1).median().item()  # [lost] -> a number
+    print(f"rate {rate:6g}: {moved:.2f} attend to another vector than at first; median top weight {largest:.2f}")
+    assert (moved < 0.5 if rate < 1 else moved > 0.5) and largest > 0.99
+
+# %% [markdown]
+# **The published figure.** Vaswani et al. refer to Britz et al. (2017), who trained translators with attention of several
+# widths. The BLEU score says how close a translation comes to human ones; higher is better.
+#
+# | attention width | dot product, undivided | additive |
+# |---:|:---:|:---:|
+# | 128 | 22.03 ± 0.08 | 22.23 ± 0.11 |
+# | 256 | 22.33 ± 0.28 | 22.33 ± 0.04 |
+# | 512 | 21.78 ± 0.05 | 22.47 ± 0.27 |
+# | 1024 | 18.22 ± 0.03 | 22.10 ± 0.18 |
+#
+# (Britz et al., BLEU on newstest2013, English to German, with the spread that they report.) Both experiments come to the
+# same result: undivided dot products fail at large width.
+#
+# <details><summary>Going further: how the two experiments differ</summary>
+#
+# - Theirs is a whole RNN translator, measured in BLEU. Ours is one layer, measured by what each query finds.
+# - They compare undivided dot products with additive attention. We compare them with divided ones.
+# - In their translator all positions share the matrices that make queries and keys, and the data vectors are learned too.
+#   In our experiment each query learns by itself, and keys and values are fixed.
+# - Their translator collapses at width 1024 only. Our layer gets worse from the smallest width on.
+# - The Transformer divides, and it also splits its vectors into heads of width 64 (lesson 06), where the division matters
+#   less than at width 1024.
+#
+# </details>
+#
+# Our experiment adds two findings that the usual account leaves out:
+#
+# - **Division by $D$ works too.** With its own learning rate it does even slightly better than division by $\sqrt D$. If the
+#   weights are nearly equal at the start, there is still a gradient, and a larger step makes up for the small scores. If
+#   the softmax is saturated at the start, there is almost no gradient, and no step size helps. (Training also makes queries
+#   and keys less and less independent; Yang et al., 2022, divide by $D$ for that reason.)
+# - **The division changes the start and the step, not what the layer can express.** Set $q' = q/\sqrt D$. Without the
+#   division, $q'$ has the same scores as $q$ has with it. The gradient of $q'$ is $\sqrt D$ times larger and $q'$ itself is
+#   $\sqrt D$ times smaller, so the learning rate must be $D$ times smaller. With this start and this learning rate,
+#   gradient descent does the same without the division:
+
+# %% tags=["fold"]
+width, rate = 512, 1.0
+by_root = share_found(width, math.sqrt(width), torch.optim.SGD, rate)
+by_width = share_found(width, width, torch.optim.SGD, rate)
+small_start = share_found(width, 1.0, torch.optim.SGD, rate / width, start=1 / math.sqrt(width))
+print(f"at one learning rate: ÷ √D {by_root:.2f}, ÷ D {by_width:.2f}; undivided, small start and step {small_start:.2f}")
+assert by_width < 0.1 < 0.5 < by_root  # too flat is slow
+assert abs(by_root - small_start) < 0.05  # the same start and step in another form
+
+# %% [markdown]
+# In a translator one matrix $W_Q$ makes all the queries of a layer. An update caused by one unsaturated query then changes
+# the saturated ones too. Can an undivided layer with a shared matrix learn? The output below gives the answer.
+#
+# <details><summary>Going further: the experiment with a shared matrix</summary>
+#
+# Each step draws 64 new examples of 16 data vectors. The first data vector of each example is the one to be found. (The
+# layer cannot make use of its being the first, because the order of the data vectors does not matter.) The query is made
+# from this vector by a fixed rotation followed by $W_Q$, so $W_Q$ must learn to undo the rotation.
+#
+# </details>
+
+
+# %% tags=["fold"]
+# NBVAL_CHECK_OUTPUT
+def share_found_with_one_matrix(D, divisor, rate, steps=300, examples=64):
+    """Trains one W_Q for all queries; returns the share found at the first step, and over the last 30 steps."""
+    seeded = torch.Generator().manual_seed(D)
+    rotation = torch.linalg.qr(torch.randn(D, D, generator=seeded)).Q.to(DEVICE)  # [D, D]
+    W_Q = torch.randn(D, D, generator=seeded).to(DEVICE) / math.sqrt(D)  # [D, D], keeps the queries' variance at 1
+    W_Q.requires_grad_()
+    shares = []
+    for _ in range(steps):
+        X = torch.randn(examples, 16, D, generator=seeded).to(DEVICE)  # [examples, 16, D]
+        V = torch.randn(examples, 16, 8, generator=seeded).to(DEVICE)  # [examples, 16, 8]
+        Q = X[:, :1] @ rotation @ W_Q  # [examples, 1, D], one query in each example
+        A = (Q @ X.mT / divisor).softmax(dim=-1)  # [examples, 1, 16]; .mT swaps the last two axes
+        loss = (A @ V - V[:, :1]).square().mean()
+        (step,) = torch.autograd.grad(loss, W_Q)  # [D, D]
+        with torch.no_grad():
+            W_Q -= rate * step
+        shares.append((A[:, 0, 0] > 0.5).float().mean().item())
+    return shares[0], sum(shares[-30:]) / 30
+
+
+best_rates = {"undivided": 1.0, "÷ √D": 10.0}  # out of 0.1, 1 and 10
+together = {name: share_found_with_one_matrix(64, divisors[name](64), rate) for name, rate in best_rates.items()}
+for name, (at_first, at_last) in together.items():
+    assert at_first < 0.3  # before training about chance
+    print(f"one W_Q for all, {name:>9}: after training {at_last:.1f} of the queries find their data vector")
+
+# %% [markdown]
+# With a shared matrix the undivided layer learns as well. So the conclusion is this: without the division a layer *starts*
+# saturated. Queries that are trained one by one stay saturated. Where many examples share $W_Q$, training may recover, but
+# the published table shows that it need not. The division costs nothing and removes the risk at the start.
 
 # %% [markdown]
 # ## References

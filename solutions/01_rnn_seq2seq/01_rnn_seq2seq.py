@@ -83,6 +83,7 @@ from torch import Tensor, nn
 
 from utils.check import check
 from utils.data.translation import PAD, START, STOP
+from utils.progress import progress
 
 # %% [markdown]
 # ## 1 · A recurrent step
@@ -511,3 +512,11 @@ except NotImplementedError:
 # is fed its own words instead of the right ones. After a wrong word it is in a situation that never occurred in training, so
 # one mistake is likely to bring more.
 # ### END SOLUTION
+
+# %% [markdown]
+# ## What is done, and what is left
+#
+# The points of the checks above, as they were when you last ran them. `progress("all")` counts every unit you have begun.
+
+# %%
+progress()

@@ -87,6 +87,7 @@ from torch import Tensor, nn
 
 from utils.check import check
 from utils.data.translation import START
+from utils.progress import progress
 
 # %% [markdown]
 # ## 1 · Dot-product scores
@@ -558,3 +559,11 @@ except NotImplementedError:
 # words is inside the states: the encoder reads word by word, so each state depends on the words before it, and in a
 # bidirectional encoder also on those behind it.
 # ### END SOLUTION
+
+# %% [markdown]
+# ## What is done, and what is left
+#
+# The points of the checks above, as they were when you last ran them. `progress("all")` counts every unit you have begun.
+
+# %%
+progress()

@@ -84,6 +84,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from utils.check import check
+from utils.progress import progress
 
 # %% [markdown]
 # ## 1 · Scores of a query
@@ -492,3 +493,11 @@ plot_gradients()
 # 1, so its variance is D and its spread √D; dividing by √D makes the spread 1 at every width. Dividing by D would go too
 # far: the spread would be 1/√D, all scores nearly equal and all weights nearly 1/N_X, whatever the query asks.
 # ### END SOLUTION
+
+# %% [markdown]
+# ## What is done, and what is left
+#
+# The points of the checks above, as they were when you last ran them. `progress("all")` counts every unit you have begun.
+
+# %%
+progress()

@@ -83,6 +83,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from utils.check import check
+from utils.progress import progress
 
 # %% [markdown]
 # ## 1 · A self-attention layer
@@ -478,3 +479,11 @@ except NotImplementedError:
 # that failed just as soon. Rotary scores depend on the distance alone, so most of what was learned goes on working; but distances
 # longer than any in training are new, and a fast clock may show the same time there as at a short distance.
 # ### END SOLUTION
+
+# %% [markdown]
+# ## What is done, and what is left
+#
+# The points of the checks above, as they were when you last ran them. `progress("all")` counts every unit you have begun.
+
+# %%
+progress()

@@ -84,6 +84,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from utils.check import check
+from utils.progress import progress
 
 # %% [markdown]
 # ## 1 · Split into heads
@@ -540,3 +541,11 @@ except NotImplementedError:
 # so that the memory beside inputs and outputs grows as N, and with the table all the traffic of writing it to the large, slow memory and reading it back,
 # which is what plain attention spends its time on. Linear in N is linear attention, but that is another function.
 # ### END SOLUTION
+
+# %% [markdown]
+# ## What is done, and what is left
+#
+# The points of the checks above, as they were when you last ran them. `progress("all")` counts every unit you have begun.
+
+# %%
+progress()

@@ -86,6 +86,7 @@ from torch import Tensor, nn
 
 from utils.check import check
 from utils.checking.toy_models import ToyCachedDecoder
+from utils.progress import progress
 
 # %% [markdown]
 # ## 1 · A causal mask with an offset
@@ -540,3 +541,11 @@ except NotImplementedError:
 # further on; copying it brings the loss to 0, and it does so on held-out text too, since the answer stands there as
 # well. When the model writes, the next token is not there yet; it has learned to copy and has nothing to copy from.
 # ### END SOLUTION
+
+# %% [markdown]
+# ## What is done, and what is left
+#
+# The points of the checks above, as they were when you last ran them. `progress("all")` counts every unit you have begun.
+
+# %%
+progress()

@@ -12,6 +12,7 @@ import utils.check as checks
 from autograder.bank import catalogue, freezing
 from autograder.trials.bench import BOUNDS, FULL_COURSE, first_self_check
 from utils.check import CheckFailed, check
+from utils.checking import shipped
 from utils.device import device
 
 RIGHT = "attention_scores = lambda q, X: (q.unsqueeze(-2) * X).sum(-1)"
@@ -54,8 +55,8 @@ def test_an_object_of_a_class_is_told_from_the_class():
 def packs(tmp_path, monkeypatch):
     """A copy of the self-check files, which a process reads for the first time."""
     folder = Path(shutil.copytree(freezing.PACKS, tmp_path / "packs"))
-    remembering = (checks._index, checks._exercise, checks._pack)
-    monkeypatch.setattr(checks, "_PACKS", folder)
+    remembering = (shipped.index, checks._exercise, shipped.pack)
+    monkeypatch.setattr(shipped, "PACKS", folder)
     monkeypatch.setenv("COURSE_DEVICE", "cpu")
     for one in remembering:
         one.cache_clear()
@@ -113,7 +114,7 @@ def test_a_process_reads_the_checks_of_one_unit(packs, monkeypatch, capsys):
 
 
 def test_the_first_line_of_a_file_says_which_exercises_it_holds(packs):
-    found, unreadable = checks._index()
+    found, unreadable = shipped.index()
     assert not unreadable
     assert found == {one.name: packs / f"{unit}.json" for unit, them in catalogue.units().items() for one in them}
     assert list(checks.all_exercises()) == list(found)

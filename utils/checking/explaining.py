@@ -20,6 +20,8 @@ UNLIKE = (  # problems that are no case's own
     "too_much",
     "too_much_kept",
 )
+MAGNITUDES = {"large", "range", "saturation", "spread", "scale"}  # conditions under which numbers are large
+SIZES = ("ones", "equal", "scale", "batches", "range")  # conditions whose words say what all others give
 
 
 def diagnose(exercise: FrozenExercise, verdicts: list, failed: list) -> tuple:
@@ -64,12 +66,14 @@ def related(shown: Verdict, verdicts: list) -> tuple[Verdict, str | None]:
 
 
 def _under(shown: Verdict, verdicts: list) -> str:
-    """The condition under which alone anything fails; empty if ordinary inputs fail too."""
+    """The condition under which alone anything fails; empty if ordinary inputs fail too, or what else fails belies its words."""
     failed = [one for one in verdicts if not one.passed]
-    if all(one.extreme or one.condition == "large" for one in failed):
+    under = {"large" if one.extreme else one.condition for one in failed}
+    if under & {"", "hidden"}:
+        return ""
+    if "large" in under and under <= MAGNITUDES:
         return "large"
-    ordinary = any(not one.condition and not one.extreme or one.condition == "hidden" for one in failed)
-    return "" if ordinary else shown.condition
+    return "" if shown.condition in SIZES and len(under) > 1 else shown.condition
 
 
 def _circumstance(shown: Verdict, verdicts: list) -> str:

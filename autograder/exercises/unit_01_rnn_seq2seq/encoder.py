@@ -18,7 +18,7 @@ def _drawn(inputs, sizes, rng):
 
 @exercise(
     points={"one sentence": 1, "a padded batch": 2},
-    section="Many sentences at once",
+    section="Many sentences at once: padding",
     source="Sutskever, Vinyals and Le 2014",
     outputs="H h",
     formula="H [B, T, D_H] holds h_t = f_W(x_t, h_{t−1}), and 0 at padded places; h [B, D_H] is each sentence's own last state,"

@@ -69,7 +69,7 @@ def _cut(inputs, rng):
 
 @exercise(
     points=3,
-    section="Many sentences at once",
+    section="Many sentences at once: padding",
     source="Sutskever, Vinyals and Le 2014; torch.nn.functional.cross_entropy with ignore_index",
     outputs="loss",
     formula="loss = −(1/n) Σ log p(y_bt), over the n places where y is not [PAD] (0); p = softmax(logits, dim=-1); a scalar",

@@ -39,7 +39,7 @@ def _perfect(inputs, rng):
 
 @exercise(
     points=2,
-    section="Does it look where it should?",
+    section="Attention weights as an alignment",
     source="Och and Ney 2003",
     outputs="rate",
     formula="rate = 1 − (|A∩S| + |A∩P|) / (|A| + |S|), each counted over all sentences; A = links, S = sure, P = possible, all"

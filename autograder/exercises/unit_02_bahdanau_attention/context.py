@@ -18,7 +18,7 @@ def _drawn(inputs, sizes, rng):
 
 @exercise(
     points=1,
-    section="A context for every word",
+    section="A context vector for every output token",
     source="Bahdanau, Cho and Bengio 2015, equation 5",
     outputs="C",
     formula="c_t = Σ_i A_ti h_i, with A [*B, T_y, T_x] and H [*B, T_x, D_H] gives C [*B, T_y, D_H]",

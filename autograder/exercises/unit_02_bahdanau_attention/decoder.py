@@ -33,7 +33,7 @@ def _drawn(inputs, sizes, rng):
 
 @exercise(
     points=2,
-    section="Training it",
+    section="Training a translator with attention",
     source="Bahdanau, Cho and Bengio 2015, section 3.1",
     outputs="logits A",
     gradients="logits",

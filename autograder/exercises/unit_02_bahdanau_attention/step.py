@@ -26,7 +26,7 @@ def _scattered(inputs, rng):
 
 @exercise(
     points=3,
-    section="A context for every word",
+    section="A context vector for every output token",
     source="Bahdanau, Cho and Bengio 2015, section 3.1",
     outputs="logits s_new a",
     gradients="logits s_new",
@@ -103,8 +103,8 @@ def step_without_tanh(self, y, s, H, mask):
 
 @AttentionStep.misconception
 def looks_after_the_update(self, y, s, H, mask):
-    """The state is updated first, and the new state asks. Here the state before the step, s, asks; what it finds, c, goes
-    into the update. Luong et al. do it the other way round, with another cell."""
+    """The new state, s_new, is what asks for the weights and context that are returned or that predict. Here the state before
+    the step, s, asks, once, before the update. Luong et al. do it the other way round, with another cell."""
     _, c = _attend(self, s, H, mask)
     _, s_new = _update(self, y, s, c)
     a, c = _attend(self, s_new, H, mask)

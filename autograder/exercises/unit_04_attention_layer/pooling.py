@@ -11,7 +11,7 @@ from autograder.bank.families.attention import FUSED
 
 @exercise(
     points={"a list of data vectors": 2, "a feature grid": 1},
-    section="One query looks at all data vectors",
+    section="One query attends to all data vectors",
     source="Stanford CS231n, lecture 8, attention layers",
     outputs="y a",
     gradients="y",

@@ -14,7 +14,7 @@ from autograder.bank.families.attention import FUSED, SMALL, attend, declare_mec
 
 @exercise(
     points=3,
-    section="Everybody asks everybody",
+    section="Self-attention: every token attends to every token",
     source="Vaswani et al. 2017, section 3.2; Stanford CS231n, lecture 8, attention layers",
     outputs="Y A",
     gradients="Y",

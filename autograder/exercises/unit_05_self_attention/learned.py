@@ -10,7 +10,7 @@ from autograder.bank.declaration import Case, exercise
 
 @exercise(
     points={"positions added": 2, "an error past the end": 1},
-    section="A table to learn",
+    section="Learned positional encoding: a table",
     source="Gehring et al. 2017, section 3.1",
     outputs="X_new",
     formula="row n of X gets row n of the table added, n = 0, …, N−1; N > max_length raises a ValueError that names both numbers",

@@ -36,7 +36,7 @@ def _two_runs(inputs, rng):
 
 @exercise(
     points=3,
-    section="Only the distance counts",
+    section="Relative positions: only the distance counts",
     source="Shaw, Uszkoreit and Vaswani 2018",
     outputs="spread",
     formula="spread = the largest value of (max − min) over the numbers E[m, n] with one and the same n − m, from 1 − N to N − 1;"

@@ -33,7 +33,7 @@ def _one_place_apart(inputs, rng):
 
 @exercise(
     points=2,
-    section="Shuffle the words",
+    section="Permutation equivariance: shuffle the words",
     source="Lee et al. 2019, Set Transformer; Stanford CS231n, lecture 8, attention layers",
     outputs="gap",
     formula="gap[b] = largest |layer(X permuted)[b] − (layer(X) permuted)[b]|; permuted: row n is what row order[n] was",

@@ -50,7 +50,7 @@ def _cases(interleaved: bool, part: str) -> list[Case]:
 
 @exercise(
     points={"pairs (j, j + D/2)": 2, "pairs (2j, 2j + 1)": 2},
-    section="Turning queries and keys",
+    section="Rotary position embedding (RoPE)",
     source="Su et al. 2021, RoFormer, equation 34",
     outputs="X_turned",
     formula="each pair (x, y) of row n becomes (x cos φ − y sin φ, x sin φ + y cos φ), φ = positions[n] · base^(−2j/D), j = 0, …,"

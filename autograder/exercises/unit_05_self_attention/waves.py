@@ -35,7 +35,7 @@ def _case(text, D=8, base=10000.0, **more):
 
 @exercise(
     points=3,
-    section="Waves of different length",
+    section="Sinusoidal positional encoding",
     source="Vaswani et al. 2017, section 3.5",
     outputs="P",
     formula="P[n, 2i] = sin(pos_n · ω_i), P[n, 2i + 1] = cos(pos_n · ω_i), ω_i = base^(−2i/D), i = 0, …, D/2 − 1; P [N, D]",

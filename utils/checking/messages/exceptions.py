@@ -11,8 +11,8 @@ _HINTS = (  # phrases of errors' texts, and what they mean
     ),
     (
         ("must match the size", "not broadcastable", "doesn't match the broadcast"),
-        "Two shapes do not line up. Write both beside the line: from the last axis on, sizes must be equal, or one of them 1. One"
-        " number for each row becomes a column with [..., None].",
+        "Two shapes do not line up. Write both beside the line: from the last axis on, sizes must be equal, or one of them 1. An"
+        " axis of size 1 comes last with [..., None], and last but one with [..., None, :].",
     ),
     (
         ("not enough values to unpack", "too many values to unpack"),

@@ -152,7 +152,7 @@ def _wrong_length(c, name: str, wanted, got) -> str:
 
 def _wrong_dtype(c):
     name, wanted, got = next(pair for pair in c.pairs() if pair[1].dtype != pair[2].dtype or pair[2].values is None)
-    if not wanted.dtype.startswith("torch.float"):
+    if not wanted.dtype.startswith(("torch.float", "torch.bfloat")):
         return f"{name} is {got.dtype}; {integers(wanted.dtype, got.dtype)}", ""
     given = {c.case.precision or array.dtype.name for array in c.case.arrays if array.dtype.kind == "f"}
     if wanted.dtype.removeprefix("torch.") not in given:

@@ -1,0 +1,46 @@
+"""What a reader meets: cells that are folded, figures that are numbered, and the minutes that reading takes."""
+
+import math
+import re
+
+FOLDED = ("setup", "fold")  # tags of code cells that set up, draw or assert: folded in JupyterLab and Colab
+WORDS_A_MINUTE, SECONDS_A_LINE, SECONDS_A_FIGURE = 200, 4, 20
+CAPTION = re.compile(r"^\*\*Figure(?: \d+)?\.\*\*", re.MULTILINE)
+_ASIDE = re.compile(r"<details>\s*<summary>Going further.*?</details>", re.DOTALL)
+_TIME = re.compile(r"^(\*\*Time\*\* about )\d+( minutes to read)", re.MULTILINE)
+_ROUNDED = 5  # minutes
+
+
+def lay_out(nb) -> None:
+    """Folds the cells that are not the idea, numbers the figures' captions and states the minutes that reading takes."""
+    figures = 0
+    for cell in nb.cells:
+        if is_folded(cell):
+            cell.metadata["jupyter"] = {"source_hidden": True}
+            cell.metadata["cellView"] = "form"  # the same in Colab
+        if cell.cell_type == "markdown":
+            parts = CAPTION.split(cell.source)
+            numbered = [f"**Figure {figures + place}.**{part}" for place, part in enumerate(parts[1:], 1)]
+            cell.source, figures = "".join([parts[0], *numbered]), figures + len(numbered)
+    for cell in nb.cells:
+        if cell.cell_type == "markdown":
+            cell.source = _TIME.sub(rf"\g<1>{minutes(nb)}\g<2>", cell.source)
+
+
+def is_folded(cell) -> bool:
+    """Whether a cell's code is out of sight until a reader asks for it."""
+    return cell.cell_type == "code" and bool(set(FOLDED) & set(cell.metadata.get("tags", [])))
+
+
+def lines_in_view(nb) -> int:
+    """The lines of code that a reader sees: all but empty ones and those of folded cells."""
+    shown = [cell.source for cell in nb.cells if cell.cell_type == "code" and not is_folded(cell)]
+    return sum(bool(line.strip()) for source in shown for line in source.splitlines())
+
+
+def minutes(nb) -> int:
+    """How long a lesson takes to read, in steps of five minutes; what stands under "Going further" is not counted."""
+    prose = _ASIDE.sub("", "\n".join(cell.source for cell in nb.cells if cell.cell_type == "markdown"))
+    words, figures = len(prose.split()), len(CAPTION.findall(prose))
+    seconds = 60 * words / WORDS_A_MINUTE + SECONDS_A_LINE * lines_in_view(nb) + SECONDS_A_FIGURE * figures
+    return _ROUNDED * math.ceil(seconds / 60 / _ROUNDED)

@@ -1,0 +1,71 @@
+"""What a reader meets: folded machinery, numbered captions, honest minutes, and pages that keep the descriptions of figures."""
+
+import re
+import subprocess
+import sys
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from autograder import settings
+from autograder.authoring.reading import CAPTION, is_folded, lay_out, lines_in_view, minutes
+
+LESSONS = sorted(settings.LESSONS.glob("*.ipynb"))
+LONGEST = 75  # minutes
+
+
+def lesson(*cells):
+    return new_notebook(cells=list(cells))
+
+
+def test_captions_are_numbered_through_the_lesson_whatever_numbers_they_had():
+    nb = lesson(
+        new_markdown_cell("**Figure.** One.\n\nText."), new_markdown_cell("**Figure 7.** Two.\n\n**Figure.** Three.")
+    )
+    for _ in range(2):
+        lay_out(nb)
+        assert [cell.source for cell in nb.cells] == [
+            "**Figure 1.** One.\n\nText.",
+            "**Figure 2.** Two.\n\n**Figure 3.** Three.",
+        ]
+
+
+def test_what_is_tagged_is_folded_in_jupyterlab_and_colab():
+    nb = lesson(new_code_cell("x = 1", metadata={"tags": ["fold"]}), new_code_cell("y = 2"))
+    lay_out(nb)
+    assert nb.cells[0].metadata["jupyter"]["source_hidden"] and nb.cells[0].metadata["cellView"] == "form"
+    assert "jupyter" not in nb.cells[1].metadata
+    assert lines_in_view(nb) == 1
+
+
+def test_minutes_follow_the_rule_and_are_stated():
+    aside = "<details><summary>Going further: more</summary>\n\n" + "word " * 5000 + "\n\n</details>"
+    nb = lesson(
+        new_markdown_cell("**Time** about 3 minutes to read; quick."),
+        new_markdown_cell("word " * 2000 + "\n\n" + aside),  # ten minutes
+        new_code_cell("\n\n".join(["x = 1"] * 60)),  # four
+        new_markdown_cell("**Figure.** x\n\n" * 3),  # one
+    )
+    lay_out(nb)
+    assert minutes(nb) == 20  # fifteen and a few words
+    assert nb.cells[0].source == "**Time** about 20 minutes to read; quick."
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_a_lesson_is_read_within_its_bound(path):
+    nb = nbformat.read(path, as_version=4)
+    stated = re.search(r"\*\*Time\*\* about (\d+) minutes", nb.cells[0].source)
+    assert int(stated[1]) == minutes(nb) <= LONGEST
+
+
+def test_a_page_keeps_descriptions_and_folds(tmp_path):
+    path = LESSONS[0]
+    config = settings.ROOT / "autograder" / "authoring" / "templates" / "pages.py"
+    command = [sys.executable, "-m", "nbconvert", "--config", config, "--to", "html", "--output-dir", tmp_path, path]
+    subprocess.run(command, check=True, capture_output=True)
+    page = (tmp_path / f"{path.stem}.html").read_text(encoding="utf-8")
+    nb = nbformat.read(path, as_version=4)
+    assert "No description has been provided" not in page
+    assert page.count("<summary>code</summary>") == sum(map(is_folded, nb.cells)) > 0
+    assert len(CAPTION.findall("\n".join(cell.source for cell in nb.cells))) <= page.count('<img src="data:image/png')

@@ -1,0 +1,72 @@
+"""What is done and what is left: points of the self-checks, kept in a small file beside the notebook for nobody else."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from utils.checking.shipped import names_of_units, points_of
+from utils.checking.verdict import Result
+
+FILE = ".progress.json"
+
+
+def record(unit: str, result: Result) -> None:
+    """Notes the points of a check in the notebook's folder; where nothing can be written, nothing is noted."""
+    file = Path(FILE)
+    known = _read(file)
+    known.setdefault(unit, {})[result.exercise] = [result.points, result.max_points]
+    draft = file.with_suffix(f".{os.getpid()}")
+    try:
+        draft.write_text(json.dumps(known, indent=1), encoding="utf-8")
+        draft.replace(file)
+    except OSError:
+        draft.unlink(missing_ok=True)
+
+
+def progress(which: str = "") -> None:
+    """Prints points and exercises done in this notebook's unit, as they were when last checked, and what is left.
+
+    Args:
+        which: "all" for every unit that was begun, in this folder and those beside it.
+    """
+    units = names_of_units()
+    if which == "all":
+        known: dict[str, dict] = {}
+        for file in [*Path.cwd().parent.glob(f"*/{FILE}"), Path(FILE)]:
+            for unit, results in _read(file).items():
+                known.setdefault(unit, {}).update(results)
+        begun = [unit for unit in units if known.get(unit)]
+    else:
+        known, namespace = _read(Path(FILE)), sys._getframe(1).f_globals
+        begun = [max(units, key=lambda unit: sum(name in namespace for name in units[unit]))] if units else []
+    print(
+        "\n\n".join(_account(unit, points_of(unit), known.get(unit, {})) for unit in begun)
+        or "No exercise was checked yet."
+    )
+
+
+def _account(unit: str, exercises: dict[str, int], results: dict) -> str:
+    lines, done, points = [], 0, 0
+    for name, most in exercises.items():
+        reached = results.get(name, [0, most])[0]
+        done, points = done + (reached == most), points + reached
+        mark = "✓" if reached == most else "✗" if name in results else "·"
+        state = f"{reached} of {most} points" if name in results else f"not checked yet, {most} points"
+        lines.append(f"  {mark} {name}: {state}")
+    head = f"{unit}: {points} of {sum(exercises.values())} points, {done} of {len(exercises)} exercises done"
+    return "\n".join([head, *lines, "  Written answers have points of their own, which a person gives."])
+
+
+def _read(file: Path) -> dict[str, dict]:
+    """Unit -> exercise -> [points, most points]; empty where there is no such file, or another than this module writes."""
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+        return {
+            str(unit): {
+                str(name): [int(value) for value in pair[:2]] for name, pair in results.items() if len(pair) == 2
+            }
+            for unit, results in found.items()
+        }
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
