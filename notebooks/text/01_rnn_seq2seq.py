@@ -37,7 +37,7 @@ except ImportError:
     sys.path.insert(0, str(home))
     from utils.prepare import prepare
 
-prepare()
+installed = prepare()
 
 # %% tags=["fold"]
 import itertools
@@ -211,7 +211,7 @@ assert reach[-1] > 5 * reach[0]
 
 # %% [markdown]
 # How could a hidden state keep a number over many steps? It can if a **gate** decides, for each number, whether to *keep* the
-# old value or to *write* a new one. The **gated recurrent unit** (GRU; Cho et al., 2014) has two gates. The older LSTM
+# old value or to *write* a new one. The **gated recurrent unit** (**GRU**; Cho et al., 2014) has two gates. The older **LSTM**
 # (Hochreiter and Schmidhuber, 1997) is built on the same idea. A gate is a small layer with a sigmoid $\sigma$, so its
 # outputs lie between 0 and 1. In a GRU (where $\odot$ multiplies two vectors number by number):
 #
@@ -330,7 +330,7 @@ show(
 # A common mistake is to forget this shift. The decoder is then fed exactly the token that it should predict, and it only has
 # to copy its input. The loss falls to about zero, and the model learns nothing about translation.
 #
-# The loss is the cross-entropy, that is the mean of $-\log P(y_t \mid y_{<t}, x)$ over the tokens of the target sentence. Its
+# The loss is the **cross-entropy**, that is the mean of $-\log P(y_t \mid y_{<t}, x)$ over the tokens of the target sentence. Its
 # values have a useful point of reference: a model that gives each of the $V$ tokens the same probability $1/V$ has the loss
 # $\log V$.
 
@@ -381,7 +381,7 @@ print(f"distance from c, last position of the row: {(h_last[0, 0] - c_right).nor
 print(f"distance from c, end of the sentence:      {(H_padded[0, len(sky) - 1] - c_right).norm():.2f}")
 
 # %% [markdown]
-# For a whole batch, two index vectors pick one position from each row. A boolean mask, which is True at tokens and False at
+# For a whole batch, two index vectors pick one position from each row. A boolean **mask**, which is True at tokens and False at
 # padding, tells the two apart:
 
 # %%

@@ -37,7 +37,7 @@ except ImportError:
     sys.path.insert(0, str(home))
     from utils.prepare import prepare
 
-prepare()
+installed = prepare()
 
 # %% tags=["fold"]
 import itertools
@@ -100,7 +100,7 @@ print(" ".join(agreement.target))
 # ## A context vector for every output token
 #
 # The decoder is about to write token $t$, and its state so far is $s_{t-1}$. Which encoder states matter now? Three steps
-# give the decoder a context vector $c_t$ of its own for this token:
+# give the decoder a context vector $c_t$ of its own for this token: we say that it **attends** to the encoder states.
 #
 # 1. **Alignment scores**, one number for each encoder state, say how well $h_i$ fits what the decoder needs: $e_{t,i} =
 #    f_{att}(s_{t-1}, h_i)$. For now the score is the **dot product** $s_{t-1} \cdot h_i$, the sum of the products of
@@ -193,9 +193,9 @@ print(f"length of the gradient at the decoder's state: {asks.grad.norm():.1f}")
 # |---|---|---|---|
 # | dot product | $e = s \cdot h$ | none | must be equal |
 # | bilinear | $e = s W \cdot h$ | $W\,[D_S, D_H]$ | any |
-# | additive | $e = v \cdot \tanh(s W + h U)$ | $W\,[D_S, D_A]$, $U\,[D_H, D_A]$, $v\,[D_A]$ | any |
+# | **additive** | $e = v \cdot \tanh(s W + h U)$ | $W\,[D_S, D_A]$, $U\,[D_H, D_A]$, $v\,[D_A]$ | any |
 #
-# The additive score is Bahdanau's. It is a small network with one hidden layer of $D_A$ units. (Lecture slides sometimes
+# The **additive score** is Bahdanau's, and attention that uses it is called **additive attention**. It is a small network with one hidden layer of $D_A$ units. (Lecture slides sometimes
 # call it a linear layer. Without the tanh it would be one, and it would be useless: see question 2.) Luong et al. (2015)
 # compared several scores of this kind.
 #
@@ -217,7 +217,7 @@ for t in range(T_y):
         additive_loop[t, i] = torch.tanh(S[t] @ W + H[i] @ U) @ v
 
 # %% [markdown]
-# Without loops, the bilinear scores are a product of three matrices. For the additive scores the new axes in `[:, None, :]`
+# Without loops, the **bilinear scores** are a product of three matrices. For the additive scores the new axes in `[:, None, :]`
 # and `[None, :, :]` pair every decoder state with every encoder state:
 
 # %%
@@ -286,7 +286,7 @@ assert (early[3:] == 0).all()
 # We now train a translator with attention and, for comparison, the translator of lesson 01. Besides the attention, three
 # things are different:
 #
-# - The encoder reads **in both directions**; it is a bidirectional GRU. Each $h_i$ joins two states: one has read the
+# - The encoder reads **in both directions**; it is a **bidirectional GRU**. Each $h_i$ joins two states: one has read the
 #   sentence from the left up to token $i$, the other from the right. So $h_i$ knows the tokens on both sides of token $i$.
 # - A linear layer followed by a tanh makes the decoder's first state from the encoder's final states in the two directions.
 # - The **logits**, the numbers that a softmax turns into probabilities of the output tokens, are computed from $[s_t; c_t]$.
@@ -580,7 +580,7 @@ for word in ("zone", "économique", "européenne"):
 # mistake. (Which links are possible is a rule of this course. Och and Ney had people mark the links; those that the people
 # were not sure of counted as possible.)
 #
-# Let $A$ be the set of the model's links, $S$ the set of the sure links and $P$ the set of the possible ones, which
+# The **alignment error rate** (AER) compares the model's links with the gold ones. Let $A$ be the set of the model's links, $S$ the set of the sure links and $P$ the set of the possible ones, which
 # contains $S$. (These are the letters of Och and Ney, 2003; in this formula they do not mean weights and states.) Then
 #
 # $$\text{alignment error rate} = 1 - \frac{|A \cap S| + |A \cap P|}{|A| + |S|}$$

@@ -39,7 +39,7 @@ except ImportError:
     sys.path.insert(0, str(home))
     from utils.prepare import prepare
 
-prepare()
+installed = prepare()
 
 # %% tags=["fold"]
 import math
@@ -331,7 +331,7 @@ print("X", [*X.shape], "gives y", [*y.shape])
 print("X", [*X_five.shape], "gives y", [*y_five.shape])
 
 # %% [markdown]
-# **The order of the data vectors does not matter.** If we shuffle the data vectors, their weights are shuffled in the same
+# **The order of the data vectors does not matter** (attention is *permutation-invariant*)**.** If we shuffle the data vectors, their weights are shuffled in the same
 # way, and the weighted sum stays the same. For a fixed query the output is **invariant** to permutations of the data
 # vectors. (One often reads that attention is permutation invariant, without a word about what is permuted. In lesson 05
 # the data vectors provide the queries too, and there, shuffling them shuffles the outputs.)
@@ -396,7 +396,8 @@ show(
 # %% [markdown]
 # ## Why divide by √D?
 #
-# Transformers do not use $q \cdot X_i$ as it is. They use the **scaled dot product** $q \cdot X_i / \sqrt{D_Q}$. A
+# Transformers do not use $q \cdot X_i$ as it is. They use the **scaled dot product** $q \cdot X_i / \sqrt{D_Q}$; attention
+# with these scores is called **scaled dot-product attention**. A
 # well-known example comes from Alammar's *The Illustrated Transformer* (2018), with the two words *Thinking Machines*. Its
 # vectors have 64 features. A query has the score 112 with the data vector of *Thinking* and the score 96 with that of
 # *Machines*. The division by $\sqrt{64} = 8$ gives the scores 14 and 12, and the published weights are 0.88 and 0.12. We
@@ -858,7 +859,7 @@ assert_close(layer(X_paint), X_paint @ W_K)
 # than the encoder states, and their features may have other meanings. How can a dot product compare the two?
 #
 # The solution is to project the queries as well. One sequence $S\,[N_Q, D_S]$ provides the queries, another sequence
-# $X\,[N_X, D_X]$ provides the keys and values, and the projections map both into a common space of width $D_Q$:
+# $X\,[N_X, D_X]$ provides the keys and values, and the **projections** map both into a common space of width $D_Q$:
 #
 # $$Q = S W_Q\ [N_Q, D_Q], \qquad K = X W_K\ [N_X, D_Q], \qquad V = X W_V\ [N_X, D_V]$$
 #

@@ -5,16 +5,17 @@
 #
 # **You will be able to**
 #
-# - let one layer look at several things at once, with heads, and compute all heads together in four matrix products;
+# - let one layer attend to several things at once, with several heads, and compute all heads together in four matrix
+#   products;
 # - count the operations and the bytes of a layer from its shapes, and say which of them grow with the square of the
 #   length;
-# - compute exact attention without ever storing the table of weights (the idea of FlashAttention), and say what linear
-#   attention, windows and latents give up for being cheaper.
+# - compute exact attention without ever storing the table of attention weights (the idea of FlashAttention), and say
+#   what linear attention, windows and latents give up for being cheaper.
 #
-# **You need** lesson 05: self-attention on $X\,[N, D]$ with $W_Q$, $W_K$, $W_V$, and that positions must be told. From
-# lesson 04: why the softmax subtracts the largest score.
+# **You need** lesson 05: self-attention on $X\,[N, D]$ with $W_Q$, $W_K$, $W_V$, and why it needs positional encodings.
+# From lesson 04: why the softmax subtracts the largest score.
 #
-# **Time** about 55 minutes to read; the cells run in about 55 seconds on two CPU cores.
+# **Time** about 40 minutes to read; the cells run in about 55 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -39,9 +40,9 @@ except ImportError:
     sys.path.insert(0, str(home))
     from utils.prepare import prepare
 
-prepare()
+installed = prepare()
 
-# %%
+# %% tags=["fold"]
 import math
 import random
 import time
@@ -66,7 +67,7 @@ DEVICE = device()
 generator = torch.Generator().manual_seed(6)
 
 
-# %%
+# %% tags=["fold"]
 def normal(*shape):
     """Independent numbers with mean 0 and variance 1, the same on every device."""
     return torch.randn(*shape, generator=generator).to(DEVICE)
@@ -75,26 +76,27 @@ def normal(*shape):
 # %% [markdown]
 # ## One row of weights is one average
 #
-# *"The animal didn't cross the street because it was too tired."* When you come to *it*, you want to know more than one
-# thing. **Who** is it? The animal. **What** is said of it? That it was tired. To answer the first question *it* has to
-# look at *animal*, to answer the second at *tired*.
+# *"The animal didn't cross the street because it was too tired."* To understand the token *it*, a model needs to know
+# two things. **Who** is *it*? The animal. **What** is said of it? That it was tired. To answer the first question, *it*
+# has to attend to *animal*; to answer the second, it has to attend to *tired*.
 #
-# A layer of lesson 05 gives *it* one row of weights, and the weights sum to 1. It can put one half on *animal* and one
-# half on *tired*. Then its output is the average of their two values:
+# A self-attention layer as in lesson 05 gives *it* one row of attention weights, and these weights sum to 1. The layer
+# can put one half on *animal* and one half on *tired*. Its output is then the average of their two values:
 #
 # $$y = \tfrac12\, v_\text{animal} + \tfrac12\, v_\text{tired}$$
 #
-# Both are in there. But an average does not say which part came from where. Here *animal* cannot be mistaken for
-# *tired*. In a fairy tale it is worse:
+# Both values are in this average. But the average does not say which part came from which token. In this sentence
+# nobody would mistake *animal* for *tired*. In a fairy tale, the two can be mistaken for each other:
 #
 # > *The frog did not marry the king, because it was a witch.*
 #
-# Who is *it*? The frog. What was it really? A witch. One half *frog* and one half *witch* is the same vector as one
-# half *witch* and one half *frog*, which would be the answer to *"The witch did not marry the king, because she was a
-# frog"*.
+# Who is *it*? The frog. What was it really? A witch. The average of *frog* and *witch* is the same vector as the
+# average of *witch* and *frog*. That second average would answer the same two questions about *"The witch did not marry
+# the king, because she was a frog"*.
 #
-# Do positions help? No. They are added to the words, and $W_V$ is linear: *frog* at place 1 and *witch* at place 12 sum
-# to the same as *witch* at place 1 and *frog* at place 12.
+# Do positional encodings help? No. They are added to the embeddings, and $W_V$ is linear. The values of *frog* at
+# position 1 and *witch* at position 12 have the same sum as the values of *witch* at position 1 and *frog* at position
+# 12.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -105,27 +107,28 @@ print("averaged, the two sentences are the same:", torch.allclose(sum(this) / 2,
 print("side by side they differ:                ", not torch.allclose(torch.cat(this), torch.cat(that), atol=1e-6))
 
 # %% [markdown]
-# The second line is the way out. Look **twice**, with two rows of weights, and put what was found side by side. Each
-# look is called a **head**.
+# The second printed line shows the solution: compute **two** rows of attention weights, and put the two results side by
+# side. Each such attention with weights of its own is called a **head**.
 
 # %% [markdown]
 # ## Several heads
 #
-# A layer with $H$ heads is $H$ small attention layers that read the same $X\,[N, D]$. Head $h$ has matrices of its own,
-# and so looks for something of its own:
+# A layer with $H$ heads, called **multi-head attention**, consists of $H$ small attention layers that read the same
+# $X\,[N, D]$. Head $h$ has its own matrices, and can therefore attend to different positions than the other heads:
 #
 # $$Q_h = X W_Q^h,\quad K_h = X W_K^h,\quad V_h = X W_V^h\ \ [N, D_H]$$
 #
 # $$A_h = \operatorname{softmax}\!\left(\frac{Q_h K_h^\top}{\sqrt{D_H}}\right) [N, N],\qquad Y_h = A_h V_h\ [N, D_H]$$
 #
-# How wide should a head be? The usual choice is $D_H = D/H$: many narrow heads, or few wide ones. Side by side they are
-# $H \cdot D_H = D$ wide again, the width that came in. A last matrix $W_O\,[H D_H, D]$ mixes what the heads have found:
+# How wide should a head be? The usual choice is $D_H = D/H$, so that a layer of width $D$ has either many narrow heads
+# or few wide ones. Side by side, the results of the heads are $H \cdot D_H = D$ wide again, as wide as the input. A
+# last matrix $W_O\,[H D_H, D]$, the **output projection**, mixes what the heads have found:
 #
 # $$Y = [\,Y_1, Y_2, \dots, Y_H\,]\; W_O\ \ [N, D]$$
 #
-# The root is that of $D_H$, not of $D$: each dot product sums $D_H$ terms.
+# The scores are divided by $\sqrt{D_H}$, not by $\sqrt{D}$, because each dot product sums $D_H$ terms.
 #
-# As a loop over the heads, one head after the other:
+# Here is the layer as a loop over the heads:
 
 # %%
 N, H, D_H = 5, 3, 4
@@ -142,7 +145,7 @@ for h in range(H):
     found.append(A_h @ V_h)  # [N, D_H]
 Y_loop = torch.cat(found, dim=-1) @ W_O  # [N, H * D_H] @ [H * D_H, D] = [N, D]
 
-# %%
+# %% tags=["fold"]
 names = [f"$x_{{{n + 1}}}$" for n in range(N)]
 figure, panels = plots.canvas(10.5, 3.3, H)
 for h, panel in enumerate(panels):
@@ -155,24 +158,28 @@ show(
 )
 
 # %% [markdown]
-# Three tables of weights where there was one. Each row of each table sums to 1: the heads do not share, and do not
-# compete.
+# **Figure 1.** The attention weights of three heads over the same five vectors. Each head has a table of its own, and the
+# three tables differ, because each head has its own matrices.
 #
-# Do the heads need $W_O$? Without it, the first $D_H$ features of the output would hold what head 1 found and nothing
-# else. $W_O$ lets every feature of the output use all heads. (In code heads are counted from 0, in pictures from 1.)
+# Each row of each table sums to 1. The heads do not share one row of weights, so they do not compete with each other.
+#
+# Do the heads need the output projection $W_O$? Without it, the first $D_H$ features of the output would hold what head
+# 1 found and nothing else. With $W_O$, every feature of the output can use all heads. (The code counts heads from 0,
+# the figures count them from 1.)
 
 # %% [markdown]
 # ## Split, batch, merge
 #
-# The loop does $H$ small products one after the other. A machine prefers one large one. So treat the heads as lesson 04
-# treated the sentences of a batch: as one more axis in front. $Q$, $K$ and $V$ are computed whole, $[N, H D_H]$, then
-# **split** into $[H, N, D_H]$; all heads attend in one batched product; then they are **merged** back into $[N, H
-# D_H]$.
+# The loop computes $H$ small products one after the other. Hardware is faster at one large product. We therefore treat
+# the heads as lesson 04 treated the sentences of a batch: as one more axis in front. $Q$, $K$ and $V$ are computed
+# whole, $[N, H D_H]$, and then **split** into $[H, N, D_H]$. All heads attend in one batched product, and their results
+# are **merged** back into $[N, H D_H]$.
 #
-# How does one get from $[N, H D_H]$ to $[H, N, D_H]$? Think about it before you read on: is it a reshape?
+# How do we get from $[N, H D_H]$ to $[H, N, D_H]$? Think about it before you read on: is it a reshape?
 #
-# A reshape never moves a number. It reads all numbers row by row and cuts that one long line into new rows. Watch the
-# numbers 0 to 11: two vectors, three heads of two features.
+# A reshape never changes the order of the numbers. It reads all numbers row by row as one long line, and cuts that line
+# into new rows. Watch what happens to the numbers 0 to 11, which stand for two vectors with three heads of two features
+# each.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -182,15 +189,15 @@ print("reshape(3, 2, 2), head 0:\n", small.reshape(3, 2, 2)[0].numpy())
 print("split the width, then exchange N and H, head 0:\n", small.view(2, 3, 2).transpose(0, 1)[0].numpy())
 
 # %% [markdown]
-# Head 0 owns the first two features of *each* vector: 0 and 1 of the first, 6 and 7 of the second. The plain reshape
-# hands it features 0 to 3 of the first vector instead. The shape is the same, there is no error, and everything that
-# follows is wrong. So it takes two steps:
+# Head 0 owns the first two features of *each* vector: 0 and 1 of the first vector, 6 and 7 of the second. The plain
+# reshape gives head 0 the features 0 to 3 of the first vector instead. The shape is the same and there is no error, but
+# everything computed from it is wrong. A correct split takes two steps:
 #
-# 1. cut the **last** axis: $[N, H D_H] \to [N, H, D_H]$. Here a reshape does the right thing, since each row is cut on
+# 1. cut the **last** axis: $[N, H D_H] \to [N, H, D_H]$. For this step a reshape is right, since it cuts each row on
 #    its own;
 # 2. **exchange** two axes: $[N, H, D_H] \to [H, N, D_H]$.
 #
-# Merging is the way back, in reverse: exchange, then join.
+# Merging does the reverse: exchange the two axes, then join the last two.
 
 
 # %%
@@ -204,25 +211,28 @@ def merge(heads):
     return heads.transpose(0, 1).reshape(N, H * D_H)
 
 
-assert torch.equal(merge(split(X)), X)
-
 Q, K, V = split(X @ W_Q), split(X @ W_K), split(X @ W_V)  # [H, N, D_H] each
 A = (Q @ K.mT / math.sqrt(D_H)).softmax(dim=-1)  # [H, N, N]
 Y = merge(A @ V) @ W_O  # [H, N, D_H] to [N, H * D_H] to [N, D]
+
+# %% tags=["fold"]
+assert torch.equal(merge(split(X)), X)
 assert_close(Y, Y_loop)
 assert_close(A, torch.stack(weights))
 
 # %% [markdown]
-# The line with the softmax is the one of lesson 05 with two small changes: `K.mT` exchanges the last two axes alone,
-# and the width is that of a head. `@` multiplies the last two axes, and does so for each place of the axes in front.
-# With a batch of sentences there is one more in front, $[B, H, N, D_H]$, and nothing else changes.
+# The line with the softmax is the line of lesson 05 with two small changes: `K.mT` exchanges only the last two axes,
+# and the scores are divided by the root of the width of a head. `@` multiplies matrices on the last two axes, once for
+# every index of the axes before them. A batch of sentences adds another axis in front, $[B, H, N, D_H]$, and the line
+# with the softmax stays as it is. (The folded cell checks that `merge` undoes `split` and that the result equals that
+# of the loop.)
 
 # %% [markdown]
 # ## One projection for all
 #
-# There are still three products with $X$, one for each of $W_Q$, $W_K$, $W_V$. Put the three matrices side by side,
-# $W_{QKV} = [\,W_Q, W_K, W_V\,]$ of shape $[D, 3 H D_H]$. One product gives all queries, keys and values; `chunk` cuts
-# them apart. This is called a **fused** projection.
+# The layer still computes three products with $X$, one for each of $W_Q$, $W_K$ and $W_V$. Put the three matrices side
+# by side, $W_{QKV} = [\,W_Q, W_K, W_V\,]$, with shape $[D, 3 H D_H]$. One product then gives all queries, keys and
+# values, and `chunk` cuts them apart. This is called a **fused projection**.
 
 # %%
 W_QKV = torch.cat([W_Q, W_K, W_V], dim=1)  # [D, 3 * H * D_H]
@@ -231,9 +241,10 @@ Y_fused = merge((Q @ K.mT / math.sqrt(D_H)).softmax(dim=-1) @ V) @ W_O
 assert_close(Y_fused, Y_loop)
 
 # %% [markdown]
-# torch's own layer, `nn.MultiheadAttention`, holds just these two matrices, the fused one and the last one, and a bias
-# for each. Two habits of it are easily overlooked. Its matrices are transposed, as in every `nn.Linear`. And it
-# **averages the weights over the heads** before it hands them out, unless you say otherwise.
+# PyTorch's own layer, `nn.MultiheadAttention`, holds the same two matrices, the fused projection and the output
+# projection, with a bias for each. Two of its properties are easily overlooked. First, its matrices are transposed, as
+# in every `nn.Linear`. Second, it **averages the attention weights over the heads** before it returns them, unless you
+# pass `average_attn_weights=False`.
 
 # %%
 layer = nn.MultiheadAttention(D, H, bias=False, batch_first=True, device=DEVICE)
@@ -246,35 +257,40 @@ assert_close(A_torch[0], torch.stack(weights))
 
 
 # %% [markdown]
-# In **cross-attention** queries come from one sequence and keys and values from another. Then one takes the first third
-# of $W_{QKV}$ for the one and the other two thirds for the other. (That goes if both are $D$ wide. Otherwise they need
-# matrices of their own.)
+# In **cross-attention**, the queries come from one sequence, and the keys and values come from another. The first third
+# of $W_{QKV}$ then projects the first sequence, and the other two thirds project the second. This works if both
+# sequences have width $D$; otherwise, the layer needs separate matrices.
 #
-# From here on we take the layer from torch.
+# From here on we use PyTorch's layer.
 
 # %% [markdown]
 # ## What heads look at
 #
-# Back to the frog. Here are fairy tales by the thousand, all built like this one:
+# Now we return to the frog. A generator produces thousands of fairy tales, all built like the one above:
 
-# %%
+# %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
 for seed in range(4):
     told = pronoun_tales.tale(random.Random(seed))
     print(f"{' '.join(told.words)}.   who: {told.who}, what: {told.what}")
 
 # %% [markdown]
-# The two nouns of the main clause have different pronouns (*it*, *she*, *he*), so the pronoun tells which of them is
-# meant. What that one really was may be any other noun; call this last noun of the *because* clause the **disguise**.
-# Either clause may come first. At the place of the pronoun a model has to give two answers from one output vector:
-# **who** and **what**.
+# The two nouns of the main clause have different pronouns (*it*, *she*, *he*), so the pronoun tells which of the two
+# nouns is meant. The last noun, in the *because* clause, says what that character really was. It can be any other noun,
+# and we call it the **disguise**. Either clause may come first. At the position of the pronoun, a model has to give two
+# answers from one output vector: **who** is meant, and **what** that character really was.
 #
-# The model is one attention layer with almost nothing around it. Words and learned places come in. Two linear layers
-# read the output at the pronoun, one for each question; what they give is compared with the vectors of the nouns by dot
-# products, and the noun with the largest one is the answer. All models have the same width and the same number of
-# parameters. They differ in the number of heads alone: one head that is 48 wide, two of 24, four of 12, eight of 6.
+# The model is one attention layer with almost nothing around it. Its input is the sum of word embeddings and learned
+# positional encodings. Two linear layers read the output at the pronoun, one for each question. The result of each is
+# compared with the embeddings of all nouns by dot products, and the noun with the largest dot product is the answer.
+# All models have the same width and the same number of parameters. They differ only in the number of heads: one head
+# that is 48 wide, two of 24, four of 12, or eight of 6.
 #
-# Predict: how many heads are needed? Can there be too many?
+# The class can also stack several layers. It then adds what a layer found to what the layer read, `X = X + Y`. Such an
+# addition around a layer is called a **residual connection**: the next layer receives both the input of this layer and
+# its output. We need it only at the end of this section, for a reader with two layers.
+#
+# Predict: how many heads does the model need? Can there be too many?
 
 
 # %%
@@ -297,12 +313,13 @@ class Reader(nn.Module):
         X, weights = self.words(words) + self.places.weight, []  # [B, N, D]
         for layer in self.layers:
             Y, A = layer(X, X, X, average_attn_weights=False)  # [B, N, D], [B, H, N, N]
-            X = X + Y  # a second layer, where there is one, sees the words and what was found
+            X = X + Y  # residual connection: a second layer sees the words and what was found
             weights.append(A)
         nouns = self.words.weight[: len(pronoun_tales.NOUNS)].T  # [D, nouns]
         return self.who(Y) @ nouns, self.what(Y) @ nouns, weights
 
 
+# %% tags=["fold"]
 def told(count, seed):
     rng = random.Random(seed)
     return [part.to(DEVICE) for part in pronoun_tales.batch([pronoun_tales.tale(rng) for _ in range(count)])]
@@ -335,7 +352,7 @@ HEADS, SEEDS = (1, 2, 4, 8), (0, 1, 2)
 readers = {(H, seed): reader_with(H, seed) for H in HEADS for seed in SEEDS}
 
 
-# %%
+# %% tags=["fold"]
 @torch.no_grad()
 def judged(reader):
     """For new tales, whether who and what are right, [B, 2], and the first layer's weights at the pronoun, [B, H, N]."""
@@ -366,17 +383,21 @@ show(
     + ".",
 )
 
-# %%
+# %% [markdown]
+# **Figure 2.** Share of new tales in which both answers are right, for one, two, four and eight heads, with three trainings
+# each. One head stays well behind; from two heads on, nearly every tale is answered.
+
+# %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
 print("one head: no training above 0.9:                   ", max(shares[1, seed] for seed in SEEDS) < 0.9)
 print("two heads and more: all trainings above 0.95:      ", min(shares[H, seed] for H in HEADS[1:] for seed in SEEDS) > 0.95)
 
 # %% [markdown]
-# Two heads do it every time: there are two questions. More heads than questions do no harm here, although each of eight
-# is only 6 wide. What does the one head do? It does not choose one question and leave the other. Look at its answers
-# and its weights:
+# With two heads, every training succeeds: there are two questions. More heads than questions do no harm here, although
+# each of eight heads is only 6 wide. What does a single head do? It does not simply answer one question and ignore the
+# other. Look at its answers and its weights:
 
-# %%
+# %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
 words, places, answers = TEST
 for seed in SEEDS:
@@ -387,13 +408,15 @@ for seed in SEEDS:
     print(f"who right below 0.9: {bool(share_who < 0.9)}, largest weight in a tale below 0.5: {bool(largest < 0.5)}")
 
 # %% [markdown]
-# It spreads its weight. From the mixture the one answer can be read nearly always, and the other far less often.
+# The single head spreads its weights over several tokens. From the resulting average, the model can nearly always read
+# *what*, and far less often *who*.
 #
-# Is it *impossible* for one head, then? No. If the one who is meant always has, say, half the weight of the disguise, a
-# reader can tell the two apart. But such a balance has to be kept in every tale, and training finds it slowly. Two
-# heads have nothing to balance. A stored run has trained the one head fifteen times as long:
+# Is the task *impossible* for one head, then? No. Suppose that the noun that is meant always gets, say, half as much
+# weight as the disguise. Then a linear layer can tell the two apart. But the head has to keep this ratio in every tale,
+# and training finds it slowly. Two heads have no ratio to keep. In a stored run, we trained the model with one head
+# fifteen times as long:
 
-# %%
+# %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
 if stored_runs.full():
     began = time.perf_counter()
@@ -404,10 +427,11 @@ print("one head, 15 times as many steps:", *(f"{share:.2f}" for share in run["re
 print(stored_runs.how(run))
 
 # %% [markdown]
-# **And in print?** Vaswani et al. (2017, table 3, rows A) changed the number of heads of their translation model and
-# left everything else alone, as we did. English to German, BLEU on their development set:
+# **What did the original paper find?** Vaswani et al. (2017, table 3, rows A) changed the number of heads of their
+# translation model and left everything else alone, as we did. They translated English to German and measured BLEU, a
+# score for translations, on their development set:
 
-# %%
+# %% tags=["fold"]
 published = {1: 24.9, 4: 25.5, 8: 25.8, 16: 25.8, 32: 25.4}  # Vaswani et al. (2017), table 3, rows A and base
 show(
     plots.bars(
@@ -422,15 +446,21 @@ show(
 )
 
 # %% [markdown]
-# (The axis begins at 24, so that one can see the differences.) There, too, one head is the worst, by nearly a point;
-# eight and sixteen are the best. How large the gap is cannot be compared with ours, since BLEU is another measure than
-# a share of right answers. Their model also has many layers, so that what one misses another may find (lesson 08). And
-# there, 32 heads are too many. The width is shared out, so each head is only 16 wide, and a dot product of 16 features
-# can tell fewer things apart. Our few words can do with even 6 features a head.
+# **Figure 3.** The published translation quality (BLEU, higher is better) for different numbers of heads at the same width
+# of the model. One head is worst, and too many heads are worse than eight or sixteen.
 #
-# **Who looks where?** Take a training with two heads and look at the row of the pronoun in each of them.
+# (The axis begins at 24, so that the differences can be seen.) In their table, too, one head is the worst, by nearly a
+# point, and eight and sixteen heads are the best. The size of the gap cannot be compared with ours, since BLEU and a
+# share of right answers are different measures. Their model also has many layers, so that one layer may find what
+# another misses (lesson 08).
+#
+# In their model, 32 heads are too many. The heads share the width of the model, so each of the 32 is only 16 wide, and
+# a dot product of 16 features can distinguish fewer things. Our small vocabulary needs no more than 6 features a head.
+#
+# **Which head attends to what?** Take a training with two heads and look at the pronoun's row of attention weights in
+# each of them.
 
-# %%
+# %% tags=["fold"]
 examples, example_places, example_answers = (part[:40] for part in told(40, seed=3))
 with torch.no_grad():
     _, _, (A_two,) = readers[2, 0](examples)  # [40, 2, N, N]
@@ -452,11 +482,15 @@ show(
 )
 
 # %% [markdown]
-# That was one sentence of one training. For all test sentences and all three trainings: how much of each head's weight
-# is on the one who is meant, and how much on what it really was? And in how many tales has one head more than half of
-# its weight on the one, and the *other* head more than half on the other?
+# **Figure 4.** The attention weights of the pronoun in both heads of one reader, for one tale. Each head attends mostly to
+# one of the two nouns that the answers need.
+#
+# That was one sentence of one training. Now we take all test sentences and all three trainings. How much of each head's
+# weight is on the noun that is meant (*who*), and how much on the disguise (*what*)? And in what share of the tales
+# does one head have more than half of its weight on *who* while the *other* head has more than half of its weight on
+# *what*? (The output calls this "one look for each question".)
 
-# %%
+# %% tags=["fold"]
 row = torch.arange(len(words), device=DEVICE)
 meant = ((words == answers[:, :1]) & (torch.arange(pronoun_tales.LENGTH, device=DEVICE) != places[:, 1:])).float()  # [1024, N], 1 at that noun
 shared_out = []
@@ -474,31 +508,34 @@ for seed in SEEDS:
         print(f"            “{pronoun}” looks at who with head {on_who[its].mean(dim=0).argmax() + 1}")
     print(f"            one look for each question in {shared_out[-1]:.2f} of the tales")
 
-# %%
+# %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
 print("in all trainings more than 0.8 of the tales have one look for each question:", min(shared_out) > 0.8)
 
 # %% [markdown]
-# Nobody told a head what to look at. There is one number to make smaller, the loss, and two questions in it. Where one
-# head has nearly all its weight on *who* and the other on *what*, each has taken one question. Where each head has some
-# of both, they change roles: the head that looks at *who* for one pronoun looks at *what* for another. One tale still
-# gets one look for each question.
+# Nobody told a head what to attend to. Training lowers one number, the loss, and the loss contains both questions. In
+# some trainings one head has nearly all its weight on *who* and the other on *what*: each head has taken one question.
+# In others each head has some weight on both. There the heads change roles with the pronoun: the head that attends to
+# *who* for one pronoun attends to *what* for another. Within a single tale, the two heads still divide the two
+# questions between them most of the time.
 #
 #
-# **Try it.** With two layers there is more to see. This reader has two layers of two heads, and a second place is
-# asked: the disguise has to say whom it is about. It does not know: it has to find the pronoun first, and then the noun
-# that goes with it. Choose a layer, a head and a word. (Only the pronoun and the disguise were ever asked anything.
-# What other words look at serves these two, or nothing.)
+# **Try it.** Two layers can do more than one. This reader has two layers of two heads each, and it is also asked at a
+# second position: at the disguise, it has to say whom the disguise is about. The disguise itself does not carry this
+# information. The model has to find the pronoun first, and then the noun that goes with it. Choose a layer, a head and
+# a token. (The training asks questions only at the pronoun and at the disguise. Other tokens are free to attend to
+# anything; their weights matter only as far as they help these two.)
 #
 # <details><summary>What you should have seen</summary>
 #
-# In layer 1 one head of the disguise looks at the pronoun more than at anything else. In layer 2 both of its heads look
-# at the one who is meant, and again at the pronoun, which knows something by then, too. That is why there are two
-# layers: the second looks with what the first has found.
+# In layer 1, one head of the disguise attends to the pronoun more than to anything else. In layer 2, both of its heads
+# attend to the noun that is meant, and again to the pronoun, whose hidden state now also contains what layer 1 found
+# there. This is why the reader needs two layers: the second layer attends with what the first layer has found, and the
+# residual connection keeps the original tokens beside it.
 #
 # </details>
 
-# %%
+# %% tags=["fold"]
 deep = reader_with(2, layers=2)
 with torch.no_grad():
     who, _, weights = deep(words)
@@ -510,7 +547,7 @@ for number, A in enumerate(weights, start=1):  # A [1024, 2, N, N]
     for h in range(2):
         print(f"layer {number}, head {h + 1}: the disguise has {on_pronoun[h]:.2f} on the pronoun, {on_meant[h]:.2f} on who is meant")
 
-# %%
+# %% tags=["fold"]
 LOOKERS = ("the pronoun", "the disguise", "the first noun", "the second noun")
 
 
@@ -550,9 +587,14 @@ explore(
 )
 
 # %% [markdown]
+# **Figure 5.** The attention weights of one token in one head of the two-layer reader. The bar of another colour is the
+# token that attends. Change the layer to see how the second layer builds on what the first has found.
+
+# %% [markdown]
 # ## Four matrix products
 #
-# What does such a layer cost? Everything in it but the softmax is a product of matrices, and there are four of them:
+# What does a multi-head attention layer cost? Except for the softmax, everything in it is a product of matrices, and
+# there are four of them:
 #
 # | step | shapes | result |
 # |---|---|---|
@@ -561,16 +603,18 @@ explore(
 # | 3 · mixing | $[H, N, N]\;[H, N, D_H]$ | $[H, N, D_H]$, merged into $[N, D]$ |
 # | 4 · output | $[N, D]\;[D, D]$ | $[N, D]$ |
 #
-# An entry of a product $[n, k]\,[k, m]$ is a sum of $k$ products: $k$ multiplications and about as many additions.
-# There are $n \cdot m$ entries, so it takes $2\,n\,k\,m$ floating-point operations (**FLOPs**). With $H D_H = D$:
+# An entry of a product $[n, k]\,[k, m]$ is a sum of $k$ terms: it takes $k$ multiplications and about as many
+# additions. The result has $n \cdot m$ entries, so the product takes $2\,n\,k\,m$ **floating-point operations
+# (FLOPs)**. With $H D_H = D$, the four products together take
 #
 # $$\underbrace{2 N D \cdot 3D}_{1} + \underbrace{2 H N^2 D_H}_{2} + \underbrace{2 H N^2 D_H}_{3} + \underbrace{2 N D^2}_{4}
 # \;=\; 8 N D^2 + 4 N^2 D$$
 #
-# Look: $H$ is gone. Eight heads of 64 cost as many operations as one of 512. torch can count for us:
+# The number of heads $H$ does not appear in the result. Eight heads of width 64 cost as many operations as one head of
+# width 512. PyTorch can count the operations for us:
 
 
-# %%
+# %% tags=["fold"]
 def count(function, *inputs):
     """The operations that torch counts while `function` runs on the inputs."""
     with FlopCounterMode(display=False) as counter, torch.no_grad():
@@ -578,6 +622,7 @@ def count(function, *inputs):
     return counter.get_total_flops()
 
 
+# %%
 def formula(N, D):
     return 8 * N * D**2 + 4 * N**2 * D
 
@@ -591,13 +636,14 @@ for N_, D_, H_ in ((128, 64, 1), (128, 64, 8), (256, 64, 8), (512, 64, 8)):
     print(f"N = {N_}, D = {D_}, heads: {H_}: {counted:>12,} operations")
 
 # %% [markdown]
-# From 256 to 512 vectors the operations more than triple. Two terms are added here: $8ND^2$ doubles with $N$, $4N^2D$
-# grows fourfold. When are they equal? At $N = 2D$. Below, the layer is mostly its projections; above, mostly its
-# scores. One writes $O(N)$ for what grows with $N$, and $O(N^2)$ for what grows with its square; constant factors are
-# left out. (GPT-3 has $D = 12{,}288$ and reads 2,048 tokens, words or pieces of words: there the "quadratic" part is
-# the smaller one by far.)
+# From 256 to 512 vectors, the operations more than triple. The formula has two terms: $8ND^2$ doubles when $N$ doubles,
+# and $4N^2D$ grows fourfold. The two terms are equal at $N = 2D$. For shorter sequences, most operations are in the
+# projections; for longer ones, most are in the scores and the mixing.
+#
+# We write $O(N)$ for a cost that grows with $N$, and $O(N^2)$ for a cost that grows with its square; constant factors
+# are left out. (GPT-3 has $D = 12{,}288$ and reads 2,048 tokens. There the "quadratic" term is by far the smaller one.)
 
-# %%
+# %% tags=["fold"]
 lengths = [2**k for k in range(7, 17)]
 show(
     plots.curves(
@@ -616,8 +662,12 @@ show(
 )
 
 # %% [markdown]
-# **And memory?** The weights $A$ are $H \cdot N \cdot N$ numbers. Here $H$ is *not* gone: each head has a table of its
-# own. One finds this example on slides: $N = 100{,}000$ vectors, $H = 64$ heads, two bytes a number.
+# **Figure 6.** Operations of one layer of width 512 against the length $N$, on logarithmic axes. The projections dominate
+# short sequences, the scores and the mixing dominate long ones, and the two lines cross at $N = 2D$.
+#
+# **How much memory does the layer need?** The attention weights $A$ are $H \cdot N \cdot N$ numbers. Here $H$ does
+# *not* cancel, because each head has its own table. Lecture slides give this example: $N = 100{,}000$ vectors, $H = 64$
+# heads, two bytes a number.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -625,42 +675,47 @@ bytes_of_A = 64 * 100_000**2 * 2
 print(f"{bytes_of_A:,} bytes = {bytes_of_A / 10**12:.2f} TB = {bytes_of_A / 2**40:.3f} TiB = {bytes_of_A / 2**30:.2f} GiB")
 
 # %% [markdown]
-# A terabyte (TB) is $10^{12}$ bytes, a tebibyte (TiB) $2^{40}$, a gibibyte (GiB) $2^{30}$. The slides say 1.192 TB,
-# which is neither: those are gibibytes divided by 1000. Either way it is a table for one layer and one sentence that no
-# GPU can hold. The vectors themselves are small beside it: with $D = 4096$, less than one gigabyte.
+# A terabyte (TB) is $10^{12}$ bytes, a tebibyte (TiB) $2^{40}$ bytes, and a gibibyte (GiB) $2^{30}$ bytes. The slides
+# say 1.192 TB, which is neither TB nor TiB: it is the number of gibibytes divided by 1000. In any unit, this table for
+# a single layer and a single sequence is too large for any GPU. The vectors themselves are small beside it: with
+# $D = 4096$, they take less than one gigabyte.
 #
-# Must the table be stored? To *look* at $A$ one needs it. To compute one does not: what goes on from here is $Y = AV$,
-# and that is small.
+# Does the layer have to store the table? If we want to *look* at $A$, it does. To compute the output, it does not: only
+# $Y = AV$ is passed on, and $Y$ is small.
 
 # %% [markdown]
 # ## A softmax that reads in pieces
 #
-# Take one query. Its output is an average of the values, with weights $e^{s_n}$, where $s_n$ is the score of vector
-# $n$:
+# Take one query. Its output is a weighted average of the values, in which the value of vector $n$ counts in proportion
+# to $e^{s_n}$. Here $s_n$ is the score of vector $n$:
 #
 # $$y = \frac{\sum_n e^{s_n}\, v_n}{\sum_n e^{s_n}}$$
 #
-# Two sums. A sum can be computed in pieces: read some vectors, add to both sums, forget them, read the next. At the end
-# divide. Nothing of the size of the whole row is ever there.
+# The numerator and the denominator are sums, and a sum can be computed in pieces. Read some vectors, add their terms to
+# both sums, forget these vectors, and read the next ones. At the end, divide one sum by the other. At no time does the
+# computation hold a whole row of scores.
 #
-# If it were not for overflow. $e^{s}$ is too large for single precision from $s = 89$ on, so the softmax subtracts the
-# largest score $m$ from all (lesson 04). But the largest of *all* scores is not known before all are read. Is it
-# hopeless, then?
+# There is one difficulty: overflow. In single precision, $e^{s}$ is too large from $s = 89$ on, so the softmax
+# subtracts the largest score $m$ from all scores (lesson 04). But the largest of *all* scores is known only after all
+# of them have been read. Can the sums still be computed in pieces?
 #
-# No. Subtract the largest **so far**. When a larger one turns up, the sums that are there were made with the wrong $m$,
-# and wrong in a simple way. Each term in them is $e^{s_n - m_\text{old}}$ and should be $e^{s_n - m_\text{new}}$:
+# They can. Subtract the largest score **so far**. When a larger score turns up, the sums computed up to then used the
+# wrong $m$, but they are easy to correct. Each of their terms contains $e^{s_n - m_\text{old}}$ and should contain
+# $e^{s_n - m_\text{new}}$:
 #
 # $$e^{s_n - m_\text{new}} = e^{s_n - m_\text{old}} \cdot e^{m_\text{old} - m_\text{new}}$$
 #
-# One and the same factor for all terms, so multiply the sums by it. This is the **online softmax** (Milakov and
-# Gimelshein, 2018). For each query three things are kept: the largest score so far $m$, the sum of the exponentials
-# $\ell$, and the sum of the weighted values $o$. For each new piece of scores $s$ and values $V$:
+# The factor is the same for all terms, so it is enough to multiply the two sums by it. This is the **online softmax**
+# (Milakov and Gimelshein, 2018). For each query, it keeps three things: the largest score so far $m$, the sum of the
+# exponentials $\ell$, and the sum of the weighted values $o$. For each new piece of scores $s$ and values $V$, it
+# computes
 #
 # $$m' = \max(m, \max s),\qquad f = e^{m - m'},\qquad p = e^{s - m'},\qquad \ell' = f\,\ell + \textstyle\sum p,\qquad o' = f\,o + p\,V$$
 #
-# It begins with $m = -\infty$, $\ell = 0$, $o = 0$: then $f = e^{-\infty} = 0$. At the end, $y = o / \ell$.
+# The computation begins with $m = -\infty$, $\ell = 0$ and $o = 0$. For the first piece the factor is then
+# $f = e^{-\infty} = 0$. At the end, $y = o / \ell$.
 #
-# One query, twelve vectors, pieces of four:
+# The next cell does this for one query and twelve vectors, in pieces of four:
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -676,13 +731,14 @@ for begin in range(0, 12, 4):
 assert_close(o / l, s.softmax(dim=0) @ values)
 
 # %% [markdown]
-# The result is not an approximation. It is the softmax, with its sums in another order.
+# The result is not an approximation. It is the softmax average itself, with the terms summed in another order.
 
 # %% [markdown]
 # ## In tiles
 #
-# Now all queries at once. A piece of the keys gives a **tile** of scores: all queries against `block` keys, $[N,
-# \mathit{block}]$. Each query keeps its own $m$ and $\ell$, so these are $[N]$, and $O$ is $[N, D_V]$.
+# Now we treat all queries at once. A piece of `block` keys gives a **tile** of scores: all queries against these keys,
+# $[N, \mathit{block}]$. Each query keeps its own $m$ and $\ell$, which are therefore $[N, 1]$, and its own row of $O$,
+# which is $[N, D_V]$.
 
 
 # %%
@@ -707,6 +763,7 @@ def torchs_own(Q, K, V):
     return F.scaled_dot_product_attention(Q[None, None], K[None, None], V[None, None])[0, 0]  # it wants [B, H, N, D_H]
 
 
+# %% tags=["fold"]
 Q, K, V = normal(300, 64), normal(300, 64), normal(300, 64)
 exact = plain(Q.double(), K.double(), V.double()).float()  # in double precision, as the judge
 assert_close(tiles(Q, K, V), exact, rtol=0, atol=1e-6)
@@ -714,16 +771,17 @@ assert_close(tiles(Q, K, V, block=7), exact, rtol=0, atol=1e-6)
 assert_close(torchs_own(Q, K, V), exact, rtol=0, atol=1e-6)
 
 # %% [markdown]
-# Equal to better than $10^{-6}$, for blocks of any size; the last may be shorter. The third line is torch's own
-# attention. Called like this it works in tiles by itself; we shall measure it. (Computing without the table is an older
-# idea than its fame: Rabe and Staats, 2021.)
+# The folded checks compare three results with the exact one: tiles of 128 keys, tiles of 7 keys, and PyTorch's own
+# attention. All agree with it to within $10^{-6}$, so the size of the block does not matter, and the last block may be
+# shorter than the others. Called as in `torchs_own`, PyTorch's attention works in tiles by itself; we shall measure it
+# below. (Attention without a stored table is older than FlashAttention: Rabe and Staats, 2021.)
 #
-# **Try it.** Eight queries and twelve keys. Choose the size of a block and go through the tiles. On the left is the
-# table that is never stored: only the coloured tile exists at this moment. On the right are the weights of the first
-# query as far as it has read (dark: the keys of this tile; light: those read before), beside the final ones. (A number
-# beyond the last tile shows the last.)
+# **Try it.** There are eight queries and twelve keys. Choose the size of a block and go through the tiles. On the left
+# is the table that is never stored: only the coloured tile exists at this moment. On the right are the weights of the
+# first query, computed from the keys it has read so far (dark bars: the keys of this tile; light bars: keys read
+# before), beside the final weights. (If you choose a tile beyond the last one, the last one is shown.)
 
-# %%
+# %% tags=["fold"]
 Q_8, K_12 = normal(8, 4), normal(12, 4) * torch.linspace(0.6, 1.8, 12, device=DEVICE)[:, None]
 E_table = Q_8 @ K_12.T / 2  # [8, 12]
 rises = (E_table[:, 4:8].amax(dim=-1) > E_table[:, :4].amax(dim=-1)).float()  # whose largest score so far rises in the middle
@@ -781,19 +839,22 @@ explore(
 )
 
 # %% [markdown]
-# Early on the weights are too large: they are shares of what has been read, and more is to come. With each tile they
-# shrink towards the black marks.
+# **Figure 7.** Attention in tiles. Left, the scores that are in memory at this step; right, the weights of the first query
+# computed from the keys read so far, with black marks for the final weights.
 #
-# This is the idea of **FlashAttention** (Dao et al., 2022). Its point is speed as much as memory. A GPU computes faster
-# than it can fetch: writing a table of scores to its large, slow memory and reading it back takes longer than computing
-# it. FlashAttention cuts queries *and* keys into tiles so small that all that is needed for one fits into the small,
-# fast memory beside the arithmetic. It needs as many operations as before, even some more, and takes less time. For
-# training, the backward pass computes the tiles again instead of having kept them.
+# At first the weights are too large, because they are shares of only those keys that have been read. With each tile,
+# they shrink towards the final weights.
 #
-# Does memory behave as promised? We measure how much torch has allocated at the worst moment, up to $N = 16{,}384$.
+# This is the idea of **FlashAttention** (Dao et al., 2022). FlashAttention saves time as well as memory. A GPU computes
+# faster than it can read and write its memory: to write a table of scores to its large, slow memory and read it back
+# takes longer than to compute the scores. FlashAttention cuts queries *and* keys into tiles that are small enough for
+# the small, fast memory beside the arithmetic units. It needs as many operations as before, or slightly more, and still
+# takes less time. In training, the backward pass computes the tiles again instead of storing them.
+#
+# Does the memory grow as expected? We measure the peak of the memory that PyTorch allocates, up to $N = 16{,}384$.
 # Predict: by which factor does each curve grow from one point to the next, where $N$ is four times as large?
 
-# %%
+# %% tags=["fold"]
 MEASURED, OWN = (256, 1024, 4096, 16384), "torch's own"
 
 
@@ -828,7 +889,11 @@ show(
     f"stays below, at {memory[OWN][-1]:.0f} MiB.",
 )
 
-# %%
+# %% [markdown]
+# **Figure 8.** Peak memory of one head against the length $N$, on logarithmic axes. The table of weights grows with the
+# square of $N$; the tiles and torch's own attention, which never store the table, end far below it.
+
+# %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
 grown = {name: curve[-1] / curve[-2] for name, curve in memory.items()}
 print("N from 4,096 to 16,384:")
@@ -837,34 +902,37 @@ print("  tiles grow 3 to 5 times:       ", 3 < grown["tiles of 128 keys"] < 5)
 print("  torch's own below the tiles:   ", memory[OWN][-1] < memory["tiles of 128 keys"][-1])
 
 # %% [markdown]
-# $O(N^2)$ and $O(N)$, as promised. At $N = 256$ there is nothing to gain: a tile of scores is half of the table, and
-# its exponentials and sums are there beside it. torch's own needs some fixed space to work in; at small $N$ that is
-# most of its memory, so that its curve is no straight line at first. Some slides say that the memory of self-attention
-# is $O(N)$, others that it is $O(N^2)$. Both are right: it depends on whether the weights are stored.
+# The table of weights grows as $O(N^2)$ and the tiles grow as $O(N)$, as expected. At $N = 256$, tiles save nothing: a
+# tile of scores is half of the table, and its exponentials and sums are stored beside it. PyTorch's own attention needs
+# some fixed working space. At small $N$ this is most of its memory, so its curve is not a straight line at first.
+#
+# Some slides say that the memory of self-attention is $O(N)$, others that it is $O(N^2)$. Both are right: the answer
+# depends on whether the weights are stored.
 
 # %% [markdown]
 # ## Without the softmax
 #
-# Tiles save memory. They save no operations: each query still meets each key. Can *that* be avoided?
+# Tiles save memory, but they do not save operations: each query is still compared with each key. Can *that* be avoided?
 #
-# It is the softmax that stands in the way. Without it, attention would be $(Q K^\top) V$, and for a product of three
-# matrices one may choose where to begin: $Q\,(K^\top V)$. Count. $Q K^\top$ is $[N, N]$. But $K^\top V$ is $[D_Q,
-# D_V]$, however long the sequence.
+# The softmax is the obstacle. Without it, attention would be $(Q K^\top) V$, and a product of three matrices can be
+# computed in either order, so also as $Q\,(K^\top V)$. Compare the sizes: $Q K^\top$ is $[N, N]$, but $K^\top V$ is
+# $[D_Q, D_V]$, however long the sequence is.
 #
-# **Linear attention** (Katharopoulos et al., 2020) keeps two things of the softmax: the weights are positive, and each
-# row sums to 1. It gives up the exponential. A function $\varphi$ makes all features of queries and keys positive;
-# similarity is then just a dot product. ($m$ is again the one who asks, as in lesson 05.)
+# **Linear attention** (Katharopoulos et al., 2020) keeps two properties of the softmax: the weights are positive, and
+# each row sums to 1. It gives up the exponential. A function $\varphi$, called a **feature map**, makes all features of
+# queries and keys positive, and the similarity score is then just their dot product. (As in lesson 05, $m$ is the index
+# of the query.)
 #
 #
 # $$a_{mn} = \frac{\varphi(q_m) \cdot \varphi(k_n)}{\sum_j \varphi(q_m) \cdot \varphi(k_j)},\qquad \varphi(x) = \operatorname{elu}(x) + 1
 # = \begin{cases} x + 1 & x > 0\\ e^x & x \le 0\end{cases}$$
 #
-# In the numerator and in the denominator $\varphi(q_m)$ can be taken out of the sum:
+# In both the numerator and the denominator, $\varphi(q_m)$ can be taken out of the sum:
 #
 # $$y_m = \frac{\varphi(q_m)\,\big(\sum_n \varphi(k_n)^\top v_n\big)}{\varphi(q_m) \cdot \sum_n \varphi(k_n)}$$
 #
-# Both sums are the same for all queries. They are computed once. That takes $O(N D_Q D_V)$ operations in the place of
-# $O(N^2 D)$. (With $N$ smaller than $D$ nothing is gained.)
+# Both sums are the same for all queries, so they are computed only once. The cost is $O(N D_Q D_V)$ operations instead
+# of $O(N^2 D)$. (If $N$ is smaller than $D$, this saves nothing.)
 
 
 # %%
@@ -875,25 +943,26 @@ def linear(Q, K, V):
     return Q @ state / (Q @ total)[:, None]
 
 
+# %% tags=["fold"]
 Q, K, V = normal(300, 64), normal(300, 64), normal(300, 32)
 A_linear = (F.elu(Q) + 1) @ (F.elu(K) + 1).T  # [N, N], only to compare
 assert_close(linear(Q, K, V), A_linear / A_linear.sum(dim=-1, keepdim=True) @ V)
 
 # %% [markdown]
-# Two other ways to be cheaper keep the softmax and let fewer pairs meet:
+# Two other ways to lower the cost keep the softmax and compare fewer pairs of vectors:
 #
-# - **Windows** (local attention; Beltagy et al., 2020): each vector looks only at those at most $w$ places away, to
-#   each side. That is $O(N w)$.
-# - **Latents** (Perceiver; Jaegle et al., 2021): $M$ learned vectors, with $M$ much smaller than $N$, look at the data
-#   and gather what there is. After that one looks only at these $M$. That is $O(N M)$.
+# - **Windows** (local attention; Beltagy et al., 2020): each vector attends only to vectors at most $w$ positions away
+#   on either side. The cost is $O(N w)$.
+# - **Latents** (Perceiver; Jaegle et al., 2021): $M$ learned vectors, with $M$ much smaller than $N$, attend to the
+#   data and summarise them. Later queries attend only to these $M$ vectors. The cost is $O(N M)$.
 #
-# (Here the data are looked at through the latents by all $N$ places, as in Perceiver IO, Jaegle et al., 2021.)
+# (In this lesson, all $N$ positions attend to the latents, as in Perceiver IO, Jaegle et al., 2021.)
 #
-# What does each give up? In linear attention all that the keys have to say goes into *one* matrix of $D_Q \times D_V$
-# numbers. In a window what is far away is not seen. With latents everything must pass through $M$ vectors, which do not
-# know what will be asked. (Do you remember the bottleneck of lesson 01?)
+# What does each of the three give up? In linear attention, the information of all keys and values goes into *one*
+# matrix of $D_Q \times D_V$ numbers. In a window, far vectors cannot be attended to. With latents, everything must pass
+# through $M$ vectors, which are computed before any query is known. (Do you remember the bottleneck of lesson 01?)
 
-# %%
+# %% tags=["fold"]
 keep_window = (torch.arange(40)[:, None] - torch.arange(40)).abs() <= 5  # [N, N]
 figure, panels = plots.canvas(10.5, 3, 4)
 Q_40, K_40, L_6 = normal(40, 8) * 2, normal(40, 8) * 2, normal(6, 8) * 2
@@ -917,18 +986,24 @@ show(
 )
 
 # %% [markdown]
+# **Figure 9.** The attention weights of four kinds of attention, for forty queries and forty keys. Softmax can pick out
+# single keys. Linear attention spreads its weights, a window sees only nearby keys, and with six latents many queries
+# share the same pattern.
+#
 # (Queries, keys and latents are drawn at random here. The lightest colour stands for 0.5 and more.) The weights of
-# linear attention are nearly even. To look at *one* key and at no other a score has to be many times larger than the
-# rest. That is easy for an exponential and hard for a dot product of positive vectors.
+# linear attention are nearly even. To attend to *one* key and to no other, a query needs one similarity that is many
+# times larger than all others. The exponential of the softmax can produce such a ratio easily. A dot product of
+# positive vectors can hardly do so.
 #
-# **A look-up** shows what that costs. The data are $N$ pairs of a name and a number; a query is one of the names, and
-# the answer is its number, like looking something up in a dictionary. For the window each query needs a place: the
-# queries stand at even distances along the pairs. Each kind is trained alike, on 4 to 64 pairs.
+# **A look-up** shows what this costs. The data are $N$ pairs of a name and a number. A query is one of the names, and
+# the answer is its number, as when we look up a word in a dictionary. The window needs a position for each query, so
+# the queries stand at even distances along the pairs. Each kind of attention is trained in the same way, on 4 to 64
+# pairs.
 #
-# Predict: which kinds get worse as there are more pairs, and from when on?
+# Predict: which kinds get worse as the number of pairs grows, and from which number on?
 
 
-# %%
+# %% tags=["fold"]
 NAMES, NUMBERS, LATENTS, REACH, SIZES = 128, 32, 8, 8, (4, 8, 16, 32, 64)
 
 
@@ -994,7 +1069,11 @@ show(
     f"{right['latents'][-1]:.2f}.",
 )
 
-# %%
+# %% [markdown]
+# **Figure 10.** Share of right answers in the look-up task against the number of pairs. Only softmax attention over all
+# pairs stays right as the number grows; the three cheaper kinds lose more and more answers.
+
+# %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
 print("softmax above 0.99 at all sizes:          ", min(right["softmax"]) > 0.99)
 print("the others above 0.8 at 4 pairs:          ", min(right[kind][0] for kind in ("linear", "window", "latents")) > 0.8)
@@ -1002,29 +1081,31 @@ print("at 64 pairs linear below 0.9:             ", right["linear"][-1] < 0.9)
 print("at 64 pairs window and latents below 0.5: ", max(right["window"][-1], right["latents"][-1]) < 0.5)
 
 # %% [markdown]
-# - **Linear**: a matrix of 32 by 32 numbers holds a few pairs well; the more pairs, the more it mixes them up.
-# - **Window**: right as often as the pair happens to stand near. Where what matters *is* near, as often in text and
-#   images, that is enough.
-# - **Latents**: the trouble begins at eight pairs, although there are eight latents. A latent has learned which names
-#   to gather. When two names of the same latent come up, they are mixed. For a summary that would do; for a look-up it
-#   does not.
+# - **Linear**: a matrix of 32 by 32 numbers stores a few pairs well. The more pairs there are, the more it mixes them
+#   up.
+# - **Window**: the answer is right when the pair happens to be near the query. Where the relevant vectors *are* near,
+#   as they often are in text and images, a window is enough.
+# - **Latents**: errors begin at eight pairs, although there are eight latents. Each latent has learned which names to
+#   gather. When two names belong to the same latent, their numbers are mixed. That would be acceptable for a summary,
+#   but not for a look-up.
 #
-# So the exact look-up is what the square of $N$ pays for.
+# Full attention costs $O(N^2)$ operations, and in this task we see what it gives in return: each query can single out
+# any one key, however many there are.
 
 # %% [markdown]
 # ## The bill
 #
-# Put it all together, in the table that one finds on slides, but *measured*: recurrent network, convolution, attention,
-# and for attention the cheaper ways. Each is of width 64 and reads $N$ vectors. (The attention rows are counted from
-# $Q$, $K$ and $V$ on. The projections would add the same to each, and grow with $N$.) How much more does each need when
-# there are **four times** as many vectors?
+# We now compare all these layers in a table that is common on slides, but with *measured* numbers: a recurrent network,
+# a convolution, attention, and the cheaper kinds of attention. Each layer has width 64 and reads $N$ vectors. (The
+# attention rows are counted from $Q$, $K$ and $V$ on. The projections would add the same cost to each of them, and this
+# cost grows with $N$.) How much more does each layer need when there are **four times** as many vectors?
 #
-# Operations are counted and memory is measured live, from 1,024 to 4,096 vectors: a factor of 4 means $O(N)$, a factor
-# of 16 means $O(N^2)$. Times differ from one run to the next, so they come from a stored run, from 4,096 to 16,384
-# vectors in one thread. (`COURSE_FULL=1` in the environment measures them on your machine.)
+# This run counts the operations and measures the memory, for 1,024 and 4,096 vectors: a factor of 4 means $O(N)$, a
+# factor of 16 means $O(N^2)$. Times differ from one run to the next, so they come from a stored run, for 4,096 and
+# 16,384 vectors in one thread. (With `COURSE_FULL=1` in the environment, the lesson measures them on your machine.)
 
 
-# %%
+# %% tags=["fold"]
 def window(Q, K, V, reach=64):
     """Each vector looks at those at most `reach` places away: a chunk of queries meets its own chunk of keys and the two beside it."""
     N = Q.shape[-2]  # a multiple of reach
@@ -1077,7 +1158,7 @@ if stored_runs.full():
     times = {name: [seconds(function, N) for N in (4096, 16384)] for name, function in WAYS.items()}
     stored_runs.keep("06_multi_head", times, seed=6, seconds=time.perf_counter() - began)
 
-# %%
+# %% tags=["fold"]
 run = stored_runs.load("06_multi_head")
 counts, bill = {}, {}
 for name, function in WAYS.items():
@@ -1092,7 +1173,7 @@ for name, (before, after) in bill.items():
     print(f"{name:26}{more:12.1e}{more / fewer:6.1f}×{after:10.1f}{after / before:6.1f}×{later:12.4f}{later / earlier:6.1f}×")
 print(stored_runs.how(run))
 
-# %%
+# %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
 memory_growth = {name: after / before for name, (before, after) in bill.items()}
 count_growth = {name: after / before for name, (before, after) in counts.items()}
@@ -1103,23 +1184,26 @@ print("memory: the table 15 to 17 times:        ", 15 < memory_growth.pop(square
 print("memory: all others below 5 times:        ", max(memory_growth.values()) < 5)
 
 # %% [markdown]
-# What the bill says:
+# The table shows:
 #
-# - **The table** is the only one with $N^2$ in its memory. Its time grows even faster than 16 times, and so does that
-#   of our tiles. The counts do not say why.
-# - **Tiles** and **torch's own** have $N$ in memory and still $N^2$ in operations: all pairs meet. (torch does not
-#   count its own attention on a CPU; its row shows the count of the tiles, which multiply the same pairs. Its memory
-#   grows by less than 4 here because of its fixed working space.)
-# - **Linear attention, windows and latents** have $N$ in both, and answer another question than softmax attention does.
-# - **The recurrent network** has $N$ in both, too. But its $N$ steps are done one after the other, which shows even in
-#   one thread: of those with $N$ it takes the longest. A GPU has thousands of cores, and nearly all would be idle. In
-#   attention no vector waits for the output of another.
-# - **The convolution** is among the cheapest, but each output sees three inputs alone. To bring the first and the last
-#   of $N$ vectors together takes about $N/2$ such layers; in attention it takes one.
+# - **Attention with the table** is the only one with $N^2$ in its memory. Its time grows by more than 16 times, and so
+#   does the time of our tiles. The counts of operations do not explain this.
+# - **Tiles** and **PyTorch's own attention** need memory in proportion to $N$ and still $N^2$ operations, because all
+#   pairs are compared. (PyTorch does not count the operations of its own attention on a CPU; that row shows the count
+#   of the tiles, which multiply the same pairs. Its memory grows by less than 4 here because of its fixed working
+#   space.)
+# - **Linear attention, windows and latents** need memory and operations in proportion to $N$, but they compute
+#   something else than softmax attention.
+# - **The recurrent network** also needs memory and operations in proportion to $N$. But its $N$ steps are computed one
+#   after the other, which shows even in one thread: among the layers whose cost grows with $N$, it takes the longest.
+#   Of the thousands of cores of a GPU, most would be idle. In attention, no vector waits for the output of another.
+# - **The convolution** is among the cheapest, but each output depends on only three inputs: this is its **receptive
+#   field**. About $N/2$ such layers are needed before one output depends on both the first and the last of $N$ vectors;
+#   attention needs one layer.
 #
-# The slides say of attention: "expensive: $O(N^2)$ compute". That is in the numbers. They also say "highly parallel,
-# it's just 4 matmuls". That is not, since we ran in one thread. It follows from the products, in which no row waits for
-# another.
+# The slides say of attention: "expensive: $O(N^2)$ compute". The measured numbers confirm this. They also say: "highly
+# parallel, it's just 4 matmuls". Our numbers cannot show this, since we ran in one thread. It follows from the products
+# themselves, in which no row waits for another.
 
 # %% [markdown]
 # ## Before you go on
@@ -1127,28 +1211,28 @@ print("memory: all others below 5 times:        ", max(memory_growth.values()) <
 # <details><summary><b>1.</b> A layer has D = 512 and 8 heads. Somebody makes it 16 heads, with the same D. What changes: parameters,
 # operations, memory for the weights?</summary>
 #
-# Parameters and the operations of the four products stay. Each head is half as wide, and there are twice as many. The
-# weights are $[16, N, N]$ instead of $[8, N, N]$: twice the memory.
+# The parameters and the operations of the four products stay the same. Each head is half as wide, and there are twice
+# as many heads. The weights are $[16, N, N]$ instead of $[8, N, N]$: they take twice the memory.
 #
 # </details>
 #
 # <details><summary><b>2.</b> What does one head lack, however wide it is?</summary>
 #
-# A second row of weights. What it finds is one average, from which all answers have to be read.
+# A second row of weights. A single head finds one average, and all answers have to be read from this average.
 #
 # </details>
 #
 # <details><summary><b>3.</b> X is [B, N, H·D_H]. Why does <code>X.reshape(B, H, N, D_H)</code> give the right shape and the wrong numbers?</summary>
 #
-# It cuts the numbers in the order in which they stand. In that order all features of one vector come before the next
-# vector, so head 0 gets the first vectors whole, instead of a part of each.
+# The reshape cuts the numbers in the order in which they are stored. In that order, all features of one vector come
+# before those of the next vector, so head 0 gets the first vectors whole instead of a part of each vector.
 #
 # </details>
 #
-# <details><summary><b>4.</b> The weights of the heads are averaged, $[N, N]$, and drawn. What may one miss?</summary>
+# <details><summary><b>4.</b> The weights of the heads are averaged to $[N, N]$ and drawn. What may this picture hide?</summary>
 #
-# That heads disagree. One head wholly on *frog* and one wholly on *witch* look, averaged, like a layer that is
-# undecided.
+# That the heads disagree. If one head puts all its weight on *frog* and the other puts all its weight on *witch*, their
+# average looks like a layer that cannot decide.
 #
 # </details>
 #
@@ -1160,35 +1244,38 @@ print("memory: all others below 5 times:        ", max(memory_growth.values()) <
 #
 # <details><summary><b>6.</b> May the blocks be read in any order?</summary>
 #
-# Yes. The final $m$ is the largest of all, and the sums do not mind the order of their terms (up to rounding).
+# Yes. The final $m$ is the largest of all scores, and the sums do not depend on the order of their terms (up to
+# rounding).
 #
 # </details>
 #
-# <details><summary><b>7.</b> Linear attention: a new vector arrives at the end of a sequence that has been read. What must be done for its output?</summary>
+# <details><summary><b>7.</b> Linear attention: a new vector arrives at the end of a sequence that has been read. What has to be computed for its output?</summary>
 #
-# Add $\varphi(k)^\top v$ to the one sum and $\varphi(k)$ to the other. The old vectors are not needed any more. That is
-# a recurrent network, with these two sums as its hidden state.
+# Add $\varphi(k)^\top v$ to one sum and $\varphi(k)$ to the other, and divide again. The old vectors are not needed any
+# more. This is a recurrent network, with these two sums as its hidden state.
 #
 # </details>
 #
 # <details><summary><b>8.</b> N is doubled. By which factor do the operations of multi-head attention grow?</summary>
 #
-# By something between 2 and 4: nearly 2 as long as $N$ is far below $2D$, nearly 4 far above.
+# By a factor between 2 and 4: nearly 2 as long as $N$ is far below $2D$, and nearly 4 when $N$ is far above $2D$.
 #
 # </details>
 
 # %% [markdown]
 # ## Pitfalls
 #
-# - **Reshape is not transpose.** Split the last axis, then exchange; to merge, exchange, then join.
+# - **Reshape is not transpose.** To split, cut the last axis and then exchange two axes. To merge, exchange them and
+#   then join.
 # - **$\sqrt{D_H}$, not $\sqrt{D}$.** Each head's dot product sums $D_H$ terms.
-# - **`nn.MultiheadAttention` averages the weights** over heads unless `average_attn_weights=False`, and wants
-#   `batch_first=True` for $[B, N, D]$.
-# - **The layout of fused weights differs.** Ours, and torch's, is all queries, all keys, all values. Some models
-#   interleave them head by head. Loaded into the wrong layout, weights give nonsense and no error.
-# - **torch's own attention wants four axes**, $[B, H, N, D_H]$, and values as wide as the keys. Then it works in tiles
-#   on a CPU; otherwise it makes the table (torch 2.13, measured). It gives no weights.
-# - **In tiles, rescale both sums**, $\ell$ and $O$, and divide at the end only.
+# - **`nn.MultiheadAttention` averages the weights** over the heads unless `average_attn_weights=False`, and it needs
+#   `batch_first=True` for inputs of shape $[B, N, D]$.
+# - **The layout of fused weights differs.** In our layer and in PyTorch's, all queries come first, then all keys, then
+#   all values. Some models interleave them head by head. Weights loaded into the wrong layout give nonsense without an
+#   error.
+# - **PyTorch's own attention needs four axes**, $[B, H, N, D_H]$, and values as wide as the keys. Then it works in
+#   tiles on a CPU; otherwise it stores the table (torch 2.13, measured). It returns no weights.
+# - **In tiles, rescale both sums**, $\ell$ and $O$, and divide only at the end.
 # - **GB and GiB.** $10^9$ and $2^{30}$ bytes differ by 7 %, TB and TiB by 10 %.
 #
 # <details><summary><b>If you also use lecture slides</b>: where some of them differ</summary>

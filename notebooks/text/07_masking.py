@@ -5,10 +5,11 @@
 #
 # **You will be able to**
 #
-# - say who may look at whom: causal masks, padding masks, both together, for one head or many;
-# - put a mask where it belongs, and say what goes wrong elsewhere;
-# - train all places of a sentence at once and write one word at a time, without computing anything twice;
-# - find a leak before it makes a training loss a lie.
+# - build causal masks and padding masks, and combine them, for one head or many;
+# - apply a mask at the right step, and say what goes wrong at any other;
+# - train on all positions of a sentence at once, and generate one token at a time with a KV cache, without computing
+#   anything twice;
+# - find a leak of future tokens before it makes the training loss misleading.
 #
 # **You need** lesson 05 (self-attention, positions) and the heads of lesson 06. From lesson 01: $P(y_t \mid y_{<t})$,
 # teacher forcing, and padding in the loss.
@@ -38,9 +39,9 @@ except ImportError:
     sys.path.insert(0, str(home))
     from utils.prepare import prepare
 
-prepare()
+installed = prepare()
 
-# %%
+# %% tags=["fold"]
 import math
 import time
 
@@ -63,7 +64,7 @@ DEVICE = device()
 generator = torch.Generator().manual_seed(7)
 
 
-# %%
+# %% tags=["fold"]
 def normal(*shape):
     """Independent numbers with mean 0 and variance 1, the same on every device."""
     return torch.randn(*shape, generator=generator).to(DEVICE)
@@ -72,45 +73,50 @@ def normal(*shape):
 # %% [markdown]
 # ## The next word is in the input
 #
-# A **language model** reads the beginning of a sentence and says what comes next. It is trained as the decoder of
-# lesson 01 was, with a teacher: the sentence goes in, and at each place the word that follows is to be predicted.
+# A **language model** reads the beginning of a sentence and predicts how the sentence goes on. Its unit is the
+# **token**: in this lesson each word is one token, and so are the special tokens *[START]*, *[STOP]* and *[PAD]*. A
+# language model is trained with **teacher forcing**, like the decoder of lesson 01: the whole correct sentence is fed
+# in, and at each **position** (each index in the sequence) the model predicts the token that follows.
 
-# %%
+# %% tags=["fold"]
 words = ["[START]", "attention", "is", "very", "cool"]
 show(
     seq2seq.teacher_forcing([*words[1:], "[STOP]"]),
-    "Two rows of the same words, shifted by one place. Fed in: START, attention, is, very, cool. To predict: attention, is, "
+    "Two rows of the same words, shifted by one position. Fed in: START, attention, is, very, cool. To predict: attention, is, "
     "very, cool, STOP.",
 )
 
 # %% [markdown]
-# The decoder of lesson 01 was an RNN. Its state at *is* has read *[START] attention is* and nothing else, because
-# nothing else had been read yet. Now put self-attention in its place. It takes all five words at once, and each word
-# looks at all of them. What will training find?
+# **Figure 1.** The input of a language model and its targets. Each target is the token that follows the
+# input token at the same position, so the target at one position is the input at the next.
 #
-# At *is* the model has to predict *very*. And *very* stands one place further, in the same input. It need only look
-# there and copy. The loss can fall to almost zero, and nothing about language has been learned. When the model is to
-# write a sentence of its own, there is no next word to look at.
+# The decoder of lesson 01 was an RNN. Its hidden state at *is* had read *[START] attention is* and nothing else. Now we
+# put self-attention in place of the RNN. Self-attention receives all five tokens at once, and each token **attends** to
+# all of them: its output is a weighted mean of all their values. What will training find?
 #
-# So each word may look at itself and at the words before it, and at no word after it. This lesson is about how to say
-# that to an attention layer: how to say it right, what it makes possible, and how to notice when it was said wrong.
+# At *is* the model has to predict *very*. But *very* stands one position further on in the same input, so the model
+# only needs to attend to that position and copy. The loss can fall to almost zero although the model has learned
+# nothing about language. When the model later has to write a sentence of its own, there is no next token to copy.
 #
-# Places are counted from 0, as always: $x_0$ is *[START]*. Place $m$ holds $x_m$ and has to predict $x_{m+1}$. (The
-# figure counts predictions: $t = 1$ is the prediction of $x_1$, made at place 0.)
+# So each token may attend to itself and to the tokens before it, but to no token after it. This lesson shows how to
+# tell an attention layer this, what the rule makes possible, and how to notice that it has been broken.
+#
+# Positions are counted from 0, as always: $x_0$ is *[START]*. The model reads $x_m$ at position $m$ and has to predict
+# $x_{m+1}$ there. (The figure counts predictions: $t = 1$ is the prediction of $x_1$, made at position 0.)
 
 # %% [markdown]
 # ## The future must not be seen
 #
-# Take one word that asks, $m = 2$ (*is*), with random vectors and matrices. The loops are those of lesson 05, except
-# for where they end.
+# We take a single query, the one at position $m = 2$ (*is*), with random vectors and matrices. The loops are those of
+# lesson 05, except that they end at position $m$.
 
 # %%
 N, D, D_Q, D_V = 5, 6, 4, 3
 X = normal(N, D)  # [N, D]
 W_Q, W_K, W_V = normal(D, D_Q) / 2, normal(D, D_Q) / 2, normal(D, D_V) / 2
 
-m = 2  # always: m is the one who asks, n the one who is looked at
-e_loop = torch.zeros(m + 1, device=DEVICE)  # [m + 1]: only places 0 … m are looked at
+m = 2  # as always: m is the position of the query, n that of the key
+e_loop = torch.zeros(m + 1, device=DEVICE)  # [m + 1]: scores of positions 0 … m only
 for n in range(m + 1):
     e_loop[n] = (X[m] @ W_Q) @ (X[n] @ W_K) / math.sqrt(D_Q)
 a_loop = e_loop.softmax(dim=-1)  # [m + 1], sums to 1
@@ -119,10 +125,11 @@ for n in range(m + 1):
     y_loop += a_loop[n] * (X[n] @ W_V)
 
 # %% [markdown]
-# Each $m$ has its own end. To do all at once we want a rectangle again, so we compute all $N \cdot N$ scores, and then
-# strike out those that must not count. A **mask** says which: a matrix of booleans, and in this course **True means:
-# may look**. The **causal** mask has True where $n \le m$. With $-\infty$ in the place of a score its exponential is 0,
-# and so is its weight:
+# In this form the loop has a different length for each $m$. To compute all queries at once we want a rectangle again.
+# So we compute all $N \cdot N$ similarity scores and then remove those that must not count. A **mask** says which they
+# are: it is a matrix of booleans, and in this course **True means: may attend**. The **causal mask** is True where
+# $n \le m$. Where the mask is False we replace the score by $-\infty$. The exponential of such a score is 0, and so is
+# its attention weight:
 #
 # $$\tilde E_{mn} = \begin{cases} E_{mn} & \text{if } M_{mn} \text{ is True} \\ -\infty & \text{if not}\end{cases}\qquad
 # A = \operatorname{softmax}(\tilde E),\qquad Y = AV$$
@@ -146,7 +153,7 @@ assert_close(F.scaled_dot_product_attention(Q, K, V, attn_mask=mask), Y)  # torc
 assert_close(F.scaled_dot_product_attention(Q, K, V, is_causal=True), Y)  # the same, asked for a causal one
 
 
-# %%
+# %% tags=["fold"]
 def panel(M, title, axes, rows=words, columns=words, **options):
     """A matrix M [len(rows), len(columns)] with slanted column names; a mask is shown by 1 and 0."""
     options = {"numbers": ".0f", **options} if M.dtype == torch.bool else options
@@ -166,26 +173,32 @@ show(
 )
 
 # %% [markdown]
-# Look at the rows. *[START]* sees only itself, so its weight is 1. *cool* sees everybody. Each row sums to 1 by itself;
-# with $-\infty$ the softmax shares out the weight among those who are left.
+# **Figure 2.** The causal mask, the similarity scores after masking, and the attention weights. Each query spreads its
+# whole weight over its own position and the positions before it; every position after it gets exactly 0.
 #
-# Why is the diagonal True? The word at place $m$ is known there. What is not known is the word that comes next.
+# Look at the rows. *[START]* attends only to itself, so its attention weight is 1. *cool*, the last token, attends to
+# all positions. Each row still sums to 1: the softmax divides the weight among the scores that are left.
 #
-# **A query that stands later.** Later in this lesson words come one at a time. Then there are few queries, those of the
-# new words, and many keys, those of all words so far. Where do the queries stand? Somebody has to say it. If the first
-# query stands at place `offset`, then query $m$ stands at place `offset` $+\, m$ and sees the keys with $n \le$
-# `offset` $+\, m$.
+# Why is the diagonal True? The token at position $m$ is already known there. The unknown token is the next one,
+# $x_{m+1}$.
+#
+# **Queries that start later.** Later in this lesson tokens arrive one at a time. Then there are few queries, those of
+# the new tokens, and many keys, those of all tokens so far. The shapes alone do not say at which positions the queries
+# stand, so we have to say it. If the first query stands at position `offset`, then query $m$ stands at position
+# `offset` $+\, m$ and attends to the keys with $n \le$ `offset` $+\, m$.
 
 
 # %%
-# NBVAL_CHECK_OUTPUT
 def causal(N, ahead=0):
-    """A mask [N, N], True where place m may look at place n: n ≤ m, or as many places further as `ahead` says."""
+    """A mask [N, N], True where position m may attend to n: n ≤ m, or up to `ahead` positions further."""
     return torch.ones(N, N, dtype=torch.bool, device=DEVICE).tril(diagonal=ahead)
 
 
-offset = 3  # two new words, at places 3 and 4, and five keys
+offset = 3  # two new tokens, at positions 3 and 4, and five keys
 later = torch.tensor([[n <= offset + m for n in range(5)] for m in range(2)], device=DEVICE)  # [N_Q, N_X]
+
+# %% tags=["fold"]
+# NBVAL_CHECK_OUTPUT
 for row in later.int().tolist():
     print(row)
 print("the last two rows of the square one:", torch.equal(later, causal(5)[offset:]))
@@ -194,15 +207,16 @@ print("a single query at the end sees all: ", causal(5)[4:].all().item())
 # %% [markdown]
 # ## Lines of different length
 #
-# A batch is a rectangle, and sentences are not equally long. The shorter ones are filled up with [PAD], which is no
-# word. The loss leaves [PAD] out (lesson 01). Attention must too: nobody may look at a [PAD]. That mask depends on the
-# sentence's length and not on who asks. So it is one row for each sentence, $[B, 1, N]$; the 1 stands for the queries,
-# and broadcasting repeats the row for each of them.
+# A batch is a rectangle, but sentences differ in length. So the shorter ones are filled up with the token *[PAD]*,
+# which carries no content; this is called **padding**. The loss leaves *[PAD]* out (lesson 01). Attention must leave it
+# out too: no query may attend to a *[PAD]*. The **padding mask** expresses this. It depends on the length of the
+# sentence but not on the query. So it consists of one row for each sentence, $[B, 1, N]$, and broadcasting repeats this
+# row for all queries.
 
 
 # %%
 def no_padding(lengths, N):
-    """A mask [B, 1, N], True at the first lengths[b] places of sentence b."""
+    """A mask [B, 1, N], True at the first lengths[b] positions of sentence b."""
     return (torch.arange(N, device=DEVICE) < lengths[:, None])[:, None]  # [B, N], and an axis for the queries
 
 
@@ -212,6 +226,7 @@ X_batch = normal(2, N, D)  # [B, N, D]; whatever stands at [PAD], it is a vector
 padding = no_padding(lengths, N)  # [B, 1, N]
 both = causal(N) & padding  # [N, N] and [B, 1, N] give [B, N, N]
 
+# %% tags=["fold"]
 figure, panels = plots.canvas(12.5, 3.6, 3)
 panel(causal(N), "causal", panels[0], second, second, row_label="who looks")
 panel(padding.expand(2, N, N)[1], "no padding", panels[1], second, second, column_label="at whom")
@@ -223,16 +238,20 @@ show(
 )
 
 # %% [markdown]
-# Two conditions, and both must hold: so `&`, with True for *may look*. (Had True meant *hide*, it would be `|`.)
+# **Figure 3.** The causal mask, the padding mask and their combination for the shorter sentence. The causal mask removes
+# the keys after each query; the padding mask removes the columns of the [PAD] tokens, whatever the query.
 #
-# The mask strikes out *columns*: nobody looks at a [PAD]. It does not strike out *rows*. The [PAD]s still ask, and get
-# outputs. They are rubbish that nobody reads, since the loss leaves these places out.
+# Both conditions must hold, so we combine the two masks with `&`, since True means *may attend*. (If True meant *hide*,
+# we would combine them with `|`.)
 #
-# Here is a question. We have padded at the end. With the causal mask, does the padding mask change the output of any
-# *word*? Think before you run the cell.
+# The padding mask removes *columns*: no query attends to a *[PAD]*. It does not remove *rows*: the *[PAD]* tokens still
+# have queries and outputs. These outputs are meaningless, but nothing reads them, since the loss leaves these positions
+# out.
+#
+# Here is a question. We have padded at the end. With the causal mask in place, does the padding mask change the output
+# of any *word*? Think before you run the cell.
 
 # %%
-# NBVAL_CHECK_OUTPUT
 Q_b, K_b, V_b = X_batch @ W_Q, X_batch @ W_K, X_batch @ W_V  # [B, N, D_Q], [B, N, D_Q], [B, N, D_V]
 Y_both, _ = attend(Q_b, K_b, V_b, both)  # [B, N, D_V]; the mask [B, N, N] is one for each sentence
 Y_causal, _ = attend(Q_b, K_b, V_b, causal(N))
@@ -241,6 +260,8 @@ Y_bare, _ = attend(Q_b, K_b, V_b, torch.ones_like(both))
 Y_alone, _ = attend(Q_b[1, :3], K_b[1, :3], V_b[1, :3], causal(3))  # [3, D_V]: the second sentence without its padding
 
 
+# %% tags=["fold"]
+# NBVAL_CHECK_OUTPUT
 def same(one, other):
     return bool((one - other).abs().max() < 1e-5)
 
@@ -250,19 +271,21 @@ print("the causal one alone gives the words the same:            ", same(Y_causa
 print("without the causal one, the padding mask changes the words:", not same(Y_padding[1, :3], Y_bare[1, :3]))
 
 # %% [markdown]
-# It does not. A [PAD] at the end stands after all words, and what stands after, no word sees. The padding mask is
-# needed where no causal mask is (in an encoder, where all words look at all words), and where the padding stands at the
-# *beginning*. One pads there when several sentences are to be continued together, so that their ends stand in one
-# column. Use both masks, and you need not think about it. But with padding at the beginning something new happens; the
-# section after the next is about it.
+# The padding mask changes no word's output here. Each *[PAD]* stands after all words, and the causal mask already hides
+# everything that stands after a word. We need the padding mask in two cases: without a causal mask (in an encoder,
+# where every token attends to every token), and with padding at the *beginning*. One pads at the beginning when several
+# sentences are to be continued together, so that their ends stand in one column. If you always use both masks, you are
+# right in all of these cases. But padding at the beginning brings a new difficulty, which is the subject of the section
+# after the next.
 
 # %% [markdown]
 # ## Before the softmax, not after
 #
-# Why the detour over $-\infty$? We want some weights to be 0. Why not compute the weights and set those to 0? Or set
-# the *scores* to 0? Let us try everything on the row of *is*, whose scores are `E[2]`. For each attempt: what does the
-# row sum to, how much weight has the future, and does the weight of *[START]* still depend on a *score* of the future?
-# The last one a derivative tells.
+# Why do we replace scores by $-\infty$, if all we want is that some attention weights are 0? Could we compute the
+# weights and then set those to 0? Or could we set the *scores* to 0? We try each of these ways on the row of *is*,
+# whose scores are `E[2]`, and ask three questions. What does the row sum to? How much weight do the future positions
+# get? And does the weight of *[START]* still depend on the *score* of a future position? A derivative answers the third
+# question: the derivative of this weight by each score is 0 exactly where there is no such influence.
 
 
 # %%
@@ -285,7 +308,7 @@ def scores_to_zero(e, seen):
 
 WAYS = (before, after, after_and_rescaled, scores_to_zero)
 
-# %%
+# %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
 for way in WAYS:
     e = E[2].detach().cpu().requires_grad_()  # [N]
@@ -295,17 +318,19 @@ for way in WAYS:
     print("depends on a future score:", bool(slope[3:].abs().max() > 1e-6))
 
 # %% [markdown]
-# - **after**: the future has no weight, but the row does not sum to 1. Worse, the softmax has already divided by *all*
-#   exponentials. If a hidden word fits well, it takes weight away from the others, and what is left is smaller. So the
-#   size of the output tells how well the hidden words fit: the future leaks through the denominator.
-# - **after_and_rescaled**: right. The wrong denominator, call it $Z$, stands in each weight and in the sum that one
-#   divides by, and cancels: $\frac{\exp(e_n) / Z}{\sum_k \exp(e_k) / Z} = \frac{\exp(e_n)}{\sum_k \exp(e_k)}$, where
-#   $k$ runs over the visible words.
-# - **scores_to_zero**: no. A score of 0 is not a weight of 0: $\exp(0) = 1$. The hidden words' scores no longer matter,
-#   but they get weight like anybody with a middling score, and their *values* come in.
+# - **after**: the future positions get no weight, but the row does not sum to 1. Worse, the softmax has already divided
+#   by the exponentials of *all* scores. A hidden token with a high score takes weight away from the others, and the
+#   weights that are left become smaller. So the size of the output depends on the scores of the hidden tokens: the
+#   future leaks through the denominator.
+# - **after_and_rescaled**: this is correct. The wrong denominator, call it $Z$, divides each weight and also the sum by
+#   which we rescale, so it cancels: $\frac{\exp(e_n) / Z}{\sum_k \exp(e_k) / Z} = \frac{\exp(e_n)}{\sum_k \exp(e_k)}$,
+#   where $k$ runs over the visible positions.
+# - **scores_to_zero**: this is wrong. A score of 0 does not give a weight of 0, since $\exp(0) = 1$. The scores of the
+#   hidden tokens no longer matter, but these tokens get the weight of a score of 0, and their *values* enter the
+#   output.
 #
-# So rescaling is an equal? On paper, yes. In floating point it is not. Let a hidden word fit very well, with a score
-# 200 above the others:
+# Is rescaling as good as $-\infty$, then? In exact arithmetic it is; in floating point it is not. Suppose that a hidden
+# token has a very high score, 200 above the others:
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -315,21 +340,22 @@ print("before:            ", *(f"{weight:.2f}" for weight in before(e, mask[2].c
 print("after and rescaled:", *(f"{weight:.2f}" for weight in after_and_rescaled(e, mask[2].cpu())))
 
 # %% [markdown]
-# The visible weights were about $e^{-200}$, which single precision rounds to 0. Then $0/0$. Such scores are rare; but
-# in half precision, whose smallest positive number is about $6 \cdot 10^{-8}$, a lead of 18 is enough. Besides,
-# rescaling goes two more times over a matrix of $N \cdot N$ numbers. So: **$-\infty$ before the softmax.**
+# The softmax gave the visible tokens weights of about $e^{-200}$, which single precision rounds to 0. Rescaling then
+# computes $0/0$. Such scores are rare. But in half precision, whose smallest positive number is about
+# $6 \cdot 10^{-8}$, a lead of 18 is enough. Besides, rescaling goes two more times over a matrix of $N \cdot N$
+# numbers. So we fill in **$-\infty$ before the softmax.**
 #
-# Often one sees a large negative number instead, such as $-10^9$. As long as a row has somebody to see, the weights are
-# the same: $\exp(-10^9)$ is 0 in any floating point. Two things differ. In half precision (float16) there is no such
-# number: the largest is 65,504, and torch refuses. And when a row has *nobody* to see, something else comes out. That
-# is next.
+# You will often see a large negative number such as $-10^9$ in place of $-\infty$. As long as a row has at least one
+# visible position, the weights are the same: $\exp(-10^9)$ is 0 in any floating-point format. Two things differ. First,
+# half precision (float16) has no such number: its largest is 65,504, and torch raises an error. Second, the result
+# differs for a row that has *no* visible position. The next section is about such rows.
 
 # %% [markdown]
 # ## A row with nothing to see
 #
 # Two sentences are to be continued together, so the padding stands at the beginning: *[PAD] [PAD] [START] we sleep*.
-# With the causal mask, what does the first [PAD] see? Itself and nobody else, by the causal mask; and not itself, by
-# the padding mask. Nothing is left.
+# What may the first *[PAD]* attend to? The causal mask allows it only itself, and the padding mask forbids every
+# *[PAD]*. So nothing is left for it to attend to.
 
 # %%
 first = ["[PAD]", "[PAD]", "[START]", "we", "sleep"]
@@ -337,6 +363,7 @@ real = torch.tensor([False, False, True, True, True], device=DEVICE)  # [N]
 empty = causal(N) & real  # [N, N]
 Y_empty, A_empty = attend(Q, K, V, empty)
 
+# %% tags=["fold"]
 figure, (left, right) = plots.canvas(9, 3.6, 2)
 panel(empty, "both masks", left, first, first, row_label="who looks", column_label="at whom")
 panel(A_empty, "weights", right, first, first)
@@ -347,15 +374,18 @@ show(
 )
 
 # %% [markdown]
-# A softmax shares out a weight of 1 among those who may be looked at. If there is nobody, there is nothing it could do:
-# every exponential is 0, and $0/0$ is not a number. (Inside, the largest score is subtracted first, lesson 04, and
-# $-\infty - (-\infty)$ is not a number either.)
+# **Figure 4.** Both masks for a sentence that is padded at the beginning, and the attention weights that follow. A row of
+# the mask without a single True becomes a row of NaN; the other rows are not affected.
 #
-# Does it matter? Nobody reads the output of a [PAD]. Let the loss read the three words alone, and look at the
-# gradients.
+# A softmax divides a weight of 1 among the visible positions. Here there is none: every exponential is 0, and $0/0$ is
+# NaN ("not a number"). (The softmax first subtracts the largest score, lesson 04, and $-\infty - (-\infty)$ is NaN as
+# well.)
+#
+# Does this matter, although nothing reads the output of a *[PAD]*? Let the loss read the three real tokens alone, and
+# look at the gradients.
 
-# %%
-# NBVAL_CHECK_OUTPUT
+
+# %% tags=["fold"]
 def trial(name, weights):
     """Whether the loss is finite that reads the three words alone, and whether its gradients are."""
     matrices = [W.detach().clone().requires_grad_() for W in (W_Q, W_K, W_V)]
@@ -365,17 +395,20 @@ def trial(name, weights):
     print(f"{name:<26} loss finite: {bool(loss.isfinite())}, gradients of W_Q, W_K, W_V finite:", *finite)
 
 
+# %%
+# NBVAL_CHECK_OUTPUT
 trial("-inf before", lambda E: E.masked_fill(~empty, -torch.inf).softmax(dim=-1))
 
 # %% [markdown]
-# The loss is a number, the gradient of $W_V$ is not. In the backward pass each value gets the sum over the queries of
-# weight times gradient. The [PAD]s' gradient is 0, since nobody reads them. But $\text{NaN} \cdot 0$ is NaN. After one
-# step of training all of $W_V$ is NaN, and the next loss too. The first loss was fine, so one looks for the mistake in
-# the wrong place.
+# The loss is finite, but the gradient of $W_V$ is not. In the backward pass, the gradient of each value is a sum over
+# the queries: attention weight times the gradient of that query's output. For the *[PAD]* queries this gradient is 0,
+# since nothing reads their outputs. But their weights are NaN, and $\text{NaN} \cdot 0$ is NaN. After one step of
+# training all of $W_V$ is NaN, and so is the next loss. Since the first loss was fine, one looks for the mistake in the
+# wrong part of the code.
 #
-# **What should such a row be?** A mean of nothing does not exist, so it is a matter of agreement. The useful one:
-# weights 0, output 0, gradient 0. Nothing seen, nothing said. That is a second `masked_fill`, after the softmax. It
-# changes nothing in rows that have something to see.
+# **What should such a row contain?** A mean of nothing does not exist, so we have to agree on a convention. A useful
+# one is: weights 0, output 0, gradient 0. A second `masked_fill`, after the softmax, achieves this. It changes nothing
+# in rows that have a visible position.
 
 
 # %%
@@ -391,40 +424,44 @@ trial("added before, filled after", lambda E: (E + bias).softmax(dim=-1).masked_
 print("sums of the rows:", *(f"{total:.0f}" for total in masked_softmax(E, empty).sum(dim=-1).tolist()))
 
 # %% [markdown]
-# Why are the gradients finite? The second `masked_fill` makes these weights 0, so that nothing that is not a number
-# reaches the gradient of the values. The *first* one stops the softmax's NaN on its way back to the scores:
-# `masked_fill` passes no gradient to what it overwrote. The third line shows why $-\infty$ is filled in, and not added:
-# the weights are the same, but a sum passes every gradient on, and the softmax of such a row passes a NaN to it.
+# Why are the gradients finite now? The second `masked_fill` makes these weights 0, so that no NaN reaches the gradient
+# of the values. The *first* one stops the NaN that the softmax sends back to the scores: `masked_fill` passes no
+# gradient to the entries that it has overwritten. The third trial shows why we fill in $-\infty$ and do not add it.
+# Both give the same weights, but an addition passes every gradient on, including the NaN from the softmax of such a
+# row.
 #
-# What do others do with a row that has nothing to see?
+# How do torch's own calls, and the large negative number, treat a row with nothing to attend to?
 
 # %%
-# NBVAL_CHECK_OUTPUT
 library = nn.MultiheadAttention(D_Q, num_heads=1, batch_first=True).to(DEVICE)
 with torch.no_grad():
     by_function = F.scaled_dot_product_attention(Q, K, V, attn_mask=empty)  # [N, D_V]
     by_module, _ = library(Q[None], K[None], K[None], attn_mask=~empty)  # [1, N, D_Q]; why ~, the next section tells
     by_number = (E.masked_fill(~empty, -1e9)).softmax(dim=-1)  # [N, N]
 
+# %% tags=["fold"]
+# NBVAL_CHECK_OUTPUT
 print("scaled_dot_product_attention, first row:", by_function[0].abs().tolist())
 print("nn.MultiheadAttention, first row:       ", by_module[0, 0].tolist())
 print("-1e9 in place of -inf, first row's weights:", *(f"{weight:.2f}" for weight in by_number[0].tolist()))
 
 # %% [markdown]
-# Three answers. torch's function gives 0 (before version 2.5 it gave NaN). Its module gives NaN as it is called here,
-# with its weights asked for, which is the default. With `need_weights=False` it calls the function, and gives 0 (torch
-# 2.13 on a CPU). And $-10^9$ gives no NaN, which looks like a cure and is none: all scores are equally bad, so the
-# [PAD] looks *evenly at everybody*, at words that it must not see. No error, no NaN, only wrong.
+# We see three different answers. torch's function gives 0 (before version 2.5 it gave NaN). Its module gives NaN when
+# it is called as here, with its attention weights returned, which is the default. With `need_weights=False` the module
+# calls the function and gives 0 (torch 2.13 on a CPU). The number $-10^9$ gives no NaN, but its result is wrong: all
+# scores of the row are equal, so the *[PAD]* attends *evenly to all positions*, among them tokens that it must not see.
+# There is no error and no NaN to warn us.
 #
-# Such rows are not exotic: padding at the beginning, an empty sentence, a batch filled up with sentences that do not
-# exist, a query that stands before all keys.
+# Such rows are not rare. They arise from padding at the beginning, from an empty sentence, from a batch that is filled
+# up with empty sentences, and from a query that stands before all keys.
 
 # %% [markdown]
 # ## Masks and heads
 #
-# With $H$ heads (lesson 06) the scores are $[B, H, N, N]$. All heads of a sentence share its mask. So $[B, N, N]$ needs
-# an axis of size 1 where the heads are: `mask.unsqueeze(-3)`, $[B, 1, N, N]$. What if one forgets it? Broadcasting
-# aligns shapes at the right, so the $B$ of the mask meets the $H$ of the scores.
+# With $H$ heads (lesson 06) the scores have the shape $[B, H, N, N]$. All heads of a sentence share its mask. So the
+# mask $[B, N, N]$ needs an axis of size 1 for the heads: `mask.unsqueeze(-3)` has the shape $[B, 1, N, N]$. What
+# happens if we forget this axis? Broadcasting aligns shapes at the right, so the $B$ of the mask meets the $H$ of the
+# scores.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -440,42 +477,44 @@ for H in (2, 3):
         print(f"B = 3, H = {H}: an error, since 3 and 2 do not fit")
 
 # %% [markdown]
-# With two heads it is an error, and an error is good news. With three heads there is none: head 0 of *every* sentence
-# gets the mask of sentence 0, head 1 that of sentence 1, and so on. Whoever tries with as many sentences as heads will
-# not notice.
+# With two heads we get an error, which tells us about the mistake. With three heads we get none: head 0 of *every*
+# sentence uses the mask of sentence 0, head 1 that of sentence 1, and so on. A test with as many sentences as heads
+# does not raise an error.
 #
-# **Two polarities.** torch has two entrances to attention, and in them a boolean mask means opposite things:
+# **Two polarities.** torch offers attention as a function and as a module, and a boolean mask means opposite things in
+# the two:
 #
 # | | True means | shape of the mask |
 # |---|---|---|
-# | `F.scaled_dot_product_attention(attn_mask=)` | may look | broadcasts to $[B, H, N_Q, N_X]$ |
-# | `nn.MultiheadAttention(attn_mask=)` | must **not** look | $[N_Q, N_X]$ or $[B \cdot H, N_Q, N_X]$ |
-# | `nn.MultiheadAttention(key_padding_mask=)` | is padding, must **not** be looked at | $[B, N_X]$ |
+# | `F.scaled_dot_product_attention(attn_mask=)` | may attend | broadcasts to $[B, H, N_Q, N_X]$ |
+# | `nn.MultiheadAttention(attn_mask=)` | must **not** attend | $[N_Q, N_X]$ or $[B \cdot H, N_Q, N_X]$ |
+# | `nn.MultiheadAttention(key_padding_mask=)` | is padding, must **not** be attended to | $[B, N_X]$ |
 #
-# What would happen if you mixed them up? The module does not complain. Each word would look at exactly the words that
-# it must not see. For the causal mask that is: the future, and only the future.
+# What happens if you mix them up? The module does not complain. Each query then attends to exactly the tokens that it
+# must not see. With the causal mask these are the future tokens, and only those.
 
 # %%
-# NBVAL_CHECK_OUTPUT
 with torch.no_grad():
     rows = X_batch[..., :D_Q]  # [B, N, D_Q]
     _, right_way = library(rows, rows, rows, attn_mask=~causal(N), key_padding_mask=~padding[:, 0])  # [B, N, N]
     _, wrong_way = library(rows, rows, rows, attn_mask=causal(N))
     assert_close(right_way, library(rows, rows, rows, attn_mask=(~both))[1])  # H = 1: [B·H, N, N] is [B, N, N]
 
+# %% tags=["fold"]
+# NBVAL_CHECK_OUTPUT
 future = ~causal(N)
 print("with ~: weight on the future:         ", right_way[:, future].sum().item())
 print("without: rows 0 to 3, weight on the past:", wrong_way[0, :4][causal(N)[:4]].sum().item())
 print("without: the last row, which has no future:", wrong_way[0, 4, 0].item())
 
 # %% [markdown]
-# A mask of *floats* has the same meaning in both: it is added to the scores, so 0 lets through and $-\infty$ hides.
-# That makes for another trap. `mask.float()` has 1 where one may look and 0 where not. Added to the scores it hides
-# nobody.
+# A mask of *floats* means the same in both: it is added to the scores, so 0 leaves a score as it is and $-\infty$ hides
+# it. This leads to another mistake. `mask.float()` is 1 where a query may attend and 0 where it may not. Added to the
+# scores, it hides nothing.
 #
-# **`is_causal`.** The flag saves the mask. But when there are fewer queries than keys, where do the queries stand? The
-# flag cannot be told. It puts query 0 at place 0, so the triangle begins at the top left. For one new word with five
-# keys that means:
+# **`is_causal`.** This flag saves us the mask. But if there are fewer queries than keys, the flag cannot know at which
+# positions the queries stand. It puts query 0 at position 0, so that the triangle begins at the top left. For one new
+# token and five keys the result is:
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -487,18 +526,21 @@ print("is_causal=True:", *(f"{weight:.2f}" for weight in by_flag[0].tolist()))
 print("offset 4:      ", *(f"{weight:.2f}" for weight in by_mask[0].tolist()), " as in the square:", same(by_mask[0], A[4]))
 
 # %% [markdown]
-# The newest word sees the first word alone, without an error. (In `nn.MultiheadAttention` the flag is only a hint; it
-# wants the mask all the same.) When queries and keys are not equally many, write the mask, with its offset.
+# With the flag the newest token attends to the first token alone, and no error is raised. (In `nn.MultiheadAttention`
+# the flag is only a hint; the module needs the mask all the same.) When queries and keys differ in number, write the
+# mask with its offset.
 
 # %% [markdown]
 # ## What an output depends on
 #
-# A mask says who *looks* at whom. What counts is who *depends* on whom: if input $n$ changes a little, does output $m$
-# move? The derivative says so. All derivatives of all features of output $m$ by all features of input $n$ are a block
-# of the **Jacobian**. Its size, the root of the sum of squares, is one number for each pair: a matrix $J\,[N, N]$, with
-# 0 where output $m$ does not depend on input $n$.
+# A mask says which positions a query may *attend* to. What counts in the end is which inputs an output *depends* on: if
+# input $n$ changes a little, does output $m$ change? Derivatives answer this question. The derivatives of all features
+# of output $m$ by all features of input $n$ form one block of the **Jacobian**, the matrix of all first derivatives.
+# The size of this block, the root of its sum of squares, is one number for each pair of positions. These numbers form a
+# matrix $J\,[N, N]$, which is 0 where output $m$ does not depend on input $n$.
 #
-# For one output with a loop over its features, then for all at once with torch's own call:
+# We compute $J$ for all outputs at once with torch's own call, and compare one row with a loop over the features of a
+# single output:
 
 
 # %%
@@ -529,10 +571,11 @@ for d in range(D_V):
 assert_close(dependence(layer, X)[m], squares.sqrt())
 
 # %% [markdown]
-# Now three masks: the causal one; one whose diagonal is off by one, so that each word sees one word too many; and a
-# window, in which each word sees itself and the one before. Below each, what two such layers on top of each other
-# depend on (each with matrices of its own). Where no number is written, the derivative is 0. Cover the lower row with
-# your hand: what do you expect?
+# Now we compare three masks: the causal mask; a mask whose diagonal is off by one, so that each token attends to one
+# token too many; and a window, in which each token attends to itself and to the token before it. The upper row of
+# panels shows $J$ for one layer. The lower row shows $J$ for two such layers on top of each other, each with matrices
+# of its own. Where no number is written, the derivative is 0. Cover the lower row with your hand: what do you expect
+# there?
 
 # %%
 masks = {
@@ -550,6 +593,7 @@ def stacked(mask):
     return lambda X: upper(lower(X))
 
 
+# %% tags=["fold"]
 figure, panels = plots.canvas(12.5, 3.5, 3)
 lower_figure, lower_panels = plots.canvas(12.5, 3.5, 3)
 for name, above, below in zip(masks, panels, lower_panels, strict=True):
@@ -569,10 +613,16 @@ show(
     "diagonal. Window of two: on the diagonal and the two lines below it.",
 )
 
-# %%
+# %% [markdown]
+# **Figure 5.** How strongly each output depends on each input, after one layer (first row of panels) and after two
+# (second row). The causal mask stays causal, the mask that is off by one leaks further with each layer, and the window
+# grows wider with each layer.
+
+
+# %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
 def reach(J):
-    """How many places after its own an output depends on, and how many before, at most."""
+    """How many positions after its own, and how many before, an output depends on at most."""
     outputs, inputs = (J > 1e-7).nonzero(as_tuple=True)
     return (inputs - outputs).max().item(), (outputs - inputs).max().item()
 
@@ -583,21 +633,23 @@ for name, allowed in masks.items():
     print(f"{name:>13}: one layer {ahead} ahead, {back} back; two layers {ahead_2} ahead, {back_2} back")
 
 # %% [markdown]
-# - **Causal** stays causal, however many layers. Who sees only the past hears only from those who saw only the past.
-# - **Off by one** gets worse with depth: each layer sees one place further ahead.
-# - **A window** gets wider with depth. That is what local attention lives on: with layers enough everything before is
-#   reached.
+# - **The causal mask** stays causal, however many layers we stack. Each output combines only outputs of the layer below
+#   at the same or earlier positions, and these depend on nothing later.
+# - **The mask that is off by one** gets worse with depth: each layer sees one position further ahead.
+# - **The window** grows wider with depth. The inputs that an output depends on are its **receptive field**. Local
+#   attention relies on its growth: with enough layers the receptive field contains all earlier positions.
 #
-# (Output $m$ depends on input $m$ even where a mask forbids that place to look at itself: the query is made of $x_m$.
-# Not so when the query has one key or none. Then there is nothing to choose, and the query has no say.)
+# (Output $m$ depends on input $m$ even where the mask forbids position $m$ to attend to itself, because the query is
+# made from $x_m$. The exception is a query with one key or none: then the attention weights are fixed, and the query
+# has no influence.)
 #
-# **Try it.** Paint a mask: each button is a pair *who looks → at whom*, 1 means *may look*. You see the weights, and
-# what each output depends on after one layer and after two. It starts with the window. Paint the causal mask first.
-# Then give *[START]* one look at *cool*, a single button at the top right. Who depends on *cool* now, after one layer,
-# after two?
+# **Try it.** Set a mask yourself: each button is a pair *who looks → at whom*, and 1 means *may attend*. The explorer
+# shows the attention weights, and what each output depends on after one layer and after two. It starts with the window.
+# Set the causal mask first. Then let *[START]* attend to *cool*, with the single button at the top right. Which outputs
+# depend on *cool* now, after one layer and after two?
 
 
-# %%
+# %% tags=["fold"]
 def painted_figure(painted):
     allowed = torch.tensor(painted, device=DEVICE)  # [N, N]
     A = masked_softmax((X @ one[0]) @ (X @ one[1]).T / math.sqrt(D), allowed)  # [N, N]
@@ -642,6 +694,10 @@ explore(
     painted=Grid("who looks (rows) → at whom (columns)", words, words, masks["window of two"].tolist()),
 )
 
+# %% [markdown]
+# **Figure 6.** The mask that you set, the attention weights of the first layer, and the outputs that depend on each input
+# after one layer and after two. Any 1 above the diagonal in the two panels on the right is a leak.
+
 # %%
 # NBVAL_CHECK_OUTPUT
 single = causal(N)
@@ -650,34 +706,35 @@ print("one layer: ", in_words(dependence(layer_with(single, *one), X)))
 print("two layers:", in_words(dependence(stacked(single), X)))
 
 # %% [markdown]
-# One cell too many, and after two layers everybody depends on the last word: all look at *[START]*, and *[START]* has
-# seen it. A leak need not be large, and need not be where the damage is.
+# With one cell too many, every output depends on the last token after two layers: all tokens attend to *[START]*, and
+# *[START]* has attended to the last token. So a small leak is enough, and its effect can appear far from the cell that
+# causes it.
 
 # %% [markdown]
 # ## One factor at a time
 #
-# Now what masks are for. A **sentence** is $x_1, \dots, x_T$, and its last word $x_T$ is *[STOP]*; $x_0$ is *[START]*,
-# which is given. How probable is the sentence? The chain rule of probability takes it apart, whatever the distribution
-# is:
+# We can now use the causal mask for its main purpose. A **sentence** is $x_1, \dots, x_T$, and its last token $x_T$ is
+# *[STOP]*; $x_0$ is *[START]*, which is given. How probable is the sentence? The chain rule of probability splits this
+# probability into factors, whatever the distribution is:
 #
 # $$P(x_1, \dots, x_T) = \prod_{t=1}^{T} P(x_t \mid x_{<t}),\qquad x_{<t} = x_0, x_1, \dots, x_{t-1}$$
 #
-# Each factor is a distribution over the words of the vocabulary, and that is what a language model gives. A model that
-# works in this way is called **autoregressive**: it goes on from what is there. (The *[STOP]* belongs to it. Without
-# that factor we would have the probability that a sentence *begins* so, and the probabilities of all sentences would
-# not sum to 1.)
+# Each factor comes from a distribution over the vocabulary, and such a distribution is what a language model computes.
+# A model that predicts each token from the tokens before it is called **autoregressive**. (*[STOP]* belongs to the
+# sentence. Without its factor we would have the probability that a sentence *begins* in this way, and the probabilities
+# of all sentences would not sum to 1.)
 #
-# Products of many small factors vanish in floating point. So one adds logarithms; the training loss is their mean, with
-# a minus.
+# Products of many small factors underflow to 0 in floating point. So we add logarithms instead; the training loss is
+# the mean of these logarithms with a minus sign.
 #
-# Which place says what? Place $t - 1$ has seen $x_{<t}$ and predicts $x_t$. With a causal mask **one** run through the
-# model gives all $T$ factors, since each place sees just what it may. That is why such models are trained so fast:
-# every place of every sentence is an exercise of its own, and all are solved at once. With an RNN one had to go through
-# the sentence word by word.
+# Position $t - 1$ has read $x_{<t}$ and predicts $x_t$. With a causal mask **one** run through the model gives all $T$
+# factors, since each position depends only on the tokens that it may see. That is why such models train fast: every
+# position of every sentence is a training example, and all of them are computed in parallel. An RNN has to read the
+# sentence token by token.
 #
-# Our model: two layers of self-attention with four heads and a learned table of positions. Each layer's result is
-# *added* to what came in, so that nothing is lost (lesson 08 comes back to it). `ahead` is there so that we can do it
-# wrong later.
+# Our model has two layers of self-attention with four heads, and a learned table of position embeddings. The input of
+# each layer is *added* to its result. This addition is called a **residual connection**; lesson 08 explains what it is
+# good for. The argument `ahead` lets us build a wrong mask later.
 
 # %%
 HEADS, LONGEST = 4, 12  # LONGEST: words of a sentence
@@ -686,7 +743,7 @@ V_WORDS = len(english)
 
 
 class Layer(nn.Module):
-    """Self-attention of several heads under a mask, added to what came in."""
+    """Self-attention of several heads under a mask, with a residual connection."""
 
     def __init__(self, width):
         super().__init__()
@@ -697,7 +754,7 @@ class Layer(nn.Module):
         return (part.unflatten(-1, (HEADS, -1)).transpose(1, 2) for part in self.W_QKV(X).chunk(3, dim=-1))
 
     def mixed(self, Q, K, V, mask):
-        """What the heads found, [B, N_Q, D]; the mask is [B, 1, N_Q, N_X] or [N_Q, N_X]."""
+        """The outputs of all heads, mixed: [B, N_Q, D]; the mask is [B, 1, N_Q, N_X] or [N_Q, N_X]."""
         return self.W_O(F.scaled_dot_product_attention(Q, K, V, attn_mask=mask).transpose(1, 2).flatten(2))
 
     def forward(self, X, mask):
@@ -705,7 +762,7 @@ class Layer(nn.Module):
 
 
 class LanguageModel(nn.Module):
-    """Words [B, N] give logits [B, N, V] about the word that follows each; with `ahead` other than 0 it cheats."""
+    """Tokens [B, N] give logits [B, N, V] of the token that follows each; with `ahead` other than 0 it leaks."""
 
     def __init__(self, ahead=0, width=64, depth=2, longest=LONGEST + 2):
         super().__init__()
@@ -715,7 +772,7 @@ class LanguageModel(nn.Module):
         self.out = nn.Linear(width, V_WORDS)
 
     def embed(self, x, begin=0):
-        """Vectors of words x [B, N] that stand at places begin, begin + 1, …; [B, N, D]."""
+        """Embeddings [B, N, D] of tokens x [B, N] at positions begin, begin + 1, …."""
         return self.words(x) + self.places(torch.arange(begin, begin + x.shape[1], device=x.device))
 
     def read(self, X, mask):
@@ -730,10 +787,10 @@ class LanguageModel(nn.Module):
 
 
 # %% [markdown]
-# It is trained on English sentences of the course's translation data, of 3 to 12 words.
+# We train the model on English sentences of 3 to 12 words from the course's translation data.
 
 
-# %%
+# %% tags=["fold"]
 def padded(sentences):
     """Sentences as numbers [B, N]: [START], words, [STOP], [PAD]s."""
     rows = [torch.tensor([START, *english.encode(sentence)]) for sentence in sentences]
@@ -747,11 +804,13 @@ fresh = padded([pair.source for pair in corpus("french", 600, 3, LONGEST, seed=2
 sentences = padded(texts)  # [12000, N]
 
 
+# %%
 def word_loss(model, x):
-    """The mean of −log P over the words that are to be predicted; x [B, N]."""
+    """The mean of −log P over the tokens that are to be predicted; x [B, N]."""
     return F.cross_entropy(model(x[:, :-1]).flatten(0, 1), x[:, 1:].flatten(), ignore_index=PAD)
 
 
+# %% tags=["fold"]
 def trained(ahead, steps, seed=SEED):
     """A model and the loss at each of its training steps."""
     torch.manual_seed(seed)
@@ -766,7 +825,8 @@ STEPS = 600
 model, curve = trained(0, STEPS)
 
 # %% [markdown]
-# All factors of one sentence: first one by one, each from its own beginning and nothing else; then in one run.
+# We compute all factors of one sentence in two ways: first one by one, where the model receives only the beginning of
+# the sentence each time; then all in one run.
 
 # %%
 sky = padded([["we", "see", "the", "sky"]])  # [1, 6]: [START] we see the sky [STOP]
@@ -775,15 +835,15 @@ T = sky.shape[1] - 1
 with torch.no_grad():
     log_loop = torch.zeros(T, device=DEVICE)  # [T]
     for t in range(1, T + 1):
-        logits = model(sky[:, :t])[0, -1]  # [V], of the last place; the model is given x_0 … x_{t−1} only
+        logits = model(sky[:, :t])[0, -1]  # [V], at the last position; the model is given x_0 … x_{t−1} only
         log_loop[t - 1] = logits.log_softmax(dim=-1)[sky[0, t]]
 
-    log_P = model(sky[:, :-1]).log_softmax(dim=-1)  # [1, T, V]: all places in one run
-    log_factors = log_P.gather(-1, sky[:, 1:, None])[0, :, 0]  # [T]: at each place the word that did come
+    log_P = model(sky[:, :-1]).log_softmax(dim=-1)  # [1, T, V]: all positions in one run
+    log_factors = log_P.gather(-1, sky[:, 1:, None])[0, :, 0]  # [T]: at each position the token that did follow
     assert_close(log_factors, log_loop, rtol=1e-4, atol=1e-4)
     assert_close(-F.cross_entropy(model(sky[:, :-1])[0], sky[0, 1:], reduction="none"), log_factors)  # torch's own call
 
-# %%
+# %% tags=["fold"]
 told = ["we", "see", "the", "sky", "[STOP]"]
 factors = log_factors.exp()  # [T]
 figure, (axes,) = plots.canvas(7, 3)
@@ -796,11 +856,16 @@ show(
 print(f"log P of the sentence: {log_factors.sum():.2f}")
 
 # %% [markdown]
-# Small factors are no mistake of the model: many words can begin a sentence, and many things can be seen. And the
-# longer a sentence, the more factors, the smaller their product.
+# **Figure 7.** The probability that the model gives to each token of the sentence, given all the tokens before it. The
+# probability of the sentence is the product of these factors.
 #
-# **Writing** is another matter. To predict $x_t$ the model needs $x_{t-1}$, and $x_{t-1}$ is there only when it has
-# been chosen. So one writes word by word: run, choose, append, run again. Training is parallel, writing is not.
+# Small factors do not mean that the model is wrong: many words can begin a sentence, and many things can be seen. And a
+# longer sentence has more factors, so that its probability is smaller.
+#
+# **Generating** a sentence works differently from training. To predict $x_t$ the model needs $x_{t-1}$, and $x_{t-1}$
+# is known only after it has been chosen. So we generate token by token: run the model, choose the next token, append
+# it, and run the model again. Training is parallel, generation is sequential.
+
 
 # %%
 @torch.no_grad()
@@ -820,22 +885,24 @@ def written(model, rows, seed, at_least=0):
     return x
 
 
+# %% tags=["fold"]
 for row in written(model, 5, seed=1):
     print(" ".join(english.decode(row)))
 
 # %% [markdown]
 # ## The loss that lies
 #
-# Now the mistake. In a second model the mask is off by one: `ahead=1`, so that each place sees one place too many. All
-# else is the same: sentences, steps, seed. Predict before you run it:
+# Now we make the mistake on purpose. In a second model the mask is off by one: with `ahead=1` each position sees one
+# position too many. Everything else is the same: sentences, number of steps, seed. Answer before you run the cell:
 #
-# 1. You know what its training loss will do. And its loss on **new** sentences, which it has never seen: will that
-#    uncover it?
-# 2. What will it write?
+# 1. You know what the training loss of this model will do. What about its loss on **new** sentences, which it has never
+#    seen: will that loss reveal the leak?
+# 2. What will this model write?
 
 # %%
 leaking, curve_leaking = trained(1, STEPS)
 
+# %% tags=["fold"]
 smooth = {
     name: [sum(losses[i : i + 20]) / 20 for i in range(0, STEPS, 20)]
     for name, losses in (("causal", curve), ("off by one", curve_leaking))
@@ -857,15 +924,19 @@ show(
 )
 
 # %% [markdown]
-# What a success. (Losses are in **nats** here: natural logarithms.) To see what it is worth, evaluate **one by one**:
-# give the model the beginning $x_{<t}$ and *nothing else*, as when it writes, and ask for $x_t$. Where a mask is right
-# it makes no difference: the other words could not be seen anyway.
+# **Figure 8.** Training loss of the model with the causal mask and of the model whose mask is off by one. The loss of the
+# second model falls to almost zero, because the model copies each target from its own input.
+#
+# The loss of the leaking model looks like a success. (Losses are in **nats** here, the unit that goes with natural
+# logarithms.) To see what this loss is worth, we evaluate the model **one by one**: we give it the beginning $x_{<t}$
+# and *nothing else*, as in generation, and ask for $x_t$. With a correct mask this makes no difference, because the
+# later tokens are hidden in any case.
 
 
 # %%
 @torch.no_grad()
 def one_by_one(model, x):
-    """The mean of −log P over the words of x [B, N], each predicted from its own beginning alone."""
+    """The mean of −log P over the tokens of x [B, N], each predicted from the tokens before it alone."""
     total = 0.0
     for t in range(1, x.shape[1]):
         there = x[:, t] != PAD  # [B]
@@ -874,6 +945,7 @@ def one_by_one(model, x):
     return total / (x[:, 1:] != PAD).sum().item()
 
 
+# %% tags=["fold"]
 with torch.no_grad():
     in_parallel = {"causal": word_loss(model, fresh).item(), "off by one": word_loss(leaking, fresh).item()}
 alone = {"causal": one_by_one(model, fresh), "off by one": one_by_one(leaking, fresh)}
@@ -890,7 +962,12 @@ show(
     f"One by one: causal {alone['causal']:.2f}, off by one {alone['off by one']:.2f}, far above even guessing at {blind:.2f}.",
 )
 
-# %%
+# %% [markdown]
+# **Figure 9.** Loss on new sentences, measured as in training and measured one by one. With the causal mask the two
+# losses agree; with the mask that is off by one, the loss as in training is close to zero and the loss one by one is
+# worse than even guessing.
+
+# %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
 print("off by one, as in training, new sentences: below 0.05: ", in_parallel["off by one"] < 0.05)
 print("off by one, one by one: worse than guessing evenly:    ", alone["off by one"] > blind)
@@ -899,21 +976,23 @@ print("causal: the same both ways:                            ", abs(alone["caus
 print("causal: between 1 and 2.5:                             ", 1 < alone["causal"] < 2.5)
 
 # %% [markdown]
-# New sentences do **not** uncover it. They are read with the same mask, and copying works on sentences that one has
-# never seen. No validation set helps against a leak that is in the validation, too.
+# New sentences do **not** reveal the leak. The model reads them with the same mask, and copying works on sentences that
+# it has never seen. A validation set cannot reveal a leak that is present in validation too.
 #
-# And alone it is worse than somebody who guesses evenly: it has learned to be sure, and it is sure of rubbish. The
-# difference between what training says and what is true is the size of the lie. What does it write?
+# Evaluated one by one, the leaking model is worse than even guessing: it has learned to be certain, and now it is
+# certain of wrong tokens. The difference between its two losses says how far the training loss is from the truth. What
+# does this model write?
 
-# %%
+# %% tags=["fold"]
 for row in written(leaking, 5, seed=1):
     print(" ".join(english.decode(row)) or "(nothing: it stops at once)")
 
 # %% [markdown]
-# How good is a text? For this grammar a simple measure will do: which share of the pairs of neighbouring words occurs
-# anywhere in the 12,000 sentences of training?
+# How good is such a text? For this grammar a simple measure is enough: the share of its pairs of neighbouring words
+# that occur anywhere in the 12,000 training sentences.
 
-# %%
+
+# %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
 def pairs_of(rows):
     """All pairs of neighbouring words, with [START] and without [STOP] and [PAD]."""
@@ -933,18 +1012,20 @@ share_causal, share_leaking = share(model), share(leaking)
 print("causal: above 0.9:    ", share_causal > 0.9)
 print("off by one: below 0.4:", share_leaking < 0.4)
 
-# %%
+# %% tags=["fold"]
 print(f"causal {share_causal:.2f}, off by one {share_leaking:.2f}")
 
 # %% [markdown]
-# It cannot write. When it writes there is no next word to copy, and it has learned nothing else.
+# The leaking model cannot write. During generation there is no next token to copy, and copying is all that the model
+# has learned.
 
 # %% [markdown]
 # ## Found before training
 #
-# A large model trains for weeks before anybody lets it write. But its leak was there before the first step, and can be
-# found there. The gradient knows. A word is a number that one cannot change a little; its *vector* can be. So take a
-# new model, and ask which input vectors its logits depend on.
+# A large model trains for weeks before anybody lets it write. But its leak exists before the first step, and we can
+# find it then, with derivatives. A token is an index and cannot change by a small amount, but its **embedding**, the
+# vector that represents it, can. So we take an untrained model and ask on which embeddings its logits depend.
+
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -960,7 +1041,7 @@ for name, ahead in (("causal", 0), ("off by one", 1)):
     found[name] = dependence(logits_of(untrained), untrained.embed(sky[:, :-1])[0].detach())  # [N, N]
     print(f"{name}: depends on places up to {reach(found[name])[0]} ahead")
 
-# %%
+# %% tags=["fold"]
 sky_names = ["[START]", "we", "see", "the", "sky"]
 
 
@@ -983,13 +1064,17 @@ show(
 )
 
 # %% [markdown]
-# Circled is the word that each row has to predict. (The last row has to predict *[STOP]*, which is not among the
-# inputs.) The numbers are shares of the largest; where the derivative is exactly 0, no number is written. **No number
-# may stand on a circle, or to the right of one.** That sentence covers more than masks. Here is a mistake with a
-# perfect mask: somebody forgets to shift the targets, so that place $m$ has to predict $x_m$, the word that it has been
-# fed (question 2 of lesson 01). The model is as causal as ever. But the circles have moved onto the diagonal:
+# **Figure 10.** How strongly the logits of two untrained models depend on each input, with the target of each position
+# circled. With the causal mask the circled cells are empty; with the mask that is off by one they hold numbers, so the
+# model sees its own targets.
+#
+# Each circle marks the token that its row has to predict. (The last row has to predict *[STOP]*, which is not among the
+# inputs.) The numbers are shares of the largest entry; where the derivative is exactly 0, no number is written. **No
+# number may stand on a circle, or to the right of one.** This rule finds more than wrong masks. Here is a mistake with
+# a correct mask: the targets are not shifted, so that position $m$ has to predict $x_m$, the token that is fed in there
+# (question 2 of lesson 01). The model is as causal as before, but the circles move onto the diagonal:
 
-# %%
+# %% tags=["fold"]
 figure, panels = plots.canvas(10.5, 3.7, 2)
 for axes, shift, title in zip(panels, (1, 0), ("targets shifted by one", "shift forgotten"), strict=True):
     circled(found["causal"], shift, title, axes)
@@ -1000,8 +1085,11 @@ show(
 )
 
 # %% [markdown]
-# **Leaks that are not in the mask.** Anything that mixes places can leak, and attention is not the only thing that
-# does. Five layers, all with a perfect causal mask. Which of them are honest?
+# **Figure 11.** The same causal model with two choices of targets. If the targets are not shifted, each target is an input
+# that the model may see, although the mask is correct.
+#
+# **Leaks that are not in the mask.** Every operation that mixes positions can leak, and attention is not the only such
+# operation. Here are five layers, all with a correct causal mask. Which of them are free of leaks?
 
 
 # %%
@@ -1010,38 +1098,37 @@ def honest(X):
 
 
 def centred(X):
-    """First subtracts the mean over the sequence, to have numbers around 0."""
+    """First subtracts the mean over the sequence, so that the numbers lie around 0."""
     return honest(X - X.mean(dim=0))
 
 
 def centred_features(X):
-    """First subtracts each word's mean over its own features."""
+    """First subtracts the mean of each token over its own features."""
     return honest(X - X.mean(dim=1, keepdim=True))
 
 
 def busiest(X, count=3):
-    """Only the longest three vectors of the sequence get the layer's attention; the others skip it, to save time."""
+    """Only the three vectors with the largest norm pass through attention; the others skip it, to save time."""
     lengths = X.norm(dim=1)  # [N]
     chosen = lengths >= lengths.topk(min(count, len(X))).values[-1]  # [N] booleans
     return torch.where(chosen[:, None], honest(X), X)
 
 
 def from_the_end(X):
-    """Counts the places from the end and adds a wave for it."""
+    """Counts positions from the end and adds a sine of this number."""
     places = torch.arange(len(X) - 1, -1, -1, device=X.device)  # [N]: N − 1, …, 1, 0
     return honest(X + places[:, None].sin())
 
 
 # %% [markdown]
-# Three tests, from the sharpest view to the widest net:
+# We use three tests. The first says most precisely where a leak is; the last finds the most kinds of leak:
 #
-# - **gradient**: does output $m$ have a derivative by an input after $m$?
+# - **gradient**: is the derivative of output $m$ by an input after $m$ different from 0?
 # - **change**: replace the inputs after $m$ by others. Does output $m$ change?
-# - **cut**: take the inputs after $m$ away. Is output $m$ what it was?
+# - **cut**: remove the inputs after $m$. Does output $m$ change?
 
 
 # %%
-# NBVAL_CHECK_OUTPUT
 def by_gradient(layer, X):
     return reach(dependence(layer, X))[0] > 0
 
@@ -1059,6 +1146,8 @@ def by_cut(layer, X):
     return any(not same(layer(X[: m + 1]), layer(X)[: m + 1]) for m in range(len(X) - 1))
 
 
+# %% tags=["fold"]
+# NBVAL_CHECK_OUTPUT
 longer = normal(8, D)  # [8, D]
 TESTS = (by_gradient, by_change, by_cut)
 print(f"{'finds a leak':>16}", *(f"{test.__name__:>12}" for test in TESTS))
@@ -1066,42 +1155,44 @@ for suspect in (honest, centred_features, centred, busiest, from_the_end):
     print(f"{suspect.__name__:>16}", *(f"{'leak' if test(suspect, longer) else '-':>12}" for test in TESTS))
 
 # %% [markdown]
-# - **centred** leaks: the mean over the *sequence* holds all words. A mean over a word's own *features* does not mix
-#   places, so **centred_features** is honest. (LayerNorm, lesson 08, is of that kind. A batch normalisation over the
-#   places is not.)
-# - **busiest** leaks, and the gradient does not see it. *Which* vectors are chosen depends on the whole sequence, yet
-#   choosing jumps, and between two jumps its derivative is 0. Large models that let only some words into a layer, to
-#   save time, have to deal with just this (Raposo et al., 2024).
-# - **from_the_end** leaks the length, and neither gradient nor change sees it, because in both the sequence stays as
-#   long as it was. Who knows how many words are to come, knows a lot.
+# - **centred** leaks: the mean over the *sequence* contains all tokens. A mean over the *features* of one token does
+#   not mix positions, so **centred_features** does not leak. (LayerNorm, lesson 08, is of this kind. A batch
+#   normalisation over the positions is not.)
+# - **busiest** leaks, but the gradient does not show it. *Which* vectors are chosen depends on the whole sequence, but
+#   the choice changes in jumps, and between two jumps its derivative is 0. Large models that save time by letting only
+#   some tokens into a layer have to deal with this problem (Raposo et al., 2024).
+# - **from_the_end** leaks the length of the sequence. Neither gradient nor change shows it, because both leave the
+#   length as it is. How many tokens are still to come tells the model a lot about the next one.
 #
-# The gradient says *where* a leak is. Cutting finds all three leaks and accuses neither of the honest layers, and for a
-# simple reason: it is what happens in writing. If the model gives the same for a beginning as for the whole, *and the
-# target at each place is the next word*, then the loss in training is the loss one by one. (Cutting does not find a
-# forgotten shift: that is in the targets. `one_by_one` finds both.)
+# The gradient shows *where* a leak is. Cutting finds all three leaks and raises no false alarm, because it does what
+# generation does. If the model gives the same outputs for the beginning of a sequence as for the whole, *and the target
+# at each position is the next token*, then the loss in training equals the loss one by one. (Cutting does not reveal a
+# forgotten shift, since that mistake is in the targets. `one_by_one` finds both.)
 
 # %% [markdown]
 # ## What has been computed once
 #
-# Writing word by word, as `written` does it, runs the model over all words so far, again and again. How much of that is
-# new? With a causal mask, place $n$ sees only places up to $n$. A new word comes after all of them. So nothing at the
-# old places changes, in no layer: not their vectors, not their keys, not their values. They were computed in the step
-# before, and would come out the same.
+# The function `written` generates token by token, and at each step it runs the model over all tokens so far. How much
+# of this work is new? With a causal mask, position $n$ depends only on positions up to $n$, and a new token comes after
+# all of them. So at the old positions nothing changes in any layer: neither the **hidden states** (the vectors that
+# pass from layer to layer) nor the keys nor the values. They were computed in an earlier step, and computing them again
+# gives the same numbers.
 #
-# What does the new word need of the old ones? It asks, so it needs its own query; of the others it needs keys and
-# values, in each layer. The old queries nobody needs any more. So keep keys and values: the **key-value cache**. A step
-# then runs the model over the new word alone.
+# What does the new token need from the old ones? In each layer it needs its own query, and the keys and values of all
+# old tokens. The old queries are no longer needed. So we keep the keys and the values and append those of the new
+# token. This store is called the **key-value cache**, or **KV cache**. With it, each step runs the model over the new
+# token alone.
 
 
 # %%
 @torch.no_grad()
 def extend(model, x_new, cache):
-    """Logits [B, n, V] for new words x_new [B, n] that follow those in the cache, which grows by their keys and values."""
-    old = cache[0][0].shape[2] if cache else 0  # how many words are in it
+    """Logits [B, n, V] of new tokens x_new [B, n] after those in the cache; their keys and values are added to it."""
+    old = cache[0][0].shape[2] if cache else 0  # number of tokens in the cache
     new = x_new.shape[1]
-    X = model.embed(x_new, begin=old)  # [B, n, D]: their places go on from there
+    X = model.embed(x_new, begin=old)  # [B, n, D]: positions old, old + 1, …
     for number, layer in enumerate(model.layers):
-        Q, K, V = layer.heads(X)  # [B, H, n, D_H] each, of the new words only
+        Q, K, V = layer.heads(X)  # [B, H, n, D_H] each, of the new tokens only
         if cache.get(number):
             K, V = torch.cat([cache[number][0], K], dim=2), torch.cat([cache[number][1], V], dim=2)  # [B, H, old + n, D_H]
         cache[number] = (K, V)
@@ -1110,14 +1201,14 @@ def extend(model, x_new, cache):
 
 
 # %% [markdown]
-# The mask is the one with the offset: the new queries stand later. For a single new word it is all True, as it may look
-# at everybody. For a beginning that is put in at once (the *prompt*) it is the triangle.
+# The mask is the causal mask with its offset, since the new queries stand after the old tokens. For a single new token
+# the mask is all True, because this token may attend to everything before it. For the **prompt**, a beginning that is
+# fed in at once, the mask is the triangle.
 #
-# Three times the same sentences: everything again at each step; word by word with the cache; and a prompt of three
-# words in one piece, then word by word.
+# We run the same sentences in three ways: computing everything again at each step; token by token with the KV cache;
+# and with a prompt of three tokens in one piece, then token by token.
 
-# %%
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold"]
 x = fresh[:16, :8]  # [b, 8] in the end: the sentences of at least six words, so without padding
 x = x[(x != PAD).all(dim=1)]
 fed = {"again": 0, "cache": 0, "prompt": 0}  # places that were run through the model, for each sentence
@@ -1128,12 +1219,15 @@ with torch.no_grad():
         fed["again"] += t
     again = torch.stack(again, dim=1)  # [B, 8, V]
 
+# %%
 cache, cached = {}, []
 for t in range(8):
     cached.append(extend(model, x[:, t : t + 1], cache))  # [B, 1, V]
     fed["cache"] += 1
 cached = torch.cat(cached, dim=1)  # [B, 8, V]
 
+# %% tags=["fold"]
+# NBVAL_CHECK_OUTPUT
 cache = {}
 prompted = []
 for piece in x.split([3, 1, 1, 1, 1, 1], dim=1):  # [B, 3], then [B, 1] each
@@ -1144,11 +1238,11 @@ assert_close(cached, again, rtol=1e-4, atol=1e-4)
 assert_close(torch.cat(prompted, dim=1), again, rtol=1e-4, atol=1e-4)
 print("equal outputs; places run through the model for 8 words:", fed)
 
-# %%
+# %% tags=["fold"]
 steps = [str(t) for t in range(1, 9)]
 figure, (left, right) = plots.canvas(9.5, 3.7, 2)
 places = [str(n) for n in range(8)]
-options = {"row_label": "step", "column_label": "place"}
+options = {"row_label": "step", "column_label": "position"}
 for axes, M, title in (
     (left, causal(8), "everything again: computed at each step"),
     (right, torch.eye(8, dtype=torch.bool), "with the cache"),
@@ -1156,37 +1250,43 @@ for axes, M, title in (
     plots.heat_map(M.float(), steps, places, title=title, numbers=".0f", axes=axes, **options)
 show(
     figure,
-    "Which places are computed at each of eight steps. Everything again: at step t places 0 to t minus 1, a triangle. With the "
-    "cache: one place a step, the diagonal.",
+    "Which positions are computed at each of eight steps. Everything again: at step t positions 0 to t minus 1, a triangle. "
+    "With the cache: one position a step, the diagonal.",
 )
 
 # %% [markdown]
-# $N(N+1)/2$ places against $N$. What is it in operations? With the counts of lesson 06, a layer takes $8 n D^2 +
-# 4\,n\,N_X D$ operations for $n$ queries among $N_X$ keys: four projections, scores and mixing.
+# **Figure 12.** The positions that are computed at each step of generation. Without a cache every step computes all
+# positions again; with the cache each step computes only the newest position.
+#
+# Without the cache the model computes $N(N+1)/2$ positions, with it only $N$. What does this mean in operations? By the
+# counts of lesson 06, a layer takes $8 n D^2 + 4\,n\,N_X D$ operations for $n$ queries and $N_X$ keys: the first term
+# counts the four projections, the second the scores and the weighted sums.
 
 
 # %%
-# NBVAL_CHECK_OUTPUT
 def operations(N, D, with_cache):
-    """Of one layer, to write N words."""
-    at_once = [1] * N if with_cache else range(1, N + 1)  # places that are computed in step t
+    """Operations of one layer to generate N tokens."""
+    at_once = [1] * N if with_cache else range(1, N + 1)  # positions that are computed in step t
     return sum(8 * n * D**2 + 4 * n * t * D for n, t in zip(at_once, range(1, N + 1)))
 
 
+# %% tags=["fold"]
+# NBVAL_CHECK_OUTPUT
 for N_written in (64, 256, 1024):
     again, once = (operations(N_written, 256, with_cache) for with_cache in (False, True))
     print(f"{N_written:>5} words, D = 256: {again:.2e} operations again, {once:.2e} with the cache", end=": ")
     print(f"{again / once:.0f} times fewer")
 
-
 # %% [markdown]
-# Operations are not time. Who computes less need not be faster by as much. So measure. (Times differ from machine to
-# machine and from run to run, so these are stored: under `COURSE_FULL=1` the cell after the next measures anew.)
+# Fewer operations do not make a program faster by the same factor, so we measure the time of **greedy decoding**, which
+# always chooses the most probable word. (Times differ from machine to machine and from run to run, so these are
+# stored: with `COURSE_FULL=1` the cell after the next two measures them anew.)
+
 
 # %%
 @torch.no_grad()
 def greedy(model, N, with_cache):
-    """N words, each time the likeliest; [1, N + 1] with [START]."""
+    """N words, each the most probable one; [1, N + 1] with [START]."""
     x, cache = torch.full((1, 1), START, device=DEVICE), {}
     for _ in range(N):
         logits = extend(model, x[:, -1:], cache) if with_cache else model(x)  # [1, 1 or n, V]
@@ -1195,6 +1295,7 @@ def greedy(model, N, with_cache):
     return x.cpu()
 
 
+# %% tags=["fold"]
 assert torch.equal(greedy(model, LONGEST, True), greedy(model, LONGEST, False))
 
 
@@ -1212,7 +1313,7 @@ def seconds(model, N, with_cache):
     return min(taken)
 
 
-# %%
+# %% tags=["fold"]
 if stored_runs.full():
     begun = time.perf_counter()
     lengths = [16, 32, 64, 128, 256, 512, 1024]
@@ -1244,27 +1345,33 @@ show(
     f"{', '.join(f'{length} words {ratio:.1f}' for length, ratio in zip(long['lengths'], gain))}.",
 )
 
-# %%
+# %% [markdown]
+# **Figure 13.** Measured time to generate texts of different lengths with and without the cache (left), and the ratio of
+# the two times (right). For long texts the gain grows with the length.
+
+# %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
 slow, quick = long["seconds"]["again"][-1], long["seconds"]["cache"][-1]
 print(f"{long['lengths'][-1]} words: {slow:.1f} s, with the cache {quick:.1f} s, {gain[-1]:.0f} times faster")
 print("from 256 words on, the longer the text, the larger the gain:", gain[-1] > gain[-2] > gain[-3])
 
 # %% [markdown]
-# For long texts the gain grows with the length, as it must. It stays far below the ratio of the operations. A processor
-# that is fed a single row spends its time on fetching weights and on starting small products. So one writes many texts
-# at once, in one batch, where one can: each weight is then fetched once for all of them.
+# For long texts the gain in time grows with the length, as the counts predict. But it stays far below the ratio of the
+# operations. With a single row of input, a processor spends most of its time on reading the weights from memory and on
+# starting small products. So one generates many texts at once, in one batch, where possible: each weight is then read
+# once for all of them.
 #
-# **The price is memory.** For each word, in each layer, a key and a value for each head: $2 \cdot L \cdot H \cdot D_H$
-# numbers a word.
+# **The price is memory.** For each token, each layer and each head we store a key and a value:
+# $2 \cdot L \cdot H \cdot D_H$ numbers for each token.
 
 
 # %%
-# NBVAL_CHECK_OUTPUT
 def cache_bytes(layers, heads, head_width, words, sentences=1, bytes_each=2):
     return 2 * layers * heads * head_width * bytes_each * words * sentences
 
 
+# %% tags=["fold"]
+# NBVAL_CHECK_OUTPUT
 with_twelve = {}
 for t in range(12):
     extend(model, fresh[:1, t : t + 1], with_twelve)
@@ -1274,18 +1381,19 @@ print(f"GPT-3, 2048 words:      {cache_bytes(96, 96, 128, 2048) / 1e9:.1f} GB fo
 print(f"a 540B model, 512 texts: {cache_bytes(118, 48, 128, 2048, 512) / 1e12:.2f} TB")
 
 # %% [markdown]
-# The last line is a published figure. Pope et al. (2022) write of a model of 500 billion parameters with multi-head
-# attention: "for batch size 512 and context length 2048, the KV cache totals 3TB, which is 3 times the size of the
-# model's parameters". (Put in is a multi-head variant of PaLM 540B: 118 layers, 48 heads of 128 numbers, two bytes
-# each. For GPT-3 it is 96 layers and 96 heads of 128.) Hence heads that share keys and values: one pair for all heads
-# (Shazeer, 2019) or one for each group of heads (Ainslie et al., 2023) makes the cache smaller by as many times.
+# The last line reproduces a published figure. Pope et al. (2022) write of a model of 500 billion parameters with
+# multi-head attention: "for batch size 512 and context length 2048, the KV cache totals 3TB, which is 3 times the size
+# of the model's parameters". (Our numbers are those of a multi-head variant of PaLM 540B: 118 layers, 48 heads of 128
+# numbers, two bytes each. GPT-3 has 96 layers and 96 heads of 128.) For this reason large models let heads share keys
+# and values. One pair for all heads (Shazeer, 2019), or one for each group of heads (Ainslie et al., 2023), divides the
+# size of the cache by the number of heads that share a pair.
 # %% [markdown]
 # ## Was the lie luck?
 #
-# The stored run has also trained both models of "The loss that lies" five times, twice as long, from five seeds. All
-# losses are those on new sentences:
+# Was this result a matter of one seed? The stored run has trained both models of "The loss that lies" five times, twice
+# as long, with five seeds. All losses are losses on new sentences:
 
-# %%
+# %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
 for seed, pair in enumerate(long["lies"]):
     for name, (as_trained, really, known_pairs) in zip(SHADES, pair, strict=True):
@@ -1295,41 +1403,44 @@ lies = [really - as_trained for _, (as_trained, really, _) in long["lies"]]  # o
 print("each leaking model lies by more than 5 nats a word:", min(lies) > 5)
 
 # %% [markdown]
-# It was not. Read as in training, each leaking model looks perfect; read one by one, it is far worse than somebody who
-# guesses evenly. Twice as much training has not helped it.
+# The result does not depend on the seed. As in training, each leaking model looks almost perfect; one by one, each is
+# far worse than even guessing. Training for twice as long has not helped.
 
 # %% [markdown]
 # ## Before you go on
 #
-# <details><summary><b>1.</b> Somebody hides the diagonal too, to be on the safe side. Does that prevent a leak? What does
-# it cost?</summary>
+# <details><summary><b>1.</b> Somebody hides the diagonal too, to be on the safe side. Does that prevent a leak? What
+# does it cost?</summary>
 #
-# It prevents none, since $x_m$ is known at place $m$ and is not what is to be predicted. It costs the last word: the
-# prediction of $x_{m+1}$ is made without looking at $x_m$. (In our model the input is added to each layer's result, so
-# $x_m$ comes in that way.) And *[START]* has nothing to see.
+# It prevents no leak, since $x_m$ is known at position $m$ and is not the target there. It costs the newest token: the
+# model predicts $x_{m+1}$ without attending to $x_m$. (In our model $x_m$ still reaches the output through the residual
+# connection.) And *[START]* has nothing to attend to.
 #
 # </details>
 #
-# <details><summary><b>2.</b> In our batch the padding mask changed no word's output. Then why not leave it out?</summary>
+# <details><summary><b>2.</b> In our batch the padding mask changed no word's output. Then why not leave it
+# out?</summary>
 #
-# There the padding stood at the end and the mask was causal. With padding at the beginning, or in an encoder, words
-# would look at [PAD]s, and a sentence's output would depend on how long the *others* in its batch are.
+# In that batch the padding stood at the end and the mask was causal. With padding at the beginning, or in an encoder,
+# words would attend to *[PAD]* tokens, and the output for a sentence would depend on the lengths of the *other*
+# sentences in its batch.
 #
 # </details>
 #
 # <details><summary><b>3.</b> Can the leaking model be rescued after training, by giving it the right mask?</summary>
 #
-# No. With the right mask each place sees what it sees in writing. That is what "one by one" has measured, but for one
-# thing: there, the places in the middle still saw one place ahead. Its weights know how to copy the next word, and
-# nothing about language.
+# No. With the right mask each position sees what it sees in generation, and the evaluation one by one has measured how
+# badly the model does then. (There is one difference: in that evaluation the positions before the last still saw one
+# position ahead.) The weights of the model copy the next token and contain nothing about language.
 #
 # </details>
 #
-# <details><summary><b>4.</b> Could the leaking model write with a key-value cache, and get the same as without?</summary>
+# <details><summary><b>4.</b> Could the leaking model write with a key-value cache, and get the same as
+# without?</summary>
 #
-# No. At each step the word that was the last so far gets a next word to look at. Its output changes, and so do its keys
-# and values in the layer above. The cache holds the old ones. It is right only if nothing at the old places changes,
-# and that is what a causal mask says.
+# No. At each step the token that was the last so far gets a next token to attend to. Its output changes, and so do its
+# keys and values in the layer above, but the cache holds the old ones. The cache is correct only if nothing changes at
+# the old positions, and a causal mask guarantees just this.
 #
 # </details>
 #
@@ -1337,48 +1448,55 @@ print("each leaking model lies by more than 5 nats a word:", min(lies) > 5)
 # How many rows of its mask (causal and padding) have anything to see, with padding at the end, and with padding at the
 # beginning?</summary>
 #
-# With padding at the end: all. Each [PAD] comes after words, and sees them. With padding at the beginning: four,
-# *[START]* and the three words. The others have nothing to see.
+# With padding at the end, all rows: each *[PAD]* comes after the words and may attend to them. With padding at the
+# beginning, four rows: those of *[START]* and of the three words. The other rows have nothing to attend to.
 #
 # </details>
 #
-# <details><summary><b>6.</b> One factor of a sentence's probability is 0.0. What is log P, and what has the model said?</summary>
+# <details><summary><b>6.</b> One factor of a sentence's probability is 0.0. What is log P, and what has the model
+# said?</summary>
 #
-# $-\infty$: it has said that this sentence cannot be. A softmax of finite logits never says so, in exact arithmetic. It
-# can in floating point, if one takes the logarithm of the softmax. `log_softmax` does not go by way of the 0.
+# The logarithm is $-\infty$: the model has said that this sentence is impossible. In exact arithmetic a softmax of
+# finite logits is never 0. In floating point it can be rounded to 0, and then its logarithm is $-\infty$. `log_softmax`
+# avoids this, because it does not compute the softmax first.
 #
 # </details>
 #
-# <details><summary><b>7.</b> In training all factors are computed at once. Why can that not be done in writing?</summary>
+# <details><summary><b>7.</b> In training all factors are computed at once. Why can that not be done in
+# generation?</summary>
 #
-# In training the words are given, all of them. In writing $x_t$ is chosen from a distribution that depends on
-# $x_{t-1}$, which has to be chosen first.
+# In training all tokens are given. In generation, $x_t$ is chosen from a distribution that depends on $x_{t-1}$, and
+# $x_{t-1}$ has to be chosen first.
 #
 # </details>
 
 # %% [markdown]
 # ## Pitfalls
 #
-# - **Which way round?** In this course, and in `scaled_dot_product_attention`, True means *may look*. In
-#   `nn.MultiheadAttention` True means *must not*. Write it beside each mask.
-# - **Before the softmax.** Fill in $-\infty$. Not 0, not after, and $-10^9$ only if each row has something to see.
-# - **Rows with nothing to see** give NaN, in the gradient even if the loss does not read them. Fill with 0 after the
-#   softmax.
-# - **An axis for the heads.** $[B, N, N]$ becomes $[B, 1, N, N]$. Test with $B \ne H$, and with $B = H$.
-# - **`mask.float()` hides nobody.** A mask of floats is added: 0 or $-\infty$.
-# - **`is_causal` begins at the top left.** With a cache, write the mask with its offset.
-# - **Padding at the beginning moves the places.** Count them from the first word, or a sentence changes with its batch.
-# - **A cache belongs to one text.** Empty it before the next. If the beginning is cut off to make room, the places of
-#   the others change, and with a learned table or waves all their keys and values.
-# - **A loss that is too good** is a leak until proven otherwise. Evaluate one by one.
+# - **Which way round?** In this course, and in `scaled_dot_product_attention`, True means *may attend*. In
+#   `nn.MultiheadAttention` True means *must not attend*. Write the meaning beside each mask.
+# - **Mask before the softmax.** Fill in $-\infty$, not 0, and not after the softmax. Use $-10^9$ only if each row has a
+#   visible position.
+# - **Rows with nothing to attend to** give NaN, and the NaN reaches the gradient even if the loss does not read these
+#   rows. Fill them with 0 after the softmax.
+# - **The mask needs an axis for the heads.** $[B, N, N]$ becomes $[B, 1, N, N]$. Test with $B \ne H$ and with $B = H$.
+# - **`mask.float()` hides nothing.** A mask of floats is added to the scores, so it has to contain 0 and $-\infty$.
+# - **`is_causal` begins at the top left.** With a KV cache, write the mask with its offset.
+# - **Padding at the beginning shifts the positions.** Count positions from the first real token; otherwise the output
+#   for a sentence changes with its batch.
+# - **A KV cache belongs to one text.** Empty it before the next text. If you cut off the beginning to make room, the
+#   positions of the remaining tokens change, and with learned or sinusoidal positional encodings all their keys and
+#   values change too.
+# - **A loss that is too good** is a leak until proven otherwise. Evaluate the model one by one.
 #
 # <details><summary><b>If you also use lecture slides</b>: where some of them differ</summary>
 #
-# - *$P(X) = \prod_{t=0}^{T} P(x_{t+1} \mid x_1, \dots, x_t)$.* One factor too many for a sequence of $T$: it should be
-#   $\prod_{t=1}^{T} P(x_t \mid x_{<t})$.
-# - *"Override similarities with −inf."* As here; the slide's softmax "dim=1" is over the keys only as long as there is
-#   neither a batch nor heads. Then `dim=-1`.
-# - *"Don't let vectors look ahead"*, *"each token can only see the ones before it".* And itself.
+# - *$P(X) = \prod_{t=0}^{T} P(x_{t+1} \mid x_1, \dots, x_t)$.* This has one factor too many for a sequence of $T$
+#   tokens. It should be $\prod_{t=1}^{T} P(x_t \mid x_{<t})$.
+# - *"Override similarities with −inf."* We do the same. The slide's softmax with "dim=1" runs over the keys only as
+#   long as there is neither a batch nor a head axis. With these axes, write `dim=-1`.
+# - *"Don't let vectors look ahead"*, *"each token can only see the ones before it".* Each token may also attend to
+#   itself.
 #
 # </details>
 
@@ -1395,6 +1513,7 @@ print("each leaking model lies by more than 5 nats a word:", min(lies) > 5)
 # - J. Ainslie, J. Lee-Thorp, M. de Jong, Y. Zemlyanskiy, F. Lebrón, S. Sanghai (2023). GQA: training generalized
 #   multi-query Transformer models from multi-head checkpoints. EMNLP. arXiv:2305.13245.
 # - D. Raposo et al. (2024). Mixture-of-Depths: dynamically allocating compute in Transformer-based language models.
-#   arXiv:2404.02258. *A layer for some words only, and what that means for writing.*
+#   arXiv:2404.02258. *A layer for some tokens only, and what that means for
+#   generation.*
 # - PyTorch: `torch.nn.functional.scaled_dot_product_attention`, `torch.nn.MultiheadAttention`. *The two polarities, in
 #   their own words.*

@@ -69,3 +69,16 @@ def test_a_page_keeps_descriptions_and_folds(tmp_path):
     assert "No description has been provided" not in page
     assert page.count("<summary>code</summary>") == sum(map(is_folded, nb.cells)) > 0
     assert len(CAPTION.findall("\n".join(cell.source for cell in nb.cells))) <= page.count('<img src="data:image/png')
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_every_figure_has_a_caption_below_it(path):
+    cells = nbformat.read(path, as_version=4).cells
+    drawing = [place for place, cell in enumerate(cells) if cell.cell_type == "code" and _shows_a_picture(cell)]
+    assert drawing
+    for place in drawing:
+        assert place + 1 < len(cells) and CAPTION.match(cells[place + 1].source), cells[place].source[-300:]
+
+
+def _shows_a_picture(cell) -> bool:
+    return any("image/png" in output.get("data", {}) for output in cell.outputs)

@@ -20,4 +20,4 @@ except ImportError:
     sys.path.insert(0, str(home))
     from utils.prepare import prepare
 
-prepare()
+installed = prepare()
