@@ -76,7 +76,7 @@ except ImportError:
     sys.path.insert(0, str(home))
     from utils.prepare import prepare
 
-prepare()
+installed = prepare()
 
 # %%
 from collections.abc import Callable

@@ -71,7 +71,7 @@ def test_building_a_lesson_twice_gives_the_same_bytes(tmp_path):
     assert built[0] == built[1]
     outputs = [out for cell in json.loads(built[0][0])["cells"] for out in cell.get("outputs", [])]
     shown = [out["data"].get("image/png") for out in outputs if "data" in out]
-    assert "".join(outputs[1]["text"]).startswith("0 tensor") and shown[-1] and shown[-1] == shown[-2]
+    assert "".join(outputs[0]["text"]).startswith("0 tensor") and shown[-1] and shown[-1] == shown[-2]
 
 
 def test_metadata_that_cannot_be_read_are_told(tmp_path):
