@@ -517,8 +517,8 @@ print("20 words and more: with one vector below half of that: ", remembering[-1]
 # ## Attention weights as an alignment
 #
 # Does the decoder attend to the tokens that it is translating? We feed it the right translation of the agreement sentence
-# and draw the attention weights: a row for each French token, a column for each English one. Where the two languages have
-# the same word order, we expect a diagonal; for *zone économique européenne* we expect a block in which the order is
+# and draw the attention weights as an **alignment matrix**: a row for each French token, a column for each English one. Where
+# the two languages have the same word order, we expect a diagonal; for *zone économique européenne* we expect a block in which the order is
 # reversed.
 
 # %%

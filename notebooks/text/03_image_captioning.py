@@ -5,13 +5,14 @@
 #
 # **You will be able to**
 #
-# - turn the grid of a convolutional network into a collection of vectors, and a look at it into a map over the picture;
-# - build a captioner that looks at the picture again before each word, with the attention of lesson 02;
-# - measure whether it points at what it names, and say what soft and hard attention are.
+# - turn the feature map of a convolutional network into a collection of vectors, and the attention weights over it into a
+#   map over the image;
+# - build a captioner that attends to the image again before each token, with the attention of lesson 02;
+# - measure whether the captioner attends to what it names, and say how soft and hard attention differ.
 #
 # **You need** lesson 02: scores, weights, context; and what a convolution does.
 #
-# **Time** about 40 minutes to read; the cells run in about a minute and a half on two CPU cores.
+# **Time** about 30 minutes to read; the cells run in about a minute and a half on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -36,9 +37,9 @@ except ImportError:
     sys.path.insert(0, str(home))
     from utils.prepare import prepare
 
-prepare()
+installed = prepare()
 
-# %%
+# %% tags=["fold"]
 import time
 
 import torch
@@ -60,25 +61,26 @@ torch.set_num_threads(1)  # for matrices this small, sharing the work costs more
 DEVICE = device()
 generator = torch.Generator().manual_seed(3)
 
-
-# %%
+# %% tags=["fold"]
 def normal(*shape):
     """Independent numbers with mean 0 and variance 1, the same on every device."""
     return torch.randn(*shape, generator=generator).to(DEVICE)
 
-
 # %% [markdown]
 # ## A picture in one vector
 #
-# An image goes in, a sentence comes out. Lesson 01 knows how: an encoder makes one vector of the input, a decoder writes
-# words from it. For an image the encoder is a convolutional network (CNN) in the place of the RNN. So early captioners were
-# built (Vinyals et al., 2015; theirs saw the vector once, before the first word). What will trouble them, after what you
-# saw in lessons 01 and 02?
+# An image goes in, and a sentence comes out. Lesson 01 had a design for such a task: an encoder turns the input into one
+# context vector, and a decoder writes tokens from this vector. For an image the encoder is a **convolutional neural
+# network** (CNN) instead of an RNN: a network whose layers apply the same small learned filters at every position of the
+# image. Early captioners were built in this way (Vinyals et al., 2015; their decoder saw the vector only once, before the
+# first token). After lessons 01 and 02, which difficulty do you expect?
 #
-# Our pictures are *scenes*: two things that differ in shape and colour, each large or small, clear of each other in just
-# one direction. A caption names the large thing first; of two of one size the left or upper one.
+# Our images are *scenes*. Each scene shows two objects that differ in shape and in colour. An object is large or small, and
+# the two objects are clearly apart in exactly one direction, side by side or one above the other. The caption names the
+# large object first. If both have the same size, it names first the one on the left, or the upper one. So each image has
+# exactly one right caption. Each word of a caption is one token.
 
-# %%
+# %% tags=["fold"]
 FULL = stored_runs.full()
 SCENES, STEPS = (12000, 4000) if FULL else (4000, 800)
 SEED = 1
@@ -89,7 +91,7 @@ names = scenes.vocabulary()
 
 
 def in_lines(words):
-    """A caption in lines, the relation on one of its own."""
+    """A caption in three lines, with the relation on a line of its own."""
     return "\n".join([" ".join(words[:4]), " ".join(words[4:-4]), " ".join(words[-4:])])
 
 
@@ -101,19 +103,25 @@ show(
 )
 
 # %% [markdown]
-# Nine or ten words, and each needs something else from the picture: *red* the colour of one thing, *triangle* the shape of
-# the other, *left of* where both stand. One vector for the whole picture must hold all that at once, bound together
-# correctly: it is not enough to know that there is something red and something round. Attention lets each word fetch its
-# own.
+# **Figure 1.** Four of the scenes on which the captioners will be trained, with their captions. A caption describes one
+# object, says where it is, and describes the other object.
+#
+# A caption has nine or ten tokens, and each token needs different information from the image: *red* needs the colour of one
+# object, *triangle* the shape of the other, and *left of* the positions of both. A single context vector for the whole image
+# must hold all of this at once. It must also hold it in the right combination: it is not enough to know that something is red
+# and that something is a triangle. With attention, the decoder can fetch for each token the information that this token needs.
 
 # %% [markdown]
-# ## A grid of vectors
+# ## A feature map is a grid of vectors
 #
-# What should the decoder look at? In lesson 02 there was a state for each word. A CNN has something like it. Until the last
-# moment it keeps a *grid*: a vector of $D$ numbers, its *features*, for each place of the picture. Ours keeps $12 \times
-# 12$ places for $48 \times 48$ pixels. Before anything else it learns to name single things, cut out of scenes, by shape,
-# colour and size (Xu et al. took a network that had been trained on photographs). What it had learned to name them *by* is
-# thrown away, the grid is kept.
+# What should the decoder attend to? In lesson 02 there was one encoder state for each input token. A CNN provides something
+# similar: the output of its convolutional layers is a **feature map**, a grid of *cells* with a vector of $D$ numbers, the
+# **features**, in each cell. Our CNN turns an image of $48 \times 48$ pixels into a feature map of $12 \times 12$ cells, so
+# that each cell stands for $4 \times 4$ pixels.
+#
+# Before any captioner is trained, the CNN learns to classify single objects, which are cut out of the scenes, by shape,
+# colour and size. (Xu et al. took a network that had been trained to classify photographs.) Afterwards we discard the output
+# layer that did the classification, and keep the feature map.
 
 # %%
 cnn = trained_cnn(some, photos)
@@ -124,8 +132,8 @@ G = grids(cnn, photos[:1])  # [1, D, H, W]
 print("image", [*photos[:1].shape], "→ grid", [*G.shape])
 
 # %% [markdown]
-# Attention does not care about the grid; it wants a collection of vectors, $[L, D]$ with $L = H \cdot W$ cells. With
-# explicit loops, and by shapes alone:
+# Attention does not need a grid. It needs a collection of vectors $X\,[L, D]$, one for each of the $L = H \cdot W$ cells. We
+# build it twice: with explicit loops, and by operations on the axes alone.
 
 # %%
 _, D, H, W = G.shape
@@ -135,12 +143,17 @@ for h in range(H):
         X_loop[:, h * W + w] = G[:, :, h, w]
 
 X = G.flatten(2).mT  # [1, D, H, W] -> [1, D, L] -> [1, L, D]
+
+# %% tags=["fold"]
 assert_close(X, X_loop)
 assert_close(X.mT.unflatten(2, (H, W)), G)  # and back
 
 # %% [markdown]
-# (`.mT` swaps the last two axes.) **A trap.** The result must be $[1, L, D]$, and `G.reshape(1, L, D)` has that shape. Is
-# it right?
+# `flatten(2)` joins the last two axes, the rows and the columns of the grid, and `.mT` swaps the last two axes of its result.
+# The folded cell checks that both versions agree, and that we can go back from $X$ to the grid.
+#
+# **A trap.** The result has the shape $[1, L, D]$. `G.reshape(1, L, D)` has this shape, too. Does it hold the same numbers
+# in the same order?
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -148,18 +161,25 @@ wrong = G.reshape(1, H * W, D)
 print("same shape:", wrong.shape == X.shape, "| same numbers:", torch.equal(wrong, X))
 
 # %% [markdown]
-# No. `reshape` never moves a number, it only reads the same list in other portions, and in that list the channels come
-# first. A "vector" of `wrong` holds one feature of 64 neighbouring cells, or the end of one and the beginning of the next.
-# There is no error, and training may even run. Move the axes first (`.mT`, `permute`), then join them.
+# No. `reshape` never changes the order of the numbers. It reads them as one long list and cuts this list into new pieces. In
+# the list of `G`, the 144 numbers of the first feature come first, then those of the second feature, and so on. A "vector" of
+# `wrong` therefore holds one feature of 64 consecutive cells, or the end of one feature and the beginning of the next. There
+# is no error message, and training may even seem to work. `flatten(2)` is safe, because it joins only axes that are
+# neighbours and belong together; the axis of the features must be moved by `.mT` or `permute`.
 
 # %% [markdown]
-# ## Looking at the grid
+# ## Attention over the feature map
 #
-# The rest you know. A decoder state $s$ scores every cell, a softmax makes weights of the scores, the context is the
-# weighted sum (Xu et al., 2015: *Show, attend and tell*). Lesson 04 will call $s$ the *query* and the cells the *data
-# vectors*. The one new thing: the weights have places in the picture, so they can be drawn as a **map**.
+# You know the rest from lesson 02. A decoder state $s$ and the vector $x_i$ of each cell give a score, a softmax over all $L$
+# cells turns the scores into attention weights, and the context vector is the weighted sum of the cells (Xu et al., 2015:
+# *Show, attend and tell*):
 #
-# With loops, as matrix products, and by torch's own function, here with the dot product as the score:
+# $$e_i = s \cdot x_i, \qquad a_i = \frac{\exp(e_i)}{\sum_{j=1}^{L} \exp(e_j)}, \qquad c = \sum_{i=1}^{L} a_i\, x_i .$$
+#
+# (Lesson 04 will call $s$ the *query* and the cells the *data vectors*.) One thing is new: each weight belongs to a position
+# in the image, so that we can draw the weights as an **attention map** over the image.
+#
+# Here is one step with the dot product as the score: with loops, as matrix products, and by PyTorch's own function.
 
 # %%
 s = normal(1, D)  # [B, D] with B = 1, a made-up state
@@ -176,45 +196,98 @@ for h in range(H):
 e = (X @ s[:, :, None])[..., 0]  # [1, L, D] @ [1, D, 1] -> [1, L]
 a = e.softmax(dim=-1)  # [1, L], one sum of 1 for all cells together
 c = (a[:, None] @ X)[:, 0]  # [1, 1, L] @ [1, L, D] -> [1, D]
+c_torch = F.scaled_dot_product_attention(s[:, None], X, X, scale=1.0)[:, 0]  # [1, 1, D], [1, L, D] twice -> [1, D]
 
+# %% tags=["fold"]
 assert_close(e.unflatten(1, (H, W))[0], e_loop)
 assert_close(c[0], c_loop, rtol=1e-4, atol=1e-5)
-assert_close(F.scaled_dot_product_attention(s[:, None], X, X, scale=1.0)[:, 0], c, rtol=1e-4, atol=1e-5)
+assert_close(c_torch, c, rtol=1e-4, atol=1e-5)
 
-# %%
+# %% [markdown]
+# (The loop subtracts the largest score before it takes the exponential. This changes no weight and keeps the numbers small.
+# The folded cell checks that all three versions agree.)
+#
+# The next cell draws three attention maps that are made up by hand.
+
+# %% tags=["fold"]
 made_up = torch.full((3, H, W), 1e-3)  # three maps by hand: upper left, the middle, everywhere alike
 made_up[0, 1:4, 1:4] = made_up[1, 4:8, 4:8] = made_up[2] = 1.0
 made_up /= made_up.sum(dim=(1, 2), keepdim=True)
 show(
-    captioning.word_maps(photos[0], ["a look at the upper left", "at the middle", "everywhere alike"], made_up, columns=3),
-    "The same picture three times, clear where a made-up look has its weight and dark elsewhere: in the upper left, in the middle, "
+    captioning.word_maps(photos[0], ["upper left", "middle", "equal weights"], made_up, columns=3),
+    "The same picture three times, clear where a made-up attention map has its weight, dark elsewhere: upper left, middle, "
     "and clear everywhere where all weights are equal.",
 )
 
 # %% [markdown]
-# So are maps drawn here: clear where the weight is, dark elsewhere, each map scaled to its own largest weight. With 144
-# cells, a weight of $1/144 \approx 0.007$ in each means looking nowhere in particular.
+# **Figure 2.** Three made-up attention maps over the same image. The image is clear where the weight is large and dark where it
+# is small; equal weights leave the whole image clear.
+#
+# All attention maps of this lesson are drawn in this way, each scaled by its own largest weight. With 144 cells, equal weights
+# are $1/144 \approx 0.007$ each: then the decoder attends to no cell in particular.
 
 # %% [markdown]
-# ## A word at a time
+# ## One token at a time
 #
-# Three more parts, and the captioner is complete:
+# The captioner needs three more parts:
 #
-# 1. **Where to begin.** The first state is made from the mean of all cells: $s_0 = \tanh(\mathrm{linear}(\bar g))$ with
-#    $\bar g = \frac{1}{L}\sum_i x_i$. A first impression.
-# 2. **How much picture?** After *left* comes *of*; that needs no picture. A gate $\beta_t =
-#    \sigma(\mathrm{gate}(s_{t-1}))$, one number from 0 to 1, lets the step have $z_t = \beta_t c_t$.
-# 3. **Where is a cell?** Its features say what is there, not where. But *left of* asks for places, and the weighted sum
-#    does not know them: shuffle the cells, and the context is the same (the last section of lesson 02). So to each cell
-#    something is added that is made from its row and column. Lesson 05 is about this.
+# 1. **A first state.** The decoder starts from the mean of all cells: $s_0 = \tanh(\mathrm{linear}(\bar g))$ with $\bar g =
+#    \frac{1}{L}\sum_i x_i$.
+# 2. **A gate.** After *left* comes *of*, and for this token the decoder does not need the image. A **gate** $\beta_t =
+#    \sigma(\mathrm{gate}(s_{t-1}))$, a number between 0 and 1, decides how much of the context vector the step receives: $z_t
+#    = \beta_t c_t$.
+# 3. **The positions of the cells.** The features of a cell say what is there, but not where the cell is. To write *left of*,
+#    the decoder has to know where. The weighted sum does not tell it: if we shuffle the cells, the context vector stays the
+#    same (see the last section of lesson 02). So we add to each cell a vector that is computed from its row and column, a
+#    **positional encoding**. Lesson 05 is about such encodings. From here on $x_i$ is cell $i$ with this vector added.
 #
-# Then the step is that of lesson 02, $s_t = g_U([y_{t-1}; z_t], s_{t-1})$, and the logits come from $[s_t; z_t]$. The
-# scores are additive.
+# The rest of the step is that of lesson 02. The scores are additive, $e_{t,i} = v \cdot \tanh(s_{t-1} W + x_i U)$, the next
+# state is $s_t = g_U([y_{t-1}; z_t], s_{t-1})$, and the logits are computed from $[s_t; z_t]$.
+#
+# For comparison we also build a captioner without attention. It gets one vector, which a linear layer and a ReLU make from
+# all cells, in place of $c_t$ at every step. Everything else is the same in both.
+#
+# The folded cell runs the steps over a whole caption: `forward` with teacher forcing, `write` with greedy decoding. The class
+# below it holds the parts of the captioner and its step.
+
+
+# %% tags=["fold"]
+class Writer(nn.Module):
+    """Runs the steps of a captioner over whole captions."""
+
+    def forward(self, G, Y):
+        """Logits [B, T, V] with teacher forcing, and weights [B, T, L] if it attends."""
+        X, known, s = self.read(G)
+        fed = F.pad(Y, (1, 0), value=START)[:, :-1]  # [START], y_1, …
+        if self.training:  # word dropout as in lesson 02, with a smaller share
+            fed = fed.masked_fill(torch.rand(fed.shape).to(fed.device) < 0.15, PAD)
+        found, looks = [], []
+        for y in fed.unbind(dim=1):
+            logits, s, a = self.step(y, s, X, known)
+            found.append(logits)
+            looks.append(a)
+        return torch.stack(found, dim=1), torch.stack(looks, dim=1) if self.looks else None
+
+    @torch.no_grad()
+    def write(self, G):
+        """The likeliest words [B, T], one after the other, with [PAD] behind [STOP]; and the weights [B, T, L] if it attends."""
+        X, known, s = self.read(G)
+        y = torch.full((len(G),), START, device=G.device)
+        ended = torch.zeros_like(y, dtype=torch.bool)
+        written, looks = [], []
+        for _ in range(scenes.LONGEST):
+            logits, s, a = self.step(y, s, X, known)
+            y = logits.argmax(dim=-1).masked_fill(ended, PAD)
+            ended |= y == STOP
+            written.append(y)
+            looks.append(a)
+        return torch.stack(written, dim=1), torch.stack(looks, dim=1) if self.looks else None
+
 
 
 # %%
-class Captioner(nn.Module):
-    """Words from a grid. It looks before each word; or, for comparison, gets one vector, made from all cells by a layer."""
+class Captioner(Writer):
+    """Writes tokens from a grid. It attends to the cells before each token; or, for comparison, gets one vector."""
 
     def __init__(self, looks, D=64, D_S=64, D_A=32, D_E=32, side=12):
         super().__init__()
@@ -234,66 +307,34 @@ class Captioner(nn.Module):
         self.out = nn.Linear(D_S + D, len(names))
 
     def read(self, G):
-        """What all steps share: cells X [B, L, D], their part of the scores [B, L, D_A] or the one vector [B, D]; and s_0 [B, D_S]."""
+        """What all steps share: the cells X, their part x_i U of the scores (or the one vector), and the state s_0."""
         axis = torch.linspace(-1, 1, G.shape[-1], device=G.device)
         places = torch.cartesian_prod(axis, axis)  # [L, 2]: row and column of each cell
         X = G.flatten(2).mT + self.place(places)  # [B, L, D]
-        known = self.U(X) if self.looks else torch.relu(self.one(X.flatten(1)))
-        return X, known, torch.tanh(self.begin(X.mean(dim=1)))
+        known = self.U(X) if self.looks else torch.relu(self.one(X.flatten(1)))  # [B, L, D_A] or [B, D]
+        return X, known, torch.tanh(self.begin(X.mean(dim=1)))  # [B, D_S]
 
     def step(self, y, s, X, known):
-        """One word: y [B], s [B, D_S] give logits [B, V], the new s and weights [B, L]."""
+        """One token: y [B] and s [B, D_S] give the logits [B, V], the new s and the weights [B, L]."""
         a, c = None, known
         if self.looks:
             e = self.v(torch.tanh(self.W(s)[:, None] + known))[..., 0]  # [B, 1, D_A] + [B, L, D_A] -> [B, L]
             a = e.softmax(dim=-1)
             c = (a[:, None] @ X)[:, 0]  # [B, D]
         z = torch.sigmoid(self.gate(s)) * c  # [B, 1] * [B, D]
-        s = self.cell(torch.cat([self.embedding(y), z], dim=-1), s)
-        return self.out(torch.cat([s, z], dim=-1)), s, a
-
-    def forward(self, G, Y):
-        """Logits [B, T, V] with teacher forcing, and weights [B, T, L] if it looks."""
-        X, known, s = self.read(G)
-        fed = F.pad(Y, (1, 0), value=START)[:, :-1]  # [START], y_1, …
-        if self.training:  # word dropout as in lesson 02, with a smaller share
-            fed = fed.masked_fill(torch.rand(fed.shape).to(fed.device) < 0.15, PAD)
-        found, looks = [], []
-        for y in fed.unbind(dim=1):
-            logits, s, a = self.step(y, s, X, known)
-            found.append(logits)
-            looks.append(a)
-        return torch.stack(found, dim=1), torch.stack(looks, dim=1) if self.looks else None
-
-    @torch.no_grad()
-    def write(self, G):
-        """The likeliest words [B, T], one after the other, with [PAD] behind [STOP]; and the weights [B, T, L] if it looks."""
-        X, known, s = self.read(G)
-        y = torch.full((len(G),), START, device=G.device)
-        ended = torch.zeros_like(y, dtype=torch.bool)
-        written, looks = [], []
-        for _ in range(scenes.LONGEST):
-            logits, s, a = self.step(y, s, X, known)
-            y = logits.argmax(dim=-1).masked_fill(ended, PAD)
-            ended |= y == STOP
-            written.append(y)
-            looks.append(a)
-        return torch.stack(written, dim=1), torch.stack(looks, dim=1) if self.looks else None
+        s = self.cell(torch.cat([self.embedding(y), z], dim=-1), s)  # [B, D_E + D] and [B, D_S] -> [B, D_S]
+        return self.out(torch.cat([s, z], dim=-1)), s, a  # [B, D_S + D] -> [B, V]
 
 
 # %% [markdown]
-# ## Training it
+# ## Training the captioner
 #
-# The CNN stays as it is, so its grids are computed once. Both captioners learn from the same scenes, the same number of
-# steps.
+# The weights of the CNN stay fixed, so its feature maps are computed only once. Both captioners are trained on the same
+# scenes for the same number of steps. The loss is the cross-entropy of the right tokens, as in lesson 02; the folded cell
+# computes it. (It can also add a penalty, which the section on doubly stochastic attention explains.)
 
-# %%
+# %% tags=["fold"]
 grid, new_grid = grids(cnn, photos), grids(cnn, new_photos)  # [SCENES, 64, 12, 12], [300, 64, 12, 12]
-
-
-def penalty(A, real):
-    """Each cell should be looked at about once in a caption: see "Every place once"."""
-    return (1 - (A * real[..., None]).sum(dim=1)).square().sum(dim=-1).mean()
 
 
 def trained(looks, strength=0.0):
@@ -314,25 +355,31 @@ def trained(looks, strength=0.0):
 
 
 started = time.perf_counter()
+
+# %%
 remembering, loss_one = trained(looks=False)
 looking, loss_attention = trained(looks=True)
 
-# %%
+# %% tags=["fold"]
+SHADES = {"one vector": plots.VERMILLION, "attention": plots.BLUE}  # as in lesson 02
 ends = range(25, STEPS + 1, 25)
 curves = {
     name: [sum(losses[end - 25 : end]) / 25 for end in ends]
     for name, losses in (("one vector", loss_one), ("attention", loss_attention))
 }
 figure, (axes,) = plots.canvas(7, 3.4)
-plots.curves(ends, curves, styles=dict.fromkeys(curves, "-"), x_label="step", y_label="mean −log P a word", axes=axes)
+lines = {"styles": dict.fromkeys(curves, "-"), "colours": SHADES}
+plots.curves(ends, curves, x_label="step", y_label="mean −log P per token", axes=axes, **lines)
 show(
     figure,
     "Training loss over the steps. After the first steps it falls faster with attention, and ends lower.",
 )
 
-
 # %% [markdown]
-# Judged are captions of 300 new scenes. *Exact* means: right in every word.
+# **Figure 3.** The training loss of both captioners. With attention the loss falls faster after the first steps, and it ends
+# lower.
+#
+# We test both captioners on 300 new scenes, with greedy decoding. A caption counts as *exact* if every token is right.
 
 
 # %%
@@ -341,46 +388,62 @@ def exact(model):
     return (model.write(new_grid)[0] == new_captions).all(dim=1).float().mean().item()
 
 
+# %% tags=["fold"]
 shares = {"one vector": exact(remembering), "attention": exact(looking)}
+print(", ".join(f"{name}: {share:.2f} of the captions are exact" for name, share in shares.items()))
 figure, (axes,) = plots.canvas(4.4, 3)
-plots.bars([*shares.values()], [*shares], value_label="exact captions", limits=(0, 1), axes=axes)
+plots.bars([*shares.values()], [*shares], value_label="exact captions", limits=(0, 1), colour=[*SHADES.values()], axes=axes)
 show(figure, "Share of exact captions on new scenes: well above one half with one vector, clearly more with attention.")
 
-# %%
+# %% [markdown]
+# **Figure 4.** The share of exact captions on new scenes. With attention the captioner describes more of them without any
+# mistake.
+
+# %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
 print("attention: more than three in four captions exact:     ", shares["attention"] > 0.75)
 print("one vector: fewer, by 0.05 at least:                   ", shares["one vector"] < shares["attention"] - 0.05)
 
 # %% [markdown]
-# The difference is there, but it is another one than on long sentences in lesson 02. The long run further down has three
-# times the scenes and four times the steps, and there both are near 1: two things with three properties each do fit into a
-# vector of 64 numbers. To pack them and to unpack them again is what takes longer to learn. (The layer that makes the one
-# vector has 590,000 parameters, the scores of attention 4,000. And the pictures are new, but captions are few: 1,920 are
-# possible, and most were seen in training.)
+# Attention helps, but the difference is not of the same kind as on the long sentences of lesson 02. In the stored run further
+# down, with three times the scenes and five times the steps, the difference is much smaller: 0.92 of the captions are exact
+# with one vector, and 0.98 with attention. So most of what the caption needs, three properties of each object and the
+# relation, does fit into one vector of 64 numbers. It only takes longer to learn how to pack this information into the vector and
+# how to unpack it again.
 #
-# **And in print?** On photographs (COCO), with captions by people, Xu et al. give BLEU-4 as 24.3 with soft attention, and as
-# 24.3 also for the best captioner without attention that they compare with. By METEOR, which allows for other words of the
-# same meaning, it is 23.9 against 20.0. So there, too, the gain depends on what is asked. Their captioner differs from ours
-# in size, not in kind: a grid of $14 \times 14 \times 512$ from VGG, a network trained on a million photographs; an LSTM in the
-# place of the GRU; logits from the previous word, state and context together.
+# Two remarks on the comparison. The layer that makes the one vector has about 590,000 parameters, and the scores of attention
+# have about 4,000. And although the test images are new, most of their captions are not: only 1,920 captions are possible, and
+# most of them occur in the training data.
+#
+# **Published results.** The numbers in this paragraph are quoted from memory from the results table of Xu et al. (2015).
+# Nothing in this notebook checks them, so look them up before you rely on them. The data are photographs (COCO) with captions
+# written by people. With soft attention BLEU-4 is 24.3. This is no more than captioners without attention reach in the same
+# table: 24.3 for a log-bilinear model, and 24.6 for an ensemble of captioners like that of Vinyals et al. METEOR is a measure
+# that also accepts synonyms. It is 23.9 with soft attention and 20.0 for the log-bilinear model. So there, too, the gain
+# depends on what is measured.
+#
+# The captioner of Xu et al. differs from ours mainly in size: its feature map is $14 \times 14 \times 512$ and comes from VGG, a
+# network trained on about a million photographs; its decoder is an LSTM instead of a GRU; and its logits are computed from the
+# previous token, the state and the context vector together.
 
 # %% [markdown]
-# ## Does it point at what it names?
+# ## Does the captioner attend to what it names?
 #
-# The captioner got captions alone, and no boxes. (Its CNN was trained before, on windows around single things, which were
-# cut by their boxes; where a thing is in a whole picture it was never asked.) Here is what it looked at, word by word,
-# while it was fed the right words. The orange box, which it has never seen, is the thing that the word is about.
+# The captioner was trained on captions alone. It has never seen a box. (Its CNN was trained before, on windows that were cut
+# around single objects with the help of their boxes. But the CNN was never asked where in a whole image an object is.) The
+# next figure shows the attention map for each token, with teacher forcing: the decoder is fed the right tokens. The orange box
+# marks the object that the token describes. It is drawn for us; the captioner does not know it.
 
-# %%
+# %% tags=["fold"]
 written, own_weights = looking.write(new_grid)  # [300, T], [300, T, L]
 gates = []  # a [300, 1] for each step
 noting = looking.gate.register_forward_hook(lambda layer, given, made: gates.append(torch.sigmoid(made).cpu()))
 with torch.no_grad():
-    weights = looking(new_grid, new_captions)[1]  # [300, T, L], while it is fed the right words
+    weights = looking(new_grid, new_captions)[1]  # [300, T, L], with teacher forcing
 noting.remove()
 weight_maps, own_maps = (A.unflatten(-1, (H, W)).cpu() for A in (weights, own_weights))  # [300, T, H, W] each
 
-
+# %% tags=["fold"]
 def words_of(number):
     """The words that were written for a new scene."""
     return [names.words[one] for one in written[number].tolist() if one not in (PAD, STOP)]
@@ -396,16 +459,23 @@ shown = right.index(True)
 told = words_of(shown)
 show(
     captioning.word_maps(new_photos[shown], told, weight_maps[shown, : len(told)], boxes_of(fresh[shown])),
-    "The picture once for each word of its caption, clear where the captioner looked for that word. For colour and shape the "
-    "clear spot is on the thing or just beside it; for the first words of a description it is spread, over the other thing too.",
+    "The picture once for each word of its caption, clear where the captioner attended for that word. For colour and shape the "
+    "clear spot is on the object or just beside it; for the first words of a description it is spread, over the other object too.",
 )
 
 # %% [markdown]
-# How often is that so? For each of the words size, colour and shape: the share of the weight on cells that the thing's box
-# touches. For comparison: the share if all cells had the same weight, and the share that lies on the *other* thing.
+# **Figure 5.** Attention maps of one caption, token by token. For the colour and the shape of an object, the weight is on the
+# object or right beside it; at the beginning of a description it is spread more widely.
+#
+# Is this so in all captions? We measure it for every token that names a size, a colour or a shape. Let $b$ be the box of the
+# object that token $t$ describes. We add up the weights of all cells that this box touches:
+#
+# $$\text{share of the weight on the object} = \sum_{i \text{ touches } b} a_{t,i} .$$
+#
+# For comparison we compute the same share for the box of the *other* object, and the share that the described object would
+# get if all cells had the same weight.
 
-
-# %%
+# %% tags=["fold"]
 def touched(box):
     """[H, W]: 1 at cells that a box touches, 0 elsewhere."""
     left, top, right, bottom = (side / 4 for side in box)  # in cells
@@ -418,7 +488,7 @@ DESCRIBING = sum(KINDS.values(), [])
 
 
 def pointing(weight_maps, words=DESCRIBING):
-    """Mean share of the weight on the named thing, on the other one, and on the named thing if all cells were alike."""
+    """Mean share of the weight on the named object, on the other one, and on the named one if all weights were equal."""
     named, other, alike = [], [], []
     for scene, looks in zip(fresh, weight_maps, strict=True):
         for place, about in enumerate(scene.mentions):
@@ -432,20 +502,29 @@ def pointing(weight_maps, words=DESCRIBING):
 
 points = pointing(weight_maps)
 figure, (axes,) = plots.canvas(6, 3)
-labels = ["on the thing\nthat is named", "on the\nother thing", "on the named thing,\nif all cells were alike"]
+labels = ["on the object\nthat is named", "on the\nother object", "on the named object,\nif all weights were equal"]
+print("; ".join(f"{label}: {point:.2f}".replace("\n", " ") for label, point in zip(labels, points, strict=True)))
 plots.bars(points, labels, value_label="share of the weight", limits=(0, 1), axes=axes)
-show(figure, "Most of the weight lies on the thing that is named, hardly any on the other; by chance it would be little.")
+show(
+    figure,
+    "Most of the weight lies on the object that is named, little on the other; with equal weights the named one would get little, too.",
+)
 
-# %%
+# %% [markdown]
+# **Figure 6.** Where the weight lies for tokens that name a size, a colour or a shape, averaged over 300 new captions. Most of
+# it is on the object that the token describes, far more than equal weights would give.
+
+# %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
 print("share of the weight on what is named at least 0.7:    ", points[0] >= 0.7)
 print("on the other thing less than 0.15:                    ", points[1] < 0.15)
 print("five times what equal weights would give:             ", points[0] > 5 * points[2])
 
 # %% [markdown]
-# Not all words point alike. And what does the gate do? Its mean for each kind of word, over the same 300 captions:
+# Do all kinds of tokens attend to their object equally well? And what does the gate do? The next figure shows the share of the
+# weight and the mean of the gate for each kind of token, over the same 300 captions.
 
-# %%
+# %% tags=["fold"]
 by_kind = {kind: pointing(weight_maps, words)[0] for kind, words in {"a": ["a"], **KINDS}.items()}
 sorts = {"a": ["a"], **KINDS, "where": ["above", "below", "left", "right"], "of": ["of"]}
 opened = {sort: [] for sort in sorts}
@@ -458,19 +537,29 @@ means = [sum(found) / len(found) for found in opened.values()]
 plots.bars(means, [*opened], value_label="mean gate β", limits=(0, 1), axes=panels[1])
 show(
     figure,
-    "Left, the share of the weight on the named thing for a, size, colour and shape: colour and shape point best. Right, the mean "
+    "Left, the share of the weight on the named object for a, size, colour and shape: it is largest for colour and shape. Right, the mean "
     "gate for each kind of word.",
 )
 
 # %% [markdown]
-# It points. But mind what that says: a cell has seen 25 by 25 pixels around it, a quarter of the picture. Weight *beside* a
-# thing can fetch the thing, and weight *on* a thing may fetch the other. And look at *a* and at the size: which of the two
-# comes first has to be found out by comparing. As in lesson 02, a weight says where something was found.
+# **Figure 7.** Left, the share of the weight on the described object; right, the mean of the gate $\beta_t$, for each kind of
+# token. Compare *a* with the shape on the left, and *of* with the other tokens on the right (*where* stands for *above*,
+# *below*, *left* and *right*).
 #
-# **Look over its shoulder.** Choose a new scene and a word.
+# In the run printed here, the share is largest for colour and shape, and smaller for the size and for *a*. A likely reason is
+# that at *a* and at the size the decoder still has to find out which object comes first, and for this it has to compare the
+# two. The gate is almost fully open for size, colour and shape. It is most closed for *of*, the token that needs no image.
+#
+# So the captioner attends to what it names. But we must be careful about what this means. The vector of a cell depends on all
+# pixels in the **receptive field** of the cell, here $25 \times 25$ pixels or about a quarter of the image. Weight on a cell
+# *beside* an object can therefore fetch information about the object, and weight *on* an object can fetch information about
+# the other one. As in lesson 02, the attention weights tell us from which vectors the decoder takes its information, not
+# which part of the input this information is about.
+#
+# **Try it.** Choose a new scene, and a token of the caption that the captioner writes for this scene.
 
 
-# %%
+# %% tags=["fold"]
 def look_at(scene, place):
     number = int(scene) - 1
     told = words_of(number)
@@ -493,22 +582,39 @@ def say_look(scene, place):
     word = min(int(place), len(told)) - 1
     row, column = divmod(own_maps[number, word].argmax().item(), W)
     verdict = "right" if right[number] else f"should be “{' '.join(fresh[number].caption)}”"
-    return f"“{told[word]}” looks most at row {row + 1}, column {column + 1} of {H} by {W} cells. “{' '.join(told)}” ({verdict})."
+    return f"“{told[word]}” attends most to row {row + 1}, column {column + 1} of {H} by {W} cells. “{' '.join(told)}” ({verdict})."
 
 
-explore(look_at, alt=say_look, scene=Slider("new scene", 1, 40, 4, 1), place=Slider("word", 1, 10, 3, 1))
+explore(look_at, alt=say_look, scene=Slider("new scene", 1, 40, 4, 1), place=Slider("token", 1, 10, 3, 1))
+
 
 # %% [markdown]
-# ## Every place once
+# **Figure 8.** A new scene, and the attention map of one token of the caption that the captioner has written itself. The caption
+# stands above with the token in brackets; the orange box marks the object that a right caption describes at this token.
+
+# %% [markdown]
+# ## Doubly stochastic attention
 #
-# For each word the weights sum to 1 over the cells: every row of $A\,[T, L]$ does. Xu et al. also wanted the *columns* to
-# sum to about 1, each place looked at about once in a caption, so that nothing is left out. They add a penalty to the loss,
-# for each caption
+# For each token, the weights over all cells sum to 1. So every row of the matrix of weights $A\,[T, L]$ sums to 1. Xu et al.
+# also wanted every *column* to sum to about 1: over a whole caption, the decoder should attend to each cell about once, so
+# that it leaves nothing out. To encourage this they add a penalty to the loss of each caption,
 #
-# $$\lambda \sum_{i=1}^{L} \Big(1 - \sum_{t=1}^{T} a_{ti}\Big)^2 .$$
+# $$\lambda \sum_{i=1}^{L} \Big(1 - \sum_{t=1}^{T} a_{t,i}\Big)^2 ,$$
 #
-# A square matrix whose rows and columns all sum to 1 is called doubly stochastic; the paper calls this *doubly stochastic
-# attention*. Padding does not count as a word. For four cells and four words:
+# with a strength $\lambda$ that we choose. A square matrix whose rows and columns all sum to 1 is called doubly stochastic.
+# Therefore the paper calls this *doubly stochastic attention*. Padding does not count as a token: $t$ runs only over the real
+# tokens of the caption.
+
+
+# %%
+def penalty(A, real):
+    """The penalty without its strength: weights A [B, T, L]; real [B, T] is True where a token is not padding."""
+    received = (A * real[..., None]).sum(dim=1)  # [B, T, L] * [B, T, 1] -> [B, L], what each cell gets
+    return (1 - received).square().sum(dim=-1).mean()  # [B, L] -> [B] -> a number
+
+
+# %% [markdown]
+# Which attention does the penalty prefer? Three matrices of weights for four tokens and four cells:
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -519,13 +625,22 @@ for name, looks in (("always the same cell", staring), ("each cell once", sweepi
     print(f"{name:>20}: penalty {penalty(looks, real):.0f}")
 
 # %% [markdown]
-# So the penalty is against staring. But it is as content with looking at everything all the time as with a sweep. And can
-# it be 0 at all? Each word shares out a weight of 1, so $T$ words share out $T$, ten or eleven with `[STOP]`; and 144 cells
-# want 144. Write $k_i$ for what cell $i$ gets: $\sum_i (1 - k_i)^2 = L - 2T + \sum_i k_i^2$, smallest where all $k_i$ are
-# $T/L$. What does that do to pointing and to captions? Our pictures are mostly empty, and a look that serves the words has
-# no reason to go there. The long run trained the same captioner with it:
+# The penalty is large if the decoder always attends to the same cell. But it makes no difference between attending to each
+# cell once and attending to all cells equally at every token.
+#
+# Can the penalty be 0 for our captioner? Each token distributes a weight of 1. So a caption of $T$ tokens, ten or eleven with
+# `[STOP]`, distributes a weight of $T$, while 144 cells would need a weight of 144. Let $k_i = \sum_t a_{t,i}$ be the total
+# weight that cell $i$ receives. Since the $k_i$ sum to $T$,
+#
+# $$\sum_{i=1}^{L} (1 - k_i)^2 = L - 2T + \sum_{i=1}^{L} k_i^2 ,$$
+#
+# and this is smallest if all $k_i$ are equal to $T/L$: it is never 0 when $T < L$, and it favours weight that is spread evenly.
+#
+# What does this do to the attention maps and to the captions? Our images are mostly empty, and a decoder that writes about
+# two objects has no reason to attend to empty ground. In the stored long run the same captioner was also trained with the
+# penalty, at two strengths.
 
-# %%
+# %% tags=["fold"]
 if FULL:
     spread = {}
     for strength in (0.0, 0.003, 0.03):
@@ -541,7 +656,7 @@ print(stored_runs.how(record))
 print(f"{long['scenes']} scenes, {long['steps']} steps: exact with one vector {long['exact']['one vector']:.2f}", end=", ")
 print(f"with attention {long['exact']['attention']:.2f}; share of the weight on what is named {long['pointing'][0]:.2f}")
 
-# %%
+# %% tags=["fold"]
 strengths = [*long["penalty"]]
 figure, panels = plots.canvas(8, 3, 2)
 for axes, measure, label in zip(panels, ("pointing", "exact"), ("weight on what is named", "exact captions"), strict=True):
@@ -549,28 +664,33 @@ for axes, measure, label in zip(panels, ("pointing", "exact"), ("weight on what 
     plots.bars(values, [f"λ = {one}" for one in strengths], value_label=label, limits=(0, 1), axes=axes)
 show(
     figure,
-    "For three strengths of the penalty, from the stored run: the stronger it is, the smaller the share of the weight on what is "
-    "named; the share of exact captions stays high.",
+    "For three strengths of the penalty, from the stored run: the stronger it is, the smaller the share of the weight on the "
+    "named object; the share of exact captions stays high.",
 )
 
 # %% [markdown]
-# On these pictures the penalty does what its formula says: it spreads the looks, and that is the opposite of pointing.
-# Captions neither gain nor lose. (One seed; differences of a hundredth are chance.) Xu et al. report that on photographs it
-# made captions better. Whether a term helps is a question for the data.
+# **Figure 9.** The stored run with three strengths $\lambda$ of the penalty, of which 0 means no penalty. Left: the stronger the penalty, the smaller the share
+# of the weight on the described object. Right: the share of exact captions hardly changes.
+#
+# On these images the penalty does what its formula says: it spreads the attention over the image, away from the objects. The
+# captions become neither better nor worse. (There is only one run for each strength, so a difference of a hundredth may be
+# chance.) Xu et al. report that the penalty improved their captions of photographs. Whether such a term helps depends on the
+# data.
 
 # %% [markdown]
-# ## Soft and hard
+# ## Soft and hard attention
 #
-# So far a context is a **mixture** of all cells: *soft* attention. **Hard** attention draws *one* cell by chance, with the
-# weights as probabilities, and gives its vector. That saves the sum, though not the scores. How is it trained?
+# So far, a context vector was a weighted sum of *all* cells. This is called **soft attention**. **Hard attention** draws *one*
+# cell at random, with the attention weights as probabilities, and takes the vector of this cell as the context vector. It does
+# not need the weighted sum, although it still needs all the scores. How can hard attention be trained?
 #
-# The trouble: a drawn cell does not change when a score changes a little. No gradient passes through a draw. What can be
-# computed is how the *mean* loss over many draws changes. For a made-up loss of the context, $\ell(c) = |c - g|^2$, with a
-# handful of cells, the mean is $\sum_i a_i \ell(x_i)$, and its gradient can be estimated from draws $i \sim a$ as the mean
-# of $\ell(x_i)\, \nabla \log a_i$ (*REINFORCE*, Williams, 1992). Is that right, and how noisy is it?
+# The difficulty is that no gradient passes through the draw: if a score changes a little, the drawn cell usually stays the
+# same. But we can compute how the *mean* loss over many draws changes with the scores. Suppose that the loss depends on the
+# context vector alone, for example $\ell(c) = |c - g|^2$ with a fixed goal $g$. Then the mean loss of hard attention is
+# $\sum_i a_i\, \ell(x_i)$. Its gradient is the mean of $\ell(x_i)\, \nabla \log a_i$ over draws $i \sim a$, so we can estimate
+# it from draws (*REINFORCE*, Williams, 1992). We now check this on six made-up cells, and see how noisy the estimate is.
 
 # %%
-# NBVAL_CHECK_OUTPUT
 cells, goal = normal(6, 4), normal(4)  # [L, D], [D]
 scores = normal(6).requires_grad_()  # [L]
 losses = (cells - goal).square().sum(dim=-1)  # [L]: the loss if cell i is drawn
@@ -579,75 +699,87 @@ losses = (cells - goal).square().sum(dim=-1)  # [L]: the loss if cell i is drawn
 probabilities = scores.detach().softmax(dim=-1)
 drawn = torch.multinomial(probabilities.cpu(), 20000, replacement=True, generator=generator).to(DEVICE)  # [20000]
 slopes = losses[drawn, None] * (F.one_hot(drawn, 6) - probabilities)  # [20000, L]: ℓ(x_i) ∇ log a_i, a row for each draw
+
+# %% tags=["fold"]
+# NBVAL_CHECK_OUTPUT
 error = (slopes.mean(dim=0) - true_slope).norm() / true_slope.norm()
 single = (slopes - true_slope).norm(dim=-1).mean() / true_slope.norm()
 print(f"mean loss of hard attention {(probabilities * losses).sum():.2f}, loss of soft attention", end=" ")
 print(f"{(probabilities @ cells - goal).square().sum():.2f}")
-print("mean of 20000 draws off by less than a tenth:              ", bool(error < 0.1))
-print("a single draw is off by more than the gradient's length:   ", bool(single > 1))
+print(f"mean of 20000 draws: off by {error:.2f} of the gradient's length")
+print(f"one single draw: off by {single:.1f} of the gradient's length on average")
+assert error < 0.1 and single > 1
 
 # %% [markdown]
-# Right on average, but a single draw is mostly noise. It can be made quieter: subtract from $\ell(x_i)$ a number that does
-# not depend on the draw, such as the mean of the losses so far (a *baseline*). The mean of the estimate stays, since
-# $\nabla \log a_i$ has mean 0. Xu et al. did so; their hard captions scored a little higher than the soft ones. Soft
-# attention has an exact gradient, and is what most use.
+# The mean of many draws is close to the true gradient, but a single draw is mostly noise: on average its error is larger than
+# the gradient itself. The noise can be reduced if we subtract from $\ell(x_i)$ a number that does not depend on the draw, a
+# **baseline**, such as the mean of the losses so far. The mean of the estimate does not change, since $\nabla \log a_i$ has
+# mean 0. Xu et al. trained with such a baseline. In their table (again from memory) hard attention has a slightly higher BLEU
+# than soft attention on COCO, and a slightly lower METEOR. Soft attention has an exact gradient, and it is what most models
+# use.
 #
-# The two are different models, too: hard attention has the mean of the losses, soft attention the loss of the mean vector,
-# which for a loss like this one is never larger.
+# Soft and hard attention are also different models, as the first line of the output shows. The loss of hard attention is the
+# mean of the losses of the cells. The loss of soft attention is the loss of the mean vector. For a convex loss such as this
+# one, the loss of the mean vector is never larger than the mean of the losses.
 
 # %% [markdown]
 # ## Before you go on
 #
-# <details><summary><b>1.</b> The grid is 14 by 14 with 512 features, and a caption has 11 words, `[STOP]` included. What are the shapes of $X$, of all weights
-# together, and of all contexts together?</summary>
+# <details><summary><b>1.</b> The feature map is 14 by 14 with 512 features, and a caption has 11 tokens, <code>[STOP]</code> included. What are the
+# shapes of $X$, of all attention weights together, and of all context vectors together?</summary>
 #
-# $X\,[196, 512]$, $A\,[11, 196]$, and contexts $[11, 512]$.
-#
-# </details>
-#
-# <details><summary><b>2.</b> The softmax over the grid is taken with `dim=-1` on scores $[B, H, W]$. What is wrong, and would one see it in
-# the shapes?</summary>
-#
-# Each row of the grid would share out a 1 of its own: the weights of a look sum to $H$. All shapes are right. Flatten
-# first.
+# $X\,[196, 512]$, $A\,[11, 196]$, and the context vectors $[11, 512]$.
 #
 # </details>
 #
-# <details><summary><b>3.</b> The pictures are mirrored left to right, and the captions kept. Which words no longer fit?</summary>
+# <details><summary><b>2.</b> The softmax over the feature map is taken with <code>dim=-1</code> on scores $[B, H, W]$. What is wrong, and would you notice it
+# from the shapes?</summary>
 #
-# Beside each other and of different sizes: *left of* and *right of*. Beside each other and of one size: the two
-# descriptions have changed places. One above the other: all still fit.
-#
-# </details>
-#
-# <details><summary><b>4.</b> Why is the mean of the cells a poor "one vector" for these pictures, whatever the CNN knows?</summary>
-#
-# A mean has no places: it is the same for a red circle left of a blue square and for one right of it, unless the features
-# themselves say where they are; and it mixes the properties of both things.
+# Each row of the grid would get a softmax of its own, so that the weights of one token sum to $H$ instead of 1. All shapes are
+# right, so you would not notice. Flatten the scores to $[B, L]$ first.
 #
 # </details>
 #
-# <details><summary><b>5.</b> Without the gate, what could the decoder do at a word for which it needs no picture?</summary>
+# <details><summary><b>3.</b> All images are mirrored left to right, and the captions are kept. Which words no longer fit?</summary>
 #
-# It has to mix *something*, since the weights sum to 1. It could look at empty ground, whose vector says little.
+# If the objects stand side by side and differ in size, *left of* and *right of* are wrong. If they stand side by side and have
+# the same size, the two descriptions have to change places, since the caption names the left object first. If one object is
+# above the other, all words still fit.
+#
+# </details>
+#
+# <details><summary><b>4.</b> Why is the mean of the cells a poor single vector for these images, however good the CNN is?</summary>
+#
+# The mean does not know where the cells are. It is the same for a red circle left of a blue square and for a red circle right
+# of a blue square, unless the features themselves tell the position. It also mixes the properties of the two objects.
+#
+# </details>
+#
+# <details><summary><b>5.</b> If there were no gate, what could the decoder do at a token for which it needs no image?</summary>
+#
+# The weights sum to 1, so the decoder always receives *some* mixture of the cells. It could attend to empty ground, whose
+# vectors say little.
 #
 # </details>
 
 # %% [markdown]
 # ## Pitfalls
 #
-# - **`reshape` is not `permute`.** `G.reshape(B, H*W, D)` has the right shape and mixes up cells and features.
-# - **One softmax, all cells.** Not one for each row.
-# - **Rows before columns.** Cell $(h, w)$ is number $h \cdot W + w$; and pixels are $(x, y)$ = (column, row) in boxes, but
-#   [row, column] in tensors.
-# - **Maps are not explanations.** A cell has seen its surroundings; a word may come from habit of language.
-# - **A CNN in training mode.** Batch normalisation then depends on the other pictures of the batch. `.eval()`.
+# - **`reshape` is not `permute`.** `G.reshape(B, H*W, D)` has the right shape, and mixes up cells and features.
+# - **One softmax over all cells.** A softmax for each row of the grid is wrong.
+# - **Rows before columns.** Cell $(h, w)$ has the number $h \cdot W + w$, counted from 0. Boxes give pixels as $(x, y)$ = (column,
+#   row), but tensors are indexed as [row, column].
+# - **Attention maps are not explanations.** A cell depends on its whole receptive field, and the decoder may predict a token
+#   from the tokens before it, without the image.
+# - **A CNN left in training mode.** Batch normalisation then makes the features of one image depend on the other images of the
+#   batch. Call `.eval()`.
 #
 # <details><summary><b>If you also use lecture slides</b>: where some of them differ</summary>
 #
-# - Some draw a grid of 3 by 3 and scores $e_{t,i,j}$ with two indices. It is the same; here the cells are numbered through,
-#   as the code needs them.
-# - The first state: slides say $s_0 = f(z)$ with $z$ the features; Xu et al. use their mean, as here.
+# - Some slides draw a grid of 3 by 3 and write scores $e_{t,i,j}$ with two indices, row and column. This is the same; here one
+#   index $i$ numbers all cells, as in the code.
+# - Some slides write the first state as $s_0 = f(z)$, where $z$ are the features of the image. Xu et al. use the mean of the
+#   features, as we do here.
 #
 # </details>
 

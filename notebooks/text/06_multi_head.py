@@ -951,7 +951,7 @@ assert_close(linear(Q, K, V), A_linear / A_linear.sum(dim=-1, keepdim=True) @ V)
 # %% [markdown]
 # Two other ways to lower the cost keep the softmax and compare fewer pairs of vectors:
 #
-# - **Windows** (local attention; Beltagy et al., 2020): each vector attends only to vectors at most $w$ positions away
+# - **Windows** (**local attention**; Beltagy et al., 2020): each vector attends only to vectors at most $w$ positions away
 #   on either side. The cost is $O(N w)$.
 # - **Latents** (Perceiver; Jaegle et al., 2021): $M$ learned vectors, with $M$ much smaller than $N$, attend to the
 #   data and summarise them. Later queries attend only to these $M$ vectors. The cost is $O(N M)$.

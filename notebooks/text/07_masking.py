@@ -714,7 +714,7 @@ print("two layers:", in_words(dependence(stacked(single), X)))
 # ## One factor at a time
 #
 # We can now use the causal mask for its main purpose. A **sentence** is $x_1, \dots, x_T$, and its last token $x_T$ is
-# *[STOP]*; $x_0$ is *[START]*, which is given. How probable is the sentence? The chain rule of probability splits this
+# *[STOP]*; $x_0$ is *[START]*, which is given. How probable is the sentence? The **chain rule of probability** splits this
 # probability into factors, whatever the distribution is:
 #
 # $$P(x_1, \dots, x_T) = \prod_{t=1}^{T} P(x_t \mid x_{<t}),\qquad x_{<t} = x_0, x_1, \dots, x_{t-1}$$

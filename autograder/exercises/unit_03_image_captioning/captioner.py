@@ -23,7 +23,7 @@ def _drawn(inputs, sizes, rng):
 
 @exercise(
     points={"half of the captions": 2, "three captions in four": 2},
-    section="Training it",
+    section="Training the captioner",
     source="Xu et al. 2015, Show, Attend and Tell",
     outputs="captions",
     formula="images [B, 3, 48, 48] with values from 0 to 1 give captions [B, 12]: numbers of words, [STOP] behind the last,"

@@ -9,7 +9,7 @@ from autograder.bank.declaration import Case, exercise
 
 @exercise(
     points=2,
-    section="A grid of vectors",
+    section="A feature map is a grid of vectors",
     source="Xu et al. 2015, Show, Attend and Tell, section 3.1.1",
     outputs="X",
     formula="X[b, h·W + w] = G[b, :, h, w]: the cells row by row; G [B, D, H, W] gives X [B, H*W, D]",

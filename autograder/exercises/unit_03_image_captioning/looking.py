@@ -9,7 +9,7 @@ from autograder.bank.declaration import Case, exercise
 
 @exercise(
     points=3,
-    section="Looking at the grid",
+    section="Attention over the feature map",
     source="Xu et al. 2015, Show, Attend and Tell, section 4.2",
     outputs="c A",
     formula="E[h, w] = tanh(s W + G[:, h, w] U) · v, A = softmax over all H*W cells, c = Σ over cells of A[h, w] · G[:, h, w];"

@@ -15,7 +15,7 @@ def _drawn(inputs, sizes, rng):
 
 @exercise(
     points=1,
-    section="A grid of vectors",
+    section="A feature map is a grid of vectors",
     source="Xu et al. 2015, Show, Attend and Tell, figure 2",
     outputs="maps",
     formula="maps[…, h, w] = A[…, h·W + w] with W = H*W / height; A [*B, H*W] gives maps [*B, H, W]",

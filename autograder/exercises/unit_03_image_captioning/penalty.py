@@ -21,7 +21,7 @@ def _all_real(inputs, rng):
 
 @exercise(
     points=3,
-    section="Every place once",
+    section="Doubly stochastic attention",
     source="Xu et al. 2015, Show, Attend and Tell, equation 14",
     outputs="penalty",
     formula="for each caption Σ over cells i of (1 − Σ over its words t of A[t, i])², averaged over the batch; a scalar",

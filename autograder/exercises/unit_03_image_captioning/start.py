@@ -9,7 +9,7 @@ from autograder.bank.declaration import Case, exercise
 
 @exercise(
     points=2,
-    section="A word at a time",
+    section="One token at a time",
     source="Xu et al. 2015, Show, Attend and Tell, section 3.1.2",
     outputs="s_0",
     formula="s_0 = tanh(linear(mean over all cells of G[:, h, w])); G [B, D, H, W] gives s_0 [B, D_S]",

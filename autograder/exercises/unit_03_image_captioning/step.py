@@ -19,7 +19,7 @@ def _drawn(inputs, sizes, rng):
 
 @exercise(
     points=3,
-    section="A word at a time",
+    section="One token at a time",
     source="Xu et al. 2015, Show, Attend and Tell, section 4.2.1",
     outputs="logits s_new a",
     formula="e_i = v(tanh(W(s) + U(x_i))), a = softmax over the L cells, β = sigmoid(gate(s)), z = β · Σ_i a_i x_i, s_new ="
