@@ -79,15 +79,15 @@ for name, language in (("sky", "italian"), ("bread", "spanish")):
 #
 # $$\text{a sequence of any length} \;\longrightarrow\; \text{another sequence, whose length is not known beforehand.}$$
 #
-# The first neural translators (Kalchbrenner and Blunsom, 2013; Sutskever et al., 2014; Cho et al., 2014) divide the work
-# between two networks. An **encoder** reads the input and turns it into one vector. A **decoder** writes the output from
+# The neural translators of the years 2013 and 2014 (Kalchbrenner and Blunsom, 2013; Sutskever et al., 2014; Cho et al.,
+# 2014) divide the work between two networks. An **encoder** reads the input and turns it into one vector. A **decoder** writes the output from
 # that vector, one word after the other, and also decides when the output is complete.
 #
 # First, words must become numbers. The course has a small grammar that generates sentences in English, French, Italian and
 # Spanish, so we have as many sentence pairs as we like without any download. The units that a model reads and writes are
-# called **tokens**. Here each word is one token, and so is a full stop. All tokens of a language form its **vocabulary**, and
-# the number of a token is its index in that list. Three tokens are not words: `[PAD]` fills empty positions, `[START]` stands
-# before a sentence and `[STOP]` ends it. (The line `# NBVAL_CHECK_OUTPUT` in some cells is a mark for the course's own tests;
+# called **tokens**. Here each word is one token, and so are a full stop and an elided form such as *l'*. All tokens of a
+# language form its **vocabulary**, and the number of a token is its index in that list. Three tokens are not words: `[PAD]`
+# fills empty positions, `[START]` stands before a translation that is being written, and `[STOP]` ends every sentence. (The line `# NBVAL_CHECK_OUTPUT` in some cells is a mark for the course's own tests;
 # ignore it.)
 
 # %%
@@ -191,8 +191,8 @@ moved = (rnn(table(other)[None])[0][0] - H).norm(dim=-1)  # [T]
 print("the hidden states differ by", [round(value, 3) for value in moved.tolist()])
 
 # %% [markdown]
-# The trace of the first token fades from step to step, because each step mixes the old hidden state with a new token and
-# squeezes the result through a tanh.
+# The trace of the first token fades from step to step, because each step multiplies the old hidden state by $W_h$, whose
+# weights are small here, and squeezes the result through a tanh.
 #
 # Training suffers from the same fading. The gradient runs back along the same steps, so a token that hardly affects the last
 # hidden state also receives a small gradient. This is the **vanishing gradient**. (With large weights the gradient can also
@@ -224,8 +224,9 @@ assert reach[-1] > 5 * reach[0]
 # close to 1, the old number passes almost unchanged to the next step, and so does its gradient. An untrained GRU forgets as
 # well, but a GRU *can learn* to keep.
 #
-# In PyTorch, `nn.GRU` takes the same inputs and returns the same outputs as `nn.RNN`. From here on we use GRUs. What this
-# lesson says about them holds for plain RNNs and LSTMs too.
+# In PyTorch, `nn.GRU` is called like `nn.RNN` and returns tensors of the same shapes. From here on we use GRUs. The encoder,
+# the decoder and the bottleneck below would be the same with plain RNNs or LSTMs (an LSTM hands over two vectors instead of
+# one).
 
 # %% [markdown]
 # ## Encoder and decoder: one context vector for a sentence
@@ -251,7 +252,7 @@ for words in (["we", "see", "the", "sky"], lecture("agreement", "italian").sourc
 #
 # $$s_t = g_U(y_{t-1}, s_{t-1}, c), \qquad P(y_t \mid y_{<t}, x) = \operatorname{softmax}(s_t W_{out} + b_{out})$$
 #
-# Here $y_{<t}$ are all tokens before $y_t$, $U$ stands for the decoder's weights, and $V$ below for the number of tokens in the
+# Here $y_{<t}$ are all tokens before $y_t$, and $U$ stands for the decoder's weights. Below, $V$ is the number of tokens in the
 # vocabulary. The decoder's first state is the context vector, $s_0 = c$. At each step its input is the token that it has
 # written last (at first `[START]`) together with $c$. Because $c$ comes in again at every step, the decoder need not carry the
 # whole sentence in its own state while it writes.
@@ -277,7 +278,7 @@ P = out(s).softmax(dim=-1)  # [V], a probability for each token
 assert P.shape == (len(italian),) and abs(P.sum().item() - 1) < 1e-5
 
 seeded = torch.Generator().manual_seed(3)
-made_up = [torch.tanh(torch.randn(T, 12, generator=seeded)) for T in (5, 4)]  # [T, D_H] and [T', D_H]
+made_up = [torch.tanh(torch.randn(T, 12, generator=seeded)) for T in (5, 4)]  # [5, 12] and [4, 12]
 show(
     seq2seq.encoder_decoder(
         [*pair.source, "[STOP]"], ["[START]", *pair.target], [*pair.target, "[STOP]"], *made_up
@@ -381,8 +382,8 @@ print(f"distance from c, last position of the row: {(h_last[0, 0] - c_right).nor
 print(f"distance from c, end of the sentence:      {(H_padded[0, len(sky) - 1] - c_right).norm():.2f}")
 
 # %% [markdown]
-# For a whole batch, two index vectors pick one position from each row. A boolean **mask**, which is True at tokens and False at
-# padding, tells the two apart:
+# For a whole batch, we index with two vectors, the rows and the last position of each row, and get one context vector for each
+# sentence. A boolean **mask** tells tokens from padding: it is True at tokens and False at padding.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -545,7 +546,7 @@ for width, model in models.items():
 # %% [markdown]
 # The correct translation is *vediamo il cielo*. A translation that is wrong can still be a good Italian sentence: *stanno
 # firmando un piccolo accordo*, for instance, is Italian for *they are signing a small agreement*. A decoder can learn to
-# write its language from the target sentences alone, and it learns this sooner than to write what the source sentence says.
+# write good Italian from the target sentences alone. It learns this first, and only later to say what the source says.
 #
 # **Step through it.** The explorer below shows the widest translator at work on sentences that are not among its training
 # sentences. The first slider chooses the number of words in the sentence. The second slider chooses how many steps are done:
@@ -665,8 +666,8 @@ show(
 # We let the three translators translate sentences that they have never seen, and group the results by the length of the
 # sentence. Two measures tell how good the translations are. **Token accuracy** is the share of positions at which the
 # translation has the correct token. It is a strict measure, since one missing token shifts all that follow. **BLEU** (Papineni
-# et al., 2002) counts how many runs of one to four tokens the translation shares with the correct one, wherever they stand. It
-# goes from 0 to 100. The following cell leaves out the first of five words. All other words are then at a wrong position, but
+# et al., 2002) measures what share of the translation's runs of one to four tokens also occur in the correct one, wherever
+# they stand, and takes off points if the translation is too short. It goes from 0 to 100. The following cell leaves out the first of five words. All other words are then at a wrong position, but
 # most runs are still shared:
 
 # %%
@@ -817,11 +818,11 @@ assert taught[-1] < taught[0] - 0.1, "even with teacher forcing the longest sent
 assert trained[-1] < 0.75, "the longest sentences should be hard even if the model was trained on them"
 
 # %% [markdown]
-# So more than one cause is at work.
+# What do the two measurements show?
 #
 # - **Mistakes lead to mistakes.** With teacher forcing the model predicts many more tokens correctly (second row).
-# - **A lack of training sentences is not the main cause.** On the longest sentences the model is hardly better at those that
-#   it was trained on (third row) than at new ones (first row).
+# - **A lack of training sentences is not the main cause.** On the longest sentences the model is hardly better at those that it was
+#   trained on (third row) than at new ones (first row).
 # - **The bottleneck remains.** Even after correct beginnings, and even on sentences that it has seen in training, the model
 #   does worse as sentences get longer. The context vector does not keep all of a long sentence.
 #
@@ -842,7 +843,7 @@ print(stored_runs.how(record))
 show(
     quality_figure(long["groups"], long_quality, f"stored run: {long['steps']} steps, up to 60 words"),
     "The stored long run: token accuracy and BLEU of three translators over sentences of up to 60 words. The two wider ones "
-    "translate the shortest almost without a mistake; all fall with the length, and at 60 words little is left.",
+    "translate the shortest almost without a mistake; all fall with the length, to an accuracy below 0.25 at 51 to 60 words.",
 )
 
 # %% [markdown]
@@ -863,9 +864,10 @@ print(f"width 256: accuracy {best[0]:.2f} at 3 to 10 words, {best[-1]:.2f} at 51
 # new model, with attention and trained on sentences of up to 50 words, hardly falls. Over all lengths their table 1 gives 17.8
 # for the first and 26.8 for the second.
 #
-# Their experiment differs from ours in three ways. They trained on sentences of up to 30 or 50 words and also tested on longer
-# ones, with a vocabulary of 30,000 words and beam search. Our language is tiny and regular, so that a wide model translates
-# short sentences almost perfectly. And we compare each translation with a single correct one, which is fair for our grammar.
+# Their experiment differs from ours. They trained on sentences of up to 30 or 50 words and also tested on longer ones, with a
+# vocabulary of 30,000 words and beam search. Our language is tiny and regular, so that a wide model translates short
+# sentences almost perfectly. Both experiments compare each translation with a single correct one. For our grammar that is
+# fair; a real sentence has other correct translations, too, and BLEU counts them as partly wrong.
 #
 # <details><summary>Going further: a fixed vector that did well</summary>
 #
@@ -922,9 +924,10 @@ print(f"width 256: accuracy {best[0]:.2f} at 3 to 10 words, {best[-1]:.2f} at 51
 # <details><summary><b>6.</b> The hidden state is made twice as wide. How many more weights does the encoder's GRU
 # have, roughly, and does the sentence length that the model can manage double?</summary>
 #
-# $z$, $r$ and $n$ each have a matrix from state to state. Together these have $3 D_H^2$ weights, four times as many as before.
-# The matrices from the input only double, so that at our widths the GRU as a whole becomes about three times as large. Does
-# the length double? Read off the figures where each curve crosses 0.5.
+# $z$, $r$ and $n$ each have a matrix from state to state, together $3 D_H^2$ weights. When $D_H$ doubles, their number becomes
+# four times as large. The matrices from the input only double, so that at our widths the GRU as a whole becomes about three
+# times as large. The length does not double. In figure 7 the accuracy crosses 0.5 near 10 words for width 64 and near 16 for
+# width 128.
 #
 # </details>
 

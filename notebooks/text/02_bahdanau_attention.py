@@ -87,7 +87,8 @@ print(" ".join(agreement.target))
 # %% [markdown]
 # Nobody reads this sentence once, closes the book and writes the French version from memory. A human translator writes a
 # few words, **looks at the source again**, at the words that matter for what comes next, and goes on. To write *zone* the
-# translator looks at *area*, to write *économique* at *economic*: French has these three words in reverse order.
+# translator looks at *area*, then at *economic* for *économique* and at *European* for *européenne*: French has the three
+# words of *European economic area* in reverse order.
 #
 # The encoder has already written one state for each input token, $h_1, \dots, h_{T_x}$. Lesson 01 threw away all of them
 # but the last. Bahdanau et al. (2015) keep them all, and before each output token the decoder decides anew how much it
@@ -100,7 +101,7 @@ print(" ".join(agreement.target))
 # ## A context vector for every output token
 #
 # The decoder is about to write token $t$, and its state so far is $s_{t-1}$. Which encoder states matter now? Three steps
-# give the decoder a context vector $c_t$ of its own for this token: we say that it **attends** to the encoder states.
+# give the decoder a context vector $c_t$ for this token alone; we say that the decoder **attends** to the encoder states.
 #
 # 1. **Alignment scores**, one number for each encoder state, say how well $h_i$ fits what the decoder needs: $e_{t,i} =
 #    f_{att}(s_{t-1}, h_i)$. For now the score is the **dot product** $s_{t-1} \cdot h_i$, the sum of the products of
@@ -196,7 +197,7 @@ print(f"length of the gradient at the decoder's state: {asks.grad.norm():.1f}")
 # | **additive** | $e = v \cdot \tanh(s W + h U)$ | $W\,[D_S, D_A]$, $U\,[D_H, D_A]$, $v\,[D_A]$ | any |
 #
 # The **additive score** is Bahdanau's, and attention that uses it is called **additive attention**. It is a small network with one hidden layer of $D_A$ units. (Lecture slides sometimes
-# call it a linear layer. Without the tanh it would be one, and it would be useless: see question 2.) Luong et al. (2015)
+# call it a linear layer. Without the tanh it would be one, but then the weights would not depend on the decoder: see question 2.) Luong et al. (2015)
 # compared several scores of this kind.
 #
 # The next cells compute all scores of $T_y$ decoder states with $T_x$ encoder states at once, first with loops. Row $t$ of
@@ -311,8 +312,8 @@ def fed_words(y, training):
 
 
 # %% [markdown]
-# The method `step` is one step of the decoder: score, softmax, context vector, new state. Everything else is as in lesson
-# 01. The names `W`, `U` and `v` are those of the additive score; `HU` is the part that is computed once for each sentence.
+# The method `step` is one step of the decoder: score, softmax, context vector, new state. Apart from the changes listed above,
+# everything else is as in lesson 01. The names `W`, `U` and `v` are those of the additive score; `HU` is the part that is computed once for each sentence.
 
 
 # %%
@@ -506,9 +507,9 @@ print("20 words and more: with one vector below half of that: ", remembering[-1]
 # With attention, a sentence of twenty words is hardly more difficult than one of five. Each step of the decoder can take
 # what it needs from the encoder states; nothing has to be carried through a single vector.
 #
-# Is the gain due to attention, or to the other changes? The strict test changes the attention alone. Put `a =
-# torch.full_like(e, 1 / e.shape[1])` into `step`, so that the decoder gives every encoder state the same weight, and train
-# again.
+# Is the gain due to attention, or to the other changes? You can test this yourself, with a change to the attention alone. In
+# `step`, replace the softmax by `a = torch.full_like(e, 1 / e.shape[1])`, so that every encoder state gets the same weight,
+# and train again. What remains of the gain is due to the other changes.
 #
 # How far does the gain reach? With `COURSE_FULL=1` the same cells train wider models on more sentences, of up to 60 words.
 # The results of that long run are stored beside this lesson, and we look at them at the end of the next section.
@@ -550,8 +551,8 @@ show(
 
 # %% [markdown]
 # **Figure 4.** Attention weights of the short run for the agreement sentence. Circles mark the pairs of tokens that
-# translate each other. Outside the block *zone économique européenne* most of the weight lies on the circles; inside the
-# block it is spread over several positions.
+# translate each other. Outside the block *zone économique européenne* most of the weight lies on the circles, except in the
+# row of *été*; inside the block it is less concentrated, and in the row of *zone* it is spread over several positions.
 
 # %% tags=["fold"]
 source = [*agreement.source, "[STOP]"]
@@ -565,10 +566,12 @@ for word in ("zone", "économique", "européenne"):
 
 # %% [markdown]
 # The first line of the output gives, for each French token, the English token with the largest weight. Outside the block
-# the decoder attends to the token that it translates. The other lines show the block, with the weights in parentheses. In
+# the decoder attends to the token that it translates, except at *été*, where *signed* gets a little more weight than *was*
+# (*a été* is *was*). The other lines show the block, with the weights in parentheses. In
 # the run that is printed here *économique* and *européenne* attend most to their counterparts, and so in reverse order.
-# *zone* does not: its weight is spread over several tokens, and the largest part falls on *European*, not on *area*.
-# (Inside the block the weights are close to each other, so the output on your machine may differ there.)
+# *zone* does not: its weight is spread over several tokens, and the largest part falls on *economic*, not on *area*.
+# (Where two weights of a row are close to each other, as in the rows of *zone* and *été*, the output on your machine may
+# differ.)
 #
 # The circles are the sure **gold links** of the data: the grammar that wrote the sentence knows which tokens translate each
 # other. So we can count how often the attention weights agree with these links. From each row we take the input position
@@ -576,8 +579,8 @@ for word in ("zone", "économique", "européenne"):
 #
 # Some gold links are **sure**: the model must find them. Others are only **possible**: they lead from a word to the noun or
 # subject that it agrees with, such as from *la* to *area* (it is *la*, not *le*, because *zone* is feminine), or to a
-# helping verb that French does not say (*are* in *are eating*). The model may find these links, and missing them is no
-# mistake. (Which links are possible is a rule of this course. Och and Ney had people mark the links; those that the people
+# helping verb that French does not say (*are* in *are eating*). A link of this kind does not count as wrong if the
+# model has it, nor as missing if it does not. (Which links are possible is a rule of this course. Och and Ney had people mark the links; those that the people
 # were not sure of counted as possible.)
 #
 # The **alignment error rate** (AER) compares the model's links with the gold ones. Let $A$ be the set of the model's links, $S$ the set of the sure links and $P$ the set of the possible ones, which
@@ -585,7 +588,7 @@ for word in ("zone", "économique", "européenne"):
 #
 # $$\text{alignment error rate} = 1 - \frac{|A \cap S| + |A \cap P|}{|A| + |S|}$$
 #
-# For comparison we also compute the rate of links along the plain diagonal, which know nothing of the words.
+# For comparison we also compute the rate of a model that simply follows the diagonal and never looks at the words.
 
 
 # %% tags=["fold"]

@@ -119,8 +119,8 @@ show(
 # **features**, in each cell. Our CNN turns an image of $48 \times 48$ pixels into a feature map of $12 \times 12$ cells, so
 # that each cell stands for $4 \times 4$ pixels.
 #
-# Before any captioner is trained, the CNN learns to classify single objects, which are cut out of the scenes, by shape,
-# colour and size. (Xu et al. took a network that had been trained to classify photographs.) Afterwards we discard the output
+# Before any captioner is trained, the CNN learns to classify the object in the middle of a small window, cut out of a
+# scene, by shape, colour and size. (A part of the other object may be visible in the window.) (Xu et al. took a network that had been trained to classify photographs.) Afterwards we discard the output
 # layer that did the classification, and keep the feature map.
 
 # %%
@@ -242,7 +242,7 @@ show(
 #    **positional encoding**. Lesson 05 is about such encodings. From here on $x_i$ is cell $i$ with this vector added.
 #
 # The rest of the step is that of lesson 02. The scores are additive, $e_{t,i} = v \cdot \tanh(s_{t-1} W + x_i U)$, the next
-# state is $s_t = g_U([y_{t-1}; z_t], s_{t-1})$, and the logits are computed from $[s_t; z_t]$.
+# state is $s_t = g_U([y_{t-1}; z_t], s_{t-1})$, where $g_U$ is a GRU and $y_{t-1}$ stands for the embedding of the token, and the logits are computed from $[s_t; z_t]$.
 #
 # For comparison we also build a captioner without attention. It gets one vector, which a linear layer and a ReLU make from
 # all cells, in place of $c_t$ at every step. Everything else is the same in both.
@@ -393,7 +393,7 @@ shares = {"one vector": exact(remembering), "attention": exact(looking)}
 print(", ".join(f"{name}: {share:.2f} of the captions are exact" for name, share in shares.items()))
 figure, (axes,) = plots.canvas(4.4, 3)
 plots.bars([*shares.values()], [*shares], value_label="exact captions", limits=(0, 1), colour=[*SHADES.values()], axes=axes)
-show(figure, "Share of exact captions on new scenes: well above one half with one vector, clearly more with attention.")
+show(figure, "Share of exact captions on new scenes: a little above one half with one vector, about nine tenths with attention.")
 
 # %% [markdown]
 # **Figure 4.** The share of exact captions on new scenes. With attention the captioner describes more of them without any
@@ -405,7 +405,7 @@ print("attention: more than three in four captions exact:     ", shares["attenti
 print("one vector: fewer, by 0.05 at least:                   ", shares["one vector"] < shares["attention"] - 0.05)
 
 # %% [markdown]
-# Attention helps, but the difference is not of the same kind as on the long sentences of lesson 02. In the stored run further
+# Attention helps, but here one vector is not too small, as it was for the long sentences of lesson 02. In the stored run further
 # down, with three times the scenes and five times the steps, the difference is much smaller: 0.92 of the captions are exact
 # with one vector, and 0.98 with attention. So most of what the caption needs, three properties of each object and the
 # relation, does fit into one vector of 64 numbers. It only takes longer to learn how to pack this information into the vector and
@@ -419,10 +419,10 @@ print("one vector: fewer, by 0.05 at least:                   ", shares["one vec
 # Nothing in this notebook checks them, so look them up before you rely on them. The data are photographs (COCO) with captions
 # written by people. With soft attention BLEU-4 is 24.3. This is no more than captioners without attention reach in the same
 # table: 24.3 for a log-bilinear model, and 24.6 for an ensemble of captioners like that of Vinyals et al. METEOR is a measure
-# that also accepts synonyms. It is 23.9 with soft attention and 20.0 for the log-bilinear model. So there, too, the gain
+# that also accepts synonyms. It is 23.9 with soft attention and 20.0 for the log-bilinear model. So there the gain
 # depends on what is measured.
 #
-# The captioner of Xu et al. differs from ours mainly in size: its feature map is $14 \times 14 \times 512$ and comes from VGG, a
+# The captioner of Xu et al. differs from ours in size and in some parts: it adds no positional encoding; its feature map is $14 \times 14 \times 512$ and comes from VGG, a
 # network trained on about a million photographs; its decoder is an LSTM instead of a GRU; and its logits are computed from the
 # previous token, the state and the context vector together.
 
@@ -460,12 +460,12 @@ told = words_of(shown)
 show(
     captioning.word_maps(new_photos[shown], told, weight_maps[shown, : len(told)], boxes_of(fresh[shown])),
     "The picture once for each word of its caption, clear where the captioner attended for that word. For colour and shape the "
-    "clear spot is on the object or just beside it; for the first words of a description it is spread, over the other object too.",
+    "clear spot is on the object or just beside it; for the first words of a description it is on the other object too.",
 )
 
 # %% [markdown]
 # **Figure 5.** Attention maps of one caption, token by token. For the colour and the shape of an object, the weight is on the
-# object or right beside it; at the beginning of a description it is spread more widely.
+# object or right beside it; at the beginning of a description part of it, or even most of it, is on the other object.
 #
 # Is this so in all captions? We measure it for every token that names a size, a colour or a shape. Let $b$ be the box of the
 # object that token $t$ describes. We add up the weights of all cells that this box touches:
@@ -521,7 +521,7 @@ print("on the other thing less than 0.15:                    ", points[1] < 0.15
 print("five times what equal weights would give:             ", points[0] > 5 * points[2])
 
 # %% [markdown]
-# Do all kinds of tokens attend to their object equally well? And what does the gate do? The next figure shows the share of the
+# Does the decoder attend to the described object equally well for all kinds of tokens? And what does the gate do? The next figure shows the share of the
 # weight and the mean of the gate for each kind of token, over the same 300 captions.
 
 # %% tags=["fold"]
@@ -547,8 +547,9 @@ show(
 # *below*, *left* and *right*).
 #
 # In the run printed here, the share is largest for colour and shape, and smaller for the size and for *a*. A likely reason is
-# that at *a* and at the size the decoder still has to find out which object comes first, and for this it has to compare the
-# two. The gate is almost fully open for size, colour and shape. It is most closed for *of*, the token that needs no image.
+# that at the first *a* and the first size the decoder still has to find out which object comes first, and for this it has
+# to compare the two. (The bars average over both descriptions. In the second one the order is settled, so there this
+# reason does not apply.) The gate is almost fully open for size, colour and shape. It is most closed for *of*, the token that needs no image.
 #
 # So the captioner attends to what it names. But we must be careful about what this means. The vector of a cell depends on all
 # pixels in the **receptive field** of the cell, here $25 \times 25$ pixels or about a quarter of the image. Weight on a cell
@@ -601,7 +602,7 @@ explore(look_at, alt=say_look, scene=Slider("new scene", 1, 40, 4, 1), place=Sli
 #
 # $$\lambda \sum_{i=1}^{L} \Big(1 - \sum_{t=1}^{T} a_{t,i}\Big)^2 ,$$
 #
-# with a strength $\lambda$ that we choose. A square matrix whose rows and columns all sum to 1 is called doubly stochastic.
+# with a strength $\lambda$ that we choose. A square matrix without negative entries whose rows and columns all sum to 1 is called doubly stochastic.
 # Therefore the paper calls this *doubly stochastic attention*. Padding does not count as a token: $t$ runs only over the real
 # tokens of the caption.
 
@@ -625,8 +626,8 @@ for name, looks in (("always the same cell", staring), ("each cell once", sweepi
     print(f"{name:>20}: penalty {penalty(looks, real):.0f}")
 
 # %% [markdown]
-# The penalty is large if the decoder always attends to the same cell. But it makes no difference between attending to each
-# cell once and attending to all cells equally at every token.
+# The penalty is large if the decoder always attends to the same cell. But it does not distinguish attending to each
+# cell once from attending to all cells equally at every token.
 #
 # Can the penalty be 0 for our captioner? Each token distributes a weight of 1. So a caption of $T$ tokens, ten or eleven with
 # `[STOP]`, distributes a weight of $T$, while 144 cells would need a weight of 144. Let $k_i = \sum_t a_{t,i}$ be the total
@@ -719,7 +720,7 @@ assert error < 0.1 and single > 1
 # use.
 #
 # Soft and hard attention are also different models, as the first line of the output shows. The loss of hard attention is the
-# mean of the losses of the cells. The loss of soft attention is the loss of the mean vector. For a convex loss such as this
+# weighted mean of the losses of the cells. The loss of soft attention is the loss of their weighted mean, the context vector. For a convex loss such as this
 # one, the loss of the mean vector is never larger than the mean of the losses.
 
 # %% [markdown]
@@ -750,8 +751,9 @@ assert error < 0.1 and single > 1
 #
 # <details><summary><b>4.</b> Why is the mean of the cells a poor single vector for these images, however good the CNN is?</summary>
 #
-# The mean does not know where the cells are. It is the same for a red circle left of a blue square and for a red circle right
-# of a blue square, unless the features themselves tell the position. It also mixes the properties of the two objects.
+# The mean does not know where the cells are. If each cell saw one object at most, it would be the same for a red circle left
+# of a blue square and for a red circle right of it. Only a cell that sees both objects, or the border of the image, can tell
+# the difference, and the mean dilutes its information. The mean also mixes the properties of the two objects.
 #
 # </details>
 #

@@ -95,7 +95,7 @@ def tell(name, values):
 #
 # To make every number easy to follow, we use hidden states with only two features, made up for the purpose. In a trained
 # model the hidden states are learned and have hundreds of features. The helper `tell` prints a vector on one line. Cells
-# that only import, prepare data, draw or check are folded; unfold them if you like.
+# that import, prepare data, measure, draw or check are folded; unfold them if you like.
 
 # %%
 words = ["we", "see", "the", "sky"]
@@ -331,7 +331,7 @@ print("X", [*X.shape], "gives y", [*y.shape])
 print("X", [*X_five.shape], "gives y", [*y_five.shape])
 
 # %% [markdown]
-# **The order of the data vectors does not matter** (attention is *permutation-invariant*)**.** If we shuffle the data vectors, their weights are shuffled in the same
+# **The order of the data vectors does not matter.** If we shuffle the data vectors, their weights are shuffled in the same
 # way, and the weighted sum stays the same. For a fixed query the output is **invariant** to permutations of the data
 # vectors. (One often reads that attention is permutation invariant, without a word about what is permuted. In lesson 05
 # the data vectors provide the queries too, and there, shuffling them shuffles the outputs.)
@@ -442,7 +442,7 @@ assert all(abs(ratio - 1) < 0.05 for ratio in ratios)  # at every width
 
 # %% [markdown]
 # **Why are large scores a problem?** The derivative of the softmax shows it. If the score $e_j$ changes by a small step,
-# the weight $a_i$ changes by this derivative times that step:
+# the weight $a_i$ changes by about this derivative times that step:
 #
 # $$\frac{\partial a_i}{\partial e_j} = a_i(\delta_{ij} - a_j), \qquad
 # \delta_{ij} = 1 \text{ if } i = j \text{, else } 0$$
@@ -530,9 +530,9 @@ for name in divisors:
 
 # %% [markdown]
 # At large width the three divisors behave differently. Undivided scores saturate the softmax. With scores divided by $D$,
-# the gradient of the softmax is large (the gradient of the query itself has one more factor $1/D$, so the query needs a
-# larger learning rate). But at the start of training all weights are then nearly equal: whatever the query is, its output
-# is nearly the plain average of the data vectors. Only division by $\sqrt D$ keeps the sharpness of the weights about
+# the gradient of the softmax is large, but all weights are nearly equal at the start of training: whatever the query is,
+# its output is nearly the plain average of the data vectors. (The gradient with respect to the query also contains the
+# divisor, so division by $D$ calls for a larger learning rate.) Only division by $\sqrt D$ keeps the sharpness of the weights about
 # constant. Whether these differences matter for learning is measured near the end of this lesson, under "Going further".
 
 # %% [markdown]
@@ -590,7 +590,7 @@ explore(
 # 1. The weight moves to the data vectors that lie in the direction of the query. However long the query is, $y$ stays
 #    among the data vectors.
 # 2. All scores are 0, so all weights are equal and $y$ is the plain average.
-# 3. No. $X_5$ lies between the others, and in every direction one of them reaches further. The dot product favours data
+# 3. No. $X_5$ lies between the others: whatever the direction of the query, one of them lies further out in it than $X_5$. The dot product favours data
 #    vectors that lie far out in the direction of the query, not those that are near to the query.
 # 4. With a small $T$ nearly all the weight goes to one data vector; with a large $T$ the weights are nearly equal.
 #    $T = \sqrt 2$ without the switch has the same effect as $T = 1$ with it.
@@ -600,8 +600,8 @@ explore(
 # %% [markdown]
 # ## Many queries at once
 #
-# The decoder has a query for each token that it writes. Must we loop over the queries? We need not: we put the queries as
-# rows into a matrix $Q\,[N_Q, D_Q]$ and write the scores as a matrix too, with one row for each query:
+# The decoder has a query for each token that it writes. In an RNN they arise one after the other, because each state depends on
+# the output before it. But if all queries are given, as here, we need no loop: we put them as rows into a matrix $Q\,[N_Q, D_Q]$ and write the scores as a matrix too, with one row for each query:
 #
 # $$E = \frac{Q X^\top}{\sqrt{D_Q}}\ [N_Q, N_X], \qquad A = \operatorname{softmax}(E)\ \text{along each row}, \qquad
 # Y = A X\ [N_Q, D_X]$$
@@ -699,7 +699,7 @@ tell("alone", alone[0])
 # **Batches.** Networks process many examples at once: $B$ sentences, each with its own queries and data vectors. The batch
 # is one more axis, and it comes first. A matrix product of two stacks of matrices multiplies them pair by pair, so our
 # three lines stay as they are, provided that they count axes from the end: `X.mT` swaps the last two axes (`X.T` would
-# reverse the order of all of them), `Q.shape[-1]` is the width of the queries, and `dim=-1` is the axis of the data
+# reverse the order of all of them, with a warning), `Q.shape[-1]` is the width of the queries, and `dim=-1` is the axis of the data
 # vectors.
 
 # %%
@@ -798,7 +798,7 @@ for name, price in zip(wanted, Y_paint[:, 0].tolist()):
 
 # %% [markdown]
 # Orange is not among the paints. Its hue lies halfway between red and yellow, so each of the two gets half of the weight,
-# and the output is the mean of their prices. Attention is a dictionary that also interpolates between its keys.
+# and the output is the mean of their prices. Attention is a dictionary that also answers queries between its keys: it interpolates the values.
 #
 # **And if the keys also served as the values?** Then the output would be a weighted average of the *keys*. We would ask for
 # a hue and get, at best, the same hue back:
@@ -926,8 +926,8 @@ for data, output in ((X_cross, Y_cross), (longer, Y_longer)):
     print(f"{parameters} parameters  X {[*data.shape]}  Y {[*output.shape]}")
 
 # %% [markdown]
-# Through this layer the decoder of a Transformer attends to its encoder (lesson 09), a caption attends to an image
-# (lesson 13), and a language model attends to the picture from a camera (lesson 16). If $S$ and $X$ are the same sequence,
+# Through this layer the decoder of a Transformer attends to its encoder (lesson 10), a caption attends to an image
+# (lesson 16), and a language model attends to a picture (lesson 17). If $S$ and $X$ are the same sequence,
 # the layer is called **self-attention**; it is the subject of lesson 05.
 
 # %% [markdown]
@@ -1001,7 +1001,7 @@ for data, output in ((X_cross, Y_cross), (longer, Y_longer)):
 #   when the data vectors are permuted. When the queries are permuted, the outputs are permuted in the same way.
 # - **Transposes.** The shape of `nn.Linear(D_X, D_Q).weight` is $[D_Q, D_X]$. Call the layer, or transpose its weight.
 # - **Writing the exponential yourself.** Use `softmax`, or subtract the largest score first.
-# - **Reading too much into the weights.** The weights say how much each vector contributed to the output, not why. The same
+# - **Reading too much into the weights.** A weight says by what factor a vector was multiplied in the sum, not how much it changed the result, and not why. The same
 #   output can also come from other weights on other vectors.
 #
 # <details><summary><b>If you also use lecture slides</b>: where some of them differ</summary>
@@ -1155,10 +1155,10 @@ for rate, (before, after) in slow_and_fast.items():  # [128, 16] both
 #   weights are nearly equal at the start, there is still a gradient, and a larger step makes up for the small scores. If
 #   the softmax is saturated at the start, there is almost no gradient, and no step size helps. (Training also makes queries
 #   and keys less and less independent; Yang et al., 2022, divide by $D$ for that reason.)
-# - **The division changes the start and the step, not what the layer can express.** Set $q' = q/\sqrt D$. Without the
-#   division, $q'$ has the same scores as $q$ has with it. The gradient of $q'$ is $\sqrt D$ times larger and $q'$ itself is
-#   $\sqrt D$ times smaller, so the learning rate must be $D$ times smaller. With this start and this learning rate,
-#   gradient descent does the same without the division:
+# - **The division changes the start and the step, not what the layer can express.** Set $q' = q/\sqrt D$. Then $q'$
+#   has the same scores without the division as $q$ has with it. For gradient descent to take the same steps, $q'$ must move
+#   $\sqrt D$ times less than $q$, although its gradient is $\sqrt D$ times larger. So its learning rate must be $D$ times
+#   smaller. With this start and this learning rate, gradient descent does the same without the division:
 
 # %% tags=["fold"]
 width, rate = 512, 1.0
@@ -1170,12 +1170,12 @@ assert by_width < 0.1 < 0.5 < by_root  # too flat is slow
 assert abs(by_root - small_start) < 0.05  # the same start and step in another form
 
 # %% [markdown]
-# In a translator one matrix $W_Q$ makes all the queries of a layer. An update caused by one unsaturated query then changes
-# the saturated ones too. Can an undivided layer with a shared matrix learn? The output below gives the answer.
+# In a translator one matrix $W_Q$ makes all the queries of a layer. A query that is not saturated then changes $W_Q$, and so it
+# changes all other queries, even those that get almost no gradient themselves. Can an undivided layer with a shared matrix learn? The output below gives the answer.
 #
 # <details><summary>Going further: the experiment with a shared matrix</summary>
 #
-# Each step draws 64 new examples of 16 data vectors. The first data vector of each example is the one to be found. (The
+# The width is 64. Each step draws 64 new examples of 16 data vectors. The first data vector of each example is the one to be found. (The
 # layer cannot make use of its being the first, because the order of the data vectors does not matter.) The query is made
 # from this vector by a fixed rotation followed by $W_Q$, so $W_Q$ must learn to undo the rotation.
 #
@@ -1211,7 +1211,7 @@ for name, (at_first, at_last) in together.items():
     print(f"one W_Q for all, {name:>9}: after training {at_last:.1f} of the queries find their data vector")
 
 # %% [markdown]
-# With a shared matrix the undivided layer learns as well. So the conclusion is this: without the division a layer *starts*
+# With a shared matrix the undivided layer learns as well, at least at width 64 and with its best learning rate. So the conclusion is this: without the division a layer *starts*
 # saturated. Queries that are trained one by one stay saturated. Where many examples share $W_Q$, training may recover, but
 # the published table shows that it need not. The division costs nothing and removes the risk at the start.
 

@@ -144,8 +144,8 @@ show(
 # the keys and values. Compare rows 1 and 4, which belong to the two occurrences of *the*.
 #
 # The matrix of attention weights is now square: row $m$ holds the weights with which token $m$ attends, and column $n$
-# belongs to the token $n$ that is attended to. (Code counts rows from 0; the figures, and the text about them, count from
-# 1.) The scores are not symmetric: the query of *dog* with the key of *man* (row 2, column 5) gives another number than the
+# belongs to the token $n$ that is attended to. (Code counts rows from 0; Figure 1, and the text about it, count from 1.
+# From the section on positional encodings on, positions count from 0, in the figures too.) The scores are not symmetric: the query of *dog* with the key of *man* (row 2, column 5) gives another number than the
 # query of *man* with the key of *dog* (row 5, column 2).
 #
 # Rows 1 and 4, those of $\textit{the}_1$ and $\textit{the}_2$, are the same. Is that what we want? One of the two belongs to
@@ -155,8 +155,9 @@ show(
 # ## Permutation equivariance: shuffle the words
 #
 # *Dog bites man* is no news; *man bites dog* is. Does self-attention see the difference? Put the words in another order
-# $\sigma$ and follow the computation line by line. The table compares each quantity with that of the first sentence: once
-# as it stands, and once with its rows reordered in the same way (for scores and weights, rows and columns).
+# $\sigma$ and follow the computation line by line. The table below compares each quantity of the new sentence with that of the first sentence: once
+# with the first as it stands, and once after its rows have been put into the new order, too (of scores and weights, rows
+# and columns).
 
 # %%
 order = torch.tensor([3, 4, 2, 0, 1], device=DEVICE)  # the man bites the dog
@@ -191,7 +192,7 @@ print(f"{'outputs Y':<18}   {difference(Y_new, Y):<12}   {difference(Y_new, Y[or
 # in the same way, and nothing else changes. (*Invariant* would mean that the output does not change at all. Lesson 04 found
 # this for a single query when the *data vectors* are reordered. Here the queries are reordered too.)
 #
-# For our sentence this means: the output for *dog* is the same, number for number, whether the dog bites or is bitten. The
+# For our sentence this means: the output for *dog* is the same, up to rounding, whether the dog bites or is bitten. The
 # layer uses *which* tokens are in the sentence, but not *where* they stand. Self-attention works on a set of vectors (in
 # which some may occur twice), not on a sequence.
 #
@@ -253,8 +254,8 @@ explore(
 # ## What a positional encoding should be
 #
 # The first idea is to give position $n$ a vector $p_n$ of its own and to add it to the vector of the token there:
-# $\tilde x_n = x_n + p_n$. (One can also concatenate the two, which makes the vectors wider. A matrix that follows can do
-# with $[x, p]$ all that it can do with $x + p$; adding is the usual choice.) What should such a vector be like? Think about
+# $\tilde x_n = x_n + p_n$. (One can also concatenate the two. Then nothing is lost, since a matrix applied to $[x, p]$ can add
+# the two itself; but the vectors get wider. Adding is the usual choice.) What should such a vector be like? Think about
 # it before you read on.
 #
 # - Each position has **its own** vector, different from all others, and always the same one.
@@ -705,8 +706,8 @@ layers = {(task, kind): solved(kind, task) for task in TASKS for kind in ("none"
 
 # %% [markdown]
 # The models are trained on sequences of 24 random letters and tested on new ones. Without positional encoding the model
-# still knows *which* letters are in the sequence. The best it can do is to guess the most frequent one at every position;
-# the dotted line in the figure is the accuracy of that guess.
+# still knows *which* letters are in the sequence. It can guess the most frequent one at every position and can do hardly
+# any better; the dotted line in the figure is the accuracy of that guess.
 
 
 # %% tags=["fold"]
@@ -772,8 +773,8 @@ print(f"the 22 positions between, mean:       {by_place[1:-1].mean():.1f}")
 # causal mask of lesson 07). The letters at the 22 positions between are guessed.
 #
 # **The published comparison.** Vaswani et al. compared a learned table with their sinusoidal encoding in translation from
-# English to German (their table 3, row E): BLEU 25.7 and 25.8. In our miniature the two do not differ either. But both
-# comparisons are at lengths that occurred in training. Vaswani et al. chose the sinusoidal encoding because it "may allow
+# English to German (their table 3, row E): BLEU 25.7 and 25.8, nearly the same. In our miniature they are equally good,
+# too. But both comparisons are at lengths that occurred in training. Vaswani et al. chose the sinusoidal encoding because it "may allow
 # the model to extrapolate to sequence lengths longer than the ones encountered during training". If the longest sentence of
 # training had 24 tokens, what happens beyond?
 
@@ -837,7 +838,7 @@ print("rotary, the best training above 0.9:                    ", max(beyond["ro
 #
 # It can, but it need not. In the run shown here, one rotary training gets many letters wrong at *every* position of a long
 # sequence, even at position 10, so the position itself is not the cause. (On another machine it may be another training, or
-# none: floating-point sums are rounded differently there, and trainings diverge.) A stored run of nine rotary trainings
+# none: floating-point sums are rounded differently there, and in the course of a training such small differences grow.) A stored run of nine rotary trainings
 # shows how often this happens:
 
 # %% tags=["fold"]
@@ -890,8 +891,8 @@ show(
 # nothing to explain. In the run shown here, position 30 attends to distance $-3$, as it should, and also to the distances 25
 # less and 25 more, $-28$ and $22$.
 #
-# The right panel shows why. Its heights are the length of the query's pair times the length of the key's pair, divided by
-# $\sqrt{D_Q}$: the most that this pair can contribute to a score. The failing training relies almost only on the two fastest
+# The right panel shows why. Its heights are the mean length of the query's pair, over all letters, times that of the key's
+# pair, divided by $\sqrt{D_Q}$: the most that this pair can contribute to a score, for a typical letter. The failing training relies almost only on the two fastest
 # pairs; the others use slower pairs, too. But 25 steps are nearly $4 \cdot 2\pi$, four full turns of the first pair, and
 # nearly three turns of the second. At the distances $-28$ and $22$ these two pairs therefore stand almost as they do at
 # distance $-3$, and the scores are almost as large.
@@ -902,7 +903,7 @@ show(
 #
 # </details>
 #
-# **Larger models.** So far for copying with one layer. On real text RoPE extrapolates less well. Press et al. (2022) trained
+# **Larger models.** All this was copying, with one layer. On real text RoPE extrapolates less well. Press et al. (2022) trained
 # language models on pieces of one length and tested them on longer ones. With the sinusoidal encoding the models got worse a
 # few dozen tokens beyond the training length; with RoPE they got worse later, but they did. To use a rotary model far beyond
 # its training length, one trains it a little more on long texts, with a larger base, so that its pairs turn more slowly.
@@ -940,7 +941,7 @@ show(
 #
 # </details>
 #
-# <details><summary><b>4.</b> Of each pair of sine and cosine only the sine is kept. Name two positions that the first clock
+# <details><summary><b>4.</b> Suppose that the encoding keeps only the sine of each pair. Name two positions that the first clock
 # can hardly tell apart any more.</summary>
 #
 # Strictly speaking $\sin n$ differs for all whole numbers $n$, but 0 and 22 hardly differ: $\sin 22 \approx -0.009$, as 22

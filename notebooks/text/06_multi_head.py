@@ -276,9 +276,8 @@ for seed in range(4):
 
 # %% [markdown]
 # The two nouns of the main clause have different pronouns (*it*, *she*, *he*), so the pronoun tells which of the two
-# nouns is meant. The last noun, in the *because* clause, says what that character really was. It can be any other noun,
-# and we call it the **disguise**. Either clause may come first. At the position of the pronoun, a model has to give two
-# answers from one output vector: **who** is meant, and **what** that character really was.
+# nouns is meant. The noun of the *because* clause says what that character really was. It can be any third noun, and we
+# call it the **disguise**. Either clause may come first. At the position of the pronoun, a model has to give two answers from one output vector: **who** is meant, and **what** that character really was.
 #
 # The model is one attention layer with almost nothing around it. Its input is the sum of word embeddings and learned
 # positional encodings. Two linear layers read the output at the pronoun, one for each question. The result of each is
@@ -331,7 +330,7 @@ def answers_loss(reader, batch):
     who, what, weights = reader(words)
     asked = places[:, 0]  # the pronoun's place
     loss = F.cross_entropy(who[row, asked], answers[:, 0]) + F.cross_entropy(what[row, asked], answers[:, 1])
-    if len(weights) > 1:  # two layers: the last word is asked, too, whom it is about
+    if len(weights) > 1:  # two layers: the disguise is asked, too, whom it is about
         loss = loss + F.cross_entropy(who[row, places[:, 1]], answers[:, 0])
     return loss
 
@@ -384,7 +383,7 @@ show(
 )
 
 # %% [markdown]
-# **Figure 2.** Share of new tales in which both answers are right, for one, two, four and eight heads, with three trainings
+# **Figure 2.** Share of newly drawn tales in which both answers are right, for one, two, four and eight heads, with three trainings
 # each. One head stays well behind; from two heads on, nearly every tale is answered.
 
 # %% tags=["fold"]
@@ -409,12 +408,14 @@ for seed in SEEDS:
 
 # %% [markdown]
 # The single head spreads its weights over several tokens. From the resulting average, the model can nearly always read
-# *what*, and far less often *who*.
+# *what*, and far less often *who*. It fails at *who* where the noun that is meant and the disguise have the same pronoun
+# (*frog* and *wolf*); where their pronouns differ, the pronoun itself tells the two apart.
 #
-# Is the task *impossible* for one head, then? No. Suppose that the noun that is meant always gets, say, half as much
-# weight as the disguise. Then a linear layer can tell the two apart. But the head has to keep this ratio in every tale,
-# and training finds it slowly. Two heads have no ratio to keep. In a stored run, we trained the model with one head
-# fifteen times as long:
+# Is the task *impossible* for one head, then? No, but it is hard. A fixed ratio of the two weights is not enough. If the
+# disguise always weighs more, then of two nouns with the same pronoun the disguise comes out on top for both questions.
+# The weight has to depend on the noun: if each noun that is meant gets a weight of its own, the size of that weight tells
+# which noun it is. Training finds this slowly. Two heads do not need it. In a stored run, we trained the model with one
+# head fifteen times as long:
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
@@ -449,8 +450,8 @@ show(
 # **Figure 3.** The published translation quality (BLEU, higher is better) for different numbers of heads at the same width
 # of the model. One head is worst, and too many heads are worse than eight or sixteen.
 #
-# (The axis begins at 24, so that the differences can be seen.) In their table, too, one head is the worst, by nearly a
-# point, and eight and sixteen heads are the best. The size of the gap cannot be compared with ours, since BLEU and a
+# (The axis begins at 24, so that the differences can be seen.) In their table, too, one head is the worst, nearly a
+# point below the best, and eight and sixteen heads are the best. The size of the gap cannot be compared with ours, since BLEU and a
 # share of right answers are different measures. Their model also has many layers, so that one layer may find what
 # another misses (lesson 08).
 #
@@ -514,13 +515,13 @@ print("in all trainings more than 0.8 of the tales have one look for each questi
 
 # %% [markdown]
 # Nobody told a head what to attend to. Training lowers one number, the loss, and the loss contains both questions. In
-# some trainings one head has nearly all its weight on *who* and the other on *what*: each head has taken one question.
+# some trainings one head has most of its weight on *who* and the other on *what*: each head has taken one question.
 # In others each head has some weight on both. There the heads change roles with the pronoun: the head that attends to
 # *who* for one pronoun attends to *what* for another. Within a single tale, the two heads still divide the two
 # questions between them most of the time.
 #
 #
-# **Try it.** Two layers can do more than one. This reader has two layers of two heads each, and it is also asked at a
+# **Try it.** Two layers can do what one layer cannot. This reader has two layers of two heads each, and it is also asked at a
 # second position: at the disguise, it has to say whom the disguise is about. The disguise itself does not carry this
 # information. The model has to find the pronoun first, and then the noun that goes with it. Choose a layer, a head and
 # a token. (The training asks questions only at the pronoun and at the disguise. Other tokens are free to attend to
@@ -528,8 +529,8 @@ print("in all trainings more than 0.8 of the tales have one look for each questi
 #
 # <details><summary>What you should have seen</summary>
 #
-# In layer 1, one head of the disguise attends to the pronoun more than to anything else. In layer 2, both of its heads
-# attend to the noun that is meant, and again to the pronoun, whose hidden state now also contains what layer 1 found
+# In layer 1, the disguise attends mostly to the pronoun in one of the heads. In layer 2, it attends in both heads to the
+# noun that is meant, and again to the pronoun, whose hidden state now also contains what layer 1 found
 # there. This is why the reader needs two layers: the second layer attends with what the first layer has found, and the
 # residual connection keeps the original tokens beside it.
 #
@@ -587,8 +588,8 @@ explore(
 )
 
 # %% [markdown]
-# **Figure 5.** The attention weights of one token in one head of the two-layer reader. The bar of another colour is the
-# token that attends. Change the layer to see how the second layer builds on what the first has found.
+# **Figure 5.** The attention weights of one token in one head of the two-layer reader. The title names the token that
+# attends; its own bar, if there is one to see, has another colour. Change the layer to see how the second layer builds on what the first has found.
 
 # %% [markdown]
 # ## Four matrix products
@@ -640,8 +641,8 @@ for N_, D_, H_ in ((128, 64, 1), (128, 64, 8), (256, 64, 8), (512, 64, 8)):
 # and $4N^2D$ grows fourfold. The two terms are equal at $N = 2D$. For shorter sequences, most operations are in the
 # projections; for longer ones, most are in the scores and the mixing.
 #
-# We write $O(N)$ for a cost that grows with $N$, and $O(N^2)$ for a cost that grows with its square; constant factors
-# are left out. (GPT-3 has $D = 12{,}288$ and reads 2,048 tokens. There the "quadratic" term is by far the smaller one.)
+# We write $O(N)$ for a cost that grows in proportion to $N$, and $O(N^2)$ for one that grows in proportion to its square;
+# constant factors are left out. (GPT-3 has $D = 12{,}288$ and reads 2,048 tokens. There the "quadratic" term is by far the smaller one.)
 
 # %% tags=["fold"]
 lengths = [2**k for k in range(7, 17)]
@@ -706,8 +707,8 @@ print(f"{bytes_of_A:,} bytes = {bytes_of_A / 10**12:.2f} TB = {bytes_of_A / 2**4
 # $$e^{s_n - m_\text{new}} = e^{s_n - m_\text{old}} \cdot e^{m_\text{old} - m_\text{new}}$$
 #
 # The factor is the same for all terms, so it is enough to multiply the two sums by it. This is the **online softmax**
-# (Milakov and Gimelshein, 2018). For each query, it keeps three things: the largest score so far $m$, the sum of the
-# exponentials $\ell$, and the sum of the weighted values $o$. For each new piece of scores $s$ and values $V$, it
+# (Milakov and Gimelshein, 2018, for $m$ and the denominator). For attention we keep three things for each query: the
+# largest score so far $m$, the sum of the exponentials $\ell$, and the sum of the weighted values $o$. For each new piece of scores $s$ and values $V$, it
 # computes
 #
 # $$m' = \max(m, \max s),\qquad f = e^{m - m'},\qquad p = e^{s - m'},\qquad \ell' = f\,\ell + \textstyle\sum p,\qquad o' = f\,o + p\,V$$
@@ -760,7 +761,7 @@ def tiles(Q, K, V, block=128):
 
 
 def torchs_own(Q, K, V):
-    return F.scaled_dot_product_attention(Q[None, None], K[None, None], V[None, None])[0, 0]  # it wants [B, H, N, D_H]
+    return F.scaled_dot_product_attention(Q[None, None], K[None, None], V[None, None])[0, 0]  # tiles only for [B, H, N, D_H]
 
 
 # %% tags=["fold"]
@@ -846,8 +847,8 @@ explore(
 # they shrink towards the final weights.
 #
 # This is the idea of **FlashAttention** (Dao et al., 2022). FlashAttention saves time as well as memory. A GPU computes
-# faster than it can read and write its memory: to write a table of scores to its large, slow memory and read it back
-# takes longer than to compute the scores. FlashAttention cuts queries *and* keys into tiles that are small enough for
+# faster than it can read and write its memory: writing a table of scores to its large, slow memory and reading it
+# back takes longer than computing the scores. FlashAttention cuts queries *and* keys into tiles that are small enough for
 # the small, fast memory beside the arithmetic units. It needs as many operations as before, or slightly more, and still
 # takes less time. In training, the backward pass computes the tiles again instead of storing them.
 #
@@ -904,7 +905,8 @@ print("  torch's own below the tiles:   ", memory[OWN][-1] < memory["tiles of 12
 # %% [markdown]
 # The table of weights grows as $O(N^2)$ and the tiles grow as $O(N)$, as expected. At $N = 256$, tiles save nothing: a
 # tile of scores is half of the table, and its exponentials and sums are stored beside it. PyTorch's own attention needs
-# some fixed working space. At small $N$ this is most of its memory, so its curve is not a straight line at first.
+# some working space, which grows in steps up to $N = 1{,}024$ and then stays the same. At small $N$ it is most of its
+# memory, so the curve is not a straight line at first.
 #
 # Some slides say that the memory of self-attention is $O(N)$, others that it is $O(N^2)$. Both are right: the answer
 # depends on whether the weights are stored.
@@ -920,8 +922,8 @@ print("  torch's own below the tiles:   ", memory[OWN][-1] < memory["tiles of 12
 #
 # **Linear attention** (Katharopoulos et al., 2020) keeps two properties of the softmax: the weights are positive, and
 # each row sums to 1. It gives up the exponential. A function $\varphi$, called a **feature map**, makes all features of
-# queries and keys positive, and the similarity score is then just their dot product. (As in lesson 05, $m$ is the index
-# of the query.)
+# queries and keys positive, and the similarity score is then just their dot product. (From here on, $m$ is no
+# longer the largest score but the index of the query, as in lesson 05.)
 #
 #
 # $$a_{mn} = \frac{\varphi(q_m) \cdot \varphi(k_n)}{\sum_j \varphi(q_m) \cdot \varphi(k_j)},\qquad \varphi(x) = \operatorname{elu}(x) + 1
@@ -956,7 +958,8 @@ assert_close(linear(Q, K, V), A_linear / A_linear.sum(dim=-1, keepdim=True) @ V)
 # - **Latents** (Perceiver; Jaegle et al., 2021): $M$ learned vectors, with $M$ much smaller than $N$, attend to the
 #   data and summarise them. Later queries attend only to these $M$ vectors. The cost is $O(N M)$.
 #
-# (In this lesson, all $N$ positions attend to the latents, as in Perceiver IO, Jaegle et al., 2021.)
+# (In this lesson, queries read the answer from the latents, as in Perceiver IO, Jaegle et al., 2021: in the look-up below
+# these are the names asked for, elsewhere all $N$ positions.)
 #
 # What does each of the three give up? In linear attention, the information of all keys and values goes into *one*
 # matrix of $D_Q \times D_V$ numbers. In a window, far vectors cannot be attended to. With latents, everything must pass
@@ -1085,8 +1088,8 @@ print("at 64 pairs window and latents below 0.5: ", max(right["window"][-1], rig
 #   up.
 # - **Window**: the answer is right when the pair happens to be near the query. Where the relevant vectors *are* near,
 #   as they often are in text and images, a window is enough.
-# - **Latents**: errors begin at eight pairs, although there are eight latents. Each latent has learned which names to
-#   gather. When two names belong to the same latent, their numbers are mixed. That would be acceptable for a summary,
+# - **Latents**: at eight pairs about a quarter of the answers are wrong, although there are eight latents. Each latent has
+#   learned which names to gather. When two names belong to the same latent, their numbers are mixed. That would be acceptable for a summary,
 #   but not for a look-up.
 #
 # Full attention costs $O(N^2)$ operations, and in this task we see what it gives in return: each query can single out
@@ -1186,8 +1189,8 @@ print("memory: all others below 5 times:        ", max(memory_growth.values()) <
 # %% [markdown]
 # The table shows:
 #
-# - **Attention with the table** is the only one with $N^2$ in its memory. Its time grows by more than 16 times, and so
-#   does the time of our tiles. The counts of operations do not explain this.
+# - **Attention with the table** is the only one with $N^2$ in its memory. Its time grows by more than 20 times, and so
+#   does the time of our tiles, although the operations grow only 16 times: time also goes into moving the numbers.
 # - **Tiles** and **PyTorch's own attention** need memory in proportion to $N$ and still $N^2$ operations, because all
 #   pairs are compared. (PyTorch does not count the operations of its own attention on a CPU; that row shows the count
 #   of the tiles, which multiply the same pairs. Its memory grows by less than 4 here because of its fixed working
@@ -1195,7 +1198,7 @@ print("memory: all others below 5 times:        ", max(memory_growth.values()) <
 # - **Linear attention, windows and latents** need memory and operations in proportion to $N$, but they compute
 #   something else than softmax attention.
 # - **The recurrent network** also needs memory and operations in proportion to $N$. But its $N$ steps are computed one
-#   after the other, which shows even in one thread: among the layers whose cost grows with $N$, it takes the longest.
+#   after the other, which shows even in one thread: among the layers whose operations grow in proportion to $N$, it takes the longest.
 #   Of the thousands of cores of a GPU, most would be idle. In attention, no vector waits for the output of another.
 # - **The convolution** is among the cheapest, but each output depends on only three inputs: this is its **receptive
 #   field**. About $N/2$ such layers are needed before one output depends on both the first and the last of $N$ vectors;
@@ -1273,8 +1276,9 @@ print("memory: all others below 5 times:        ", max(memory_growth.values()) <
 # - **The layout of fused weights differs.** In our layer and in PyTorch's, all queries come first, then all keys, then
 #   all values. Some models interleave them head by head. Weights loaded into the wrong layout give nonsense without an
 #   error.
-# - **PyTorch's own attention needs four axes**, $[B, H, N, D_H]$, and values as wide as the keys. Then it works in
-#   tiles on a CPU; otherwise it stores the table (torch 2.13, measured). It returns no weights.
+# - **PyTorch's own attention saves memory only in some cases.** On a CPU it works in tiles when its inputs have four axes,
+#   $[B, H, N, D_H]$, and the values are as wide as the keys. Otherwise the result is the same, but it stores the table
+#   (torch 2.13, measured). It returns no weights.
 # - **In tiles, rescale both sums**, $\ell$ and $O$, and divide only at the end.
 # - **GB and GiB.** $10^9$ and $2^{30}$ bytes differ by 7 %, TB and TiB by 10 %.
 #

@@ -90,7 +90,7 @@ show(
 # **Figure 1.** The input of a language model and its targets. Each target is the token that follows the
 # input token at the same position, so the target at one position is the input at the next.
 #
-# The decoder of lesson 01 was an RNN. Its hidden state at *is* had read *[START] attention is* and nothing else. Now we
+# The decoder of lesson 01 was an RNN. Of the target sentence, its hidden state at *is* had read only *[START] attention is*. Now we
 # put self-attention in place of the RNN. Self-attention receives all five tokens at once, and each token **attends** to
 # all of them: its output is a weighted mean of all their values. What will training find?
 #
@@ -184,8 +184,9 @@ show(
 #
 # **Queries that start later.** Later in this lesson tokens arrive one at a time. Then there are few queries, those of
 # the new tokens, and many keys, those of all tokens so far. The shapes alone do not say at which positions the queries
-# stand, so we have to say it. If the first query stands at position `offset`, then query $m$ stands at position
-# `offset` $+\, m$ and attends to the keys with $n \le$ `offset` $+\, m$.
+# stand, so we have to say it. Here $m = 0, 1, \dots$ counts only the new queries. If the first of them stands at
+# position `offset`, then query $m$ stands at position `offset` $+\, m$ and attends to the keys with $n \le$ `offset`
+# $+\, m$.
 
 
 # %%
@@ -274,9 +275,9 @@ print("without the causal one, the padding mask changes the words:", not same(Y_
 # The padding mask changes no word's output here. Each *[PAD]* stands after all words, and the causal mask already hides
 # everything that stands after a word. We need the padding mask in two cases: without a causal mask (in an encoder,
 # where every token attends to every token), and with padding at the *beginning*. One pads at the beginning when several
-# sentences are to be continued together, so that their ends stand in one column. If you always use both masks, you are
-# right in all of these cases. But padding at the beginning brings a new difficulty, which is the subject of the section
-# after the next.
+# sentences are to be continued together, so that their ends stand in one column. So an encoder uses the padding mask
+# alone; a causal model that always uses both masks is right wherever the padding stands. But padding at the beginning
+# brings a new difficulty, which is the subject of the section after the next.
 
 # %% [markdown]
 # ## Before the softmax, not after
@@ -285,7 +286,8 @@ print("without the causal one, the padding mask changes the words:", not same(Y_
 # weights and then set those to 0? Or could we set the *scores* to 0? We try each of these ways on the row of *is*,
 # whose scores are `E[2]`, and ask three questions. What does the row sum to? How much weight do the future positions
 # get? And does the weight of *[START]* still depend on the *score* of a future position? A derivative answers the third
-# question: the derivative of this weight by each score is 0 exactly where there is no such influence.
+# question: if there is no such influence, the derivative of this weight with respect to that score is 0; if the
+# derivative is not 0, there is one.
 
 
 # %%
@@ -330,7 +332,7 @@ for way in WAYS:
 #   output.
 #
 # Is rescaling as good as $-\infty$, then? In exact arithmetic it is; in floating point it is not. Suppose that a hidden
-# token has a very high score, 200 above the others:
+# token has a very high score, about 200 above the others:
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -346,8 +348,8 @@ print("after and rescaled:", *(f"{weight:.2f}" for weight in after_and_rescaled(
 # numbers. So we fill in **$-\infty$ before the softmax.**
 #
 # You will often see a large negative number such as $-10^9$ in place of $-\infty$. As long as a row has at least one
-# visible position, the weights are the same: $\exp(-10^9)$ is 0 in any floating-point format. Two things differ. First,
-# half precision (float16) has no such number: its largest is 65,504, and torch raises an error. Second, the result
+# visible position, the weights are the same: $\exp(-10^9)$ is 0 in each of torch's formats. Two things differ. First,
+# half precision (float16) has no such number: its largest is 65,504, and `masked_fill` raises an error. Second, the result
 # differs for a row that has *no* visible position. The next section is about such rows.
 
 # %% [markdown]
@@ -387,7 +389,7 @@ show(
 
 # %% tags=["fold"]
 def trial(name, weights):
-    """Whether the loss is finite that reads the three words alone, and whether its gradients are."""
+    """Prints whether a loss that reads only the three real tokens is finite, and whether its gradients are."""
     matrices = [W.detach().clone().requires_grad_() for W in (W_Q, W_K, W_V)]
     Q, K, V = (X @ W for W in matrices)
     loss = (weights(Q @ K.T / math.sqrt(D_Q)) @ V)[real].square().mean()
@@ -535,7 +537,7 @@ print("offset 4:      ", *(f"{weight:.2f}" for weight in by_mask[0].tolist()), "
 #
 # A mask says which positions a query may *attend* to. What counts in the end is which inputs an output *depends* on: if
 # input $n$ changes a little, does output $m$ change? Derivatives answer this question. The derivatives of all features
-# of output $m$ by all features of input $n$ form one block of the **Jacobian**, the matrix of all first derivatives.
+# of output $m$ with respect to all features of input $n$ form one block of the **Jacobian**, the matrix of all first derivatives.
 # The size of this block, the root of its sum of squares, is one number for each pair of positions. These numbers form a
 # matrix $J\,[N, N]$, which is 0 where output $m$ does not depend on input $n$.
 #
@@ -729,8 +731,8 @@ print("two layers:", in_words(dependence(stacked(single), X)))
 #
 # Position $t - 1$ has read $x_{<t}$ and predicts $x_t$. With a causal mask **one** run through the model gives all $T$
 # factors, since each position depends only on the tokens that it may see. That is why such models train fast: every
-# position of every sentence is a training example, and all of them are computed in parallel. An RNN has to read the
-# sentence token by token.
+# position of every sentence is a training example, and all of them are computed in parallel. An RNN learns from every
+# position too, but it has to compute them one after another.
 #
 # Our model has two layers of self-attention with four heads, and a learned table of position embeddings. The input of
 # each layer is *added* to its result. This addition is called a **residual connection**; lesson 08 explains what it is
@@ -860,7 +862,7 @@ print(f"log P of the sentence: {log_factors.sum():.2f}")
 # probability of the sentence is the product of these factors.
 #
 # Small factors do not mean that the model is wrong: many words can begin a sentence, and many things can be seen. And a
-# longer sentence has more factors, so that its probability is smaller.
+# longer sentence has more factors, so its probability tends to be smaller.
 #
 # **Generating** a sentence works differently from training. To predict $x_t$ the model needs $x_{t-1}$, and $x_{t-1}$
 # is known only after it has been chosen. So we generate token by token: run the model, choose the next token, append
@@ -913,7 +915,7 @@ blind = math.log(V_WORDS)  # who guesses evenly among all words
 figure, (axes,) = plots.canvas(7, 3.4)
 plain = dict.fromkeys(smooth, "-")
 plots.curves(
-    range(20, STEPS + 1, 20), smooth, styles=plain, colours=SHADES, x_label="step", y_label="mean −log P a word", axes=axes
+    range(20, STEPS + 1, 20), smooth, styles=plain, colours=SHADES, x_label="step", y_label="mean −log P a token", axes=axes
 )
 plots.level(axes, blind, "even guessing")
 axes.set_ylim(-0.1, blind + 0.6)
@@ -1022,7 +1024,7 @@ print(f"causal {share_causal:.2f}, off by one {share_leaking:.2f}")
 # %% [markdown]
 # ## Found before training
 #
-# A large model trains for weeks before anybody lets it write. But its leak exists before the first step, and we can
+# A large model trains for weeks, and a leak found late wastes all of them. But the leak exists before the first step, and we can
 # find it then, with derivatives. A token is an index and cannot change by a small amount, but its **embedding**, the
 # vector that represents it, can. So we take an untrained model and ask on which embeddings its logits depend.
 
@@ -1167,7 +1169,8 @@ for suspect in (honest, centred_features, centred, busiest, from_the_end):
 # The gradient shows *where* a leak is. Cutting finds all three leaks and raises no false alarm, because it does what
 # generation does. If the model gives the same outputs for the beginning of a sequence as for the whole, *and the target
 # at each position is the next token*, then the loss in training equals the loss one by one. (Cutting does not reveal a
-# forgotten shift, since that mistake is in the targets. `one_by_one` finds both.)
+# forgotten shift, since that mistake is in the targets. Comparing the training loss with `one_by_one` reveals both
+# kinds of mistake.)
 
 # %% [markdown]
 # ## What has been computed once
@@ -1178,9 +1181,9 @@ for suspect in (honest, centred_features, centred, busiest, from_the_end):
 # pass from layer to layer) nor the keys nor the values. They were computed in an earlier step, and computing them again
 # gives the same numbers.
 #
-# What does the new token need from the old ones? In each layer it needs its own query, and the keys and values of all
-# old tokens. The old queries are no longer needed. So we keep the keys and the values and append those of the new
-# token. This store is called the **key-value cache**, or **KV cache**. With it, each step runs the model over the new
+# What does the new token need from the old ones? In each layer only their keys and values: its own query is compared
+# with the old keys and with its own key. The old queries are never used again. So we keep the keys and the values and
+# append those of the new token. This store is called the **key-value cache**, or **KV cache**. With it, each step runs the model over the new
 # token alone.
 
 
@@ -1236,7 +1239,7 @@ for piece in x.split([3, 1, 1, 1, 1, 1], dim=1):  # [B, 3], then [B, 1] each
 
 assert_close(cached, again, rtol=1e-4, atol=1e-4)
 assert_close(torch.cat(prompted, dim=1), again, rtol=1e-4, atol=1e-4)
-print("equal outputs; places run through the model for 8 words:", fed)
+print("equal outputs; positions run through the model for 8 tokens:", fed)
 
 # %% tags=["fold"]
 steps = [str(t) for t in range(1, 9)]
@@ -1279,8 +1282,8 @@ for N_written in (64, 256, 1024):
 
 # %% [markdown]
 # Fewer operations do not make a program faster by the same factor, so we measure the time of **greedy decoding**, which
-# always chooses the most probable word. (Times differ from machine to machine and from run to run, so these are
-# stored: with `COURSE_FULL=1` the cell after the next two measures them anew.)
+# always chooses the most probable word. (Times differ from machine to machine and from run to run, so we show
+# stored ones; run the notebook with `COURSE_FULL=1` to measure them anew.)
 
 
 # %%
@@ -1341,7 +1344,7 @@ names = {"log": "x", "x_label": "words written", "y_label": "times faster"}
 plots.curves(long["lengths"], {"gain": gain}, legend=False, axes=right, **names)
 show(
     figure,
-    f"Measured, four layers of width 256: processor seconds to write 16 to 1024 words again and with the cache, and the ratio: "
+    f"Measured, four layers of width 256: processor seconds to write 16 to 1024 words, computing everything again and with the cache, and the ratio: "
     f"{', '.join(f'{length} words {ratio:.1f}' for length, ratio in zip(long['lengths'], gain))}.",
 )
 
@@ -1357,12 +1360,13 @@ print("from 256 words on, the longer the text, the larger the gain:", gain[-1] >
 
 # %% [markdown]
 # For long texts the gain in time grows with the length, as the counts predict. But it stays far below the ratio of the
-# operations. With a single row of input, a processor spends most of its time on reading the weights from memory and on
-# starting small products. So one generates many texts at once, in one batch, where possible: each weight is then read
-# once for all of them.
+# operations, which leave out much that takes time. For short texts most of it goes into starting small products and
+# reading the weights from memory; neither gets less with the cache. For long texts our simple `extend` also copies the
+# whole cache and builds a whole square mask at each step. Large models are limited by reading their weights. So one
+# generates many texts at once, in one batch, where possible: each weight is then read once for all of them.
 #
-# **The price is memory.** For each token, each layer and each head we store a key and a value:
-# $2 \cdot L \cdot H \cdot D_H$ numbers for each token.
+# **The price is memory.** For each token, each layer and each head we store a key and a value. With $L$ layers and $H$
+# heads of width $D_H$ this makes $2 \cdot L \cdot H \cdot D_H$ numbers for each token.
 
 
 # %%
@@ -1381,8 +1385,8 @@ print(f"GPT-3, 2048 words:      {cache_bytes(96, 96, 128, 2048) / 1e9:.1f} GB fo
 print(f"a 540B model, 512 texts: {cache_bytes(118, 48, 128, 2048, 512) / 1e12:.2f} TB")
 
 # %% [markdown]
-# The last line reproduces a published figure. Pope et al. (2022) write of a model of 500 billion parameters with
-# multi-head attention: "for batch size 512 and context length 2048, the KV cache totals 3TB, which is 3 times the size
+# The last line reproduces a published figure. Pope et al. (2022) write of a model of more than 500 billion parameters
+# with multi-head attention: "for batch size 512 and context length 2048, the KV cache totals 3TB, which is 3 times the size
 # of the model's parameters". (Our numbers are those of a multi-head variant of PaLM 540B: 118 layers, 48 heads of 128
 # numbers, two bytes each. GPT-3 has 96 layers and 96 heads of 128.) For this reason large models let heads share keys
 # and values. One pair for all heads (Shazeer, 2019), or one for each group of heads (Ainslie et al., 2023), divides the
@@ -1390,8 +1394,8 @@ print(f"a 540B model, 512 texts: {cache_bytes(118, 48, 128, 2048, 512) / 1e12:.2
 # %% [markdown]
 # ## Was the lie luck?
 #
-# Was this result a matter of one seed? The stored run has trained both models of "The loss that lies" five times, twice
-# as long, with five seeds. All losses are losses on new sentences:
+# Was this result a matter of one seed? In the stored run both models of "The loss that lies" were trained once with each
+# of five seeds, for twice as many steps. All losses below are losses on new sentences:
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
@@ -1482,11 +1486,11 @@ print("each leaking model lies by more than 5 nats a word:", min(lies) > 5)
 # - **The mask needs an axis for the heads.** $[B, N, N]$ becomes $[B, 1, N, N]$. Test with $B \ne H$ and with $B = H$.
 # - **`mask.float()` hides nothing.** A mask of floats is added to the scores, so it has to contain 0 and $-\infty$.
 # - **`is_causal` begins at the top left.** With a KV cache, write the mask with its offset.
-# - **Padding at the beginning shifts the positions.** Count positions from the first real token; otherwise the output
-#   for a sentence changes with its batch.
+# - **Padding at the beginning shifts the positions.** Count positions from the first real token; otherwise, with
+#   positions added to the embeddings, the output for a sentence changes with its batch.
 # - **A KV cache belongs to one text.** Empty it before the next text. If you cut off the beginning to make room, the
-#   positions of the remaining tokens change, and with learned or sinusoidal positional encodings all their keys and
-#   values change too.
+#   cache no longer agrees with a fresh run over the rest: above the first layer keys and values still depend on the
+#   tokens cut off, and with learned or sinusoidal encodings counted anew they change in the first layer too.
 # - **A loss that is too good** is a leak until proven otherwise. Evaluate the model one by one.
 #
 # <details><summary><b>If you also use lecture slides</b>: where some of them differ</summary>

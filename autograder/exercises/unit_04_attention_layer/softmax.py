@@ -33,7 +33,7 @@ def _some_masked(inputs, rng):
 
 @exercise(
     points={"the definition": 2, "large scores": 1},
-    section="From scores to weights",
+    section="From scores to attention weights",
     source='Goodfellow, Bengio and Courville 2016, section 4.1',
     outputs="a",
     formula="a_i = exp(e_i − m) / Σ_j exp(e_j − m), with m the largest e_j along `dim` and the sum along `dim`",
