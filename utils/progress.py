@@ -1,4 +1,4 @@
-"""What is done and what is left: points of the self-checks, kept in a small file beside the notebook for nobody else."""
+"""What is done and what is left: points of the self-checks, kept in a small file beside the notebook."""
 
 import json
 import os

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from autograder import settings
 from autograder.bank import catalogue, declaration, rounding
 from autograder.bank.drawing import VISIBLE_SEED, draw
 from autograder.bank.layer_sizes import Told, tell
@@ -28,11 +27,11 @@ from utils.checking.records import (
     tabulate_mistakes,
     unpack_value,
 )
+from utils.checking.shipped import PACKS
 from utils.checking.tolerance import sketch
 
 TELLING = 2
 IMPOSSIBLE = Observation(failure=Failure("impossible", ""))  # no student's code ends like this
-PACKS = settings.ROOT / "utils" / "checking" / "packs"
 
 
 def freeze(

@@ -158,7 +158,7 @@ def test_a_name_made_of_two_sizes_takes_two_cases():
 @pytest.mark.parametrize(
     ("label", "question"),
     [
-        ("√D_Q", "is a division by √D_Q missing?"),
+        ("√D_Q", "is a division by √D_Q missing before the softmax?"),
         ("1/√D_Q", "is there a division by √D_Q too many?"),
         ("√D_Q/√N_X", "divided by √N_X in the place of √D_Q?"),
         ("2/√D_Q", "divided by D_Q/2 in the place of √D_Q?"),

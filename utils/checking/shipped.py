@@ -4,7 +4,7 @@ import json
 from functools import cache
 from pathlib import Path
 
-PACKS = Path(__file__).parent / "packs"
+PACKS = Path(__file__).resolve().parent / "packs"
 MALFORMED = (KeyError, TypeError, ValueError, AttributeError)  # what reading a damaged file raises
 
 

@@ -52,7 +52,7 @@ def asked(label: str) -> str:
     """What a factor of the scores looks like, as a question; empty where nothing is likelier than another."""
     one, _, other = label.partition("/")
     if re.fullmatch(r"√\w+", label):
-        return f": is a division by {label} missing?"
+        return f": is a division by {label} missing before the softmax?"
     if re.fullmatch(r"1/√\w+", label):
         return f": is there a division by {other} too many?"
     if re.fullmatch(r"√\w+/√\w+", label):

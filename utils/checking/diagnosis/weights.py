@@ -88,7 +88,7 @@ def _order(name: str, wanted: np.ndarray, got: np.ndarray) -> dict:
         return {("order", name): told}
     if not are_weights(got) or not np.ptp(got):
         return {}
-    told = f"Rows of {name} sum to 1 over the right axis, but they come from other scores: look at what is before the softmax."
+    told = f"Rows of {name} sum to 1, but the weights are not those of the right scores: look before and after the softmax."
     return {("other scores", name): told}
 
 
@@ -147,7 +147,7 @@ def _temperature(name: str, wanted: np.ndarray, got: np.ndarray, limit: float, s
     like = f"In each row the weights of {name} stand to each other as if the scores before the softmax were"
     for label, *cases in named_factors(factor, sizes, 1e-3):
         hint = ": do powers of 2 stand in the place of powers of e?" if label == "ln 2" else asked(label)
-        told = f"{like} {label} times the right ones{hint.replace('missing?', 'missing before the softmax?')}"
+        told = f"{like} {label} times the right ones{hint}"
         if label == "−1":
             told = f"{like} the right ones with the opposite sign."
         found["temperature", name, label, *cases] = told
