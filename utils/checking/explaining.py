@@ -21,6 +21,7 @@ UNLIKE = (  # problems that are no case's own
     "too_much_kept",
 )
 MAGNITUDES = {"large", "range", "saturation", "spread", "scale"}  # conditions under which numbers are large
+GRADIENTS = "gradients"  # the condition under which gradients are seen
 SIZES = ("ones", "equal", "scale", "batches", "range")  # conditions whose words say what all others give
 
 
@@ -55,14 +56,33 @@ def related(shown: Verdict, verdicts: list) -> tuple[Verdict, str | None]:
     alike = ordinary or [one for one in alike if (one.condition, one.extreme) == (shown.condition, shown.extreme)]
     shown = shown if shown in alike else alike[0]
     keys = common([one.facts for one in alike])
+    told = [shown.facts[key] for key in keys]
+    if all(key[0] == "which" for key in keys):  # which tells where to look, and not for what
+        told += _by_influence(shown, verdicts)
     under, circumstance = _under(shown, verdicts), _circumstance(shown, verdicts)
     failed = [one for one in verdicts if not one.passed]
     only = not under and len({one.property for one in failed}) == 1 and len(verdicts) > len(failed) + 3
     hint = composing.hint("" if circumstance else under, circumstance, only and not circumstance)
-    sentence = composing.related(shown, [shown.facts[key] for key in keys], hint)
-    names = [" ".join(map(str, key)) for key in keys] + [f"under {under}"] * bool(under) + ["only here"] * only
+    sentence = composing.related(shown, told, hint)
+    names = (
+        [" ".join(map(str, key)) for key in keys]
+        + ["influence"] * (len(told) > len(keys))
+        + [f"under {under}"] * bool(under)
+        + ["only here"] * only
+    )
     names += [f"where {circumstance}"] * bool(circumstance)
     return replace(shown, sentence=sentence), ", ".join(names) or None
+
+
+def _by_influence(shown: Verdict, verdicts: list) -> list[str]:
+    """What a wrong result depends on and should not, or the other way round, where gradients were seen."""
+    if shown.problem not in COMPARED or shown.condition or shown.extreme:
+        return []
+    seen = [
+        one for one in verdicts if one.part == shown.part and one.condition == GRADIENTS and one.problem in COMPARED
+    ]
+    facts = [{key: text for key, text in one.facts.items() if key[0].startswith("influence")} for one in seen]
+    return [facts[0][key] for key in common(facts)]
 
 
 def _under(shown: Verdict, verdicts: list) -> str:

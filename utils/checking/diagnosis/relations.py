@@ -6,6 +6,7 @@ every failed case has. A sentence says what was observed; where several causes g
 
 from utils.checking.diagnosis.discrete import discrete_facts, truth_facts
 from utils.checking.diagnosis.facts import Facts
+from utils.checking.diagnosis.influence import influence_facts
 from utils.checking.diagnosis.places import place_facts
 from utils.checking.diagnosis.scales import scale_facts
 from utils.checking.diagnosis.sizes import size_facts
@@ -42,7 +43,7 @@ def facts(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) -> Fa
         else:
             found |= discrete_facts(name, wanted.values, got.values)
         found |= place_facts(name, symbols.split(), wanted.values, got.values, limit)
-    return found
+    return found | influence_facts(exercise, frozen, seen)
 
 
 def _which(exercise: FrozenExercise, wrong: list, comparable: list) -> Facts:

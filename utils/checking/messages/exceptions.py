@@ -116,6 +116,24 @@ _HINTS = (  # phrases of errors' texts, and what they mean
         ("exceeds dimension size",),
         "Is the batch the first axis everywhere? nn.RNN and the functions for packing each take batch_first=True.",
     ),
+    (
+        ("with a bool tensor is not supported", "with two bool tensors is not supported"),
+        "True and False are not subtracted. ~mask turns a mask round; mask.to(E.dtype) makes numbers of it, if you need them.",
+    ),
+    (
+        ("Tensors must have same number of dimensions", "Sizes of tensors must match except in dimension"),
+        "torch.cat joins along one axis alone: the tensors need the same number of axes, and the same size along each other"
+        " axis. Print their shapes: has one of them lost an axis of size 1, or is dim= another axis than the one that grows?",
+    ),
+    (
+        ("don't support automatic differentiation",),
+        "out= writes into a tensor that is there already, which gradients do not allow. Use the value that is returned: m ="
+        " torch.maximum(m, new).",
+    ),
+    (
+        ("equal size",),
+        "torch.stack needs tensors of one shape: print the shapes of those in the list.",
+    ),
     (("call numpy() on Tensor",), "NumPy cannot follow gradients. Stay in torch from the inputs to the result."),
     (
         ("uninitialized parameter",),
@@ -143,7 +161,7 @@ _LINES = (  # what the line must look like, a phrase of the error's text, and wh
 
 def hint(failure: Failure, sizes: dict, constructor: tuple = ()) -> str:
     """A line to put below an exception, or nothing. `sizes` are the case's symbols, `constructor` the arguments of __init__."""
-    named = re.search(r"name '(\w+)' is not defined|object has no attribute '(\w+)'", failure.text)
+    named = re.search(r"name '(\w+)' is not defined|has no attribute '(\w+)'", failure.text)
     name = named and (named[1] or named[2])
     if name in constructor:
         return f"\n{name} is an argument of __init__; what forward needs of it is kept there: self.{name} = {name}."
@@ -156,6 +174,8 @@ def hint(failure: Failure, sizes: dict, constructor: tuple = ()) -> str:
     symbols = [symbol for symbol in sizes if f"'{symbol}'" in failure.text]
     if failure.type == "NameError" and symbols:
         return f"\n{symbols[0]} is a name for a size, not a variable: read it from a tensor, such as X.shape[-1] for its width."
+    if failure.type == "AttributeError" and named and name and f".{name}" in failure.line:
+        return f"\nWhat stands before .{name} has nothing of that name: is it another kind of object than this line expects?"
     if failure.type == "NameError":
         return "\nA name is used that nothing defines at this point: a typing slip, or a variable of another cell."
     return ""

@@ -1,0 +1,107 @@
+"""Facts about what a result depends on, from its gradients: on inputs that should not count, or not on some that should.
+
+A derivative that is not 0 proves that a result depends on an input there; one that is 0 is told as that.
+"""
+
+import numpy as np
+
+from utils.checking.diagnosis.facts import Facts
+from utils.checking.records import FrozenCase, FrozenExercise, Observation
+
+NOTHING = 1e-12  # of the largest derivative: less is rounding
+STRAIGHT = 1e-3  # of a row's length: what a row of derivatives may be off the right direction
+
+
+def influence_facts(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) -> Facts:
+    """On which inputs wrong results depend as right ones do not, on a case whose gradients were observed."""
+    names = [exercise.outputs[place][0] for place in frozen.case.gradient if place < len(exercise.outputs)]
+    if seen.backward or not names or frozen.case.coarse:
+        return {}
+    found: Facts = {}
+    for given in frozen.case.inputs:
+        wanted, got = frozen.expected.gradients.get(given), seen.gradients.get(given)
+        if wanted is None or not np.isfinite(wanted).all():
+            continue
+        result = " and ".join(names)
+        if got is None:
+            found["influence none", given] = f"No gradient flows from {result} back to {given}: {_CUT}"
+        elif got.shape == wanted.shape and got.ndim and np.isfinite(got).all():
+            found |= _dependence(result, given, wanted, got, frozen)
+            if all(one.shape == () for one in frozen.expected.outputs):
+                found |= _sizes(result, given, wanted, got, frozen.case.symbols.get(given, "").split())
+    return found
+
+
+_CUT = "is it used at all, or only through something without a derivative, such as argmax or a comparison?"
+
+
+_WORDS = {
+    "extra": ("depends", "depend", ", and should not"),
+    "missing": ("does not depend", "do not depend", ", and should: the derivative there is 0"),
+}
+
+
+def _rows(gradient: np.ndarray) -> np.ndarray:
+    """Where along all axes but the last a derivative is not 0."""
+    return (np.abs(gradient) > NOTHING * np.abs(gradient).max(initial=0)).any(axis=-1)
+
+
+def _dependence(result: str, given: str, wanted: np.ndarray, got: np.ndarray, frozen: FrozenCase) -> Facts:
+    """Rows of an input that count and should not, or the other way round; another input's value there may tell which."""
+    right, ours, found = _rows(wanted), _rows(got), {}
+    for kind, rows in (("extra", ours & ~right), ("missing", right & ~ours)):
+        if not rows.any() or right.ndim == 0:
+            continue
+        told, where = _told_by(rows, right if kind == "missing" else ~right, given, frozen)
+        if kind == "missing" and rows.sum() == right.sum():
+            told, where = "everywhere", " at any position where it should" if (ours & ~right).any() else ""
+        singular, plural, end = _WORDS[kind]
+        verb = plural if " and " in result else singular
+        end = "" if where.endswith("it should") else end
+        found[f"influence {kind}", given, told] = f"{result} {verb} on {given}{where}{end}."
+    return found
+
+
+def _told_by(rows: np.ndarray, possible: np.ndarray, given: str, frozen: FrozenCase) -> tuple[str, str]:
+    """The value of another input that marks just these rows, as a key and in words; else that they are some positions."""
+    axes = frozen.case.symbols.get(given, "").split()[:-1]
+    for name, value in frozen.case.inputs.items():
+        if not isinstance(value, np.ndarray) or value.dtype.kind not in "iub" or value.shape != rows.shape:
+            continue
+        if frozen.case.symbols.get(name, "").split() != axes:
+            continue
+        marks = np.unique(value[rows])
+        if len(marks) == 1:
+            mark = bool(marks[0]) if value.dtype.kind == "b" else marks[0]
+            some = "" if rows[(value == marks[0]) & possible].all() else " at some of the positions"
+            return f"{name} {mark}{some}", f"{some} where {name} is {mark}"
+    return "", " at some positions"
+
+
+def _sizes(result: str, given: str, wanted: np.ndarray, got: np.ndarray, axes: list) -> Facts:
+    """For a single number as a result: whether each row of derivatives points the right way, and only its size is off."""
+    rows = _rows(wanted)
+    a, b = wanted[rows], got[rows]
+    length = (a * a).sum(axis=-1, keepdims=True)
+    factor = (a * b).sum(axis=-1, keepdims=True) / length
+    if not len(a) or (np.abs(b - factor * a).max(axis=-1) > STRAIGHT * np.sqrt(length[..., 0])).any():
+        return {}
+    factors = np.full(rows.shape, np.nan)
+    factors[rows] = factor[..., 0]
+    if _constant(factor[..., 0]) or (np.abs(factor) < STRAIGHT).any():
+        return {}
+    first = axes[0].lstrip("*") if axes else "the first axis"
+    if rows.ndim == 2 and len(factors) > 1 and all(_constant(row[~np.isnan(row)]) for row in factors):
+        return {
+            ("influence group", given): f"Positions count more along some indices of {first} than along others, and all"
+            f" should count alike: is there a mean for each index of {first} first, and then a mean of these means?"
+        }
+    return {
+        ("influence size", given): f"At each position the derivative of {result} with respect to {given} has the right"
+        " direction, but not the right size, and the factor differs from position to position: does each position get a weight of"
+        " its own, or is something else summed than the formula says?"
+    }
+
+
+def _constant(values: np.ndarray) -> bool:
+    return bool(len(values) == 0 or np.ptp(values) <= STRAIGHT * np.abs(values).max())
