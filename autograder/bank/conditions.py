@@ -123,6 +123,9 @@ def _repeated(array: np.ndarray) -> np.ndarray:
 
 def _large(exercise, case: DrawnCase) -> Iterable:
     reals = _reals(case)
+    if case.weights:
+        heavy = {name: weight * np.float32(HEAVY) for name, weight in case.weights.items()}
+        yield "large weights", replace(case, weights=heavy, coarse=True)
     if not reals:
         return
     factor = HUGE if len(reals) > 1 or exercise.is_module else HUGER
@@ -137,9 +140,6 @@ def _spread(exercise, case: DrawnCase) -> Iterable:
     reals = _reals(case)
     if reals:
         yield "numbers of a wide spread", _scaled(case, WIDER_SPREAD if len(reals) == 1 else SPREAD)
-    if case.weights:
-        heavy = {name: weight * np.float32(HEAVY) for name, weight in case.weights.items()}
-        yield "large weights", replace(case, weights=heavy, coarse=True)
 
 
 def _zero(exercise, case: DrawnCase) -> Iterable:

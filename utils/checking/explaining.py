@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from utils.checking.diagnosis.circumstances import where
-from utils.checking.diagnosis.facts import common
+from utils.checking.diagnosis.facts import common, mostly
 from utils.checking.messages import composing
 from utils.checking.records import FrozenExercise
 from utils.checking.verdict import Verdict
@@ -21,7 +21,9 @@ UNLIKE = (  # problems that are no case's own
     "too_much_kept",
 )
 MAGNITUDES = {"large", "range", "saturation", "spread", "scale"}  # conditions under which numbers are large
+COLLATERAL = ("float64", "range")  # conditions under which what is wrong elsewhere shows too, through finer tolerances
 GRADIENTS = "gradients"  # the condition under which gradients are seen
+PLACES = ("wrong at", "right at")  # kinds of facts about positions
 SIZES = ("ones", "equal", "scale", "batches", "range")  # conditions whose words say what all others give
 
 
@@ -35,6 +37,7 @@ def diagnose(exercise: FrozenExercise, verdicts: list, failed: list) -> tuple:
     if forbidden:
         return None, forbidden
     written = [one for one in failed if one.problem != "unfinished"]
+    written.sort(key=lambda one: one.condition in COLLATERAL and one.problem in COMPARED)
     if not written:
         return None, failed[0]
     shown = written[0]
@@ -55,10 +58,13 @@ def related(shown: Verdict, verdicts: list) -> tuple[Verdict, str | None]:
     ordinary = [one for one in alike if not one.condition and not one.extreme]
     alike = ordinary or [one for one in alike if (one.condition, one.extreme) == (shown.condition, shown.extreme)]
     shown = shown if shown in alike else alike[0]
+    if shown.extreme or shown.condition in MAGNITUDES:  # where cases share one set of numbers, places are accidents
+        alike = [replace(one, facts=_without(one.facts, PLACES)) for one in alike]
+        shown = next(one for one in alike if one.property == shown.property)
     keys = common([one.facts for one in alike])
     told = [shown.facts[key] for key in keys]
     if all(key[0] == "which" for key in keys):  # which tells where to look, and not for what
-        told += _by_influence(shown, verdicts)
+        told += _by_influence(shown, verdicts) or _by_most(shown, [one.facts for one in alike], keys)
     under, circumstance = _under(shown, verdicts), _circumstance(shown, verdicts)
     failed = [one for one in verdicts if not one.passed]
     only = not under and len({one.property for one in failed}) == 1 and len(verdicts) > len(failed) + 3
@@ -85,6 +91,16 @@ def _by_influence(shown: Verdict, verdicts: list) -> list[str]:
     return [facts[0][key] for key in common(facts)]
 
 
+def _by_most(shown: Verdict, each: list, known: list) -> list[str]:
+    """What most wrong results have in common, told as that."""
+    keys = [key for key in mostly(each, shown.facts) if key not in known]
+    return [f"On most of the inputs on which it fails: {shown.facts[key]}" for key in keys]
+
+
+def _without(facts: dict, kinds: tuple) -> dict:
+    return {key: text for key, text in facts.items() if key[0] not in kinds}
+
+
 def _under(shown: Verdict, verdicts: list) -> str:
     """The condition under which alone anything fails; empty if ordinary inputs fail too, or what else fails belies its words."""
     failed = [one for one in verdicts if not one.passed]
@@ -98,9 +114,11 @@ def _under(shown: Verdict, verdicts: list) -> str:
 
 def _circumstance(shown: Verdict, verdicts: list) -> str:
     """What is true of all inputs on which code fails and of none on which it passes; sought where it can be about inputs."""
-    part = [one for one in verdicts if one.part == shown.part and one.case is not None and not one.case.elsewhere]
-    failed, passed = ([one.case for one in part if one.passed == good] for good in (False, True))
-    return where(failed, passed) if shown.problem not in UNLIKE else ""
+    if shown.problem in UNLIKE:
+        return ""
+    known = [one for one in verdicts if one.case is not None and not one.case.elsewhere]
+    failed, passed = ([one.case for one in known if one.passed == good] for good in (False, True))
+    return where(failed, passed)
 
 
 def _explanation(exercise: FrozenExercise, verdicts: list, failed: list) -> str | None:
@@ -122,7 +140,10 @@ def _explanation(exercise: FrozenExercise, verdicts: list, failed: list) -> str 
 
     def holds(name: str) -> bool:
         known = sum(name in one.compared for one in verdicts)
-        return contradicted(name) <= (0 if name in exercise.invented else known / 2)
+        sure = any(
+            one.problem != "not_finite" for one in failed if name in one.matches
+        )  # NaN is like NaN whatever made it
+        return contradicted(name) <= (known / 2 if sure and name not in exercise.invented else 0)
 
     candidates = [name for name in exercise.misconceptions if explains(name) and holds(name)]
     return min(

@@ -246,8 +246,22 @@ def _call(target, arguments: dict, by: str = ""):
         return target(*arguments.values())
     if by != "position" and (by or not renamed) and _binds(signature, **arguments):
         return target(**arguments)
-    names = ", ".join(name for name in signature.parameters)
+    names = ", ".join(_written(list(signature.parameters.values())))
     raise _Failed(Failure("signature", by or "arguments", names))
+
+
+def _written(parameters: list) -> list[str]:
+    """Parameters' names as a signature lists them: *args, **rest, and a * or / where one may be given in one way only."""
+    written = []
+    for place, one in enumerate(parameters):
+        before = [other.kind for other in parameters[:place]]
+        if one.kind == one.KEYWORD_ONLY and not {one.KEYWORD_ONLY, one.VAR_POSITIONAL} & set(before):
+            written.append("*")
+        written.append({one.VAR_POSITIONAL: "*", one.VAR_KEYWORD: "**"}.get(one.kind, "") + one.name)
+        after = parameters[place + 1].kind if place + 1 < len(parameters) else None
+        if one.kind == one.POSITIONAL_ONLY != after:
+            written.append("/")
+    return written
 
 
 def _binds(signature: inspect.Signature, *arguments, **named) -> bool:

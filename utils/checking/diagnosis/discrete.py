@@ -6,6 +6,11 @@ import numpy as np
 def discrete_facts(name: str, wanted: np.ndarray, got: np.ndarray) -> dict:
     """Facts about integers of one shape."""
     found, apart = {}, got.astype(np.int64) - wanted.astype(np.int64)
+    rows = [one.reshape(len(one), -1) for one in (wanted, got)] if wanted.ndim > 1 and len(wanted) > 1 else ()
+    if rows and not np.array_equal(*rows) and sorted(map(tuple, rows[0])) == sorted(map(tuple, rows[1])):
+        found["rows", name] = (
+            f"Each row of {name} is right, but for another sequence of the batch: is the batch sorted, and not put back?"
+        )
     if (apart % 2**32 == 0).all():
         found["overflow", name] = f"Numbers of {name} went past what 32 bits hold: keep integers in int64."
     if not np.ptp(apart):

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+MOST, ENOUGH = 0.6, 4  # of the cases that fail: the share that makes a fact worth telling, and how many there must be
+
 Facts = dict[tuple, str]
 
 
@@ -22,6 +24,12 @@ def common(each: list[Facts], most: int = 2) -> list[tuple]:
     for key in keys:
         kinds.setdefault(key[0], key)  # √D_Q and √D_V may be equal in all cases
     return list(kinds.values())[:most]
+
+
+def mostly(each: list[Facts], shown: Facts) -> list[tuple]:
+    """The first key that most cases share, the one that is shown among them, where a few cases cannot show it."""
+    shares = {key: sum(key in one for one in each) / len(each) for key in shown}
+    return [key for key in shown if MOST <= shares[key] and len(each) >= max(_needed(key), ENOUGH)][:1]
 
 
 def _needed(key: tuple) -> int:

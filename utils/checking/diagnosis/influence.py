@@ -26,10 +26,26 @@ def influence_facts(exercise: FrozenExercise, frozen: FrozenCase, seen: Observat
         if got is None:
             found["influence none", given] = f"No gradient flows from {result} back to {given}: {_CUT}"
         elif got.shape == wanted.shape and got.ndim and np.isfinite(got).all():
+            found |= _shift(result, given, wanted, got, frozen.case.symbols.get(given, "").split())
             found |= _dependence(result, given, wanted, got, frozen)
             if all(one.shape == () for one in frozen.expected.outputs):
                 found |= _sizes(result, given, wanted, got, frozen.case.symbols.get(given, "").split())
     return found
+
+
+def _shift(result: str, given: str, wanted: np.ndarray, got: np.ndarray, axes: list) -> Facts:
+    """Whether one number added to all of an input along its last axis should change nothing, and does."""
+    sums, size = ([np.abs(one.sum(axis=-1)).max(), np.abs(one).max()] for one in (wanted, got))
+    if wanted.shape[-1] < 2 or not sums[1] or sums[0] > STRAIGHT * sums[1] or size[0] < 10 * STRAIGHT * size[1]:
+        return {}
+    along = f" along {axes[-1]}, its last axis," if axes else " along the last axis"
+    return {
+        (
+            "influence shift",
+            given,
+        ): f"One number added to all of {given}{along} should not change {result}, and it does: does the"
+        " softmax run along that axis, and is its result used whole?"
+    }
 
 
 _CUT = "is it used at all, or only through something without a derivative, such as argmax or a comparison?"
@@ -84,11 +100,15 @@ def _sizes(result: str, given: str, wanted: np.ndarray, got: np.ndarray, axes: l
     a, b = wanted[rows], got[rows]
     length = (a * a).sum(axis=-1, keepdims=True)
     factor = (a * b).sum(axis=-1, keepdims=True) / length
-    if not len(a) or (np.abs(b - factor * a).max(axis=-1) > STRAIGHT * np.sqrt(length[..., 0])).any():
+    if (
+        not len(a)
+        or not b.any(axis=-1).all()
+        or (np.abs(b - factor * a).max(axis=-1) > STRAIGHT * np.linalg.norm(b, axis=-1)).any()
+    ):
         return {}
     factors = np.full(rows.shape, np.nan)
     factors[rows] = factor[..., 0]
-    if _constant(factor[..., 0]) or (np.abs(factor) < STRAIGHT).any():
+    if _constant(factor[..., 0]):
         return {}
     first = axes[0].lstrip("*") if axes else "the first axis"
     if rows.ndim == 2 and len(factors) > 1 and all(_constant(row[~np.isnan(row)]) for row in factors):
@@ -97,7 +117,10 @@ def _sizes(result: str, given: str, wanted: np.ndarray, got: np.ndarray, axes: l
             f" should count alike: is there a mean for each index of {first} first, and then a mean of these means?"
         }
     return {
-        ("influence size", given): f"At each position the derivative of {result} with respect to {given} has the right"
+        (
+            "influence size",
+            given,
+        ): f"At each position that counts the derivative of {result} with respect to {given} has the right"
         " direction, but not the right size, and the factor differs from position to position: does each position get a weight of"
         " its own, or is something else summed than the formula says?"
     }

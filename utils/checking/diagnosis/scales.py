@@ -85,11 +85,13 @@ def scale_facts(name: str, wanted: np.ndarray, got: np.ndarray, limit: float, si
         what = "0" if not b.flat[0] else "one and the same number"
         found["constant", name, what] = f"All numbers of {name} are {what}."
     ordered = [np.sort(one, axis=None) for one in (a, b)]
-    if a.size > 3 and not found and np.allclose(*ordered, rtol=4 * limit, atol=4 * limit):
+    exchanged = np.abs(apart).max(initial=0) > NEARLY * size
+    if a.size > 3 and not found and exchanged and np.allclose(*ordered, rtol=4 * limit, atol=4 * limit):
         found["moved", name] = f"{name} holds the right numbers, in other places than asked for."
     if not found and np.abs(apart).max(initial=0) < NEARLY * size:
+        digits = int(-np.log10(np.abs(apart).max() / size))
         found["close", name] = (
-            f"{name} is right to about two digits, but not to all of them: is something small added or left out, or"
+            f"{name} is right to about {digits} digits, but not to all of them: is something small added or left out, or"
             " rounded on the way (half precision, a constant with few digits, an integer)?"
         )
     if a.ndim and a.shape[-1] > 1 and not found:

@@ -8,8 +8,17 @@ _SUMS = 1e-3
 
 
 def are_weights(values: np.ndarray) -> bool:
-    """Whether numbers are positive and sum to 1 over the last axis."""
-    return bool(values.ndim and values.shape[-1] > 1 and (values >= 0).all() and _ones(values.sum(axis=-1)))
+    """Whether numbers are positive and sum to 1 over the last axis, or over the last two together."""
+    return bool(weighed_axes(values))
+
+
+def weighed_axes(values: np.ndarray) -> int:
+    """Over how many of the last axes positive numbers sum to 1: one, two (a map), or 0 where they are no weights."""
+    if not values.ndim or (values < 0).any():
+        return 0
+    if values.shape[-1] > 1 and _ones(values.sum(axis=-1)):
+        return 1
+    return 2 if values.ndim > 1 and values.shape[-2] > 1 and _ones(values.sum(axis=(-1, -2))) else 0
 
 
 def _ones(sums: np.ndarray) -> bool:
@@ -24,6 +33,8 @@ def weight_facts(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, lim
     """Facts about a result that should hold weights; none where it should not, or where numbers are not finite."""
     if not are_weights(wanted) or not np.isfinite(got).all():
         return {}
+    if weighed_axes(wanted) == 2:
+        return _map_facts(name, axes, wanted, got, limit, sizes)
     powers = np.exp(got - got.max(axis=-1, keepdims=True))
     if np.allclose(powers / powers.sum(axis=-1, keepdims=True), wanted, atol=10 * limit):
         return {("before", name): f"{name} holds scores: what is asked for is their softmax over the last axis."}
@@ -49,6 +60,27 @@ def weight_facts(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, lim
             found["uniform", name] = (
                 f"All positions that may get weight get the same in {name}: the scores make no difference."
             )
+    return found
+
+
+def _map_facts(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, limit: float, sizes: dict) -> dict:
+    """Facts about weights over two axes together: a softmax along one of them, or one after the other; else as over one axis."""
+    height, width = axes[-2:] if len(axes) > 1 else ("axis −2", "axis −1")
+    for axis, other in ((-1, width), (-2, height)):
+        totals = got.sum(axis=axis)
+        if _ones(totals) and totals.shape[-1] > 1:
+            told = f"{name} sums to 1 over {other} alone; it should sum to 1 over {height} and {width} together."
+            return {("sum over", name, axis): told}
+    flat = [one.reshape(*one.shape[:-2], -1) for one in (wanted, got)]
+    found = weight_facts(name, [*axes[:-2], f"{height}*{width}"], *flat, limit, sizes)
+    for axis, other in ((-1, height), (-2, width)):
+        totals = got.sum(axis=axis)
+        if _ones(got.sum(axis=(-1, -2))) and not np.ptp(np.round(totals, 5)) and totals.shape[-1] > 1:
+            told = f"Each index along {other} gets the same total of {name}, whatever the scores"
+            return {
+                ("totals", name, other): f"{told}: is there a softmax along one axis, and then another step?",
+                **found,
+            }
     return found
 
 
@@ -140,8 +172,19 @@ def _temperature(name: str, wanted: np.ndarray, got: np.ndarray, limit: float, s
     if abs(factor - 1) < 1e-3:
         if not np.allclose(got[both], wanted[both], rtol=1e-3) and not _ones(got.sum(axis=-1)[both.any(axis=-1)]):
             told = f"In each row of {name} the weights that should not be 0 are in the right proportion, but their sum is not 1"
+            total = got.sum(axis=-1)
+            counts = (wanted > 0).sum(axis=-1)
+            again = np.allclose(total * counts, 1, atol=1e-2) and np.ptp(counts) > 0
             late = not got[wanted == 0].any() and (wanted == 0).any() and (got.sum(axis=-1) < 1 + _SUMS).all()
-            hint = ": did the others take part in the softmax, and become 0 after it?" if late else "."
+            hint = (
+                ": did the others take part in the softmax, and become 0 after it, or is there one more factor?"
+                if late
+                else "."
+            )
+            if again:
+                hint = (
+                    ", but 1 over the number of positions that get weight: is there one more division by that number?"
+                )
             found["proportion", name] = told + hint
         return found
     like = f"In each row the weights of {name} stand to each other as if the scores before the softmax were"

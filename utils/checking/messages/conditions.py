@@ -1,10 +1,11 @@
 """What is told where ordinary inputs give the right result, and a condition alone does not."""
 
 UNDER = {
-    "float64": "Single precision gives the right result; double does not: is something fixed to float32 on the way?",
-    "range": "Numbers of ordinary size give the right result; numbers of float64 that are larger than float32 can hold do not: is"
+    "float64": "Ordinary inputs give the right result; the same numbers in double precision do not: is something fixed to"
+    " float32 on the way?",
+    "range": "Ordinary inputs give the right result; numbers of float64 that are larger than float32 can hold do not: is"
     " something computed in float32 on the way, or is a number that stands for infinity not large enough?",
-    "bfloat16": "Single precision gives the right result; bfloat16 does not: is a count or a position computed in the"
+    "bfloat16": "Ordinary inputs give the right result; inputs of bfloat16 do not: is a count or a position computed in the"
     " inputs' own type,"
     " or something fixed to another?",
     "layout": "Inputs that lie in memory in order give the right result; views, such as transposed or sliced tensors, do"
@@ -13,7 +14,7 @@ UNDER = {
     "large": "Ordinary numbers give the right result; large ones do not. Does something overflow or underflow, such as exp of"
     " scores from which no maximum is subtracted, or one maximum for several rows? Is a number cut off, or one"
     " that stands for infinity not large enough?",
-    "spread": "Numbers of about one size give the right result; numbers that differ much do not. Is something small cut off,"
+    "spread": "Ordinary inputs give the right result; numbers that differ much in size do not. Is something small cut off,"
     " or a number"
     " that stands for infinity not large enough?",
     "zero": "Ordinary numbers give the right result; zeros do not. Is 0 taken as a sign of something, or divided by?",

@@ -23,7 +23,10 @@ def looks_like(wanted: tuple, got: tuple) -> str:
     if len(got) == len(wanted) - 1:
         return f"has one axis too few: {_lost_axis(wanted, got)}"
     if len(got) == len(wanted) + 1 and any((*got[:place], *got[place + 1 :]) == wanted for place in _ones(got)):
-        return "has one axis too many, of size 1: is it left over from keepdim, unsqueeze or None?"
+        return (
+            "has one axis too many, of size 1: is it left over from keepdim, unsqueeze or None, or does a"
+            " reshape make the same number of axes whatever comes in?"
+        )
     if len(got) == len(wanted) + 1:
         return "has one axis too many: a sum or a flatten that is missing, or an unsqueeze that was not undone?"
     if len(got) == len(wanted) and sum(a != b for a, b in zip(got, wanted)) == 1:

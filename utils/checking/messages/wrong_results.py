@@ -38,7 +38,7 @@ def forbidden_call(exercise: FrozenExercise, seen: Observation) -> str | None:
 def _forbidden_call(c):
     name = forbidden_call(c.exercise, c.seen)
     return (
-        f"{name} was called, which is what this exercise asks you to build; use the steps it is made of.",
+        f"Your code reaches {name}, a ready-made function that does the steps this exercise asks for: write them yourself.",
         "",
     )
 
@@ -269,7 +269,7 @@ def _too_much_kept(c):
     return (
         (
             "The numbers are right here, but something of every piece is kept until the end, such as a list of the pieces'"
-            " results: all that"
+            " results, or calls of a function by itself that wait for one another: all that"
             f" is held at one time is as large as the whole table. Keep only what is carried from piece to"
             f" piece.\n{c.exercise.formula}"
         ),
