@@ -9,13 +9,14 @@ from utils.checking.shipped import names_of_units, points_of
 from utils.checking.verdict import Result
 
 FILE = ".progress.json"
+BEYOND = "a stretch, beyond the points"
 
 
 def record(unit: str, result: Result) -> None:
     """Notes the points of a check in the notebook's folder; where nothing can be written, nothing is noted."""
     file = Path(FILE)
     known = _read(file)
-    known.setdefault(unit, {})[result.exercise] = [result.points, result.max_points]
+    known.setdefault(unit, {})[result.exercise] = [result.points, result.max_points, int(result.passed)]
     draft = file.with_suffix(f".{os.getpid()}")
     try:
         draft.write_text(json.dumps(known, indent=1), encoding="utf-8")
@@ -49,23 +50,21 @@ def progress(which: str = "") -> None:
 def _account(unit: str, exercises: dict[str, int], results: dict) -> str:
     lines, done, points = [], 0, 0
     for name, most in exercises.items():
-        reached = results.get(name, [0, most])[0]
-        done, points = done + (reached == most), points + reached
-        mark = "✓" if reached == most else "✗" if name in results else "·"
+        reached, _, right = results.get(name, [0, most, 0])
+        done, points = done + right, points + reached
+        mark = "✓" if right else "✗" if name in results else "·"
         state = f"{reached} of {most} points" if name in results else f"not checked yet, {most} points"
-        lines.append(f"  {mark} {name}: {state}")
+        lines.append(f"  {mark} {name}: {state if most else BEYOND}")
     head = f"{unit}: {points} of {sum(exercises.values())} points, {done} of {len(exercises)} exercises done"
     return "\n".join([head, *lines, "  Written answers have points of their own, which a person gives."])
 
 
 def _read(file: Path) -> dict[str, dict]:
-    """Unit -> exercise -> [points, most points]; empty where there is no such file, or another than this module writes."""
+    """Unit -> exercise -> [points, most points, whether all is right]; empty where there is no such file, or another than this module writes."""
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
         return {
-            str(unit): {
-                str(name): [int(value) for value in pair[:2]] for name, pair in results.items() if len(pair) == 2
-            }
+            str(unit): {str(name): [int(value) for value in kept] for name, kept in results.items() if len(kept) == 3}
             for unit, results in found.items()
         }
     except (OSError, ValueError, TypeError, AttributeError):

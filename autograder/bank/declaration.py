@@ -59,7 +59,7 @@ class Exercise:
     """One exercise of the bank.
 
     Args:
-        points: a number, or points by part.
+        points: a number, or points by part; 0 for a stretch, which is checked and earns nothing.
         section: the lesson's section to reread, or one for each part: {"result": "Many queries at once"}.
         outputs: the names of what is returned, "Y A".
         formula: the formula with its shapes, shown when numbers or shapes are wrong.

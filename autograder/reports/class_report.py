@@ -93,11 +93,12 @@ def _exercise(name: str, records: list[dict], students: list[dict], outcomes: di
     """Difficulty (share of the points earned), discrimination, and how long the exercise took to run."""
     own = [one for one in records if one["exercise"] == name]
     scores = {one["student"]: one["points"] for one in own}
+    most, right = sum(one["max_points"] for one in own), sum(one["problem"] is None for one in own)
     times = [one["times"][name] for one in outcomes.values() if name in one.get("times", {})]
     return {
         "name": name,
-        "share": sum(scores.values()) / sum(one["max_points"] for one in own),
-        "right": sum(one["problem"] is None for one in own),
+        "share": sum(scores.values()) / most if most else right / len(own),  # a stretch has no points
+        "right": right,
         "students": len(own),
         "discrimination": _discrimination(scores, {one["name"]: one["points"] for one in students}),
         "median_seconds": median(times) if times else None,
