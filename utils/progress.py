@@ -60,7 +60,7 @@ def _account(unit: str, exercises: dict[str, int], results: dict) -> str:
 
 
 def _read(file: Path) -> dict[str, dict]:
-    """Unit -> exercise -> [points, most points, whether all is right]; empty where there is no such file, or another than this module writes."""
+    """Unit -> exercise -> [points, most points, whether all is right]; empty where no such file can be read."""
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
         return {

@@ -259,7 +259,7 @@ def _of_weights(exercise) -> Iterator[tuple]:
     with torch.random.fork_rng(devices=[]):
         shapes = {name: tuple(one.shape) for name, one in exercise.reference(**sizes).named_parameters()}
     for name in shapes:
-        question = "Is it added?" if name.endswith("bias") else "Is it used?"
+        question = "Is it added?" if name.endswith("bias") else "Is it used, and does it make a difference there?"
         yield f"{name} zero", _if(f"{name} were 0", question), lambda weights, n=name: {**weights, n: weights[n] * 0}
         yield (
             f"{name} negated",

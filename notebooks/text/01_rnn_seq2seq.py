@@ -6,13 +6,14 @@
 # **You will be able to**
 #
 # - turn a sentence into one vector with a recurrent network, and turn that vector into a sentence of another language;
-# - train such a translator with teacher forcing, leave padding out of its loss, and decode with it, greedily or with a beam;
+# - train such a translator with teacher forcing, leave padding out of its loss, and decode with it, greedily or with a
+#   beam;
 # - show by measurement where it fails: a vector of fixed size holds only so much of a long sentence.
 #
 # **You need** PyTorch basics (tensors, matrix products, modules, `backward`) and the softmax. You need no knowledge of
 # attention: this lesson builds the model whose weakness attention was invented to repair.
 #
-# **Time** about 35 minutes to read; the cells run in about a minute on two CPU cores.
+# **Time** about 40 minutes to read; the cells run in about a minute on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -69,26 +70,29 @@ DEVICE = device()
 # NBVAL_CHECK_OUTPUT
 for name, language in (("sky", "italian"), ("bread", "spanish")):
     pair = lecture(name, language)
-    print(f"{' '.join(pair.source)!r} ({len(pair.source)} words) → {' '.join(pair.target)!r} ({len(pair.target)} words)")
+    print(
+        f"{' '.join(pair.source)!r} ({len(pair.source)} words) → {' '.join(pair.target)!r} ({len(pair.target)} words)"
+    )
 
 # %% [markdown]
 # Could a network translate word by word, with one output for each input? It could not. Four words become three, because
 # Italian and Spanish verbs express *we* by their ending. In other sentences the order of the words changes: *a big red
-# house* is *una casa rossa grande*. The input is a sequence $x_1, \dots, x_T$, the output is a sequence
-# $y_1, \dots, y_{T'}$, and in general $T \neq T'$. We want a model that maps
+# house* is *una casa rossa grande*. The input is a sequence $x_1, \dots, x_{T_x}$, the output is a sequence
+# $y_1, \dots, y_{T_y}$, and in general $T_x \neq T_y$. (Where only one sequence is meant, we write $T$ for its length.)
+# We want a model that maps
 #
 # $$\text{a sequence of any length} \;\longrightarrow\; \text{another sequence, whose length is not known beforehand.}$$
 #
 # The neural translators of the years 2013 and 2014 (Kalchbrenner and Blunsom, 2013; Sutskever et al., 2014; Cho et al.,
-# 2014) divide the work between two networks. An **encoder** reads the input and turns it into one vector. A **decoder** writes the output from
-# that vector, one word after the other, and also decides when the output is complete.
+# 2014) divide the work between two networks. An **encoder** reads the input and turns it into one vector. A **decoder**
+# writes the output from that vector, one word after the other, and also decides when the output is complete.
 #
-# First, words must become numbers. The course has a small grammar that generates sentences in English, French, Italian and
-# Spanish, so we have as many sentence pairs as we like without any download. The units that a model reads and writes are
-# called **tokens**. Here each word is one token, and so are a full stop and an elided form such as *l'*. All tokens of a
-# language form its **vocabulary**, and the number of a token is its index in that list. Three tokens are not words: `[PAD]`
-# fills empty positions, `[START]` stands before a translation that is being written, and `[STOP]` ends every sentence. (The line `# NBVAL_CHECK_OUTPUT` in some cells is a mark for the course's own tests;
-# ignore it.)
+# First, words must become numbers. The course has a small grammar that generates sentences in English, French, Italian
+# and Spanish, so we have as many sentence pairs as we like without any download. The units that a model reads and
+# writes are called **tokens**. Here each word is one token, and so are a full stop and an elided form such as *l'*. All
+# tokens of a language form its **vocabulary**, and the number of a token is its index in that list. Three tokens are
+# not words: `[PAD]` fills empty positions, `[START]` stands before a translation that is being written, and `[STOP]`
+# ends every sentence. (The line `# NBVAL_CHECK_OUTPUT` in some cells is a mark for the course's own tests; ignore it.)
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -96,21 +100,21 @@ english, italian = vocabulary("english"), vocabulary("italian")
 pair = lecture("sky", "italian")
 
 print(len(english), "English and", len(italian), "Italian tokens; the first three are", *italian.words[:3])
-print(pair.source, "→", english.encode(pair.source))  # T = 5: from here on T counts the [STOP]
-print(pair.target, "→", italian.encode(pair.target))  # T' = 4, likewise
+print(pair.source, "→", english.encode(pair.source))  # T_x = 5: from here on lengths count the [STOP]
+print(pair.target, "→", italian.encode(pair.target))  # T_y = 4, likewise
 print("and back:", italian.decode(italian.encode(pair.target)))
 
 # %% [markdown]
 # ## A recurrent step
 #
-# How can one network read sentences of any length? A **recurrent neural network** (RNN) reads one token at a time and keeps
-# a **hidden state** $h$, a vector of $D_H$ numbers that summarises what the network has read so far. Each token updates the
-# hidden state:
+# How can one network read sentences of any length? A **recurrent neural network** (RNN) reads one token at a time and
+# keeps a **hidden state** $h$, a vector of $D_H$ numbers that summarises what the network has read so far. Each token
+# updates the hidden state:
 #
 # $$h_t = f_W(x_t, h_{t-1}), \qquad \text{in the simplest case} \qquad h_t = \tanh(x_t W_x + h_{t-1} W_h + b)$$
 #
-# Here $W$ stands for all weights of the network. The network applies the same function with the same weights at every step,
-# so it can read a sentence of any length. The vector $x_t$ is the **embedding** of the token: one row of a table
+# Here $W$ stands for all weights of the network. The network applies the same function with the same weights at every
+# step, so it can read a sentence of any length. The vector $x_t$ is the **embedding** of the token: one row of a table
 # (`nn.Embedding`) that holds a learned row of $D_E$ numbers for each token of the vocabulary.
 
 # %%
@@ -138,8 +142,8 @@ h_new = torch.tanh(X[0] @ W_x + h_old @ W_h + b)  # [D_E] @ [D_E, D_H] + [D_H] @
 print("a hidden state:", [round(value, 2) for value in h_new.tolist()])
 
 # %% [markdown]
-# The next folded cell computes the same step with loops over single numbers, and compares both results with the output of
-# torch's own cell.
+# The next folded cell computes the same step with loops over single numbers, and compares both results with the output
+# of torch's own cell.
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
@@ -157,8 +161,8 @@ assert_close(cell(X[0], h_old), h_new, atol=1e-5, rtol=0)
 print("loops, matrix products and torch's cell agree: the differences are below 1e-5")
 
 # %% [markdown]
-# **To read a whole sentence**, the network repeats this step. Each step starts from the hidden state that the step before it
-# has left. Torch's `nn.RNN` runs the same loop in one call.
+# **To read a whole sentence**, the network repeats this step. Each step starts from the hidden state that the step
+# before it has left. Torch's `nn.RNN` runs the same loop in one call.
 
 # %%
 h = torch.zeros(D_H, device=DEVICE)  # [D_H]
@@ -169,7 +173,9 @@ for x in X:
 H = torch.stack(states)  # [T, D_H]
 
 rnn = nn.RNN(D_E, D_H, batch_first=True, device=DEVICE)
-rnn.load_state_dict({f"{name}_l0": weight for name, weight in cell.state_dict().items()})  # _l0: of layer 0, the only one
+rnn.load_state_dict(
+    {f"{name}_l0": weight for name, weight in cell.state_dict().items()}
+)  # _l0: of layer 0, the only one
 all_states, last_state = rnn(X[None])  # [1, T, D_E] -> [1, T, D_H], and [layers, 1, D_H]
 
 # %% tags=["fold"]
@@ -191,12 +197,12 @@ moved = (rnn(table(other)[None])[0][0] - H).norm(dim=-1)  # [T]
 print("the hidden states differ by", [round(value, 3) for value in moved.tolist()])
 
 # %% [markdown]
-# The trace of the first token fades from step to step, because each step multiplies the old hidden state by $W_h$, whose
-# weights are small here, and squeezes the result through a tanh.
+# The trace of the first token fades from step to step, because each step multiplies the old hidden state by $W_h$,
+# whose weights are small here, and squeezes the result through a tanh.
 #
-# Training suffers from the same fading. The gradient runs back along the same steps, so a token that hardly affects the last
-# hidden state also receives a small gradient. This is the **vanishing gradient**. (With large weights the gradient can also
-# grow without bound. Training loops therefore clip it: they shorten a gradient that is too long.)
+# Training suffers from the same fading. The gradient runs back along the same steps, so a token that hardly affects the
+# last hidden state also receives a small gradient. This is the **vanishing gradient**. (With large weights the gradient
+# can also grow without bound. Training loops therefore clip it: they shorten a gradient that is too long.)
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -210,28 +216,30 @@ assert moved[0] > 5 * moved[-1] > 0
 assert reach[-1] > 5 * reach[0]
 
 # %% [markdown]
-# How could a hidden state keep a number over many steps? It can if a **gate** decides, for each number, whether to *keep* the
-# old value or to *write* a new one. The **gated recurrent unit** (**GRU**; Cho et al., 2014) has two gates. The older **LSTM**
-# (Hochreiter and Schmidhuber, 1997) is built on the same idea. A gate is a small layer with a sigmoid $\sigma$, so its
-# outputs lie between 0 and 1. In a GRU (where $\odot$ multiplies two vectors number by number):
+# How could a hidden state keep a number over many steps? It can if a **gate** decides, for each number, whether to
+# *keep* the old value or to *write* a new one. The **gated recurrent unit** (**GRU**; Cho et al., 2014) has two gates.
+# The older **LSTM** (Hochreiter and Schmidhuber, 1997) is built on the same idea. A gate is a small layer with a
+# sigmoid $\sigma$, so its outputs lie between 0 and 1. In a GRU (where $\odot$ multiplies two vectors number by
+# number):
 #
 # $$z_t = \sigma(x_t W_{xz} + h_{t-1} W_{hz} + b_z), \qquad r_t = \sigma(x_t W_{xr} + h_{t-1} W_{hr} + b_r)$$
 # $$n_t = \tanh\big(x_t W_{xn} + b_{xn} + r_t \odot (h_{t-1} W_{hn} + b_{hn})\big), \qquad
 # h_t = z_t \odot h_{t-1} + (1 - z_t) \odot n_t$$
 #
-# (This is the variant that torch computes.) The vector $n_t$ is the proposed new hidden state. The gate $r_t$ says how much
-# of the old hidden state the proposal sees, and the gate $z_t$ says how much of the old hidden state stays. Where $z_t$ is
-# close to 1, the old number passes almost unchanged to the next step, and so does its gradient. An untrained GRU forgets as
-# well, but a GRU *can learn* to keep.
+# (This is the variant that torch computes.) The vector $n_t$ is the proposed new hidden state. The gate $r_t$ says how
+# much of the old hidden state the proposal sees, and the gate $z_t$ says how much of the old hidden state stays. Where
+# $z_t$ is close to 1, the old number passes almost unchanged to the next step, and so does its gradient. An untrained
+# GRU forgets as well, but a GRU *can learn* to keep.
 #
-# In PyTorch, `nn.GRU` is called like `nn.RNN` and returns tensors of the same shapes. From here on we use GRUs. The encoder,
-# the decoder and the bottleneck below would be the same with plain RNNs or LSTMs (an LSTM hands over two vectors instead of
-# one).
+# In PyTorch, `nn.GRU` is called like `nn.RNN` and returns tensors of the same shapes. From here on we use GRUs. The
+# encoder, the decoder and the bottleneck below would be the same with plain RNNs or LSTMs (an LSTM hands over two
+# vectors instead of one).
 
 # %% [markdown]
 # ## Encoder and decoder: one context vector for a sentence
 #
-# What does the decoder need to know about the sentence? It needs the whole content, in a form whose size is known beforehand.
+# What does the decoder need to know about the sentence? It needs the whole content, in a form whose size is known
+# beforehand.
 #
 # **Encoder.** The encoder reads the sentence, and its last hidden state has seen every token. This state becomes the
 # **context vector** $c = h_T$, and the rest of the network learns nothing else about the input. The size of the context
@@ -247,19 +255,19 @@ for words in (["we", "see", "the", "sky"], lecture("agreement", "italian").sourc
     print(f"{len(words):>2} words → c of {last.numel()} numbers")
 
 # %% [markdown]
-# **Decoder.** The decoder is another recurrent network, with a hidden state $s$ and weights of its own. It writes one token
-# at each step:
+# **Decoder.** The decoder is another recurrent network, with a hidden state $s$ and weights of its own. It writes one
+# token at each step:
 #
 # $$s_t = g_U(y_{t-1}, s_{t-1}, c), \qquad P(y_t \mid y_{<t}, x) = \operatorname{softmax}(s_t W_{out} + b_{out})$$
 #
-# Here $y_{<t}$ are all tokens before $y_t$, and $U$ stands for the decoder's weights. Below, $V$ is the number of tokens in the
-# vocabulary. The decoder's first state is the context vector, $s_0 = c$. At each step its input is the token that it has
-# written last (at first `[START]`) together with $c$. Because $c$ comes in again at every step, the decoder need not carry the
-# whole sentence in its own state while it writes.
+# Here $y_{<t}$ are all tokens before $y_t$, and $U$ stands for the decoder's weights. Below, $V$ is the number of
+# tokens in the vocabulary. The decoder's first state is the context vector, $s_0 = c$. At each step its input is the
+# token that it has written last (at first `[START]`) together with $c$. Because $c$ comes in again at every step, the
+# decoder need not carry the whole sentence in its own state while it writes.
 #
-# The output layer gives each token of the vocabulary a number. These numbers are called **logits**, and the softmax turns
-# them into probabilities. The translation is complete when the decoder writes `[STOP]`: this is how it decides on the length
-# of its output.
+# The output layer gives each token of the vocabulary a number. These numbers are called **logits**, and the softmax
+# turns them into probabilities. The translation is complete when the decoder writes `[STOP]`: this is how it decides on
+# the length of its output.
 
 # %%
 torch.manual_seed(1)
@@ -280,42 +288,62 @@ assert P.shape == (len(italian),) and abs(P.sum().item() - 1) < 1e-5
 seeded = torch.Generator().manual_seed(3)
 made_up = [torch.tanh(torch.randn(T, 12, generator=seeded)) for T in (5, 4)]  # [5, 12] and [4, 12]
 show(
-    seq2seq.encoder_decoder(
-        [*pair.source, "[STOP]"], ["[START]", *pair.target], [*pair.target, "[STOP]"], *made_up
-    ),
+    seq2seq.encoder_decoder([*pair.source, "[STOP]"], ["[START]", *pair.target], [*pair.target, "[STOP]"], *made_up),
     "The encoder reads we, see, the, sky, STOP from left to right; each token makes a new state from the one before. The "
     "last state is the context c. The decoder starts from c, which also goes to each of its steps; it is fed START and "
     "writes vediamo, is fed vediamo and writes il, then cielo, then STOP.",
 )
 
 # %% [markdown]
-# **Figure 1.** The encoder and the decoder for *we see the sky*, unrolled in time, with made-up hidden states. Each strip is
-# one hidden state, with a cell for each number, from dark blue (−1) to yellow (1). The wider strip in the middle is the
-# context vector: it is a copy of the encoder's last state, it becomes the decoder's first state, and along the green line it
-# enters each of the decoder's steps.
+# **Figure 1.** The encoder and the decoder for *we see the sky*, unrolled in time, with made-up hidden states. Each
+# strip is one hidden state, with a cell for each number, from dark blue (−1) to yellow (1). The wider strip in the
+# middle is the context vector: it is a copy of the encoder's last state, it becomes the decoder's first state, and
+# along the orange line it enters each of the decoder's steps.
 #
-# Since $s_0 = c = h_T$, the hidden states of both networks have the same size $D_H$. One can also compute $s_0$ from the
-# encoder's states with a small layer, as lesson 02 does.
+# Since $s_0 = c = h_T$, the hidden states of both networks have the same size $D_H$. One can also compute $s_0$ from
+# the encoder's states with a small layer, as lesson 02 does.
 #
 # ### What if T = 1000?
 #
-# Everything that the decoder learns about the input passes through $c$. For *we see the sky* this seems enough: there are five
-# tokens, and one vector to hold them. Now suppose that the input is a long text of $T = 1000$ tokens. The vector $c$ still has
-# $D_H$ numbers. Every name, every date and every *not* of the text must be stored in them, and the trace of the first token
-# must survive 999 further steps. The encoder has computed 1000 hidden states on its way, but the decoder receives only the
-# last one.
+# Everything that the decoder learns about the input passes through $c$. For *we see the sky* this seems enough: there
+# are five tokens, and one vector to hold them. Now suppose that the input is a long text of $T = 1000$ tokens. The
+# vector $c$ still has $D_H$ numbers. Every name, every date and every *not* of the text must be stored in them, and the
+# trace of the first token must survive 999 further steps. The encoder has computed 1000 hidden states on its way, but
+# the decoder receives only the last one. Let us count, for hidden states of 128 numbers:
+
+# %%
+# NBVAL_CHECK_OUTPUT
+for T in (5, 25, 1000):
+    print(f"T = {T:>4}: {T * 128:>6} numbers in all hidden states, 128 of them in c: {128 / T:.3g} for each token")
+
+# %% tags=["fold"]
+show(
+    seq2seq.bottleneck((5, 25, 1000), 128),
+    "Three panels with a small square for each token below and for each number of the context vector above. Five tokens are "
+    "far fewer than the 128 numbers; 1000 tokens fill a large block below the same 128 numbers.",
+)
+
+# %% [markdown]
+# **Figure 2.** The context vector (orange, one square for each number) and the tokens that it has to hold (grey, one
+# square for each token): for a short sentence, for the longest sentences that we shall train on, and for a long text.
+# The number of tokens grows; the context vector stays as it is.
 #
-# This narrow passage is the **bottleneck** of the model. A larger $D_H$ widens it, but at a price, since the number of weights
-# in a GRU grows with $D_H^2$; and whatever $D_H$ we choose, its size stays fixed while sentences grow. At what length does the
-# bottleneck begin to hurt? To find out, we need a trained translator.
+# Could a clever encoder pack any 1000 tokens into 128 numbers? It could not. To name one of our 112 English tokens, if
+# all are equally likely, takes $\log_2 112 \approx 6.8$ bits, and so 1000 of them take about 6,800 bits. But 128
+# numbers of 32 bits each have only 4,096 bits. (Real text needs fewer bits, because many of its tokens can be guessed
+# from those before them. A network, on the other hand, cannot use every bit of its numbers.)
+#
+# This narrow passage is the **bottleneck** of the model. A larger $D_H$ widens it, but at a price, since the number of
+# weights in a GRU grows with $D_H^2$; and whatever $D_H$ we choose, its size stays fixed while sentences grow. At what
+# length does the bottleneck begin to hurt? To find out, we need a trained translator.
 
 # %% [markdown]
 # ## Teacher forcing
 #
-# How do we train this model? An untrained decoder writes nonsense. If it were fed its own nonsense, what would be the correct
-# next token? In training we therefore feed the decoder the **correct** previous token $y_{t-1}$, whatever it has predicted
-# itself. This method is called **teacher forcing**. Each step then has a clear question to answer: given the correct
-# beginning, which token comes next?
+# How do we train this model? An untrained decoder writes nonsense. If it were fed its own nonsense, what would be the
+# correct next token? In training we therefore feed the decoder the **correct** previous token $y_{t-1}$, whatever it
+# has predicted itself. This method is called **teacher forcing**. Each step then has a clear question to answer: given
+# the correct beginning, which token comes next?
 
 # %% tags=["fold"]
 show(
@@ -325,20 +353,21 @@ show(
 )
 
 # %% [markdown]
-# **Figure 2.** Teacher forcing uses the same tokens twice: as the input of the decoder (bottom row) and as what it should
-# predict (top row). The input row is shifted by one position, so that the decoder never sees the token that it is asked for.
+# **Figure 3.** Teacher forcing uses the same tokens twice: as the input of the decoder (bottom row) and as what it
+# should predict (top row). The input row is shifted by one position, so that the decoder never sees the token that it
+# is asked for.
 #
-# A common mistake is to forget this shift. The decoder is then fed exactly the token that it should predict, and it only has
-# to copy its input. The loss falls to about zero, and the model learns nothing about translation.
+# A common mistake is to forget this shift. The decoder is then fed exactly the token that it should predict, and it
+# only has to copy its input. The loss falls to about zero, and the model learns nothing about translation.
 #
-# The loss is the **cross-entropy**, that is the mean of $-\log P(y_t \mid y_{<t}, x)$ over the tokens of the target sentence. Its
-# values have a useful point of reference: a model that gives each of the $V$ tokens the same probability $1/V$ has the loss
-# $\log V$.
+# The loss is the **cross-entropy**, that is the mean of $-\log P(y_t \mid y_{<t}, x)$ over the tokens of the target
+# sentence. Its values have a useful point of reference: a model that gives each of the $V$ tokens the same probability
+# $1/V$ has the loss $\log V$.
 
 # %%
 # NBVAL_CHECK_OUTPUT
-y_right = torch.tensor(italian.encode(pair.target), device=DEVICE)  # [T']: vediamo il cielo [STOP]
-y_fed = torch.cat([torch.tensor([START], device=DEVICE), y_right[:-1]])  # [T']: [START] vediamo il cielo
+y_right = torch.tensor(italian.encode(pair.target), device=DEVICE)  # [T_y]: vediamo il cielo [STOP]
+y_fed = torch.cat([torch.tensor([START], device=DEVICE), y_right[:-1]])  # [T_y]: [START] vediamo il cielo
 
 s, loss = c, 0.0
 for fed, right in zip(y_fed, y_right):
@@ -349,9 +378,9 @@ print(f"loss of the untrained decoder: {loss:.1f}, log V: {torch.tensor(float(le
 # %% [markdown]
 # ## Many sentences at once: padding
 #
-# Training on one sentence at a time is slow, so we train on batches. A batch is a rectangular tensor, but its sentences have
-# different lengths. We fill the shorter ones up with `[PAD]` tokens, the **padding**. But what does a network do with a
-# `[PAD]`?
+# Training on one sentence at a time is slow, so we train on batches. A batch is a rectangular tensor, but its sentences
+# have different lengths. We fill the shorter ones up with `[PAD]` tokens, the **padding**. But what does a network do
+# with a `[PAD]`?
 
 # %% tags=["fold"]
 lines = ["we see the sky", "they often read the small book", "she drinks water"]
@@ -362,14 +391,15 @@ show(
 )
 
 # %% [markdown]
-# **Figure 3.** A batch of three sentences with padding. The frames mark the last token of each sentence. The hidden state at
-# this position is the context vector that we want, and only for the longest sentence is it the last position of the row.
+# **Figure 4.** A batch of three sentences with padding. The frames mark the last token of each sentence. The hidden
+# state at this position is the context vector that we want, and only for the longest sentence is it the last position
+# of the row.
 #
 # Padding causes trouble in two parts of the model: the encoder and the loss.
 #
-# **In the encoder.** A recurrent network does not stop at the end of a sentence but reads on through the padding. The state in
-# the last column of the batch is then the state after the sentence *and some padding*. The context vector that we want is the
-# state at the end of the sentence itself, at the framed position:
+# **In the encoder.** A recurrent network does not stop at the end of a sentence but reads on through the padding. The
+# state in the last column of the batch is then the state after the sentence *and some padding*. The context vector that
+# we want is the state at the end of the sentence itself, at the framed position:
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -382,8 +412,8 @@ print(f"distance from c, last position of the row: {(h_last[0, 0] - c_right).nor
 print(f"distance from c, end of the sentence:      {(H_padded[0, len(sky) - 1] - c_right).norm():.2f}")
 
 # %% [markdown]
-# For a whole batch, we index with two vectors, the rows and the last position of each row, and get one context vector for each
-# sentence. A boolean **mask** tells tokens from padding: it is True at tokens and False at padding.
+# For a whole batch, we index with two vectors, the rows and the last position of each row, and get one context vector
+# for each sentence. A boolean **mask** tells tokens from padding: it is True at tokens and False at padding.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -394,17 +424,17 @@ words_at = torch.arange(7, device=DEVICE) < lengths[:, None]  # [B, T], True at 
 print(words_at.int().tolist())
 
 # %% [markdown]
-# **In the loss.** At a padded position there is no correct token to predict. If these positions counted, the model would be
-# trained to write `[PAD]`, and a batch with much padding would seem easy. The mean therefore runs over the real tokens alone.
-# Torch's `cross_entropy` does this when `ignore_index` names the token to leave out:
+# **In the loss.** At a padded position there is no correct token to predict. If these positions counted, the model
+# would be trained to write `[PAD]`, and a batch with much padding would seem easy. The mean therefore runs over the
+# real tokens alone. Torch's `cross_entropy` does this when `ignore_index` names the token to leave out:
 
 # %%
 torch.manual_seed(2)
-logits = torch.randn(3, 4, len(italian), device=DEVICE)  # [B, T', V]
-y_batch = torch.tensor([[9, 4, 7, STOP], [5, STOP, PAD, PAD], [8, 3, STOP, PAD]], device=DEVICE)  # [B, T']
+logits = torch.randn(3, 4, len(italian), device=DEVICE)  # [B, T_y, V]
+y_batch = torch.tensor([[9, 4, 7, STOP], [5, STOP, PAD, PAD], [8, 3, STOP, PAD]], device=DEVICE)  # [B, T_y]
 
-real = y_batch != PAD  # [B, T'], True at tokens
-log_P = logits.log_softmax(dim=-1)  # [B, T', V]
+real = y_batch != PAD  # [B, T_y], True at tokens
+log_P = logits.log_softmax(dim=-1)  # [B, T_y, V]
 loss_masked = -log_P[real].gather(-1, y_batch[real][:, None]).mean()
 loss_torch = F.cross_entropy(logits.flatten(0, 1), y_batch.flatten(), ignore_index=PAD)
 
@@ -426,9 +456,10 @@ print(f"a loop over the {words} real tokens, the masked mean and torch's loss ag
 # %% [markdown]
 # ## Training a translator
 #
-# Here is the whole translator. One `nn.GRU` computes all steps of the decoder in a single call. Teacher forcing makes this
-# possible, since every input of the decoder is known beforehand. Each batch holds English sentences of equal length, so the
-# encoder meets no padding. Their translations still differ in length, so the loss must leave out the padding of the targets.
+# Here is the whole translator. One `nn.GRU` computes all steps of the decoder in a single call. Teacher forcing makes
+# this possible, since every input of the decoder is known beforehand. Each batch holds English sentences of equal
+# length, so the encoder meets no padding. Their translations still differ in length, so the loss must leave out the
+# padding of the targets.
 
 
 # %%
@@ -448,8 +479,8 @@ class Translator(nn.Module):
         return self.encoder(self.read(x))[0]
 
     def decode(self, y, s, c):
-        """States [B, T', D_H] for tokens y [B, T'] that are fed in, from state s [B, D_H] and context c [B, D_H]."""
-        given = torch.cat([self.wrote(y), c[:, None].expand(-1, y.shape[1], -1)], dim=-1)  # [B, T', D_E + D_H]
+        """States [B, T_y, D_H] for tokens y [B, T_y] that are fed in, from state s [B, D_H] and context c [B, D_H]."""
+        given = torch.cat([self.wrote(y), c[:, None].expand(-1, y.shape[1], -1)], dim=-1)  # [B, T_y, D_E + D_H]
         return self.decoder(given, s[None])[0]
 
 
@@ -457,22 +488,24 @@ def translation_loss(model, batch):
     """Cross-entropy of the correct tokens, with teacher forcing, padding left out."""
     batch = batch.to(DEVICE)
     c = model.encode(batch.source)[:, -1]  # [B, D_H]
-    fed = F.pad(batch.target, (1, 0), value=START)[:, :-1]  # [B, T']: [START] in front, the last position cut off
-    logits = model.out(model.decode(fed, c, c))  # [B, T', V]
+    fed = F.pad(batch.target, (1, 0), value=START)[:, :-1]  # [B, T_y]: [START] in front, the last position cut off
+    logits = model.out(model.decode(fed, c, c))  # [B, T_y, V]
     return F.cross_entropy(logits.flatten(0, 1), batch.target.flatten(), ignore_index=PAD)
 
 
 # %% [markdown]
-# We train three translators. They differ only in the **width** of their hidden states, the number $D_H$. All three see the
-# same sentences of 3 to 24 words in the same order, for the same number of steps. Does a wider state learn more?
+# We train three translators. They differ only in the **width** of their hidden states, the number $D_H$. All three see
+# the same sentences of 3 to 24 words in the same order, for the same number of steps. Does a wider state learn more?
 #
-# The function `train` in the folded cell is an ordinary training loop: it uses Adam, a learning rate that rises and then
-# falls to zero, and gradient clipping. (With `COURSE_FULL=1` in the environment the same cells run a larger setting, which is
-# described below.)
+# The function `train` in the folded cell is an ordinary training loop: it uses Adam, a learning rate that rises and
+# then falls to zero, and gradient clipping. (With `COURSE_FULL=1` in the environment the same cells run a larger
+# setting, which is described below.)
 
 # %% tags=["fold"]
 FULL = stored_runs.full()
-LONGEST, WIDTHS, STEPS, PAIRS, RATE = (60, (64, 128, 256), 4000, 60000, 4e-3) if FULL else (24, (32, 64, 128), 800, 24000, 8e-3)
+LONGEST, WIDTHS, STEPS, PAIRS, RATE = (
+    (60, (64, 128, 256), 4000, 60000, 4e-3) if FULL else (24, (32, 64, 128), 800, 24000, 8e-3)
+)
 SEED = 1
 pairs = corpus("italian", PAIRS, 3, LONGEST, seed=SEED)
 known = {pair.source for pair in pairs}
@@ -498,7 +531,9 @@ def smoothed(curve, over=30):
 ends = range(30, STEPS + 1, 30)
 figure, (axes,) = plots.canvas(7, 3.4)
 curves = {f"width {width}": smoothed(losses[width]) for width in WIDTHS}
-plots.curves(ends, curves, styles=dict.fromkeys(curves, "-"), x_label="step", y_label="loss: mean −log P per token", axes=axes)
+plots.curves(
+    ends, curves, styles=dict.fromkeys(curves, "-"), x_label="step", y_label="loss: mean −log P per token", axes=axes
+)
 show(
     figure,
     "Training loss over the steps for three widths of the state. All fall from about five; the wider the state, the lower "
@@ -506,19 +541,19 @@ show(
 )
 
 # %% [markdown]
-# **Figure 4.** The training loss of the three translators. All begin near $\log V$, the loss of a model that has learned
-# nothing, and the wider the hidden state is, the lower the loss becomes.
+# **Figure 5.** The training loss of the three translators. All begin near $\log V$, the loss of a model that has
+# learned nothing, and the wider the hidden state is, the lower the loss becomes.
 
 # %% [markdown]
 # ## Greedy decoding
 #
-# When the model translates a new sentence, nobody knows the correct tokens, so the decoder is fed the tokens that it has
-# written itself. The simplest way to choose a token is to take the most likely one at each step. This is called **greedy
-# decoding**. It ends with `[STOP]`, or after a number of tokens that no translation should exceed.
+# When the model translates a new sentence, nobody knows the correct tokens, so the decoder is fed the tokens that it
+# has written itself. The simplest way to choose a token is to take the most likely one at each step. This is called
+# **greedy decoding**. It ends with `[STOP]`, or after a number of tokens that no translation should exceed.
 #
-# In one respect decoding differs from training: the beginning of the sentence is now the decoder's own. One wrong token makes
-# a beginning that the decoder has never seen in training, and more mistakes may follow. This problem is known as **exposure
-# bias**. Further below we measure how much it costs.
+# In one respect decoding differs from training: the beginning of the sentence is now the decoder's own. One wrong token
+# makes a beginning that the decoder has never seen in training, and more mistakes may follow. This problem is known as
+# **exposure bias**. Further below we measure how much it costs.
 
 
 # %%
@@ -544,14 +579,15 @@ for width, model in models.items():
     print(f"width {width:>3}: we see the sky → {' '.join(translate(model, pair.source)[0])}")
 
 # %% [markdown]
-# The correct translation is *vediamo il cielo*. A translation that is wrong can still be a good Italian sentence: *stanno
-# firmando un piccolo accordo*, for instance, is Italian for *they are signing a small agreement*. A decoder can learn to
-# write good Italian from the target sentences alone. It learns this first, and only later to say what the source says.
+# The correct translation is *vediamo il cielo*. A translation that is wrong can still be a good Italian sentence:
+# *stanno firmando un piccolo accordo*, for instance, is Italian for *they are signing a small agreement*. A decoder can
+# learn to write good Italian from the target sentences alone. It learns this first, and only later to say what the
+# source says.
 #
-# **Step through it.** The explorer below shows the widest translator at work on sentences that are not among its training
-# sentences. The first slider chooses the number of words in the sentence. The second slider chooses how many steps are done:
-# at first each step reads a token, later each step writes one. Watch how one token changes the hidden state, how the context
-# vector is handed over, and what the decoder writes when the sentence is long.
+# **Step through it.** The explorer below shows the widest translator at work on sentences that are not among its
+# training sentences. The first slider chooses the number of words in the sentence. The second slider chooses how many
+# steps are done: at first each step reads a token, later each step writes one. Watch how one token changes the hidden
+# state, how the context vector is handed over, and what the decoder writes when the sentence is long.
 
 # %% tags=["fold"]
 widest = models[WIDTHS[-1]]
@@ -584,15 +620,15 @@ explore(
 )
 
 # %% [markdown]
-# **Figure 5.** A trained translator after some of its steps. Each strip shows the first 24 numbers of a hidden state, from dark
-# blue (−1) to yellow (1). The decoder's output stands above its states, and steps still to come are grey.
+# **Figure 6.** A trained translator after some of its steps. Each strip shows the first 24 numbers of a hidden state,
+# from dark blue (−1) to yellow (1). The decoder's output stands above its states, and steps still to come are grey.
 
 # %% [markdown]
 # ## Beam search
 #
-# Does the most likely token at each step lead to the most likely *sentence*? Let us look at a toy decoder that writes only
-# two words, with the probabilities below. (*il* and *la* are *the*, *un* is *a*; *cielo* is sky, *cane* dog, *libro* book,
-# *casa* house, *lettera* letter and *amico* friend.)
+# Does the most likely token at each step lead to the most likely *sentence*? Let us look at a toy decoder that writes
+# only two words, with the probabilities below. (*il* and *la* are *the*, *un* is *a*; *cielo* is sky, *cane* dog,
+# *libro* book, *casa* house, *lettera* letter and *amico* friend.)
 
 # %%
 # the tokens written so far -> the probabilities of the next
@@ -605,13 +641,13 @@ toy = {
 
 # %% [markdown]
 # Greedy decoding takes *il* and then *cielo*, a sentence of probability $0.5 \cdot 0.4 = 0.20$. But *la casa* has the
-# probability $0.4 \cdot 0.9 = 0.36$. The most likely first token does not lead to the most likely sentence. We cannot try all
-# sentences either, because with $V$ tokens and $T'$ steps there are $V^{T'}$ of them.
+# probability $0.4 \cdot 0.9 = 0.36$. The most likely first token does not lead to the most likely sentence. We cannot
+# try all sentences either, because with $V$ tokens and $T_y$ steps there are $V^{T_y}$ of them.
 #
 # **Beam search** is a compromise between the two. It follows the $k$ most likely beginnings at once; they are called
-# **hypotheses**, and together they form the *beam*. At each step, beam search continues every hypothesis with every token of
-# the vocabulary, and keeps the $k$ most likely of all these continuations. The probability of a sentence is a product of many
-# factors and soon becomes tiny, so we add logarithms instead of multiplying probabilities.
+# **hypotheses**, and together they form the *beam*. At each step, beam search continues every hypothesis with every
+# token of the vocabulary, and keeps the $k$ most likely of all these continuations. The probability of a sentence is a
+# product of many factors and soon becomes tiny, so we add logarithms instead of multiplying probabilities.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -637,38 +673,39 @@ show(
 )
 
 # %% [markdown]
-# **Figure 6.** Beam search with $k = 2$ in the tree of all sentences of the toy decoder. Blue boxes are hypotheses that the beam
-# keeps, and the thick path leads to the most likely sentence, which greedy decoding misses.
+# **Figure 7.** Beam search with $k = 2$ in the tree of all sentences of the toy decoder. Coloured boxes are hypotheses
+# that the beam keeps, and the thick path leads to the most likely sentence, which greedy decoding misses.
 #
-# With $k = 1$ beam search is greedy decoding. With $k$ large enough it tries every sentence. For a $k$ in between, it often
-# finds a more likely sentence than greedy decoding, but nothing guarantees that it finds the most likely one of all.
+# With $k = 1$ beam search is greedy decoding. With $k$ large enough it tries every sentence. For a $k$ in between, it
+# often finds a more likely sentence than greedy decoding, but nothing guarantees that it finds the most likely one of
+# all.
 #
 # <details><summary>Going further: beam search in a real decoder</summary>
 #
-# In a real decoder each hypothesis has a *hidden state* of its own. When the beam is sorted, every state must move together
-# with the tokens of its hypothesis.
+# In a real decoder each hypothesis has a *hidden state* of its own. When the beam is sorted, every state must move
+# together with the tokens of its hypothesis.
 #
-# A hypothesis that has written `[STOP]` is finished. It is not continued any more, but it stays in the beam and competes with
-# the others until better ones push it out. Your assignment builds all of this.
+# A hypothesis that has written `[STOP]` is finished. It is not continued any more, but it stays in the beam and
+# competes with the others until better ones push it out. Your assignment builds all of this.
 #
-# Every further token multiplies the probability by a factor below 1. A beam that compares plain sums of logarithms therefore
-# prefers short sentences.
+# Every further token multiplies the probability by a factor below 1. A beam that compares plain sums of logarithms
+# therefore prefers short sentences.
 #
 # </details>
 
 # %% [markdown]
 # ## The bottleneck: how much fits into one vector?
 #
-# We now return to the question of the long input. Everything that the decoder knows about the sentence has passed through the
-# $D_H$ numbers of $c$. A short sentence may fit into them. Does a sentence of twenty words fit too? And does a wider hidden
-# state help?
+# We now return to the question of the long input. Everything that the decoder knows about the sentence has passed
+# through the $D_H$ numbers of $c$. A short sentence may fit into them. Does a sentence of twenty words fit too? And
+# does a wider hidden state help?
 #
 # We let the three translators translate sentences that they have never seen, and group the results by the length of the
 # sentence. Two measures tell how good the translations are. **Token accuracy** is the share of positions at which the
-# translation has the correct token. It is a strict measure, since one missing token shifts all that follow. **BLEU** (Papineni
-# et al., 2002) measures what share of the translation's runs of one to four tokens also occur in the correct one, wherever
-# they stand, and takes off points if the translation is too short. It goes from 0 to 100. The following cell leaves out the first of five words. All other words are then at a wrong position, but
-# most runs are still shared:
+# translation has the correct token. It is a strict measure, since one missing token shifts all that follow. **BLEU**
+# (Papineni et al., 2002) measures what share of the translation's runs of one to four tokens also occur in the correct
+# one, wherever they stand, and takes off points if the translation is too short. It goes from 0 to 100. The following
+# cell leaves out the first of five words. All other words are then at a wrong position, but most runs are still shared:
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -679,17 +716,17 @@ print(f"accuracy {token_accuracy(five[1:], five):.2f}, BLEU {bleu([five[1:]], [f
 # <details><summary>Going further: how BLEU is computed</summary>
 #
 # A run of $n$ tokens is called an *n-gram*. For $n = 1, 2, 3, 4$, BLEU takes the precision $p_n$: the share of the
-# translation's n-grams that also occur in the correct sentence, each counted at most as often as it occurs there. BLEU is the
-# geometric mean of the four precisions, times a penalty for translations that are too short:
+# translation's n-grams that also occur in the correct sentence, each counted at most as often as it occurs there. BLEU
+# is the geometric mean of the four precisions, times a penalty for translations that are too short:
 #
 # $$\text{BLEU} = 100 \cdot \min\big(1, e^{1 - r/c}\big) \cdot (p_1\, p_2\, p_3\, p_4)^{1/4}$$
 #
-# Here $c$ is the number of tokens in all translations and $r$ the number of tokens in all correct sentences. (In this formula
-# $c$ is not the context vector; we keep the letters of the paper.) In the example above all four precisions are 1, and the
-# penalty alone lowers the score, to $100 \cdot e^{1 - 5/4}$.
+# Here $c$ is the number of tokens in all translations and $r$ the number of tokens in all correct sentences. (In this
+# formula $c$ is not the context vector; we keep the letters of the paper.) In the example above all four precisions are
+# 1, and the penalty alone lowers the score, to $100 \cdot e^{1 - 5/4}$.
 #
-# If not a single 4-gram of a whole group is correct, then $p_4 = 0$ and BLEU is 0. For the shortest sentences, which have few
-# 4-grams, this happens to a weak translator.
+# If not a single 4-gram of a whole group is correct, then $p_4 = 0$ and BLEU is 0. For the shortest sentences, which
+# have few 4-grams, this happens to a weak translator.
 #
 # </details>
 
@@ -736,8 +773,9 @@ show(
 )
 
 # %% [markdown]
-# **Figure 7.** Token accuracy and BLEU of the three translators on new sentences, by the number of words in the sentence. All
-# three translate long sentences badly; the wider the hidden state, the longer the sentences that it can manage.
+# **Figure 8.** Token accuracy and BLEU of the three translators on new sentences, by the number of words in the
+# sentence. All three translate long sentences badly; the wider the hidden state, the longer the sentences that it can
+# manage.
 #
 # The next cell prints the curves of the left panel as a table.
 
@@ -748,18 +786,24 @@ for width, found in quality.items():
 
 narrow, wide = quality[WIDTHS[0]]["accuracy"], quality[WIDTHS[-1]]["accuracy"]
 assert wide[0] > 0.8, "the widest translator should translate the shortest sentences well"
-assert wide[-1] < wide[0] / 2, "the widest translator should lose more than half of its accuracy on the longest sentences"
-assert all(w > n + 0.02 for n, w in zip(narrow, wide)), "the widest translator should be better than the narrowest everywhere"
-assert narrow[len(narrow) // 2] < 0.75 * narrow[0], "the narrowest translator should be much worse at middle lengths already"
+assert wide[-1] < wide[0] / 2, (
+    "the widest translator should lose more than half of its accuracy on the longest sentences"
+)
+assert all(w > n + 0.02 for n, w in zip(narrow, wide)), (
+    "the widest translator should be better than the narrowest everywhere"
+)
+assert narrow[len(narrow) // 2] < 0.75 * narrow[0], (
+    "the narrowest translator should be much worse at middle lengths already"
+)
 
 # %% [markdown]
-# Quality falls with length. A wider state moves the fall to the right but does not remove it. Is the size of $c$ the only
-# cause? Before we blame it alone, we make two more measurements with the widest model.
+# Quality falls with length. A wider state moves the fall to the right but does not remove it. Is the size of $c$ the
+# only cause? Before we blame it alone, we make two more measurements with the widest model.
 #
-# - **With teacher forcing.** The decoder is fed the correct beginning at every step, so no mistake can lead to another one.
-#   We count how often it predicts the correct next token.
-# - **On training sentences.** The model decodes greedily, but the sentences are ones that it was trained on. It need not
-#   generalise to new sentences.
+# - **With teacher forcing.** The decoder is fed the correct beginning at every step, so no mistake can lead to another
+#   one. We count how often it predicts the correct next token.
+# - **On training sentences.** The model decodes greedily, but the sentences are ones that it was trained on. It need
+#   not generalise to new sentences.
 
 
 # %% tags=["fold"]
@@ -770,9 +814,9 @@ def with_teacher(model, pairs):
     for batch in batches(pairs, "italian", size=64, steps=12, seed=SEED):
         batch = batch.to(DEVICE)
         c = model.encode(batch.source)[:, -1]  # [B, D_H]
-        fed = F.pad(batch.target, (1, 0), value=START)[:, :-1]  # [B, T']
-        predicted = model.out(model.decode(fed, c, c)).argmax(dim=-1)  # [B, T']
-        real = batch.target != PAD  # [B, T']
+        fed = F.pad(batch.target, (1, 0), value=START)[:, :-1]  # [B, T_y]
+        predicted = model.out(model.decode(fed, c, c)).argmax(dim=-1)  # [B, T_y]
+        real = batch.target != PAD  # [B, T_y]
         right, count = right + (predicted == batch.target)[real].sum().item(), count + real.sum().item()
     return right / count
 
@@ -801,9 +845,9 @@ show(
 )
 
 # %% [markdown]
-# **Figure 8.** Three measurements of the widest translator, by the number of words in the sentence. Teacher forcing removes a
-# large part of the fall but not all of it; on the longest sentences it makes little difference whether the model was trained
-# on them.
+# **Figure 9.** Three measurements of the widest translator, by the number of words in the sentence. Teacher forcing
+# removes a large part of the fall but not all of it; on the longest sentences it makes little difference whether the
+# model was trained on them.
 #
 # The same curves as a table:
 
@@ -814,23 +858,25 @@ for name, found in causes.items():
 
 _, taught, trained = causes.values()
 assert taught[-1] > wide[-1] + 0.1, "on the longest sentences teacher forcing should help"
-assert taught[-1] < taught[0] - 0.1, "even with teacher forcing the longest sentences should be harder than the shortest"
+assert taught[-1] < taught[0] - 0.1, (
+    "even with teacher forcing the longest sentences should be harder than the shortest"
+)
 assert trained[-1] < 0.75, "the longest sentences should be hard even if the model was trained on them"
 
 # %% [markdown]
 # What do the two measurements show?
 #
 # - **Mistakes lead to mistakes.** With teacher forcing the model predicts many more tokens correctly (second row).
-# - **A lack of training sentences is not the main cause.** On the longest sentences the model is hardly better at those that it was
-#   trained on (third row) than at new ones (first row).
-# - **The bottleneck remains.** Even after correct beginnings, and even on sentences that it has seen in training, the model
-#   does worse as sentences get longer. The context vector does not keep all of a long sentence.
+# - **A lack of training sentences is not the main cause.** On the longest sentences the model is hardly better at those
+#   that it was trained on (third row) than at new ones (first row).
+# - **The bottleneck remains.** Even after correct beginnings, and even on sentences that it has seen in training, the
+#   model does worse as sentences get longer. The context vector does not keep all of a long sentence.
 #
 # Lesson 02 removes the bottleneck, and there we shall see how much of the fall disappears.
 #
 # Would more training help? A longer run, of many minutes, is stored beside this lesson. It runs the same cells under
-# `COURSE_FULL=1`: sentences of up to 60 words, two of the same widths and a larger one, more sentences, more steps and a lower
-# learning rate.
+# `COURSE_FULL=1`: sentences of up to 60 words, two of the same widths and a larger one, more sentences, more steps and
+# a lower learning rate.
 
 # %% tags=["fold"]
 if FULL:
@@ -847,8 +893,8 @@ show(
 )
 
 # %% [markdown]
-# **Figure 9.** The stored long run: token accuracy and BLEU by the number of words in the sentence. Longer training and wider
-# states move the fall to longer sentences, but every curve still falls.
+# **Figure 10.** The stored long run: token accuracy and BLEU by the number of words in the sentence. Longer training and
+# wider states move the fall to longer sentences, but every curve still falls.
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
@@ -856,29 +902,51 @@ best = long_quality[256]["accuracy"]
 print(f"width 256: accuracy {best[0]:.2f} at 3 to 10 words, {best[-1]:.2f} at 51 to 60")
 
 # %% [markdown]
-# The longer run helps, as you can see if you compare width 128 at 11 to 20 words in both figures. But the fall is still there,
-# further to the right.
+# The longer run helps, as you can see if you compare width 128 at 11 to 20 words in both figures. But the fall is still
+# there, further to the right.
 #
-# The published result looks the same. Bahdanau et al. (2015, figure 2) trained such an encoder and decoder, with hidden states
-# of 1,000 numbers, on real English and French. The BLEU of this model falls steeply as sentences get longer. The BLEU of their
-# new model, with attention and trained on sentences of up to 50 words, hardly falls. Over all lengths their table 1 gives 17.8
-# for the first and 26.8 for the second.
+# The published result looks the same. Bahdanau et al. (2015, figure 2) trained such an encoder and decoder, with hidden
+# states of 1,000 numbers, on real English and French. The BLEU of this model falls steeply as sentences get longer. The
+# BLEU of their new model, with attention and trained on sentences of up to 50 words, hardly falls. Over all lengths
+# their table 1 gives 17.8 for the first and 26.8 for the second.
 #
-# Their experiment differs from ours. They trained on sentences of up to 30 or 50 words and also tested on longer ones, with a
-# vocabulary of 30,000 words and beam search. Our language is tiny and regular, so that a wide model translates short
-# sentences almost perfectly. Both experiments compare each translation with a single correct one. For our grammar that is
-# fair; a real sentence has other correct translations, too, and BLEU counts them as partly wrong.
+# Their experiment differs from ours. They trained on sentences of up to 30 or 50 words and also tested on longer ones,
+# with a vocabulary of 30,000 words and beam search. Our language is tiny and regular, so that a wide model translates
+# short sentences almost perfectly. Both experiments compare each translation with a single correct one. For our grammar
+# that is fair; a real sentence has other correct translations, too, and BLEU counts them as partly wrong.
 #
 # <details><summary>Going further: a fixed vector that did well</summary>
 #
 # Sutskever et al. (2014) report that a deep LSTM, with the source sentence reversed, "did not have difficulty on long
-# sentences". Its four layers, each with a state and a cell of 1,000 numbers, make a wide bottleneck. Reversing the source
-# brings the first words of both languages close together, so that gradients between them have a short way.
+# sentences". Its four layers, each with a state and a cell of 1,000 numbers, make a wide bottleneck. Reversing the
+# source brings the first words of both languages close together, so that gradients between them have a short way.
 #
 # </details>
 #
-# Wider, deeper and better trained models all move the limit, but the limit stays. Lesson 02 removes it with a new idea: why
-# should the decoder have to remember the whole sentence, if it could look at the sentence again?
+# Wider, deeper and better trained models all move the limit, but the limit stays. Lesson 02 removes it with a new idea:
+# why should the decoder have to remember the whole sentence, if it could look at the sentence again?
+
+# %% [markdown]
+# ## Summary
+#
+# | what | formula | shape |
+# |---|---|---|
+# | embedding | $x_t$: one row of a learned table | $[D_E]$ |
+# | a recurrent step | $h_t = f_W(x_t, h_{t-1})$; in a GRU $h_t = z_t \odot h_{t-1} + (1 - z_t) \odot n_t$ | $[D_H]$ |
+# | context vector | $c = h_{T_x}$, the state at each sentence's own last token | $[D_H]$, whatever $T_x$ is |
+# | decoder step | $s_t = g_U(y_{t-1}, s_{t-1}, c)$ with $s_0 = c$ | $[D_H]$ |
+# | next token | $P(y_t \mid y_{<t}, x) = \operatorname{softmax}(s_t W_{out} + b_{out})$ | $[V]$ |
+# | loss | mean of $-\log P(y_t \mid y_{<t}, x)$ over the real tokens, with teacher forcing | a number |
+# | decoding | the likeliest token at each step (greedy), or the $k$ likeliest hypotheses (beam search), up to `[STOP]` | |
+#
+# ```python
+# H, h_last = nn.GRU(D_E, D_H, batch_first=True)(X)  # [B, T, D_E] -> [B, T, D_H] and [1, B, D_H]
+# loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=PAD)  # logits [B, T_y, V], targets [B, T_y]
+# ```
+#
+# The picture to remember is the first one of this lesson: the encoder reads, one context vector goes across, the
+# decoder writes. The context vector has the same size for every sentence, and so translations get worse as sentences
+# get longer.
 
 # %% [markdown]
 # ## Before you go on
@@ -886,48 +954,50 @@ print(f"width 256: accuracy {best[0]:.2f} at 3 to 10 words, {best[-1]:.2f} at 51
 # <details><summary><b>1.</b> Three sentences with 4, 7 and 5 words get their [STOP] and are padded to the longest. In
 # which column is the context vector of the second sentence, and in which that of the first?</summary>
 #
-# With `[STOP]` they have 5, 8 and 6 tokens, so the batch has 8 columns. The context vector of the second sentence is in the
-# last column, index 7; that of the first is at index 4.
+# With `[STOP]` they have 5, 8 and 6 tokens, so the batch has 8 columns. The context vector of the second sentence is in
+# the last column, index 7; that of the first is at index 4.
 #
 # </details>
 #
 # <details><summary><b>2.</b> You forget to shift the target, and feed $y_t$ where $y_t$ is to be predicted. What do you
 # see in training, and what when the model translates?</summary>
 #
-# The loss falls to almost zero within a hundred steps or so, because the decoder copies its input. When the model translates,
-# the decoder is fed `[START]`, which it has never seen as an input. It writes some token, is fed that token, and writes it
-# again, for ever. It has never learned to use $c$.
+# The loss falls to almost zero within a hundred steps or so, because the decoder copies its input. When the model
+# translates, the decoder is fed `[START]`, which it has never seen as an input. It writes some token, is fed that
+# token, and writes it again, for ever. It has never learned to use $c$.
 #
 # </details>
 #
 # <details><summary><b>3.</b> Why is the loss of an untrained model about $\log V$?</summary>
 #
-# With small random weights all logits are about 0, so each token has a probability of about $1/V$, and $-\log(1/V) = \log V$.
-# A first loss far above this value is a sign that something is wrong.
+# With small random weights all logits are about 0, so each token has a probability of about $1/V$, and
+# $-\log(1/V) = \log V$. A first loss far above this value is a sign that something is wrong.
 #
 # </details>
 #
-# <details><summary><b>4.</b> The training loss is low, yet translations go wrong in their second half. Why can that be?</summary>
+# <details><summary><b>4.</b> The training loss is low, yet translations go wrong in their second half. Why can that
+# be?</summary>
 #
-# In training every token was predicted after a correct beginning. When the model translates, the beginning is its own. One
-# wrong token leads to a beginning that training never showed, and the predictions after it get worse.
+# In training every token was predicted after a correct beginning. When the model translates, the beginning is its own.
+# One wrong token leads to a beginning that training never showed, and the predictions after it get worse.
 #
 # </details>
 #
-# <details><summary><b>5.</b> Does a beam of 2 always find a sentence at least as likely as greedy decoding does?</summary>
+# <details><summary><b>5.</b> Does a beam of 2 always find a sentence at least as likely as greedy decoding
+# does?</summary>
 #
-# It does so almost always, but not with certainty. The greedy beginning can be pushed out of the beam by two others that look
-# better for a while and end worse.
+# It does so almost always, but not with certainty. The greedy beginning can be pushed out of the beam by two others
+# that look better for a while and end worse.
 #
 # </details>
 #
 # <details><summary><b>6.</b> The hidden state is made twice as wide. How many more weights does the encoder's GRU
 # have, roughly, and does the sentence length that the model can manage double?</summary>
 #
-# $z$, $r$ and $n$ each have a matrix from state to state, together $3 D_H^2$ weights. When $D_H$ doubles, their number becomes
-# four times as large. The matrices from the input only double, so that at our widths the GRU as a whole becomes about three
-# times as large. The length does not double. In figure 7 the accuracy crosses 0.5 near 10 words for width 64 and near 16 for
-# width 128.
+# $z$, $r$ and $n$ each have a matrix from state to state, together $3 D_H^2$ weights. When $D_H$ doubles, their number
+# becomes four times as large. The matrices from the input only double, so that at our widths the GRU as a whole becomes
+# about three times as large. The length does not double. In figure 8 the accuracy crosses 0.5 near 10 words for width
+# 64 and near 16 for width 128.
 #
 # </details>
 
@@ -936,29 +1006,38 @@ print(f"width 256: accuracy {best[0]:.2f} at 3 to 10 words, {best[-1]:.2f} at 51
 #
 # - **The last column is not the last token.** In a padded batch take each sentence's own last state, or pack the batch
 #   (`nn.utils.rnn.pack_padded_sequence`).
-# - **`batch_first`.** Without it `nn.RNN` and `nn.GRU` take the first axis as time. The shapes may fit all the same, and the
-#   network then reads across the batch.
+# - **`batch_first`.** Without it `nn.RNN` and `nn.GRU` take the first axis as time. The shapes may fit all the same,
+#   and the network then reads across the batch.
 # - **Padding in the loss.** Use `ignore_index=PAD`, or apply the mask both to the sum and to the count.
 # - **Softmax twice.** `F.cross_entropy` takes logits and applies the softmax itself.
 # - **`[STOP]` is a token too.** If you leave it out of the training data, the decoder never learns to end.
-# - **Two biases.** `nn.RNN` adds two biases where the formula has one; only their sum matters. In a GRU it does matter which
-#   is which, because one of them is multiplied by $r_t$.
-# - **$T$ and $T'$.** The two lengths are independent. Code that was tested only with equal lengths may hide a mistake.
+# - **Two biases.** `nn.RNN` adds two biases where the formula has one; only their sum matters. In a GRU it does matter
+#   which is which, because one of them is multiplied by $r_t$.
+# - **$T_x$ and $T_y$.** The two lengths are independent. Code that was tested only with equal lengths may hide a
+#   mistake.
+
+# %% [markdown]
+# ## Where to go next
+#
+# - **Practise**: the [assignment of this unit](../assignments/01_rnn_seq2seq/01_rnn_seq2seq.ipynb).
+# - **Read on**: [lesson 02](02_bahdanau_attention.ipynb) lets the decoder attend to all hidden states of the encoder.
+# - **Look up**: the [glossary](../docs/glossary.md).
 
 # %% [markdown]
 # ## References
 #
-# - I. Sutskever, O. Vinyals, Q. V. Le (2014). Sequence to sequence learning with neural networks. NeurIPS. arXiv:1409.3215.
-#   *Encoder and decoder as deep LSTMs; the reversed source.*
+# - I. Sutskever, O. Vinyals, Q. V. Le (2014). Sequence to sequence learning with neural networks. NeurIPS.
+#   arXiv:1409.3215. *Encoder and decoder as deep LSTMs; the reversed source.*
 # - K. Cho et al. (2014). Learning phrase representations using RNN encoder-decoder for statistical machine translation.
-#   EMNLP. arXiv:1406.1078. *The same idea with the unit that is now called GRU; the context goes to every step, as here. It
-#   scored phrases for a statistical translator.*
+#   EMNLP. arXiv:1406.1078. *The same idea with the unit that is now called GRU; the context goes to every step, as
+#   here. It scored phrases for a statistical translator.*
 # - N. Kalchbrenner, P. Blunsom (2013). Recurrent continuous translation models. EMNLP. *Translation by networks alone.*
 # - K. Cho, B. van Merriënboer, D. Bahdanau, Y. Bengio (2014). On the properties of neural machine translation:
 #   encoder-decoder approaches. SSST-8. arXiv:1409.1259. *Quality falls with sentence length, measured.*
 # - D. Bahdanau, K. Cho, Y. Bengio (2015). Neural machine translation by jointly learning to align and translate. ICLR.
 #   arXiv:1409.0473. *Names the bottleneck, and removes it.*
 # - S. Hochreiter, J. Schmidhuber (1997). Long short-term memory. Neural Computation 9(8). *Gates that keep.*
-# - R. J. Williams, D. Zipser (1989). A learning algorithm for continually running fully recurrent neural networks. Neural
-#   Computation 1(2). *Teacher forcing.*
-# - K. Papineni, S. Roukos, T. Ward, W.-J. Zhu (2002). BLEU: a method for automatic evaluation of machine translation. ACL.
+# - R. J. Williams, D. Zipser (1989). A learning algorithm for continually running fully recurrent neural networks.
+#   Neural Computation 1(2). *Teacher forcing.*
+# - K. Papineni, S. Roukos, T. Ward, W.-J. Zhu (2002). BLEU: a method for automatic evaluation of machine translation.
+#   ACL.

@@ -11,8 +11,8 @@
 # - separate what a query is *compared with* (keys) from what it *receives* (values), and let one sequence attend to
 #   another.
 #
-# **You need** PyTorch basics (tensors, matrix products, `nn.Linear`, `backward`), and what mean and variance are. Lesson
-# 02 shows where the idea came from, but nothing of it is assumed.
+# **You need** PyTorch basics (tensors, matrix products, `nn.Linear`, `backward`), and what mean and variance are.
+# Lesson 02 shows where the idea came from, but nothing of it is assumed.
 #
 # **Time** about 45 minutes to read; the cells run in about 20 seconds on two CPU cores.
 
@@ -70,16 +70,16 @@ def tell(name, values):
 
 
 # %% [markdown]
-# A network translates *"we see the sky"* into *"vediamo il cielo"*. It reads and writes **tokens**, the units into which
-# a text is cut; in this lesson each token is a word. The network has two parts. The **encoder** reads the English tokens
-# and computes one vector for each of them, its **hidden state** at that token, called an *encoder state* for short. The
-# **decoder** writes the translation token by token; it has a hidden state of its own, the *decoder state*, which changes
-# with each token that it writes. In the first translators of this kind both parts were recurrent networks (RNNs), which
-# process a sentence one token after the other.
+# A network translates *"we see the sky"* into *"vediamo il cielo"*. It reads and writes **tokens**, the units into
+# which a text is cut; in this lesson each token is a word. The network has two parts. The **encoder** reads the English
+# tokens and computes one vector for each of them, its **hidden state** at that token, called an *encoder state* for
+# short. The **decoder** writes the translation token by token; it has a hidden state of its own, the *decoder state*,
+# which changes with each token that it writes. In the first translators of this kind both parts were recurrent networks
+# (RNNs), which process a sentence one token after the other.
 #
-# Suppose that the decoder is about to write *vediamo* ("we see": in Italian the verb carries its subject). **Which encoder
-# states matter for this token?** Before *il* the decoder faces the same question again, and the answer is different.
-# **Attention** is the part of the network that answers it at each step.
+# Suppose that the decoder is about to write *vediamo* ("we see": in Italian the verb carries its subject). **Which
+# encoder states matter for this token?** Before *il* the decoder faces the same question again, and the answer is
+# different. **Attention** is the part of the network that answers it at each step.
 #
 # Whatever the task, three kinds of vectors take part:
 #
@@ -90,12 +90,12 @@ def tell(name, values):
 # | an **output** vector, the answer to the query | the **context vector**: what the decoder learns about the sentence | $y$ |
 #
 # Each query **attends** to all data vectors: the query is compared with every one of them, and those that fit it best
-# contribute most to its output vector. This description mentions no RNN, no language and no order. It describes a general
-# operator, and this lesson builds that operator step by step.
+# contribute most to its output vector. This description mentions no RNN, no language and no order. It describes a
+# general operator, and this lesson builds that operator step by step.
 #
-# To make every number easy to follow, we use hidden states with only two features, made up for the purpose. In a trained
-# model the hidden states are learned and have hundreds of features. The helper `tell` prints a vector on one line. Cells
-# that import, prepare data, measure, draw or check are folded; unfold them if you like.
+# To make every number easy to follow, we use hidden states with only two features, made up for the purpose. In a
+# trained model the hidden states are learned and have hundreds of features. The helper `tell` prints a vector on one
+# line. Cells that import, prepare data, measure, draw or check are folded; unfold them if you like.
 
 # %%
 words = ["we", "see", "the", "sky"]
@@ -110,17 +110,18 @@ q = Q[0]  # [D_Q], the state that is about to write "vediamo"
 # %% [markdown]
 # ## How similar are a query and a data vector?
 #
-# The query must be compared with each data vector. The comparison takes two vectors and returns one number, which is large
-# if the two fit together. This number is the **similarity score**, or **score** for short: $e_i = f_{att}(q, X_i)$.
+# The query must be compared with each data vector. The comparison takes two vectors and returns one number, which is
+# large if the two fit together. This number is the **similarity score**, or **score** for short:
+# $e_i = f_{att}(q, X_i)$.
 #
-# Which function should $f_{att}$ be? Bahdanau et al. (2015) trained a small network with one hidden layer for it, which is
-# called **additive attention**. Here is a far simpler candidate without a single parameter, the **dot product**:
+# Which function should $f_{att}$ be? Bahdanau et al. (2015) trained a small network with one hidden layer for it, which
+# is called **additive attention**. Here is a far simpler candidate without a single parameter, the **dot product**:
 #
 # $$e_i = q \cdot X_i = \sum_{d} q_d\, X_{id} = |q|\,|X_i|\cos\angle(q, X_i)$$
 #
 # The dot product is positive if the angle between the two vectors is smaller than a right angle, zero if they are
-# perpendicular, and negative if the angle is larger. In the next figure, look at the arrows first: which words will score
-# high for *vediamo*?
+# perpendicular, and negative if the angle is larger. In the next figure, look at the arrows first: which words will
+# score high for *vediamo*?
 
 # %% tags=["fold"]
 figure, (left, right) = plots.canvas(9.5, 4.0, 2)
@@ -134,8 +135,9 @@ show(
 )
 
 # %% [markdown]
-# **Figure 1.** The query and the four data vectors as arrows (left), and the query's score with each data vector (right).
-# The data vectors that point in much the same direction as the query have positive scores; the others have negative ones.
+# **Figure 1.** The query and the four data vectors as arrows (left), and the query's score with each data vector
+# (right). The data vectors that point in much the same direction as the query have positive scores; the others have
+# negative ones.
 #
 # Now we compute the same scores with explicit loops: the outer loop runs over the data vectors, the inner one over the
 # features.
@@ -148,8 +150,8 @@ for i in range(N_X):
 
 # %% [markdown]
 # All the scores of one query together are a matrix times a vector, so one line replaces both loops. (The function
-# `torch.mv` computes the same product. The line `# NBVAL_CHECK_OUTPUT` at the top of a cell is a mark for the course's own
-# tests; ignore it.)
+# `torch.mv` computes the same product. The line `# NBVAL_CHECK_OUTPUT` at the top of a cell is a mark for the course's
+# own tests; ignore it.)
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -157,10 +159,10 @@ e = X @ q  # [N_X, D_Q] @ [D_Q] -> [N_X]
 tell("scores", e)
 
 # %% [markdown]
-# Two remarks. First, the sum runs over the features, so for now the queries and the data vectors must have the same width,
-# $D_Q = D_X$. Second, the dot product is not the cosine: it also depends on the lengths of the vectors. If the query
-# becomes three times as long, every score is multiplied by three (second row below). If only the data vector $X_2$, *see*,
-# becomes three times as long, only its own score changes (third row).
+# Two remarks. First, the sum runs over the features, so for now the queries and the data vectors must have the same
+# width, $D_Q = D_X$. Second, the dot product is not the cosine: it also depends on the lengths of the vectors. If the
+# query becomes three times as long, every score is multiplied by three (second row below). If only the data vector
+# $X_2$, *see*, becomes three times as long, only its own score changes (third row).
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
@@ -178,9 +180,9 @@ tell("with 3 X₂", X_long @ q)
 # %% [markdown]
 # ## From scores to attention weights
 #
-# For *vediamo* the scores favour *see*, and after it *we*. The output is to be a weighted sum of the data vectors, so the
-# scores must become weights: no weight may be negative, all together must sum to 1, and a higher score must give a larger
-# weight. Is it enough to divide each score by the sum of all scores?
+# For *vediamo* the scores favour *see*, and after it *we*. The output is to be a weighted sum of the data vectors, so
+# the scores must become weights: no weight may be negative, all together must sum to 1, and a higher score must give a
+# larger weight. Is it enough to divide each score by the sum of all scores?
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -228,11 +230,11 @@ show(
 )
 
 # %% [markdown]
-# **Figure 2.** The two steps of the softmax: the exponential makes all scores positive, and the division by the sum turns
-# the results into weights. The order from the lowest to the highest bar is the same in all three panels.
+# **Figure 2.** The two steps of the softmax: the exponential makes all scores positive, and the division by the sum
+# turns the results into weights. The order from the lowest to the highest bar is the same in all three panels.
 #
-# **What can go wrong?** The softmax depends only on the differences between the scores: adding the same number $c$ to all
-# of them multiplies numerator and denominator by $\exp(c)$, which cancels. So $e$ and $e + 1000$ must have the same
+# **What can go wrong?** The softmax depends only on the differences between the scores: adding the same number $c$ to
+# all of them multiplies numerator and denominator by $\exp(c)$, which cancels. So $e$ and $e + 1000$ must have the same
 # weights. Does the computation give the same weights?
 
 # %%
@@ -245,8 +247,8 @@ tell("naive", naive)
 # It does not. In `float32` the exponential of a number just below 89 already reaches the largest number that can be
 # stored. Beyond that the result is `inf`, and `inf / inf` is `nan` ("not a number").
 #
-# The same cancellation also gives the remedy: subtract the largest score first. Then the largest exponent is 0, so nothing
-# can overflow, and the sum is at least $\exp(0) = 1$, so we never divide by zero.
+# The same cancellation also gives the remedy: subtract the largest score first. Then the largest exponent is 0, so
+# nothing can overflow, and the sum is at least $\exp(0) = 1$, so we never divide by zero.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -259,9 +261,9 @@ tell("torch", far.softmax(dim=-1))
 
 # %% [markdown]
 # The first row shows the weights of $e$, the second the weights of $e + 1000$ after the subtraction, and the third
-# PyTorch's softmax of $e + 1000$, which subtracts the largest score as well. (The first row agrees with the other two to
-# about four digits only: near 1000, neighbouring `float32` numbers are 0.00006 apart, so adding 1000 has already rounded
-# the scores.)
+# PyTorch's softmax of $e + 1000$, which subtracts the largest score as well. (The first row agrees with the other two
+# to about four digits only: near 1000, neighbouring `float32` numbers are 0.00006 apart, so adding 1000 has already
+# rounded the scores.)
 
 # %% [markdown]
 # ## One query attends to all data vectors
@@ -276,8 +278,9 @@ for i in range(N_X):
     y_loop += a[i] * X[i]
 
 # %% [markdown]
-# Once more one line replaces the loop, and PyTorch has a call of its own for all three steps together. That call expects a
-# matrix of queries, so `q` goes in as a matrix with one row, $[1, D_Q]$. The next section explains its argument `scale`.
+# Once more one line replaces the loop, and PyTorch has a call of its own for all three steps together. That call
+# expects a matrix of queries, so `q` goes in as a matrix with one row, $[1, D_Q]$. The next section explains its
+# argument `scale`.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -301,15 +304,15 @@ show(
 )
 
 # %% [markdown]
-# **Figure 3.** Attention for one query, with the numbers of *vediamo*. However many data vectors there are, each gets one
-# score and one weight, and the query gets one output.
+# **Figure 3.** Attention for one query, with the numbers of *vediamo*. However many data vectors there are, each gets
+# one score and one weight, and the query gets one output.
 #
 # Three properties follow from the formulas, and we check each of them.
 #
-# **The output lies among the data vectors.** The weights are positive and sum to 1, so $y$ is a weighted average. It never
-# leaves the convex hull of the data vectors (the smallest convex region that contains them), and each of its components
-# lies between the smallest and the largest of theirs. Attention selects and averages; it cannot add anything that the
-# data vectors do not contain. The two columns below are the two features:
+# **The output lies among the data vectors.** The weights are positive and sum to 1, so $y$ is a weighted average. It
+# never leaves the convex hull of the data vectors (the smallest convex region that contains them), and each of its
+# components lies between the smallest and the largest of theirs. Attention selects and averages; it cannot add anything
+# that the data vectors do not contain. The two columns below are the two features:
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
@@ -331,10 +334,10 @@ print("X", [*X.shape], "gives y", [*y.shape])
 print("X", [*X_five.shape], "gives y", [*y_five.shape])
 
 # %% [markdown]
-# **The order of the data vectors does not matter.** If we shuffle the data vectors, their weights are shuffled in the same
-# way, and the weighted sum stays the same. For a fixed query the output is **invariant** to permutations of the data
-# vectors. (One often reads that attention is permutation invariant, without a word about what is permuted. In lesson 05
-# the data vectors provide the queries too, and there, shuffling them shuffles the outputs.)
+# **The order of the data vectors does not matter.** If we shuffle the data vectors, their weights are shuffled in the
+# same way, and the weighted sum stays the same. For a fixed query the output is **invariant** to permutations of the
+# data vectors. (One often reads that attention is permutation invariant, without a word about what is permuted. In
+# lesson 05 the data vectors provide the queries too, and there, shuffling them shuffles the outputs.)
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -353,8 +356,8 @@ tell("y shuffled", y_shuffled)
 # matter, we can line up all positions in one long row. This gives $N_X = H \cdot W$ data vectors and *one* softmax over
 # all of them. Afterwards we put the weights back into the shape of the grid.
 #
-# Below, the feature vectors are plain colours (red, green, blue). The query asks for yellow: its entries are positive for
-# red and green, and negative for blue.
+# Below, the feature vectors are plain colours (red, green, blue). The query asks for yellow: its entries are positive
+# for red and green, and negative for blue.
 
 # %% tags=["fold"]
 H, W = 6, 9
@@ -366,14 +369,14 @@ grid = (grid + 0.03 * torch.randn(H, W, 3, generator=generator)).clamp(0, 1).to(
 yellow = 5 * torch.tensor([1.0, 0.5, -1.0], device=DEVICE)  # [D_Q], for red and green, against blue
 
 # %%
-places = grid.reshape(H * W, 3)  # [H·W, D_X]
-a_places = (places @ yellow).softmax(dim=-1)  # [H·W], sums to 1 over all positions
-y_places = a_places @ places  # [D_X], a yellow
-a_grid = a_places.reshape(H, W)  # [H, W], each weight back at its position
+X_grid = grid.reshape(H * W, 3)  # [H·W, D_X]
+a_row = (X_grid @ yellow).softmax(dim=-1)  # [H·W], sums to 1 over all positions
+y_grid = a_row @ X_grid  # [D_X], a yellow
+a_grid = a_row.reshape(H, W)  # [H, W], each weight back at its position
 
 # %% tags=["fold"]
 assert (a_shuffled - a[order]).abs().max() < 1e-5 and (y_shuffled - y).abs().max() < 1e-5
-assert_close(F.scaled_dot_product_attention(yellow[None], places, places, scale=1.0)[0], y_places)
+assert_close(F.scaled_dot_product_attention(yellow[None], X_grid, X_grid, scale=1.0)[0], y_grid)
 
 figure, (left, right) = plots.canvas(9.5, 3.3, 2)
 left.imshow(grid.cpu())
@@ -390,40 +393,40 @@ show(
 )
 
 # %% [markdown]
-# **Figure 4.** A small picture as a grid of colour vectors (left), and the weights of the query for yellow, put back into the
-# same grid (right). The query attends almost only to the sun, although the softmax knew nothing of the grid.
+# **Figure 4.** A small picture as a grid of colour vectors (left), and the weights of the query for yellow, put back
+# into the same grid (right). The query attends almost only to the sun, although the softmax knew nothing of the grid.
 
 # %% [markdown]
 # ## Why divide by √D?
 #
-# Transformers do not use $q \cdot X_i$ as it is. They use the **scaled dot product** $q \cdot X_i / \sqrt{D_Q}$; attention
-# with these scores is called **scaled dot-product attention**. A
-# well-known example comes from Alammar's *The Illustrated Transformer* (2018), with the two words *Thinking Machines*. Its
-# vectors have 64 features. A query has the score 112 with the data vector of *Thinking* and the score 96 with that of
-# *Machines*. The division by $\sqrt{64} = 8$ gives the scores 14 and 12, and the published weights are 0.88 and 0.12. We
-# compute the weights with and without the division:
+# Transformers do not use $q \cdot X_i$ as it is. They use the **scaled dot product** $q \cdot X_i / \sqrt{D_Q}$;
+# attention with these scores is called **scaled dot-product attention**. A well-known example comes from Alammar's *The
+# Illustrated Transformer* (2018), with the two tokens *Thinking Machines*. Its vectors have 64 features. A query has
+# the score 112 with the data vector of *Thinking* and the score 96 with that of *Machines*. The division by
+# $\sqrt{64} = 8$ gives the scores 14 and 12, and the published weights are 0.88 and 0.12. We compute the weights with
+# and without the division:
 
 # %%
 # NBVAL_CHECK_OUTPUT
 thinking = torch.tensor([112.0, 96.0])  # [N_X], the scores of Thinking and Machines
 tell("÷ √64", thinking / math.sqrt(64))
 tell("weights", (thinking / math.sqrt(64)).softmax(dim=-1))
-print(f"undivided  {thinking.softmax(dim=-1)[1]:.1e} is what the second word gets")
+print(f"undivided  weight of the second token: {thinking.softmax(dim=-1)[1]:.1e}")
 
 # %% [markdown]
-# With the division, our numbers agree with the published ones. Without it, the second word has practically no influence on
-# the output. But why do we divide by the *square root* of the width, and not by some other number?
+# With the division, our numbers agree with the published ones. Without it, the second token has practically no
+# influence on the output. But why do we divide by the *square root* of the width, and not by some other number?
 #
 # **The reason is the variance of a sum.** Let the features of $q$ and $X_i$ be independent, with mean 0 and variance 1.
-# Each product $q_d X_{id}$ then has mean 0 and variance $1 \cdot 1 = 1$. The score is a sum of $D$ such products, and the
-# variances of independent terms add up:
+# Each product $q_d X_{id}$ then has mean 0 and variance $1 \cdot 1 = 1$. The score is a sum of $D$ such products, and
+# the variances of independent terms add up:
 #
 # $$\operatorname{Var}(q \cdot X_i) = \sum_{d=1}^{D} \operatorname{Var}(q_d X_{id}) = D
 # \qquad\Longrightarrow\qquad \text{standard deviation } \sqrt{D}$$
 #
 # So a typical score grows like $\sqrt D$, and after division by $\sqrt D$ its standard deviation is 1 at every width.
-# (Two constant vectors would not show this: their dot product grows like $D$.) We check the formula with random queries and
-# random data vectors at eleven widths, from 1 to 1024:
+# (Two constant vectors would not show this: their dot product grows like $D$.) We check the formula with random queries
+# and random data vectors at eleven widths, from 1 to 1024:
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
@@ -441,15 +444,15 @@ print(f"std(q·X) / √D lies between {min(ratios):.2f} and {max(ratios):.2f}")
 assert all(abs(ratio - 1) < 0.05 for ratio in ratios)  # at every width
 
 # %% [markdown]
-# **Why are large scores a problem?** The derivative of the softmax shows it. If the score $e_j$ changes by a small step,
-# the weight $a_i$ changes by about this derivative times that step:
+# **Why are large scores a problem?** The derivative of the softmax shows it. If the score $e_j$ changes by a small
+# step, the weight $a_i$ changes by about this derivative times that step:
 #
 # $$\frac{\partial a_i}{\partial e_j} = a_i(\delta_{ij} - a_j), \qquad
 # \delta_{ij} = 1 \text{ if } i = j \text{, else } 0$$
 #
-# Suppose that one weight is almost 1 and the others are almost 0. Then each of these derivatives contains a factor close
-# to 0. The softmax is **saturated**: its output is a clear choice, but almost no **gradient** (the derivatives of the loss,
-# which training follows) passes back through it. So training can hardly correct a wrong choice.
+# Suppose that one weight is almost 1 and the others are almost 0. Then each of these derivatives contains a factor
+# close to 0. The softmax is **saturated**: its output is a clear choice, but almost no **gradient** (the derivatives of
+# the loss, which training follows) passes back through it. So training can hardly correct a wrong choice.
 
 
 # %% tags=["fold"]
@@ -473,20 +476,20 @@ show(
 )
 
 # %% [markdown]
-# **Figure 5.** The derivatives of the four weights (rows) with respect to the four scores (columns). The scores of *vediamo*
-# are halved on the left and multiplied by four on the right. With the large scores the derivatives almost vanish, so the
-# weights hardly react to a change of the scores.
+# **Figure 5.** The derivatives of the four weights (rows) with respect to the four scores (columns). The scores of
+# *vediamo* are halved on the left and multiplied by four on the right. With the large scores the derivatives almost
+# vanish, so the weights hardly react to a change of the scores.
 #
 # **How saturated is the softmax at width $D$?** For the random queries and data vectors from above we measure two
 # quantities, with the scores undivided, divided by $\sqrt D$, and divided by $D$:
 #
 # - the **entropy** $-\sum_i a_i \ln a_i$ of the weights: it is $\ln N_X$ if all weights are equal, and 0 if one data
 #   vector has all the weight;
-# - the **gradient left**, $\sum_i \partial a_i / \partial e_i = \sum_i a_i (1 - a_i)$: how strongly the weights still react
-#   to their own scores.
+# - the **gradient left**, $\sum_i \partial a_i / \partial e_i = \sum_i a_i (1 - a_i)$: how strongly the weights still
+#   react to their own scores.
 #
-# We report the median over the queries, because the mean would be dominated by the few queries whose softmax happens not
-# to be saturated.
+# We report the median over the queries, because the mean would be dominated by the few queries whose softmax happens
+# not to be saturated.
 
 # %% tags=["fold"]
 divisors = {"undivided": lambda D: 1.0, "÷ √D": lambda D: math.sqrt(D), "÷ D": lambda D: float(D)}
@@ -505,7 +508,7 @@ look = {"x_label": "width D", "log": "x", "colours": shade, "styles": marks}
 figure, panels = plots.canvas(12, 3.9, 3)
 roots = {"measured": spread, "√D": [math.sqrt(D) for D in widths]}
 plots.curves(widths, roots, title="spread of $q · X_i$", x_label="width D", y_label="standard deviation", log="xy",
-                styles={"measured": "o", "√D": "--"}, axes=panels[0])  # fmt: skip
+                styles={"measured": "o", "√D": "--"}, colours={"measured": plots.SCORES, "√D": plots.BLACK}, axes=panels[0])  # fmt: skip
 plots.curves(widths, entropy, title="weights: entropy", y_label="median entropy (nats)", axes=panels[1], **look)
 plots.curves(widths, gradient, title="gradient left", y_label="median Σ a(1 − a)", axes=panels[2], **look)
 plots.level(panels[1], math.log(N_data), "all weights equal: $\\ln N_X$")
@@ -518,9 +521,9 @@ show(
 )
 
 # %% [markdown]
-# **Figure 6.** The standard deviation of the scores (left), the entropy of the weights (middle) and the gradient left (right)
-# at widths from 1 to 1024. Undivided scores saturate the softmax more and more as the width grows; scores divided by
-# $\sqrt D$ keep both quantities nearly constant. The rows below give the values at the largest width.
+# **Figure 6.** The standard deviation of the scores (left), the entropy of the weights (middle) and the gradient left
+# (right) at widths from 1 to 1024. Undivided scores saturate the softmax more and more as the width grows; scores
+# divided by $\sqrt D$ keep both quantities nearly constant. The rows below give the values at the largest width.
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
@@ -529,25 +532,26 @@ for name in divisors:
     print(f"{name:>10}: entropy {entropy[name][-1]:.2f}, gradient left {gradient[name][-1]:.2f}")
 
 # %% [markdown]
-# At large width the three divisors behave differently. Undivided scores saturate the softmax. With scores divided by $D$,
-# the gradient of the softmax is large, but all weights are nearly equal at the start of training: whatever the query is,
-# its output is nearly the plain average of the data vectors. (The gradient with respect to the query also contains the
-# divisor, so division by $D$ calls for a larger learning rate.) Only division by $\sqrt D$ keeps the sharpness of the weights about
-# constant. Whether these differences matter for learning is measured near the end of this lesson, under "Going further".
+# At large width the three divisors behave differently. Undivided scores saturate the softmax. With scores divided by
+# $D$, the gradient of the softmax is large, but all weights are nearly equal at the start of training: whatever the
+# query is, its output is nearly the plain average of the data vectors. (The gradient with respect to the query also
+# contains the divisor, so division by $D$ calls for a larger learning rate.) Only division by $\sqrt D$ keeps the
+# sharpness of the weights about constant. Whether these differences matter for learning is measured near the end of
+# this lesson, under "Going further".
 
 # %% [markdown]
 # ## Explorer: one query in the plane
 #
-# The figure shows five data vectors and one query in the plane. Move the query and watch the scores, the weights and the
-# output. Some things to try:
+# The figure shows five data vectors and one query in the plane. Move the query and watch the scores, the weights and
+# the output. Some things to try:
 #
 # 1. Move the query around the origin in a circle. Which data vectors get the weight, and where does the output $y$ go?
 #    Does $y$ ever leave the region of the data vectors?
 # 2. Move the query to the origin. What are the weights, and why?
 # 3. Can $X_5$, in the middle, ever get the largest weight?
-# 4. The **temperature** $T$ divides the scores once more: $\operatorname{softmax}(e / T)$. For which $T$ does nearly all
-#    the weight go to one data vector, and for which $T$ are the weights nearly equal? Which $T$ has the same effect as the
-#    switch?
+# 4. The **temperature** $T$ divides the scores once more: $\operatorname{softmax}(e / T)$. For which $T$ does nearly
+#    all the weight go to one data vector, and for which $T$ are the weights nearly equal? Which $T$ has the same effect
+#    as the switch?
 
 # %% tags=["fold"]
 points = torch.tensor([[2.2, 0.8], [0.4, 2.3], [-2.1, 1.0], [-0.6, -2.2], [0.7, -0.3]])  # [N_X, 2]
@@ -582,16 +586,18 @@ explore(
 )
 
 # %% [markdown]
-# **Figure 7.** One query, five data vectors and the output in the plane (left), with the scores (middle) and the weights
-# (right). The larger the circle of a data vector, the larger its weight, and the more the output is drawn towards it.
+# **Figure 7.** One query, five data vectors and the output in the plane (left), with the scores (middle) and the
+# weights (right). The larger the circle of a data vector, the larger its weight, and the more the output is drawn
+# towards it.
 #
 # <details><summary>What you should have seen</summary>
 #
 # 1. The weight moves to the data vectors that lie in the direction of the query. However long the query is, $y$ stays
 #    among the data vectors.
 # 2. All scores are 0, so all weights are equal and $y$ is the plain average.
-# 3. No. $X_5$ lies between the others: whatever the direction of the query, one of them lies further out in it than $X_5$. The dot product favours data
-#    vectors that lie far out in the direction of the query, not those that are near to the query.
+# 3. No. $X_5$ lies between the others: whatever the direction of the query, one of them lies further out in it than
+#    $X_5$. The dot product favours data vectors that lie far out in the direction of the query, not those that are near
+#    to the query.
 # 4. With a small $T$ nearly all the weight goes to one data vector; with a large $T$ the weights are nearly equal.
 #    $T = \sqrt 2$ without the switch has the same effect as $T = 1$ with it.
 #
@@ -600,15 +606,16 @@ explore(
 # %% [markdown]
 # ## Many queries at once
 #
-# The decoder has a query for each token that it writes. In an RNN they arise one after the other, because each state depends on
-# the output before it. But if all queries are given, as here, we need no loop: we put them as rows into a matrix $Q\,[N_Q, D_Q]$ and write the scores as a matrix too, with one row for each query:
+# The decoder has a query for each token that it writes. In an RNN they arise one after the other, because each state
+# depends on the output before it. But if all queries are given, as here, we need no loop: we put them as rows into a
+# matrix $Q\,[N_Q, D_Q]$ and write the scores as a matrix too, with one row for each query:
 #
 # $$E = \frac{Q X^\top}{\sqrt{D_Q}}\ [N_Q, N_X], \qquad A = \operatorname{softmax}(E)\ \text{along each row}, \qquad
 # Y = A X\ [N_Q, D_X]$$
 #
-# From here on the scores are divided, as in a Transformer. Our queries and data vectors have two features, so each score
-# is divided by $\sqrt 2$, and the weights of *vediamo* are a little less sharp than above. First with a loop over the
-# queries:
+# From here on the scores are divided, as in a Transformer. Our queries and data vectors have two features, so each
+# score is divided by $\sqrt 2$, and the weights of *vediamo* are a little less sharp than above. First with a loop over
+# the queries:
 
 # %%
 Y_loop = torch.zeros(N_Q, D_X, device=DEVICE)  # [N_Q, D_X]
@@ -640,8 +647,8 @@ show(
 )
 
 # %% [markdown]
-# **Figure 8.** Each query and the words to which it attends; the thicker the line, the larger the weight. The same four data
-# vectors give three different outputs, because each query has its own weights.
+# **Figure 8.** Each query and the words to which it attends; the thicker the line, the larger the weight. The same four
+# data vectors give three different outputs, because each query has its own weights.
 
 # %% tags=["fold"]
 show(
@@ -655,9 +662,9 @@ show(
 # **Figure 9.** The attention layer for several queries. Each row belongs to one query: its scores, its weights and its
 # output. Nothing passes from one row to another.
 #
-# **In which direction does the softmax run?** Each *query* needs its own distribution over the data vectors, so each *row*
-# of $A$ must sum to 1. For a single matrix, `dim=1` is that direction. With a batch axis in front, however, axis 1 is the
-# axis of the queries. The last axis, `dim=-1`, is right in both cases.
+# **In which direction does the softmax run?** Each *query* needs its own distribution over the data vectors, so each
+# *row* of $A$ must sum to 1. For a single matrix, `dim=1` is that direction. With a batch axis in front, however, axis
+# 1 is the axis of the queries. The last axis, `dim=-1`, is right in both cases.
 #
 # The wrong direction, `dim=-2`, raises no error, and its result looks plausible:
 
@@ -675,8 +682,8 @@ show(
 )
 
 # %% [markdown]
-# **Figure 10.** The same scores after a softmax over each row (left, right direction) and over each column (right, wrong
-# direction). Both matrices look like weights, but in the right-hand one the weights of a query do not sum to 1.
+# **Figure 10.** The same scores after a softmax over each row (left, right direction) and over each column (right,
+# wrong direction). Both matrices look like weights, but in the right-hand one the weights of a query do not sum to 1.
 # The row sums below show it.
 
 # %%
@@ -686,8 +693,8 @@ tell("wrong", wrong.sum(dim=-1))
 
 # %% [markdown]
 # In the wrong direction the queries compete for the data vectors. In the right direction the queries are independent of
-# each other: if we remove some queries, the outputs of the others do not change. That is why all outputs can be computed
-# in parallel.
+# each other: if we remove some queries, the outputs of the others do not change. That is why all outputs can be
+# computed in parallel.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -696,11 +703,11 @@ tell("one of 3", Y[0])
 tell("alone", alone[0])
 
 # %% [markdown]
-# **Batches.** Networks process many examples at once: $B$ sentences, each with its own queries and data vectors. The batch
-# is one more axis, and it comes first. A matrix product of two stacks of matrices multiplies them pair by pair, so our
-# three lines stay as they are, provided that they count axes from the end: `X.mT` swaps the last two axes (`X.T` would
-# reverse the order of all of them, with a warning), `Q.shape[-1]` is the width of the queries, and `dim=-1` is the axis of the data
-# vectors.
+# **Batches.** Networks process many examples at once: $B$ sentences, each with its own queries and data vectors. The
+# batch is one more axis, and it comes first. A matrix product of two stacks of matrices multiplies them pair by pair,
+# so our three lines stay as they are, provided that they count axes from the end: `X.mT` swaps the last two axes (`X.T`
+# would reverse the order of all of them, with a warning), `Q.shape[-1]` is the width of the queries, and `dim=-1` is
+# the axis of the data vectors.
 
 # %%
 Q_batch, X_batch = normal(6, 3, 8), normal(6, 4, 8)  # [B, N_Q, D_Q], [B, N_X, D_X]
@@ -708,8 +715,8 @@ A_batch = (Q_batch @ X_batch.mT / math.sqrt(Q_batch.shape[-1])).softmax(dim=-1) 
 Y_batch = A_batch @ X_batch  # [B, N_Q, D_X]
 
 # %% [markdown]
-# What if each example has a single query, so that the queries form a matrix $[B, D_Q]$? A product of stacks needs a matrix
-# for each example. `q[..., None]` adds an axis at the end, which makes each query a matrix with one column, and
+# What if each example has a single query, so that the queries form a matrix $[B, D_Q]$? A product of stacks needs a
+# matrix for each example. `q[..., None]` adds an axis at the end, which makes each query a matrix with one column, and
 # `squeeze(-1)` removes this axis from the result.
 
 # %%
@@ -730,12 +737,12 @@ assert_close(F.scaled_dot_product_attention(Q_batch, X_batch, X_batch), Y_batch)
 # So far each data vector serves two purposes: the query is compared with it, and the query receives it. Should the same
 # vector do both?
 #
-# Think of a dictionary in Python: you look up a **key**, and you get the **value** stored under it. In the same way each
-# data vector can have a key, with which queries are compared, and a value, which goes into the output.
+# Think of a dictionary in Python: you look up a **key**, and you get the **value** stored under it. In the same way
+# each data vector can have a key, with which queries are compared, and a value, which goes into the output.
 #
-# As an example, take a dictionary of paints. Each data vector has three features: the hue of the paint, as a direction on
-# the colour circle (two features), and its price. We ask for the hues red, orange, green and blue, and we want the prices.
-# The queries are long vectors, which makes the weights sharp. These are the paints:
+# As an example, take a dictionary of paints. Each data vector has three features: the hue of the paint, as a direction
+# on the colour circle (two features), and its price. We ask for the hues red, orange, green and blue, and we want the
+# prices. The queries are long vectors, which makes the weights sharp. These are the paints:
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
@@ -752,14 +759,14 @@ for paint, hue, price in zip(paints, hues.rad2deg().tolist(), prices.tolist()):
     print(f"{paint:>7}: hue {hue:3.0f}°, price {price:.0f}")
 
 # %% [markdown]
-# A query has two features and a data vector has three, so their dot product does not even exist. Besides, the query says
-# nothing about prices. We solve both problems with two matrices, each of which takes from $X$ what is needed:
+# A query has two features and a data vector has three, so their dot product does not even exist. Besides, the query
+# says nothing about prices. We solve both problems with two matrices, each of which takes from $X$ what is needed:
 #
 # $$K = X W_K\ [N_X, D_Q], \qquad V = X W_V\ [N_X, D_V], \qquad
 # A = \operatorname{softmax}\!\left(\frac{Q K^\top}{\sqrt{D_Q}}\right), \qquad Y = A V\ [N_Q, D_V]$$
 #
-# The keys are as wide as the queries, because the two are compared by the dot product. The values may have any width. In a
-# network both matrices are learned; here we can write them down.
+# The keys are as wide as the queries, because the two are compared by the dot product. The values may have any width.
+# In a network both matrices are learned; here we can write them down.
 
 # %%
 W_K = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]], device=DEVICE)  # [D_X, D_Q] = [3, 2], keeps the hue
@@ -797,11 +804,12 @@ for name, price in zip(wanted, Y_paint[:, 0].tolist()):
     print(f"{name:>7} costs {price:.2f}")
 
 # %% [markdown]
-# Orange is not among the paints. Its hue lies halfway between red and yellow, so each of the two gets half of the weight,
-# and the output is the mean of their prices. Attention is a dictionary that also answers queries between its keys: it interpolates the values.
+# Orange is not among the paints. Its hue lies halfway between red and yellow, so each of the two gets half of the
+# weight, and the output is the mean of their prices. Attention is a dictionary that also answers queries between its
+# keys: it interpolates the values.
 #
-# **And if the keys also served as the values?** Then the output would be a weighted average of the *keys*. We would ask for
-# a hue and get, at best, the same hue back:
+# **And if the keys also served as the values?** Then the output would be a weighted average of the *keys*. We would ask
+# for a hue and get, at best, the same hue back:
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
@@ -822,8 +830,8 @@ show(
 )
 
 # %% [markdown]
-# **Figure 11.** The weights, computed from queries and keys (left), and the outputs, which are weighted sums of the values
-# (right). A hue that is among the keys selects its paint; orange shares its weight between two paints.
+# **Figure 11.** The weights, computed from queries and keys (left), and the outputs, which are weighted sums of the
+# values (right). A hue that is among the keys selects its paint; orange shares its weight between two paints.
 #
 # The next figure shows the whole layer with the numbers of the paints.
 
@@ -836,13 +844,13 @@ show(
 )
 
 # %% [markdown]
-# **Figure 12.** The attention layer with keys and values. The keys decide where the weight goes, and the values decide what
-# the outputs are made of.
+# **Figure 12.** The attention layer with keys and values. The keys decide where the weight goes, and the values decide
+# what the outputs are made of.
 #
-# **Weights act from the right, and `nn.Linear` stores the transpose.** In our formulas each row is a vector, and a matrix
-# acts from the right: $Y = XW$ with $W\,[D_{in}, D_{out}]$. An `nn.Linear` stores its weight as $[D_{out}, D_{in}]$ and
-# computes $x W^\top + b$. The result is the same, but if you copy a matrix from one form to the other, you must
-# transpose it.
+# **Weights act from the right, and `nn.Linear` stores the transpose.** In our formulas each row is a vector, and a
+# matrix acts from the right: $Y = XW$ with $W\,[D_{in}, D_{out}]$. An `nn.Linear` stores its weight as
+# $[D_{out}, D_{in}]$ and computes $x W^\top + b$. The result is the same, but if you copy a matrix from one form to the
+# other, you must transpose it.
 
 # %%
 layer = nn.Linear(in_features=3, out_features=2, bias=False, device=DEVICE)  # D_X -> D_Q
@@ -863,11 +871,11 @@ assert_close(layer(X_paint), X_paint @ W_K)
 #
 # $$Q = S W_Q\ [N_Q, D_Q], \qquad K = X W_K\ [N_X, D_Q], \qquad V = X W_V\ [N_X, D_V]$$
 #
-# This is **cross-attention**. In the translator, $S$ holds the decoder states of *"vediamo il cielo"* and $X$ the encoder
-# states of *"we see the sky"*.
+# This is **cross-attention**. In the translator, $S$ holds the decoder states of *"vediamo il cielo"* and $X$ the
+# encoder states of *"we see the sky"*.
 #
-# Here is the layer with learnable matrices, which are not trained yet. All widths and lengths are different numbers. That
-# is a good habit: a transpose in the wrong place then raises an error at once.
+# Here is the layer with learnable matrices, which are not trained yet. All widths and lengths are different numbers.
+# That is a good habit: a transpose in the wrong place then raises an error at once.
 
 # %%
 S, X_cross = normal(3, 7), normal(5, 6)  # [N_Q, D_S], [N_X, D_X]
@@ -879,7 +887,8 @@ Q_cross, K_cross, V_cross = project["Q"](S), project["K"](X_cross), project["V"]
 print("Q", [*Q_cross.shape], " K", [*K_cross.shape], " V", [*V_cross.shape])  # [N_Q, D_Q], [N_X, D_Q], [N_X, D_V]
 
 # %% [markdown]
-# From here on everything is as before: scores, softmax, weighted sum. A folded cell computes the same outputs with loops.
+# From here on everything is as before: scores, softmax, weighted sum. A folded cell computes the same outputs with
+# loops.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -907,12 +916,12 @@ show(
 )
 
 # %% [markdown]
-# **Figure 13.** Cross-attention. The rows, from the queries to the outputs, belong to the sequence $S$; the columns, with keys
-# and values, belong to the sequence $X$.
+# **Figure 13.** Cross-attention. The rows, from the queries to the outputs, belong to the sequence $S$; the columns,
+# with keys and values, belong to the sequence $X$.
 #
-# Look at the shapes. $Y$ has one row for each row of $S$, the sequence that provides the queries, and it has the width of
-# the *values*. The number of data vectors does not appear in the shape of $Y$: the output has the same shape whether a
-# query attends to five tokens or to five thousand. The number of parameters does not depend on the length of either
+# Look at the shapes. $Y$ has one row for each row of $S$, the sequence that provides the queries, and it has the width
+# of the *values*. The number of data vectors does not appear in the shape of $Y$: the output has the same shape whether
+# a query attends to five tokens or to five thousand. The number of parameters does not depend on the length of either
 # sequence. We try the same layer on data that are ten times as long:
 
 # %% tags=["fold"]
@@ -931,37 +940,58 @@ for data, output in ((X_cross, Y_cross), (longer, Y_longer)):
 # the layer is called **self-attention**; it is the subject of lesson 05.
 
 # %% [markdown]
+# ## Summary
+#
+# | what | formula | shape |
+# |---|---|---|
+# | queries, from one sequence $S$ | $Q = S W_Q$ | $[N_Q, D_Q]$ |
+# | keys and values, from another sequence $X$ | $K = X W_K$, $V = X W_V$ | $[N_X, D_Q]$, $[N_X, D_V]$ |
+# | scores | $E = QK^\top/\sqrt{D_Q}$ | $[N_Q, N_X]$ |
+# | weights, each row sums to 1 | $A = \operatorname{softmax}(E)$, `dim=-1` | $[N_Q, N_X]$ |
+# | outputs, weighted sums of the values | $Y = AV$ | $[N_Q, D_V]$ |
+# | why the root | $\operatorname{Var}(q \cdot k) = D_Q$ for independent features of mean 0 and variance 1 | |
+# | order | data vectors permuted: $Y$ stays; queries permuted: the rows of $Y$ are permuted in the same way | |
+#
+# ```python
+# Y = F.scaled_dot_product_attention(Q, K, V)  # divides by √D_Q; a batch axis may stand in front of each
+# ```
+#
+# The picture to remember is that of cross-attention: a matrix with a row for each query and a column for each data
+# vector. The keys decide where the weight of a row goes, and the values decide what its output is made of.
+
+# %% [markdown]
 # ## Before you go on
 #
 # <details><summary><b>1.</b> All data vectors are doubled, with no projections. What happens to the weights and to the
 # output?</summary>
 #
 # All scores double, so the weights get sharper: doubling the scores has the same effect as halving the temperature. The
-# output is a weighted sum of the doubled vectors with the sharper weights, so in general it is not just twice the old one.
+# output is a weighted sum of the doubled vectors with the sharper weights, so in general it is not just twice the old
+# one.
 #
 # </details>
 #
 # <details><summary><b>2.</b> The same vector <i>c</i> is added to every key. What happens to the weights?</summary>
 #
 # Nothing. Every score of the query $q$ grows by the same number $q \cdot c/\sqrt{D_Q}$, and the softmax ignores a shift
-# that is common to all scores. So a bias in the layer that makes the keys has no effect on the output; a bias in the layer
-# that makes the queries does have one.
+# that is common to all scores. So a bias in the layer that makes the keys has no effect on the output; a bias in the
+# layer that makes the queries does have one.
 #
 # </details>
 #
 # <details><summary><b>3.</b> There is a single query, and the softmax runs over the queries by mistake. What are the
 # weights?</summary>
 #
-# They are all 1, because each exponential is divided by itself. The output is then the plain sum of the values, whatever
-# the query is. If you print a row sum of $A$, you notice the mistake.
+# They are all 1, because each exponential is divided by itself. The output is then the plain sum of the values,
+# whatever the query is. If you print a row sum of $A$, you notice the mistake.
 #
 # </details>
 #
 # <details><summary><b>4.</b> D<sub>S</sub> = 300, D<sub>X</sub> = 512, D<sub>Q</sub> = 64, D<sub>V</sub> = 128. By what
 # are the scores divided? How wide is the output?</summary>
 #
-# The scores are divided by $\sqrt{64} = 8$, because the dot product sums over the width that queries and keys share. The
-# output is as wide as the values, 128.
+# The scores are divided by $\sqrt{64} = 8$, because the dot product sums over the width that queries and keys share.
+# The output is as wide as the values, 128.
 #
 # </details>
 #
@@ -969,22 +999,22 @@ for data, output in ((X_cross, Y_cross), (longer, Y_longer)):
 # of a random vector with itself?</summary>
 #
 # The sum $x \cdot x = \sum_d x_d^2$ has mean $D$, not 0. After the division the score is still about $\sqrt D$. So if a
-# wide vector is its own query among random data vectors, it attends mostly to itself. Two different learned projections,
-# $W_Q \neq W_K$, allow it to attend to other vectors.
+# wide vector is its own query among random data vectors, it attends mostly to itself. Two different learned
+# projections, $W_Q \neq W_K$, allow it to attend to other vectors.
 #
 # </details>
 #
 # <details><summary><b>6.</b> Can a component of the output be larger than the same component of every value?</summary>
 #
-# No. The weights are positive and sum to 1, so the output is an average of the values. Only the layers that follow, such as
-# another matrix or a small network, can compute something new from it.
+# No. The weights are positive and sum to 1, so the output is an average of the values. Only the layers that follow,
+# such as another matrix or a small network, can compute something new from it.
 #
 # </details>
 #
 # <details><summary><b>7.</b> One data vector occurs twice in the list. Does it count twice?</summary>
 #
-# Yes. Both copies have the same score and so the same weight, and together they get more weight than a single copy would.
-# Attention treats the data vectors as a collection with repetitions, not as a set.
+# Yes. Both copies have the same score and so the same weight, and together they get more weight than a single copy
+# would. Attention treats the data vectors as a collection with repetitions, not as a set.
 #
 # </details>
 
@@ -1001,23 +1031,30 @@ for data, output in ((X_cross, Y_cross), (longer, Y_longer)):
 #   when the data vectors are permuted. When the queries are permuted, the outputs are permuted in the same way.
 # - **Transposes.** The shape of `nn.Linear(D_X, D_Q).weight` is $[D_Q, D_X]$. Call the layer, or transpose its weight.
 # - **Writing the exponential yourself.** Use `softmax`, or subtract the largest score first.
-# - **Reading too much into the weights.** A weight says by what factor a vector was multiplied in the sum, not how much it changed the result, and not why. The same
-#   output can also come from other weights on other vectors.
+# - **Reading too much into the weights.** A weight says by what factor a vector was multiplied in the sum, not how much
+#   it changed the result, and not why. The same output can also come from other weights on other vectors.
 #
 # <details><summary><b>If you also use lecture slides</b>: where some of them differ</summary>
 #
-# - *Softmax over "each column", `dim=1`.* These slides draw the matrix transposed. Each row of $A\,[N_Q, N_X]$ sums to 1:
-#   `dim=-1`.
+# - *Softmax over "each column", `dim=1`.* These slides draw the matrix transposed. Each row of $A\,[N_Q, N_X]$ sums to
+#   1: `dim=-1`.
 # - *$q \cdot X_i \sqrt{D_X}$.* The fraction bar is missing. The formula is $q \cdot X_i / \sqrt{D_Q}$.
-# - *$\sqrt{D_X}$ under the bar.* This is right as long as nothing is projected, because then $D_X = D_Q$. In general the
-#   divisor is $\sqrt{D_Q}$.
-# - *Constant vectors as the reason for the root.* Their dot product grows like $D$. The reason is the variance of a sum of
-#   independent terms.
+# - *$\sqrt{D_X}$ under the bar.* This is right as long as nothing is projected, because then $D_X = D_Q$. In general
+#   the divisor is $\sqrt{D_Q}$.
+# - *Constant vectors as the reason for the root.* Their dot product grows like $D$. The reason is the variance of a sum
+#   of independent terms.
 # - *$V = X W_V$ of shape $[D_X, D_V]$.* The shape is $[N_X, D_V]$.
 # - *$Y = A V$ of shape $[N_Q, D_X]$.* The shape is $[N_Q, D_V]$.
 # - *"Separate key and query".* $W_K$ and $W_V$ separate key and value.
 #
 # </details>
+
+# %% [markdown]
+# ## Where to go next
+#
+# - **Practise**: the [assignment of this lesson](../assignments/04_attention_layer/04_attention_layer.ipynb).
+# - **Read on**: [lesson 05](05_self_attention.ipynb), where queries, keys and values come from one sequence.
+# - **Look up**: the [glossary](../docs/glossary.md).
 
 # %% [markdown]
 # ## Going further: does the division matter for learning?
@@ -1027,8 +1064,8 @@ for data, output in ((X_cross, Y_cross), (longer, Y_longer)):
 # Vaswani et al. (2017, section 3.2.1) give the variance argument in a footnote. They *suspect* that vanishing gradients
 # are the reason why undivided dot products do worse than additive attention at large width. We test this in a small
 # experiment. There are 16 fixed data vectors, and each has a random value. Each of 128 queries is a free parameter: it
-# starts at random and must learn to fetch the value of one given data vector. The loss is the squared error of its output.
-# We say that a query has **found** its data vector when it gives this vector more than half of its weight.
+# starts at random and must learn to fetch the value of one given data vector. The loss is the squared error of its
+# output. We say that a query has **found** its data vector when it gives this vector more than half of its weight.
 #
 # To be fair, we train with several learning rates and report the best result for each divisor, once with plain gradient
 # descent and once with Adam, an optimiser that divides each parameter's step by the recent size of its gradient.
@@ -1096,9 +1133,9 @@ show(
 )
 
 # %% [markdown]
-# **Figure 14.** How many queries learn to find their data vector, at the best learning rate, with gradient descent (left) and
-# with Adam (right). Without the division fewer and fewer queries succeed as the width grows; with either division most
-# succeed at every width. The rows below give the shares at width 512.
+# **Figure 14.** How many queries learn to find their data vector, at the best learning rate, with gradient descent
+# (left) and with Adam (right). Without the division fewer and fewer queries succeed as the width grows; with either
+# division most succeed at every width. The rows below give the shares at width 512.
 
 # %% tags=["fold"]
 # Another processor may round a query or two to the other side, so the claim is asserted with room to spare.
@@ -1108,11 +1145,11 @@ for name, best in (("gradient descent", by_descent), ("Adam", by_adam)):
     assert widest["undivided"] < 0.4 and widest["÷ √D"] > 0.8 and widest["÷ D"] > 0.8
 
 # %% [markdown]
-# At large width most undivided queries do not find their data vector at any of the learning rates. With small steps, most
-# of the unsuccessful queries still attend to the data vector to which they attended at the start. With large steps, most of
-# them move to another wrong data vector, and there the softmax is just as saturated. Adam enlarges the steps of queries
-# with a small gradient, but this does not help them here. The rows below describe the unsuccessful queries after gradient
-# descent at $D = 512$, with a small and with a large learning rate:
+# At large width most undivided queries do not find their data vector at any of the learning rates. With small steps,
+# most of the unsuccessful queries still attend to the data vector to which they attended at the start. With large
+# steps, most of them move to another wrong data vector, and there the softmax is just as saturated. Adam enlarges the
+# steps of queries with a small gradient, but this does not help them here. The rows below describe the unsuccessful
+# queries after gradient descent at $D = 512$, with a small and with a large learning rate:
 
 # %% tags=["fold"]
 slow_and_fast = {rate: trained_weights(512, 1.0, torch.optim.SGD, rate) for rate in (0.1, 1000.0)}
@@ -1124,8 +1161,8 @@ for rate, (before, after) in slow_and_fast.items():  # [128, 16] both
     assert (moved < 0.5 if rate < 1 else moved > 0.5) and largest > 0.99
 
 # %% [markdown]
-# **The published figure.** Vaswani et al. refer to Britz et al. (2017), who trained translators with attention of several
-# widths. The BLEU score says how close a translation comes to human ones; higher is better.
+# **The published figure.** Vaswani et al. refer to Britz et al. (2017), who trained translators with attention of
+# several widths. The BLEU score says how close a translation comes to human ones; higher is better.
 #
 # | attention width | dot product, undivided | additive |
 # |---:|:---:|:---:|
@@ -1134,50 +1171,54 @@ for rate, (before, after) in slow_and_fast.items():  # [128, 16] both
 # | 512 | 21.78 ± 0.05 | 22.47 ± 0.27 |
 # | 1024 | 18.22 ± 0.03 | 22.10 ± 0.18 |
 #
-# (Britz et al., BLEU on newstest2013, English to German, with the spread that they report.) Both experiments come to the
-# same result: undivided dot products fail at large width.
+# (Britz et al., BLEU on newstest2013, English to German, with the spread that they report.) Both experiments come to
+# the same result: undivided dot products fail at large width.
 #
 # <details><summary>Going further: how the two experiments differ</summary>
 #
 # - Theirs is a whole RNN translator, measured in BLEU. Ours is one layer, measured by what each query finds.
 # - They compare undivided dot products with additive attention. We compare them with divided ones.
-# - In their translator all positions share the matrices that make queries and keys, and the data vectors are learned too.
-#   In our experiment each query learns by itself, and keys and values are fixed.
+# - In their translator all positions share the matrices that make queries and keys, and the data vectors are learned
+#   too. In our experiment each query learns by itself, and keys and values are fixed.
 # - Their translator collapses at width 1024 only. Our layer gets worse from the smallest width on.
-# - The Transformer divides, and it also splits its vectors into heads of width 64 (lesson 06), where the division matters
-#   less than at width 1024.
+# - The Transformer divides, and it also splits its vectors into heads of width 64 (lesson 06), where the division
+#   matters less than at width 1024.
 #
 # </details>
 #
 # Our experiment adds two findings that the usual account leaves out:
 #
-# - **Division by $D$ works too.** With its own learning rate it does even slightly better than division by $\sqrt D$. If the
-#   weights are nearly equal at the start, there is still a gradient, and a larger step makes up for the small scores. If
-#   the softmax is saturated at the start, there is almost no gradient, and no step size helps. (Training also makes queries
-#   and keys less and less independent; Yang et al., 2022, divide by $D$ for that reason.)
-# - **The division changes the start and the step, not what the layer can express.** Set $q' = q/\sqrt D$. Then $q'$
-#   has the same scores without the division as $q$ has with it. For gradient descent to take the same steps, $q'$ must move
-#   $\sqrt D$ times less than $q$, although its gradient is $\sqrt D$ times larger. So its learning rate must be $D$ times
-#   smaller. With this start and this learning rate, gradient descent does the same without the division:
+# - **Division by $D$ works too.** With its own learning rate it does even slightly better than division by $\sqrt D$.
+#   If the weights are nearly equal at the start, there is still a gradient, and a larger step makes up for the small
+#   scores. If the softmax is saturated at the start, there is almost no gradient, and no step size helps. (Training
+#   also makes queries and keys less and less independent; Yang et al., 2022, divide by $D$ for that reason.)
+# - **The division changes the start and the step, not what the layer can express.** Set $q' = q/\sqrt D$. Then $q'$ has
+#   the same scores without the division as $q$ has with it. For gradient descent to take the same steps, $q'$ must move
+#   $\sqrt D$ times less than $q$, although its gradient is $\sqrt D$ times larger. So its learning rate must be $D$
+#   times smaller. With this start and this learning rate, gradient descent does the same without the division:
 
 # %% tags=["fold"]
 width, rate = 512, 1.0
 by_root = share_found(width, math.sqrt(width), torch.optim.SGD, rate)
 by_width = share_found(width, width, torch.optim.SGD, rate)
 small_start = share_found(width, 1.0, torch.optim.SGD, rate / width, start=1 / math.sqrt(width))
-print(f"at one learning rate: ÷ √D {by_root:.2f}, ÷ D {by_width:.2f}; undivided, small start and step {small_start:.2f}")
+print(
+    f"at one learning rate: ÷ √D {by_root:.2f}, ÷ D {by_width:.2f}; undivided, small start and step {small_start:.2f}"
+)
 assert by_width < 0.1 < 0.5 < by_root  # too flat is slow
 assert abs(by_root - small_start) < 0.05  # the same start and step in another form
 
 # %% [markdown]
-# In a translator one matrix $W_Q$ makes all the queries of a layer. A query that is not saturated then changes $W_Q$, and so it
-# changes all other queries, even those that get almost no gradient themselves. Can an undivided layer with a shared matrix learn? The output below gives the answer.
+# In a translator one matrix $W_Q$ makes all the queries of a layer. A query that is not saturated then changes $W_Q$,
+# and so it changes all other queries, even those that get almost no gradient themselves. Can an undivided layer with a
+# shared matrix learn? The output below gives the answer.
 #
 # <details><summary>Going further: the experiment with a shared matrix</summary>
 #
-# The width is 64. Each step draws 64 new examples of 16 data vectors. The first data vector of each example is the one to be found. (The
-# layer cannot make use of its being the first, because the order of the data vectors does not matter.) The query is made
-# from this vector by a fixed rotation followed by $W_Q$, so $W_Q$ must learn to undo the rotation.
+# The width is 64. Each step draws 64 new examples of 16 data vectors. The first data vector of each example is the one
+# to be found. (The layer cannot make use of its being the first, because the order of the data vectors does not
+# matter.) The query is made from this vector by a fixed rotation followed by $W_Q$, so $W_Q$ must learn to undo the
+# rotation.
 #
 # </details>
 
@@ -1211,9 +1252,10 @@ for name, (at_first, at_last) in together.items():
     print(f"one W_Q for all, {name:>9}: after training {at_last:.1f} of the queries find their data vector")
 
 # %% [markdown]
-# With a shared matrix the undivided layer learns as well, at least at width 64 and with its best learning rate. So the conclusion is this: without the division a layer *starts*
-# saturated. Queries that are trained one by one stay saturated. Where many examples share $W_Q$, training may recover, but
-# the published table shows that it need not. The division costs nothing and removes the risk at the start.
+# With a shared matrix the undivided layer learns as well, at least at width 64 and with its best learning rate. So the
+# conclusion is this: without the division a layer *starts* saturated. Queries that are trained one by one stay
+# saturated. Where many examples share $W_Q$, training may recover, but the published table shows that it need not. The
+# division costs nothing and removes the risk at the start.
 
 # %% [markdown]
 # ## References

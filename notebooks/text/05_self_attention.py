@@ -6,14 +6,15 @@
 # **You will be able to**
 #
 # - write self-attention: queries, keys and values computed from the same sequence;
-# - show that self-attention is permutation equivariant, that is, blind to the order of its tokens, and measure what follows;
+# - show that self-attention is permutation equivariant, that is, blind to the order of its tokens, and measure what
+#   follows;
 # - give it the order in three ways (learned positional encoding, sinusoidal positional encoding, rotary position
 #   embedding) and say what each can and cannot do.
 #
 # **You need** lesson 04: queries, keys, values, and why scores are divided by $\sqrt{D_Q}$. Sine and cosine with their
 # addition theorems, what a rotation of the plane is, and that complex numbers can write it.
 #
-# **Time** about 35 minutes to read; the cells run in about 40 seconds on two CPU cores.
+# **Time** about 40 minutes to read; the cells run in about 40 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -50,7 +51,8 @@ from torch import nn
 from torch.testing import assert_close
 
 from utils.device import device
-from utils.figures import diagrams, plots
+from utils.figures import attention, diagrams, plots
+from utils.figures.attention import Matrix
 from utils.figures.explorers import Order, Slider, Switch, explore
 from utils.figures.plots import show
 from utils.measures import stored_runs
@@ -59,6 +61,7 @@ from utils.models.training import train
 torch.set_num_threads(1)  # for matrices this small, sharing the work costs more than doing it
 DEVICE = device()
 generator = torch.Generator().manual_seed(5)
+torch.manual_seed(6)  # for the embedding table below
 
 
 # %% tags=["fold"]
@@ -70,31 +73,135 @@ def normal(*shape):
 # %% [markdown]
 # ## Self-attention: every token attends to every token
 #
-# *"The animal didn't cross the street because it was too tired."* What does *it* refer to? To the animal, as you know. Had
-# the street been too *wide*, it would be the street. To know what *it* means here, one has to look at the other words of the
-# same sentence.
+# *"The animal didn't cross the street because it was too tired."* What does *it* refer to? To the animal. But if the
+# last word were *wide*, it would be the street. What *it* means depends on the other words of the same sentence.
+# (Lesson 06 returns to both sentences, with a model that is trained to tell them apart.)
 #
-# A model reads a sentence as a sequence of **tokens**, the units into which the text has been cut; in this lesson each word
-# is one token. The number of a token in the sequence, counted from the beginning, is its **position**.
+# A model reads a sentence as a sequence of **tokens**, the units into which the text has been cut; in this lesson each
+# word is one token. The number of a token in the sequence, counted from the beginning, is its **position**.
 #
-# In lesson 04 the queries came from one sequence, and the keys and values from another. What if all of them come from the
-# same sequence? Then each token attends to all tokens of its own sentence, itself among them, and receives a mixture of
-# their values: the vector for *it* comes to contain something of *animal*. This is **self-attention**. It needs no new
-# operation, only one input in place of two. Queries, keys and values are all computed from $X\,[N, D]$:
+# In lesson 04 the queries came from one sequence, and the keys and values from another. What if all of them come from
+# the same sequence? Then each token attends to all tokens of its own sentence, itself among them, and receives a
+# mixture of their values: the vector for *it* comes to contain something of *animal*. This is **self-attention**.
+
+# %% tags=["fold"]
+sentence = "The animal didn't cross the street because it was too tired".split()
+show(
+    attention.all_to_all(sentence, sentence.index("it")),
+    "The eleven tokens of the sentence about the animal as a row of boxes, and eleven outputs in a row above them. A line "
+    "runs from every token to every output; the eleven lines that end at the output of the token it are drawn in blue.",
+)
+
+# %% [markdown]
+# **Figure 1.** Self-attention connects each output with every token of the sequence. Along the blue lines the output at
+# *it* receives values from all tokens, in one step and at any distance; the attention weights decide how much passes
+# along each line.
+#
+# Self-attention needs no new operation, only one input in place of two. Queries, keys and values are all computed from
+# $X\,[N, D]$:
 #
 # $$Q = X W_Q\ [N, D_Q],\qquad K = X W_K\ [N, D_Q],\qquad V = X W_V\ [N, D_V]$$
 #
 # $$A = \operatorname{softmax}\!\left(\frac{QK^\top}{\sqrt{D_Q}}\right)\ [N, N],\qquad Y = AV\ [N, D_V]$$
 #
-# The **receptive field** of an output, the set of inputs that it depends on, is therefore the whole sequence, after a single
-# layer. A convolution of width 3 needs many layers to connect the two ends of a long sentence.
+# The **receptive field** of an output, the set of inputs that it depends on, is therefore the whole sequence, after a
+# single layer. A convolution of width 3 needs many layers to connect the two ends of a long sentence.
 #
-# Why three matrices? With $Q = K = X$ every token would attend mostly to itself, since $x \cdot x$ is usually the largest of
-# its scores (question 5 of lesson 04). $W_Q$ and $W_K$ separate what a token looks for from what it offers to others. $W_V$
-# separates both from what it passes on.
+# Why three matrices? With $Q = K = X$ every token would attend mostly to itself, since $x \cdot x$ is usually the
+# largest of its scores (question 5 of lesson 04). $W_Q$ and $W_K$ separate what a token asks for from what it offers to
+# others. $W_V$ separates both from what it passes on.
 #
-# For this lesson a sentence of five words is enough, with vectors and matrices drawn at random. One word occurs twice:
-# $\textit{the}_1$ and $\textit{the}_2$ have the same vector.
+# **Two tokens, step by step.** Lesson 04 borrowed two scores from a well-known example, the two tokens *Thinking
+# Machines* (Alammar, 2018). Here is the whole computation. The rows of $X$ are the embeddings of the two tokens, with
+# $D = 4$ features. As in the example, queries and keys have $D_Q = 64$ features; we let the values have $D_V = 3$. The
+# example gives the two scores of *Thinking*, 112 and 96, but not the vectors behind them. So our embeddings are made
+# up, and the entries of $W_Q$ and $W_K$ are drawn from $-1$, $0$ and $1$, with a seed for which just these two scores
+# come out.
+#
+# The first step multiplies the embeddings by the three matrices:
+
+# %% tags=["fold"]
+tokens = ["Thinking", "Machines"]
+X = torch.tensor([[3.0, 1.0, 0.0, 2.0], [1.0, 2.0, 3.0, 0.0]])  # [N, D] = [2, 4]
+drawn = torch.Generator().manual_seed(2941671)  # gives the scores of the example
+W_Q = torch.randint(-1, 2, (4, 64), generator=drawn).float()  # [D, D_Q]
+W_K = torch.randint(-1, 2, (4, 64), generator=drawn).float()  # [D, D_Q]
+W_V = torch.tensor([[1.0, 0.0, 1.0], [0.0, 1.0, -1.0], [-1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])  # [D, D_V] = [4, 3]
+
+# %%
+Q, K, V = X @ W_Q, X @ W_K, X @ W_V  # [N, D_Q], [N, D_Q], [N, D_V]
+
+# %% tags=["fold"]
+left = Matrix("$X$", X, "$[N, D] = [2, 4]$", plots.DATA, tokens)
+lines = []
+for name, matrix, product, colour, width in (
+    ("Q", W_Q, Q, plots.QUERY, "D_Q"),
+    ("K", W_K, K, plots.KEYS, "D_Q"),
+    ("V", W_V, V, plots.VALUES, "D_V"),
+):
+    factor = Matrix(f"$W_{name}$", matrix, f"$[D, {width}] = {[*matrix.shape]}$", colour)
+    result = Matrix(f"${name}$", product, f"$[N, {width}] = {[*product.shape]}$", colour)
+    lines.append([left, "×", factor, "=", result])
+show(
+    attention.equations(lines),
+    "Three products of matrices. X has two rows, Thinking and Machines, and four columns. Times W_Q, four by 64, it gives "
+    "the queries Q, two by 64; times W_K, four by 64, the keys K, two by 64; times W_V, four by three, the values V, two "
+    "by three, with the rows 3, 1, 4 and -2, 5, -1.",
+)
+
+# %% [markdown]
+# **Figure 2.** From embeddings to queries, keys and values. The larger a number, the darker its cell; the matrices with
+# 64 columns are drawn without numbers. The first row of each product belongs to *Thinking*, the second one to
+# *Machines*.
+#
+# The second step compares each query with each key, divides by $\sqrt{64} = 8$, takes the softmax of each row, and
+# mixes the values:
+
+# %%
+products = Q @ K.T  # [N, D_Q] @ [D_Q, N] -> [N, N], the scores before the division
+E = products / math.sqrt(64)  # [N, N]
+A = E.softmax(dim=-1)  # [N, N], each row sums to 1
+Y = A @ V  # [N, N] @ [N, D_V] -> [N, D_V]
+
+# %% tags=["fold"]
+assert products.tolist() == [[112, 96], [106, 113]] and E[0].tolist() == [14, 12]
+assert [round(weight, 2) for weight in A[0].tolist()] == [0.88, 0.12] and round(Y[0, 0].item(), 2) == 2.40
+show(
+    attention.equations(
+        [
+            [
+                Matrix("$Q$", Q, "$[N, D_Q] = [2, 64]$", plots.QUERY, tokens),
+                "×",
+                Matrix("$K^\\top$", K.T, "$[D_Q, N] = [64, 2]$", plots.KEYS),
+                "=",
+                Matrix("$QK^\\top$", products, "$[N, N] = [2, 2]$", plots.SCORES),
+            ],
+            [
+                Matrix("$E = QK^\\top/\\sqrt{64}$", E, "$[N, N]$", plots.SCORES, tokens, ".5g"),
+                "softmax →",
+                Matrix("$A$", A, "$[N, N]$", plots.WEIGHTS, numbers=".2f"),
+                "×",
+                Matrix("$V$", V, "$[N, D_V]$", plots.VALUES),
+                "=",
+                Matrix("$Y$", Y, "$[N, D_V] = [2, 3]$", plots.OUTPUT, numbers=".2f"),
+            ],
+        ]
+    ),
+    "Two lines of matrices. Q, two by 64, times K transposed, 64 by two, gives the products 112 and 96 in the first row, 106 "
+    "and 113 in the second. Divided by 8 they are 14 and 12, 13.25 and 14.125; the softmax of each row gives the weights "
+    "0.88 and 0.12, 0.29 and 0.71; times V, two by three, they give the outputs Y, two by three.",
+)
+
+# %% [markdown]
+# **Figure 3.** From queries, keys and values to outputs. The first row of scores and weights is the published one: 112
+# and 96, divided by 8, are 14 and 12, and their softmax is 0.88 and 0.12.
+#
+# You can check the first output by hand. Its first entry is $0.88 \cdot 3 + 0.12 \cdot (-2) = 2.40$: the output of
+# *Thinking* is mostly its own value, with a little of the value of *Machines*. All shapes follow one rule: $N$ rows in,
+# $N$ rows out. Only scores and weights are $[N, N]$, with one number for each pair of tokens.
+#
+# **A sentence of five tokens**, with vectors and matrices drawn at random, serves as the example from here on. One word
+# occurs twice: $\textit{the}_1$ and $\textit{the}_2$ have the same vector.
 
 # %%
 words = ["the₁", "dog", "bites", "the₂", "man"]
@@ -106,8 +213,8 @@ W_Q, W_K, W_V = normal(D, D_Q) / 2, normal(D, D_Q) / 2, normal(D, D_V) / 2
 
 # %% [markdown]
 # As in lesson 04, we compute it three times: with loops for a single query, with matrices for all queries, and with
-# PyTorch's own function. In all formulas and code of this lesson, $m$ is the position of the query and $n$ the position of
-# the key.
+# PyTorch's own function. In all formulas and code of this lesson, $m$ is the position of the query and $n$ the position
+# of the key.
 
 # %%
 m = 2  # the query of "bites"
@@ -140,24 +247,25 @@ show(
 )
 
 # %% [markdown]
-# **Figure 1.** Self-attention on the five tokens. The same $X$ enters twice, as the source of the queries and as the source of
-# the keys and values. Compare rows 1 and 4, which belong to the two occurrences of *the*.
+# **Figure 4.** Self-attention on the five tokens. The same $X$ enters twice, as the source of the queries and as the
+# source of the keys and values. Compare rows 1 and 4, which belong to the two occurrences of *the*.
 #
-# The matrix of attention weights is now square: row $m$ holds the weights with which token $m$ attends, and column $n$
-# belongs to the token $n$ that is attended to. (Code counts rows from 0; Figure 1, and the text about it, count from 1.
-# From the section on positional encodings on, positions count from 0, in the figures too.) The scores are not symmetric: the query of *dog* with the key of *man* (row 2, column 5) gives another number than the
-# query of *man* with the key of *dog* (row 5, column 2).
+# The matrix of attention weights is square: row $m$ holds the weights with which token $m$ attends, and column $n$
+# belongs to the token $n$ that is attended to. (Code counts rows from 0; the figures so far, and the text about them,
+# count from 1. From the section on positional encodings on, positions count from 0, in the figures too.) The scores are
+# not symmetric: the query of *dog* with the key of *man* (row 2, column 5) gives another number than the query of *man*
+# with the key of *dog* (row 5, column 2).
 #
-# Rows 1 and 4, those of $\textit{the}_1$ and $\textit{the}_2$, are the same. Is that what we want? One of the two belongs to
-# the dog, the other to the man.
+# Rows 1 and 4, those of $\textit{the}_1$ and $\textit{the}_2$, are the same. Is that what we want? One of the two
+# belongs to the dog, the other to the man.
 
 # %% [markdown]
 # ## Permutation equivariance: shuffle the words
 #
 # *Dog bites man* is no news; *man bites dog* is. Does self-attention see the difference? Put the words in another order
-# $\sigma$ and follow the computation line by line. The table below compares each quantity of the new sentence with that of the first sentence: once
-# with the first as it stands, and once after its rows have been put into the new order, too (of scores and weights, rows
-# and columns).
+# $\sigma$ and follow the computation line by line. The table below compares each quantity of the new sentence with that
+# of the first sentence: once with the first as it stands, and once after its rows have been put into the new order, too
+# (of scores and weights, rows and columns).
 
 # %%
 order = torch.tensor([3, 4, 2, 0, 1], device=DEVICE)  # the man bites the dog
@@ -182,43 +290,43 @@ print(f"{'weights A':<18}   {difference(A_new, A):<12}   {difference(A_new, A[or
 print(f"{'outputs Y':<18}   {difference(Y_new, Y):<12}   {difference(Y_new, Y[order])}")
 
 # %% [markdown]
-# In the last column nothing but rounding is left: each step only carries the new order along. The softmax runs over a row
-# whose entries have merely been reordered, and the sum over the values does not depend on the order of its terms. Call the
-# layer $F$, and let $\sigma X$ be $X$ with its rows in the order $\sigma$. Then for each order
+# In the last column nothing but rounding is left: each step only carries the new order along. The softmax runs over a
+# row whose entries have merely been reordered, and the sum over the values does not depend on the order of its terms.
+# Call the layer $F$, and let $\sigma X$ be $X$ with its rows in the order $\sigma$. Then for each order
 #
 # $$F(\sigma X) = \sigma F(X).$$
 #
-# Self-attention is **permutation equivariant**: if the rows of the input are reordered, the rows of the output are reordered
-# in the same way, and nothing else changes. (*Invariant* would mean that the output does not change at all. Lesson 04 found
-# this for a single query when the *data vectors* are reordered. Here the queries are reordered too.)
+# Self-attention is **permutation equivariant**: if the rows of the input are reordered, the rows of the output are
+# reordered in the same way, and nothing else changes. (*Invariant* would mean that the output does not change at all.
+# Lesson 04 found this for a single query when the *data vectors* are reordered. Here the queries are reordered too.)
 #
 # For our sentence this means: the output for *dog* is the same, up to rounding, whether the dog bites or is bitten. The
-# layer uses *which* tokens are in the sentence, but not *where* they stand. Self-attention works on a set of vectors (in
-# which some may occur twice), not on a sequence.
+# layer uses *which* tokens are in the sentence, but not *where* they stand. Self-attention works on a set of vectors
+# (in which some may occur twice), not on a sequence.
 #
-# **Try it.** Drag the words into another order. Then switch on the positional encoding, which the next sections explain, and
-# drag again. The line below the picture says by how much any word's output differs from its output in the first order.
-# (Removing a word is not the same as moving it: the other tokens then attend to one token fewer, and their outputs do
-# change.)
+# **Try it.** Drag the words into another order. Then switch on the positional encoding, which the next sections
+# explain, and drag again. The line below the picture says by how much any word's output differs from its output in the
+# first order. (Removing a word is not the same as moving it: the other tokens then attend to one token fewer, and their
+# outputs do change.)
 
 
 # %% tags=["fold"]
-def waves(positions, D, base=10000.0):
+def sinusoidal(positions, D, base=10000.0):
     """Positions as vectors [N, D]; the section "Sinusoidal positional encoding" explains them."""
     angles = positions[:, None] / base ** (torch.arange(0, D, 2, device=positions.device) / D)  # [N, D/2]
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)  # [N, D]
 
 
-def attended(order, tell):
-    places = torch.tensor([words.index(word) for word in order], device=DEVICE)
-    chosen = X[places]  # [N, D]
-    if tell:
-        chosen = chosen + waves(torch.arange(len(order), device=DEVICE), D)
+def attended(order, encoded):
+    rows = torch.tensor([words.index(word) for word in order], device=DEVICE)
+    chosen = X[rows]  # [N, D]
+    if encoded:
+        chosen = chosen + sinusoidal(torch.arange(len(order), device=DEVICE), D)
     return self_attention(chosen)
 
 
-def reorder(order, tell):
-    Y, A = attended(order, tell)
+def reorder(order, encoded):
+    Y, A = attended(order, encoded)
     figure, (left, right) = plots.canvas(10.5, 3.6, 2, gridspec_kw={"width_ratios": [1.5, 1]})
     plots.heat_map(A, order, order, title="attention weights A", row_label="query", column_label="key", axes=left)
     features = [f"$Y_{{:,{d + 1}}}$" for d in range(D_V)]
@@ -226,13 +334,13 @@ def reorder(order, tell):
     return figure
 
 
-def say_reorder(order, tell):
-    first = dict(zip(words, attended(words, tell)[0]))
-    now = dict(zip(order, attended(order, tell)[0]))
+def say_reorder(order, encoded):
+    first = dict(zip(words, attended(words, encoded)[0]))
+    now = dict(zip(order, attended(order, encoded)[0]))
     gap = max((now[word] - first[word]).abs().max().item() for word in order)
     without = ", with a word taken away" if len(order) < len(words) else ""
     moved = "is what it was" if gap < 1e-5 else f"differs by up to {gap:.2f} from what it was in the first order"
-    kind = "with positional encoding" if tell else "without positional encoding"
+    kind = "with positional encoding" if encoded else "without positional encoding"
     return f"{' '.join(order)}, {kind}{without}: the output of each word {moved}."
 
 
@@ -240,12 +348,13 @@ explore(
     reorder,
     alt=say_reorder,
     order=Order("drag the words (the small x takes one away)", words),
-    tell=Switch("add the positional encoding", False),
+    encoded=Switch("add the positional encoding", False),
 )
 
 # %% [markdown]
-# **Figure 2.** Attention weights and outputs of the sentence in the chosen order. Without positional encoding, each word keeps
-# its output wherever it stands, and its weights are only reordered; with the encoding, the outputs depend on the positions.
+# **Figure 5.** Attention weights and outputs of the sentence in the chosen order. Without positional encoding, each
+# word keeps its output wherever it stands, and its weights are only reordered; with the encoding, the outputs depend on
+# the positions.
 #
 # So the layer must be **given** the order. Something has to enter its input, or its scores, that says where each token
 # stands: a **positional encoding**.
@@ -254,17 +363,17 @@ explore(
 # ## What a positional encoding should be
 #
 # The first idea is to give position $n$ a vector $p_n$ of its own and to add it to the vector of the token there:
-# $\tilde x_n = x_n + p_n$. (One can also concatenate the two. Then nothing is lost, since a matrix applied to $[x, p]$ can add
-# the two itself; but the vectors get wider. Adding is the usual choice.) What should such a vector be like? Think about
-# it before you read on.
+# $\tilde x_n = x_n + p_n$. (One can also concatenate the two. Then nothing is lost, since a matrix applied to $[x, p]$
+# can add the two itself; but the vectors get wider. Adding is the usual choice.) What should such a vector be like?
+# Think about it before you read on.
 #
 # - Each position has **its own** vector, different from all others, and always the same one.
 # - The entries are **bounded**, so that the vector of position 5,000 does not drown the token's.
 # - A step from $n$ to $n + 1$ means **the same** in a short sentence and in a long one.
 # - There is no **largest** position: sentences longer than those in training have encodings, too.
 #
-# The number $n$ itself is not bounded. The fraction $n/N$ is, but then a step is smaller in a longer sentence. What about
-# the binary digits of $n$? Each position has its own digits, and all of them are 0 or 1:
+# The number $n$ itself is not bounded. The fraction $n/N$ is, but then a step is smaller in a longer sentence. What
+# about the binary digits of $n$? Each position has its own digits, and all of them are 0 or 1:
 
 # %% tags=["fold"]
 counted = torch.tensor([[n >> digit & 1 for digit in range(4)] for n in range(16)])  # [16, 4], the lowest digit first
@@ -278,36 +387,37 @@ show(
 )
 
 # %% [markdown]
-# **Figure 3.** The positions 0 to 15 in binary digits. Each digit changes in a regular rhythm, half as fast as the digit
-# before it.
+# **Figure 6.** The positions 0 to 15 in binary digits. Each digit changes in a regular rhythm, half as fast as the
+# digit before it.
 #
-# The digits jump, however. From 7 to 8 all four change, from 8 to 9 only one, so that neighbouring positions are sometimes
-# close together and sometimes far apart. If we keep the rhythm but replace the jumps by smooth waves, we obtain the
-# sinusoidal encoding below. First, though, a simpler way, which leaves the choice of the vectors to training.
+# The digits jump, however. From 7 to 8 all four change, from 8 to 9 only one, so that neighbouring positions are
+# sometimes close together and sometimes far apart. If we keep the rhythm but replace the jumps by smooth waves, we
+# obtain the sinusoidal encoding below. First, though, a simpler way, which leaves the choice of the vectors to
+# training.
 
 # %% [markdown]
 # ## Learned positional encoding: a table
 #
-# Let training find the vectors. A **learned positional encoding** is an embedding table with one row for each position, just
-# as the token embedding has one row for each token of the vocabulary. Then $p_n$ is row $n$.
+# Let training find the vectors. A **learned positional encoding** is an embedding table with one row for each position,
+# just as the token embedding has one row for each token of the vocabulary. Then $p_n$ is row $n$.
 
 # %%
 LONGEST = 8
 table = nn.Embedding(LONGEST, D, device=DEVICE)  # LONGEST · D parameters
-places = torch.arange(N, device=DEVICE)  # [N]: 0, 1, 2, …
-X_told = X + table(places)  # [N, D]
+positions = torch.arange(N, device=DEVICE)  # [N]: 0, 1, 2, …
+X_encoded = X + table(positions)  # [N, D]
 
 # %% tags=["fold"]
 print("largest difference between the outputs of the₁ and the₂")
-for name, rows in (("without positions:", X), ("with positions:   ", X_told)):
+for name, rows in (("without positions:", X), ("with positions:   ", X_encoded)):
     outputs = self_attention(rows)[0]  # [N, D_V]
     print(name, difference(outputs[0], outputs[3]))
 
 # %% [markdown]
-# The two occurrences of *the* no longer have the same output. The table costs $N \cdot D$ parameters for $N$ positions. The
-# language model BERT has a table of 512 rows, GPT-2 one of 1,024 (Gehring et al., 2017, had used one before). Training can
-# give the vectors every property on our list but the last: a table has an end. What happens beyond it? We ask a table of
-# eight rows for nine:
+# The two occurrences of *the* no longer have the same output. The table costs $N \cdot D$ parameters for $N$ positions.
+# The language model BERT has a table of 512 rows, GPT-2 one of 1,024 (Gehring et al., 2017, had used one before).
+# Training can give the vectors every property on our list but the last: a table has an end. What happens beyond it? We
+# ask a table of eight rows for nine:
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
@@ -317,28 +427,28 @@ except IndexError as error:
     print("IndexError:", error)
 
 # %% [markdown]
-# This message comes from deep inside the model, and it says neither that the sentence was too long nor how long it may be.
-# On a GPU it is worse: the error is reported later, at another line, and CUDA cannot be used again until the process is
-# restarted. In the assignment you will write a check with a better message.
+# This message comes from deep inside the model, and it says neither that the sentence was too long nor how long it may
+# be. On a GPU it is worse: the error is reported later, at another line, and CUDA cannot be used again until the
+# process is restarted. In the assignment you will write a check with a better message.
 
 # %% [markdown]
 # ## Sinusoidal positional encoding
 #
-# Now the smooth counter. In the **sinusoidal positional encoding** (Vaswani et al., 2017) each feature is a wave over the
-# positions. The first pair of features has the frequency $\omega_0 = 1$ (one radian a step, so a full turn takes
-# $2\pi \approx 6.3$ steps), and each further pair has a lower one. Each pair consists of a sine and a cosine of the same
-# frequency:
+# Now the smooth counter. In the **sinusoidal positional encoding** (Vaswani et al., 2017) each feature is a wave over
+# the positions. The first pair of features has the frequency $\omega_0 = 1$ (one radian a step, so a full turn takes
+# $2\pi \approx 6.3$ steps), and each further pair has a lower one. Each pair consists of a sine and a cosine of the
+# same frequency:
 #
 # $$p_{n,\,2i} = \sin(n\,\omega_i),\qquad p_{n,\,2i+1} = \cos(n\,\omega_i),\qquad \omega_i = 10000^{-2i/D},\qquad
 # i = 0, \dots, D/2 - 1$$
 #
-# Why both? A sine alone takes the same value twice in each turn. Sine and cosine together are a point on a circle, like the
-# tip of a clock's hand: pair $i$ is a clock whose hand moves by the angle $\omega_i$ at each step. With 50 features there
-# are 25 clocks, and the slowest of them needs tens of thousands of steps for one turn. The number 10000 is called the
-# **base**.
+# Why both? A sine alone takes the same value twice in each turn. Sine and cosine together are a point on a circle, like
+# the tip of a clock's hand: pair $i$ is a clock whose hand moves by the angle $\omega_i$ at each step. With 50 features
+# there are 25 clocks, and the slowest of them needs tens of thousands of steps for one turn. The number 10000 is called
+# the **base**.
 #
-# PyTorch has no function for this encoding, so we compute it with loops and with tensors, and compare both with a table that
-# many lecture slides show: $D = 50$, positions 0 to 3, the first four features.
+# PyTorch has no function for this encoding, so we compute it with loops and with tensors, and compare both with a table
+# that many lecture slides show: $D = 50$, positions 0 to 3, the first four features.
 
 # %%
 P_loop = torch.zeros(4, 50)  # [N, D], positions 0 to 3
@@ -355,16 +465,20 @@ P = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)  # [N, D], sine
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
 assert_close(P, P_loop)
-assert_close(P, waves(torch.arange(4), 50))  # the function of the first explorer computes the same for any D and base
+assert_close(
+    P, sinusoidal(torch.arange(4), 50)
+)  # the function of the first explorer computes the same for any D and base
 published = [[0, 0.841, 0.909, 0.141], [1, 0.540, -0.416, -0.990], [0, 0.638, 0.983, 0.875], [1, 0.770, 0.186, -0.484]]
 assert_close(P[:, :4].T, torch.tensor(published), rtol=0, atol=5e-4)
 for d in range(4):
     print(f"feature {d}:", *(f"{value:7.3f}" for value in P[:, d].tolist()))
 
 # %% tags=["fold"]
-places = torch.arange(64)
+positions = torch.arange(64)
 figure, (axes,) = plots.canvas(9, 4)
-plots.field(waves(places, 50), x_label="feature", y_label="position n", title="sinusoidal encoding, D = 50", axes=axes)
+plots.field(
+    sinusoidal(positions, 50), x_label="feature", y_label="position n", title="sinusoidal encoding, D = 50", axes=axes
+)
 show(
     figure,
     "Sixty-four positions by fifty features. On the left, stripes that change from row to row; further to the right the "
@@ -372,15 +486,15 @@ show(
 )
 
 # %% [markdown]
-# **Figure 4.** The sinusoidal encoding of 64 positions, one position a row. The features on the left change at every step;
-# those on the right change so slowly that over 64 positions their sines stay near 0 and their cosines near 1.
+# **Figure 7.** The sinusoidal encoding of 64 positions, one position a row. The features on the left change at every
+# step; those on the right change so slowly that over 64 positions their sines stay near 0 and their cosines near 1.
 #
-# It is the picture of the binary counter, turned on its side and made smooth. (Each clock is not half as fast as the one
-# before, but $10000^{-2/50} \approx 0.69$ times as fast.) Does the encoding have the properties on our list?
+# It is the picture of the binary counter, turned on its side and made smooth. (Each clock is not half as fast as the
+# one before, but $10000^{-2/50} \approx 0.69$ times as fast.) Does the encoding have the properties on our list?
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
-P = waves(torch.arange(2000), 50)  # [2000, 50]
+P = sinusoidal(torch.arange(2000), 50)  # [2000, 50]
 distance = torch.cdist(P, P) + 10 * torch.eye(2000)  # [2000, 2000], the diagonal out of the way
 print(f"largest entry of p_n:                     {P.abs().max():.2f}")
 print(f"length of p_n, shortest and longest:      {P.norm(dim=1).min():.2f} and {P.norm(dim=1).max():.2f}")
@@ -388,9 +502,9 @@ print(f"distance of the neighbours p_0 and p_1:   {(P[1] - P[0]).norm():.2f}")
 print(f"smallest distance of any two of 2000:     {distance.min():.2f}")
 
 # %% [markdown]
-# The entries are bounded by 1, all vectors have the same length $\sqrt{D/2} = 5$, and of 2,000 positions no two are closer
-# together than neighbours are. The formula has no largest $n$. The remaining property, that a step means the same
-# everywhere, deserves a closer look.
+# The entries are bounded by 1, all vectors have the same length $\sqrt{D/2} = 5$, and of 2,000 positions no two are
+# closer together than neighbours are. The formula has no largest $n$. The remaining property, that a step means the
+# same everywhere, deserves a closer look.
 #
 # **A step is a rotation.** Whatever $n$ is, a step of $k$ positions turns clock $i$ by the angle $k\,\omega_i$. By the
 # addition theorems of sine and cosine, with $p_n$ as a row,
@@ -398,8 +512,8 @@ print(f"smallest distance of any two of 2000:     {distance.min():.2f}")
 # $$p_{n+k} = p_n R_k,\qquad R_k = \operatorname{diag}\big(R(k\,\omega_0), \dots, R(k\,\omega_{D/2-1})\big)\ [D, D],\qquad
 # R(\varphi) = \begin{pmatrix}\cos\varphi & -\sin\varphi\\ \sin\varphi & \cos\varphi\end{pmatrix}$$
 #
-# The matrix $R_k$ has a 2-by-2 rotation for each pair on its diagonal; it depends on the step $k$ alone, not on $n$. For the
-# dot product of two encodings it follows that
+# The matrix $R_k$ has a 2-by-2 rotation for each pair on its diagonal; it depends on the step $k$ alone, not on $n$.
+# For the dot product of two encodings it follows that
 #
 # $$p_m \cdot p_n = \sum_i \big(\sin m\omega_i \sin n\omega_i + \cos m\omega_i \cos n\omega_i\big)
 # = \sum_i \cos\big((n - m)\,\omega_i\big),$$
@@ -425,9 +539,9 @@ print(f"sum of the cosines: {torch.cos(4 * frequencies).sum():.2f}")
 
 
 # %% tags=["fold"]
-def draw_waves(D, base, position):
+def draw_encoding(D, base, position):
     D, position = 2 * int(D // 2), int(position)
-    P = waves(torch.arange(100), D, base=10.0**base)
+    P = sinusoidal(torch.arange(100), D, base=10.0**base)
     figure, (left, right) = plots.canvas(11, 3.9, 2)
     plots.field(P, x_label="feature", y_label="position n", row=position, title="encoding", axes=left)
     near = {f"$p_{{{position}}} · p_n$": P @ P[position]}
@@ -435,53 +549,55 @@ def draw_waves(D, base, position):
     return figure
 
 
-def say_waves(D, base, position):
+def say_encoding(D, base, position):
     D, position = 2 * int(D // 2), int(position)
-    P = waves(torch.arange(100), D, base=10.0**base)
+    P = sinusoidal(torch.arange(100), D, base=10.0**base)
     far = (P @ P[position])[(torch.arange(100) - position).abs() > 10].max() / (D / 2)
     slowest = 2 * math.pi * 10.0 ** (base * (D - 2) / D)
     return (
-        f"{D} features, base {10**base:.0f}: the slowest wave is {slowest:.0f} positions long. The dot product of position {position} "
-        f"with itself is {D / 2:.0f}; with positions more than ten away it reaches up to {far:.0%} of that."
+        f"{D} features, base {10**base:.0f}: the slowest wave is {slowest:.0f} positions long. The dot product of position "
+        f"{position} with itself is {D / 2:.0f}; with positions more than ten away it reaches up to {far:.0%} of that."
     )
 
 
 explore(
-    draw_waves,
-    alt=say_waves,
+    draw_encoding,
+    alt=say_encoding,
     D=Slider("features D", 4, 64, 50, 2),
     base=Slider("base, as a power of 10", 1, 5, 4, 0.5),
     position=Slider("position n", 0, 99, 30, 1),
 )
 
 # %% [markdown]
-# **Figure 5.** Left, the encodings of 100 positions, with the chosen position marked. Right, the dot product of the chosen
-# position's encoding with all the others: it is largest at the position itself, and the same on both sides of it.
+# **Figure 8.** Left, the encodings of 100 positions, with the chosen position marked. Right, the dot product of the
+# chosen position's encoding with all the others: it is largest at the position itself, and the same on both sides of
+# it.
 #
-# Move the base. With a small base all clocks are fast, and only near neighbours have a large dot product. With a large base
-# most clocks hardly move over 100 positions, and the dot product falls less. Then take only 4 features. With two clocks the
-# dot product returns almost to its full height further on: positions that are far apart have similar encodings.
+# Move the base. With a small base all clocks are fast, and only near neighbours have a large dot product. With a large
+# base most clocks hardly move over 100 positions, and the dot product falls less. Then take only 4 features. With two
+# clocks the dot product returns almost to its full height further on: positions that are far apart have similar
+# encodings.
 
 # %% [markdown]
 # ## Relative positions: only the distance counts
 #
-# *Two words before* means the same at the beginning of a sentence and at its end. So one would like a score to depend on the
-# positions $m$ of the query and $n$ of the key only through their distance $n - m$, the **relative position** (Shaw et al.,
-# 2018). *Two words before* is the relative position $-2$.
+# *Two words before* means the same at the beginning of a sentence and at its end. So one would like a score to depend
+# on the positions $m$ of the query and $n$ of the key only through their distance $n - m$, the **relative position**
+# (Shaw et al., 2018). *Two words before* is the relative position $-2$.
 #
-# For sinusoidal encodings, $p_m \cdot p_n$ has this property. But the layer does not compute $p_m \cdot p_n$. With $x + p$
-# as its input, a score is the sum of four terms, up to the factor $1/\sqrt{D_Q}$:
+# For sinusoidal encodings, $p_m \cdot p_n$ has this property. But the layer does not compute $p_m \cdot p_n$. With
+# $x + p$ as its input, a score is the sum of four terms, up to the factor $1/\sqrt{D_Q}$:
 #
 # $$(x_m + p_m)\,M\,(x_n + p_n)^\top = \underbrace{x_m M x_n^\top}_{\text{token, token}} +
 # \underbrace{x_m M p_n^\top}_{\text{token, position}} + \underbrace{p_m M x_n^\top}_{\text{position, token}} +
 # \underbrace{p_m M p_n^\top}_{\text{position, position}}$$
 #
-# with $M = W_Q W_K^\top$. Each of the two middle terms depends on a single position, never on the distance. The last term
-# depends on the distance alone only for special matrices $M$, and nothing forces training to find one of these.
+# with $M = W_Q W_K^\top$. Each of the two middle terms depends on a single position, never on the distance. The last
+# term depends on the distance alone only for special matrices $M$, and nothing forces training to find one of these.
 #
-# How far are real scores from depending on the distance alone? Put the *same* token at all positions. If only the distance
-# counted, all scores of equal distance, which form a diagonal of $E\,[N, N]$, would be equal. Their **spread**, the largest
-# minus the smallest, measures how far they are from that.
+# How far are real scores from depending on the distance alone? Put the *same* token at all positions. If only the
+# distance counted, all scores of equal distance, which form a diagonal of $E\,[N, N]$, would be equal. Their
+# **spread**, the largest minus the smallest, measures how far they are from that.
 
 
 # %%
@@ -493,30 +609,31 @@ def spread_at(E, distance):
 
 W = {name: normal(64, 64) / 8 for name in ("Q", "K")}  # [D, D_Q]
 word = normal(64)  # [D]
-P = waves(torch.arange(16), 64).to(DEVICE)  # [16, D]
-told = word + P  # [16, D], the same token 16 times
-E_waves = (told @ W["Q"]) @ (told @ W["K"]).T / 8  # [16, 16]
+P = sinusoidal(torch.arange(16), 64).to(DEVICE)  # [16, D]
+encoded = word + P  # [16, D], the same token 16 times
+E_sinusoidal = (encoded @ W["Q"]) @ (encoded @ W["K"]).T / 8  # [16, 16]
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
 print("spread of the scores at distance 2")
 print("dot products of the encodings alone:      ", f"{spread_at(P @ P.T, 2):.2f}")
-print("token plus encoding, random W_Q and W_K:  ", f"{spread_at(E_waves, 2):.2f}")
+print("token plus encoding, random W_Q and W_K:  ", f"{spread_at(E_sinusoidal, 2):.2f}")
 
 # %% [markdown]
 # ## Rotary position embedding (RoPE)
 #
-# Can we *guarantee* that only the distance counts? Then the position must enter where the scores are computed, after the
-# matrices $W_Q$ and $W_K$. The **rotary position embedding**, **RoPE** for short (Su et al., 2021), does this. It adds
-# nothing to the input. It *rotates* the query at position $m$ by an angle $m\,\omega$ and the key at position $n$ by
-# $n\,\omega$. The dot product of two arrows depends on their lengths and on the angle between them. When both are rotated,
-# that angle changes by $(n - m)\,\omega$, which depends on the distance alone.
+# Can we *guarantee* that only the distance counts? Then the position must enter where the scores are computed, after
+# the matrices $W_Q$ and $W_K$. The **rotary position embedding**, **RoPE** for short (Su et al., 2021), does this. It
+# adds nothing to the input. It *rotates* the query at position $m$ by an angle $m\,\omega$ and the key at position $n$
+# by $n\,\omega$. The dot product of two arrows depends on their lengths and on the angle between them. When both are
+# rotated, that angle changes by $(n - m)\,\omega$, which depends on the distance alone.
 #
-# In the plane, with $\omega = 0.5$: a query at positions 1, 3 and 5, and a key that always stands one position before it.
+# In the plane, with $\omega = 0.5$: a query at positions 1, 3 and 5, and a key that always stands one position before
+# it.
 
 
 # %%
-def turned(x, angle):
+def rotated(x, angle):
     """An arrow x [2], rotated by an angle."""
     c, s = math.cos(angle), math.sin(angle)
     return torch.stack([c * x[0] - s * x[1], s * x[0] + c * x[1]])  # [2]
@@ -527,7 +644,7 @@ def turned(x, angle):
 q, key = torch.tensor([1.0, -0.3]), torch.tensor([0.5, 0.9])  # [2] each
 figure, panels = plots.canvas(10.5, 3.6, 3)
 for panel, m in zip(panels, (1, 3, 5), strict=True):
-    arrows = torch.stack([turned(q, 0.5 * m), turned(key, 0.5 * (m - 1))])
+    arrows = torch.stack([rotated(q, 0.5 * m), rotated(key, 0.5 * (m - 1))])
     names, colours = ["query", "key"], [plots.QUERY, plots.KEYS]
     plots.plane(arrows, names, colours=colours, reach=1.6, title=f"positions {m} and {m - 1}", axes=panel)
     print(f"query at {m}, key at {m - 1}: score {arrows[0] @ arrows[1]:.4f}")
@@ -538,44 +655,65 @@ show(
 )
 
 # %% [markdown]
-# **Figure 6.** The same query and key at three pairs of positions, always at relative position $-1$. Both arrows turn, but the
-# angle between them stays the same, and so does their dot product, which is printed with the figure.
+# **Figure 9.** The same query and key at three pairs of positions, always at relative position $-1$. Both arrows turn,
+# but the angle between them stays the same, and so does their dot product, which is printed with the figure.
 #
-# A query has more than two features. So it is cut into $D_Q/2$ pairs, and each pair is rotated at its own speed, with the
-# frequencies of the sinusoidal encoding: at position $n$, pair $j$ is rotated by the angle $n\,\omega_j$, where
-# $\omega_j = 10000^{-2j/D_Q}$. With $q$ and $k$ as columns, this is a multiplication by the matrix of rotations that we
-# have met above, now of size $[D_Q, D_Q]$:
+# A query has more than two features. So it is cut into $D_Q/2$ pairs, and each pair is rotated at its own speed, with
+# the frequencies of the sinusoidal encoding. A query $q$ at position $m$ becomes $q'$:
 #
-# $$q \mapsto R_m\,q,\qquad k \mapsto R_n\,k,\qquad R_n = \operatorname{diag}\big(R(n\,\omega_0), \dots, R(n\,\omega_{D_Q/2-1})\big)$$
+# $$\begin{pmatrix} q'_{2j}\\ q'_{2j+1}\end{pmatrix} =
+# \begin{pmatrix}\cos m\omega_j & -\sin m\omega_j\\ \sin m\omega_j & \cos m\omega_j\end{pmatrix}
+# \begin{pmatrix} q_{2j}\\ q_{2j+1}\end{pmatrix},\qquad
+# \omega_j = 10000^{-2j/D_Q},\qquad j = 0, \dots, D_Q/2 - 1$$
 #
-# The transpose of a rotation is the rotation back, and angles of successive rotations add, so $R_m^\top R_n = R_{n-m}$.
-# Therefore
+# With $q$ as a column, all pairs together are one product with the matrix of rotations that we have met above, now of
+# size $[D_Q, D_Q]$. A key at position $n$ is rotated in the same way by $R_n$:
 #
-# $$\langle R_m\,q,\ R_n\,k\rangle = q^\top R_m^\top R_n\,k = \langle q,\ R_{n-m}\,k\rangle.$$
+# $$q' = R_m\,q,\qquad k' = R_n\,k,\qquad R_n = \operatorname{diag}\big(R(n\,\omega_0), \dots, R(n\,\omega_{D_Q/2-1})\big)$$
 #
-# The score depends on the two contents, $q$ and $k$, and on the relative position $n - m$, and on nothing else. This holds
+# What becomes of the score? The transpose of a rotation is the rotation back, $R_m^\top = R_{-m}$, and the angles of
+# successive rotations add, $R_{-m} R_n = R_{n-m}$. Therefore
+#
+# $$\langle R_m\,q,\ R_n\,k\rangle = q^\top R_m^\top R_n\,k = \langle q,\ R_{n-m}\,k\rangle = \langle R_{m-n}\,q,\ k\rangle.$$
+#
+# This is the relative-position identity of RoPE. The score depends on the two contents, $q$ and $k$, and on the
+# relative position $n - m$, and on nothing else. It is the same score whether we rotate both vectors, or rotate only
+# the key by the relative position $n - m$, or rotate only the query by $m - n$, in the opposite direction. This holds
 # for all matrices $W_Q$ and $W_K$; nothing has to be learned.
 #
 # In code nobody builds the matrix $R_n$, which is almost all zeros. One vector, with a loop over its pairs:
 
 
 # %%
-def turned_loop(x, n, base=10000.0):
+def rotated_loop(x, n, base=10000.0):
     """A vector x [D], rotated for position n; its pairs are features (2j, 2j + 1)."""
     D = len(x)
-    return torch.cat([turned(x[2 * j : 2 * j + 2], n * base ** (-2 * j / D)) for j in range(D // 2)])
+    return torch.cat([rotated(x[2 * j : 2 * j + 2], n * base ** (-2 * j / D)) for j in range(D // 2)])
 
 
 # %% [markdown]
-# For all positions and pairs at once, RoPE is one multiplication of complex numbers. A pair $(x, y)$ is the complex number
-# $x + iy$, and to rotate it by $\varphi$ is to multiply it by $\cos\varphi + i\sin\varphi$, which `torch.polar` makes:
+# With it we check the identity for the query and the key of the token from the last section, at two pairs of positions
+# with the same relative position and at one with another:
+
+# %%
+# NBVAL_CHECK_OUTPUT
+q, k = (word @ W["Q"]).cpu(), (word @ W["K"]).cpu()  # [D_Q] each
+for m, n in ((9, 4), (105, 100), (2, 7)):
+    both = rotated_loop(q, m) @ rotated_loop(k, n)
+    key_only, query_only = q @ rotated_loop(k, n - m), rotated_loop(q, m - n) @ k
+    print(f"m = {m:3}, n = {n:3}: both {both:6.2f}, the key only {key_only:6.2f}, the query only {query_only:6.2f}")
+
+# %% [markdown]
+# For all positions and pairs at once, RoPE is one multiplication of complex numbers. A pair $(x, y)$ is the complex
+# number $x + iy$, and to rotate it by $\varphi$ is to multiply it by $\cos\varphi + i\sin\varphi$, which `torch.polar`
+# makes:
 
 
 # %%
-def turn(X, places, base=10000.0):
-    """X [..., N, D], row n rotated for the position places[n]; pairs (2j, 2j + 1)."""
+def rotary(X, positions, base=10000.0):
+    """X [..., N, D], row n rotated for the position positions[n]; pairs (2j, 2j + 1)."""
     D = X.shape[-1]
-    angles = places[:, None] * base ** (-torch.arange(0, D, 2, device=X.device) / D)  # [N, D/2]
+    angles = positions[:, None] * base ** (-torch.arange(0, D, 2, device=X.device) / D)  # [N, D/2]
     pairs = torch.view_as_complex(X.unflatten(-1, (D // 2, 2)).contiguous())  # [..., N, D/2]
     return torch.view_as_real(pairs * torch.polar(torch.ones_like(angles), angles)).flatten(-2)  # [..., N, D]
 
@@ -585,24 +723,24 @@ def turn(X, places, base=10000.0):
 
 # %%
 Q_16, K_16 = (word @ W["Q"]).expand(16, 64), (word @ W["K"]).expand(16, 64)  # [N, D_Q]
-places = torch.arange(16, device=DEVICE)  # [N]
-Q_turned, K_turned = turn(Q_16, places), turn(K_16, places)  # [N, D_Q]
-E_rotary = Q_turned @ K_turned.T / 8  # [N, N]
+positions = torch.arange(16, device=DEVICE)  # [N]
+Q_rotated, K_rotated = rotary(Q_16, positions), rotary(K_16, positions)  # [N, D_Q]
+E_rotary = Q_rotated @ K_rotated.T / 8  # [N, N]
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
-assert_close(Q_turned[7].cpu(), turned_loop(Q_16[7].cpu(), 7))
+assert_close(Q_rotated[7].cpu(), rotated_loop(Q_16[7].cpu(), 7))
 spreads = torch.stack([spread_at(E_rotary, d) for d in range(-15, 16)])  # [31]
 print("largest spread of the scores at any distance:    ", difference(spreads, 0 * spreads))
-print("largest change of a query's length:              ", difference(Q_turned.norm(dim=-1), Q_16.norm(dim=-1)))
-print("change of the query at position 0:               ", difference(Q_turned[0], Q_16[0]))
-E_shifted = turn(Q_16, places + 100) @ turn(K_16, places + 100).T / 8  # [16, 16]
+print("largest change of a query's length:              ", difference(Q_rotated.norm(dim=-1), Q_16.norm(dim=-1)))
+print("change of the query at position 0:               ", difference(Q_rotated[0], Q_16[0]))
+E_shifted = rotary(Q_16, positions + 100) @ rotary(K_16, positions + 100).T / 8  # [16, 16]
 print("change of the scores when positions start at 100:", difference(E_shifted, E_rotary))
 
 # %% tags=["fold"]
 figure, panels = plots.canvas(10.5, 3.8, 2)
 names = ("sinusoidal, added", "rotary, same token and matrices")
-for panel, E, name in zip(panels, (E_waves, E_rotary), names, strict=True):
+for panel, E, name in zip(panels, (E_sinusoidal, E_rotary), names, strict=True):
     bound = E.abs().max().item()
     plots.field(
         E, limits=(-bound, bound), x_label="key at position n", y_label="query at position m", title=name, axes=panel
@@ -614,33 +752,33 @@ show(
 )
 
 # %% [markdown]
-# **Figure 7.** Scores of one token with itself at 16 positions. With the sinusoidal encoding added, scores of equal distance
-# differ; with RoPE each diagonal has one value, whatever the matrices are.
+# **Figure 10.** Scores of one token with itself at 16 positions. With the sinusoidal encoding added, scores of equal
+# distance differ; with RoPE each diagonal has one value, whatever the matrices are.
 #
-# The values are *not* rotated: they say what is passed on, not where it stood. RoPE is applied in every layer. A learned or
-# sinusoidal encoding is added only once, to the input of the first layer; in a deep model the **residual connections**,
-# which add the input of a layer to its output, carry it to the layers above.
+# The values are *not* rotated: they say what is passed on, not where it stood. RoPE is applied in every layer. A
+# learned or sinusoidal encoding is added only once, to the input of the first layer; in a deep model the **residual
+# connections**, which add the input of a layer to its output, carry it to the layers above.
 #
-# **Two pairings.** RoFormer, GPT-J and Meta's own code for Llama pair neighbours, features $(2j, 2j+1)$, as we did. GPT-NeoX
-# and the Llama of the library `transformers` pair features $(j, j + D_Q/2)$. Neither is better; the two are the same up to
-# the order of the features: put all even features first, then all odd ones, and the first pairing becomes the second. But
-# weights that were trained with one pairing give nonsense with the other, and no error. (When Meta's weights are converted
-# for `transformers`, the features of queries and keys are reordered in just this way within each head. These features are
-# the columns of our $W_Q$ and $W_K$, or the rows of the weight of an `nn.Linear`.)
+# **Two pairings.** RoFormer, GPT-J and Meta's own code for Llama pair neighbours, features $(2j, 2j+1)$, as we did.
+# GPT-NeoX and the Llama of the library `transformers` pair features $(j, j + D_Q/2)$. Neither is better; the two are
+# the same up to the order of the features: put all even features first, then all odd ones, and the first pairing
+# becomes the second. But weights that were trained with one pairing give nonsense with the other, and no error. (When
+# Meta's weights are converted for `transformers`, the features of queries and keys are reordered in just this way
+# within each head. These features are the columns of our $W_Q$ and $W_K$, or the rows of the weight of an `nn.Linear`.)
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
 halves_first = torch.cat([torch.arange(0, 64, 2), torch.arange(1, 64, 2)]).to(DEVICE)  # [evens, odds]
-angles = places[:, None] * 10000 ** (-torch.arange(0, 64, 2, device=DEVICE) / 64)  # [16, 32]
+angles = positions[:, None] * 10000 ** (-torch.arange(0, 64, 2, device=DEVICE) / 64)  # [16, 32]
 x, y = Q_16[:, halves_first].chunk(2, dim=-1)  # [16, 32] each: features j and j + D/2
 by_halves = torch.cat([x * angles.cos() - y * angles.sin(), x * angles.sin() + y * angles.cos()], dim=-1)
-print("difference of the two pairings, features reordered:", difference(by_halves, Q_turned[:, halves_first]))
+print("difference of the two pairings, features reordered:", difference(by_halves, Q_rotated[:, halves_first]))
 
 # %% [markdown]
 # ## Two tasks that need order
 #
-# Does all this matter in practice? Here are two tasks for a model of a single self-attention layer with a linear layer on
-# top. It reads a sequence of letters, one token each, and has to write a sequence of the same length:
+# Does all this matter in practice? Here are two tasks for a model of a single self-attention layer with a linear layer
+# on top. It reads a sequence of letters, one token each, and has to write a sequence of the same length:
 #
 # - **copy**: at each position the letter that stood three positions before;
 # - **reverse**: the sequence backwards, so at position $n$ the letter of position $N - 1 - n$.
@@ -666,15 +804,15 @@ class Layer(nn.Module):
 
     def forward(self, letters):
         """Letters [B, N] give logits [B, N, LETTERS] and weights [B, N, N]."""
-        places = torch.arange(letters.shape[1], device=letters.device)  # [N]
+        positions = torch.arange(letters.shape[1], device=letters.device)  # [N]
         X = self.letters(letters)  # [B, N, D]
         if self.kind == "learned":
-            X = X + self.table(places)
+            X = X + self.table(positions)
         elif self.kind == "sinusoidal":
-            X = X + waves(places, WIDTH)
+            X = X + sinusoidal(positions, WIDTH)
         Q, K, V = self.W_Q(X), self.W_K(X), self.W_V(X)  # [B, N, D] each
         if self.kind == "rotary":
-            Q, K = turn(Q, places), turn(K, places)
+            Q, K = rotary(Q, positions), rotary(K, positions)
         A = (Q @ K.mT / math.sqrt(WIDTH)).softmax(dim=-1)  # [B, N, N]
         return self.out(A @ V), A
 
@@ -706,8 +844,8 @@ layers = {(task, kind): solved(kind, task) for task in TASKS for kind in ("none"
 
 # %% [markdown]
 # The models are trained on sequences of 24 random letters and tested on new ones. Without positional encoding the model
-# still knows *which* letters are in the sequence. It can guess the most frequent one at every position and can do hardly
-# any better; the dotted line in the figure is the accuracy of that guess.
+# still knows *which* letters are in the sequence. It can guess the most frequent one at every position and can do
+# hardly any better; the dotted line in the figure is the accuracy of that guess.
 
 
 # %% tags=["fold"]
@@ -741,8 +879,8 @@ show(
 )
 
 # %% [markdown]
-# **Figure 8.** Share of letters that each model gets right, on sequences of the training length. Every kind of positional
-# encoding solves *copy*; on *reverse* RoPE is only a little better than the guess.
+# **Figure 11.** Share of letters that each model gets right, on sequences of the training length. Every kind of
+# positional encoding solves *copy*; on *reverse* RoPE is only a little better than the guess.
 #
 # The same shares, rounded to one digit:
 
@@ -754,36 +892,36 @@ for task in TASKS:
 
 # %% [markdown]
 # Did you expect RoPE to fail at *reverse*? A rotary score depends on the distance to a key, not on its position. *Three
-# positions before* is a distance. *The opposite position* is not: for position 0 it is 23 steps ahead, for position 23 it is 23 steps
-# back. The guarantee that only the distance counts is also a limitation.
+# positions before* is a distance. *The opposite position* is not: for position 0 it is 23 steps ahead, for position 23
+# it is 23 steps back. The guarantee that only the distance counts is also a limitation.
 #
 # Why, then, is the bar of RoPE above the dotted line at all? Look at the positions separately:
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
-by_place = right(layers["reverse", "rotary"], "reverse", TRAINED)  # [24]
+by_position = right(layers["reverse", "rotary"], "reverse", TRAINED)  # [24]
 print("reverse with rotary, letters right")
-print(f"first and last position:              {by_place[[0, -1]].mean():.1f}")
-print(f"the 22 positions between, mean:       {by_place[1:-1].mean():.1f}")
+print(f"first and last position:              {by_position[[0, -1]].mean():.1f}")
+print(f"the 22 positions between, mean:       {by_position[1:-1].mean():.1f}")
 
 # %% [markdown]
 # At the two ends the model is right. For the first and for the last position, the opposite position is the one farthest
-# away, and a model that knows distances can express *the farthest key*, since the softmax runs over the keys that exist.
-# Relative positions thus reveal where the sequence begins and ends, and a deep model can make more of that (as it can of the
-# causal mask of lesson 07). The letters at the 22 positions between are guessed.
+# away, and a model that knows distances can express *the farthest key*, since the softmax runs over the keys that
+# exist. Relative positions thus reveal where the sequence begins and ends, and a deep model can make more of that (as
+# it can of the causal mask of lesson 07). The letters at the 22 positions between are guessed.
 #
-# **The published comparison.** Vaswani et al. compared a learned table with their sinusoidal encoding in translation from
-# English to German (their table 3, row E): BLEU 25.7 and 25.8, nearly the same. In our miniature they are equally good,
-# too. But both comparisons are at lengths that occurred in training. Vaswani et al. chose the sinusoidal encoding because it "may allow
-# the model to extrapolate to sequence lengths longer than the ones encountered during training". If the longest sentence of
-# training had 24 tokens, what happens beyond?
+# **The published comparison.** Vaswani et al. compared a learned table with their sinusoidal encoding in translation
+# from English to German (their table 3, row E): BLEU 25.7 and 25.8, nearly the same. In our miniature they are equally
+# good, too. But both comparisons are at lengths that occurred in training. Vaswani et al. chose the sinusoidal encoding
+# because it "may allow the model to extrapolate to sequence lengths longer than the ones encountered during training".
+# If the longest sentence of training had 24 tokens, what happens beyond?
 
 # %% [markdown]
 # ## Length extrapolation: past the training length
 #
-# All models were trained on sequences of 24 letters. Now we let them copy sequences of 64. The learned table has rows for
-# all 64 positions, but those from 24 on have never been trained. Predict again: where will each of the three fail? A single
-# training may be luck, so each kind is trained three times, from other random weights and on other sequences.
+# All models were trained on sequences of 24 letters. Now we let them copy sequences of 64. The learned table has rows
+# for all 64 positions, but those from 24 on have never been trained. Predict again: where will each of the three fail?
+# A single training may be luck, so each kind is trained three times, from other random weights and on other sequences.
 
 # %% tags=["fold"]
 SEEDS = (0, 1, 2)
@@ -807,39 +945,35 @@ for panel, kind in zip(panels, KINDS, strict=True):
 panels[0].set_ylabel("letters right")
 show(
     figure,
-    "Share of right letters at each position of sequences of 64, for three trainings of each kind. Learned: one up to position 23, almost "
-    "nothing after it. Sinusoidal: one from position 4 to position 23, some lower at position 3, then almost nothing, and up again at a "
-    "few positions. Rotary: trainings that stay near one all the way; in the run shown here one that gets many wrong from the beginning.",
+    "Share of right letters at each position of sequences of 64, for three trainings of each kind. Learned: one up to "
+    "position 23, almost nothing after it. Sinusoidal: one from position 4 to position 23, some lower at position 3, then "
+    "almost nothing, and up again at a few positions. Rotary: trainings that stay near one all the way; in the run shown "
+    "here one that gets many wrong from the beginning.",
 )
 print("letters right at positions 24 to 63, mean of each training")
 for kind in KINDS:
     print(f"{kind:>10}:", *(f"{share:.2f}" for share in beyond[kind]))
+assert max(beyond["learned"]) < 0.1 and max(beyond["sinusoidal"]) < 0.5 and max(beyond["rotary"]) > 0.9
 
 # %% [markdown]
-# **Figure 9.** Copying sequences of 64 letters after training on 24 (grey line), three trainings of each kind. The learned encoding
-# fails beyond the training length, the sinusoidal one at most positions there; RoPE can continue to the end.
-
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
-print("learned, every training below 0.1 beyond position 23:   ", max(beyond["learned"]) < 0.1)
-print("sinusoidal, every training below 0.5:                   ", max(beyond["sinusoidal"]) < 0.5)
-print("rotary, the best training above 0.9:                    ", max(beyond["rotary"]) > 0.9)
-
-# %% [markdown]
+# **Figure 12.** Copying sequences of 64 letters after training on 24 (grey line), three trainings of each kind. The
+# learned encoding fails beyond the training length, the sinusoidal one at most positions there; RoPE can continue to
+# the end. The rows above give the mean over positions 24 to 63 for each training.
+#
 # - **Learned**: the accuracy drops at once. The rows from 24 on never received a gradient; they still hold the random
 #   numbers with which they were initialised.
-# - **Sinusoidal**: the formula gives a vector for every position, and its entries stay bounded; yet the *layer* fails. Its
-#   matrices do the right thing for the encodings that occurred in training, and nothing ties their behaviour at position 40
-#   to that at position 10. The layer is right again at a few positions, and wrong next to them. The additional keys can even
-#   spoil a position that occurred in training: where the accuracy at position 3 is low, its query now attends to keys far
-#   out, which it never met in training.
-# - **Rotary**: the scores at positions 50 and 47 are computed as those at positions 5 and 2. So a trained layer can continue
-#   as if nothing had happened.
+# - **Sinusoidal**: the formula gives a vector for every position, and its entries stay bounded; yet the *layer* fails.
+#   Its matrices do the right thing for the encodings that occurred in training, and nothing ties their behaviour at
+#   position 40 to that at position 10. The layer is right again at a few positions, and wrong next to them. The
+#   additional keys can even spoil a position that occurred in training: where the accuracy at position 3 is low, its
+#   query now attends to keys far out, which it never met in training.
+# - **Rotary**: the scores at positions 50 and 47 are computed as those at positions 5 and 2. So a trained layer can
+#   continue as if nothing had happened.
 #
-# It can, but it need not. In the run shown here, one rotary training gets many letters wrong at *every* position of a long
-# sequence, even at position 10, so the position itself is not the cause. (On another machine it may be another training, or
-# none: floating-point sums are rounded differently there, and in the course of a training such small differences grow.) A stored run of nine rotary trainings
-# shows how often this happens:
+# It can, but it need not. In the run shown here, one rotary training gets many letters wrong at *every* position of a
+# long sequence, even at position 10, so the position itself is not the cause. (On another machine it may be another
+# training, or none: floating-point sums are rounded differently there, and in the course of a training such small
+# differences grow.) A stored run of nine rotary trainings shows how often this happens:
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
@@ -852,61 +986,29 @@ print("rotary, letters right after position 23:", *(f"{share:.2f}" for share in 
 print(stored_runs.how(run))
 
 # %% [markdown]
-# Eight of the nine stored trainings extrapolate well. The next figure examines the worst of the three trainings above; its
-# explanation, which you may skip, is folded below it.
-
-# %% tags=["fold"]
-worst = min(SEEDS, key=lambda seed: beyond["rotary"][seed])
-strength = {}  # for each training the most that a clock can add to a score, for mean lengths of the pairs of all letters
-with torch.no_grad():
-    rows = torch.randint(LETTERS, (256, TESTED), generator=torch.Generator().manual_seed(2)).to(DEVICE)
-    looks = copying["rotary", worst](rows)[1].mean(dim=0)[30]  # [64], the weights of position 30
-    for seed in SEEDS:
-        layer = copying["rotary", seed]
-        Q, K = (project(layer.letters.weight).unflatten(-1, (-1, 2)).norm(dim=-1) for project in (layer.W_Q, layer.W_K))
-        strength[f"training {seed + 1}"] = (Q.mean(dim=0) * K.mean(dim=0) / 8)[:8]  # [8], the fastest clocks first
-
-figure, (left, right_) = plots.canvas(11, 3, 2, gridspec_kw={"width_ratios": [1.7, 1]})
-plots.curves(range(-30, 34), {"weight": looks}, x_label="distance n − m of the key", legend=False, axes=left)
-left.set(title=f"training {worst + 1}: where position 30 attends", ylabel="mean weight", xticks=range(-28, 34, 5))
-plots.curves(
-    range(8), strength, title="which frequencies the scores use", x_label="pair j, the fastest first", axes=right_
-)
-right_.set_ylabel("most it can add")
-peaks = sorted((place - 30, f"{weight:.2f}") for weight, place in zip(*(part.tolist() for part in looks.topk(3))))
-show(
-    figure,
-    f"Left, the mean weights of position 30 over the distance; the three largest, with their distances: {peaks}. Right, how much each "
-    "of the eight fastest pairs can add to a score, for the three trainings.",
-)
+# Eight of the nine stored trainings extrapolate well. Why a training can fail is examined near the end of this lesson,
+# under "Going further".
+#
+# **Larger models.** All this was copying, with one layer. On real text RoPE extrapolates less well. Press et al. (2022)
+# trained language models on pieces of one length and tested them on longer ones. With the sinusoidal encoding the
+# models got worse a few dozen tokens beyond the training length; with RoPE they got worse later, but they did. To use a
+# rotary model far beyond its training length, one trains it a little more on long texts, with a larger base, so that
+# its pairs turn more slowly.
+#
+# **Back to the animal.** Self-attention lets *it* receive something of *animal*, in one layer and at any distance, and
+# a positional encoding lets the layer use the order of the words. To *which* tokens *it* should attend is for training
+# to find. Lesson 06 trains layers on such sentences, and shows why a single row of weights is not enough for *it*.
 
 # %% [markdown]
-# **Figure 10.** Left, the attention weights of position 30 over the distance of the key, in the rotary training with the lowest
-# accuracy on long sequences. Right, how much each of the eight fastest pairs can contribute to a score, in all three
-# trainings.
+# ## Summary
 #
-# <details><summary>Going further: why one rotary training fails on long sequences</summary>
-#
-# If all three trainings extrapolate well on your machine, the left panel shows a single peak at distance $-3$, and there is
-# nothing to explain. In the run shown here, position 30 attends to distance $-3$, as it should, and also to the distances 25
-# less and 25 more, $-28$ and $22$.
-#
-# The right panel shows why. Its heights are the mean length of the query's pair, over all letters, times that of the key's
-# pair, divided by $\sqrt{D_Q}$: the most that this pair can contribute to a score, for a typical letter. The failing training relies almost only on the two fastest
-# pairs; the others use slower pairs, too. But 25 steps are nearly $4 \cdot 2\pi$, four full turns of the first pair, and
-# nearly three turns of the second. At the distances $-28$ and $22$ these two pairs therefore stand almost as they do at
-# distance $-3$, and the scores are almost as large.
-#
-# Training could not correct this, because its sequences were too short: a key 28 positions back did not exist, and one 22
-# positions ahead existed only where no letter was asked for. Rotary scores do not depend on the position itself, but a
-# distance that never occurred in training can look like one that did.
-#
-# </details>
-#
-# **Larger models.** All this was copying, with one layer. On real text RoPE extrapolates less well. Press et al. (2022) trained
-# language models on pieces of one length and tested them on longer ones. With the sinusoidal encoding the models got worse a
-# few dozen tokens beyond the training length; with RoPE they got worse later, but they did. To use a rotary model far beyond
-# its training length, one trains it a little more on long texts, with a larger base, so that its pairs turn more slowly.
+# | what | formula | shape |
+# |---|---|---|
+# | queries, keys, values, all from $X$ | $Q = XW_Q$, $K = XW_K$, $V = XW_V$ | $[N, D_Q]$, $[N, D_Q]$, $[N, D_V]$ |
+# | self-attention | $A = \operatorname{softmax}(QK^\top/\sqrt{D_Q})$, $Y = AV$ | $[N, N]$, $[N, D_V]$ |
+# | permutation equivariance | $F(\sigma X) = \sigma F(X)$ for each order $\sigma$ | |
+# | sinusoidal encoding | $p_{n,2i} = \sin n\omega_i$, $p_{n,2i+1} = \cos n\omega_i$, $\omega_i = 10000^{-2i/D}$ | $[N, D]$, added to $X$ |
+# | RoPE | $\langle R_m q, R_n k\rangle = \langle q, R_{n-m} k\rangle = \langle R_{m-n} q, k\rangle$ | $Q$ and $K$ keep theirs |
 #
 # | | learned table | sinusoidal | rotary (RoPE) |
 # |---|---|---|---|
@@ -915,6 +1017,14 @@ show(
 # | the position itself (*reverse*) | known | known | only the two ends can be recognised |
 # | the distance (*copy*) | must be learned, pair by pair | can be learned | built in |
 # | beyond the training length | no row, or an untrained one | computable, but not met in training | nothing new but longer distances |
+#
+# ```python
+# Y = F.scaled_dot_product_attention(X @ W_Q, X @ W_K, X @ W_V)  # [N, D_V], blind to the order of the rows
+# X = X + nn.Embedding(longest, D)(torch.arange(N))  # a learned positional encoding; the other two you write yourself
+# ```
+#
+# The picture to remember is the first one of this lesson: a line from every token to every output. Nothing in it says
+# which token stands where, so the positions must be given.
 
 # %% [markdown]
 # ## Before you go on
@@ -936,30 +1046,30 @@ show(
 # <details><summary><b>3.</b> The same vector is added to every position's encoding. Do learned positional encodings still
 # work?</summary>
 #
-# Yes. Subtract that vector from each token's vector, and every sum $x + p$ is what it was. What counts are the differences
-# between the encodings.
+# Yes. Subtract that vector from each token's vector, and every sum $x + p$ is what it was. What counts are the
+# differences between the encodings.
 #
 # </details>
 #
 # <details><summary><b>4.</b> Suppose that the encoding keeps only the sine of each pair. Name two positions that the first clock
 # can hardly tell apart any more.</summary>
 #
-# Strictly speaking $\sin n$ differs for all whole numbers $n$, but 0 and 22 hardly differ: $\sin 22 \approx -0.009$, as 22
-# is nearly $7\pi$. The cosine tells them apart: it is 1 at 0 and almost $-1$ at 22.
+# Strictly speaking $\sin n$ differs for all whole numbers $n$, but 0 and 22 hardly differ: $\sin 22 \approx -0.009$, as
+# 22 is nearly $7\pi$. The cosine tells them apart: it is 1 at 0 and almost $-1$ at 22.
 #
 # </details>
 #
 # <details><summary><b>5.</b> RoPE rotates queries and keys. What would change if it rotated only the queries?</summary>
 #
-# The score would be $\langle R_m\,q, k\rangle$. It would depend on $m$, the position of the query, and not on the position
-# of the key.
+# The score would be $\langle R_m\,q, k\rangle$. It would depend on $m$, the position of the query, and not on the
+# position of the key.
 #
 # </details>
 #
 # <details><summary><b>6.</b> Why does RoPE not rotate the values as well?</summary>
 #
-# Values are mixed, not compared. Only in a dot product do two rotations combine into their difference. A mixture of rotated
-# values would depend on the absolute positions of the keys, and the layer does not rotate it back.
+# Values are mixed, not compared. Only in a dot product do two rotations combine into their difference. A mixture of
+# rotated values would depend on the absolute positions of the keys, and the layer does not rotate it back.
 #
 # </details>
 #
@@ -976,9 +1086,10 @@ show(
 # - **Equivariant is not invariant.** The outputs are reordered along with the inputs.
 # - **Positions start at 0.** So does $i$: with $i$ from 1 the highest frequency is missing.
 # - **$2i/D$, not $i/D$.** $i$ counts pairs. Both features of a pair have the same frequency.
-# - **The pairing.** Sines and cosines in turns, or all sines first; neighbours or halves in RoPE: all of these are in use.
-#   Weights work only with the pairing they were trained with.
-# - **RoPE rotates queries and keys**, after their matrices and before the scores; it rotates neither $X$ nor the values.
+# - **The pairing.** Sines and cosines in turns, or all sines first; neighbours or halves in RoPE: all of these are in
+#   use. Weights work only with the pairing they were trained with.
+# - **RoPE rotates queries and keys**, after their matrices and before the scores; it rotates neither $X$ nor the
+#   values.
 # - **Rounding.** Compute angles in single precision at least. Half precision cannot tell all whole numbers above 2,048
 #   apart, and bfloat16 not all of those above 256.
 #
@@ -988,23 +1099,85 @@ show(
 #   equivariant.
 # - *$\omega_k = 10000^{-2k/d}$ with $k$ from 1.* This drops the frequency 1; with $k$ from 1 the exponent would be
 #   $-2(k-1)/d$.
-# - *Rows named $i = 0$, $i = 1$, … in a table of the encoding.* There $i$ counts features; in the formula it counts pairs.
+# - *Rows named $i = 0$, $i = 1$, … in a table of the encoding.* There $i$ counts features; in the formula it counts
+#   pairs.
 # - *Positions concatenated.* This is possible, and drawn so on some slides; the Transformer adds.
 #
 # </details>
 
 # %% [markdown]
+# ## Where to go next
+#
+# - **Practise**: the [assignment of this lesson](../assignments/05_self_attention/05_self_attention.ipynb).
+# - **Read on**: [lesson 06](06_multi_head.ipynb) gives each token several ways to attend at once.
+# - **Look up**: the [glossary](../docs/glossary.md).
+
+# %% [markdown]
+# ## Going further: why one rotary training fails on long sequences
+#
+# You may skip this section; later lessons do not need it.
+#
+# In the run shown here, one of the three rotary trainings gets many letters wrong on sequences of 64. Its attention
+# weights tell why. The next figure shows them.
+
+# %% tags=["fold"]
+worst = min(SEEDS, key=lambda seed: beyond["rotary"][seed])
+strength = {}  # for each training the most that a clock can add to a score, for mean lengths of the pairs of all letters
+with torch.no_grad():
+    rows = torch.randint(LETTERS, (256, TESTED), generator=torch.Generator().manual_seed(2)).to(DEVICE)
+    weights_30 = copying["rotary", worst](rows)[1].mean(dim=0)[30]  # [64], the weights of position 30
+    for seed in SEEDS:
+        layer = copying["rotary", seed]
+        Q, K = (project(layer.letters.weight).unflatten(-1, (-1, 2)).norm(dim=-1) for project in (layer.W_Q, layer.W_K))
+        strength[f"training {seed + 1}"] = (Q.mean(dim=0) * K.mean(dim=0) / 8)[:8]  # [8], the fastest clocks first
+
+figure, (left, right_) = plots.canvas(11, 3, 2, gridspec_kw={"width_ratios": [1.7, 1]})
+plots.curves(range(-30, 34), {"weight": weights_30}, x_label="distance n − m of the key", legend=False, axes=left)
+left.set(title=f"training {worst + 1}: where position 30 attends", ylabel="mean weight", xticks=range(-28, 34, 5))
+plots.curves(
+    range(8), strength, title="which frequencies the scores use", x_label="pair j, the fastest first", axes=right_
+)
+right_.set_ylabel("most it can add")
+peaks = sorted((key - 30, f"{weight:.2f}") for weight, key in zip(*(part.tolist() for part in weights_30.topk(3))))
+show(
+    figure,
+    f"Left, the mean weights of position 30 over the distance; the three largest, with their distances: {peaks}. "
+    "Right, how much each of the eight fastest pairs can add to a score, for the three trainings.",
+)
+
+# %% [markdown]
+# **Figure 13.** Left, the attention weights of position 30 over the distance of the key, in the rotary training with
+# the lowest accuracy on long sequences. Right, how much each of the eight fastest pairs can contribute to a score, in
+# all three trainings.
+#
+# If all three trainings extrapolate well on your machine, the left panel shows a single peak at distance $-3$, and
+# there is nothing to explain. In the run shown here, position 30 attends to distance $-3$, as it should, and also to
+# the distances 25 less and 25 more, $-28$ and $22$.
+#
+# The right panel shows why. Its heights are the mean length of the query's pair, over all letters, times that of the
+# key's pair, divided by $\sqrt{D_Q}$: the most that this pair can contribute to a score, for a typical letter. The
+# failing training relies almost only on the two fastest pairs; the others use slower pairs, too. But 25 steps are
+# nearly $4 \cdot 2\pi$, four full turns of the first pair, and nearly three turns of the second. At the distances $-28$
+# and $22$ these two pairs therefore stand almost as they do at distance $-3$, and the scores are almost as large.
+#
+# Training could not correct this, because its sequences were too short: a key 28 positions back did not exist, and one
+# 22 positions ahead existed only where no letter was asked for. Rotary scores do not depend on the position itself, but
+# a distance that never occurred in training can look like one that did.
+
+# %% [markdown]
 # ## References
 #
-# - A. Vaswani et al. (2017). Attention is all you need. NeurIPS. arXiv:1706.03762. *Section 3.5: the sinusoidal encoding;
-#   table 3, row E: the published figure.*
-# - J. Gehring, M. Auli, D. Grangier, D. Yarats, Y. N. Dauphin (2017). Convolutional sequence to sequence learning. ICML.
-#   arXiv:1705.03122. *A learned table of positions.*
+# - A. Vaswani et al. (2017). Attention is all you need. NeurIPS. arXiv:1706.03762. *Section 3.5: the sinusoidal
+#   encoding; table 3, row E: the published figure.*
+# - J. Alammar (2018). The illustrated Transformer. https://jalammar.github.io/illustrated-transformer/. *Thinking
+#   Machines, with the scores 112 and 96.*
+# - J. Gehring, M. Auli, D. Grangier, D. Yarats, Y. N. Dauphin (2017). Convolutional sequence to sequence learning.
+#   ICML. arXiv:1705.03122. *A learned table of positions.*
 # - P. Shaw, J. Uszkoreit, A. Vaswani (2018). Self-attention with relative position representations. NAACL.
 #   arXiv:1803.02155. *Relative in place of absolute positions.*
 # - J. Su, Y. Lu, S. Pan, A. Murtadha, B. Wen, Y. Liu (2021). RoFormer: enhanced Transformer with rotary position
 #   embedding. arXiv:2104.09864.
 # - O. Press, N. A. Smith, M. Lewis (2022). Train short, test long: attention with linear biases enables input length
 #   extrapolation. ICLR. arXiv:2108.12409.
-# - J. Lee, Y. Lee, J. Kim, A. R. Kosiorek, S. Choi, Y. W. Teh (2019). Set Transformer. ICML. arXiv:1810.00825. *Data that
-#   are sets, for which equivariance is wanted.*
+# - J. Lee, Y. Lee, J. Kim, A. R. Kosiorek, S. Choi, Y. W. Teh (2019). Set Transformer. ICML. arXiv:1810.00825. *Data
+#   that are sets, for which equivariance is wanted.*

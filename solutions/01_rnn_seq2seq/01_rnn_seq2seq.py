@@ -2,8 +2,18 @@
 # # Assignment 01: sequence-to-sequence with RNNs
 #
 # You build a translator piece by piece: a recurrent step, an encoder that reads a padded batch, a decoder that is trained
-# with the right words at hand, the loss that leaves padding out, and two ways to let it write. At the end you train yours
-# on a small corpus and let it translate.
+# with teacher forcing, a loss that leaves padding out, greedy decoding and beam search. At the end you train your
+# translator on a small corpus and let it translate.
+#
+# **You will be able to**
+#
+# - write a recurrent step, and an encoder and a decoder for batches of sentences of different lengths;
+# - keep padding out of hidden states, context vectors and the loss;
+# - generate a translation token by token, with greedy decoding and with beam search;
+# - explain what one context vector of fixed size cannot do, and how decoding differs from training.
+#
+# **You need** [lesson 01](../../notebooks/01_rnn_seq2seq.ipynb). The exercises do not use each other's code, so you can do
+# them in any order. The [glossary](../../docs/glossary.md) explains each term in one line.
 #
 # | exercise | points | difficulty | minutes |
 # |---|---|---|---|
@@ -15,16 +25,18 @@
 # | 6 · beam search | 4 | ●●● | 40 |
 # | 7 · a written answer | 2 | ●●○ | 10 |
 #
-# **How to work.** Replace `raise NotImplementedError()` by your code, run the cell, then run the check below it. A check
+# **Time** about 195 minutes in all.
+#
+# **How to work.** Replace `raise NotImplementedError()` with your code, run the cell, then run the check below it. A check
 # tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like, and add
 # cells of your own; please leave the check cells themselves as they are. Grading examines the same properties and some
-# more, on other numbers and other sizes: a ✓ is a good sign, not yet the mark. No exercise needs another one's code. In all
-# of them results keep the inputs' number type and device, what you are given stays unchanged, and gradients can flow.
+# more, with other numbers and other sizes, so a ✓ is a good sign but not yet the mark. In all exercises, results keep the
+# floating-point type and the device of the inputs, the inputs stay unchanged, and gradients can flow.
 #
-# **Shapes.** `B` sentences in a batch, `T` places in the longest of them, `V` words in the vocabulary; `D_E` is the width of
-# a word's vector, `D_H` that of a state. Words are whole numbers; three of them are no words: `PAD` (0) fills up short
-# sentences, `START` (1) is what a decoder is fed first, `STOP` (2) ends a sentence. `*B` stands for any number of batch
-# axes, or none.
+# **Shapes.** A batch holds `B` sentences, and the longest of them has `T` tokens, its `[STOP]` included. The vocabulary has
+# `V` tokens. `D_E` is the width of an embedding and `D_H` the width of a hidden state. A token is given by its number, an
+# integer. Three tokens are not words: `[PAD]` (`PAD`, 0) fills up shorter sentences, `[START]` (`START`, 1) is the first
+# token that a decoder is fed, and `[STOP]` (`STOP`, 2) ends a sentence. `*B` stands for any number of batch axes, or none.
 
 # %% [markdown] tags=["demands"]
 # **What is asked of every exercise.** Grading examines each of these; a check shows some of them. Where an exercise's own
@@ -88,22 +100,24 @@ from utils.progress import progress
 # %% [markdown]
 # ## 1 · A recurrent step
 #
-# The new state is made of the word that is read and of the state before:
-# $h_t = \tanh(x W_x + h W_h + b)$. The weight matrices act from the right. (`nn.RNN` and its relatives are not allowed in
-# this exercise; in the others they are.)
+# The new hidden state is computed from the input at this step and from the old hidden state:
+# $h_t = \tanh(x_t W_x + h_{t-1} W_h + b)$. The weight matrices act from the right. (`nn.RNN` and its relatives are not
+# allowed in this exercise; in the others they are.)
 #
 # <details><summary>Hint: the idea</summary>
 #
-# Two matrix products have the same shape, so they can be added. Then comes the bias, then one tanh over all of it.
+# Both matrix products have the same shape, so they can be added. The tanh is applied once, to the whole sum.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# `x @ W_x` is `[*B, D_X] @ [D_X, D_H]`, which is `[*B, D_H]`; `h @ W_h` is `[*B, D_H]` too. `b` is added to every row by
-# itself.
+# `[*B, D_X]` times `[D_X, D_H]` is `[*B, D_H]`, and `[*B, D_H]` times `[D_H, D_H]` is `[*B, D_H]`, too. The bias `[D_H]` is
+# broadcast over the batch axes.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# tanh of: x times W_x, plus h times W_h, plus b
+# 1. Map the input and the old hidden state to `D_H` numbers each, with the matrix that belongs to it.
+# 2. Add the two results and the bias.
+# 3. Apply the nonlinearity to the sum.
 # </details>
 
 
@@ -115,13 +129,23 @@ def rnn_step(
     W_h: Float[Tensor, "D_H D_H"],
     b: Float[Tensor, "D_H"],
 ) -> Float[Tensor, "*B D_H"]:
-    """The state after one more word.
+    """The hidden state after one more step.
+
+    Args:
+        x: the input at this step, such as the embedding of a token.
+        h: the hidden state before the step.
+        W_x: the weights from the input to the hidden state.
+        W_h: the weights from the old hidden state to the new one.
+        b: the bias.
+
+    Returns:
+        The new hidden state [*B, D_H], with numbers between -1 and 1.
 
     Example:
-        With D_X = D_H = 1, x = [1], h = [0.5], W_x = [[1]], W_h = [[2]] and b = [-2] the sum is 0, so h_t = [0].
+        With x = [1], h = [0.5], W_x = [[1]], W_h = [[2]] and b = [-2] the sum inside tanh is 0, so the result is [0].
     """
     ### BEGIN SOLUTION
-    # Word and state are each mapped to D_H numbers; tanh keeps the sum between -1 and 1, however many steps follow.
+    # Input and old state are each mapped to D_H numbers; tanh keeps the sum between -1 and 1, however many steps follow.
     return torch.tanh(x @ W_x + h @ W_h + b)  # [*B, D_H]
     ### END SOLUTION
 
@@ -135,43 +159,48 @@ check(rnn_step)
 # %% [markdown]
 # ## 2 · An encoder for padded batches
 #
-# Sentences of one batch differ in length; the shorter ones are filled up with `PAD`. A recurrent network that is run over
-# such a batch reads on through the padding, and its last column is the right answer for the longest sentence alone.
+# The sentences of a batch differ in length, and the shorter ones are filled up with `[PAD]`. A recurrent network that runs
+# over such a batch reads on through the padding. Its last column is then the right context vector for the longest sentence
+# only.
 #
 # Write the encoder as a module with two layers: `embedding`, an `nn.Embedding(V, D_E)`, and `rnn`, an
-# `nn.GRU(D_E, D_H, batch_first=True)`. (A GRU is used like an RNN; the check sets all weights itself.) It returns
+# `nn.GRU(D_E, D_H, batch_first=True)`. (A GRU is called like an RNN. The check sets all weights itself.) The encoder returns
 #
-# - `H`, all states: `H[b, t]` is the state after word `t` of sentence `b`, and **0** where `t` is padding;
-# - `h`, for each sentence the state after **its own** last word.
+# - `H`, all hidden states: `H[b, t]` is the state after token `t` of sentence `b`, and **0** where position `t` is padding;
+# - `h`, the context vectors: for each sentence the state after **its own** last token.
 #
-# `lengths[b]` is the number of words of sentence `b`, its `STOP` included. The sentences come in no particular order, and
-# so they should come back.
+# `lengths[b]` is the number of tokens of sentence `b`, its `[STOP]` included. The sentences come in no particular order, and
+# the results must keep this order.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# A GRU reads from left to right, so what it makes of the padding cannot change the states before it. Run it over
-# everything; then set the padding to 0 and pick out one state for each sentence. Or look up `pack_padded_sequence`.
+# A GRU reads from left to right, so the padding behind a sentence cannot change the states before it. You can run the GRU
+# over the whole batch, and correct two things afterwards: the states at padded positions, and the choice of the last state.
+# (`pack_padded_sequence` offers another way.)
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# `torch.arange(T, device=lengths.device) < lengths[:, None]` is `[B, T]` and True at words. To pick place `lengths[b] - 1` from row `b`, index with
-# two vectors of length `B`: `H[rows, places]` is `[B, D_H]`.
+# Comparing the positions `[T]` with the lengths `[B, 1]` gives a boolean table `[B, T]`. To take one position from each row,
+# index with two vectors of length `B`: `H[rows, positions]` is `[B, D_H]`. Make new tensors on the device of the inputs.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# H = all states of the GRU over the embedded words · real = place smaller than length · H times real · h = H at (b, length
-# of b − 1), for all b at once
+# 1. Embed the tokens and run the GRU over the padded batch.
+# 2. Mark the positions that hold tokens.
+# 3. Set the states at all other positions to 0.
+# 4. Find the position of each sentence's last token. Positions are counted from 0.
+# 5. Take the state at this position from each row, for all rows at once.
 # </details>
 
 
 # %% nbgrader={"grade": false, "grade_id": "Encoder", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class Encoder(nn.Module):
-    """Reads sentences and gives their states.
+    """Reads a padded batch of sentences and gives their hidden states.
 
     Args:
-        V: size of the vocabulary.
-        D_E: width of a word's vector.
-        D_H: width of a state.
+        V: number of tokens in the vocabulary.
+        D_E: width of an embedding.
+        D_H: width of a hidden state.
     """
 
     def __init__(self, V: int, D_E: int, D_H: int):
@@ -184,14 +213,26 @@ class Encoder(nn.Module):
     def forward(
         self, tokens: Int[Tensor, "B T"], lengths: Int[Tensor, "B"]
     ) -> tuple[Float[Tensor, "B T D_H"], Float[Tensor, "B D_H"]]:
-        """Returns all states H and each sentence's last state h."""
+        """All hidden states, and the context vector of each sentence.
+
+        Args:
+            tokens: a padded batch of sentences.
+            lengths: the number of tokens of each sentence, without padding.
+
+        Returns:
+            H [B, T, D_H]: the hidden state after each token, and 0 at padded positions.
+            h [B, D_H]: for each sentence the hidden state after its own last token.
+
+        Example:
+            For tokens = [[5, 2, 0], [7, 8, 2]] and lengths = [2, 3], H[0, 2] is 0, h[0] is H[0, 1] and h[1] is H[1, 2].
+        """
         ### BEGIN SOLUTION
-        H, _ = self.rnn(self.embedding(tokens))  # [B, T, D_H]; the padding is read too, but behind the words
-        places = torch.arange(tokens.shape[1], device=tokens.device)  # [T]
-        real = places < lengths[:, None]  # [B, T]
+        H, _ = self.rnn(self.embedding(tokens))  # [B, T, D_H]; the padding is read, too, but only after the tokens
+        positions = torch.arange(tokens.shape[1], device=tokens.device)  # [T]
+        real = positions < lengths[:, None]  # [B, T], True at tokens
         H = H * real[:, :, None]  # [B, T, D_H]
         rows = torch.arange(len(tokens), device=tokens.device)  # [B]
-        return H, H[rows, lengths - 1]  # each row at its own last word
+        return H, H[rows, lengths - 1]  # each row at its own last token
         ### END SOLUTION
 
 
@@ -204,41 +245,44 @@ check(Encoder)
 # %% [markdown]
 # ## 3 · A decoder with teacher forcing
 #
-# The decoder writes the translation word by word: $s_t = g_U([y_{t-1}; c], s_{t-1})$. In training it is fed the right word
-# $y_{t-1}$ at each step, whatever it would have written itself: **teacher forcing**. So all its predictions for a given
-# translation `y` can be computed at once.
+# The decoder writes the translation token by token: $s_t = g_U(y_{t-1}, s_{t-1}, c)$. In training it is fed the correct
+# token $y_{t-1}$ at each step, whatever it has predicted itself: this is **teacher forcing**. So one call gives the logits
+# for all tokens of a given translation `y`.
 #
-# Three layers: `embedding`, an `nn.Embedding(V, D_E)`; `cell`, an `nn.GRUCell(D_E + D_H, D_H)`, called as
-# `cell(input, state)`; `out`, an `nn.Linear(D_H, V)`. The context `c` is the first state, $s_0 = c$, **and** a part of the
-# input at each step: the word's vector first, then `c`. At step $t$ (counted from 1) the cell is fed $y_{t-1}$, with
-# $y_0$ = `START`, and `out` turns the new state into the logits for $y_t$. Padded
-# places are computed like all others; the loss will leave them out.
+# The decoder has three layers: `embedding`, an `nn.Embedding(V, D_E)`; `cell`, an `nn.GRUCell(D_E + D_H, D_H)`, called as
+# `cell(input, state)`; and `out`, an `nn.Linear(D_H, V)`. The context vector `c` is the first state, $s_0 = c$, **and** a
+# part of the input at each step: the embedding of the token comes first, then `c`. At step $t$ (counted from 1) the cell is
+# fed $y_{t-1}$, with $y_0$ = `[START]`, and `out` turns the new state $s_t$ into the logits for $y_t$. Padded positions are
+# computed like all others; the loss will leave them out.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# What is predicted at a step is `y[:, t]`; what is fed in is the word before. Feed in what is predicted, and the decoder
-# reads the answer.
+# At each step the decoder predicts the token `y[:, t]` and is fed the token before it. If it were fed the token that it
+# predicts, it would only have to copy its input.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# Each step's input is `torch.cat([…, c], dim=-1)`, `[B, D_E + D_H]`; its logits are `[B, V]`. `T` of them are stacked into
-# `[B, T, V]`.
+# The input of each step is an embedding `[B, D_E]` joined with the context vector `[B, D_H]` along the last axis:
+# `[B, D_E + D_H]`. The logits of one step are `[B, V]`; those of all `T` steps are stacked into `[B, T, V]`.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# state = c, previous = START for all · for each place t: state = cell(word of previous joined with c, state); keep
-# out(state); previous = y at t · stack along the second axis
+# 1. Begin with the state `c`, and with `[START]` as the previous token of every sentence.
+# 2. At each position, embed the previous token, join it with the context vector, and compute the new state with the cell.
+# 3. Compute the logits from the new state and keep them.
+# 4. Decide which token becomes the previous one: here teacher forcing comes in.
+# 5. Stack the logits of all steps along the right axis.
 # </details>
 
 
 # %% nbgrader={"grade": false, "grade_id": "Decoder", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class Decoder(nn.Module):
-    """Predicts each word of a translation from the words before it and a context.
+    """Predicts each token of a translation from the tokens before it and the context vector.
 
     Args:
-        V: size of the vocabulary.
-        D_E: width of a word's vector.
-        D_H: width of a state, and of the context.
+        V: number of tokens in the vocabulary.
+        D_E: width of an embedding.
+        D_H: width of a state, and of the context vector.
     """
 
     def __init__(self, V: int, D_E: int, D_H: int):
@@ -250,12 +294,23 @@ class Decoder(nn.Module):
         ### END SOLUTION
 
     def forward(self, y: Int[Tensor, "B T"], c: Float[Tensor, "B D_H"]) -> Float[Tensor, "B T V"]:
-        """Returns the logits for y_1, …, y_T, given the right words before each."""
+        """The logits for y_1, …, y_T, each after the correct tokens before it.
+
+        Args:
+            y: the correct translations, which may be padded.
+            c: the context vectors.
+
+        Returns:
+            The logits [B, T, V]: those at position t are for the token y[:, t].
+
+        Example:
+            The last token of a translation is never fed in: y = [[5, 6, 2]] and y = [[5, 6, 7]] give the same logits.
+        """
         ### BEGIN SOLUTION
-        fed = torch.cat([torch.full_like(y[:, :1], START), y[:, :-1]], dim=1)  # [B, T]: y shifted by one place
+        fed = torch.cat([torch.full_like(y[:, :1], START), y[:, :-1]], dim=1)  # [B, T]: y shifted by one position
         s, states = c, []
-        for words in fed.unbind(dim=1):
-            s = self.cell(torch.cat([self.embedding(words), c], dim=-1), s)  # [B, D_H]
+        for tokens in fed.unbind(dim=1):
+            s = self.cell(torch.cat([self.embedding(tokens), c], dim=-1), s)  # [B, D_H]
             states.append(s)
         return self.out(torch.stack(states, dim=1))  # [B, T, D_H] -> [B, T, V]
         ### END SOLUTION
@@ -270,38 +325,48 @@ check(Decoder)
 # %% [markdown]
 # ## 4 · Cross-entropy without padding
 #
-# The loss is the mean of $-\log p(y_{bt})$ over all **words** of the batch, where $p$ is the softmax of the logits over the
-# vocabulary. Padded places, where `y` is `PAD`, count neither in the sum nor in the number by which it is divided; `STOP` is
-# a word like any other. The logits may be large, so take `log_softmax` rather than the logarithm of a softmax. torch's own
-# cross-entropy and `nll_loss` are not allowed here.
+# The loss is the mean of $-\log p(y_{bt})$ over all **real tokens** of the batch, where $p$ is the softmax of the logits
+# over the vocabulary. Padded positions, at which `y` is `PAD`, count neither in the sum nor in the number by which the sum
+# is divided; `[STOP]` is a real token. The logits may be large, so use `log_softmax`, not the logarithm of a softmax.
+# torch's own cross-entropy and `nll_loss` are not allowed here.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# Compute $-\log p$ at every place, padding too. Then set those of the padding to 0, add up, and divide by the number of
-# words.
+# Compute $-\log p$ at every position, padded ones included. Then leave the padding out twice: of the sum, and of the number
+# of tokens.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# `log_p` is `[B, T, V]`. `log_p.gather(-1, y[..., None])` picks one number at each place: `[B, T, 1]`.
+# The log-probabilities are `[B, T, V]`. `gather` along the last axis picks one of the `V` numbers at each position; its index
+# needs an axis of size 1 at the end, `[B, T, 1]`, and so has its result.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# log_p = log-softmax over the last axis · picked = log_p at y · real = y is not PAD · minus the sum of picked where real,
-# divided by how many are real
+# 1. Compute the log-probabilities of all tokens of the vocabulary at each position.
+# 2. Pick the log-probability of the correct token at each position.
+# 3. Mark the positions that hold real tokens.
+# 4. Reduce the picked numbers at these positions to one number, and mind its sign.
 # </details>
 
 
 # %% nbgrader={"grade": false, "grade_id": "masked_cross_entropy", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def masked_cross_entropy(logits: Float[Tensor, "B T V"], y: Int[Tensor, "B T"]) -> Float[Tensor, ""]:
-    """The mean of -log p over the words of a padded batch. Padding may stand anywhere; the batch has a word.
+    """The mean of -log p over the real tokens of a padded batch.
+
+    Args:
+        logits: those at position t are for the token y[:, t].
+        y: the correct tokens. Padding may stand anywhere, and at least one token of the batch is not padding.
+
+    Returns:
+        The loss, a tensor without axes.
 
     Example:
-        With all logits 0 every word has p = 1/V, so the loss is log V, however much is padded.
+        If all logits are 0, every token has p = 1/V, so the loss is log V, however much of y is padding.
     """
     ### BEGIN SOLUTION
     log_p = logits.log_softmax(dim=-1)  # [B, T, V]
-    picked = log_p.gather(-1, y[..., None])[..., 0]  # [B, T], log p of the right word
-    real = y != PAD  # [B, T]
+    picked = log_p.gather(-1, y[..., None])[..., 0]  # [B, T], log p of the correct token
+    real = y != PAD  # [B, T], True at real tokens
     return -picked[real].mean()
     ### END SOLUTION
 
@@ -315,44 +380,59 @@ check(masked_cross_entropy)
 # %% [markdown]
 # ## 5 · Greedy decoding that stops
 #
-# Now there is no teacher. `decoder(y, s)` takes the last words `y [B]` and the states `s [B, D_H]` of a batch and gives the
-# next words' logits `[B, V]` and the new states. Begin with `START` for every sentence and always take the likeliest word.
+# When the model translates, there are no correct tokens to feed in. `decoder(y, s)` takes the last tokens `y [B]` and the
+# states `s [B, D_H]` of a batch; it gives the logits of the next tokens, `[B, V]`, and the new states, `[B, D_H]`. Begin
+# with `[START]` in every sentence, and at each step take the most likely token.
 #
-# The sentences of a batch end at different steps. From the step after its `STOP` a sentence holds `PAD`. As soon as **all**
-# have ended, or `max_length` words are written, ask no more and return the words (`torch.long`), without the `START`.
+# The sentences of a batch end at different steps. After its `[STOP]` a sentence holds `[PAD]`. As soon as **all** sentences
+# have ended, or when `max_length` tokens are written, stop asking the decoder. Return the tokens (`torch.long`) without the
+# `[START]`.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# Keep a boolean for each sentence: has it ended? It is True once `STOP` was written, and stays so. Where it was True
-# before a step, the new word is `PAD`.
+# Keep a boolean for each sentence: has it ended? It becomes True when the sentence writes `[STOP]`, and stays True. A
+# sentence that had ended before a step writes `[PAD]` in this step.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# `logits.argmax(dim=-1)` is `[B]`. `torch.where(ended, PAD, words)` replaces some of them. Stack the steps along `dim=1`.
+# `argmax` over the vocabulary turns logits `[B, V]` into tokens `[B]`. `torch.where` replaces some of them. The tokens of
+# `L` steps are stacked along `dim=1` into `[B, L]`.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# words = START for all, ended = False for all · repeat at most max_length times: ask the decoder; words = likeliest, PAD
-# where ended; keep them; ended also where words are STOP; leave if all ended
+# 1. Begin with `[START]` in every sentence; no sentence has ended.
+# 2. Ask the decoder for the logits and the new states.
+# 3. Choose the tokens of this step, with those sentences in mind that have ended before.
+# 4. Keep the tokens, and update which sentences have ended.
+# 5. Repeat steps 2 to 4 until one of the two conditions for stopping holds.
+# 6. Stack the tokens of all steps.
 # </details>
 
 
 # %% nbgrader={"grade": false, "grade_id": "greedy_decode", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def greedy_decode(decoder: Callable, s: Float[Tensor, "B D_H"], max_length: int) -> Int[Tensor, "B L"]:
-    """Lets a decoder write, always the likeliest word.
+    """The tokens that a decoder writes if it takes the most likely token at each step.
+
+    Args:
+        decoder: decoder(y, s) takes tokens [B] and states [B, D_H]; it gives logits [B, V] and new states [B, D_H].
+        s: the first states.
+        max_length: the largest number of tokens to write, [STOP] included.
+
+    Returns:
+        The tokens [B, L]. L is the number of tokens of the longest sentence, its [STOP] included, and at most max_length.
 
     Example:
-        Two sentences, one of two words and one of a single word, come back as [[7, 4, STOP], [5, STOP, PAD]].
+        One sentence of two words and one of a single word are returned as [[7, 4, STOP], [5, STOP, PAD]].
     """
     ### BEGIN SOLUTION
-    words = torch.full_like(s[:, 0], START, dtype=torch.long)  # [B]
-    ended = torch.zeros_like(words, dtype=torch.bool)  # [B]
+    tokens = torch.full_like(s[:, 0], START, dtype=torch.long)  # [B]
+    ended = torch.zeros_like(tokens, dtype=torch.bool)  # [B]
     written = []
     while len(written) < max_length and not ended.all():
-        logits, s = decoder(words, s)  # [B, V], [B, D_H]
-        words = torch.where(ended, PAD, logits.argmax(dim=-1))
-        ended = ended | (words == STOP)
-        written.append(words)
+        logits, s = decoder(tokens, s)  # [B, V], [B, D_H]
+        tokens = torch.where(ended, PAD, logits.argmax(dim=-1))
+        ended = ended | (tokens == STOP)
+        written.append(tokens)
     return torch.stack(written, dim=1)  # [B, L]
     ### END SOLUTION
 
@@ -366,33 +446,38 @@ check(greedy_decode)
 # %% [markdown]
 # ## 6 · Beam search
 #
-# The likeliest first word need not begin the likeliest sentence. Beam search follows `beam_size` hypotheses at a time. It
-# translates one sentence; `decoder(y, s)` is called with a batch of hypotheses, or with one at a time as a batch of one, and
-# answers as in exercise 5. The `beam_size` may be 1, or larger than `V`.
+# The most likely first token need not begin the most likely sentence. Beam search follows `beam_size` hypotheses at a time.
+# It translates one sentence. `decoder(y, s)` answers as in exercise 5; you may call it with a batch of hypotheses, or with
+# one hypothesis at a time as a batch of one. The `beam_size` may be 1, or larger than `V`.
 #
-# 1. The beam begins with one hypothesis: no words, score 0, state `s`.
-# 2. At each step the candidates are: every hypothesis that has ended with `STOP`, as it is; and every other one continued
-#    by each of the `V` words, its score increased by that word's $\log p$ (the log-softmax of the logits).
-# 3. The `beam_size` candidates with the highest scores are the new beam (all of them, if there are fewer), each with its own
-#    state. Hypotheses that have ended take up places in the beam like others.
-# 4. Stop when all hypotheses in the beam have ended, or when `max_length` steps were made. Return the words of the best
-#    hypothesis, without `START` but with its `STOP` if it has one, and its score, a tensor without axes.
+# 1. The beam begins with one hypothesis: no tokens, score 0, state `s`.
+# 2. At each step the candidates are: every hypothesis that has ended with `[STOP]`, as it is; and every other hypothesis
+#    continued by each of the `V` tokens, with its score increased by the $\log p$ of that token (the log-softmax of the
+#    logits).
+# 3. The `beam_size` candidates with the highest scores are the new beam (all candidates, if there are fewer), each with its
+#    own state. Hypotheses that have ended count towards the `beam_size` like the others.
+# 4. Stop when all hypotheses in the beam have ended, or after `max_length` steps. Return the tokens of the best hypothesis,
+#    without `[START]` but with its `[STOP]` if it has one, and its score, a tensor without axes.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# A hypothesis is three things: its words, its score and its state. Sort anew at each step, and let the state go where its
-# words go.
+# A hypothesis consists of three things: its tokens, its score and its state. They stay together when the candidates are
+# sorted.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# For one hypothesis: `decoder(torch.tensor([word], device=s.device), state[None])` gives logits `[1, V]` and a state
-# `[1, D_H]`. `s.new_zeros(())` is a score of 0 with the right type and no axes.
+# One hypothesis is a batch of one: its last token is `[1]`, its state `[1, D_H]`, and its logits are `[1, V]`.
+# `s.new_zeros(())` is a score of 0 with the right type and no axes.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# beam = [([], 0, s)] · repeat max_length times: leave if all ended; candidates = []; for each hypothesis: if ended, add it;
-# else ask the decoder, and for each word add (words and this one, score + log p, new state); sort by score, highest first;
-# keep beam_size · return the first
+# 1. Put the first hypothesis into the beam.
+# 2. Repeat at most `max_length` times, unless every hypothesis in the beam has ended:
+#    1. Take each hypothesis in turn. If it has ended, it is a candidate itself.
+#    2. Otherwise ask the decoder with its last token and its state, and make a candidate for each token of the vocabulary,
+#       with its tokens, its score and its new state.
+#    3. Sort the candidates of all hypotheses together by their scores, and keep the best.
+# 3. Return tokens and score of the best hypothesis.
 # </details>
 
 
@@ -400,30 +485,41 @@ check(greedy_decode)
 def beam_search(
     decoder: Callable, s: Float[Tensor, "D_H"], beam_size: int, max_length: int
 ) -> tuple[Int[Tensor, "L"], Float[Tensor, ""]]:
-    """The best translation that a beam of hypotheses finds, and the sum of its words' log-probabilities.
+    """The best translation that beam search finds, and its score.
+
+    Args:
+        decoder: as in exercise 5.
+        s: the first state, of one sentence.
+        beam_size: the number of hypotheses that are followed at a time.
+        max_length: the largest number of steps.
+
+    Returns:
+        y [L]: the tokens of the best hypothesis, without [START].
+        score: the sum of the log-probabilities of these tokens, a tensor without axes.
 
     Example:
-        With beam_size = 1 it writes what greedy decoding writes.
+        With beam_size = 1, y are the tokens that greedy decoding writes. In the lesson's toy decoder, with beam_size = 2
+        and max_length = 2, y is "la casa" and the score is log(0.4 · 0.9) ≈ -1.02.
     """
     ### BEGIN SOLUTION
-    beam = [([], s.new_zeros(()), s)]  # words, score, state
+    beam = [([], s.new_zeros(()), s)]  # tokens, score, state
     for _ in range(max_length):
-        if all(words and words[-1] == STOP for words, _, _ in beam):
+        if all(tokens and tokens[-1] == STOP for tokens, _, _ in beam):
             break
         candidates = []
-        for words, score, state in beam:
-            if words and words[-1] == STOP:
-                candidates.append((words, score, state))  # finished: it only competes
+        for tokens, score, state in beam:
+            if tokens and tokens[-1] == STOP:
+                candidates.append((tokens, score, state))  # it has ended: it only competes
                 continue
-            last = torch.tensor([words[-1] if words else START], device=s.device)  # [1]
+            last = torch.tensor([tokens[-1] if tokens else START], device=s.device)  # [1]
             logits, new_state = decoder(last, state[None])  # [1, V], [1, D_H]
             scores = score + logits[0].log_softmax(dim=-1)  # [V]
-            # no other word than the beam_size best of one hypothesis can be among the beam_size best of all
+            # only the beam_size best continuations of a hypothesis can be among the beam_size best of all
             best, chosen = scores.topk(min(beam_size, len(scores)))
-            candidates += [([*words, word], value, new_state[0]) for value, word in zip(best, chosen.tolist())]
+            candidates += [([*tokens, token], value, new_state[0]) for value, token in zip(best, chosen.tolist())]
         beam = sorted(candidates, key=lambda hypothesis: hypothesis[1].item(), reverse=True)[:beam_size]
-    words, score, _ = beam[0]
-    return torch.tensor(words, device=s.device), score
+    tokens, score, _ = beam[0]
+    return torch.tensor(tokens, device=s.device), score
     ### END SOLUTION
 
 
@@ -434,13 +530,15 @@ from autograder.nbgrader_plugin.test_cell import check
 check(beam_search)
 
 # %% [markdown]
-# Now put your pieces together: train them for some seconds on short sentences in English and Spanish, and let them
-# translate. (The second cell is not graded, nor run when your notebook is. It works as soon as exercises 2 to 6 do; if one of them is unfinished, it says so.)
-
+# ## Your translator at work
+#
+# Put your pieces together: train them for some seconds on short English sentences with their Spanish translations, and let
+# them translate. (The second cell is not graded, and it is not run when your notebook is graded. It works as soon as
+# exercises 2 to 6 do; if one of them is unfinished, it says so.)
 
 # %%
 def try_it_out(steps=400, D_E=32, D_H=96):
-    """Trains encoder and decoder on a small corpus and shows what they write."""
+    """Trains your encoder and decoder on a small corpus and shows translations."""
     from utils.models.training import train
     from utils.data.translation import batches, corpus, lecture, vocabulary
 
@@ -461,15 +559,15 @@ def try_it_out(steps=400, D_E=32, D_H=96):
         source = torch.tensor([english.encode(pair.source)])
         _, c = model[0](source, torch.tensor([source.shape[1]]))
 
-        def decoder(y, s):  # the step inside your Decoder, one word at a time
+        def decoder(y, s):  # the step inside your Decoder, one token at a time
             context = c.expand(len(y), -1)
             s = model[1].cell(torch.cat([model[1].embedding(y), context], dim=-1), s)
             return model[1].out(s), s
 
         print(" ".join(pair.source), "→", " ".join(pair.target))
         print("   greedy:", " ".join(spanish.decode(greedy_decode(decoder, c, 12)[0])))
-        words, score = beam_search(decoder, c[0], beam_size=4, max_length=12)
-        print("     beam:", " ".join(spanish.decode(words)), f"(probability {score.exp():.2f})")
+        tokens, score = beam_search(decoder, c[0], beam_size=4, max_length=12)
+        print("     beam:", " ".join(spanish.decode(tokens)), f"(probability {score.exp():.2f})")
 
     for pair in [lecture("bread", "spanish"), lecture("sky", "spanish"), *corpus("spanish", 4, 4, 6, seed=7)]:
         show(pair)
@@ -486,37 +584,40 @@ except NotImplementedError:
 #
 # Answer in three to six sentences, in the cell below:
 #
-# 1. Everything the decoder knows of the source sentence is the vector $c$. What does the lesson's experiment show about long
-#    sentences, and how does the width of the state matter? Why would a wider state alone not be a good way out?
-# 2. In training the decoder is fed the right words. What is different when it translates, and what can go wrong because of
-#    that?
+# 1. All that the decoder knows about the source sentence is the context vector $c$. What does the lesson's experiment show
+#    about long sentences, and how does the width of the hidden state matter? Why does a wider hidden state alone not solve
+#    the problem?
+# 2. In training the decoder is fed the correct tokens. What is different when it translates, and what can go wrong because
+#    of this?
 #
 # === BEGIN MARK SCHEME ===
 #
-# **1 point: the bottleneck.** Quality falls with the length of the sentence, and falls later for wider states: a vector of
-# a fixed size has room for a limited number of words. A wider state moves the limit but does not remove it: there is always a
-# longer sentence; the number of weights grows with the square of the width, and short sentences pay for it too. (½ for the
-# observation, ½ for why width is no way out. Naming that the way through many steps is also hard to learn is as good.)
+# **1 point: the bottleneck.** Half a point for the observation: quality falls with the length of the sentence, and with a
+# wider hidden state it falls later. Half a point for the reason why width does not solve the problem: a vector of fixed
+# size has room for a limited amount of information, so a wider state moves the limit but does not remove it, and there is
+# always a longer sentence; besides, the number of weights grows with the square of the width, for short sentences as well.
+# (An answer that names the long path, over which it is hard to learn, instead of the cost is as good.)
 #
-# **1 point: exposure to its own words.** When it translates it is fed its own words, which may be wrong. It has never seen
-# such beginnings in training, so one mistake can lead to more: errors add up along the sentence. (½ for naming the
-# difference, ½ for the consequence.)
+# **1 point: exposure bias.** Half a point for the difference: when the decoder translates, it is fed its own tokens, which
+# may be wrong. Half a point for the consequence: it has never seen such beginnings in training, so one mistake can lead to
+# more, and errors accumulate along the sentence.
 #
 # === END MARK SCHEME ===
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "written_bottleneck", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
 # ### BEGIN SOLUTION
-# The longer the sentence, the lower the quality, and the narrower the state, the earlier it falls: one vector of fixed size
-# has to hold every word of the sentence, so it runs out of room. A wider state only moves that point to somewhat longer
-# sentences, while its weights grow with the square of the width, for short sentences as well. When the model translates, it
-# is fed its own words instead of the right ones. After a wrong word it is in a situation that never occurred in training, so
-# one mistake is likely to bring more.
+# The longer the sentence, the lower the quality; and the narrower the hidden state, the earlier the quality falls. One
+# context vector of fixed size has to hold the whole sentence, and at some length it runs out of room. A wider hidden state
+# only moves this point to longer sentences, while the number of weights grows with the square of the width, also for short
+# sentences. When the model translates, the decoder is fed its own tokens instead of the correct ones. After a wrong token it
+# continues a beginning that never occurred in training, so one mistake is likely to bring more.
 # ### END SOLUTION
 
 # %% [markdown]
 # ## What is done, and what is left
 #
-# The points of the checks above, as they were when you last ran them. `progress("all")` counts every unit you have begun.
+# The next cell shows the points of the checks above, as they were when you last ran them. `progress("all")` counts every
+# unit that you have begun.
 
 # %%
 progress()

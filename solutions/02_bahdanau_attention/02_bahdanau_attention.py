@@ -1,9 +1,20 @@
 # %% [markdown]
 # # Assignment 02: attention in a translator
 #
-# You build the attention of Bahdanau et al. (2015) for whole batches: three ways to score, weights that leave padding out,
-# context vectors, one step of a decoder that looks back, the decoder itself, and a measure of whether it looks at the right
-# words. At the end yours is trained on a small corpus, and you see where it looks.
+# You build the attention of Bahdanau et al. (2015) for whole batches: three score functions, attention weights that leave
+# padding out, context vectors, one decoder step that attends to the encoder states, the whole decoder, and a measure of how
+# well the weights align two sentences. At the end you train your decoder on a small corpus and see where it attends.
+#
+# **You will be able to**
+#
+# - compute dot-product, bilinear and additive scores of all decoder states with all encoder states at once;
+# - turn scores into attention weights that leave padding out, and weights into context vectors;
+# - write a decoder that attends to the encoder states at every step, and run it with teacher forcing;
+# - measure with the alignment error rate whether a decoder attends to the tokens that it translates.
+#
+# **You need** [lesson 02](../../notebooks/02_bahdanau_attention.ipynb) and, for exercise 7, the loop of teacher forcing from
+# [lesson 01](../../notebooks/01_rnn_seq2seq.ipynb). The exercises do not use each other's code. The
+# [glossary](../../docs/glossary.md) explains each term in one line.
 #
 # | exercise | points | difficulty | minutes |
 # |---|---|---|---|
@@ -17,16 +28,18 @@
 # | 8 · alignment error rate | 2 | ●●○ | 15 |
 # | 9 · a written answer | 2 | ●●○ | 10 |
 #
-# **How to work.** Replace `raise NotImplementedError()` by your code, run the cell, then run the check below it. A check
+# **Time** about 180 minutes in all.
+#
+# **How to work.** Replace `raise NotImplementedError()` with your code, run the cell, then run the check below it. A check
 # tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like, and add
 # cells of your own; please leave the check cells themselves as they are. Grading examines the same properties and some
-# more, on other numbers and other sizes: a ✓ is a good sign, not yet the mark. No exercise needs another one's code.
+# more, with other numbers and other sizes, so a ✓ is a good sign but not yet the mark.
 #
-# **Shapes.** Decoder states `S` are `[*B, T_y, D_S]`, one for each word that is written; encoder states `H` are `[*B, T_x,
-# D_H]`, one for each word that was read. `*B` stands for batch axes: none, one or several. So count axes from the end:
-# `S.shape[-1]`, `dim=-1`, and `H.mT`, which swaps the last two. (In a translator row $t$ of `S` is the state that asks at
-# step $t$, and comes one at a time; here all are given.) torch's fused attention functions would answer exercises 1 to 6,
-# and are not allowed there.
+# **Shapes.** Decoder states `S` are `[*B, T_y, D_S]`, one state for each token that is written. Encoder states `H` are
+# `[*B, T_x, D_H]`, one state for each token that was read. `*B` stands for any number of batch axes, or none, so count axes
+# from the end: `S.shape[-1]`, `dim=-1`, and `H.mT`, which swaps the last two axes. (Row $t$ of `S` is the state that attends
+# at step $t$. A translator computes these states one after the other; in exercises 1 to 5 all of them are given.) torch's
+# fused attention functions would answer exercises 1 to 6, and are not allowed there.
 
 # %% [markdown] tags=["demands"]
 # **What is asked of every exercise.** Grading examines each of these; a check shows some of them. Where an exercise's own
@@ -92,27 +105,32 @@ from utils.progress import progress
 # %% [markdown]
 # ## 1 · Dot-product scores
 #
-# The score of decoder state $s_t$ and encoder state $h_i$ says how well the two fit. The simplest is their dot product,
-# $E_{ti} = s_t \cdot h_i$, if both are equally wide. Compute all of them: a row for each decoder state, a column for each
-# encoder state. Do not scale.
+# The score of decoder state $s_t$ and encoder state $h_i$ says how well the two fit. The simplest score is their dot
+# product, $E_{ti} = s_t \cdot h_i$, which needs states of equal width. Compute all scores at once: a row for each decoder
+# state, a column for each encoder state. Do not scale them.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# Which row of which matrix meets which in $E_{ti}$? All of them together are one matrix product.
+# Which row of `S` and which row of `H` give $E_{ti}$? One matrix product computes all these dot products.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# `[*B, T_y, D_H]` times `[*B, D_H, T_x]` is `[*B, T_y, T_x]`.
+# A product of `[*B, T_y, D_H]` and `[*B, D_H, T_x]` is `[*B, T_y, T_x]`.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# S times H with its last two axes swapped
+# 1. Find the axis over which the sum of a dot product runs, in `S` and in `H`.
+# 2. Arrange the axes of one of them so that a matrix product sums over it.
+# 3. Multiply, in the order that gives a row for each decoder state.
 # </details>
 
 
 # %% nbgrader={"grade": false, "grade_id": "dot_product_scores", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def dot_product_scores(S: Float[Tensor, "*B T_y D_H"], H: Float[Tensor, "*B T_x D_H"]) -> Float[Tensor, "*B T_y T_x"]:
-    """Dot products of all decoder states with all encoder states.
+    """The dot products of all decoder states with all encoder states.
+
+    Returns:
+        The scores E [*B, T_y, T_x]: E[..., t, i] is the dot product of S[..., t, :] and H[..., i, :].
 
     Example:
         S = [[1, 2]] and H = [[1, 0], [0, 1], [3, -1]] give E = [[1, 2, 1]].
@@ -131,20 +149,21 @@ check(dot_product_scores)
 # %% [markdown]
 # ## 2 · Bilinear scores
 #
-# Where the two kinds of states differ in width, or in meaning, a matrix takes one to the other: $E_{ti} = s_t^\top W h_i$
-# with $W\,[D_S, D_H]$.
+# Where the two kinds of states differ in width, or use their components for different things, a matrix translates between
+# them: $E_{ti} = s_t W \cdot h_i$ with $W\,[D_S, D_H]$.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# Map the decoder states with $W$ first; then it is exercise 1.
+# After $W$ has mapped the decoder states, what is left is exercise 1.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# `S @ W` is `[*B, T_y, D_S] @ [D_S, D_H]`, which is `[*B, T_y, D_H]`.
+# `[*B, T_y, D_S]` times `[D_S, D_H]` is `[*B, T_y, D_H]`: the same $W$ serves all batch axes.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# S times W times H with its last two axes swapped
+# 1. Map every decoder state to the width of the encoder states.
+# 2. Compute the dot products of all mapped states with all encoder states, as in exercise 1.
 # </details>
 
 
@@ -152,13 +171,16 @@ check(dot_product_scores)
 def bilinear_scores(
     S: Float[Tensor, "*B T_y D_S"], H: Float[Tensor, "*B T_x D_H"], W: Float[Tensor, "D_S D_H"]
 ) -> Float[Tensor, "*B T_y T_x"]:
-    """Scores of all decoder states with all encoder states, by way of a matrix.
+    """The bilinear scores of all decoder states with all encoder states.
+
+    Returns:
+        The scores E [*B, T_y, T_x], a row for each decoder state.
 
     Example:
         S = [[1]], W = [[2, 3]] and H = [[1, 0], [0, 1]] give E = [[2, 3]].
     """
     ### BEGIN SOLUTION
-    return S @ W @ H.mT  # W takes each s to D_H numbers; then a dot product with each h
+    return S @ W @ H.mT  # W maps each s to D_H numbers; then its dot product with each h
     ### END SOLUTION
 
 
@@ -171,21 +193,26 @@ check(bilinear_scores)
 # %% [markdown]
 # ## 3 · Additive scores
 #
-# Bahdanau's score is a small network with one hidden layer of $D_A$ numbers: $E_{ti} = \tanh(s_t W + h_i U) \cdot v$. Each
-# of the $T_y \cdot T_x$ pairs has a hidden layer of its own.
+# Bahdanau's score is a small network with one hidden layer of $D_A$ units: $E_{ti} = \tanh(s_t W + h_i U) \cdot v$. Each of
+# the $T_y \cdot T_x$ pairs of states has its own values of these units.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# `S @ W` and `H @ U` need be computed once each, not once a pair. Only their sum is made for every pair.
+# The products with $W$ and with $U$ are computed once for each state, not once for each pair. Only their sum is made for
+# every pair.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# `S @ W` is `[*B, T_y, D_A]`; make it `[*B, T_y, 1, D_A]`. `H @ U` is `[*B, T_x, D_A]`; make it `[*B, 1, T_x, D_A]`. Their
-# sum is `[*B, T_y, T_x, D_A]`, and a product with `v [D_A]` takes the last axis away.
+# The mapped decoder states are `[*B, T_y, D_A]`; with a new axis they are `[*B, T_y, 1, D_A]`. The mapped encoder states are
+# `[*B, T_x, D_A]`; with a new axis they are `[*B, 1, T_x, D_A]`. Their sum is `[*B, T_y, T_x, D_A]`, and a product with
+# `v [D_A]` sums over the last axis.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# hidden = tanh of (S W with a new axis before the last, plus H U with a new axis before the last two) · hidden times v
+# 1. Map the decoder states and the encoder states to `D_A` numbers each.
+# 2. Give both an axis of size 1, so that adding them pairs every decoder state with every encoder state.
+# 3. Add, and apply the nonlinearity to the sum.
+# 4. Reduce the `D_A` numbers of each pair to one score.
 # </details>
 
 
@@ -197,11 +224,21 @@ def additive_scores(
     U: Float[Tensor, "D_H D_A"],
     v: Float[Tensor, "D_A"],
 ) -> Float[Tensor, "*B T_y T_x"]:
-    """Scores of all decoder states with all encoder states, by a network with one hidden layer.
+    """The additive scores of all decoder states with all encoder states.
+
+    Args:
+        S: decoder states.
+        H: encoder states.
+        W: the weights from a decoder state to the hidden layer.
+        U: the weights from an encoder state to the hidden layer.
+        v: the weights from the hidden layer to the score.
+
+    Returns:
+        The scores E [*B, T_y, T_x], a row for each decoder state.
 
     Example:
-        With all widths 1, S = [[1]], H = [[-1], [0]], W = U = [[1]] and v = [2] the sums are 0 and 1, so
-        E = [[0, 2 tanh(1)]].
+        With S = [[1]], H = [[-1], [0]], W = U = [[1]] and v = [2] the sums inside tanh are 0 and 1, so
+        E = [[0, 2 tanh(1)]] ≈ [[0, 1.52]].
     """
     ### BEGIN SOLUTION
     # The two new axes let every decoder state meet every encoder state.
@@ -219,37 +256,44 @@ check(additive_scores)
 # %% [markdown]
 # ## 4 · Weights that leave padding out
 #
-# Each decoder state shares a weight of 1 among the words of its sentence, by a softmax over its scores. `mask` is `True` at
-# words and `False` at padding; padding must get exactly 0, and the words must share everything. Every sentence has at least
-# one word. Scores may be any numbers, also all far below zero.
+# For each decoder state, a softmax over its scores distributes a weight of 1 over the tokens of its sentence. `mask` is
+# `True` at tokens and `False` at padding. The weight of padding must be exactly 0, and the weights of the tokens must sum to
+# 1. Every sentence has at least one token. Scores may be any finite numbers; all of them may lie far below zero.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# A score of $-\infty$ has weight $\exp(-\infty) = 0$.
+# A score of $-\infty$ gives the weight $\exp(-\infty) = 0$.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# `mask` is `[*B, T_x]` and `E` is `[*B, T_y, T_x]`: with an axis of size 1 before its last, the mask lines up with every
-# row.
+# `mask` is `[*B, T_x]` and `E` is `[*B, T_y, T_x]`. With an axis of size 1 before its last axis, the mask is broadcast over
+# the decoder states.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# E with −inf where not mask · softmax over the last axis
+# 1. Bring the mask to a shape that is broadcast against `E`.
+# 2. Replace the scores of the padding. Check which value of the mask marks padding.
+# 3. Apply the softmax over the encoder states.
 # </details>
 
 
 # %% nbgrader={"grade": false, "grade_id": "attention_weights", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def attention_weights(E: Float[Tensor, "*B T_y T_x"], mask: Bool[Tensor, "*B T_x"]) -> Float[Tensor, "*B T_y T_x"]:
-    """Attention weights: for each decoder state a distribution over the words.
+    """The attention weights: for each decoder state a distribution over the tokens of its sentence.
 
-    Padding may stand anywhere; each sentence has a word.
+    Args:
+        E: scores, a row for each decoder state.
+        mask: True at tokens, False at padding. Padding may stand anywhere; each sentence has at least one token.
+
+    Returns:
+        The weights A [*B, T_y, T_x]. Each row sums to 1 and is 0 at padding.
 
     Example:
         E = [[5, 5, 9]] and mask = [True, True, False] give A = [[0.5, 0.5, 0]].
     """
     ### BEGIN SOLUTION
-    hidden = E.masked_fill(~mask.unsqueeze(-2), float("-inf"))  # [*B, T_y, T_x]
-    return hidden.softmax(dim=-1)
+    hidden = E.masked_fill(~mask.unsqueeze(-2), float("-inf"))  # [*B, T_y, T_x], the mask broadcast over T_y
+    return hidden.softmax(dim=-1)  # exp(-inf) = 0, in the numerator and in the sum below it
     ### END SOLUTION
 
 
@@ -262,31 +306,39 @@ check(attention_weights)
 # %% [markdown]
 # ## 5 · Context vectors
 #
-# The context of step $t$ is the weighted sum of the encoder states, $c_t = \sum_i A_{ti} h_i$.
+# The context vector of step $t$ is the weighted sum of the encoder states, $c_t = \sum_i A_{ti} h_i$.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# Weighted sums of the rows of $H$, one for each row of $A$, are one matrix product.
+# Each row of $A$ gives one weighted sum of the rows of $H$. One matrix product computes all of them.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# `[*B, T_y, T_x]` times `[*B, T_x, D_H]` is `[*B, T_y, D_H]`.
+# A product of `[*B, T_y, T_x]` and `[*B, T_x, D_H]` is `[*B, T_y, D_H]`.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# A times H
+# 1. Find the axis over which the sum runs, in `A` and in `H`.
+# 2. Does a matrix product sum over this axis without any change to the axes?
 # </details>
 
 
 # %% nbgrader={"grade": false, "grade_id": "context_vectors", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def context_vectors(A: Float[Tensor, "*B T_y T_x"], H: Float[Tensor, "*B T_x D_H"]) -> Float[Tensor, "*B T_y D_H"]:
-    """The context of every decoder step.
+    """The context vectors of all decoder steps.
+
+    Args:
+        A: attention weights, a row for each decoder step.
+        H: encoder states.
+
+    Returns:
+        The context vectors C [*B, T_y, D_H]: row t is the sum of the encoder states, weighted by row t of A.
 
     Example:
         A = [[0.5, 0.5]] and H = [[2, 0], [4, 6]] give C = [[3, 3]].
     """
     ### BEGIN SOLUTION
-    return A @ H  # each row of A weighs the rows of H
+    return A @ H  # [*B, T_y, T_x] @ [*B, T_x, D_H]: each row of A weights the rows of H
     ### END SOLUTION
 
 
@@ -299,43 +351,49 @@ check(context_vectors)
 # %% [markdown]
 # ## 6 · One decoder step
 #
-# Now the decoder's step, for a batch. Given are the last words `y [B]`, the states before the step `s [B, D_S]`, the
-# encoder states `H [B, T_x, D_H]` and the `mask [B, T_x]`:
+# Now write one step of the decoder, for a batch. Given are the last tokens `y [B]`, the states before the step
+# `s [B, D_S]`, the encoder states `H [B, T_x, D_H]` and the `mask [B, T_x]`:
 #
-# 1. scores $e_i = v(\tanh(W(s) + U(h_i)))$, by three layers: the state **before** the step asks;
-# 2. weights $a$: softmax over the words;
-# 3. context $c = \sum_i a_i h_i$;
-# 4. new state: `cell([embedding(y); c], s)`, the word's vector first ($[a; b]$ are two vectors joined along their last
-#    axis);
-# 5. logits: `out([s_new; c])`, the state first.
+# 1. the scores $e_i = v(\tanh(W(s) + U(h_i)))$, computed by three layers; the state **before** the step attends;
+# 2. the attention weights $a$, a softmax over the tokens of the sentence;
+# 3. the context vector $c = \sum_i a_i h_i$;
+# 4. the new state, `cell([embedding(y); c], s)`; the embedding comes first ($[a; b]$ means that two vectors are joined along
+#    their last axis);
+# 5. the logits, `out([s_new; c])`; the state comes first.
 #
-# Six layers, with just these names: `self.embedding` = `nn.Embedding(V, D_E)`; three `nn.Linear` **without bias**: `W` from
-# $D_S$ to $D_A$, `U` from $D_H$ to $D_A$, `v` from $D_A$ to 1; `cell` = `nn.GRUCell(D_E + D_H, D_S)`; `out` =
-# `nn.Linear(D_S + D_H, V)`. Return logits, new state, weights.
+# The module has six layers with these names: `embedding` = `nn.Embedding(V, D_E)`; three `nn.Linear` **without bias**, `W`
+# from $D_S$ to $D_A$, `U` from $D_H$ to $D_A$ and `v` from $D_A$ to 1; `cell` = `nn.GRUCell(D_E + D_H, D_S)`; `out` =
+# `nn.Linear(D_S + D_H, V)`. Return the logits, the new states and the weights.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# One state asks for each sentence, so $T_y$ is gone: scores are `[B, T_x]`.
+# One state attends in each sentence, so there is no axis $T_y$: the scores are `[B, T_x]`. Otherwise the first three steps
+# are exercises 3 to 5.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# `self.W(s)` is `[B, D_A]`; with a new axis, `[B, 1, D_A]`, it lines up with `self.U(H)`, `[B, T_x, D_A]`. `self.v(…)` is
-# `[B, T_x, 1]`: take the last axis away. `a[:, None] @ H` is `[B, 1, D_H]`.
+# The mapped states `W(s)` are `[B, D_A]`. They need a new axis, `[B, 1, D_A]`, before they can be added to `U(H)`,
+# `[B, T_x, D_A]`. The layer `v` gives `[B, T_x, 1]`, so its last axis must go. Weights with a new axis, `[B, 1, T_x]`, times
+# `[B, T_x, D_H]` are `[B, 1, D_H]`.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# e = v of tanh(W of s, with an axis, plus U of H), last axis away · a = softmax of e, −inf where not mask · c = a times H ·
-# s_new = cell(embedding of y joined with c, s) · logits = out(s_new joined with c)
+# 1. Make the layers in `__init__`, with the names and sizes of the text.
+# 2. Compute a score for each encoder state from the state before the step, `[B, T_x]`.
+# 3. Hide the padding, and apply the softmax.
+# 4. Compute the context vector, `[B, D_H]`.
+# 5. Let the cell compute the new state from its input and the state before the step.
+# 6. Compute the logits from the new state and the context vector.
 # </details>
 
 
 # %% nbgrader={"grade": false, "grade_id": "AttentionStep", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class AttentionStep(nn.Module):
-    """One step of a decoder that looks at the encoder's states.
+    """One step of a decoder that attends to the encoder states.
 
     Args:
-        V: size of the vocabulary.
-        D_E: width of a word's vector.
+        V: number of tokens in the vocabulary.
+        D_E: width of an embedding.
         D_H: width of an encoder state.
         D_S: width of a decoder state.
         D_A: width of the hidden layer of the scores.
@@ -355,7 +413,22 @@ class AttentionStep(nn.Module):
     def forward(
         self, y: Int[Tensor, "B"], s: Float[Tensor, "B D_S"], H: Float[Tensor, "B T_x D_H"], mask: Bool[Tensor, "B T_x"]
     ) -> tuple[Float[Tensor, "B V"], Float[Tensor, "B D_S"], Float[Tensor, "B T_x"]]:
-        """Returns logits, the new state, and the weights."""
+        """The logits of the next tokens, the new states, and the attention weights.
+
+        Args:
+            y: the tokens that are fed in.
+            s: the decoder states before the step.
+            H: the encoder states.
+            mask: True at the tokens of the source sentences, False at padding.
+
+        Returns:
+            logits [B, V]: for the next token of each sentence.
+            s_new [B, D_S]: the decoder states after the step.
+            a [B, T_x]: the attention weights; each row sums to 1 and is 0 at padding.
+
+        Example:
+            With mask = [[True, False]] only one encoder state is left to attend to, so a = [[1, 0]].
+        """
         ### BEGIN SOLUTION
         e = self.v(torch.tanh(self.W(s)[:, None, :] + self.U(H))).squeeze(-1)  # [B, T_x]
         a = e.masked_fill(~mask, float("-inf")).softmax(dim=-1)  # [B, T_x]
@@ -374,24 +447,26 @@ check(AttentionStep)
 # %% [markdown]
 # ## 7 · The whole decoder
 #
-# `step(y, s, H, mask)` does what yours of exercise 6 does: it takes last words, states, encoder states and mask, and gives
-# logits `[B, V]`, new states `[B, D_S]` and weights `[B, T_x]`. (In the check it is another one, so this exercise does not
-# depend on yours.) Run it over a whole translation `y [B, T_y]` with teacher forcing, and collect the logits and the
-# weights of all steps. `s` is the state before the first step, $s_0$; padding in `y` needs no special treatment. What is
-# fed in at step $t$ is the right word before: `START`, $y_1$, …, $y_{T_y - 1}$.
+# `step(y, s, H, mask)` does the work of exercise 6: it takes the last tokens, the states, the encoder states and the mask,
+# and gives logits `[B, V]`, new states `[B, D_S]` and attention weights `[B, T_x]`. (The check passes another step, so this
+# exercise does not depend on yours.) Run it over a whole translation `y [B, T_y]` with teacher forcing, and collect the
+# logits and the weights of all steps. `s` is the state before the first step, $s_0$. Padding in `y` needs no special
+# treatment. Each step is fed the correct token before the one that it predicts: `[START]`, $y_1$, …, $y_{T_y - 1}$.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# It is the loop of lesson 01, with one more thing to collect: where each step looked.
+# This is the loop of teacher forcing from lesson 01. There is one more thing to collect: the attention weights of each step.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# `T_y` times `[B, V]`, stacked along `dim=1`, is `[B, T_y, V]`; the weights likewise.
+# The logits of `T_y` steps, `[B, V]` each, are stacked along `dim=1` into `[B, T_y, V]`, and the weights in the same way.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# previous = START for all · for each place t: logits, s, a = step(previous, s, H, mask); keep logits and a; previous = y at
-# t · stack both along the second axis
+# 1. Begin with `[START]` as the previous token of every sentence, and with the state `s`.
+# 2. For each position of `y`, take a step, and keep its logits and its weights.
+# 3. Carry on the state that the step returns, and choose the next previous token.
+# 4. Stack the logits and the weights.
 # </details>
 
 
@@ -403,7 +478,22 @@ def decode_with_attention(
     H: Float[Tensor, "B T_x D_H"],
     mask: Bool[Tensor, "B T_x"],
 ) -> tuple[Float[Tensor, "B T_y V"], Float[Tensor, "B T_y T_x"]]:
-    """The logits for y_1, …, y_{T_y}, given the right words before each, and the weights of every step."""
+    """The logits for y_1, …, y_{T_y}, each after the correct tokens before it, and the weights of every step.
+
+    Args:
+        step: step(y, s, H, mask) gives logits [B, V], new states [B, D_S] and weights [B, T_x].
+        y: the correct translations.
+        s: the decoder states before the first step.
+        H: the encoder states.
+        mask: True at the tokens of the source sentences, False at padding.
+
+    Returns:
+        logits [B, T_y, V]: those at position t are for the token y[:, t].
+        A [B, T_y, T_x]: row t holds the attention weights of step t.
+
+    Example:
+        For y = [[5, 6, 2]] the step is called three times, with the tokens [START], then [5], then [6].
+    """
     ### BEGIN SOLUTION
     previous = torch.full_like(y[:, 0], START)  # [B]
     logits, weights = [], []
@@ -411,7 +501,7 @@ def decode_with_attention(
         scores, s, a = step(previous, s, H, mask)  # [B, V], [B, D_S], [B, T_x]
         logits.append(scores)
         weights.append(a)
-        previous = right  # the teacher's word, whatever the decoder would have written
+        previous = right  # the correct token, whatever the decoder has predicted
     return torch.stack(logits, dim=1), torch.stack(weights, dim=1)
     ### END SOLUTION
 
@@ -425,18 +515,20 @@ check(decode_with_attention)
 # %% [markdown]
 # ## 8 · Alignment error rate
 #
-# Does attention look at the words that are being translated? People who aligned sentences by hand marked two kinds of links
-# between a target word and a source word: **sure** ones ($S$), which must be found, and **possible** ones ($P$), which may
-# be found; every sure link is possible, too. For links $A$ that a model proposes (Och and Ney, 2003):
+# Does the decoder attend to the tokens that it translates? In a corpus that people have aligned by hand, there are two kinds
+# of links between a target token and a source token: **sure** links ($S$), which a model must find, and **possible** links
+# ($P$), which it may find. Every sure link is also a possible one. For the links $A$ that a model proposes, the alignment
+# error rate is (Och and Ney, 2003)
 #
 # $$\text{rate} = 1 - \frac{|A \cap S| + |A \cap P|}{|A| + |S|}$$
 #
-# All three come as boolean tables `[B, T_y, T_x]`. The sizes are counted over **all** sentences, and one fraction is
-# formed. Return a tensor without axes.
+# All three sets come as boolean tables `[B, T_y, T_x]`. Count their sizes over **all** sentences, and form one fraction.
+# Return a tensor without axes.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# The size of a set of links is a sum over a table; what two sets share is `&`.
+# A table is True at the links of its set. The size of a set is a sum over its table, and `&` gives the links that two sets
+# share.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
@@ -444,7 +536,9 @@ check(decode_with_attention)
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# 1 minus (how many are links and sure, plus how many are links and possible) over (how many links, plus how many sure)
+# 1. Form the two tables of shared links.
+# 2. Count the links of four tables: which ones does the formula name?
+# 3. Form the fraction, and subtract it from 1.
 # </details>
 
 
@@ -452,12 +546,22 @@ check(decode_with_attention)
 def alignment_error_rate(
     links: Bool[Tensor, "B T_y T_x"], sure: Bool[Tensor, "B T_y T_x"], possible: Bool[Tensor, "B T_y T_x"]
 ) -> Float[Tensor, ""]:
-    """The error rate of proposed links against sure and possible ones, over a whole corpus; a scalar, float32.
+    """The alignment error rate of proposed links, over a whole corpus.
+
+    Args:
+        links: True at the links that a model proposes.
+        sure: True at the links that it must find.
+        possible: True at the links that it may find, the sure ones included.
+
+    Returns:
+        The rate, a tensor of type float32 without axes.
 
     Example:
-        Links that are just the sure ones have rate 0; links none of which is possible have rate 1.
+        links = [[[True, False], [False, True]]], sure = [[[True, False], [False, False]]] and
+        possible = [[[True, False], [True, False]]] give 1 - (1 + 1) / (2 + 1) = 1/3.
     """
     ### BEGIN SOLUTION
+    # A sure link that is found counts in both terms, a link that is only possible in the second one.
     hits = (links & sure).sum() + (links & possible).sum()
     return 1 - hits / (links.sum() + sure.sum())
     ### END SOLUTION
@@ -470,13 +574,15 @@ from autograder.nbgrader_plugin.test_cell import check
 check(alignment_error_rate)
 
 # %% [markdown]
-# Now train your decoder on short sentences in English and French, and look where it looks. (The second cell is not graded,
-# nor run when your notebook is. It works as soon as exercises 6 to 8 do.)
-
+# ## Your attention at work
+#
+# Train your decoder on short English sentences with their French translations, and see where it attends. (The second cell is
+# not graded, and it is not run when your notebook is graded. It works as soon as exercises 6 to 8 do; if one of them is
+# unfinished, it says so.)
 
 # %%
 def try_it_out(steps=400, D=64):
-    """Trains an encoder and your decoder on a small corpus and shows its weights for the sky."""
+    """Trains an encoder and your decoder on a small corpus and shows the attention weights of one sentence."""
     import matplotlib.pyplot as plt
 
     from utils.models.training import train
@@ -484,13 +590,13 @@ def try_it_out(steps=400, D=64):
 
     torch.manual_seed(0)
     english, french = vocabulary("english"), vocabulary("french")
-    words = nn.Embedding(len(english), D)
+    embedding = nn.Embedding(len(english), D)
     reader = nn.GRU(D, D // 2, batch_first=True, bidirectional=True)
     step = AttentionStep(len(french), D_E=D, D_H=D, D_S=D, D_A=D)
-    model = nn.ModuleList([words, reader, step])
+    model = nn.ModuleList([embedding, reader, step])
 
     def run(source, target):
-        H, _ = reader(words(source))
+        H, _ = reader(embedding(source))
         mask = source != PAD
         return decode_with_attention(step, target, H.new_zeros(len(source), D), H, mask)
 
@@ -516,7 +622,7 @@ def try_it_out(steps=400, D=64):
     for gold, table in ((pair.sure, sure), (pair.possible, possible)):
         for j, i in gold:
             table[0, j, i] = True
-    rate = alignment_error_rate(links[:, :-1], sure[:, :-1], possible[:, :-1])  # [STOP] is no word
+    rate = alignment_error_rate(links[:, :-1], sure[:, :-1], possible[:, :-1])  # without [STOP]
     print(f"alignment error rate of this sentence: {rate:.2f}")
 
 
@@ -527,43 +633,44 @@ except NotImplementedError:
     print("not yet: an exercise above is unfinished")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "question_looking_back", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 9 · Looking back
+# ## 9 · What attention changes
 #
 # Answer in three to six sentences, in the cell below:
 #
-# 1. Why does quality hardly fall with the length of a sentence once there is attention, while it falls steeply without?
-#    What is the price, in the number of scores that are computed?
-# 2. Somebody shuffles the encoder's states $h_1, \dots, h_{T_x}$, and the mask with them, before the decoder sees them; its
-#    first state stays as it was. What changes in the words that it writes, what in the weights? Then how can it translate
-#    sentences whose meaning depends on the order of words?
+# 1. Without attention, the quality of translations falls steeply with the length of the sentence; with attention it hardly
+#    falls. Why? What does attention cost, in the number of scores that are computed?
+# 2. Suppose that the encoder states $h_1, \dots, h_{T_x}$ are shuffled, and the mask with them, before the decoder attends to
+#    them. The decoder's first state stays as it was. What changes in the tokens that the decoder writes, and what changes in
+#    the weights? How can the decoder nevertheless translate sentences whose meaning depends on the order of the words?
 #
 # === BEGIN MARK SCHEME ===
 #
-# **1 point: why, and the price.** Each step gets a context of its own, a fresh look at all encoder states, so nothing
-# need be squeezed into one vector whose size does not grow with the sentence. The price is one score for each pair of
-# words, T_x · T_y (½ each).
+# **1 point: the reason and the price.** Half a point for the reason: each step gets its own context vector, computed from
+# all encoder states, so a long sentence need not be squeezed into one vector of fixed size. Half a point for the price: one
+# score for each pair of an output and an input position, T_x · T_y scores in all.
 #
-# **1 point: order.** The words do not change: scores, softmax and weighted sum treat the states as a collection; the
-# weights move with the states. Order is in the states themselves: the encoder is recurrent, so each h_i knows what stands
-# before (and, read in both directions, behind) its word. (½ for "nothing changes", with a reason; ½ for where order comes
-# from.)
+# **1 point: order.** Half a point for the tokens and the weights, with a reason: the tokens do not change, since scores,
+# softmax and weighted sum treat the states as a collection, and the weights move along with their states. Half a point for
+# the source of order: it is in the states themselves, because the encoder is recurrent, so that each h_i depends on the
+# tokens before it (and, in a bidirectional encoder, on the tokens after it).
 #
 # === END MARK SCHEME ===
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "written_looking_back", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
 # ### BEGIN SOLUTION
-# With attention every step of the decoder computes a context of its own from all encoder states, so a long sentence is
-# not squeezed into one vector of fixed size. The price is a score for every pair of a word that is written and a word
-# that was read, T_x · T_y of them. Shuffling the encoder states changes nothing in the words, and the weights move with
-# the states: each state keeps its score, the softmax gives it the same weight, and the sum has no order. The order of the
-# words is inside the states: the encoder reads word by word, so each state depends on the words before it, and in a
-# bidirectional encoder also on those behind it.
+# With attention, every step of the decoder computes its own context vector from all encoder states, so a long sentence is
+# not squeezed into one vector of fixed size. The price is a score for every pair of a token that is written and a token that
+# was read, T_x · T_y of them. Shuffling the encoder states does not change the tokens, and the weights move along with the
+# states: each state keeps its score, the softmax gives it the same weight, and a sum does not depend on the order of its
+# terms. The order of the words is inside the states: the encoder reads token by token, so each state depends on the tokens
+# before it, and in a bidirectional encoder also on the tokens after it.
 # ### END SOLUTION
 
 # %% [markdown]
 # ## What is done, and what is left
 #
-# The points of the checks above, as they were when you last ran them. `progress("all")` counts every unit you have begun.
+# The next cell shows the points of the checks above, as they were when you last ran them. `progress("all")` counts every
+# unit that you have begun.
 
 # %%
 progress()

@@ -1,29 +1,41 @@
 # %% [markdown]
-# # Assignment 03: captions that look at the picture
+# # Assignment 03: image captioning with attention
 #
-# You build what Show, Attend and Tell (Xu et al., 2015) is made of: the grid of a CNN as a collection of vectors and back,
-# a look at it, the first state, one step with its gate, and the penalty that asks for every place once. Then you put them
-# together, train a captioner, and it is judged by what it says of scenes that nobody has seen.
+# You build the parts of Show, Attend and Tell (Xu et al., 2015): the feature map of a CNN as a collection of vectors and
+# back, attention over it, the first state, one step with its gate, and the doubly stochastic penalty. Then you put a
+# captioner together, check its methods, and train it. It is judged by the captions that it writes for new scenes.
+#
+# **You will be able to**
+#
+# - turn a feature map into vectors for attention, and attention weights into maps over the image, without mixing up cells;
+# - write attention over a grid, and the gated step of a caption decoder;
+# - compute the doubly stochastic penalty for a padded batch of captions;
+# - assemble a captioner, check it method by method, train it with teacher forcing, and let it write with greedy decoding.
+#
+# **You need** [lesson 03](../../notebooks/03_image_captioning.ipynb), and from
+# [lesson 01](../../notebooks/01_rnn_seq2seq.ipynb) teacher forcing and greedy decoding. Exercises 1 to 6 do not use each
+# other's code; exercise 7 uses exercises 1, 4 and 5. The [glossary](../../docs/glossary.md) explains each term in one line.
 #
 # | exercise | points | difficulty | minutes |
 # |---|---|---|---|
 # | 1 · a grid as vectors | 2 | ●○○ | 10 |
 # | 2 · weights as maps | 1 | ●○○ | 5 |
-# | 3 · looking at a grid | 3 | ●●○ | 20 |
+# | 3 · attention over a grid | 3 | ●●○ | 20 |
 # | 4 · the first state | 2 | ●○○ | 10 |
-# | 5 · one word of a caption | 3 | ●●● | 30 |
-# | 6 · every place once: the penalty | 3 | ●●○ | 15 |
+# | 5 · one token of a caption | 3 | ●●● | 30 |
+# | 6 · the doubly stochastic penalty | 3 | ●●○ | 15 |
 # | 7 · a captioner, trained | 4 | ●●● | 40 |
-# | 8 · where it looks, a written answer | 2 | ●●○ | 10 |
+# | 8 · a written answer | 2 | ●●○ | 10 |
 #
-# **How to work.** Replace `raise NotImplementedError()` by your code, run the cell, then run the check below it. A check
+# **Time** about 195 minutes in all.
+#
+# **How to work.** Replace `raise NotImplementedError()` with your code, run the cell, then run the check below it. A check
 # tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like, and add
 # cells of your own; please leave the check cells themselves as they are. Grading examines the same properties and some
-# more, on other numbers and other sizes: a ✓ is a good sign, not yet the mark. Exercises 1 to 6 need no other exercise's
-# code; exercise 7 uses 1, 4 and 5.
+# more, with other numbers and other sizes, so a ✓ is a good sign but not yet the mark.
 #
-# **Shapes.** Grids `G` are `[B, D, H, W]`, as torch's convolutions give them: a vector of `D` numbers in each of `H` rows
-# and `W` columns. As a collection of vectors they are `X`, `[B, L, D]` with `L = H*W` cells.
+# **Shapes.** A grid `G` is `[B, D, H, W]`, as torch's convolutions give it: in each of its `H` rows and `W` columns there is
+# a cell with a vector of `D` features. As a collection of vectors it is `X`, `[B, L, D]` with `L = H*W` cells.
 
 # %% [markdown] tags=["demands"]
 # **What is asked of every exercise.** Grading examines each of these; a check shows some of them. Where an exercise's own
@@ -92,29 +104,35 @@ DEVICE = device()
 # %% [markdown]
 # ## 1 · A grid as vectors
 #
-# A CNN leaves a grid `G` of feature vectors. Attention wants a collection: one vector for each cell, row by row, so that
-# cell $(h, w)$ becomes number $h \cdot W + w$.
+# A CNN leaves a grid `G` of feature vectors. Attention needs a collection of vectors: one for each cell, row by row, so that
+# cell $(h, w)$ becomes vector number $h \cdot W + w$.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# First bring the channels to the end, then join rows and columns into one axis. `reshape` alone never moves a number.
+# The axis of the features has to move to the end, and rows and columns have to be joined into one axis. `reshape` alone
+# never changes the order of the numbers.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# `[B, D, H, W]` → `[B, D, H*W]` → `[B, H*W, D]`.
+# `[B, D, H, W]` → `[B, D, H*W]` → `[B, H*W, D]`, or `[B, D, H, W]` → `[B, H, W, D]` → `[B, H*W, D]`.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# flatten the last two axes, then swap the last two
+# 1. Choose one of the two ways above. Each has one step that joins two neighbouring axes and one that moves axes.
+# 2. Find torch's functions for the two steps.
+# 3. Test the result: `X[0, W]` should hold the features of cell $(1, 0)$.
 # </details>
 
 
 # %% nbgrader={"grade": false, "grade_id": "grid_to_vectors", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def grid_to_vectors(G: Float[Tensor, "B D H W"]) -> Float[Tensor, "B H*W D"]:
-    """The cells of each grid, row by row.
+    """The cells of each grid as vectors, row by row.
+
+    Returns:
+        The vectors X [B, H*W, D]: X[b, h*W + w] is G[b, :, h, w].
 
     Example:
-        a grid with D = 1 and rows [[1, 2], [3, 4]] gives [[1], [2], [3], [4]].
+        A grid with one feature and the rows [[1, 2], [3, 4]], G = [[[[1, 2], [3, 4]]]], gives X = [[[1], [2], [3], [4]]].
     """
     ### BEGIN SOLUTION
     return G.flatten(2).mT  # [B, D, H, W] -> [B, D, H*W] -> [B, H*W, D]
@@ -130,12 +148,12 @@ check(grid_to_vectors)
 # %% [markdown]
 # ## 2 · Weights as maps
 #
-# A look gives a weight for each cell, in the order of exercise 1. To draw it one needs the map back: `height` rows, and as
-# many columns as then are left.
+# Attention gives a weight for each cell, in the order of exercise 1. To draw the weights over the image we need a map again,
+# with `height` rows. The number of columns follows from the number of weights.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# The cells are in row order already, so that a change of shape is enough. `unflatten` divides one axis in two.
+# The weights are in row order already, so only the shape has to change. `unflatten` divides one axis into two.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
@@ -143,16 +161,24 @@ check(grid_to_vectors)
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# divide the last axis into (height, the rest)
+# 1. Work out the number of columns, or let torch do it.
+# 2. Divide the last axis into rows and columns. Which of the two comes first?
 # </details>
 
 
 # %% nbgrader={"grade": false, "grade_id": "weights_to_maps", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def weights_to_maps(A: Float[Tensor, "*B H*W"], height: int) -> Float[Tensor, "*B H W"]:
-    """Weights over the cells of a grid with `height` rows, as maps.
+    """The attention weights over the cells of a grid, as maps.
+
+    Args:
+        A: a weight for each cell, row by row.
+        height: the number of rows of the grid, H.
+
+    Returns:
+        The maps [*B, H, W]: the weight of cell (h, w) stands in row h and column w.
 
     Example:
-        [0.1, 0.2, 0.3, 0.4] with height 2 gives [[0.1, 0.2], [0.3, 0.4]].
+        A = [0.1, 0.2, 0.3, 0.4] and height = 2 give [[0.1, 0.2], [0.3, 0.4]].
     """
     ### BEGIN SOLUTION
     return A.unflatten(-1, (height, -1))  # [*B, H*W] -> [*B, H, W]
@@ -166,27 +192,30 @@ from autograder.nbgrader_plugin.test_cell import check
 check(weights_to_maps)
 
 # %% [markdown]
-# ## 3 · Looking at a grid
+# ## 3 · Attention over a grid
 #
-# A decoder state $s$ looks at the grid with additive scores: $E_{hw} = \tanh(s W + g_{hw} U) \cdot v$, with $g_{hw}$ a
-# cell's vector. The weights are
-# **one** softmax over all cells of an image, and the context is the sum of the cells' vectors, mixed by their weights. Give
-# back both, the weights as a map.
+# A decoder state $s$ attends to the cells of a grid with additive scores: $E_{hw} = \tanh(s W + g_{hw} U) \cdot v$, where
+# $g_{hw}$ is the vector of cell $(h, w)$. The attention weights are **one** softmax over all cells of an image, and the
+# context vector is the sum of the cells' vectors, multiplied by their weights. Return both, with the weights as a map.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# Flatten, look as in lesson 02, and unflatten the weights. Or stay in the grid, and take care that the softmax runs over both
-# axes together.
+# Flatten the grid, attend as in lesson 02, and turn the weights into a map. Or keep the grid, and make sure that the softmax
+# runs over both axes together.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# With `X` `[B, H*W, D]`: `(s @ W)[:, None]` is `[B, 1, D_A]`, `X @ U` is `[B, H*W, D_A]`; scores and weights are `[B,
-# H*W]`, the context `[B, D]`.
+# With the cells as `[B, H*W, D]`: the mapped states `[B, 1, D_A]` and the mapped cells `[B, H*W, D_A]` can be added. Scores and
+# weights are `[B, H*W]`, and the context vectors are `[B, D]`.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# X: the cells as vectors; scores from tanh of (s W with a new axis + X U), times v; softmax over the last axis; context:
-# weights times X; weights back as maps
+# 1. Turn the grid into vectors.
+# 2. Map states and cells to `D_A` numbers each, add them for every pair of a state and a cell, and apply the tanh.
+# 3. Reduce the `D_A` numbers to one score for each cell.
+# 4. Apply one softmax over all cells of an image.
+# 5. Compute the context vectors from the weights and the vectors of step 1.
+# 6. Turn the weights into maps.
 # </details>
 
 
@@ -198,10 +227,21 @@ def grid_attention(
     U: Float[Tensor, "D D_A"],
     v: Float[Tensor, "D_A"],
 ) -> tuple[Float[Tensor, "B D"], Float[Tensor, "B H W"]]:
-    """The context that state s finds in the grid, and the weights by which it was mixed.
+    """The context vectors of decoder states that attend to a grid, and the attention weights.
+
+    Args:
+        s: decoder states, one for each image.
+        G: the feature maps.
+        W: the weights from a state to the hidden layer of the score.
+        U: the weights from a cell to this hidden layer.
+        v: the weights from the hidden layer to the score.
+
+    Returns:
+        c [B, D]: the context vectors.
+        A [B, H, W]: the attention weights as maps; each map sums to 1.
 
     Example:
-        with v = 0 all cells have the same weight, and the context is their mean.
+        With v = 0 all scores are 0, so every weight is 1/(H*W), and the context vector is the mean of the cells.
     """
     ### BEGIN SOLUTION
     X = G.flatten(2).mT  # [B, H*W, D]
@@ -221,13 +261,12 @@ check(grid_attention)
 # %% [markdown]
 # ## 4 · The first state
 #
-# Before the first word the decoder should know, roughly, what the picture shows. Its first state is made from the mean of
-# all cells: $s_0 = \tanh(\mathrm{linear}(\bar g))$ with $\bar g = \frac{1}{HW}\sum_{h,w} G_{hw}$. The layer's name is
-# `linear`.
+# The decoder starts from a rough summary of the image, the mean of all cells: $s_0 = \tanh(\mathrm{linear}(\bar g))$ with
+# $\bar g = \frac{1}{HW}\sum_{h,w} g_{hw}$. The layer is called `linear`, and it is given.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# Mean over rows and columns, then the layer, then tanh.
+# Three operations follow each other: the mean over the grid, the layer, the tanh.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
@@ -235,19 +274,38 @@ check(grid_attention)
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# tanh(linear(mean of G over its last two axes))
+# 1. Average over rows and columns. Which axes of `G` are these?
+# 2. Map the mean to the width of a state.
+# 3. Bound the numbers to the range between −1 and 1.
 # </details>
 
 
 # %% nbgrader={"grade": false, "grade_id": "InitialState", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class InitialState(nn.Module):
-    """The first state [B, D_S] of a captioner, for grids [B, D, H, W]."""
+    """Computes the first state of a caption decoder from a feature map.
+
+    Args:
+        D: number of features of a cell.
+        D_S: width of a decoder state.
+    """
 
     def __init__(self, D: int, D_S: int):
         super().__init__()
         self.linear = nn.Linear(D, D_S)
 
     def forward(self, G: Float[Tensor, "B D H W"]) -> Float[Tensor, "B D_S"]:
+        """The first states.
+
+        Args:
+            G: the feature maps.
+
+        Returns:
+            The states s_0 [B, D_S], with numbers between -1 and 1.
+
+        Example:
+            With D = D_S = 1, the weight 1 and the bias 0, the grid [[0, 1], [1, 2]] has the mean 1, so s_0 is
+            tanh(1) ≈ 0.76.
+        """
         ### BEGIN SOLUTION
         return torch.tanh(self.linear(G.mean(dim=(2, 3))))  # [B, D, H, W] -> [B, D] -> [B, D_S]
         ### END SOLUTION
@@ -260,37 +318,50 @@ from autograder.nbgrader_plugin.test_cell import check
 check(InitialState)
 
 # %% [markdown]
-# ## 5 · One word of a caption
+# ## 5 · One token of a caption
 #
-# One step of the decoder. The state before the step, $s$, looks at the cells: $e_i = v(\tanh(W s + U x_i))$, weights by a
-# softmax, $c = \sum_i a_i x_i$. A **gate** decides how much of that the step gets: $\beta = \sigma(\mathrm{gate}(s))$, one
-# number for each caption, $z = \beta c$. (Words such as *of* need no picture.) Then the cell takes its step with
-# `[embedding(y); z]`, and the logits are `out([s_new; z])`.
+# Write one step of the decoder. The state before the step, $s$, attends to the cells: the scores are $e_i = v(\tanh(W(s) +
+# U(x_i)))$, a softmax gives the weights, and the context vector is $c = \sum_i a_i x_i$. A **gate** decides how much of the
+# context vector the step receives: $\beta = \sigma(\mathrm{gate}(s))$ is one number for each caption, and $z = \beta c$. (For
+# a token such as *of* the decoder needs no image.) Then the cell takes its step with the input `[embedding(y); z]`, and the
+# logits are `out([s_new; z])`.
 #
-# Seven layers, with just these names: `embedding`, an `nn.Embedding` of $V$ words with $D_E$ numbers each; three `nn.Linear`
-# **without bias**, `W` from $D_S$ to $D_A$, `U` from $D$ to $D_A$, `v` from $D_A$ to 1; `gate`, `nn.Linear` from $D_S$ to 1;
-# `cell`, an `nn.GRUCell` that takes $D_E + D$ numbers and keeps $D_S$; `out`, `nn.Linear` from $D_S + D$ to $V$.
+# The module has seven layers with these names: `embedding`, an `nn.Embedding` of $V$ tokens with $D_E$ numbers each; three
+# `nn.Linear` **without bias**, `W` from $D_S$ to $D_A$, `U` from $D$ to $D_A$ and `v` from $D_A$ to 1; `gate`, an `nn.Linear`
+# from $D_S$ to 1; `cell`, an `nn.GRUCell` with inputs of width $D_E + D$ and states of width $D_S$; `out`, an `nn.Linear` from
+# $D_S + D$ to $V$.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# As in lesson 02, with the gate between the look and the cell. Both cell and output layer get $z$.
+# The step is that of lesson 02, without a mask, and with the gate between context vector and cell. Both the cell and the
+# output layer receive $z$.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# `W(s)` is `[B, D_A]` and needs a new axis before it meets `U(X)`, `[B, L, D_A]`. `gate(s)` is `[B, 1]`, and multiplies
-# `[B, D]`.
+# The mapped states `[B, D_A]` need a new axis before they can be added to the mapped cells `[B, L, D_A]`. The layer `v` gives
+# `[B, L, 1]`. The gate is `[B, 1]` and multiplies the context vectors `[B, D]`.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# a: softmax over the cells of v(tanh(W(s) with a new axis + U(X))); c: a times X; z: sigmoid(gate(s)) times c; s_new: cell
-# of the word's embedding and z, and s; logits: out of s_new and z
+# 1. Make the layers in `__init__`, with the names and sizes of the text.
+# 2. Compute a score for each cell from the state before the step, `[B, L]`, and the weights from the scores.
+# 3. Compute the context vector, and let the gate act on it.
+# 4. Let the cell compute the new state from its input and the state before the step.
+# 5. Compute the logits from the new state and the gated context vector.
 # </details>
 
 
 # %% nbgrader={"grade": false, "grade_id": "CaptionStep", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class CaptionStep(nn.Module):
-    """One step of a captioner: words y [B], states s [B, D_S] and cells X [B, L, D] give logits [B, V], new states [B, D_S] and
-    weights [B, L]."""
+    """One step of a caption decoder that attends to the cells of a grid, with a gate on the context vector.
+
+    Args:
+        V: number of tokens in the vocabulary.
+        D_E: width of an embedding.
+        D: number of features of a cell.
+        D_S: width of a decoder state.
+        D_A: width of the hidden layer of the scores.
+    """
 
     def __init__(self, V: int, D_E: int, D: int, D_S: int, D_A: int):
         super().__init__()
@@ -307,6 +378,21 @@ class CaptionStep(nn.Module):
     def forward(
         self, y: Int[Tensor, "B"], s: Float[Tensor, "B D_S"], X: Float[Tensor, "B L D"]
     ) -> tuple[Float[Tensor, "B V"], Float[Tensor, "B D_S"], Float[Tensor, "B L"]]:
+        """The logits of the next tokens, the new states, and the attention weights.
+
+        Args:
+            y: the tokens that are fed in.
+            s: the states before the step.
+            X: the cells of each grid as vectors.
+
+        Returns:
+            logits [B, V]: for the next token of each caption.
+            s_new [B, D_S]: the states after the step.
+            a [B, L]: the attention weights; each row sums to 1.
+
+        Example:
+            A grid with a single cell, L = 1, leaves the softmax no choice: a = [[1]] in a batch of one.
+        """
         ### BEGIN SOLUTION
         e = self.v(torch.tanh(self.W(s)[:, None] + self.U(X)))[..., 0]  # [B, L]
         a = e.softmax(dim=-1)  # [B, L]
@@ -324,36 +410,48 @@ from autograder.nbgrader_plugin.test_cell import check
 check(CaptionStep)
 
 # %% [markdown]
-# ## 6 · Every place once: the penalty
+# ## 6 · The doubly stochastic penalty
 #
-# For each word the weights sum to 1 over the cells. Xu et al. (2015) also ask that over a whole caption each *cell* is
-# looked at about once: they add $\sum_i (1 - \sum_t a_{ti})^2$ to the loss, for each caption, averaged over the batch.
-# Words that are padding do not look: `real` is True at words.
+# For each token the attention weights sum to 1 over the cells. Xu et al. (2015) also want the decoder to attend to each
+# *cell* about once over a whole caption. They add $\sum_i (1 - \sum_t a_{ti})^2$ to the loss of each caption; average it over
+# the batch. Padding does not count: `real` is True at tokens and False at padding.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# Which sum is inside, which outside? Inside over the words, outside over the cells.
+# There are two sums. The inner one runs over the tokens of a caption, the outer one over the cells.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# `A` `[B, T, L]` with padding set to 0 → sum over T → `[B, L]` → sum over L → `[B]` → mean → a scalar.
+# `[B, T, L]` → sum over `T` → `[B, L]` → sum over `L` → `[B]` → mean → a tensor without axes. `real` is `[B, T]` and needs a
+# new axis.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# looked: sum over t of A times real (with a new axis); mean over the batch of the sum over cells of (1 − looked)²
+# 1. Set the weights of the padding to 0.
+# 2. Compute the total weight that each cell receives over its caption.
+# 3. Compute the squared distance of each total from 1, and reduce it to one number for each caption.
+# 4. Average over the captions.
 # </details>
 
 
 # %% nbgrader={"grade": false, "grade_id": "doubly_stochastic_penalty", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def doubly_stochastic_penalty(A: Float[Tensor, "B T L"], real: Bool[Tensor, "B T"]) -> Float[Tensor, ""]:
-    """How far each cell is from being looked at once in a caption, squared, summed over cells, averaged over captions.
+    """The penalty for cells that do not receive a total weight of 1 over a caption.
+
+    Args:
+        A: attention weights, for each token of each caption.
+        real: True at tokens, False at padding.
+
+    Returns:
+        The penalty, a tensor without axes: a sum over the cells, and a mean over the captions.
 
     Example:
-        one caption of two words that look at cells 0 and 1 of three, with all their weight: the penalty is 1.
+        Two tokens attend to the first and to the second of three cells, A = [[[1, 0, 0], [0, 1, 0]]]; nothing is padding.
+        The third cell receives no weight, so the penalty is 1.
     """
     ### BEGIN SOLUTION
-    looked = (A * real[..., None]).sum(dim=1)  # [B, L]
-    return (1 - looked).square().sum(dim=-1).mean()
+    received = (A * real[..., None]).sum(dim=1)  # [B, T, L] * [B, T, 1] -> [B, L], the total weight of each cell
+    return (1 - received).square().sum(dim=-1).mean()  # [B, L] -> [B] -> a tensor without axes
     ### END SOLUTION
 
 
@@ -366,8 +464,9 @@ check(doubly_stochastic_penalty)
 # %% [markdown]
 # ## 7 · A captioner, trained
 #
-# Now put it together. Here are scenes, captions, and a CNN that is trained to name single things (about fifteen seconds).
-# Its grids of 12 by 12 cells are averaged to 6 by 6, to be quick.
+# Now put the pieces together. The next cell makes scenes with captions, and trains a CNN to classify single objects (this
+# takes about fifteen seconds). The feature maps of $12 \times 12$ cells are averaged to $6 \times 6$ cells, so that training
+# the captioner is quick.
 
 # %%
 some = scenes(5000, seed=1)
@@ -377,6 +476,7 @@ cnn = trained_cnn(some, photos)
 
 
 def small_grids(pictures: Float[Tensor, "B 3 48 48"]) -> Float[Tensor, "B 64 6 6"]:
+    """The feature maps of images, averaged to 6 by 6 cells."""
     return F.avg_pool2d(grids(cnn, pictures), 2)
 
 
@@ -384,27 +484,55 @@ known = small_grids(photos)
 print(" ".join(some[0].caption), *captions[0].tolist())
 
 # %% [markdown]
-# **First the model.** Its layers are made, and a cell is told where it stands (`located`). Write two methods:
+# **First the model.** The layers of the captioner are given, and so is `located`, which adds a positional encoding to each
+# cell. Write the two methods `forward` and `write`. Both begin in the same way: the located grid gives the vectors to which
+# every step attends, and it gives the first state.
 #
-# - `forward(G, Y)`, for training: feed `[START]`, then the right words; give the logits `[B, T, V]` for all words.
-# - `write(G)`, for use: feed `[START]`, then the likeliest word each time, `LONGEST` times; give the words `[B, LONGEST]`:
-#   whatever comes after a `[STOP]` is `[PAD]`.
+# - `forward(G, Y)` is for training, with teacher forcing. The first step is fed `[START]`, each later step the correct token
+#   before the one that it predicts. The method gives the logits `[B, T, V]` for all tokens of `Y`.
+# - `write(G)` is for use, with greedy decoding. The first step is fed `[START]`, each later step the most likely token of the
+#   step before, for `LONGEST` tokens. The method gives the tokens `[B, LONGEST]`; after a `[STOP]` they are all `[PAD]`.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# In both: locate, make vectors, begin, then a loop over words that calls `step`. In `write`, note for each caption whether
-# it has ended.
+# Both methods prepare the vectors and the first state, and then call `self.step` in a loop. They differ in what they feed and
+# in what they keep. In `write`, remember for each caption whether it has ended.
+# </details>
+# <details><summary>Hint: shapes</summary>
+#
+# The located grid is `[B, D, H, W]`, the vectors are `[B, L, D]`, and the first state is `[B, D_S]`. Each step is fed tokens
+# `[B]` and gives logits `[B, V]`. The logits of `T` steps, or the tokens of `LONGEST` steps, are stacked along `dim=1`.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# forward: X from located G; s from begin; for each fed word: logits, s, a from step; stack the logits along axis 1. write:
-# the same with y = START for all; y is the argmax; where ended, y is PAD; ended becomes True where y is STOP; stack.
+# Both methods:
+#
+# 1. Add the positional encoding to the grid.
+# 2. Compute the vectors and the first state from it; exercises 1 and 4 have the parts.
+#
+# Then `forward`:
+#
+# 3. Take a step for each token of `Y`. Decide what it is fed: exercise 3 of assignment 01 and exercise 7 of assignment
+#    02 ask the same question.
+# 4. Keep the logits of each step, carry on the state, and stack the logits.
+#
+# Then `write`:
+#
+# 3. Take a step, and choose the most likely tokens, but `[PAD]` for captions that have ended before.
+# 4. Keep the tokens, update which captions have ended, carry on the state, and repeat. Stack the tokens.
 # </details>
 
 
 # %% nbgrader={"grade": false, "grade_id": "Captioner", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class Captioner(nn.Module):
-    """Captions for grids [B, D, H, W]."""
+    """Writes captions for feature maps.
+
+    Args:
+        D: number of features of a cell.
+        D_S: width of a decoder state.
+        D_E: width of an embedding.
+        D_A: width of the hidden layer of the scores.
+    """
 
     def __init__(self, D: int = 64, D_S: int = 64, D_E: int = 32, D_A: int = 32):
         super().__init__()
@@ -413,13 +541,24 @@ class Captioner(nn.Module):
         self.step = CaptionStep(len(vocabulary()), D_E, D, D_S, D_A)
 
     def located(self, G: Float[Tensor, "B D H W"]) -> Float[Tensor, "B D H W"]:
-        """The grid with something added to each cell that tells its row and column."""
+        """The grid with a positional encoding: to each cell a vector is added that depends on its row and column."""
         rows, columns = (torch.linspace(-2, 2, n, device=G.device) for n in G.shape[2:])
-        places = torch.stack(torch.meshgrid(rows, columns, indexing="ij"), dim=-1)  # [H, W, 2]
-        return G + self.place(places).permute(2, 0, 1)  # [B, D, H, W] + [D, H, W]
+        positions = torch.stack(torch.meshgrid(rows, columns, indexing="ij"), dim=-1)  # [H, W, 2]
+        return G + self.place(positions).permute(2, 0, 1)  # [B, D, H, W] + [D, H, W]
 
     def forward(self, G: Float[Tensor, "B D H W"], Y: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
-        """Logits for the words Y, each after the right beginning."""
+        """The logits for the tokens of Y, each after the correct tokens before it.
+
+        Args:
+            G: the feature maps.
+            Y: the correct captions.
+
+        Returns:
+            The logits [B, T, V]: those at position t are for the token Y[:, t].
+
+        Example:
+            The last token of a caption is never fed in: Y = [[5, 6, 2]] and Y = [[5, 6, 7]] give the same logits.
+        """
         ### BEGIN SOLUTION
         G = self.located(G)
         X, s = grid_to_vectors(G), self.begin(G)  # [B, L, D], [B, D_S]
@@ -432,7 +571,17 @@ class Captioner(nn.Module):
 
     @torch.no_grad()
     def write(self, G: Float[Tensor, "B D H W"]) -> Int[Tensor, "B T"]:
-        """The likeliest words, one after the other: [B, LONGEST], with [PAD] behind [STOP]."""
+        """The captions that the decoder writes if it takes the most likely token at each step.
+
+        Args:
+            G: the feature maps.
+
+        Returns:
+            The tokens [B, LONGEST]: each caption, its [STOP], and [PAD] at all later positions.
+
+        Example:
+            If the most likely tokens are 7, 4, [STOP], 9, 3, …, the caption is [7, 4, STOP, PAD, …, PAD].
+        """
         ### BEGIN SOLUTION
         G = self.located(G)
         X, s = grid_to_vectors(G), self.begin(G)
@@ -449,8 +598,104 @@ class Captioner(nn.Module):
 
 
 # %% [markdown]
-# **Then training** (about half a minute). The loop is ready; you may change steps, rate, widths and whatever else helps. If the
-# loss falls to almost nothing at once, and the captions are wrong nevertheless: is a word fed where it is to be predicted?
+# **Then check each method before you train.** Training takes half a minute, and it raises no error if a method feeds the wrong
+# tokens. The second and the third of the next cells, one for each method, find such mistakes at once; they are not graded. In
+# place of your `CaptionStep` they use a `ScriptedStep`. It notes what it is given, and its most likely tokens follow a script,
+# so that we know what should come out.
+
+
+# %%
+class ScriptedStep(nn.Module):
+    """Stands in for a `CaptionStep`: its most likely tokens follow a script, and it notes what it is given."""
+
+    def __init__(self, script):
+        super().__init__()
+        self.script = script  # [B, T]
+        self.fed, self.states, self.vectors = [], [], []
+
+    def forward(self, y, s, X):
+        best = self.script[:, len(self.fed) % self.script.shape[1]]  # [B]
+        self.fed.append(y.tolist())
+        self.states.append(s)
+        self.vectors.append(X)
+        logits = F.one_hot(best, len(vocabulary())).to(s)  # [B, V]
+        return logits, s + 1, X.mean(dim=-1).softmax(dim=-1)  # each step adds 1 to the states
+
+
+def scripted(script):
+    """A captioner with a scripted step, and a feature map for each row of the script."""
+    model = Captioner().to(DEVICE)
+    model.step = ScriptedStep(script)
+    return model, torch.rand(len(script), 64, 6, 6).to(DEVICE)
+
+
+def same(what, came, wanted):
+    assert came == wanted, f"{what} should be {wanted}; here it is {came}"
+
+
+def check_vectors_and_states(model, G):
+    """What each step should be given besides the tokens, in both methods."""
+    located = model.located(G)  # [B, D, H, W]
+    s_0 = model.begin(located)  # [B, D_S]
+    for n, (X, s) in enumerate(zip(model.step.vectors, model.step.states)):
+        same("the shape [B, L, D] of the vectors that a step is given", list(X.shape), [len(G), 36, 64])
+        assert torch.allclose(X[:, 7], located[:, :, 1, 1], atol=1e-5), (
+            "vector 7 should be cell (1, 1) of the located grid: call `located` first, then make vectors as in exercise 1"
+        )
+        whose = "the first state, made from the located grid" if n == 0 else "the state that the last step has returned"
+        right = s.shape == s_0.shape and torch.allclose(s, s_0 + n, atol=1e-5)
+        assert right, f"step {n} (counted from 0) should be given {whose}"
+
+
+def report(name, check_method):
+    """Runs one of the two checks, and prints what it has found."""
+    try:
+        check_method()
+        print(f"✓ {name}: each step is given the right tokens, vectors and states, and the result is right")
+    except NotImplementedError:
+        print(f"not yet: {name} is unfinished, or an exercise that it uses (1, 4 or 5)")
+    except AssertionError as problem:
+        print(f"✗ {name}: {problem}")
+
+
+# %%
+def check_forward():
+    script = torch.tensor([[7, 8, 9, 10], [11, 3, 4, 5]], device=DEVICE)  # [B, T]
+    Y = torch.tensor([[5, 6, STOP, PAD], [7, 8, 9, STOP]], device=DEVICE)  # [B, T]
+    model, G = scripted(script)
+    logits = model(G, Y)
+    for b, caption in enumerate(Y.tolist()):
+        came = [tokens[b] for tokens in model.step.fed]
+        same(f"what the steps are fed for the caption {caption}", came, [START, *caption[:-1]])
+    check_vectors_and_states(model, G)
+    same("the shape [B, T, V] of the logits", list(logits.shape), [*Y.shape, len(vocabulary())])
+    assert logits.argmax(dim=-1).equal(script), "logits[:, t] should be the logits that step t has returned"
+
+
+report("forward", check_forward)
+
+
+# %%
+def check_write():
+    script = torch.arange(3, 3 + LONGEST, device=DEVICE).repeat(2, 1)  # [B, LONGEST]
+    script[0, 2] = script[1, 9] = STOP  # the first caption has 2 words, the second has 9
+    model, G = scripted(script)
+    written = model.write(G)
+    came = [tokens[1] for tokens in model.step.fed[:10]]
+    same("what the first ten steps are fed for caption 1", came, [START, *script[1, :9].tolist()])
+    check_vectors_and_states(model, G)
+    same("the shape [B, LONGEST] of the captions", list(written.shape), list(script.shape))
+    for b, length in enumerate((2, 9)):
+        wanted = [*script[b, :length].tolist(), STOP] + [PAD] * (LONGEST - length - 1)
+        same(f"caption {b}, in which [STOP] is 2 and [PAD] is 0,", written[b].tolist(), wanted)
+
+
+report("write", check_write)
+
+# %% [markdown]
+# **Then train the captioner** (about half a minute). The loop is ready. You may change the number of steps, the learning rate,
+# the widths and whatever else helps. If the loss falls to almost zero within a few steps and the captions are wrong
+# nevertheless, check what `forward` feeds: is it the token that should be predicted?
 
 # %%
 torch.manual_seed(0)
@@ -469,21 +714,42 @@ try:
     curve = train(captioner, chosen, caption_loss, steps=STEPS, rate=8e-3)
     print(f"loss at the start {curve[0]:.2f}, at the end {sum(curve[-50:]) / 50:.2f}")
 except NotImplementedError:
-    print("not yet: the captioner, or what it is made of, is unfinished")
+    print("not yet: the captioner is unfinished, or an exercise that it uses")
 
 # %% [markdown]
-# **And its use.** `caption_scenes` gets pictures and gives captions, with your trained captioner. It is judged on pictures
-# that it has never seen: 2 points if half of the captions are right word by word, 4 points if three in four are.
+# **Finally let it write.** `caption_scenes` takes images and gives their captions, written by your trained captioner. It is
+# judged on images that the captioner has never seen. A caption counts as right if every token is right: you earn 2 points if
+# half of the captions are right, and 4 points if three in four are.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# Pictures → `small_grids` → `captioner.write`. Is the captioner in eval mode? (`train` leaves it so.)
+# The captioner takes feature maps, not images. They must come from the same function as those on which it was trained.
+# </details>
+# <details><summary>Hint: shapes</summary>
+#
+# `[B, 3, 48, 48]` → `[B, 64, 6, 6]` → `[B, 12]`.
+# </details>
+# <details><summary>Hint: pseudocode</summary>
+#
+# 1. Compute the feature maps of the images.
+# 2. Let the captioner write. (It has to be in eval mode; `train` leaves it so.)
+# 3. Return the tokens on the device of the images.
 # </details>
 
 
 # %% nbgrader={"grade": false, "grade_id": "caption_scenes", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def caption_scenes(images: Tensor) -> Int[Tensor, "B T"]:
-    """Captions [B, 12] of pictures [B, 3, 48, 48]: numbers of words, [STOP] behind the last, then [PAD]."""
+    """The captions of images, written by the trained captioner.
+
+    Args:
+        images: images of scenes, [B, 3, 48, 48], with values from 0 to 1.
+
+    Returns:
+        The tokens [B, 12]: each caption, its [STOP], and [PAD] at all later positions.
+
+    Example:
+        For `photos[:1]` the result should be `captions[:1]`, which the first cell of this exercise prints.
+    """
     ### BEGIN SOLUTION
     return captioner.write(small_grids(images)).to(images.device)
     ### END SOLUTION
@@ -496,7 +762,7 @@ from autograder.nbgrader_plugin.test_cell import check
 check(caption_scenes)
 
 # %% [markdown]
-# See what it says:
+# The next cell shows captions of six new scenes.
 
 # %% tags=["play"]
 try:
@@ -507,41 +773,44 @@ except NotImplementedError:
     print("not yet: an exercise above is unfinished")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "question_where_it_looks", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 8 · Where it looks
+# ## 8 · What attention weights tell
 #
 # Answer in three to six sentences, in the cell below:
 #
-# 1. Soft attention mixes all cells; hard attention draws one cell by chance, with the weights as probabilities. Why can
-#    the soft one be trained by gradient descent alone, and why not the hard one?
-# 2. A doctor is shown a caption for an X-ray together with the map of the weights for its most important word, which lies
-#    on the lung. What does the map tell, and what does it not tell?
+# 1. Soft attention mixes all cells by their weights; hard attention draws one cell at random, with the weights as
+#    probabilities. Why can a model with soft attention be trained by gradient descent alone, and a model with hard attention
+#    not?
+# 2. A doctor is shown a caption for an X-ray image, and the attention map of its most important token, which lies on the lung.
+#    What does the map tell the doctor, and what does it not tell?
 #
 # === BEGIN MARK SCHEME ===
 #
-# **1 point: soft and hard.** The soft context is a smooth function of the scores, so a gradient goes through weights and
-# sum. Drawing is not smooth: the drawn cell does not change when a score changes a little, so there is no gradient
-# through the draw, and an estimate such as REINFORCE is needed, which is noisy. (½ for each side.)
+# **1 point: soft and hard.** Half a point for soft attention: the context vector is a smooth function of the scores, so a
+# gradient passes through the sum and the weights. Half a point for hard attention: the drawn cell does not change when a score
+# changes a little, so no gradient passes through the draw, and it has to be estimated, for example with REINFORCE, which is
+# noisy.
 #
-# **1 point: what a map tells.** It tells which cells' vectors were mixed into the context of that word, in which shares.
-# It does not tell that these cells are the reason for the word: each cell has seen its surroundings (the receptive
-# field), the word may come from the state or from habit of language alone, and other weights might lead to the same word.
-# (½ for each side.)
+# **1 point: what a map tells.** Half a point for what it tells: from which cells the context vector of this token was mixed,
+# and with which weights. Half a point for what it does not tell: that these cells are the reason for the token. Each cell
+# depends on its whole receptive field, the token may come from the decoder's state or from the tokens before it, and other
+# weights might lead to the same token (one of these is enough).
 #
 # === END MARK SCHEME ===
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "written_where_it_looks", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
 # ### BEGIN SOLUTION
-# The soft context is a sum whose weights change smoothly with the scores, so the loss has a gradient with respect to
-# them. A draw does not change at all when a score changes a little, until it suddenly does; gradients cannot pass, and
-# one has to estimate them from many draws, which is noisy. The map says which cells' vectors went into the context and in
-# which shares. It does not say why the word was chosen: a cell has also seen what lies around it, and the word may come
-# from the decoder's state or from what usually follows in such reports.
+# In soft attention the context vector is a sum whose weights change smoothly with the scores, so the loss has a gradient with
+# respect to the scores. A drawn cell does not change at all when a score changes a little, until it suddenly does. No gradient
+# passes through the draw, and one has to estimate it from many draws, which is noisy. The map tells from which cells the
+# context vector was mixed, and with which weights. It does not tell why the token was chosen: the vector of a cell also depends
+# on the image around the cell, and the token may come from the decoder's state or from what usually follows in such reports.
 # ### END SOLUTION
 
 # %% [markdown]
 # ## What is done, and what is left
 #
-# The points of the checks above, as they were when you last ran them. `progress("all")` counts every unit you have begun.
+# The next cell shows the points of the checks above, as they were when you last ran them. `progress("all")` counts every
+# unit that you have begun.
 
 # %%
 progress()

@@ -1,8 +1,18 @@
 # %% [markdown]
 # # Assignment 04: the attention layer
 #
-# You build attention from its smallest piece, the score of one query against one data vector, up to a cross-attention
-# layer, and then measure why scores are divided by $\sqrt{D}$. Each step uses what the step before has taught.
+# You build attention from its smallest piece, the scores of one query, up to a cross-attention layer. Each exercise uses what
+# the one before has taught. At the end you measure why scores are divided by $\sqrt{D_Q}$.
+#
+# **You will be able to**
+#
+# - write scaled dot-product attention for any number of batch axes, without loops;
+# - write a softmax that does not overflow, and put it on the right axis;
+# - write attention layers with keys and values, for data of one sequence and for queries from another;
+# - measure how the scale keeps the softmax from saturating, and explain where the square root comes from.
+#
+# **You need** [lesson 04](../../notebooks/04_attention_layer.ipynb). No exercise calls the code of another one, so you can do
+# them in any order. The [glossary](../../docs/glossary.md) explains each term in one line.
 #
 # | exercise | points | difficulty | minutes |
 # |---|---|---|---|
@@ -15,15 +25,18 @@
 # | 7 · the gradient through a softmax | 2 | ●●● | 20 |
 # | 8 · a written answer | 2 | ●●○ | 10 |
 #
-# **How to work.** Replace `raise NotImplementedError()` by your code, run the cell, then run the check below it. A check
+# **Time** about 160 minutes in all.
+#
+# **How to work.** Replace `raise NotImplementedError()` with your code, run the cell, then run the check below it. A check
 # tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like, and add
 # cells of your own; please leave the check cells themselves as they are. Grading examines the same properties and some
-# more, on other numbers and other sizes: a ✓ is a good sign, not yet the mark.
+# more, with other numbers and other sizes, so a ✓ is a good sign but not yet the mark.
 #
 # **Shapes.** A star in a shape stands for any number of axes. `*B` are batch axes: none, one or several. `*N_X` is one axis
-# (a list) or two (a grid), `*S` is any shape. Write code that need not know how many there are, by counting from the end:
-# `X.shape[-1]` is the width, `dim=-1` the last axis, `X.mT` swaps the last two. `A @ B` multiplies the last two axes of both
-# and leaves the batch alone; a *vector* needs an axis of size 1 before it can take part: `q[..., None]` is `[*B, D_Q, 1]`.
+# (a list) or two (a grid), and `*S` is any shape. Write code that need not know how many axes there are, by counting from the
+# end: `X.shape[-1]` is the width, `dim=-1` is the last axis, and `X.mT` swaps the last two. `A @ B` multiplies the last two
+# axes of both and leaves the batch axes alone. A *vector* needs an axis of size 1 before it can take part in such a product:
+# `q[..., None]` is `[*B, D_Q, 1]`.
 
 # %% [markdown] tags=["demands"]
 # **What is asked of every exercise.** Grading examines each of these; a check shows some of them. Where an exercise's own
@@ -89,27 +102,37 @@ from utils.progress import progress
 # %% [markdown]
 # ## 1 · Scores of a query
 #
-# A query $q$ is compared with every data vector $X_i$ by a dot product, $e_i = q \cdot X_i$. In a batch each query has data of
-# its own: `q[b]` is compared with the vectors in `X[b]` and with no others.
+# A query $q$ is compared with every data vector $X_i$ by a dot product, $e_i = q \cdot X_i$. In a batch, each query has its own
+# data: `q[b]` is compared with the vectors in `X[b]` and with no others. The scores are not scaled yet.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# A dot product is a sum of products. Multiply feature by feature, then sum over the features and over nothing else.
+# A dot product multiplies two vectors feature by feature and sums the products. Here one vector, the query, is compared with
+# `N_X` vectors at once.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# `q` is `[*B, D_Q]` and `X` is `[*B, N_X, D_Q]`. Give `q` one more axis of size 1, so that it lines up with each of the
-# `N_X` rows.
+# `q` is `[*B, D_Q]` and `X` is `[*B, N_X, D_Q]`. With one more axis of size 1, the query lines up with each of the `N_X` rows,
+# or can be multiplied by `X` as a matrix. The result has one number for each row, `[*B, N_X]`.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# `q` with a new axis before the last · times `X` · summed over the last axis
+# 1. Give the query a new axis of size 1. Which position it needs depends on the product that you choose.
+# 2. Compute the products.
+# 3. Check the shape: the axis of the features must be gone, and no axis of size 1 may be left over.
 # </details>
 
 
 # %% nbgrader={"grade": false, "grade_id": "attention_scores", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def attention_scores(q: Float[Tensor, "*B D_Q"], X: Float[Tensor, "*B N_X D_Q"]) -> Float[Tensor, "*B N_X"]:
-    """Dot products of a query with each of its data vectors, not scaled.
+    """The dot products of a query with each of its data vectors, not scaled.
+
+    Args:
+        q: one query for each batch element.
+        X: the data vectors of each batch element, one a row.
+
+    Returns:
+        e [*B, N_X]: the score of each data vector.
 
     Example:
         q = [1, 2] and X = [[1, 0], [0, 1], [3, -1]] give e = [1, 2, 1].
@@ -129,40 +152,49 @@ check(attention_scores)
 # %% [markdown]
 # ## 2 · A softmax that does not overflow
 #
-# Softmax turns scores into weights that are never negative and sum to 1:
-# $a_i = \exp(e_i) / \sum_j \exp(e_j)$. In single precision $\exp$ overflows from a score of about 88.7 on. Adding one number to all
-# scores leaves the weights as they are, so choose that number well. Write softmax from `exp` and sums; torch's own softmax
-# and logsumexp are not allowed here.
+# The softmax turns scores into weights that are positive and sum to 1: $a_i = \exp(e_i) / \sum_j \exp(e_j)$. In single
+# precision, however, $\exp$ overflows from a score of about 88.7 on. Adding the same number to all scores does not change the
+# weights, so choose this number well. Write the softmax with `exp` and sums; torch's own softmax and logsumexp are not allowed
+# here.
 #
-# `dim` says which axis sums to 1. Some scores may be $-\infty$, though never all along `dim` (lesson 07 hides data vectors this
-# way); their weight is 0.
+# The axis along which the weights sum to 1 is `dim`. Some scores may be $-\infty$, though never all of them along `dim` (lesson
+# 07 hides data vectors in this way); their weight is 0. (2 points for the definition, 1 for large scores.)
 #
 # <details><summary>Hint: the idea</summary>
 #
-# After subtracting the largest score, no exponent is above 0, so no exponential is above 1; and one of them is exactly 1,
-# so the sum cannot be 0.
+# If no exponent is above 0, no exponential is above 1. If, besides, one exponent is exactly 0, the sum cannot be 0. The section
+# "From scores to attention weights" shows how to achieve both.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# Largest score and sum both belong to the axis `dim`. With `keepdim=True` they keep an axis of size 1 there and broadcast
-# against `e`.
+# The number that is added belongs to one slice along `dim`, and so does the sum. With `keepdim=True` both keep an axis of size
+# 1 there, and broadcast against `e`.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# shifted = e − (largest along dim) · powers = exp(shifted) · powers / (sum of powers along dim)
+# 1. For each slice along `dim`, find the number to be subtracted from its scores.
+# 2. Shift the scores, then apply the exponential.
+# 3. Normalise each slice by itself.
 # </details>
 
 
 # %% nbgrader={"grade": false, "grade_id": "stable_softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def stable_softmax(e: Float[Tensor, "*S"], dim: int = -1) -> Float[Tensor, "*S"]:
-    """Softmax along `dim` that neither overflows nor divides 0 by 0, for a tensor of any shape.
+    """The softmax along `dim`, which neither overflows nor divides 0 by 0.
+
+    Args:
+        e: scores of any shape; they may be large, and some may be -inf.
+        dim: the axis along which the weights sum to 1.
+
+    Returns:
+        a [*S]: the weights, in the shape of e.
 
     Example:
-        e = [1000, 1000] gives [0.5, 0.5].
+        e = [0, log 3] gives [0.25, 0.75], and e = [1000, 1000, -inf] gives [0.5, 0.5, 0].
     """
     ### BEGIN SOLUTION
-    # exp(e - m) / sum exp(e - m) equals exp(e) / sum exp(e) for every m; the largest score as m keeps exponents at or
-    # below 0. Each slice along dim has its own m: one row may lie far below another.
+    # exp(e - m) / sum exp(e - m) equals exp(e) / sum exp(e) for every m. With the largest score as m, no exponent is above
+    # 0. Each slice along dim has its own m, since the scores of one row may lie far below those of another.
     powers = (e - e.amax(dim=dim, keepdim=True)).exp()
     return powers / powers.sum(dim=dim, keepdim=True)
     ### END SOLUTION
@@ -177,16 +209,17 @@ check(stable_softmax)
 # %% [markdown]
 # ## 3 · Attention pooling, also over a grid
 #
-# One query looks at all data vectors and gets one output: their mean, weighted by how well each fits the query,
-# $y = \sum_i a_i X_i$ with $a = \mathrm{softmax}(e)$. The data may be a list `[N_X, D_Q]` or a grid of image features
-# `[H, W, D_Q]`: attention sees a collection of vectors in both. On a grid the *whole* grid shares one distribution. The scores are
-# not scaled yet.
+# One query attends to all data vectors and receives one output: their mean, weighted by how well each data vector fits the
+# query, $y = \sum_i a_i X_i$ with $a = \mathrm{softmax}(e)$. The data may be a list `[N_X, D_Q]` or a grid of image features
+# `[H, W, D_Q]`: for attention both are collections of vectors. On a grid there is *one* distribution over all $H \cdot W$
+# positions. The scores are not scaled yet. (2 points for a list, 1 for a grid.)
 #
 # From here on torch's softmax is allowed (`scaled_dot_product_attention` and `nn.MultiheadAttention` are not).
 #
 # <details><summary>Hint: the idea</summary>
 #
-# Forget the grid, do attention over a list of vectors, and bring the weights back into the grid's shape at the end.
+# The order of the data vectors does not matter. So the grid can become a list for the computation, and only the weights must
+# return to the shape of the grid.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
@@ -194,7 +227,10 @@ check(stable_softmax)
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# flat = X as a list · e = flat @ q · a = softmax of e · y = a @ flat · return y, and a in the shape of X without its last axis
+# 1. Arrange the data vectors as a list, whatever their arrangement was.
+# 2. Compute one score for each of them, and one distribution over all of them.
+# 3. Compute the weighted sum, which is one vector.
+# 4. Return it together with the weights, which need the arrangement of the data again.
 # </details>
 
 
@@ -202,15 +238,23 @@ check(stable_softmax)
 def attention_pooling(
     q: Float[Tensor, "D_Q"], X: Float[Tensor, "*N_X D_Q"]
 ) -> tuple[Float[Tensor, "D_Q"], Float[Tensor, "*N_X"]]:
-    """The output y of one query over all data vectors, and the weights a in the data's own arrangement.
+    """The output of one query over all data vectors, and its attention weights.
+
+    Args:
+        q: the query.
+        X: the data vectors, as a list [N_X, D_Q] or as a grid [H, W, D_Q].
+
+    Returns:
+        y [D_Q]: the weighted sum of the data vectors.
+        a [*N_X]: the weights, in the arrangement of the data: [N_X] or [H, W].
 
     Example:
-        q = [0, 0] scores every vector alike: y is the mean of all vectors, and every weight is 1 over their number.
+        With q = [0, 0] all scores are 0, so X = [[2, 0], [0, 4]] gives y = [1, 2] and a = [0.5, 0.5].
     """
     ### BEGIN SOLUTION
     # A grid is a collection of H·W vectors. Flattening keeps each vector whole, because the features are the last axis.
     flat = X.reshape(-1, X.shape[-1])  # [N, D_Q] with N = N_X or H·W
-    a = (flat @ q).softmax(dim=-1)  # [N]: one distribution over all places
+    a = (flat @ q).softmax(dim=-1)  # [N]: one distribution over all positions
     return a @ flat, a.reshape(X.shape[:-1])
     ### END SOLUTION
 
@@ -224,21 +268,24 @@ check(attention_pooling)
 # %% [markdown]
 # ## 4 · Many queries, scaled and batched
 #
-# Now $N_Q$ queries at once, as two matrix products:
+# Now there are $N_Q$ queries at once, and two matrix products answer all of them:
 # $E = Q X^\top / \sqrt{D_Q}$, $A = \mathrm{softmax}(E)$ along each row, $Y = A X$. Return the outputs **and** the weights, in
-# this order.
+# this order. (2 points for one sequence, 1 for a batch.)
 #
 # <details><summary>Hint: the idea</summary>
 #
-# Row $i$ of $E$ holds the scores of query $i$. Each row becomes a distribution over the data vectors.
+# Row $i$ of $E$ holds the scores of query $i$. Each row becomes a distribution over the data vectors, and each output is the
+# weighted sum that belongs to its row.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# `[*B, N_Q, D_Q] @ [*B, D_Q, N_X]` is `[*B, N_Q, N_X]`. `X.mT` swaps the last two axes and leaves the batch alone.
+# `[*B, N_Q, D_Q] @ [*B, D_Q, N_X]` is `[*B, N_Q, N_X]`. `X.mT` swaps the last two axes and leaves the batch axes alone.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# E = Q times X transposed, over the root of the width · A = softmax of E over the last axis · Y = A times X
+# 1. Compute the scores of all pairs of a query and a data vector, and scale them by the width of the dot product.
+# 2. Turn the scores of each query into weights. Which axis belongs to the data vectors?
+# 3. Mix the data vectors with these weights, for all queries at once.
 # </details>
 
 
@@ -246,13 +293,19 @@ check(attention_pooling)
 def scaled_dot_product_attention(
     Q: Float[Tensor, "*B N_Q D_Q"], X: Float[Tensor, "*B N_X D_Q"]
 ) -> tuple[Float[Tensor, "*B N_Q D_Q"], Float[Tensor, "*B N_Q N_X"]]:
-    """Outputs Y and weights A of N_Q queries over N_X data vectors.
+    """The outputs of N_Q queries over N_X data vectors, and their attention weights.
+
+    Returns:
+        Y [*B, N_Q, D_Q]: the output of each query.
+        A [*B, N_Q, N_X]: the weights; each row belongs to one query and sums to 1.
 
     Example:
-        Q of shape [2, 5, 8] and X of shape [2, 7, 8] give Y of shape [2, 5, 8] and A of shape [2, 5, 7].
+        For Q = [[2, 0, 0, 0]] and X = [[log 3, 0, 0, 1], [0, 0, 0, 5]] the scores are [[log 3, 0]], since D_Q = 4. So
+        A = [[0.75, 0.25]] and Y = [[0.824, 0, 0, 2]].
     """
     ### BEGIN SOLUTION
-    # The scale is the width of what enters the dot product, D_Q; the softmax runs over the data vectors, the last axis.
+    # The scale comes from the width of the vectors in the dot product, D_Q; the softmax runs over the data vectors, the
+    # last axis.
     E = Q @ X.mT / math.sqrt(Q.shape[-1])  # [*B, N_Q, N_X]
     A = E.softmax(dim=-1)  # each query: a distribution over the data vectors
     return A @ X, A
@@ -268,17 +321,18 @@ check(scaled_dot_product_attention)
 # %% [markdown]
 # ## 5 · A layer with keys and values
 #
-# In exercise 4 the same vector $X_j$ decides *whether* it is looked at and *what* is seen. A layer learns the two apart:
-# keys $K = X W_K$ are compared with the queries, values $V = X W_V$ are mixed into the output. Queries come ready, $D_Q$ wide.
-# (Your function from exercise 4 has no place for $V$: write its lines again here.)
+# In exercise 4 the same vector $X_j$ decides *how much* a query attends to it and *what* the query receives. An attention layer
+# learns the two separately: keys $K = X W_K$ are compared with the queries, and values $V = X W_V$ are mixed into the outputs.
+# The queries are given and already $D_Q$ wide. (Your function from exercise 4 takes no $V$, so write its steps again here.)
 #
 # Name the two layers `W_K` and `W_V`; both are `nn.Linear` **without bias**. The check sets their weights itself, so your
-# mark does not depend on how they are initialised. `nn.Linear(in, out)` stores its weight as `[out, in]`; calling the layer
-# takes care of that.
+# mark does not depend on how they are initialised. `nn.Linear(in, out)` stores its weight as `[out, in]`; if you call the
+# layer, you need not care.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# It is exercise 4 with K in the place of X inside the scores, and V in the place of X in the output.
+# The steps are those of exercise 4. In the scores the keys take the role of the data vectors, in the weighted sum the values
+# do.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
@@ -286,18 +340,22 @@ check(scaled_dot_product_attention)
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# __init__: two linear layers, D_X → D_Q and D_X → D_V · forward: K, V from X · E from Q and K · A · Y = A times V
+# In `__init__`, make a layer for the keys and one for the values; both start from vectors of width `D_X`. In `forward`:
+#
+# 1. Project the data twice.
+# 2. Compute scaled scores, then weights. Which width belongs under the root?
+# 3. Mix what the queries are to receive.
 # </details>
 
 
 # %% nbgrader={"grade": false, "grade_id": "AttentionLayer", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class AttentionLayer(nn.Module):
-    """Attention of given queries over data vectors, with a key matrix and a value matrix.
+    """Attention of given queries over data vectors, with learned keys and values.
 
     Args:
         D_X: width of the data vectors.
-        D_Q: width of queries and keys.
-        D_V: width of values and outputs.
+        D_Q: width of the queries and keys.
+        D_V: width of the values and outputs.
     """
 
     def __init__(self, D_X: int, D_Q: int, D_V: int):
@@ -310,9 +368,19 @@ class AttentionLayer(nn.Module):
     def forward(
         self, Q: Float[Tensor, "*B N_Q D_Q"], X: Float[Tensor, "*B N_X D_X"]
     ) -> tuple[Float[Tensor, "*B N_Q D_V"], Float[Tensor, "*B N_Q N_X"]]:
-        """Returns outputs Y and weights A."""
+        """The outputs of the queries, and their attention weights.
+
+        Returns:
+            Y [*B, N_Q, D_V]: the output of each query, a mixture of values.
+            A [*B, N_Q, N_X]: the weights; each row sums to 1.
+
+        Example:
+            If W_K.weight = [[1]] and W_V.weight = [[10]], then Q = [[0]] and X = [[1], [3]] give A = [[0.5, 0.5]] and
+            Y = [[20]], the mean of the values 10 and 30.
+        """
         ### BEGIN SOLUTION
-        # Keys decide where to look, values what is seen. The scale is the key width, whatever the width of X was.
+        # The keys decide where the weight goes, the values what the outputs are made of. The scale comes from the width
+        # of the keys, whatever the width of X was.
         K = self.W_K(X)  # [*B, N_X, D_Q]
         V = self.W_V(X)  # [*B, N_X, D_V]
         A = (Q @ K.mT / math.sqrt(K.shape[-1])).softmax(dim=-1)  # [*B, N_Q, N_X]
@@ -329,23 +397,30 @@ check(AttentionLayer)
 # %% [markdown]
 # ## 6 · Cross-attention
 #
-# Here the queries are not ready: they are made from a sequence $S$ of their own, $Q = S W_Q + b_Q$ — say, the states of a
-# decoder that looks at an encoder's states $X$. The two sequences may differ in length *and* width.
+# Here the queries are not given. They are made from a sequence $S$ of their own, $Q = S W_Q + b_Q$; keys and values are made
+# from another sequence $X$ in the same way. In a translator, for example, $S$ holds the states of the decoder and $X$ those of
+# the encoder. The two sequences may differ in length *and* in width.
 #
 # Make three layers in this class itself, `W_Q`, `W_K` and `W_V`; all are `nn.Linear` **with bias**, as `nn.Linear` has it by
 # default.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# S asks, X answers: queries from S, keys and values from X. The rest is exercise 5.
+# The sequence that asks provides the queries; the sequence that is attended to provides the keys and values. The rest is
+# exercise 5.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# `W_Q` maps D_S to D_Q, `W_K` maps D_X to D_Q, `W_V` maps D_X to D_V. Only then do queries and keys have a width in common.
+# `W_Q` maps vectors of width `D_S` to width `D_Q`, `W_K` maps `D_X` to `D_Q`, and `W_V` maps `D_X` to `D_V`. Only after the
+# projections do queries and keys have the same width.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# Q from S · K, V from X · A = softmax of Q times K transposed, over the root of D_Q · Y = A times V
+# In `__init__`, make the three layers. In `forward`:
+#
+# 1. Make queries, keys and values, each from its own sequence.
+# 2. Compute the weights from the two that have a width in common.
+# 3. Mix the third, and return outputs and weights.
 # </details>
 
 
@@ -354,10 +429,10 @@ class CrossAttentionLayer(nn.Module):
     """Attention whose queries come from one sequence and whose keys and values come from another.
 
     Args:
-        D_S: width of the sequence that asks.
-        D_X: width of the data that is looked at.
-        D_Q: width of queries and keys.
-        D_V: width of values and outputs.
+        D_S: width of the vectors that the queries are made from.
+        D_X: width of the data vectors, which are attended to.
+        D_Q: width of the queries and keys.
+        D_V: width of the values and outputs.
     """
 
     def __init__(self, D_S: int, D_X: int, D_Q: int, D_V: int):
@@ -371,9 +446,22 @@ class CrossAttentionLayer(nn.Module):
     def forward(
         self, S: Float[Tensor, "*B N_Q D_S"], X: Float[Tensor, "*B N_X D_X"]
     ) -> tuple[Float[Tensor, "*B N_Q D_V"], Float[Tensor, "*B N_Q N_X"]]:
-        """Returns outputs Y and weights A."""
+        """The outputs for the sequence S, and the weights with which it attends to X.
+
+        Args:
+            S: the sequence that asks.
+            X: the sequence that is attended to.
+
+        Returns:
+            Y [*B, N_Q, D_V]: one output for each vector of S.
+            A [*B, N_Q, N_X]: the weights; each row sums to 1.
+
+        Example:
+            With D_V = 3, S of shape [2, 5, 7] and X of shape [2, 9, 6] give Y of shape [2, 5, 3] and A of shape [2, 5, 9].
+            If the weight and the bias of W_Q are 0, all scores are 0 and every entry of A is 1/9.
+        """
         ### BEGIN SOLUTION
-        # After the projections, queries and keys share the width D_Q; that is the width of the dot product and its scale.
+        # After the projections, queries and keys share the width D_Q, which is the width of the dot product and its scale.
         Q, K, V = self.W_Q(S), self.W_K(X), self.W_V(X)  # [*B, N_Q, D_Q], [*B, N_X, D_Q], [*B, N_X, D_V]
         A = (Q @ K.mT / math.sqrt(Q.shape[-1])).softmax(dim=-1)  # [*B, N_Q, N_X]
         return A @ V, A
@@ -389,26 +477,32 @@ check(CrossAttentionLayer)
 # %% [markdown]
 # ## 7 · The gradient through a softmax
 #
-# Why $\sqrt{D}$? Measure it. For one query let $e$ be the scores that go into the softmax — divided by $\sqrt{D_Q}$ if `scaled`
-# is True, plain dot products if not — and $a = \mathrm{softmax}(e)$. How strongly do the weights react to the scores? All the
-# derivatives $J_{ij} = \partial a_i / \partial e_j$ form the Jacobian, and one number sums up its size, the Frobenius norm
+# Why is the divisor $\sqrt{D_Q}$? In this exercise you write the measurement. For one query let $e$ be the scores that go into
+# the softmax, which are divided by $\sqrt{D_Q}$ if `scaled` is True and plain dot products if not, and let
+# $a = \mathrm{softmax}(e)$. How strongly do the weights react to a change of the scores? All the derivatives
+# $J_{ij} = \partial a_i / \partial e_j$ form the Jacobian, and one number measures its size, the Frobenius norm
 # $g = \sqrt{\sum_{ij} J_{ij}^2}$. Return one $g$ for each query. (The lesson's "gradient left" was the sum of the diagonal; here
 # every entry counts.)
 #
-# The derivative has a closed form, $J_{ij} = a_i (\delta_{ij} - a_j)$ with $\delta_{ij} = 1$ if $i = j$ and 0 otherwise. Autograd
-# is welcome too.
+# The derivative has a closed form, $J_{ij} = a_i (\delta_{ij} - a_j)$ with $\delta_{ij} = 1$ if $i = j$ and 0 otherwise. You may
+# use it, or autograd.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# As a matrix, J = diag(a) − a aᵀ. (Differentiating the *sum* of the weights gives 0: it is always 1.)
+# $J$ has two terms: a matrix that is zero off the diagonal, and an outer product of $a$ with itself. (Do not differentiate the
+# *sum* of the weights: it is always 1, so its derivative is 0.)
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# `A` is `[N_Q, N_X]`; `torch.diag_embed(A)` is `[N_Q, N_X, N_X]`, and so is `A[:, :, None] * A[:, None, :]`.
+# `A` is `[N_Q, N_X]`, and each query has its own Jacobian: all of them together are `[N_Q, N_X, N_X]`. `torch.diag_embed` and
+# broadcasting with new axes (`A[:, :, None]`) give tensors of this shape. The result is `[N_Q]`.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# E = Q times X transposed, over the root of D_Q if scaled · A = softmax · J = diag − outer product · root of the summed squares
+# 1. Compute the scores of all queries, and scale them only if that is asked for.
+# 2. Compute the weights.
+# 3. Build the two terms of the Jacobian for each query, and combine them.
+# 4. Reduce each Jacobian to its Frobenius norm.
 # </details>
 
 
@@ -416,17 +510,25 @@ check(CrossAttentionLayer)
 def gradient_through_softmax(
     Q: Float[Tensor, "N_Q D_Q"], X: Float[Tensor, "N_X D_Q"], scaled: bool
 ) -> Float[Tensor, "N_Q"]:
-    """The Frobenius norm of the softmax's Jacobian at each query's scores.
+    """The size of the softmax's Jacobian at the scores of each query.
+
+    Args:
+        Q: the queries.
+        X: the data vectors, which all queries share.
+        scaled: whether the scores are divided by the square root of D_Q.
+
+    Returns:
+        g [N_Q]: for each query the Frobenius norm of its Jacobian.
 
     Example:
-        Two data vectors with equal scores: a = [1/2, 1/2], every entry of J is ±1/4, and g = 1/2.
+        For Q = [[0]] and X = [[1], [2]] both scores are 0: a = [1/2, 1/2], every entry of J is 1/4 or -1/4, and g = [1/2].
     """
     ### BEGIN SOLUTION
     E = Q @ X.mT  # [N_Q, N_X]
     if scaled:
         E = E / math.sqrt(Q.shape[-1])
     A = E.softmax(dim=-1)
-    # Raising score j takes weight from all others in proportion to what they have: off the diagonal, -a_i a_j.
+    # If score j rises, every other weight falls in proportion to its size: off the diagonal, J holds -a_i a_j.
     J = torch.diag_embed(A) - A[:, :, None] * A[:, None, :]  # [N_Q, N_X, N_X]
     return J.square().sum(dim=(-2, -1)).sqrt()
     ### END SOLUTION
@@ -439,12 +541,13 @@ from autograder.nbgrader_plugin.test_cell import check
 check(gradient_through_softmax)
 
 # %% [markdown]
-# Now run the experiment: queries and data vectors of independent numbers with variance 1, wider and wider.
+# Now run the experiment. The queries and data vectors consist of independent numbers with variance 1, at widths from 1 to 1024.
+# The plot shows the median of $g$ over the queries.
 
 
 # %%
 def plot_gradients(widths=(1, 4, 16, 64, 256, 1024), queries=200, data_vectors=16):
-    """Plots the median gradient through the softmax against the width D, with and without the scale."""
+    """Plots the median gradient through the softmax over the width D, with and without the scale."""
     generator = torch.Generator().manual_seed(0)
     medians = {True: [], False: []}
     for width in widths:
@@ -468,36 +571,38 @@ plot_gradients()
 # Answer in three to six sentences, in the cell below:
 #
 # 1. What happens to the gradient as $D$ grows, with and without the scale, and what does that mean for learning?
-# 2. Why $\sqrt{D}$? Say where the root comes from, and what would happen to the weights if scores were divided by $D$ instead.
+# 2. Why is the divisor $\sqrt{D}$? Say where the square root comes from, and what would happen to the weights if the scores were
+#    divided by $D$ instead.
 #
 # === BEGIN MARK SCHEME ===
 #
-# **1 point: what was measured.** Without the scale the gradient falls towards 0 as D grows, because the softmax saturates:
-# nearly all weight lies on one data vector, and a change of the scores changes hardly anything, so queries and keys get
-# almost no signal to learn from. With the scale it stays about the same at every D. (The small rise at the left end is
-# real; naming it costs nothing.)
-# (½ for the curve alone, without a word on saturation or learning.)
+# **1 point: what was measured.** Half a point for the curves: without the scale the gradient falls towards 0 as D grows; with
+# the scale it stays about the same at every D. Half a point for the meaning: wide vectors have large scores, which saturate the
+# softmax; nearly all weight then lies on one data vector, a change of the scores changes hardly anything, and queries and keys
+# get almost no gradient to learn from. (The small rise at the left end of the scaled curve is real, but need not be mentioned.)
 #
-# **1 point: why the root.** q·x is a sum of D independent terms of variance 1; variances add up, so the variance is D and the
-# standard deviation √D. Dividing by √D brings the spread back to 1, whatever D is. Dividing by D would leave a spread of 1/√D:
-# scores nearly equal, weights nearly uniform, and attention could hardly choose.
-# (½ for the variance, ½ for what dividing by D does.)
+# **1 point: why the square root.** Half a point for the variance: q·x is a sum of D independent terms of variance 1; variances
+# add up, so the variance of the score is D and its standard deviation √D, and dividing by √D makes the standard deviation 1 at
+# every width. Half a point for the division by D: it would leave a standard deviation of 1/√D, so the scores would be nearly
+# equal, the weights nearly uniform, and every output nearly the plain average of the data vectors.
 #
 # === END MARK SCHEME ===
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "written_scaling", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
 # ### BEGIN SOLUTION
-# Without the scale the gradient shrinks towards zero as D grows; with it, it stays about where it was at D = 1. The scores
-# of wide vectors spread so far that the softmax puts nearly all weight on one of them, and from there a small change of the
-# scores changes nothing: queries and keys can hardly learn. The dot product is a sum of D independent terms with variance
-# 1, so its variance is D and its spread √D; dividing by √D makes the spread 1 at every width. Dividing by D would go too
-# far: the spread would be 1/√D, all scores nearly equal and all weights nearly 1/N_X, whatever the query asks.
+# Without the scale the gradient falls towards zero as D grows; with the scale it stays about where it was at D = 1. The scores
+# of wide vectors are so large that the softmax puts nearly all weight on one data vector. From there a small change of the
+# scores changes almost nothing, so queries and keys can hardly learn. The dot product is a sum of D independent terms with
+# variance 1, so its variance is D and its standard deviation √D; dividing by √D makes the standard deviation 1 at every width.
+# Dividing by D would go too far: the standard deviation would be 1/√D, all scores would be nearly equal, and all weights would
+# be nearly 1/N_X, whatever the query is.
 # ### END SOLUTION
 
 # %% [markdown]
 # ## What is done, and what is left
 #
-# The points of the checks above, as they were when you last ran them. `progress("all")` counts every unit you have begun.
+# The next cell shows the points of the checks above, as they were when you last ran them. `progress("all")` counts every
+# unit that you have begun.
 
 # %%
 progress()

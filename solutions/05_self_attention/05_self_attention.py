@@ -1,28 +1,42 @@
 # %% [markdown]
 # # Assignment 05: self-attention and positions
 #
-# You build a self-attention layer, measure that it does not know the order of its vectors, and then write the three usual
-# ways to tell it: a learned table, waves, rotations.
+# You build a self-attention layer that takes positions as a second input, and you measure that without them the layer does not
+# know the order of its vectors. Then you write three ways to give it the order: a learned positional encoding, the sinusoidal
+# positional encoding, and the rotary position embedding (RoPE).
+#
+# **You will be able to**
+#
+# - write self-attention, and decide which of queries, keys and values depend on the positions;
+# - test whether a layer is permutation equivariant, and whether its scores depend on relative positions alone;
+# - write learned, sinusoidal and rotary encodings for any positions and any number of batch axes;
+# - say what each of the three does with sequences longer than those in training.
+#
+# **You need** [lesson 05](../../notebooks/05_self_attention.ipynb), and the attention layers of assignment 04. No exercise calls
+# the code of another one, so you can do them in any order; the plots at the end use all of them. The
+# [glossary](../../docs/glossary.md) explains each term in one line.
 #
 # | exercise | points | difficulty | minutes |
 # |---|---|---|---|
-# | 1 · a self-attention layer | 3 | ●○○ | 10 |
+# | 1 · self-attention that takes positions | 3 | ●○○ | 15 |
 # | 2 · is a layer equivariant? | 2 | ●●○ | 10 |
-# | 3 · a learned table | 3 | ●●○ | 15 |
-# | 4 · waves | 3 | ●●○ | 15 |
-# | 5 · rotary positions, in both pairings | 4 | ●●● | 25 |
-# | 6 · does a score depend on the offset alone? | 3 | ●●○ | 15 |
+# | 3 · a learned positional encoding | 3 | ●●○ | 15 |
+# | 4 · the sinusoidal positional encoding | 3 | ●●○ | 15 |
+# | 5 · does a score depend on the offset alone? | 3 | ●●○ | 15 |
+# | 6 · the rotary position embedding, in both pairings | 4 | ●●● | 25 |
 # | 7 · a written answer | 2 | ●●○ | 10 |
 #
-# **How to work.** Replace `raise NotImplementedError()` by your code, run the cell, then run the check below it. A check
+# **Time** about 145 minutes in all.
+#
+# **How to work.** Replace `raise NotImplementedError()` with your code, run the cell, then run the check below it. A check
 # tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like, and add
 # cells of your own; please leave the check cells themselves as they are. Grading examines the same properties and some
-# more, on other numbers and other sizes: a ✓ is a good sign, not yet the mark.
+# more, with other numbers and other sizes, so a ✓ is a good sign but not yet the mark.
 #
-# **Shapes.** `N` vectors of width `D` make a sequence. `*B` stands for any number of batch axes in front, or none: count
-# from the end, so `X.shape[-2]` is `N`. `positions` are whole numbers, 0 or more, `[N]`; they need not begin at 0. Results
-# have the type of the numbers that came in (double precision if these are), unless the text says otherwise, and stand on
-# their device: make new tensors with `device=`. A tensor's numbers need not lie side by side in memory.
+# **Shapes.** A sequence consists of `N` vectors of width `D`. `*B` stands for any number of batch axes in front, or none: count
+# axes from the end, so `X.shape[-2]` is `N`. `positions` are integers from 0 on, `[N]`; they need not begin at 0. Results have
+# the floating-point type of the inputs, unless the text says otherwise, and are on their device: make new tensors with
+# `device=`. The numbers of a tensor need not lie side by side in memory.
 
 # %% [markdown] tags=["demands"]
 # **What is asked of every exercise.** Grading examines each of these; a check shows some of them. Where an exercise's own
@@ -86,36 +100,50 @@ from utils.check import check
 from utils.progress import progress
 
 # %% [markdown]
-# ## 1 · A self-attention layer
+# ## 1 · Self-attention that takes positions
 #
-# Queries, keys and values all come from one sequence: $Q = X W_Q$, $K = X W_K$, $V = X W_V$. Every vector looks at all
-# $N$, itself among them.
+# In self-attention, queries, keys and values are all made from the same sequence $X$. The lesson adds a positional encoding to
+# $X$ before the layer, so the values contain the positions, too. The layer of this exercise takes the encoding $P$ as a second
+# input, with one row for each position, and uses it only where vectors are *compared*. Like RoPE, it leaves the values alone:
+#
+# $$Q = (X + P)\,W_Q, \qquad K = (X + P)\,W_K, \qquad V = X\,W_V$$
+#
+# Positions then influence how much each token attends to each other one, but not what it receives. (DETR, the subject of lesson
+# 14, does this in every layer.) All sequences of a batch share the same $P$. If `P` is `None`, the layer is the plain
+# self-attention of the lesson. (1 point without positions, 2 with them.)
 #
 # Name the layers `W_Q`, `W_K` and `W_V`; all are `nn.Linear` **without bias**. The check sets their weights itself.
 # `scaled_dot_product_attention` and `nn.MultiheadAttention` are not allowed here.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# It is the cross-attention of assignment 04 with the same sequence on both sides.
+# Two kinds of vectors enter the projections: those with positions and those without. Decide for each of the three layers which
+# kind it is given. The rest is the attention of assignment 04, with the same sequence on both sides.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# `Q` and `K` are `[*B, N, D_Q]`, `V` is `[*B, N, D_V]`; the weights are square, `[*B, N, N]`.
+# `P` is `[N, D]` and broadcasts over the batch axes of `X`. `Q` and `K` are `[*B, N, D_Q]`, `V` is `[*B, N, D_V]`, and the
+# weights are square, `[*B, N, N]`.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# `__init__`: three layers · `forward`: Q, K, V from X · scores = Q times K transposed, over the root of D_Q · softmax over the last axis · times V
+# In `__init__`, make the three layers. In `forward`:
+#
+# 1. Prepare the vectors that contain positions, if there are any. (Compare with `None`: `if P:` does not work for a tensor.
+#    Do not write into `X`.)
+# 2. Project three times, each time from the right kind of vectors.
+# 3. Compute scaled scores, weights and outputs.
 # </details>
 
 
 # %% nbgrader={"grade": false, "grade_id": "SelfAttentionLayer", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class SelfAttentionLayer(nn.Module):
-    """Self-attention: each of N vectors asks all N.
+    """Self-attention in which positions enter the queries and keys, but not the values.
 
     Args:
-        D: width of the vectors.
-        D_Q: width of queries and keys.
-        D_V: width of values and outputs.
+        D: width of the vectors, and of their positional encoding.
+        D_Q: width of the queries and keys.
+        D_V: width of the values and outputs.
     """
 
     def __init__(self, D: int, D_Q: int, D_V: int):
@@ -127,12 +155,28 @@ class SelfAttentionLayer(nn.Module):
         self.W_V = nn.Linear(D, D_V, bias=False)
         ### END SOLUTION
 
-    def forward(self, X: Float[Tensor, "*B N D"]) -> tuple[Float[Tensor, "*B N D_V"], Float[Tensor, "*B N N"]]:
-        """Returns outputs Y and weights A."""
+    def forward(
+        self, X: Float[Tensor, "*B N D"], P: Float[Tensor, "N D"] | None = None
+    ) -> tuple[Float[Tensor, "*B N D_V"], Float[Tensor, "*B N N"]]:
+        """The outputs of all vectors of a sequence, and their attention weights.
+
+        Args:
+            X: the sequences.
+            P: the positional encoding, one row for each position; None for self-attention without positions.
+
+        Returns:
+            Y [*B, N, D_V]: the output of each vector.
+            A [*B, N, N]: the weights; row m holds those of query m and sums to 1.
+
+        Example:
+            If all three weights are [[1]], then X = [[0], [0]] and P = [[0], [1]] give A = [[0.5, 0.5], [0.269, 0.731]].
+            Y is [[0], [0]], since the values do not contain P.
+        """
         ### BEGIN SOLUTION
-        # One sequence in three roles: it asks, it offers, it answers. The scale is the width of the dot product.
-        E = self.W_Q(X) @ self.W_K(X).mT / math.sqrt(self.D_Q)  # [*B, N, N]
-        A = E.softmax(dim=-1)  # row n: where vector n looks
+        # What is compared contains the positions; what is passed on does not.
+        located = X if P is None else X + P  # [*B, N, D]
+        E = self.W_Q(located) @ self.W_K(located).mT / math.sqrt(self.D_Q)  # [*B, N, N]
+        A = E.softmax(dim=-1)  # row m: the weights of query m
         return A @ self.W_V(X), A
         ### END SOLUTION
 
@@ -146,36 +190,47 @@ check(SelfAttentionLayer)
 # %% [markdown]
 # ## 2 · Is a layer equivariant?
 #
-# A layer is permutation equivariant if permuting its input permutes its output in the same way, and does nothing else. Write the
-# measurement: for a batch of sequences `X` and an order `order` of its $N$ vectors, compare what the layer gives for the
-# **permuted input** with its **permuted output**. Row $n$ of a permuted sequence is what row `order[n]` was. For each
-# sequence of the batch give, of all pairs of corresponding numbers, the largest absolute difference: 0 (up to rounding) for an
-# equivariant layer.
+# A layer is permutation equivariant if permuting its input permutes its output in the same way and changes nothing else. Write
+# the measurement. For a batch of sequences `X` and an order `order` of their $N$ vectors, compare what the layer gives for the
+# **permuted input** with its **permuted output**. Row $n$ of a permuted sequence is row `order[n]` of the original one. For each
+# sequence of the batch return the gap, the largest absolute difference between corresponding numbers of the two. It is 0 (up to
+# rounding) for an equivariant layer.
 #
-# `layer` is anything that can be called with `X [B, N, D]` and gives one tensor, `[B, N, D_V]`. (For your own layer, which gives two things, that
-# would be `lambda X: layer(X)[0]`.)
+# `layer` is anything that can be called with `X [B, N, D]` and gives one tensor, `[B, N, D_V]`. (Your own layer gives two
+# tensors; one would pass `lambda X: layer(X)[0]`.)
 #
 # <details><summary>Hint: the idea</summary>
 #
-# Two ways to the same place: permute, then apply the layer; or apply the layer, then permute.
+# Permuting and applying the layer can be done in either order. The gap tells whether the order of these two steps matters.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# `X[:, order]` permutes the second axis, the vectors of each sequence. The differences are `[B, N, D_V]`; take the largest over the last
-# two axes.
+# The vectors of a sequence lie along the second axis, in the input `[B, N, D]` as in the output `[B, N, D_V]`. Indexing with
+# `order` permutes an axis. The gap has one number for each sequence, `[B]`.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# difference = layer(X permuted) − (layer(X)) permuted · absolute values · largest over the last two axes
+# 1. Compute the first result: permute the input, then apply the layer.
+# 2. Compute the second result with the same two steps in the other order.
+# 3. Compare the two number by number, and keep the worst case of each sequence.
 # </details>
 
 
 # %% nbgrader={"grade": false, "grade_id": "equivariance_gap", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def equivariance_gap(layer: Callable, X: Float[Tensor, "B N D"], order: Int[Tensor, "N"]) -> Float[Tensor, "B"]:
-    """For each sequence, by how much permuting before the layer and permuting after it differ at most.
+    """The equivariance gap of a layer: how much it matters whether one permutes before or after the layer.
+
+    Args:
+        layer: takes X and gives one tensor [B, N, D_V].
+        X: a batch of sequences.
+        order: a permutation of 0, …, N - 1.
+
+    Returns:
+        gap [B]: for each sequence the largest absolute difference of the two results.
 
     Example:
-        For a layer that doubles each vector the gap is 0. For one that adds n to vector n it is the largest |n − order[n]|.
+        With order = [1, 2, 0], a layer that doubles each vector has the gap 0. A layer that adds n to vector n, for
+        n = 0, 1, 2, has the gap 2, the largest |n - order[n]|.
     """
     ### BEGIN SOLUTION
     before = layer(X[:, order])  # [B, N, D_V]
@@ -191,37 +246,41 @@ from autograder.nbgrader_plugin.test_cell import check
 check(equivariance_gap)
 
 # %% [markdown]
-# ## 3 · A learned table
+# ## 3 · A learned positional encoding
 #
-# `max_length` positions, each with a vector of its own that is learned. Row $n$ of the table is added to vector $n$ of the sequence,
-# $n = 0, \dots, N - 1$.
+# A learned positional encoding is a table with `max_length` rows, one for each position, which training adjusts. Row $n$ of the
+# table is added to vector $n$ of the sequence, $n = 0, \dots, N - 1$.
 #
-# A sequence that is longer than the table is a mistake of the caller, and deserves a clear word: raise a `ValueError` whose
-# message names both numbers, how many vectors came and how many positions there are. A sequence of just `max_length` vectors is
-# fine.
+# A sequence that is longer than the table is a mistake of the caller, who should get a clear message: raise a `ValueError` whose
+# message names both numbers, the number of vectors and the number of positions. A sequence of exactly `max_length` vectors is
+# allowed.
 #
 # Name the table `table`; it is an `nn.Embedding`. (2 points for the positions, 1 for the error.)
 #
 # <details><summary>Hint: the idea</summary>
 #
-# Compare first. Then it is a lookup and a sum: the same rows for each sequence of the batch.
+# Refuse what is too long before the lookup can fail. All sequences of a batch get the same rows.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# The table's rows for the sequence are `[N, D]`; added to `X [*B, N, D]` they are broadcast over the batch.
+# The rows for the sequence are `[N, D]`; added to `X [*B, N, D]`, they broadcast over the batch axes. With any number of batch
+# axes, `N` is `X.shape[-2]`.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# if N is larger than the number of rows: raise ValueError(f"…{N}…{rows}…") · return X + rows 0 to N − 1 of the table
+# 1. Compare the length of the sequence with the number of rows. Which of `<`, `<=`, `>` and `>=` is the right comparison?
+# 2. If the sequence is too long, raise the error with both numbers in its message.
+# 3. Get the rows for positions 0 to N − 1. If you make their numbers yourself, make them on the device of `X`.
+# 4. Add them to `X`.
 # </details>
 
 
 # %% nbgrader={"grade": false, "grade_id": "LearnedPositions", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class LearnedPositions(nn.Module):
-    """Adds a learned vector for each position.
+    """Adds a learned vector to each position of a sequence.
 
     Args:
-        max_length: number of positions.
+        max_length: number of positions in the table.
         D: width of the vectors.
     """
 
@@ -233,14 +292,21 @@ class LearnedPositions(nn.Module):
         ### END SOLUTION
 
     def forward(self, X: Float[Tensor, "*B N D"]) -> Float[Tensor, "*B N D"]:
-        """Returns X with positions.
+        """The sequences with their positions.
+
+        Returns:
+            [*B, N, D]: X, with row n of the table added to vector n of each sequence.
 
         Raises:
             ValueError: the sequence is longer than the table; the message names both lengths.
+
+        Example:
+            With the table [[1, 0], [0, 1], [5, 5]], X = [[2, 2], [2, 2]] gives [[3, 2], [2, 3]]. Four vectors raise a
+            ValueError whose message names 4 and 3.
         """
         ### BEGIN SOLUTION
-        # The caller learns what was too long and how long it may be. What an embedding says by itself is "index out of
-        # range in self", and on a GPU the error comes later and somewhere else.
+        # The message says what was too long and how long it may be. By itself an embedding says "index out of range in
+        # self", and on a GPU the error is reported later, at another line.
         length = X.shape[-2]
         if length > self.max_length:
             raise ValueError(f"a sequence of {length} vectors does not fit: there are {self.max_length} learned positions")
@@ -255,40 +321,50 @@ from autograder.nbgrader_plugin.test_cell import check
 check(LearnedPositions)
 
 # %% [markdown]
-# ## 4 · Waves
+# ## 4 · The sinusoidal positional encoding
 #
-# The sinusoidal encoding, for positions that are given, in any order and with gaps:
+# Write the sinusoidal encoding for given positions, which may come in any order and with gaps:
 #
 # $$p_{n,\,2i} = \sin(\mathit{pos}_n\,\omega_i),\qquad p_{n,\,2i+1} = \cos(\mathit{pos}_n\,\omega_i),\qquad
 # \omega_i = \mathit{base}^{-2i/D},\qquad i = 0, \dots, D/2 - 1$$
 #
-# `D` is even. The result is single precision.
+# `D` is even. The result is in single precision.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# First all the angles, position times frequency; then sine and cosine; then bring them into turns.
+# First compute all angles, position times frequency. Then apply sine and cosine, and arrange the results in turns.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# Frequencies are `[D/2]`, angles `[N, D/2]` (an outer product), the result `[N, D]`. `torch.stack([a, b], dim=-1)` of two `[N,
-# D/2]` is `[N, D/2, 2]`; flattened, they take turns.
+# The frequencies are `[D/2]`, the angles `[N, D/2]` (an outer product), and the result is `[N, D]`. Two tensors `[N, D/2]` take
+# turns if you stack them along a new last axis and flatten, or if you fill every second column of an empty tensor.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# i2 = 0, 2, 4, … below D · frequencies = base to the power −i2/D · angles = positions as a column times frequencies · even columns = sin · odd
-# columns = cos
+# 1. Compute the frequencies. The first is 1; which exponents do the others have? Mind which numbers are integers.
+# 2. Multiply every position by every frequency.
+# 3. Put the sines into the even features and the cosines into the odd ones. Both features of a pair have the same angle.
 # </details>
 
 
 # %% nbgrader={"grade": false, "grade_id": "sinusoidal_encoding", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def sinusoidal_encoding(positions: Int[Tensor, "N"], D: int, base: float = 10000.0) -> Float[Tensor, "N D"]:
-    """Sine and cosine of each position at D/2 frequencies, in turns.
+    """The sinusoidal positional encoding: sines and cosines of D/2 frequencies, in turns.
+
+    Args:
+        positions: the positions, in any order.
+        D: the width of the encoding, an even number.
+        base: sets how fast the frequencies fall from pair to pair.
+
+    Returns:
+        P [N, D]: row n is the encoding of positions[n].
 
     Example:
-        Position 0 gives 0, 1, 0, 1, …: all sines are 0 and all cosines 1.
+        With D = 4 and base = 100 the frequencies are 1 and 0.1, so positions = [0, 1] give
+        [[0, 1, 0, 1], [0.841, 0.540, 0.100, 0.995]].
     """
     ### BEGIN SOLUTION
-    # arange(0, D, 2) is 2i. Each frequency serves a pair of features, so there are D/2 of them.
+    # arange(0, D, 2) is 2i. Each frequency belongs to a pair of features, so there are D/2 of them.
     frequencies = torch.pow(base, -torch.arange(0, D, 2, device=positions.device) / D)  # [D/2]
     angles = torch.outer(positions.float(), frequencies)  # [N, D/2]
     encoding = torch.empty(len(positions), D, device=positions.device)
@@ -305,31 +381,91 @@ from autograder.nbgrader_plugin.test_cell import check
 check(sinusoidal_encoding)
 
 # %% [markdown]
-# ## 5 · Rotary positions, in both pairings
+# ## 5 · Does a score depend on the offset alone?
 #
-# Each row of `X` is cut into $D/2$ pairs $(x, y)$, and pair $j$ of row $n$ is turned by the angle $\varphi =
-# \mathit{positions}[n] \cdot \mathit{base}^{-2j/D}$:
+# Suppose that the *same* query stands at all positions, and the same key. Then $E[m, n]$, the score of the query at position $m$
+# with the key at position $n$, can vary only because of the positions. If it depends only on the **offset** $n - m$, the relative
+# position of the key, then all scores with the same offset are equal. (The offset has a sign: two positions ahead and two
+# positions back are different offsets.)
 #
-# $$(x, y) \to (x\cos\varphi - y\sin\varphi,\; x\sin\varphi + y\cos\varphi), \qquad j = 0, \dots, D/2 - 1$$
-#
-# Which features make pair $j$? If `interleaved` is False, features $j$ and $j + D/2$ (as in GPT-NeoX, and in
-# the Llama of the library `transformers`: 2 points); if it is True, features $2j$ and $2j + 1$ (as in GPT-J, and in Meta's own code for
-# Llama: 2 points). In the result each turned feature stands where it was taken from.
+# Measure how far a score matrix is from that. The spread of an offset is the largest minus the smallest of its scores. Return the
+# largest spread of all offsets from $1 - N$ to $N - 1$.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# Take the first features of all pairs as one tensor, the second ones as another. Turning is the same for both pairings; only
-# taking apart and putting together differ.
+# Scores with the same $n - m$ lie on a diagonal of the matrix. There are $2N - 1$ diagonals, and the worst of them counts.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# First and second features are `[*B, N, D/2]` each, the angles `[N, D/2]`. Halves: `X.chunk(2, dim=-1)` and `torch.cat`. Neighbours:
-# `X[..., 0::2]`, `X[..., 1::2]`, and back with `torch.stack(…, dim=-1).flatten(-2)`.
+# `E.diagonal(k, dim1=-2, dim2=-1)` is the diagonal with $n - m = k$ of each matrix of a batch, `[*B, N − |k|]`. Its spread is
+# `[*B]`.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# angles = positions as a column times frequencies · x, y = first and second features · new x = x cos − y sin · new y = x sin + y cos ·
-# put together as they were taken apart
+# 1. Go through the offsets, negative ones included.
+# 2. Compute the spread of each offset's diagonal, for all matrices of the batch at once.
+# 3. Keep the largest spread of each matrix.
+# </details>
+
+
+# %% nbgrader={"grade": false, "grade_id": "offset_spread", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def offset_spread(E: Float[Tensor, "*B N N"]) -> Float[Tensor, "*B"]:
+    """The largest difference between two scores of the same offset.
+
+    Args:
+        E: scores; E[..., m, n] is that of the query at position m with the key at position n.
+
+    Returns:
+        spread [*B]: one number for each matrix, 0 if its scores depend on n - m alone.
+
+    Example:
+        E = [[1, 2], [0, 1]] gives 0, since both scores on the main diagonal are 1. E = [[1, 2], [0, 4]] gives 3.
+    """
+    ### BEGIN SOLUTION
+    length = E.shape[-1]
+    spread = torch.zeros_like(E[..., 0, 0])  # [*B]
+    for k in range(1 - length, length):
+        same_offset = E.diagonal(k, dim1=-2, dim2=-1)  # [*B, N − |k|]
+        spread = spread.maximum(same_offset.amax(dim=-1) - same_offset.amin(dim=-1))
+    return spread
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check_offset_spread", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+### BEGIN HIDDEN TESTS
+from autograder.nbgrader_plugin.test_cell import check
+### END HIDDEN TESTS
+check(offset_spread)
+
+# %% [markdown]
+# ## 6 · The rotary position embedding, in both pairings
+#
+# The features of each row of `X` form $D/2$ pairs $(x, y)$. Pair $j$ of row $n$ is rotated by the angle
+# $\varphi = \mathit{positions}[n] \cdot \mathit{base}^{-2j/D}$:
+#
+# $$(x, y) \to (x\cos\varphi - y\sin\varphi,\; x\sin\varphi + y\cos\varphi), \qquad j = 0, \dots, D/2 - 1$$
+#
+# Which features form pair $j$? If `interleaved` is False, features $j$ and $j + D/2$ (as in GPT-NeoX, and in the Llama of the
+# library `transformers`: 2 points). If it is True, features $2j$ and $2j + 1$ (as in GPT-J, and in Meta's own code for Llama:
+# 2 points). In the result, each rotated feature stands where it was in `X`.
+#
+# <details><summary>Hint: the idea</summary>
+#
+# Take the first features of all pairs as one tensor and the second features as another. The rotation is the same for both
+# pairings; only taking the pairs apart and putting them back differ.
+# </details>
+# <details><summary>Hint: shapes</summary>
+#
+# First and second features are `[*B, N, D/2]` each, and the angles `[N, D/2]`. `X.chunk(2, dim=-1)` gives the two halves, and
+# `torch.cat` undoes it. `X[..., 0::2]` and `X[..., 1::2]` are every second feature; stacking along a new last axis and flattening
+# the last two axes puts them back.
+# </details>
+# <details><summary>Hint: pseudocode</summary>
+#
+# 1. Compute the angles as in exercise 4, for `D/2` pairs. Compute them in single precision at least.
+# 2. Take the pairs apart, as `interleaved` says.
+# 3. Rotate: compute both new features from both old ones.
+# 4. Put the pairs back in the way they were taken apart.
 # </details>
 
 
@@ -337,14 +473,24 @@ check(sinusoidal_encoding)
 def rotary_encoding(
     X: Float[Tensor, "*B N D"], positions: Int[Tensor, "N"], base: float, interleaved: bool
 ) -> Float[Tensor, "*B N D"]:
-    """X with each pair of features turned, by an angle proportional to the row's position.
+    """X with each pair of features rotated by an angle proportional to the position of its row.
+
+    Args:
+        X: the vectors, such as queries or keys; D is even.
+        positions: the position of each row.
+        base: sets how fast the frequencies fall from pair to pair.
+        interleaved: whether pairs are neighbours, (2j, 2j + 1), or lie half the width apart, (j, j + D/2).
+
+    Returns:
+        [*B, N, D]: the rotated vectors, with the features in their old order.
 
     Example:
-        X = [[1, 0]] at position 1, D = 2: the pair is turned by 1 radian, to [[0.540, 0.841]].
+        At position 1, pair 0 is rotated by 1 radian. So X = [[1, 0, 0, 0]] gives [[0.540, 0, 0.841, 0]] if interleaved is
+        False, and [[0.540, 0.841, 0, 0]] if it is True.
     """
     ### BEGIN SOLUTION
     width = X.shape[-1]
-    # In double precision, so that an angle is right for far positions too; then in the type of X.
+    # The angles are computed in double precision, so that they are right for far positions, too.
     frequencies = base ** (-torch.arange(0, width, 2, device=X.device, dtype=torch.float64) / width)  # [D/2]
     angles = positions[:, None] * frequencies  # [N, D/2]
     cos, sin = angles.cos().to(X.dtype), angles.sin().to(X.dtype)
@@ -364,78 +510,41 @@ from autograder.nbgrader_plugin.test_cell import check
 check(rotary_encoding)
 
 # %% [markdown]
-# ## 6 · Does a score depend on the offset alone?
-#
-# Let the *same* query stand at all places, and the same key. Then $E[m, n]$, the score of the query at place $m$ with the key at place $n$,
-# can differ through the positions only. If it depends on the *offset* $n - m$ alone (the distance with its sign: two ahead and two back are different), all numbers with the same
-# $n - m$ are equal.
-# Measure how far a matrix is from that: for each offset from $1 - N$ to $N - 1$ the largest score minus the smallest; of these, the
-# largest.
-#
-# <details><summary>Hint: the idea</summary>
-#
-# Numbers with the same $n - m$ lie on a diagonal of the matrix. There are $2N - 1$ of them.
-# </details>
-# <details><summary>Hint: shapes</summary>
-#
-# `E.diagonal(k, dim1=-2, dim2=-1)` is the diagonal with $n - m = k$ of each matrix of a batch, `[*B, N − |k|]`. A spread for each diagonal is `[*B]`.
-# </details>
-# <details><summary>Hint: pseudocode</summary>
-#
-# for k from 1 − N to N − 1: diagonal k · its largest minus its smallest · the largest of all these
-# </details>
-
-
-# %% nbgrader={"grade": false, "grade_id": "offset_spread", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def offset_spread(E: Float[Tensor, "*B N N"]) -> Float[Tensor, "*B"]:
-    """The largest difference between two scores of the same offset, for each matrix.
-
-    Example:
-        [[1, 2], [0, 1]] gives 0: both numbers of its main diagonal are 1. [[1, 2], [0, 4]] gives 3.
-    """
-    ### BEGIN SOLUTION
-    length = E.shape[-1]
-    spread = torch.zeros_like(E[..., 0, 0])  # [*B]
-    for k in range(1 - length, length):
-        same_offset = E.diagonal(k, dim1=-2, dim2=-1)  # [*B, N − |k|]
-        spread = spread.maximum(same_offset.amax(dim=-1) - same_offset.amin(dim=-1))
-    return spread
-    ### END SOLUTION
-
-
-# %% nbgrader={"grade": true, "grade_id": "check_offset_spread", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-### BEGIN HIDDEN TESTS
-from autograder.nbgrader_plugin.test_cell import check
-### END HIDDEN TESTS
-check(offset_spread)
-
-# %% [markdown]
-# Now put your pieces together. How far from *the offset alone* are the scores of a layer with drawn matrices, for each kind of position?
-# And is your layer of exercise 1 equivariant, with and without positions? Before you run it: which of the gaps and spreads will
-# be about 0?
+# Now put your pieces together. Is your layer of exercise 1 equivariant, with and without positions? And how far are the scores of
+# a layer with random matrices from depending on the offset alone, for each kind of positional encoding? Before you run the cell,
+# predict which of the gaps and spreads will be about 0.
 
 
 # %%
 def compare_positions(N=32, D=64):
-    """Prints equivariance gaps of the layer, and draws the scores of one word at all places with each kind of position."""
+    """Prints equivariance gaps of the layer, and draws the scores of one token at all positions for each encoding."""
     torch.manual_seed(0)
     positions, order = torch.arange(N), torch.randperm(N)
     table, layer = LearnedPositions(N, D), SelfAttentionLayer(D, D, D)
     X, P = torch.randn(1, N, D), sinusoidal_encoding(positions, D)
+    outputs = {
+        "no positions": lambda X: layer(X)[0],
+        "learned, added to X": lambda X: layer(table(X))[0],
+        "sinusoidal, added to X": lambda X: layer(X + P)[0],
+        "sinusoidal, in queries and keys alone": lambda X: layer(X, P)[0],
+    }
     with torch.no_grad():
-        for name, tell in (("no positions", lambda X: X), ("learned", table), ("waves", lambda X: X + P)):
-            gap = equivariance_gap(lambda X: layer(tell(X))[0], X, order)
-            print(f"equivariance gap, {name}: {gap.item():.2g}")
-        word = torch.randn(D).expand(N, D)
+        for name, output in outputs.items():
+            print(f"equivariance gap, {name}: {equivariance_gap(output, X, order).item():.2g}")
+        token = torch.randn(D).expand(N, D)
         scores = {}
-        for name, told in (("learned", table(word)), ("waves", word + P)):
+        for name, told in (("learned", table(token)), ("sinusoidal", token + P)):
             scores[name] = layer.W_Q(told) @ layer.W_K(told).mT / math.sqrt(D)
-        Q, K = (rotary_encoding(project(word), positions, 10000.0, False) for project in (layer.W_Q, layer.W_K))
+        Q, K = (rotary_encoding(project(token), positions, 10000.0, False) for project in (layer.W_Q, layer.W_K))
         scores["rotary"] = Q @ K.mT / math.sqrt(D)
     figure, panels = plt.subplots(1, 3, figsize=(10, 3.4), layout="constrained")
     for panel, (name, E) in zip(panels, scores.items()):
         panel.imshow(E, cmap="cividis")
-        panel.set(title=f"{name}, spread {offset_spread(E).item():.2g}", xlabel="key at place n", ylabel="query at place m")
+        panel.set(
+            title=f"{name}, spread {offset_spread(E).item():.2g}",
+            xlabel="key at position n",
+            ylabel="query at position m",
+        )
     plt.show()
 
 
@@ -443,47 +552,49 @@ def compare_positions(N=32, D=64):
 try:
     compare_positions()
 except NotImplementedError:
-    print("not yet: an exercise above is unfinished")
+    print("This works as soon as all exercises above are finished.")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "question_positions", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 7 · What did you see?
 #
 # Answer in three to six sentences, in the cell below:
 #
-# 1. "Attention does not know the order of its inputs." Say exactly what happens to the outputs of a self-attention layer when its
-#    inputs are permuted, and why.
-# 2. A colleague wants to use a model on texts that are twice as long as those it was trained on. What should she expect with learned positions,
-#    with waves, with rotary positions?
+# 1. "Attention does not know the order of its inputs." Say exactly what happens to the outputs of a self-attention layer without
+#    positional encoding when its inputs are permuted, and why.
+# 2. A colleague wants to use a model on texts that are twice as long as those in training. What should she expect with a learned
+#    positional encoding, with the sinusoidal one, and with RoPE?
 #
 # === BEGIN MARK SCHEME ===
 #
-# **1 point: equivariance.** The outputs are permuted in the same way, and are otherwise unchanged (equivariant; not
-# invariant). Reason: queries, keys and values are made from each vector alone, the scores of each pair from these two, and the softmax and
-# the weighted sum do not depend on the order of the terms.
-# (½ for the statement, ½ for the reason. "The output stays the same" earns nothing.)
+# **1 point: equivariance.** Half a point for the statement: the outputs are permuted in the same way and are otherwise unchanged
+# (equivariant, not invariant). Half a point for the reason: each query, key and value is made from one vector alone, each score
+# from one query and one key, and neither the softmax nor the weighted sum depends on the order of its terms. ("The output stays
+# the same" earns nothing.)
 #
-# **1 point: longer texts.** Learned: no vectors behind the table's end, or untrained ones: an error, or noise. Waves: can be
-# computed for any position, but the trained matrices have not met them: in the lesson it broke at once. Rotary: scores depend
-# on the distance alone, so places further out are nothing new, and distances that were met work as before; distances that are longer than any in training are
-# new all the same, and may look like known ones.
-# (½ for learned and waves, ½ for rotary with its limit.)
+# **1 point: longer texts.** Half a point for the first two: beyond its end a learned table has no rows, or rows that were never
+# trained, so there is an error, or noise; the sinusoidal encoding can be computed for any position, but the trained matrices have
+# not met these encodings, and in the lesson the layer failed at most positions beyond the training length. Half a point for RoPE
+# with its limit: scores depend on relative positions alone, so distances that occurred in training work as before at any position;
+# distances longer than any in training are new all the same, and may look like known ones.
 #
 # === END MARK SCHEME ===
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "written_positions", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
 # ### BEGIN SOLUTION
-# If the inputs are permuted, the outputs are permuted in the same way and nothing else changes: the layer is equivariant.
-# Each query, key and value is made from one vector, each score from one pair, and neither the softmax nor the weighted sum
-# cares in which order its terms come. On texts of twice the length a learned table has no rows, or rows that were never
-# trained, so it fails at once. Waves exist for every position, but the matrices behind them were trained on others, and in the lesson
-# that failed just as soon. Rotary scores depend on the distance alone, so most of what was learned goes on working; but distances
-# longer than any in training are new, and a fast clock may show the same time there as at a short distance.
+# If the inputs are permuted, the outputs are permuted in the same way and nothing else changes: the layer is equivariant. Each
+# query, key and value is made from one vector, each score from one query and one key, and neither the softmax nor the weighted
+# sum depends on the order of its terms. On texts of twice the length, a learned table has no rows for the new positions, or rows
+# that were never trained, so the model fails at once. The sinusoidal encoding exists for every position, but the matrices behind
+# it were trained on others, and in the lesson the layer failed at most of the new positions. With RoPE the scores depend on the
+# distance alone, so most of what was learned keeps working; but distances longer than any in training are new, and fast pairs can
+# make a long distance look like a short one.
 # ### END SOLUTION
 
 # %% [markdown]
 # ## What is done, and what is left
 #
-# The points of the checks above, as they were when you last ran them. `progress("all")` counts every unit you have begun.
+# The next cell shows the points of the checks above, as they were when you last ran them. `progress("all")` counts every
+# unit that you have begun.
 
 # %%
 progress()

@@ -1,28 +1,30 @@
 # %% [markdown]
-# # Assignment 06: multi-head attention, and what it costs
+# # Assignment 06: multi-head attention
 #
-# You split a sequence into heads and merge it again, build the layer that all Transformers use, count what it costs, and then
-# get rid of its largest tensor: first exactly, in tiles, then by another kind of attention.
+# You split a sequence into heads and merge it again, build the layer that all Transformers use, take its output apart
+# into what each head contributes, count what the layer costs, and read the weights of PyTorch's own layer head by head.
+#
+# **You need** [lesson 06](../../notebooks/06_multi_head.ipynb). Terms and symbols are in the
+# [glossary](../../docs/glossary.md). **Time**: about 105 minutes in all.
 #
 # | exercise | points | difficulty | minutes |
 # |---|---|---|---|
 # | 1 · split into heads | 1 | ●○○ | 5 |
 # | 2 · merge the heads | 1 | ●○○ | 5 |
 # | 3 · multi-head attention | 4 | ●●○ | 25 |
-# | 4 · operations and bytes | 2 | ●●○ | 15 |
-# | 5 · a softmax that reads in pieces | 3 | ●●● | 20 |
-# | 6 · attention in tiles | 4 | ●●● | 20 |
-# | 7 · linear attention | 3 | ●●○ | 15 |
-# | 8 · a written answer | 2 | ●●○ | 10 |
+# | 4 · what each head contributes | 4 | ●●○ | 20 |
+# | 5 · operations and bytes | 3 | ●●○ | 15 |
+# | 6 · weights packed in three | 5 | ●●● | 25 |
+# | 7 · a written answer | 2 | ●●○ | 10 |
 #
 # **How to work.** Replace `raise NotImplementedError()` by your code, run the cell, then run the check below it. A check
 # tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like, and add
 # cells of your own; please leave the check cells themselves as they are. Grading examines the same properties and some
 # more, on other numbers and other sizes: a ✓ is a good sign, not yet the mark.
 #
-# **Shapes.** `H` heads of width `D_H` make a vector of width `H*D_H`. `N_Q` queries meet `N_X` data vectors. `*B` stands for any
-# number of batch axes in front, or none: count from the end. A name such as `N_Q` in a shape is no variable: read it from
-# a tensor, `Q.shape[-2]`. Results have the type of the numbers that came in (double precision if these are).
+# **Shapes.** `H` heads of width `D_H` make a vector of width `H*D_H`; the heads are counted from 0. `N_Q` queries attend to
+# `N_X` data vectors. A name such as `N_Q` in a shape is no variable: read it from a tensor, `Q.shape[-2]`. Results have the
+# type of the numbers that came in (double precision if these are).
 
 # %% [markdown] tags=["demands"]
 # **What is asked of every exercise.** Grading examines each of these; a check shows some of them. Where an exercise's own
@@ -30,23 +32,21 @@
 #
 # - Inputs come back as they were given, and the same inputs give the same result in every call.
 # - Results have the floating-point type of the inputs, float32 or float64, and are computed in it.
-# - Numbers of float64 may be larger than float32 can hold. (Not asked of `online_softmax_step`.)
+# - Numbers of float64 may be larger than float32 can hold.
 # - Inputs of bfloat16 give results of bfloat16.
 # - Inputs may be views in any memory layout: transposed, permuted, sliced with a step, expanded.
 # - Results, and tensors that are made on the way, are on the inputs' device.
-# - Numbers may be large, in all rows or in a single one: where the exact result is finite, so is yours. (Not asked of
-#   `linear_attention`.)
+# - Numbers may be large, in all rows or in a single one: where the exact result is finite, so is yours.
 # - Small numbers count beside large ones: nothing is cut off.
 # - Numbers may be 0.
 # - Any size may be 1.
 # - Sizes may coincide.
 # - There may be hundreds of positions, words or features.
-# - Where a shape begins with `*B`, there may be no batch axis, one, or several.
 # - Training mode and eval mode give the same result.
 # - Arguments may be given by position or by name.
-# - Gradients flow from the result to every floating-point input and every weight. (Not asked of `online_softmax_step`.)
-#   In `MultiHeadAttention` they need to flow only from `Y`.
-# - Gradients are right also where a softmax is nearly 0 or 1. (Not asked of `linear_attention`.)
+# - Gradients flow from the result to every floating-point input and every weight. In `MultiHeadAttention` they need to
+#   flow only from `Y`.
+# - Gradients are right also where a softmax is nearly 0 or 1.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -75,11 +75,9 @@ installed = prepare()
 
 # %%
 import math
-import time
 
 import matplotlib.pyplot as plt
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -89,8 +87,9 @@ from utils.progress import progress
 # %% [markdown]
 # ## 1 · Split into heads
 #
-# Each vector of width `H*D_H` is cut into `H` pieces: head $h$ gets the features from $h \cdot D_H$ on. In the result the heads
-# stand beside the batch, in front of the vectors, so that a product treats each head for itself.
+# Each vector of width `H*D_H` is cut into `H` pieces: head $h$ gets the `D_H` features from $h \cdot D_H$ on. In the result
+# the axis of the heads stands beside that of the batch, in front of the vectors, so that one product computes all heads, each
+# by itself.
 #
 # <details><summary>Hint: the idea</summary>
 #
@@ -129,7 +128,7 @@ check(split_heads)
 # %% [markdown]
 # ## 2 · Merge the heads
 #
-# The way back: side by side, head 0 first.
+# The way back: for each position the heads' vectors are put side by side, head 0 first.
 #
 # <details><summary>Hint: the idea</summary>
 #
@@ -174,16 +173,16 @@ check(merge_heads)
 #
 # The heads' results, side by side, go through `W_O`. Return the outputs `Y` and the weights `A` of **each** head.
 #
-# Without a `context` this is self-attention (3 points). With one, `X` asks and the context answers: queries from `X`, keys and values
-# from `context` (1 point).
+# Without a `context` this is self-attention (3 points). With a `context` it is cross-attention: the queries come from `X`, the
+# keys and values from `context` (1 point).
 #
 # Name the layers `W_QKV` and `W_O`; both are `nn.Linear` **with** bias. The check sets their weights itself.
 # `scaled_dot_product_attention` and `nn.MultiheadAttention` are not allowed here.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# Exercises 1 and 2 do the splitting and merging. Between them is the attention that you know: its products do not care how many batch axes
-# stand in front.
+# Exercises 1 and 2 do the splitting and merging. Between them is the attention that you know: its products do not care how many
+# batch axes stand in front.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
@@ -239,14 +238,73 @@ from autograder.nbgrader_plugin.test_cell import check
 check(MultiHeadAttention)
 
 # %% [markdown]
-# ## 4 · Operations and bytes
+# ## 4 · What each head contributes
+#
+# The output projection gets what the heads have found side by side, as one vector of width `H*D_H`. In its product with $W_O$ the
+# features of head $h$ meet only the $D_H$ rows of $W_O$ from $h \cdot D_H$ on. Call these rows $W_O^h\,[D_H, D_Y]$. So, without a
+# bias, the output is a sum over the heads:
+#
+# $$Y = [\,A_0 V_0, \dots, A_{H-1} V_{H-1}\,]\; W_O = \sum_{h} C_h, \qquad C_h = A_h\, V_h\, W_O^h\ \ [N_Q, D_Y]$$
+#
+# $C_h$ is the **contribution of head** $h$: the vectors that it adds to the output at each query. Return the contributions of all
+# heads. (1 point for a layer with one head, 3 for several.)
+#
+# Here `W_O` is a matrix that acts from the right. An `nn.Linear` stores the transpose: of a layer `W_O` one would pass
+# `W_O.weight.T`.
+#
+# <details><summary>Hint: the idea</summary>
+#
+# The heads need not be merged. Which rows of `W_O` does each of them need?
+# </details>
+# <details><summary>Hint: shapes</summary>
+#
+# `A V` is `[B, H, N_Q, D_H]`. Cut into heads, `W_O` is `[H, D_H, D_Y]`. A product `@` lines up the axes in front of the last two,
+# from the right: `[B, H]` and `[H]`.
+# </details>
+# <details><summary>Hint: pseudocode</summary>
+#
+# found = A V · rows = W_O with its first axis cut in two, heads first · found times rows
+# </details>
+
+
+# %% nbgrader={"grade": false, "grade_id": "head_contributions", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def head_contributions(
+    A: Float[Tensor, "B H N_Q N_X"], V: Float[Tensor, "B H N_X D_H"], W_O: Float[Tensor, "H*D_H D_Y"]
+) -> Float[Tensor, "B H N_Q D_Y"]:
+    """What each head adds to the output of multi-head attention, at each query.
+
+    Args:
+        A: attention weights of each head.
+        V: values of each head.
+        W_O: matrix of the output projection, which acts from the right.
+
+    Example:
+        Two heads of width 1, one query and one data vector, so all weights are 1: with values 2 (head 0) and 3 (head 1) and
+        W_O = [[1, 0], [1, 10]], head 0 contributes [2, 0] and head 1 contributes [3, 30]. The output is their sum, [5, 30].
+    """
+    ### BEGIN SOLUTION
+    # The rows of a head are neighbours, so cutting the first axis is enough. The axis of the heads then meets that of A V, and
+    # the product is taken head by head; to merge and project would add up what we want to see one by one.
+    rows = W_O.unflatten(0, (V.shape[1], -1))  # [H, D_H, D_Y]
+    return A @ V @ rows  # [B, H, N_Q, D_H] @ [H, D_H, D_Y] = [B, H, N_Q, D_Y]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check_head_contributions", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+### BEGIN HIDDEN TESTS
+from autograder.nbgrader_plugin.test_cell import check
+### END HIDDEN TESTS
+check(head_contributions)
+
+# %% [markdown]
+# ## 5 · Operations and bytes
 #
 # What does self-attention of `N` vectors of width `D` with `H` heads of width `D/H` cost? Count two things for each of `S` lengths:
 #
-# 1. the floating-point operations of its matrix products: the projections to queries, keys and values, the scores of all heads, the mixing
-#    of the values in all heads, the output projection. A product `[n, k] @ [k, m]` counts $2\,n\,k\,m$, a multiplication and an
-#    addition for each term. Softmax, scale and biases are left out;
-# 2. the bytes that the weights `A` of all heads take together.
+# 1. the floating-point operations of its matrix products: the projections to queries, keys and values, the scores of all heads,
+#    the weighted sums of the values in all heads, the output projection. A product `[n, k] @ [k, m]` counts $2\,n\,k\,m$, a
+#    multiplication and an addition for each term. Softmax, scale and biases are left out;
+# 2. the bytes that the attention weights `A` of all heads take together.
 #
 # Both are whole numbers (`torch.int64`), right to the last one however long the sequence is. `H` divides `D`.
 #
@@ -256,8 +314,8 @@ check(MultiHeadAttention)
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# `[N, D] @ [D, 3D]` · `H` times `[N, D/H] @ [D/H, N]` · `H` times `[N, N] @ [N, D/H]` · `[N, D] @ [D, D]`. `N` is a tensor of `S` lengths;
-# products with it are too.
+# `[N, D] @ [D, 3D]` · `H` times `[N, D/H] @ [D/H, N]` · `H` times `[N, N] @ [N, D/H]` · `[N, D] @ [D, D]`. `N` is a tensor of
+# `S` lengths; products with it are too.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
@@ -279,267 +337,181 @@ def attention_cost(
     # All heads together have the width D, so H falls out of the operations. It stays in the memory: each head has its table.
     projections = 2 * N * D * 3 * D
     scores = 2 * N * N * D
-    mixing = 2 * N * N * D
+    weighted_sums = 2 * N * N * D
     output = 2 * N * D * D
-    return projections + scores + mixing + output, H * N * N * bytes_per_number
+    return projections + scores + weighted_sums + output, H * N * N * bytes_per_number
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check_attention_cost", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% nbgrader={"grade": true, "grade_id": "check_attention_cost", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
 from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
 check(attention_cost)
 
 # %% [markdown]
-# ## 5 · A softmax that reads in pieces
+# ## 6 · Weights packed in three
 #
-# The scores of a query come block after block, and no block is kept. What has been seen so far is kept in three things: the largest
-# score `m`, the sum `l` of all $e^{e - m}$, and the sum `O` of all $e^{e - m}\,v$, undivided. Now a block comes, scores `E` and its values `V`:
+# Somebody has trained an `nn.MultiheadAttention`, and you want to know what its heads do. The layer holds four tensors:
 #
-# $$m' = \max(m, \textstyle\max_t E_t), \quad f = e^{m - m'}, \quad P = e^{E - m'}, \qquad
-# l' = f\,l + \textstyle\sum_t P_t, \quad O' = f\,O + P V$$
+# | name | shape | |
+# |---|---|---|
+# | `in_proj_weight` | `[3*H*D_H, H*D_H]` | the weight of an `nn.Linear` that makes queries, keys and values in one product |
+# | `in_proj_bias` | `[3*H*D_H]` | its bias |
+# | `out_proj.weight` | `[H*D_H, H*D_H]` | the weight of the `nn.Linear` that mixes the heads |
+# | `out_proj.bias` | `[H*D_H]` | its bias, which belongs to no head; you need not do anything with it |
 #
-# Return `m_new`, `l_new` and `O_new`. Before the first block nothing has been seen: `m` is −inf, `l` and `O` are 0. Your step has to cope with
-# that, and with scores hundreds above or below zero.
+# torch packs in the order of exercise 3: queries, keys, values, and within each of them head after head. Unpack the weights into
+# matrices that act **from the right**, one for each head. For $X\,[N, H \cdot D_H]$ and head $h$
 #
-# <details><summary>Hint: the idea</summary>
+# $$Q_h = X\, W_Q^h + b_Q^h, \qquad K_h = X\, W_K^h + b_K^h, \qquad V_h = X\, W_V^h + b_V^h\ \ [N, D_H]$$
 #
-# Exponentials with an old maximum become those with the new one by a factor: $e^{e - m} \cdot e^{m - m'} = e^{e - m'}$.
-# </details>
-# <details><summary>Hint: shapes</summary>
-#
-# `m`, `l` and `f` are `[*B, N_Q]`, one number for each query; beside a row of `E` or `O` they need an axis more: `f[..., None]`. `amax(dim=-1)`
-# is the largest of each row.
-# </details>
-# <details><summary>Hint: pseudocode</summary>
-#
-# m_new = the larger of m and the row's maximum · f = exp(m − m_new) · P = exp(E − m_new as a column) · l_new = f l + row sums of P · O_new = f
-# (as a column) O + P V
-# </details>
-
-
-# %% nbgrader={"grade": false, "grade_id": "online_softmax_step", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def online_softmax_step(
-    m: Float[Tensor, "*B N_Q"],
-    l: Float[Tensor, "*B N_Q"],
-    O: Float[Tensor, "*B N_Q D_V"],
-    E: Float[Tensor, "*B N_Q T"],
-    V: Float[Tensor, "*B T D_V"],
-) -> tuple[Float[Tensor, "*B N_Q"], Float[Tensor, "*B N_Q"], Float[Tensor, "*B N_Q D_V"]]:
-    """Largest score, sum of exponentials and undivided output after one more block of T data vectors.
-
-    Example:
-        One query with m = 0, l = 1, O = [1]; the block E = [[ln 2]], V = [[3]] gives m_new = ln 2, l_new = 1.5, O_new = [3.5].
-    """
-    ### BEGIN SOLUTION
-    m_new = torch.maximum(m, E.amax(dim=-1))  # [*B, N_Q]
-    # f is at most 1: nothing overflows. Before the first block it is exp(−inf) = 0, and so wipes out the empty sums.
-    f = torch.exp(m - m_new)
-    P = torch.exp(E - m_new[..., None])  # [*B, N_Q, T]
-    return m_new, f * l + P.sum(dim=-1), f[..., None] * O + P @ V
-    ### END SOLUTION
-
-
-# %% nbgrader={"grade": true, "grade_id": "check_online_softmax_step", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-### BEGIN HIDDEN TESTS
-from autograder.nbgrader_plugin.test_cell import check
-### END HIDDEN TESTS
-check(online_softmax_step)
-
-# %% [markdown]
-# ## 6 · Attention in tiles
-#
-# $Y = \mathrm{softmax}(Q K^\top / \sqrt{D_Q})\,V$, looking at `block` data vectors at a time; the last block may be shorter.
-# The result is that of ordinary attention. At no time may there be a tensor with as many numbers as $N_Q \cdot N_X$, whatever the batch:
-# the check looks at the size of every tensor that your code makes. Nor may something of every block be kept: what was seen so far is
-# `m`, `l` and `O` alone. (Blocks of queries are not what is asked for: a row of scores is not needed whole either.)
-#
-# `scaled_dot_product_attention` and `nn.MultiheadAttention` are not allowed here.
+# and $C_h = A_h V_h W_O^h\ [N, H \cdot D_H]$ is the contribution of head $h$, as in exercise 4. Return seven tensors, the heads along
+# the first axis of each: `W_Q`, `W_K` and `W_V` `[H, H*D_H, D_H]`, `W_O` `[H, D_H, H*D_H]`, and `b_Q`, `b_K` and `b_V` `[H, D_H]`.
+# (2 points for a layer with one head, 3 for several.)
 #
 # <details><summary>Hint: the idea</summary>
 #
-# Exercise 5 in a loop, and one division behind it.
+# Each row of an `nn.Linear`'s weight makes one feature of what comes out, each column takes one feature of what goes in. What are the
+# heads of `in_proj_weight`, rows or columns? And those of `out_proj.weight`, where the heads go in?
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# `m` and `l` are `[B, N_Q]`, `O` is `[B, N_Q, D_V]`; the scores of a block are `[B, N_Q, block]`. `K.split(block, dim=1)` gives the blocks, the
-# last one shorter if need be. `Q.new_full(…)` and `Q.new_zeros(…)` make tensors of the type and on the device of `Q`.
+# The first axis of `in_proj_weight` can be cut in three, `[3, H, D_H, H*D_H]`, and that of `in_proj_bias` in the same way. Which two
+# axes are still to be exchanged? Of `out_proj_weight` the axis of the heads is cut, and becomes the first two axes of the result.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# m = −inf, l = 0, O = 0 · for each block of keys and values: E = Q times the keys transposed, over the root of D_Q · m, l, O = one
-# step · Y = O over l
+# W = in_proj_weight with its first axis cut into thirds, heads, features · exchange the last two axes of W · b = in_proj_bias, cut
+# likewise · W_O = the transpose of out_proj_weight, its first axis cut into heads, features · return the three of W, W_O, the three of b
 # </details>
 
 
-# %% nbgrader={"grade": false, "grade_id": "tiled_attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def tiled_attention(
-    Q: Float[Tensor, "B N_Q D_Q"], K: Float[Tensor, "B N_X D_Q"], V: Float[Tensor, "B N_X D_V"], block: int
-) -> Float[Tensor, "B N_Q D_V"]:
-    """Attention that reads `block` data vectors at a time.
+# %% nbgrader={"grade": false, "grade_id": "unpack_weights", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def unpack_weights(
+    in_proj_weight: Float[Tensor, "3*H*D_H H*D_H"],
+    in_proj_bias: Float[Tensor, "3*H*D_H"],
+    out_proj_weight: Float[Tensor, "H*D_H H*D_H"],
+    H: int,
+) -> tuple[
+    Float[Tensor, "H H*D_H D_H"],
+    Float[Tensor, "H H*D_H D_H"],
+    Float[Tensor, "H H*D_H D_H"],
+    Float[Tensor, "H D_H H*D_H"],
+    Float[Tensor, "H D_H"],
+    Float[Tensor, "H D_H"],
+    Float[Tensor, "H D_H"],
+]:
+    """The weights of an nn.MultiheadAttention as matrices for each head, which act from the right.
+
+    Returns:
+        W_Q, W_K, W_V, W_O, b_Q, b_K, b_V.
 
     Example:
-        N_X = 10 data vectors and block = 4 make blocks of 4, 4 and 2.
+        Two heads of width 1. The rows of in_proj_weight, [[1, 2], [3, 4], [5, 6], [7, 8], [9, 10], [11, 12]], make the query of
+        head 0, the query of head 1, then two keys and two values: W_Q[0] is [[1], [2]] and W_K[1] is [[7], [8]]. With
+        in_proj_bias = [1, 2, 3, 4, 5, 6], b_K is [[3], [4]]. With out_proj_weight = [[1, 2], [3, 4]], W_O[0] is [[1, 3]].
     """
     ### BEGIN SOLUTION
-    m, l = Q.new_full(Q.shape[:-1], -torch.inf), Q.new_zeros(Q.shape[:-1])  # [B, N_Q]
-    O = Q.new_zeros(*Q.shape[:-1], V.shape[-1])  # [B, N_Q, D_V]
-    for keys, values in zip(K.split(block, dim=1), V.split(block, dim=1)):
-        E = Q @ keys.mT / math.sqrt(Q.shape[-1])  # [B, N_Q, block]
-        m, l, O = online_softmax_step(m, l, O, E, values)
-    return O / l[..., None]  # the sums are undivided until now
+    # The outputs of a linear layer are the rows of its weight, so thirds, heads and features all lie along the first axis,
+    # outermost first. Each block [D_H, H*D_H] is then transposed, since nn.Linear computes X @ weight.T.
+    W_Q, W_K, W_V = in_proj_weight.unflatten(0, (3, H, -1)).mT  # [3, H, D_H, H*D_H] -> [3, H, H*D_H, D_H]
+    b_Q, b_K, b_V = in_proj_bias.unflatten(0, (3, H, -1))  # [3, H, D_H]
+    # The heads go into the output projection: they are columns of its weight, rows of the transpose.
+    W_O = out_proj_weight.T.unflatten(0, (H, -1))  # [H, D_H, H*D_H]
+    return W_Q, W_K, W_V, W_O, b_Q, b_K, b_V
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check_tiled_attention", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+# %% nbgrader={"grade": true, "grade_id": "check_unpack_weights", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
 from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
-check(tiled_attention)
+check(unpack_weights)
 
 # %% [markdown]
-# ## 7 · Linear attention
-#
-# Another way out, which changes the answer: no softmax, but a similarity that is a product of features,
-# $\varphi(q) \cdot \varphi(k)$ with $\varphi(x) = \mathrm{elu}(x) + 1$:
-#
-# $$y_q = \frac{\sum_x \big(\varphi(q) \cdot \varphi(k_x)\big)\, v_x}{\sum_x \varphi(q) \cdot \varphi(k_x)}
-# = \frac{\varphi(q)^\top \sum_x \varphi(k_x)\, v_x^\top}{\varphi(q)^\top \sum_x \varphi(k_x)}$$
-#
-# Use the right-hand side for all queries at once: no tensor may be as large as $N_Q \times N_X$. There is no scale.
-#
-# <details><summary>Hint: the idea</summary>
-#
-# $(\varphi(Q)\,\varphi(K)^\top)\,V = \varphi(Q)\,(\varphi(K)^\top V)$: the second way the inner product is small.
-# </details>
-# <details><summary>Hint: shapes</summary>
-#
-# $\varphi(K)^\top V$ is `[*B, D_Q, D_V]`; the sum of $\varphi(K)$ over the data vectors is `[*B, D_Q]`. The denominator is one number for each query:
-# as a column, `[*B, N_Q, 1]`.
-# </details>
-# <details><summary>Hint: pseudocode</summary>
-#
-# q, k = elu(Q) + 1, elu(K) + 1 · top = q (kᵀ V) · bottom = q times the sum of k over the data vectors, as a column · top over bottom
-# </details>
-
-
-# %% nbgrader={"grade": false, "grade_id": "linear_attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def linear_attention(
-    Q: Float[Tensor, "*B N_Q D_Q"], K: Float[Tensor, "*B N_X D_Q"], V: Float[Tensor, "*B N_X D_V"]
-) -> Float[Tensor, "*B N_Q D_V"]:
-    """Attention whose similarity is a product of features, in time proportional to N_Q + N_X.
-
-    Example:
-        If all keys are equal, each output is the mean of the values.
-    """
-    ### BEGIN SOLUTION
-    q, k = F.elu(Q) + 1, F.elu(K) + 1  # all positive, so that the weights are shares
-    # All that a query needs to know of the data vectors: a matrix and a vector, however many there are.
-    state = k.mT @ V  # [*B, D_Q, D_V]
-    total = k.sum(dim=-2)[..., None]  # [*B, D_Q, 1]
-    return (q @ state) / (q @ total)  # [*B, N_Q, D_V] / [*B, N_Q, 1]
-    ### END SOLUTION
-
-
-# %% nbgrader={"grade": true, "grade_id": "check_linear_attention", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-### BEGIN HIDDEN TESTS
-from autograder.nbgrader_plugin.test_cell import check
-### END HIDDEN TESTS
-check(linear_attention)
-
-# %% [markdown]
-# Now let your three ways run against each other, on longer and longer sequences: the whole table, your tiles, your linear attention. Before you
-# run it: which of the three give the same numbers? Which lines will be steep, and does the tiled one take more time than the plain
-# one, less, or the same?
+# Now take one of torch's layers apart with your own functions. The weights below are drawn at random, and the columns of
+# `out_proj.weight` that belong to one of the three heads are made ten times smaller. Before you run it: where will this head stand
+# out, in its attention weights, in the average over the heads that torch returns by default, or in its contribution?
 
 
 # %%
-def seconds(attend, repeats=3) -> float:
-    """The shortest time of a few calls."""
-    attend()
-    times = []
-    for _ in range(repeats):
-        started = time.perf_counter()
-        attend()
-        times.append(time.perf_counter() - started)
-    return min(times)
-
-
-def compare_attentions(lengths=(128, 256, 512, 1024, 2048, 4096), D=32, block=128):
-    """Times three attentions of N vectors with themselves, and draws what they have to hold."""
+def take_apart(H=3, D_H=4, N=6, quiet=1):
+    """Draws the attention weights of each head of a drawn layer, and what each head contributes to its output."""
     torch.manual_seed(0)
-    ways = {
-        "the whole table": lambda Q, K, V: (Q @ K.mT / math.sqrt(D)).softmax(dim=-1) @ V,
-        f"tiles of {block}": lambda Q, K, V: tiled_attention(Q, K, V, block),
-        "linear": linear_attention,
-    }
-    took = {name: [] for name in ways}
-    for N in lengths:
-        Q, K, V = torch.randn(3, 1, N, D)
-        for name, attend in ways.items():
-            took[name].append(1000 * seconds(lambda: attend(Q, K, V)))
-    whole, tiled, linear = (attend(Q, K, V) for attend in ways.values())
-    print(f"largest difference to the whole table, N = {N}: tiles {(tiled - whole).abs().max():.1g}, ", end="")
-    print(f"linear {(linear - whole).abs().max():.1g}")
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
-    for (name, times), marker in zip(took.items(), "osv"):
-        left.plot(lengths, times, marker=marker, label=name)
-    table = attention_cost(torch.tensor(lengths), D, 1, 4)[1]
-    held = {"the whole table": table, f"tiles of {block}": [N * (block + D + 2) * 4 for N in lengths]}
-    held["linear"] = [D * (D + 1) * 4] * len(lengths)
-    for (name, size), marker in zip(held.items(), "osv"):
-        right.plot(lengths, size, marker=marker, label=name)
-    left.set(xlabel="N", ylabel="milliseconds", title="measured here")
-    right.set(xlabel="N", ylabel="bytes of scores and sums", title="counted: what must be held")
-    for panel in (left, right):
-        panel.set_xscale("log", base=2)
-        panel.set_yscale("log")
-    left.legend()
+    X, layer = torch.randn(1, N, H * D_H), nn.MultiheadAttention(H * D_H, H, batch_first=True)
+    with torch.no_grad():
+        layer.in_proj_weight.mul_(2)  # sharper weights than those of a fresh layer
+        layer.out_proj.weight[:, quiet * D_H : (quiet + 1) * D_H] /= 10
+        Y, averaged = layer(X, X, X)  # [1, N, H*D_H], [1, N, N]
+        packed = layer.in_proj_weight, layer.in_proj_bias, layer.out_proj.weight
+        W_Q, W_K, W_V, W_O, b_Q, b_K, b_V = unpack_weights(*packed, H)
+        X_H = X[:, None]  # [1, 1, N, H*D_H]: the same for each head
+        Q, K, V = (X_H @ W + b[:, None] for W, b in ((W_Q, b_Q), (W_K, b_K), (W_V, b_V)))  # [1, H, N, D_H] each
+        A = (Q @ K.mT / math.sqrt(D_H)).softmax(dim=-1)  # [1, H, N, N]
+        C = head_contributions(A, V, W_O.flatten(0, 1))  # [1, H, N, H*D_H]
+    total = C.sum(dim=1)
+    print(f"largest difference between the sum of the contributions and torch's output: {(total + layer.out_proj.bias - Y).abs().max():.0e}")
+    figure, panels = plt.subplots(2, H + 1, figsize=(11, 5), layout="constrained")
+    names = [f"head {h}" for h in range(H)]
+    for panel, M, name in zip(panels[0], [*A[0], averaged[0]], [*names, "averaged over the heads"]):
+        weights = panel.imshow(M, cmap="cividis", vmin=0, vmax=1)
+        panel.set(title=name, xlabel="data vector")
+    largest = total.abs().max()
+    for panel, M, name in zip(panels[1], [*C[0], total[0]], [*names, "sum over the heads"]):
+        contributions = panel.imshow(M, cmap="PuOr", vmin=-largest, vmax=largest, aspect="auto")
+        panel.set(title=name, xlabel="feature of the output", xticks=range(0, H * D_H, D_H))
+    panels[0, 0].set_ylabel("query")
+    panels[1, 0].set_ylabel("query")
+    figure.colorbar(weights, ax=panels[0], label="attention weights")
+    figure.colorbar(contributions, ax=panels[1], label="contributions")
     plt.show()
 
 
 # %% tags=["play"]
 try:
-    compare_attentions()
+    take_apart()
 except NotImplementedError:
     print("not yet: an exercise above is unfinished")
 
-# %% [markdown] nbgrader={"grade": false, "grade_id": "question_cost", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 8 · What is saved, and what is not?
+# %% [markdown] nbgrader={"grade": false, "grade_id": "question_heads", "locked": true, "schema_version": 3, "solution": false, "task": false}
+# ## 7 · Eight heads or one?
 #
-# Answer in four to eight sentences, in the cell below:
+# A layer of width 512 may have eight heads of width 64 or one head of width 512. Answer in four to eight sentences, in the cell below:
 #
-# 1. Eight heads of width 64 or one head of width 512: why do they cost the same number of operations? What do the eight cost that the one does
-#    not, and what can they do that it cannot?
-# 2. A colleague says: "FlashAttention is an approximation that makes attention linear." Put this right. What does reading in tiles save,
-#    what does it not save, and why is it faster nevertheless?
+# 1. Why do both cost the same number of operations? What do the eight heads cost that the one does not?
+# 2. What can the eight do that the one cannot?
+# 3. A colleague draws the attention weights of the eight heads averaged to one table, and reads from it to which positions each query
+#    attends, and how much these count for the output. What does the average over the heads hide? Give an example.
 #
 # === BEGIN MARK SCHEME ===
 #
-# **1 point: heads.** Scores and mixing take 2·N·N·D_H operations a head, so H heads take 2·N·N·H·D_H = 2·N·N·D, as one head of width D; the
-# projections are D × D in either case. The eight need eight tables of N × N weights instead of one (memory, and softmaxes). In return each
-# query has eight distributions over the data vectors: it can look at several places for different reasons at once, where one head mixes
-# all in a single weighted mean. (Each head compares in 64 dimensions only; worth mentioning, not needed.)
-# (½ for the operations with the reason, ½ for tables against distributions. "More heads, more computation" earns nothing.)
+# **½ point: operations.** The scores of a head take 2·N·N·D_H operations, and so do its weighted sums; H heads take 2·N·N·H·D_H =
+# 2·N·N·D, as one head of width D does. The projections are D × D in either case. (The reason is needed. "More heads, more
+# computation" earns nothing.)
 #
-# **1 point: tiles.** It is exact: the same softmax, only added up in another order, equal up to rounding. The number of operations still grows as
-# N² (there are even a few more, for the rescaling). What is saved is the table: memory beside inputs and outputs grows as N, not N². It is
-# faster because the table need not be written to and read back from the large, slow memory; that traffic, not the arithmetic, takes most
-# of plain attention's time. Linear in N is linear attention, which computes something else.
-# (½ for exact and still N² operations, ½ for memory and its traffic as the reason.)
+# **½ point: memory.** The eight need eight tables of N × N attention weights instead of one (and as many softmaxes).
+#
+# **½ point: several distributions.** Each query has eight distributions over the data vectors: it can attend to several positions for
+# different reasons at once and keep what it finds there apart, where one head mixes all in a single weighted mean. (Each head compares
+# in 64 dimensions only; worth mentioning, not needed.)
+#
+# **½ point: the average.** It hides which head attends to what: two heads, each with all its weight on one of two positions, give the
+# same average as two heads with half their weight on both. Or: it hides that heads contribute differently, since each has its own values
+# and its own rows of W_O; a head with striking weights may add next to nothing, and the output is not the averaged weights times
+# anything. (One of the two, with an example, is enough.)
 #
 # === END MARK SCHEME ===
 
-# %% [markdown] nbgrader={"grade": true, "grade_id": "written_cost", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
+# %% [markdown] nbgrader={"grade": true, "grade_id": "written_heads", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
 # ### BEGIN SOLUTION
-# A head's scores cost 2·N·N·64 operations, and so does its mixing; eight times that is 2·N·N·512, just what one head of width 512 takes,
-# and the projections are 512 × 512 in either case. What the eight cost is memory: eight tables of N × N weights in the place of one. What they gain is
-# eight distributions for each query, so that it can look at its verb in one head and at the word before it in another; one head has to put all this
-# into a single weighted mean, though it compares in more dimensions. FlashAttention computes the very same softmax, only in another order,
-# and differs from the plain way by rounding alone. It does not save operations: they grow as N² as before, with some more for rescaling. It saves the table,
-# so that the memory beside inputs and outputs grows as N, and with the table all the traffic of writing it to the large, slow memory and reading it back,
-# which is what plain attention spends its time on. Linear in N is linear attention, but that is another function.
+# The scores of one head cost 2·N·N·64 operations, and so do its weighted sums; eight times that is 2·N·N·512, just what one head of width
+# 512 takes, and the projections are 512 × 512 in either case. What the eight heads cost is memory: eight tables of N × N attention weights
+# instead of one. What they gain is eight distributions for each query. A pronoun can attend to its noun in one head and to its verb in
+# another, and the two results stand side by side; a single head has to put both into one weighted mean, though it compares in more
+# dimensions. The average hides which head attends to what: if one head has all its weight on the noun and the other on the verb, their
+# average is the same as if each had half its weight on both. It also hides how much each head counts, since each has values of its own and its own
+# rows of $W_O$: a head whose rows are near zero adds almost nothing, however sharp its weights are.
 # ### END SOLUTION
 
 # %% [markdown]

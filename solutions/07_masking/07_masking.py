@@ -1,9 +1,19 @@
 # %% [markdown]
-# # Assignment 07: masking
+# # Assignment 07: masking and autoregressive factorisation
 #
-# You decide who may see whom: you write the two masks that almost every model has, a softmax that respects any mask,
-# and multi-head attention with one. Then you compute what such a model is trained for, the probability of a sequence,
-# and let one write without reading anything twice.
+# You decide which query may attend to which key. You write the two masks that almost every model has, a softmax that
+# respects any mask, and multi-head attention with a mask. Then you compute what a causal model is trained for, the
+# probability of a sequence, and build a tool that finds leaks: it tells on which inputs each output of a model depends.
+#
+# **You will be able to**
+#
+# - write causal masks and padding masks, and a masked softmax that has no NaN, forwards or backwards;
+# - mask all heads of a batch, whichever way the mask broadcasts;
+# - compute the log-probability of a sequence from the logits of one forward pass;
+# - find out from gradients on which inputs an output depends, and recognise a leak.
+#
+# **You need** [lesson 07](../../notebooks/07_masking.ipynb), and for exercise 4 the heads of assignment 06. The
+# [glossary](../../docs/glossary.md) explains each term in one line.
 #
 # | exercise | points | difficulty | minutes |
 # |---|---|---|---|
@@ -12,20 +22,23 @@
 # | 3 · a masked softmax, rows without any key included | 4 | ●●○ | 20 |
 # | 4 · masked multi-head attention | 4 | ●●○ | 20 |
 # | 5 · the log-probability of a sequence | 3 | ●●○ | 15 |
-# | 6 · generation with a cache | 3 | ●●● | 25 |
+# | 6 · the leak finder | 3 | ●●● | 20 |
 # | 7 · a written answer | 2 | ●●○ | 10 |
 #
-# **How to work.** Replace `raise NotImplementedError()` by your code, run the cell, then run the check below it. A
+# **Time** about 105 minutes in all.
+#
+# **How to work.** Replace `raise NotImplementedError()` with your code, run the cell, then run the check below it. A
 # check tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like,
 # and add cells of your own; please leave the check cells themselves as they are. Grading examines the same properties
-# and some more, on other numbers and other sizes: a ✓ is a good sign, not yet the mark.
+# and some more, with other numbers and other sizes, so a ✓ is a good sign but not yet the mark. Exercise 4 may use your
+# function of exercise 3; the others need no other exercise's code.
 #
-# **Masks.** A mask is boolean, and `True` means: **may be seen**. So it is in `scaled_dot_product_attention`;
-# `nn.MultiheadAttention` says the opposite. The last axis of a mask runs over the keys, the one before it over the
-# queries. An axis of size 1 stands for all of its kind.
+# **Masks.** A mask is boolean, and `True` means: **may attend**. This is the polarity of
+# `scaled_dot_product_attention`; `nn.MultiheadAttention` has the opposite one. The last axis of a mask runs over the
+# keys, the one before it over the queries. An axis of size 1 stands for all of its kind.
 #
-# **Shapes.** `*B` stands for any number of axes in front, or none: count from the end. Results have the type of the
-# numbers that came in (double precision if these are). A *token* is what the lesson calls a word.
+# **Shapes.** `*B` stands for any number of batch axes in front, or none: count from the end. Results have the type of
+# the numbers that came in (double precision if these are).
 
 # %% [markdown] tags=["demands"]
 # **What is asked of every exercise.** Grading examines each of these; a check shows some of them. Where an exercise's own
@@ -33,20 +46,22 @@
 #
 # - Inputs come back as they were given, and the same inputs give the same result in every call.
 # - Results have the floating-point type of the inputs, float32 or float64, and are computed in it.
-# - Numbers of float64 may be larger than float32 can hold.
-# - Inputs of bfloat16 give results of bfloat16. (Not asked of `generate_with_cache`.)
+# - Numbers of float64 may be larger than float32 can hold. (Not asked of `find_dependencies`.)
+# - Inputs of bfloat16 give results of bfloat16.
 # - Inputs may be views in any memory layout: transposed, permuted, sliced with a step, expanded.
 # - Results, and tensors that are made on the way, are on the inputs' device.
-# - Numbers may be large, in all rows or in a single one: where the exact result is finite, so is yours.
+# - Numbers may be large, in all rows or in a single one: where the exact result is finite, so is yours. (Not asked of
+#   `find_dependencies`.)
 # - Small numbers count beside large ones: nothing is cut off.
 # - Numbers may be 0.
 # - Any size may be 1. (Not asked of `causal_mask`.)
 # - Sizes may coincide.
-# - There may be hundreds of positions, words or features.
+# - There may be hundreds of positions, words or features. (Not asked of `find_dependencies`.)
+# - Where a shape begins with `*B`, there may be no batch axis, one, or several. (Not asked of `masked_softmax`.)
 # - Training mode and eval mode give the same result.
 # - Arguments may be given by position or by name.
-# - Gradients flow from the result to every floating-point input and every weight. (Not asked of `generate_with_cache`.)
-#   In `MaskedMultiHeadAttention` they need to flow only from `Y`.
+# - Gradients flow from the result to every floating-point input and every weight. In `MaskedMultiHeadAttention` they need
+#   to flow only from `Y`.
 # - Gradients are right also where a softmax is nearly 0 or 1.
 # - Zeros are exact in `A` of `masked_softmax`, `A` of `MaskedMultiHeadAttention`: what gets no weight has weight 0.
 
@@ -77,7 +92,6 @@ installed = prepare()
 
 # %%
 import math
-import time
 from collections.abc import Callable
 
 import torch
@@ -85,17 +99,17 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from utils.check import check
-from utils.checking.toy_models import ToyCachedDecoder
+from utils.figures import plots
 from utils.progress import progress
 
 # %% [markdown]
 # ## 1 · A causal mask with an offset
 #
-# Query $m$ stands at position $\mathit{offset} + m$ of a sequence, key $n$ at position $n$. A query may see the key at
-# its own position and all before it: `mask[m, n]` is `True` where $n \le \mathit{offset} + m$.
+# Query $m$ stands at position $\mathit{offset} + m$ of a sequence, key $n$ at position $n$. A query may attend to the key
+# at its own position and to all keys before it: `mask[m, n]` is `True` where $n \le \mathit{offset} + m$.
 #
-# With offset 0 and as many queries as keys it is the usual triangle. The offset is needed when a model reads on: the
-# keys of what it has read are there, and only a few new tokens ask.
+# With offset 0 and as many queries as keys, this is the usual triangle. The offset is needed when a model goes on
+# reading: the keys of the tokens that it has read are there already, and only the few new tokens have queries.
 #
 # The queries lie among the keys, `offset + N_Q ≤ N_X`.
 #
@@ -116,7 +130,7 @@ from utils.progress import progress
 
 # %% nbgrader={"grade": false, "grade_id": "causal_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def causal_mask(N_Q: int, N_X: int, offset: int) -> Bool[Tensor, "N_Q N_X"]:
-    """True where a query may look: at keys that do not come after it.
+    """True where a query may attend: at keys that do not come after it.
 
     Args:
         N_Q: number of queries; the first stands at position offset.
@@ -142,38 +156,38 @@ check(causal_mask)
 # %% [markdown]
 # ## 2 · A padding mask
 #
-# Lines of different length share a tensor: line $b$ has `lengths[b]` words, at places 0 to `lengths[b]` − 1, and
-# padding behind them up to place $N - 1$. Nobody should look at padding: `mask[b, 0, n]` is `True` at words, `False` at
-# padding. A line may have length 0: then it is all `False`.
+# Sequences of different length share a tensor: sequence $b$ has `lengths[b]` tokens, at positions 0 to `lengths[b]` − 1,
+# and padding behind them, up to position $N - 1$. No query should attend to padding: `mask[b, 0, n]` is `True` at tokens
+# and `False` at padding. A sequence may have length 0; then its row is `False` throughout.
 #
-# The axis of size 1 stands for the queries, who all may see the same keys. So the mask fits scores `[B, N_Q, N]` of any
-# number of queries, and `causal_mask(N, N, 0) & padding_mask(lengths, N)` is `[B, N, N]`: both at once. `N` may be more
-# than the longest line has.
+# The axis of size 1 stands for the queries, which may all attend to the same keys. So the mask fits scores
+# `[B, N_Q, N]` of any number of queries, and `causal_mask(N, N, 0) & padding_mask(lengths, N)` is `[B, N, N]`: both
+# masks at once. `N` may be larger than the longest sequence.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# A place holds a word if its number is smaller than the line's length.
+# A position holds a token if its number is smaller than the length of the sequence.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# Places `[N]` against lengths `[B, 1, 1]` gives `[B, 1, N]`.
+# Positions `[N]` compared with lengths `[B, 1, 1]` give `[B, 1, N]`.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# places = 0, …, N − 1, on the device of lengths · places < lengths, with two new axes behind the lengths
+# positions = 0, …, N − 1, on the device of lengths · positions < lengths, with two new axes behind the lengths
 # </details>
 
 
 # %% nbgrader={"grade": false, "grade_id": "padding_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def padding_mask(lengths: Int[Tensor, "B"], N: int) -> Bool[Tensor, "B 1 N"]:
-    """True at the words of each line, False at its padding.
+    """True at the tokens of each sequence, False at its padding.
 
     Example:
         padding_mask(torch.tensor([2, 3]), 3) is [[[True, True, False]], [[True, True, True]]].
     """
     ### BEGIN SOLUTION
-    places = torch.arange(N, device=lengths.device)
-    return places < lengths[:, None, None]  # [N] against [B, 1, 1]: [B, 1, N]
+    positions = torch.arange(N, device=lengths.device)
+    return positions < lengths[:, None, None]  # [N] against [B, 1, 1]: [B, 1, N]
     ### END SOLUTION
 
 
@@ -186,24 +200,24 @@ check(padding_mask)
 # %% [markdown]
 # ## 3 · A masked softmax
 #
-# Each query shares its weight among the keys that it may see:
+# Each query shares its weight among the keys to which it may attend:
 #
 # $$A_{mn} = \frac{e^{E_{mn}}}{\sum_{j \text{ allowed}} e^{E_{mj}}}\ \text{ at allowed keys},\qquad A_{mn} = 0\ \text{ at all others.}$$
 #
 # The mask has any shape that broadcasts to that of the scores. Two promises make the function safe to build on:
 #
 # - **Forbidden scores do not matter** (2 points, with the rest of the definition). Whatever finite number stands there,
-#   1e30 if need be: nothing else changes, and allowed scores may be large without an overflow.
-# - **Rows without any allowed key are zeros** (2 points): no NaN, and no NaN in the gradient either, which is 0 there.
-#   A plain softmax of $-\infty$ alone is 0/0.
+#   even 1e30, nothing else changes; and allowed scores may be large without an overflow.
+# - **Rows without any allowed key are zeros** (2 points). There is no NaN in them, nor in the gradient, which is 0
+#   there. (A plain softmax of a row of $-\infty$ alone is 0/0.)
 #
 # `scaled_dot_product_attention` and `nn.MultiheadAttention` are not allowed here.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# A score of $-\infty$ has weight 0, so put it at all forbidden places before the softmax. A row of $-\infty$ alone
-# needs something else to work on: any finite numbers. What comes out for it is set to 0 afterwards. (The lesson filled
-# in 0 after the softmax alone. Both are right.)
+# A score of $-\infty$ has weight 0, so put $-\infty$ at all forbidden positions before the softmax. In a row of $-\infty$
+# alone the softmax needs finite numbers to work on, whichever they are. What comes out for this row is set to 0
+# afterwards. (The lesson filled in 0 only after the softmax. Both are right.)
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
@@ -223,7 +237,7 @@ def masked_softmax(E: Float[Tensor, "*B N_Q N_X"], mask: Bool[Tensor, "*M"]) -> 
 
     Args:
         E: scores.
-        mask: True where a query may look; broadcasts to the shape of E.
+        mask: True where a query may attend; broadcasts to the shape of E.
 
     Example:
         E = [[1, 1, 9], [5, 5, 5]] with mask [[True, True, False], [False, False, False]] gives [[½, ½, 0], [0, 0, 0]].
@@ -251,20 +265,20 @@ check(masked_softmax)
 # \operatorname{softmax}(QK^\top/\sqrt{D_H})$ over the allowed keys and $AV$; side by side, the heads go through `W_O`.
 #
 # The mask is `[B, N, N]`, or something that broadcasts to it: `[N, N]`, one for all sequences, or `[B, 1, N]`, one for
-# all queries. **All heads of a sequence share its mask.** (3 points.) A query that may see nothing has weights 0, and
-# its output is the bias of `W_O`. (1 point.)
+# all queries. **All heads of a sequence share its mask.** (3 points.) A query that may attend to nothing has weights 0,
+# and its output is the bias of `W_O`. (1 point.)
 #
 # Name the layers `W_QKV` and `W_O`; both are `nn.Linear` with bias. `scaled_dot_product_attention` and
 # `nn.MultiheadAttention` are not allowed here. Your own functions are.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# Only the softmax is new, and you have written it. The mask lacks the axis of the heads.
+# Only the softmax is new, and you have written it already. The mask lacks the axis of the heads.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# Scores are `[B, H, N, N]`. A mask `[B, N, N]`, `[N, N]` or `[B, 1, N]` gets its axis for the heads at the third place
-# from the end: `mask.unsqueeze(-3)`. What would happen at place 1, counted from the front, to a mask `[N, N]`?
+# Scores are `[B, H, N, N]`. In a mask `[B, N, N]`, `[N, N]` or `[B, 1, N]` the new axis for the heads is the third from
+# the end: `mask.unsqueeze(-3)`. What would `mask.unsqueeze(1)`, counted from the front, do to a mask `[N, N]`?
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
@@ -315,27 +329,27 @@ check(MaskedMultiHeadAttention)
 #
 # $$P(x_1, \dots, x_T \mid x_0) = \prod_{t=1}^{T} P(x_t \mid x_{<t})$$
 #
-# A causal model gives all factors in one pass: the logits at place $t$ have seen the tokens up to $t$, and are about
-# token $t + 1$.
+# A causal model gives all factors in one forward pass: the logits at position $t$ depend on the tokens up to $t$, and
+# are about token $t + 1$.
 #
-# `tokens[:, 0]` is the start, which is given and has no factor. `lengths` counts the tokens of each line, the start
-# among them; what stands behind them is padding, whatever it is, and does not count. For each line give $\log P$, with
-# the natural logarithm, of all its tokens after the start. The last logits of a line are not used. A line of length 1
-# is a start and no more: it has no factor, and its $\log P$ is 0.
+# `tokens[:, 0]` is the start, which is given and has no factor. `lengths` counts the tokens of each sequence, the start
+# among them; what stands behind them is padding, whatever it is, and does not count. For each sequence give $\log P$,
+# with the natural logarithm, of all its tokens after the start. The last logits of a sequence are not used. A sequence
+# of length 1 is a start and no more: it has no factor, and its $\log P$ is 0.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# Logarithms turn the product into a sum. Token $t$ is looked up in the logits one place before it.
+# Logarithms turn the product into a sum. Token $t$ is looked up in the logits one position before it.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# `logits[:, :-1]` and `tokens[:, 1:]` belong together: N − 1 places. `gather` along the last axis picks one number for
-# each place: its index needs an axis of size 1 at the end.
+# `logits[:, :-1]` and `tokens[:, 1:]` belong together: N − 1 positions. `gather` along the last axis picks one number
+# for each position: its index needs an axis of size 1 at the end.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
 # log_p = log_softmax of all logits but the last, over the vocabulary · picked = entries of tokens 1 to N − 1 · set
-# those of the padding to 0 · sum over each line
+# those of the padding to 0 · sum over each sequence
 # </details>
 
 
@@ -343,18 +357,18 @@ check(MaskedMultiHeadAttention)
 def sequence_log_probability(
     logits: Float[Tensor, "B N V"], tokens: Int[Tensor, "B N"], lengths: Int[Tensor, "B"]
 ) -> Float[Tensor, "B"]:
-    """log P of each line's tokens, given its start.
+    """log P of each sequence's tokens, given its start.
 
     Args:
-        logits: at place t about token t + 1.
-        tokens: the lines, from their start on.
-        lengths: how many tokens belong to each line, the start among them.
+        logits: at position t about token t + 1.
+        tokens: the sequences, from their start on.
+        lengths: how many tokens belong to each sequence, the start among them.
 
     Example:
-        With four tokens to choose from and all logits 0, a line of length 3 has log P = 2 · log(1/4).
+        With four tokens to choose from and all logits 0, a sequence of length 3 has log P = 2 · log(1/4).
     """
     ### BEGIN SOLUTION
-    log_p = logits[:, :-1].log_softmax(dim=-1)  # [B, N − 1, V], place t about token t + 1
+    log_p = logits[:, :-1].log_softmax(dim=-1)  # [B, N − 1, V], position t about token t + 1
     factors = log_p.gather(-1, tokens[:, 1:, None]).squeeze(-1)  # [B, N − 1]
     # Of lengths[b] tokens all but the start have a factor. masked_fill, not a product with 0: −inf · 0 would be NaN.
     counts = torch.arange(1, tokens.shape[1], device=tokens.device) < lengths[:, None]  # [B, N − 1]
@@ -369,164 +383,153 @@ from autograder.nbgrader_plugin.test_cell import check
 check(sequence_log_probability)
 
 # %% [markdown]
-# ## 6 · Generation with a cache
+# ## 6 · The leak finder
 #
-# In a causal model nothing that was computed for a token changes when others come after it. So keep the keys and values
-# of all that was read, and feed each token once: first the whole prompt, then each new token by itself.
+# On which inputs does each output of a model depend? `model` is any callable that turns `X` `[*B, N, D]` into `Y`
+# `[*B, N, D_V]`, one output for each position. Inside there may be attention under a mask, several layers, or anything
+# else that mixes positions. The sequences of a batch do not depend on each other. For each of them return
 #
-# `decoder` is a small model of $L$ layers. It keeps nothing itself:
+# $$\text{depends}_{mn} = \text{True} \quad\text{where}\quad \frac{\partial\, Y_{mj}}{\partial X_{ni}} \ne 0\ \text{ for
+# some features } j \text{ and } i, \qquad \text{and False elsewhere.}$$
 #
-# ```python
-# logits, k, v = decoder(tokens, positions, mask, K, V)
-# ```
+# Rows are outputs, columns are inputs. If a model should be causal, each `True` above the diagonal is a leak.
 #
-# | goes in | shape | |
-# |---|---|---|
-# | `tokens` | `[B, n]` | the tokens to be read now |
-# | `positions` | `[n]` | where they stand in the sequence |
-# | `mask` | `[n, m + n]` | who of them may see what: the `m` tokens read before and those read now |
-# | `K`, `V` | `[B, L, m, D]` | keys and values of the `m` tokens read before, oldest first; `None` while there are none |
-#
-# | comes out | shape | |
-# |---|---|---|
-# | `logits` | `[B, n, V]` | at each of them about the next one; `V` in a shape is the size of the vocabulary |
-# | `k`, `v` | `[B, L, n, D]` | keys and values of the tokens read now, alone |
-#
-# Write `steps` tokens after the prompt, at least one, the likeliest each time. Return the tokens written and the logits
-# that each was chosen from. (1 point for the right tokens and logits; 2 for feeding each token only once. The last
-# token written need not be fed. In all, each line may be fed N + `steps` tokens, one more than is needed.)
+# - **Compare with exactly 0.** What a mask hides has the weight 0, and its derivatives are exactly 0. A small bound, as in
+#   the lesson, would overlook a weak dependence: a derivative of 1e-14 counts here.
+# - **Nothing may cancel.** A sum of the features of an output may be constant although each feature depends on the
+#   input, and derivatives with respect to the features of an input may have the sum 0. You may take each feature $j$
+#   by itself. You may also take a sum with weights drawn at random, with one backward pass for each output position.
+# - **Take derivatives at `X` itself.** A changed input is another input. For instance, a vector of zeros is padding in
+#   the models of the check, and any other vector is not.
+# - **`X` belongs to the caller.** It comes back as it was given: its numbers, its `requires_grad` and its `.grad`.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# One loop for both: what is new is first the prompt, then the one token that was chosen. How many tokens are in the
-# cache tells the position and the mask's offset.
+# Work on a copy of `X` that asks for gradients, and call the model once. Then ask for one output position after the
+# other: what is the gradient of this output with respect to the copy? `torch.autograd.grad` returns it;
+# `backward` *adds* it to `.grad`.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# With `m` tokens in the cache and `n` new ones: positions m, …, m + n − 1; mask `causal_mask(n, m + n, m)`; keys are
-# joined along `dim=2`. The next token is chosen from `logits[:, -1]`, `[B, V]`, and fed as `[B, 1]`.
+# `Y[..., m, :]` is `[*B, D_V]`, and weights `r` are `[D_V]`. A gradient starts from a single number, so sum over the
+# batch as well: no sequence depends on another. The gradient is `[*B, N, D]`; over its features it becomes a row
+# `[*B, N]`. The rows of all outputs are stacked along `dim=-2`.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# new = prompt, K = V = None, m = 0 · repeat steps times: call the decoder · append k to K and v to V · m grows by n ·
-# last = logits at the last place · new = argmax of last, as a column · remember both
+# Y = model of a copy of X that asks for gradients · r = random, as wide as an output · for each m: gradient of the sum
+# of Y[..., m, :] times r, with the graph retained · row = any feature of the gradient is not 0 · stack the rows
 # </details>
 
 
-# %% nbgrader={"grade": false, "grade_id": "generate_with_cache", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def generate_with_cache(
-    decoder: Callable, prompt: Int[Tensor, "B N"], steps: int
-) -> tuple[Int[Tensor, "B steps"], Float[Tensor, "B steps V"]]:
-    """The likeliest token, `steps` times, with the keys and values of all that was read kept.
+# %% nbgrader={"grade": false, "grade_id": "find_dependencies", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def find_dependencies(model: Callable, X: Float[Tensor, "*B N D"]) -> Bool[Tensor, "*B N N"]:
+    """True where an output depends on an input: a derivative at X is not exactly 0.
+
+    Args:
+        model: turns X [*B, N, D] into Y [*B, N, D_V].
+        X: the input at which derivatives are taken.
 
     Returns:
-        the tokens written, and the logits that each was chosen from.
+        for each sequence a matrix with a row for each output position and a column for each input position.
 
     Example:
-        For a prompt of 5 tokens and 3 steps the decoder is called with 5 tokens at positions 0 to 4, with one at
-        position 5, and with one at position 6.
+        The model lambda X: X.cumsum(dim=-2) adds up all vectors to each position. For X of shape [3, 2] the result is
+        [[True, False, False], [True, True, False], [True, True, True]].
     """
     ### BEGIN SOLUTION
-    new, m, K, V = prompt, 0, None, None  # what is to be read, and how much has been
-    tokens, chosen_from = [], []
-    for _ in range(steps):
-        n = new.shape[1]
-        positions = torch.arange(m, m + n, device=prompt.device)
-        mask = causal_mask(n, m + n, m).to(prompt.device)  # a single new token sees everything, a prompt only its past
-        logits, k, v = decoder(new, positions, mask, K, V)
-        K = k if K is None else torch.cat([K, k], dim=2)  # [B, L, m + n, D]
-        V = v if V is None else torch.cat([V, v], dim=2)
-        m += n
-        chosen_from.append(logits[:, -1])  # [B, V], about the token after the newest
-        new = logits[:, -1].argmax(dim=-1, keepdim=True)  # [B, 1]
-        tokens.append(new)
-    return torch.cat(tokens, dim=1), torch.stack(chosen_from, dim=1)
+    X = X.detach().clone().requires_grad_()  # a copy of our own, so that the caller's X stays as it was
+    Y = model(X)  # [*B, N, D_V]
+    # In a plain sum the features' derivatives may cancel; with weights drawn at random they do not. So one backward pass
+    # for each output position serves all of its features.
+    r = torch.randn(Y.shape[-1], dtype=Y.dtype, device=Y.device)
+    rows = []
+    for m in range(Y.shape[-2]):
+        # The sum over the batch mixes nothing up: the gradient of each sequence comes from its own outputs alone. And
+        # autograd.grad returns what it finds, where backward would add it to .grad, of the model's weights too.
+        (gradient,) = torch.autograd.grad((Y[..., m, :] @ r).sum(), X, retain_graph=True)  # [*B, N, D]
+        rows.append((gradient != 0).any(dim=-1))  # [*B, N]
+    return torch.stack(rows, dim=-2)
     ### END SOLUTION
 
 
-# %% nbgrader={"grade": true, "grade_id": "check_generate_with_cache", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+# %% nbgrader={"grade": true, "grade_id": "check_find_dependencies", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 ### BEGIN HIDDEN TESTS
 from autograder.nbgrader_plugin.test_cell import check
 ### END HIDDEN TESTS
-check(generate_with_cache)
+check(find_dependencies)
 
 # %% [markdown]
-# What is the cache worth? Below, a decoder of six layers writes with your function, and once more the plain way, which
-# reads everything again for each token. Before you run it: by what factor will they differ for 50 tokens, and for 200?
-# Are the logits the same?
+# Now run your leak finder on models made of your own masked attention: two layers under a causal mask, two layers under
+# a mask that is off by one, and the causal layers once more, for targets that are not shifted. The circle in each row
+# marks the token that the model has to predict there. Before you run the cell: in which panels will circles stand on a
+# 1? And how far to the right will the 1s reach in the middle panel?
 
 
 # %%
-def drawn_decoder(V=40, D=64, L=6, longest=500):
-    """A decoder with weights drawn at random."""
+def two_layers(mask, H=2, D_H=4):
+    """Two layers of masked attention with weights drawn at random, as a function of X [B, N, H*D_H] alone."""
     torch.manual_seed(0)
-    E, P, W, U = torch.randn(V, D), torch.randn(longest, D), torch.randn(L, D, 3 * D) * D**-0.5, torch.randn(D, V)
-    return ToyCachedDecoder(E, P, W, U, limit=10**7)  # it refuses after so many tokens
+    lower, upper = MaskedMultiHeadAttention(H, D_H), MaskedMultiHeadAttention(H, D_H)
+    return lambda X: upper(lower(X, mask)[0], mask)[0]
 
 
-def generate_anew(decoder, prompt, steps):
-    """The same without a cache: everything is read again for each token."""
-    tokens, said = prompt, []
-    for _ in range(steps):
-        N = tokens.shape[1]
-        logits, _, _ = decoder(tokens, torch.arange(N), causal_mask(N, N, 0), None, None)
-        said.append(logits[:, -1])
-        tokens = torch.cat([tokens, logits[:, -1:].argmax(dim=-1)], dim=1)
-    return tokens[:, prompt.shape[1] :], torch.stack(said, dim=1)
-
-
-def compare_generation():
-    """Prints seconds and tokens fed, with and without a cache, and the largest difference of a logit."""
-    prompt = torch.arange(8)[None].expand(4, -1)
-    for steps in (50, 100, 200):
-        results = []
-        for generate in (generate_with_cache, generate_anew):
-            decoder = drawn_decoder()
-            started = time.perf_counter()
-            _, logits = generate(decoder, prompt, steps)
-            results.append((time.perf_counter() - started, decoder.asked, logits))
-        (kept, fed, one), (anew, fed_anew, other) = results
-        print(
-            f"{steps:3} tokens: {kept:.2f} s with a cache ({fed} tokens fed), {anew:.2f} s without ({fed_anew} fed);"
-            f" logits differ by {(one - other).abs().max():.1g} at most"
+def draw_dependencies(N=6):
+    """Draws what three models depend on; a circle marks the input that each output has to predict."""
+    causal, ahead = causal_mask(N, N, 0), causal_mask(N, N + 1, 1)[:, :N]
+    tried = {"causal mask": (causal, 1), "mask off by one": (ahead, 1), "causal mask, targets not shifted": (causal, 0)}
+    X, names = torch.randn(1, N, 8, generator=torch.Generator().manual_seed(0)), [str(n) for n in range(N)]
+    ring = {"markersize": 24, "markerfacecolor": "none", "markeredgecolor": plots.VERMILLION, "markeredgewidth": 2.5}
+    figure, panels = plots.canvas(12.5, 3.6, 3)
+    told = []
+    for axes, (title, (mask, shift)) in zip(panels, tried.items(), strict=True):
+        depends = find_dependencies(two_layers(mask), X)[0]  # [N, N]
+        plots.heat_map(
+            depends, names, names, title=title, row_label="output m", column_label="input n", numbers=".0f", axes=axes
         )
+        for m in range(N - shift):
+            axes.plot(m + shift, m, "o", **ring)
+        told.append(f"{title}: {depends.diagonal(shift).sum()} of {N - shift} circles stand on a 1")
+    plots.show(figure, f"Which inputs the outputs of three models depend on, 1 or 0. {'; '.join(told)}.")
 
 
 # %% tags=["play"]
 try:
-    compare_generation()
+    draw_dependencies()
 except NotImplementedError:
-    print("not yet: an exercise above is unfinished")
+    print("This works as soon as exercises 1, 3, 4 and 6 are finished.")
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "question_leak", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 7 · A loss that is too good
 #
 # A friend trains a language model of her own. After a few hundred steps the training loss is almost 0, and so is the
-# loss on held-out text. What the model writes, token after token, is nonsense. Answer in four to six sentences, in the
-# cell below:
+# loss on held-out text. But when the model generates text, token by token, the text is nonsense. Answer in four to six
+# sentences, in the cell below:
 #
-# 1. What is the likely cause? Name one mistake in the code that would do just this.
-# 2. Which measurement on the model, without training it again, would prove it?
-# 3. Why could neither loss tell?
+# 1. What is the likely cause? Name one mistake in the code that would have just these effects.
+# 2. Which measurement on the model, without training it again, would prove it? If you use `find_dependencies`, say on
+#    what, since a token is an integer and has no derivative, and what you would look for in its result.
+# 3. Why could neither loss reveal the mistake?
 #
 # === BEGIN MARK SCHEME ===
 #
-# **½ point: the cause.** The model sees the token that it is to predict: the future leaks. A mistake that does it: no
-# causal mask; a mask of the wrong polarity (True for forbidden, given to a function that takes True for allowed, or the
-# other way round; where an empty row gives no NaN); a triangle that is off by one towards the future; targets that are
+# **½ point: the cause.** The prediction depends on the very token that is to be predicted: the future leaks. A mistake that
+# does it: no causal mask; a mask of the wrong polarity (True for forbidden, given to a function that takes True for allowed,
+# or the other way round; where an empty row gives no NaN); a triangle that is off by one towards the future; targets that are
 # not shifted (the input itself is to be predicted); a mask that is applied in some layers or heads only.
 #
-# **1 point: the measurement.** Take the gradient of the logits at place t with respect to the inputs' vectors at places
-# behind t: it must be exactly 0, and with a leak it is not. Or change a later token, and compare the logits at earlier
-# places: they must not change at all. Or give the model beginnings alone: evaluated one by one, or with the text cut
-# off behind a place, the loss is far above that of training, or the logits at that place change. (For targets that are
-# not shifted neither shows anything, as the mask is right: there one looks at which token the target at place t is, or
-# evaluates one by one, which shows it too. An answer that names this cause and this check has the full point.) ½ if it
-# is said what is compared, ½ if it is said what should come out. "Look at the attention maps" earns ½: they show one
-# way only.
+# **1 point: the measurement.** Take the gradient of the logits at position t with respect to the embeddings at positions after
+# t, for instance by `find_dependencies` of the model as a function of embeddings: it must be exactly 0 (False above the
+# diagonal), and with a leak it is not. Or change a later token, and compare the logits at earlier positions: they must not
+# change at all. Or give the model beginnings alone: evaluated token by token, or with the text cut off after a position, the
+# loss is far above that of training, or the logits at that position change. (For targets that are not shifted neither
+# gradient nor change shows anything above the diagonal, as the mask is right: there one looks at which token the target at
+# position t is, and whether the matrix is True at it, or evaluates token by token, which shows it too. An answer that names
+# this cause and this check has the full point.) ½ if it is said what is compared (embeddings and logits; the integer tokens have
+# no derivative), ½ if it is said what should come out. "Look at the attention maps" earns ½: they show one way only.
 #
-# **½ point: why no loss could tell.** Both losses are computed with the true next tokens in the input, all places at
-# once, so the leak is there in both; copying is a real solution of the task as it was set. When it writes, the next
+# **½ point: why no loss could reveal it.** Both losses are computed with the true next tokens in the input, all positions at
+# once, so the leak is there in both; copying is a real solution of the task as it was set. When the model generates, the next
 # token does not exist yet, and there is nothing to copy. Held-out text protects against learning by heart, not against
 # being told the answer.
 #
@@ -534,12 +537,13 @@ except NotImplementedError:
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "written_leak", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
 # ### BEGIN SOLUTION
-# The model probably sees the token that it should predict, for instance because its causal mask is off by one, so that
-# each place sees the next token. To prove it, take the gradient of the logits at some place t with respect to the
-# vectors that went in at places behind t: it must be exactly 0, and will not be. (Or change one later token: no logit
-# before it may change.) The loss is computed on whole texts, in which the next token stands in the input one place
-# further on; copying it brings the loss to 0, and it does so on held-out text too, since the answer stands there as
-# well. When the model writes, the next token is not there yet; it has learned to copy and has nothing to copy from.
+# The model's prediction probably depends on the token that it should predict, for instance because the causal mask is off by
+# one, so that each position attends to the next token. To prove it, I would write the model as a function of the embeddings,
+# from the first layer to the logits, and run `find_dependencies` on the embeddings of some text: every entry above the diagonal
+# must be False, and will not be. (Or change one later token: no logit before it may change.) The loss is computed on whole
+# texts, in which the next token stands in the input one position further on; copying it brings the loss to 0, and it does so on
+# held-out text too, since the answer stands there as well. When the model generates, the next token is not there yet; the model
+# has learned to copy and has nothing to copy from.
 # ### END SOLUTION
 
 # %% [markdown]

@@ -11,7 +11,8 @@ from autograder.bank.audit import examine
 from autograder.bank.conditions import CONDITIONS
 from autograder.bank.drawing import VISIBLE_SEED, draw
 from autograder.bank.freezing import freeze
-from utils.checking.messages.conditions import UNDER
+from utils.checking.explaining import OF_GRADIENTS
+from utils.checking.messages.conditions import UNDER, UNDER_GRADIENT
 
 
 def attend(Q, X):
@@ -126,7 +127,8 @@ def test_what_is_wrong_under_a_condition_is_caught_under_it(condition):
         assert any(verdict.condition == condition for verdict in failed), [verdict.property for verdict in failed]
         if {verdict.condition for verdict in failed} == {condition} and condition in UNDER:
             said = " ".join(result.message.split())
-            assert " ".join(UNDER[condition].split()) in said or "it fails exactly where" in said
+            words = (UNDER_GRADIENT if result.problem in OF_GRADIENTS else UNDER).get(condition, "")
+            assert " ".join(words.split()) in said or "it fails exactly where" in said
 
 
 def test_a_condition_is_examined_on_every_exercise_that_does_not_waive_it():

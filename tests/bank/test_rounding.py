@@ -52,8 +52,9 @@ class Late(nn.Module):
         super().__init__()
         self.W_Q, self.W_K, self.W_V = (nn.Linear(D, width, bias=False) for width in (D_Q, D_Q, D_V))
 
-    def forward(self, X):
-        E = self.W_Q(X) @ self.W_K(X).mT / self.W_Q.out_features**0.5
+    def forward(self, X, P=None):
+        located = X if P is None else X + P
+        E = self.W_Q(located) @ self.W_K(located).mT / self.W_Q.out_features**0.5
         powers = (E - E.detach().amax(dim=-1, keepdim=True)).exp()
         total = powers.sum(dim=-1, keepdim=True)
         return powers @ self.W_V(X) / total, powers / total

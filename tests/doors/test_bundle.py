@@ -91,6 +91,21 @@ def test_the_bundle_holds_a_lesson_with_its_stored_results(unit):
     assert {f"notebooks/{unit}.ipynb", *stored} <= set(bundle())
 
 
+def test_no_link_in_the_bundle_leads_nowhere():
+    files, dead = bundle(), []
+    for name, data in files.items():
+        if not name.endswith((".md", ".ipynb")):
+            continue
+        text = data.decode("utf-8")
+        if name.endswith(".ipynb"):
+            cells = nbformat.reads(text, as_version=4).cells
+            text = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+        for link in re.findall(r"\]\((?!https?:|#|mailto:)([^)\s#]+)", text):
+            if os.path.normpath(os.path.join(os.path.dirname(name), link)) not in files:
+                dead.append(f"{name}: {link}")
+    assert not dead
+
+
 def test_checks_and_validation_work_from_the_bundle(student):
     folder = student / "attention-course/assignments" / UNIT
     ran = python(student, "-m", "nbgrader", "validate", f"{UNIT}.ipynb", cwd=folder)

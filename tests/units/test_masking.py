@@ -119,6 +119,16 @@ def test_log_probabilities_are_the_losses_of_a_language_model(model):
             assert_close(log_probability(logits, tokens, LENGTHS)[row], -loss * (length - 1), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("model", [gpt2(), llama()], ids=["gpt2", "llama"])
+def test_a_language_model_depends_on_all_earlier_embeddings_and_on_no_later_one(model):
+    find = find_exercise("find_dependencies")
+    X = model.get_input_embeddings()(words(B, N)).detach()
+    known = {one.name: one.object for one in find.alternatives}
+    for solution in (known["feature_by_feature"], known["with_weights_and_backward"]):
+        depends = solution(lambda X: model(inputs_embeds=X.view(-1, *X.shape[-2:])).logits.view(*X.shape[:-1], V), X)
+        assert torch.equal(depends, causal(N, N, 0).expand(B, N, N))
+
+
 def as_decoder(model):
     """A language model with one head, called as the exercise's decoder is."""
 

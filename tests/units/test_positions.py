@@ -78,6 +78,9 @@ def test_self_attention_is_that_of_torch_under_its_weights():
         X = normal(B, N, D)
         for one, other in zip(ours(X), theirs(X, X, X)):
             assert_close(one, other, rtol=1e-4, atol=1e-5)
-        order = torch.tensor([2, 0, 1, 4, 3, 6, 5])
+        P, order = waves(torch.arange(N), D), torch.tensor([2, 0, 1, 4, 3, 6, 5])
+        for one, other in zip(ours(X, P), theirs(X + P, X + P, X)):  # as DETR calls torch's
+            assert_close(one, other, rtol=1e-4, atol=1e-5)
         assert (gap(lambda X: ours(X)[0], X, order) < 1e-5).all()
-        assert (gap(lambda X: ours(X + waves(torch.arange(N), D))[0], X, order) > 1e-2).all()
+        assert (gap(lambda X: ours(X + P)[0], X, order) > 1e-2).all()
+        assert (gap(lambda X: ours(X, P)[0], X, order) > 1e-2).all()

@@ -12,7 +12,7 @@ from autograder.bank.audit import examine as examined
 from autograder.bank.catalogue import find_exercise
 from autograder.bank.drawing import draw
 from autograder.bank.freezing import freeze
-from autograder.exercises.unit_07_masking.generate_with_cache.cached import decode_anew
+from autograder.exercises.unit_08_efficient_attention.generate_with_cache.cached import decode_anew
 from utils.checking.observe import observe
 
 causal_mask, generate_with_cache, linear_attention, masked_softmax, padding_mask, tiled_attention = map(
@@ -141,7 +141,7 @@ def test_the_same_numbers_in_blocks_are_right():
 def test_a_size_that_is_an_argument_is_drawn_and_an_axis_of_size_one_is_one():
     cases = [case for seed in "abc" for case in draw(padding_mask, seed)]
     assert all(case.inputs["N"] == case.sizes["N"] for case in cases)
-    assert len({case.inputs["N"] for case in cases if case.property == "more lines than places"}) > 1
+    assert len({case.inputs["N"] for case in cases if case.property == "more sequences than positions"}) > 1
     shared = next(case for case in draw(masked_softmax, "a") if "all heads" in case.property)
     assert shared.inputs["mask"].shape == (shared.sizes["B"], 1, 1, shared.sizes["N_X"])
 

@@ -52,6 +52,14 @@ def into_the_input(q, X):
     return X.sum(-1)
 
 
+def into_its_gradient(q, X):
+    X.requires_grad_()
+    e = (q.unsqueeze(-2) * X).sum(-1)
+    e.sum().backward(inputs=[X])
+    X.requires_grad_(False)
+    return e.detach()
+
+
 def by_chance(q, X):
     return F.dropout((q.unsqueeze(-2) * X).sum(-1), 0.5)
 
@@ -125,6 +133,7 @@ def squeezed(q, X):
         (elsewhere, "wrong_device", "meta"),
         (not_a_number, "not_finite", "contains NaN"),
         (into_the_input, "changed_input", "X came back changed"),
+        (into_its_gradient, "changed_input", "X came back changed"),
         (by_chance, "unstable", "Two calls"),
         (by_keyword, "wrong_signature", "in this order, without their names too"),
         (lambda a, b: (a.unsqueeze(-2) * b).sum(-1), "wrong_signature", "under these names too"),

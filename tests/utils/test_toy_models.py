@@ -77,6 +77,35 @@ def triangle(n, m):
     return torch.ones(n, m + n).tril(m).bool()
 
 
+def masked(**others):
+    """A model of three positions and its arrays: position 0 attends to itself, the others to all up to their own."""
+    given = arrays(P=(H, D), W=(1, D, 3 * D), U=(D, V))
+    return build(
+        Helper("ToyMaskedModel", {**given, "mask": np.tri(3, dtype=bool), "shares": np.ones(2, "f4"), **others})
+    )
+
+
+def test_a_toy_under_a_mask_gives_a_sequence_the_same_in_any_batch_and_without_padding():
+    X = torch.randn(2, 3, H, generator=torch.Generator().manual_seed(0))
+    X[1, 2:] = 0
+    Y = masked()(X)
+    assert Y.shape == (2, 3, V) and torch.allclose(masked()(X[1]), Y[1], atol=1e-6)
+    assert torch.allclose(masked()(X[None])[0], Y, atol=1e-6)
+    full, padded = (masked(mask=np.ones((3, 3), dtype=bool))(one) for one in (X[1], X[1].roll(1, 0)))
+    assert torch.allclose(full.roll(1, 0), padded, atol=1e-5), "the padding has no weight wherever it stands"
+
+
+def test_a_toy_under_a_mask_passes_on_nothing_where_there_is_nothing_to_attend_to():
+    X = torch.randn(3, H, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    Y = masked(mask=np.tri(3, k=-1, dtype=bool), shares=np.array([0, 1], "f4"))(X)
+    (slope,) = torch.autograd.grad(Y[1].square().sum(), X)
+    assert (Y[0] == 0).all() and (slope[0] != 0).any() and (slope[1:] == 0).all(), (
+        "one key: its weight is 1 in any case"
+    )
+    with pytest.raises(ValueError, match=r"takes X \[\*B, 3, 3\]; it was given \[2, 3\]"):
+        masked()(X[:2])
+
+
 def test_a_toy_whose_keys_and_values_are_kept_says_what_it_says_to_all_at_once():
     tokens, places = torch.tensor([[3, 1, 8, 5]]), torch.arange(4)
     whole, keys, _ = build(CACHED)(tokens, places, triangle(4, 0))

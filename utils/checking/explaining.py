@@ -23,6 +23,7 @@ UNLIKE = (  # problems that are no case's own
 MAGNITUDES = {"large", "range", "saturation", "spread", "scale"}  # conditions under which numbers are large
 COLLATERAL = ("float64", "range")  # conditions under which what is wrong elsewhere shows too, through finer tolerances
 GRADIENTS = "gradients"  # the condition under which gradients are seen
+OF_GRADIENTS = ("wrong_gradient", "no_gradient", "no_graph", "backward_failed")  # problems where results are right
 PLACES = ("wrong at", "right at")  # kinds of facts about positions
 SIZES = ("ones", "equal", "scale", "batches", "range")  # conditions whose words say what all others give
 
@@ -68,7 +69,9 @@ def related(shown: Verdict, verdicts: list) -> tuple[Verdict, str | None]:
     under, circumstance = _under(shown, verdicts), _circumstance(shown, verdicts)
     failed = [one for one in verdicts if not one.passed]
     only = not under and len({one.property for one in failed}) == 1 and len(verdicts) > len(failed) + 3
-    hint = composing.hint("" if circumstance else under, circumstance, only and not circumstance)
+    hint = composing.hint(
+        "" if circumstance else under, circumstance, only and not circumstance, shown.problem in OF_GRADIENTS
+    )
     sentence = composing.related(shown, told, hint)
     names = (
         [" ".join(map(str, key)) for key in keys]

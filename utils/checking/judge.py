@@ -7,12 +7,13 @@ import numpy as np
 from utils.checking.diagnosis.relations import facts
 from utils.checking.explaining import COMPARED, diagnose, related
 from utils.checking.messages import composing
-from utils.checking.messages.wrong_results import describe, forbidden_call
+from utils.checking.messages.wrong_results import describe, forbidden_call, other_order
 from utils.checking.records import DrawnCase, Failure, FrozenCase, FrozenExercise, Observation, Output
 from utils.checking.refusals import CONFINED, NOT_ALLOWED
 from utils.checking.tolerance import GRADIENTS, close, right_rows, sketches_agree, tolerance
 from utils.checking.verdict import Result, Verdict
 
+MISPLACED = ("wrong_shape", "wrong_dtype", "wrong_value")  # problems that results in another order look like
 VANISHING = 1e-30  # what underflows is 0 as well
 ALIKE = 0.5  # the share of rows in which what was trained must do what a misconception does, to be taken for it
 
@@ -20,6 +21,8 @@ ALIKE = 0.5  # the share of rows in which what was trained must do what a miscon
 def judge(exercise: FrozenExercise, frozen: FrozenCase, observation: Observation, reveal: bool = True) -> Verdict:
     """The verdict on one observation; `reveal=False` keeps the case's numbers out of the message."""
     problem = find_problem(exercise, frozen, observation)
+    if problem in MISPLACED and other_order(frozen.case, frozen.expected, observation):
+        problem = "wrong_order"
     matches = tuple(
         name
         for name, made in frozen.mistakes.items()

@@ -82,8 +82,9 @@ def _observe(student_object, case: DrawnCase, device, trusted: bool) -> Observat
 
 
 def _changed(tensor: torch.Tensor, before: torch.Tensor, asked: bool) -> bool:
-    """Whether a tensor's numbers, or whether it asks for a gradient, are no longer what they were."""
-    return not torch.equal(tensor.detach(), before) or tensor.requires_grad != asked
+    """Whether a tensor's numbers, whether it asks for a gradient, or its .grad, which was None, are no longer what they were."""
+    other = not torch.equal(tensor.detach(), before) or tensor.requires_grad != asked
+    return other or tensor.is_leaf and tensor.grad is not None
 
 
 def _observe_elsewhere(student_object, case: DrawnCase) -> Observation:

@@ -115,6 +115,44 @@ class ToyLayer:
         return self.M @ X @ self.W  # [N, N] @ [B, N, D] @ [D, D_V]
 
 
+class ToyMaskedModel:
+    """Attention layers under a mask, without training: `model(X)` gives an output for each position of a sequence.
+
+    Args:
+        P: from the vectors' features to those of the layers, [D, E].
+        W: for each layer from vectors to queries, keys and values side by side, [L, E, 3*E].
+        mask: True where a position may attend, [N, N].
+        U: from the last layer's vectors to the outputs, [E, D_V].
+        shares: how much of its input, and of what it attends to, a layer passes on, [2].
+        M: how much each position has of each other one before the first layer, [N, N]; None where it has itself alone.
+        limit: is not looked at.
+
+    Calling it with X [*B, N, D] gives Y [*B, N, D_V]. A position whose vector is 0 is padding: no position attends to it. A
+    position that may attend to nothing is given 0.
+
+    Raises:
+        ValueError: X holds no sequences of N vectors.
+    """
+
+    def __init__(
+        self, P: Tensor, W: Tensor, mask: Tensor, U: Tensor, shares: Tensor, M: Tensor | None = None, limit: int = 0
+    ):
+        self.P, self.W, self.mask, self.U, self.shares, self.M = P, W, mask, U, shares, M
+
+    def __call__(self, X: Tensor) -> Tensor:
+        fits = (len(self.mask), len(self.P))
+        if not isinstance(X, Tensor) or tuple(X.shape[-2:]) != fits:
+            raise ValueError(f"this model takes X [*B, {fits[0]}, {fits[1]}]; it was given {_said(X)}")
+        hidden = ~self.mask | (X == 0).all(dim=-1)[..., None, :]  # [*B, N, N]
+        empty = hidden.all(dim=-1, keepdim=True)  # [*B, N, 1]
+        Z = X @ self.P if self.M is None else self.M @ X @ self.P  # [*B, N, E]
+        for W in self.W:
+            Q, K, V = (Z @ W).chunk(3, dim=-1)
+            E = (Q @ K.mT * Q.shape[-1] ** -0.5).masked_fill(hidden, -torch.inf).masked_fill(empty, 0.0)
+            Z = self.shares[0] * Z + self.shares[1] * (E.softmax(dim=-1).masked_fill(empty, 0.0) @ V)
+        return Z @ self.U
+
+
 class ToyCachedDecoder:
     """A decoder of L attention layers without training; the keys and values of what it has read are kept by whoever calls it.
 
@@ -195,6 +233,7 @@ def _refuse_other_shapes(what: str, y: Tensor, s: Tensor) -> None:
     if not fit or len(y) != len(s):
         raise ValueError(
             f"the {what} takes tokens y [B], integers, and states s [B, D]; it was given {_said(y)}, {_said(s)}"
+            + (": as many tokens as states are asked for" if fit else "")
         )
 
 
@@ -208,7 +247,10 @@ def _drawn(count: int, seed: int) -> Tensor:
     return scenes.images(scenes.scenes(count, seed=seed))
 
 
-KINDS = {kind.__name__: kind for kind in (ToyDecoder, ToyAttentionStep, ToyLayer, ToyCachedDecoder, scene_images)}
+KINDS = {
+    kind.__name__: kind
+    for kind in (ToyDecoder, ToyAttentionStep, ToyLayer, ToyMaskedModel, ToyCachedDecoder, scene_images)
+}
 TENSORS = ("scene_images",)  # helpers that are a short way to write a tensor
 
 

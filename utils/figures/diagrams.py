@@ -6,9 +6,22 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
-from utils.figures.plots import BLACK, KEYS, MAP, OUTPUT, QUERY, VALUES, WEIGHTS, array, canvas, styled, written
+from utils.figures.plots import (
+    BLACK,
+    DATA_BOX,
+    KEYS,
+    MAP,
+    OUTPUT,
+    QUERY,
+    VALUES,
+    WEIGHTS,
+    array,
+    canvas,
+    styled,
+    written,
+)
 
-_DATA, _SOURCE = "#DDDDDD", "#F3D9C6"  # boxes of data vectors, and of the sequence that asks
+_SOURCE = "#F3D9C6"  # boxes of the sequence that provides the queries
 
 
 @styled
@@ -21,7 +34,7 @@ def looks(queries: Sequence[str], data: Sequence[str], A, *, output: str = "Y") 
         for place, (name, weight) in enumerate(zip(data, weights, strict=True)):
             line = {"color": WEIGHTS, "linewidth": 0.6 + 11 * weight, "alpha": 0.35 + 0.55 * weight}
             axes.plot([place, middle], [0.22, 1.5], solid_capstyle="butt", zorder=1, **line)
-            _box(axes, (place, 0), name, _DATA, width=0.88, height=0.42)
+            _box(axes, (place, 0), name, DATA_BOX, width=0.88, height=0.42)
             axes.text(place, -0.48, f"{weight:.2f}", ha="center", va="center")
         _box(axes, (middle, 1.72), f"${output}_{number}$", OUTPUT, width=0.8, height=0.44)
         axes.set_title(f"query: “{query}”", color=QUERY, fontweight="bold")
@@ -85,8 +98,8 @@ def attention_layer(E, A, *, keys_and_values: bool = False, cross: bool = False,
         formula, shape, weights = f"e = {matched}q", "[N_X]", "a"
     _matrix(axes, E, 0, f"scores ${formula}$\n${shape}$")
     _matrix(axes, A, right, f"weights ${weights}$\n${shape}$")
-    _row(axes, 0, columns, 1.0, matched, KEYS if projected else _DATA)
-    _row(axes, right, columns, 1.0, mixed, VALUES if projected else _DATA)
+    _row(axes, 0, columns, 1.0, matched, KEYS if projected else DATA_BOX)
+    _row(axes, right, columns, 1.0, mixed, VALUES if projected else DATA_BOX)
     _column(axes, -1.4, rows, Q, QUERY)
     _column(axes, end + 1.5, rows, Y, OUTPUT)
     _arrow(axes, (columns - 0.4, middle), (right - 0.6, middle), "softmax\nover each row\n(dim = −1)", (0, 0.85))
@@ -95,7 +108,7 @@ def attention_layer(E, A, *, keys_and_values: bool = False, cross: bool = False,
     if projected:
         _projections(axes, columns, right)
     if cross:
-        _column(axes, -3.6, rows, *(("X", _DATA) if own else ("S", _SOURCE)))
+        _column(axes, -3.6, rows, *(("X", DATA_BOX) if own else ("S", _SOURCE)))
         _arrow(axes, (-3.1, middle), (-1.9, middle), "$W_Q$", (0, 0.35))
         axes.text(-3.6, -rows - 0.05, "$[N_Q, D_S]$", ha="center", va="center")
     for text in axes.texts if own else ():  # queries and data are the same N vectors
@@ -119,7 +132,7 @@ def _shapes(axes: Axes, rows: int, end: float, projected: bool) -> None:
 def _projections(axes: Axes, columns: int, right: float) -> None:
     """The data vectors above the two matrices, and the arrows that make keys and values of them."""
     start = (right + columns - 1) / 2 - (columns - 1) / 2
-    _row(axes, start, columns, 3.4, "X", _DATA)
+    _row(axes, start, columns, 3.4, "X", DATA_BOX)
     axes.text(start + columns - 0.35, 3.4, "$[N_X, D_X]$", ha="left", va="center")
     half = (columns - 1) / 2
     _arrow(axes, (start + half - 0.8, 3.0), (half + 0.6, 1.45), "$W_K$", (-0.45, 0.3))

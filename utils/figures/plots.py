@@ -22,6 +22,8 @@ MAP = "cividis"
 # one colour for one thing, in every figure
 DATA, SCORES, WEIGHTS = "#6B6B6B", PURPLE, BLUE
 QUERY, KEYS, VALUES, OUTPUT = VERMILLION, SKY, GREEN, ORANGE
+DATA_BOX = "#DDDDDD"  # a box that stands for a data vector or a token, with black writing
+SHADES = {"one vector": VERMILLION, "attention": BLUE}  # the translators and captioners that lessons 02 and 03 compare
 
 _DPI = 144
 _NO_COLOUR = "#E4E4E4"  # the ground of a cell whose value no colour stands for

@@ -3,14 +3,17 @@
 from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
+from matplotlib.collections import PatchCollection
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Polygon, Rectangle
 
-from utils.figures.plots import BLACK, GREEN, GREY, MAP, OUTPUT, QUERY, SKY, array, canvas, styled
+from utils.figures.plots import BLACK, DATA, DATA_BOX, GREY, MAP, OUTPUT, array, canvas, styled, written
 
-_SOURCE, _EMPTY, _CONTEXT = "#DDDDDD", "#F4F4F4", "#B7E0D2"
+# tokens that are read and tokens that are written, as in the diagrams of attention: data, and the sequence that asks
+_SOURCE, _TARGET, _EMPTY = DATA_BOX, "#F3D9C6", "#F4F4F4"
 _STRIP = 2.6  # the height of a state, in the width of a step
 _WIDE = 15.0  # inches that no figure exceeds
+_LARGE = 16  # points of the type in wide figures, which are shown smaller
 
 
 @styled
@@ -36,18 +39,28 @@ def encoder_decoder(
     width = min(_WIDE, 1.0 * (columns + 2.2))
     scale = width / (columns + 2.2)
     turned = 60 if scale < 0.75 else 0
-    figure, (axes,) = canvas(width, (_STRIP + 3.4 + (2.2 if turned else 0)) * scale)
+    figure, (axes,) = canvas(width, (_STRIP + 3.4 + (2.2 if turned else 0)) * max(scale, 0.65))
     for t, (word, state) in enumerate(zip(source, H, strict=True)):
         _step(axes, t, state if t < steps else None, limit, below=word, colour=_SOURCE, turned=turned)
         axes.text(t, _STRIP + 0.22, "" if turned else f"$h_{{{t + 1}}}$", ha="center", va="center", color=GREY)
         if t:
             _along(axes, t - 1, t, t < steps)
     done = steps - len(source)
-    _context(axes, len(source) - 1, start, len(written), H[-1] if done >= 0 else None, limit)
+    _context(
+        axes, len(source) - 1, start, len(written), H[-1] if done >= 0 else None, limit, _LARGE if turned else None
+    )
     for t, (given, word, state) in enumerate(zip(fed, written, S, strict=True)):
         shown = t < done
-        _step(axes, start + t, state if shown else None, limit, below=given if shown else "", colour=SKY, turned=turned)
-        _word(axes, start + t, _STRIP + 0.75, word if shown else "", OUTPUT, turned, above=True)
+        _step(
+            axes,
+            start + t,
+            state if shown else None,
+            limit,
+            below=given if shown else "",
+            colour=_TARGET,
+            turned=turned,
+        )
+        _word(axes, start + t, _STRIP + 0.75, word if shown else "", _TARGET, turned, above=True)
         _point(axes, (start + t, _STRIP + 0.05), (start + t, _STRIP + 0.4), shown)
         axes.text(
             start + t + 0.3, _STRIP + 0.22, "" if turned else f"$s_{{{t + 1}}}$", ha="center", va="center", color=GREY
@@ -55,8 +68,9 @@ def encoder_decoder(
         if t:
             _along(axes, start + t - 1, start + t, shown)
     for x, text in (((len(source) - 1) / 2, "encoder"), (start + (len(written) - 1) / 2, "decoder")):
-        axes.text(x, -1.35 - (1.5 if turned else 0), text, ha="center", va="top", color=GREY)
-    side = 1.3 if turned else 0
+        size = _LARGE if turned else None
+        axes.text(x, -1.35 - (1.3 if turned else 0), text, ha="center", va="top", color=GREY, fontsize=size)
+    side = 1.5 if turned else 0
     axes.set(xlim=(-0.8, start + len(written) - 0.2), ylim=(-1.8 - 1.5 * bool(turned), _STRIP + 1.3 + side))
     axes.axis("off")
     return figure
@@ -68,21 +82,21 @@ def _step(axes: Axes, x: float, state, limit: float, *, below: str, colour: str,
     _point(axes, (x, -0.4), (x, -0.05), state is not None)
 
 
-def _strip(axes: Axes, x: float, state, limit: float, width: float = 0.46) -> None:
+def _strip(
+    axes: Axes, x: float, state, limit: float, width: float = 0.46, edge: str = BLACK, line: float = 0.9
+) -> None:
     left, right = x - width / 2, x + width / 2
     if state is not None:
         extent = (left, right, 0, _STRIP)
         axes.imshow(state[:, None], cmap=MAP, vmin=-limit, vmax=limit, extent=extent, aspect="auto", zorder=2)
-    frame = {"facecolor": _EMPTY if state is None else "none", "edgecolor": BLACK if state is not None else "#CCCCCC"}
-    axes.add_patch(Rectangle((left, 0), width, _STRIP, linewidth=0.9, zorder=3, **frame))
+    frame = {"facecolor": _EMPTY if state is None else "none", "edgecolor": edge if state is not None else "#CCCCCC"}
+    axes.add_patch(Rectangle((left, 0), width, _STRIP, linewidth=line, zorder=3, **frame))
 
 
 def _word(axes: Axes, x: float, y: float, text: str, colour: str, turned: int, above: bool = False) -> None:
     if turned:
         place = {"va": "bottom" if above else "top", "ha": "left" if above else "right", "rotation": turned}
-        axes.text(
-            x, y - 0.3 if above else y + 0.3, text, color=QUERY if above else BLACK, rotation_mode="anchor", **place
-        )
+        axes.text(x, y - 0.3 if above else y + 0.3, text, rotation_mode="anchor", fontsize=_LARGE, **place)
         return
     _box(axes, x, y, text, colour, 0.9)
 
@@ -104,17 +118,49 @@ def _along(axes: Axes, left: float, right: float, strong: bool) -> None:
     _point(axes, (left + 0.24, _STRIP / 2), (right - 0.24, _STRIP / 2), strong)
 
 
-def _context(axes: Axes, last: float, start: float, count: int, state, limit: float) -> None:
+def _context(axes: Axes, last: float, start: float, count: int, state, limit: float, size: float | None) -> None:
     """The context between the two: the encoder's last state, which goes to every step of the decoder along a rail."""
     x, there = (last + start) / 2, state is not None
-    rail = {"color": GREEN if there else "#CCCCCC", "linewidth": 1.6, "zorder": 1}
+    rail = {"color": OUTPUT if there else "#CCCCCC", "linewidth": 2.2, "zorder": 1}
     axes.plot([x, x, start + count - 1.35], [0, -0.2, -0.2], **rail)
     for t in range(count):
         axes.plot([start + t - 0.35, start + t - 0.2], [-0.2, 0], **rail)
     _point(axes, (last + 0.24, _STRIP / 2), (x - 0.32, _STRIP / 2), there)
     _point(axes, (x + 0.32, _STRIP / 2), (start - 0.24, _STRIP / 2), there)
-    _strip(axes, x, state, limit, width=0.6)
-    axes.text(x, _STRIP + 0.22, "context $c$", ha="center", va="center", color=GREEN)
+    _strip(axes, x, state, limit, width=0.6, edge=OUTPUT, line=2.2)
+    axes.text(x, _STRIP + 0.22, "context $c$" if count < 13 else "$c$", ha="center", va="center", fontsize=size)
+
+
+@styled
+def bottleneck(lengths: Sequence[int], width: int) -> Figure:
+    """For each length T a panel: T tokens below, a cell for each, and above them a context vector of `width` cells."""
+    figure, panels = canvas(3.5 * len(lengths), 3.4, len(lengths))
+    across = 50  # cells in a row of tokens
+    tall = -(-max(lengths) // across)
+    for axes, T in zip(panels, lengths, strict=True):
+        rows, columns = -(-T // across), min(T, across)
+        base = tall + 6  # of the context vector
+        _cells(axes, T, columns, tall - rows, DATA)
+        _cells(axes, width, 16, base, OUTPUT)
+        funnel = [(-columns / 2, tall + 0.4), (columns / 2, tall + 0.4), (8, base - 0.4), (-8, base - 0.4)]
+        axes.add_patch(Polygon(funnel, facecolor=_EMPTY, edgecolor="none", zorder=0))
+        _point(axes, (0, tall + 0.7), (0, base - 0.7))
+        above = base + -(-width // 16) + 0.8
+        axes.text(
+            0, above, f"$c$: {width} numbers,\n{written(width / T, '.3g')} for each token", ha="center", va="bottom"
+        )
+        axes.text(0, tall - rows - 0.8, f"{T} tokens", ha="center", va="top")
+        axes.set(xlim=(-across / 2 - 1, across / 2 + 1), ylim=(-4, above + 7), aspect="equal")
+        axes.axis("off")
+    return figure
+
+
+def _cells(axes: Axes, count: int, columns: int, bottom: float, colour: str) -> None:
+    """`count` small squares in rows of `columns`, the first row uppermost, centred over x = 0."""
+    rows = -(-count // columns)
+    places = [(n % columns - columns / 2, bottom + rows - 1 - n // columns) for n in range(count)]
+    squares = [Rectangle((x + 0.08, y + 0.08), 0.84, 0.84) for x, y in places]
+    axes.add_collection(PatchCollection(squares, facecolor=colour, edgecolor="none"))
 
 
 @styled
@@ -124,8 +170,8 @@ def teacher_forcing(words: Sequence[str]) -> Figure:
     fed = ["[START]", *words[:-1]]
     for t, (given, wanted) in enumerate(zip(fed, words, strict=True)):
         x = 1.45 * t
-        _box(axes, x, 1.5, wanted, OUTPUT, 1.2)
-        _box(axes, x, 0.0, given, SKY, 1.2)
+        _box(axes, x, 1.5, wanted, _TARGET, 1.2)
+        _box(axes, x, 0.0, given, _TARGET, 1.2)
         _point(axes, (x, 0.3), (x, 1.2))
         if t:
             axes.add_patch(
@@ -151,7 +197,7 @@ def padded_batch(sentences: Sequence[Sequence[str]]) -> Figure:
             word = words[t] if t < len(words) else "[PAD]"
             _box(axes, 1.15 * t, -0.75 * row, word, _SOURCE if t < len(words) else _EMPTY, 1.0)
         last = 1.15 * (len(words) - 1)
-        corner = {"linewidth": 2.5, "edgecolor": QUERY, "facecolor": "none", "zorder": 6}
+        corner = {"linewidth": 2.5, "edgecolor": OUTPUT, "facecolor": "none", "zorder": 6}
         axes.add_patch(Rectangle((last - 0.56, -0.75 * row - 0.34), 1.12, 0.68, **corner))
     axes.set(xlim=(-0.7, 1.15 * longest - 0.4), ylim=(-0.75 * len(sentences) + 0.25, 0.5))
     axes.axis("off")
@@ -184,7 +230,7 @@ def search_tree(
             whole = (*words, word)
             total[whole] = total[words] * share
             strong = best[: len(whole)] == whole
-            line = {"color": OUTPUT if strong else "#BBBBBB", "linewidth": 3.2 if strong else 1.2, "zorder": 1}
+            line = {"color": BLACK if strong else "#BBBBBB", "linewidth": 3.2 if strong else 1.2, "zorder": 1}
             axes.plot([len(words) * 2.4 + 0.55, len(whole) * 2.4 - 0.62], [height[words], height[whole]], **line)
             middle = (height[words] + height[whole]) / 2
             ground = {"boxstyle": "square,pad=0.12", "facecolor": "white", "edgecolor": "none"}
@@ -192,7 +238,9 @@ def search_tree(
     every = {words for step in kept for words in step}
     for words, y in height.items():
         x = len(words) * 2.4
-        _box(axes, x, y, words[-1] if words else "[START]", SKY if words in every or not words else _EMPTY, 1.15, 0.6)
+        _box(
+            axes, x, y, words[-1] if words else "[START]", _TARGET if words in every or not words else _EMPTY, 1.15, 0.6
+        )
         axes.text(
             x + 0.62, y - 0.02, f"{total[words]:.2f}" if words in leaves else "", va="center", fontsize=9, color=GREY
         )

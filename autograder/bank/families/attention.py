@@ -7,7 +7,7 @@ SMALL = {"B_1": 3, "B_2": 2}  # two batch axes of any size would make large self
 
 
 def attend(Q, K, V, divisor=None, dim=-1):
-    """Attention with the scale and the softmax's axis left open, for mistakes."""
+    """Attention whose scale and softmax axis may be wrong, for mistakes."""
     E = Q @ K.mT / (math.sqrt(Q.shape[-1]) if divisor is None else divisor)
     A = E.softmax(dim=dim)
     return A @ V, A
@@ -17,8 +17,8 @@ def attend(Q, K, V, divisor=None, dim=-1):
 
 
 def not_scaled(Q, K, V):
-    """The scores are not divided by √D_Q. A dot product of D_Q independent terms has a spread that grows as √D_Q, so the
-    softmax of wide vectors would saturate."""
+    """The scores are not divided by √D_Q. The standard deviation of a dot product of D_Q independent terms grows like √D_Q, so
+    with wide vectors the softmax would saturate."""
     return attend(Q, K, V, divisor=1)
 
 
@@ -29,8 +29,8 @@ def divided_by_root_of_queries(Q, K, V):
 
 
 def divided_by_root_of_axis_one(Q, K, V):
-    """The scale is read from shape[1]: right for one sequence, but with a batch in front shape[1] is a number of vectors. The
-    width is always last: shape[-1]."""
+    """The scale is read from shape[1]. For one sequence that is the width, but with a batch axis in front shape[1] is a number
+    of vectors. The width is always the last axis: shape[-1]."""
     return attend(Q, K, V, divisor=math.sqrt(Q.shape[1]))
 
 
@@ -48,14 +48,14 @@ def softmax_over_queries(Q, K, V):
 
 
 def softmax_over_axis_one(Q, K, V):
-    """softmax(dim=1) is right for one sequence, E [N_Q, N_X], but with a batch in front axis 1 is another one. The data
-    vectors are always last: dim=-1."""
+    """softmax(dim=1) is right for one sequence, E [N_Q, N_X]. With a batch axis in front, however, axis 1 no longer belongs to
+    the data vectors, which are always the last axis: dim=-1."""
     return attend(Q, K, V, dim=1)
 
 
 def softmax_over_axis_zero(Q, K, V):
-    """softmax(dim=0) runs over the queries, or with a batch in front over the batch, so that unrelated sequences compete.
-    Each query needs its own distribution over the N_X data vectors: dim=-1."""
+    """softmax(dim=0) runs over the queries, or, with a batch axis in front, over the batch, so that unrelated sequences
+    compete. Each query needs its own distribution over the N_X data vectors: dim=-1."""
     return attend(Q, K, V, dim=0)
 
 
@@ -66,22 +66,22 @@ def weights_transposed(Q, K, V):
 
 
 def not_transposed(Q, K, V):
-    """Q @ K (or Q @ X) without a transpose does not fit: the product needs features side by side, Q [N_Q, D_Q] times the
-    transpose [D_Q, N_X]. For a batch that is .mT, or .transpose(-2, -1)."""
+    """Q @ K (or Q @ X) needs a transpose: the product sums over the features, so Q [N_Q, D_Q] is multiplied by a matrix
+    [D_Q, N_X]. For a batch the transpose is .mT, or .transpose(-2, -1)."""
     A = (Q @ K / math.sqrt(Q.shape[-1])).softmax(dim=-1)
     return A @ V, A
 
 
 def first_two_axes_swapped(Q, K, V):
-    """transpose(0, 1) swaps the first two axes: right for one sequence, but with a batch in front it moves the batch. Swap
-    the last two: .mT, or .transpose(-2, -1)."""
+    """transpose(0, 1) swaps the first two axes. That is right for one sequence, but with a batch axis in front it moves the
+    batch. Swap the last two axes: .mT, or .transpose(-2, -1)."""
     A = (Q @ K.transpose(0, 1) / math.sqrt(Q.shape[-1])).softmax(dim=-1)
     return A @ V, A
 
 
 def reshaped_instead_of_transposed(Q, K, V):
-    """A reshape (or view) to [D_Q, N_X] is not a transpose: it keeps the numbers in their order and cuts them into other
-    rows. Swap the last two axes: .mT, or .transpose(-2, -1)."""
+    """A reshape (or view) to [D_Q, N_X] is not a transpose: it keeps the numbers in their order and only cuts them into rows
+    of another length. Swap the last two axes: .mT, or .transpose(-2, -1)."""
     A = (Q @ K.reshape(*K.shape[:-2], K.shape[-1], K.shape[-2]) / math.sqrt(Q.shape[-1])).softmax(dim=-1)
     return A @ V, A
 
@@ -113,7 +113,7 @@ def declare_mechanics(exercise, projected, leave_out=(), words=()):
 
     Args:
         projected: turns an exercise's own arguments into Q, K and V.
-        words: pairs of words; the first is replaced by the second in every sentence.
+        words: pairs of texts; in every sentence the first is replaced by the second.
     """
     for mistake in MECHANICS:
         if mistake in leave_out:

@@ -35,7 +35,7 @@ def _ended(hypothesis) -> bool:
 def _search(
     decoder, s, k, max_length, score=None, ended="kept", own_states=True, rank=None, place=0, best_of=None, until=all
 ):
-    """Beam search, a hypothesis being (words, total, state); the options make mistakes."""
+    """Beam search, a hypothesis being (tokens, total, state); the options make mistakes."""
     score = score or (lambda logits: logits.log_softmax(-1))
     rank = rank or (lambda total, length: total)
     beam, aside = [([], s.new_zeros(()), s)], []
@@ -68,8 +68,8 @@ def _search(
     section="Beam search",
     source="Sutskever, Vinyals and Le 2014, section 3.2; Wu et al. 2016, section 7, on length",
     outputs="y score",
-    formula="keep the beam_size best of all continuations, by Σ_t log p(y_t); one that ended with [STOP] stays as it is; until"
-    " all have ended or are max_length long; y [L]: the best, without [START]; score: its Σ_t log p(y_t)",
+    formula="keep the beam_size best of all continuations, by Σ_t log p(y_t); one that has ended with [STOP] stays as it is;"
+    " until all have ended or are max_length long; y [L]: the best, without [START]; score: its Σ_t log p(y_t)",
     cases=[
         Case("a beam of two", values={"beam_size": 2, "max_length": 12}, sizes={"V": 9}),
         Case("a beam of three", values={"beam_size": 3, "max_length": 14}, sizes={"V": 8}),
@@ -94,41 +94,44 @@ def beam_search(
 
 @beam_search.misconception
 def greedy(decoder, s, beam_size, max_length):
-    """This is what greedy decoding finds: only the best word is followed at each step, or the beam began with beam_size equal
-    hypotheses, which stay equal. Begin with one, keep beam_size, and one that starts worse can win."""
+    """This is what greedy decoding finds: only the most likely token is followed at each step, or the beam began with
+    beam_size equal hypotheses, which stay equal. Begin with one hypothesis, then keep beam_size: one that starts worse
+    can win."""
     return _search(decoder, s, 1, max_length)
 
 
 @beam_search.misconception
 def probabilities_added(decoder, s, beam_size, max_length):
-    """Probabilities are added up. The probability of a sentence is a product, so it is their logarithms that are added."""
+    """Probabilities are added up. The probability of a sentence is a product, so it is the logarithms that are
+    added."""
     return _search(decoder, s, beam_size, max_length, score=lambda logits: logits.softmax(-1))
 
 
 @beam_search.misconception
 def logits_added(decoder, s, beam_size, max_length):
-    """Logits are added up as they come. They are not log-probabilities: two steps' logits may differ by any constant. Take
-    log_softmax first."""
+    """Logits are added up as they are. They are not log-probabilities: adding any constant to the logits of a step
+    would change the sum, but not the probabilities. Apply log_softmax first."""
     return _search(decoder, s, beam_size, max_length, score=lambda logits: logits)
 
 
 @beam_search.misconception
 def one_state_for_all(decoder, s, beam_size, max_length):
-    """All hypotheses go on from one and the same state. Each has read other words, so each has a state of its own; when the
-    beam is sorted anew, the states must move with their hypotheses."""
+    """All hypotheses go on from one and the same state. Each hypothesis has read other tokens, so it has a state of its
+    own. When the beam is sorted, the states must move with their hypotheses."""
     return _search(decoder, s, beam_size, max_length, own_states=False)
 
 
 @beam_search.misconception
 def ended_hypotheses_dropped(decoder, s, beam_size, max_length):
-    """Hypotheses that have ended with [STOP] are dropped from the beam. They are finished translations: keep them as they
-    are, and let them compete with the others."""
+    """Hypotheses that have ended with [STOP] are dropped from the beam. They are finished translations: keep them as
+    they are, and let them compete with the others."""
     return _search(decoder, s, beam_size, max_length, ended="dropped")
 
 
 @beam_search.misconception
 def last_step_alone(decoder, s, beam_size, max_length):
-    """Hypotheses are ranked by their last word's log-probability alone. What counts is the sum over all their words."""
+    """Hypotheses are ranked by the log-probability of their last token alone. The score is the sum over all their
+    tokens."""
     beam = [([], s.new_zeros(()), s)]
     for _ in range(max_length):
         if all(words and words[-1] == STOP for words, _, _ in beam):
@@ -148,15 +151,15 @@ def last_step_alone(decoder, s, beam_size, max_length):
 
 @beam_search.misconception
 def ranked_by_the_mean(decoder, s, beam_size, max_length):
-    """Hypotheses are ranked by their mean log-probability, which favours long ones. That is often done, but asked for here is
-    the plain sum."""
+    """Hypotheses are ranked by their mean log-probability, which favours long ones. This is often done, but the
+    exercise asks for the plain sum."""
     return _search(decoder, s, beam_size, max_length, rank=lambda total, length: total / length)
 
 
 @beam_search.misconception
 def a_beam_for_each_hypothesis(decoder, s, beam_size, max_length):
-    """Each hypothesis keeps continuations of its own, so the beam grows or stays apart. The beam_size best are taken from all
-    continuations of all hypotheses together."""
+    """Each hypothesis keeps its own continuations, so hypotheses do not compete with each other. The beam_size best are
+    taken from all continuations of all hypotheses together."""
     logits, first = decoder(torch.tensor([START], device=s.device), s[None])
     gains = logits[0].log_softmax(-1)
     best = []
@@ -179,21 +182,21 @@ def worst_of_the_beam(decoder, s, beam_size, max_length):
 
 @beam_search.misconception
 def start_kept(decoder, s, beam_size, max_length):
-    """The result begins with [START]. That is what the decoder is fed first, not a word of the translation."""
+    """The result begins with [START]. The decoder is fed [START] first, but it is not part of the translation."""
     words, total = _search(decoder, s, beam_size, max_length)
     return torch.cat([torch.tensor([START], device=s.device), words]), total
 
 
 @beam_search.misconception
 def stop_left_off(decoder, s, beam_size, max_length):
-    """The [STOP] at the end is left out. It belongs to the result, and its log-probability to the score."""
+    """The [STOP] at the end is left out. It belongs to the result, and its log-probability belongs to the score."""
     words, total = _search(decoder, s, beam_size, max_length)
     return words[words != STOP], total
 
 
 @beam_search.misconception
 def score_as_a_probability(decoder, s, beam_size, max_length):
-    """The score is a probability: a product of probabilities, or exp of the sum. Asked for is the sum of the
+    """The score is a probability: a product of probabilities, or exp of the sum. The exercise asks for the sum of the
     log-probabilities."""
     words, total = _search(decoder, s, beam_size, max_length)
     return words, total.exp()
@@ -201,8 +204,8 @@ def score_as_a_probability(decoder, s, beam_size, max_length):
 
 @beam_search.misconception
 def first_to_end_wins(decoder, s, beam_size, max_length):
-    """The search ends as soon as one hypothesis has ended. One that goes on may still have the higher score: stop when all in
-    the beam have ended (all, not any)."""
+    """The search ends as soon as one hypothesis has ended. One that goes on may still have the higher score: stop when
+    all hypotheses in the beam have ended (all, not any)."""
     return _search(
         decoder, s, beam_size, max_length, until=any, best_of=lambda beam: next(filter(_ended, beam), beam[0])
     )
@@ -210,21 +213,21 @@ def first_to_end_wins(decoder, s, beam_size, max_length):
 
 @beam_search.misconception
 def ended_hypotheses_moved_aside(decoder, s, beam_size, max_length):
-    """Hypotheses that have ended are put aside, and others take their places, so more than beam_size are followed. They stay in
-    the beam and take up places until better ones push them out."""
+    """Hypotheses that have ended are put aside, and others take their slots in the beam, so more than beam_size are
+    followed. They stay in the beam until better ones push them out."""
     return _search(decoder, s, beam_size, max_length, ended="aside")
 
 
 @beam_search.misconception
 def ended_hypotheses_preferred(decoder, s, beam_size, max_length):
-    """A hypothesis that has ended is returned although another of the beam has a higher score. Return the one with the highest
-    score, ended or cut off at max_length."""
+    """A hypothesis that has ended is returned although another one in the beam has a higher score. Return the one with
+    the highest score, whether it has ended or was cut off at max_length."""
     return _search(decoder, s, beam_size, max_length, best_of=lambda beam: next(filter(_ended, beam), beam[0]))
 
 
 @beam_search.misconception
 def ended_hypotheses_continued(decoder, s, beam_size, max_length):
-    """A hypothesis that has ended with [STOP] is continued by more words. It stays as it is, and only competes."""
+    """A hypothesis that has ended with [STOP] is continued by more tokens. It stays as it is, and only competes."""
     return _search(decoder, s, beam_size, max_length, ended="expanded", until=lambda ended: False)
 
 
@@ -284,7 +287,7 @@ def with_a_heap(decoder, s, beam_size, max_length):
 
 @beam_search.alternative
 def score_from_the_product(decoder, s, beam_size, max_length):
-    """The words are searched for, and their score is computed again at the end."""
+    """The tokens are searched for, and their score is computed again at the end."""
     words, _ = _search(decoder, s, beam_size, max_length)
     y, total, state = torch.tensor([START], device=s.device), s.new_zeros(()), s[None]
     for word in words:

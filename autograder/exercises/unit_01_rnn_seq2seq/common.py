@@ -9,7 +9,7 @@ SMALLEST_WORD = STOP + 1
 
 
 def sentences(B: int, T: int, V: int, rng, shortest: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """Padded words [B, T] that end with STOP, and their lengths [B]: one is T long, and it is not the first."""
+    """Padded tokens [B, T] that end with STOP, and their lengths [B]: one is T long, and it is not the first."""
     lengths = np.full(B, T)
     if B > 1 and T > shortest:
         lengths = rng.integers(shortest, T, size=B)  # all shorter than T

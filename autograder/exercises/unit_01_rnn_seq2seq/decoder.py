@@ -54,7 +54,7 @@ def _shifted(y):
 
 
 def _states(self, words, c, context=None, s=None, carried=True):
-    """States [B, T, D_H] for the words [B, T] that are fed in; c stands in for whatever is not given."""
+    """States [B, T, D_H] for the tokens [B, T] that are fed in; c stands in for whatever is not given."""
     s = first = c if s is None else s
     context = c if context is None else context
     states = []
@@ -66,34 +66,35 @@ def _states(self, words, c, context=None, s=None, carried=True):
 
 @Decoder.misconception
 def sees_the_answer(self, y, c):
-    """At step t the decoder is fed y_t, the very word that it is to predict: the loss falls to zero and nothing is learned.
-    Feed the word before: [START], y_1, …, y_{T−1}."""
+    """At step t the decoder is fed y_t, the very token that it should predict: the loss would fall to zero, and nothing
+    would be learned. Feed the token before it: [START], y_1, …, y_{T−1}."""
     return self.out(_states(self, y, c))
 
 
 @Decoder.misconception
 def shifted_twice(self, y, c):
-    """The words are shifted by two places: at step t the decoder is fed y_{t−2}. Feed the word just before: [START], y_1, …,
-    y_{T−1}."""
+    """The tokens are shifted by two positions: at step t the decoder is fed y_{t−2}. Feed the token just before y_t:
+    [START], y_1, …, y_{T−1}."""
     return self.out(_states(self, _shifted(_shifted(y)), c))
 
 
 @Decoder.misconception
 def starts_with_padding(self, y, c):
-    """The first word that is fed in is number 0, which is [PAD]. A translation begins with [START], number 1."""
+    """The first token that is fed in is number 0, which is [PAD]. A translation begins with [START], number 1."""
     return self.out(_states(self, F.pad(y, (1, 0))[:, :-1], c))
 
 
 @Decoder.misconception
 def shifted_around(self, y, c):
-    """The first word that is fed in is the last of y, carried round by roll. A translation begins with [START]."""
+    """The first token that is fed in is the last token of y, carried round to the front (by roll, or by the index −1).
+    A translation begins with [START]."""
     return self.out(_states(self, y.roll(1, dims=1), c))
 
 
 @Decoder.misconception
 def feeds_its_own_words(self, y, c):
-    """The decoder is fed the words it predicts itself. That is how one translates; in training with teacher forcing it is
-    fed the right ones, whatever it predicted."""
+    """The decoder is fed the tokens that it has predicted itself. This is right when it translates. In training with
+    teacher forcing it is fed the correct tokens, whatever it has predicted."""
     s, previous, logits = c, torch.full_like(y[:, 0], START), []
     for _ in range(y.shape[1]):
         s = self.cell(torch.cat([self.embedding(previous), c], dim=-1), s)
@@ -104,21 +105,22 @@ def feeds_its_own_words(self, y, c):
 
 @Decoder.misconception
 def first_state_is_zero(self, y, c):
-    """The first state is zero. It is the context: s_0 = c, what the encoder has to say."""
+    """The first state is zero. The decoder begins with the context vector, s_0 = c, which is all that it learns from
+    the encoder."""
     return self.out(_states(self, _shifted(y), c, s=torch.zeros_like(c)))
 
 
 @Decoder.misconception
 def context_missing_from_the_input(self, y, c):
-    """The context is not in the cell's input, only in the first state. It goes in at every step, beside the word:
-    [embedding(y_{t−1}); c]."""
+    """The context vector is not in the cell's input, only in the first state. It is part of the input at every step,
+    after the embedding of the token: [embedding(y_{t−1}); c]."""
     return self.out(_states(self, _shifted(y), c, context=torch.zeros_like(c), s=c))
 
 
 @Decoder.misconception
 def state_in_place_of_the_context(self, y, c):
-    """The cell is given the last state in the context's place. The context c stays the same at every step; the state is the
-    cell's second argument."""
+    """The cell's input holds the last state where the context vector should be. The context vector c stays the same at
+    every step; the state is the cell's second argument."""
     s, logits = c, []
     for t in range(y.shape[1]):
         s = self.cell(torch.cat([self.embedding(_shifted(y)[:, t]), s], dim=-1), s)
@@ -128,8 +130,8 @@ def state_in_place_of_the_context(self, y, c):
 
 @Decoder.misconception
 def context_before_the_word(self, y, c):
-    """Word and context are joined the other way round. The weights of the cell belong to [embedding(y_{t−1}); c]: the word
-    first."""
+    """Embedding and context vector are joined in the wrong order. The weights of the cell belong to
+    [embedding(y_{t−1}); c]: the embedding comes first."""
     s, logits = c, []
     for t in range(y.shape[1]):
         s = self.cell(torch.cat([c, self.embedding(_shifted(y)[:, t])], dim=-1), s)
@@ -139,29 +141,30 @@ def context_before_the_word(self, y, c):
 
 @Decoder.misconception
 def state_not_carried_on(self, y, c):
-    """Every step starts from c again: the new state is not carried on, so the decoder forgets what it has written. s_t goes
-    into step t + 1."""
+    """Every step starts from c again: the new state is not carried on, so the decoder forgets what it has read. The
+    state s_t goes into step t + 1."""
     return self.out(_states(self, _shifted(y), c, carried=False))
 
 
 @Decoder.misconception
 def predicts_before_it_reads(self, y, c):
-    """The logits come from the state before the step, s_{t−1}, so the word that was fed in does not count yet. First update
-    the state, then out(s_t)."""
+    """The logits come from the state before the step, s_{t−1}, so the token that was just fed in has no effect on them
+    yet. First compute the new state s_t, then out(s_t)."""
     states = _states(self, _shifted(y), c)
     return self.out(torch.cat([c[:, None], states[:, :-1]], dim=1))
 
 
 @Decoder.misconception
 def probabilities_returned(self, y, c):
-    """These are probabilities: they are positive and sum to 1 over the vocabulary. Asked for are the logits, before any
-    softmax; the loss takes its own."""
+    """These are probabilities: they are positive and sum to 1 over the vocabulary. The exercise asks for the logits,
+    before any softmax; the loss applies its own."""
     return self.out(_states(self, _shifted(y), c)).softmax(dim=-1)
 
 
 @Decoder.misconception
 def log_probabilities_returned(self, y, c):
-    """These are log-probabilities: log_softmax was taken. Asked for are the logits themselves; the loss takes its own."""
+    """These are log-probabilities: log_softmax was applied. The exercise asks for the logits themselves; the loss
+    applies its own log_softmax."""
     return self.out(_states(self, _shifted(y), c)).log_softmax(dim=-1)
 
 
@@ -173,32 +176,35 @@ def stacked_along_the_batch(self, y, c):
 
 @Decoder.misconception
 def always_fed_start(self, y, c):
-    """[START] is fed in at every step. Feed the right word before: [START], y_1, …, y_{T−1}."""
+    """[START] is fed in at every step. Feed the correct token before the one to be predicted: [START], y_1, …,
+    y_{T−1}."""
     return self.out(_states(self, torch.full_like(y, START), c))
 
 
 @Decoder.misconception
 def cell_without_a_state(self, y, c):
-    """The cell is called without a state, so it begins from 0 at every step: self.cell(input, s)."""
+    """The cell begins from a state of 0 at every step, as it does if it is called without a state. Its call is
+    self.cell(input, s)."""
     return self.out(_states(self, _shifted(y), c, s=torch.zeros_like(c), carried=False))
 
 
 @Decoder.misconception
 def only_the_first_word_replaced(self, y, c):
-    """The first word was replaced by [START] and the others left where they are, so from the second step on the decoder reads
-    the answer. Shift all words by one place."""
+    """The first token was replaced by [START], and the others stayed where they are, so from the second step on the
+    decoder is fed the token that it should predict. Shift all tokens by one position."""
     return self.out(_states(self, torch.cat([torch.full_like(y[:, :1], START), y[:, 1:]], dim=1), c))
 
 
 @Decoder.misconception
 def starts_with_stop(self, y, c):
-    """The first word that is fed in is number 2, which is [STOP]. A translation begins with [START], number 1."""
+    """The first token that is fed in is number 2, which is [STOP]. A translation begins with [START], number 1."""
     return self.out(_states(self, F.pad(y, (1, 0), value=2)[:, :-1], c))
 
 
 @Decoder.misconception
 def logits_zeroed_at_padding(self, y, c):
-    """The logits of padded places are set to 0. Compute them like all others: it is the loss that leaves padding out."""
+    """The logits at padded positions are set to 0. Compute them like all others: the loss is what leaves padding
+    out."""
     return self.out(_states(self, _shifted(y), c)) * (y != 0)[..., None]
 
 

@@ -21,8 +21,8 @@ def _drawn(inputs, sizes, rng):
     section="Many sentences at once: padding",
     source="Sutskever, Vinyals and Le 2014",
     outputs="H h",
-    formula="H [B, T, D_H] holds h_t = f_W(x_t, h_{t−1}), and 0 at padded places; h [B, D_H] is each sentence's own last state,"
-    " h[b] = H[b, lengths[b] − 1]",
+    formula="H [B, T, D_H] holds h_t = f_W(x_t, h_{t−1}), and 0 at padded positions; h [B, D_H] is each sentence's own"
+    " last state, h[b] = H[b, lengths[b] − 1]",
     cases=[
         Case("a batch of sentences", sizes=WORDS, part="a padded batch"),
         Case("a larger batch", sizes={**WORDS, "B": 8}, part="a padded batch"),
@@ -51,7 +51,7 @@ class Encoder(nn.Module):
 
 
 def _read(self, tokens, lengths):
-    """States [B, T, D_H] over words and padding alike, and where words are [B, T, 1]."""
+    """States [B, T, D_H] over tokens and padding alike, and where tokens are [B, T, 1]."""
     H = self.rnn(self.embedding(tokens))[0]
     return H, (torch.arange(tokens.shape[1], device=tokens.device) < lengths[:, None]).unsqueeze(-1)
 
@@ -62,71 +62,73 @@ def _own_last(H, lengths):
 
 @Encoder.misconception
 def state_after_the_padding(self, tokens, lengths):
-    """h is the state at the last place, H[:, −1] (which is also what nn.GRU returns as its last state). A shorter sentence
-    has gone on reading padding until there. Take each sentence's state at its own last word, lengths − 1."""
+    """h is the state at the last position, H[:, −1] (nn.GRU returns the same state as its last one). In a shorter
+    sentence the network has read on through the padding by then. Take the state at each sentence's own last token,
+    position lengths − 1."""
     H, real = _read(self, tokens, lengths)
     return H * real, H[:, -1]
 
 
 @Encoder.misconception
 def zeroed_last_place(self, tokens, lengths):
-    """h is the last place of H after the padding was set to 0, so for a shorter sentence it is 0. Take each sentence's state
-    at its own last word, lengths − 1."""
+    """h is taken at the last position of H after the padding was set to 0, so for a shorter sentence h is 0. Take the
+    state at each sentence's own last token, position lengths − 1."""
     H, real = _read(self, tokens, lengths)
     return H * real, (H * real)[:, -1]
 
 
 @Encoder.misconception
 def padding_left_in(self, tokens, lengths):
-    """h is right, but H holds states at padded places too: the network went on reading the padding. Whoever looks at H
-    later would take them for words; they must be 0."""
+    """h is right, but H holds states at padded positions, too: the network read on through the padding. Whatever uses H
+    later would take them for states of tokens; they must be 0."""
     H, _ = _read(self, tokens, lengths)
     return H, _own_last(H, lengths)
 
 
 @Encoder.misconception
 def one_word_too_early(self, tokens, lengths):
-    """h is the state one word before the last. Places are counted from 0, so the last word of a sentence stands at
-    lengths − 1."""
+    """h is the state one token before the last. Positions are counted from 0, so the last token of a sentence stands at
+    position lengths − 1."""
     H, real = _read(self, tokens, lengths)
     return H * real, _own_last(H, (lengths - 1).clamp(min=1))
 
 
 @Encoder.misconception
 def one_place_too_late(self, tokens, lengths):
-    """h is taken one place behind the last word. Places are counted from 0, so the last word of a sentence stands at
-    lengths − 1."""
+    """h is taken one position behind the last token. Positions are counted from 0, so the last token of a sentence
+    stands at position lengths − 1."""
     H, real = _read(self, tokens, lengths)
     return H * real, _own_last(H, (lengths + 1).clamp(max=tokens.shape[1]))
 
 
 @Encoder.misconception
 def index_behind_the_sentence(self, tokens, lengths):
-    """The index `lengths` lies one behind the last word, and for the longest sentence behind everything. Places are counted
-    from 0: lengths − 1."""
+    """The index `lengths` points one position behind the last token, and for the longest sentence behind the end of H.
+    Positions are counted from 0: lengths − 1."""
     H, real = _read(self, tokens, lengths)
     return H * real, H[torch.arange(len(H)), lengths]
 
 
 @Encoder.misconception
 def mean_of_the_states(self, tokens, lengths):
-    """h is the mean of all states of a sentence. Asked for is its last state, the only one that has read every word and kept
-    their order."""
+    """h is the mean of all hidden states of a sentence. The exercise asks for the last hidden state, the only one that
+    comes after all tokens have been read."""
     H, real = _read(self, tokens, lengths)
     return H * real, (H * real).sum(1) / lengths[:, None]
 
 
 @Encoder.misconception
 def first_state(self, tokens, lengths):
-    """h is the state after the first word. It knows nothing of the others; asked for is the state after the last."""
+    """h is the state after the first token, which knows nothing of the later ones. The exercise asks for the state
+    after the last token."""
     H, real = _read(self, tokens, lengths)
     return H * real, H[:, 0]
 
 
 @Encoder.misconception
 def read_across_the_batch(self, tokens, lengths):
-    """The network runs along the wrong axis: it reads the first words of all sentences as one sentence, then the second
-    words. nn.GRU expects time first unless it is made with batch_first=True."""
+    """The network runs along the wrong axis: it reads the first tokens of all sentences as one sequence, then all
+    second tokens, and so on. nn.GRU takes the first axis as time unless it is made with batch_first=True."""
     H = self.rnn(self.embedding(tokens).transpose(0, 1))[0].transpose(0, 1)
     real = _read(self, tokens, lengths)[1]
     return H * real, _own_last(H, lengths)
@@ -143,15 +145,16 @@ def sorted_and_left_so(self, tokens, lengths):
 
 @Encoder.misconception
 def last_state_of_the_longest(self, tokens, lengths):
-    """Every sentence is read up to the same place, the length of one of them. Each has its own last word: lengths − 1,
-    sentence by sentence."""
+    """h is taken at the same position in every sentence. Each sentence has its own last token, at position lengths −
+    1."""
     H, real = _read(self, tokens, lengths)
     return H * real, H[:, int(lengths.min()) - 1]
 
 
 @Encoder.misconception
 def read_backwards(self, tokens, lengths):
-    """The sentence is read from its end to its start. h_t follows h_{t−1}: the first word is read first."""
+    """The sentence is read from its end to its start. h_t is computed from h_{t−1}, so the first token is read
+    first."""
     H = torch.zeros_like(_read(self, tokens, lengths)[0])
     for b, length in enumerate(lengths.tolist()):
         H[b, :length] = self.rnn(self.embedding(tokens[b, :length].flip(0))[None])[0][0].flip(0)
@@ -160,38 +163,39 @@ def read_backwards(self, tokens, lengths):
 
 @Encoder.misconception
 def padding_read_like_words(self, tokens, lengths):
-    """The padding is read like words: H holds states there, and h is the state behind it. Set H to 0 at padded places, and
-    take h at each sentence's own last word, lengths − 1."""
+    """The padding is treated like the other tokens: H holds states there, and h is the state behind the padding. Set H
+    to 0 at padded positions, and take h at each sentence's own last token, position lengths − 1."""
     H, _ = _read(self, tokens, lengths)
     return H, H[:, -1]
 
 
 @Encoder.misconception
 def axis_of_layers_left_in(self, tokens, lengths):
-    """h has nn.GRU's axis of layers in front, [1, B, D_H]. There is one layer: h[0]."""
+    """h has nn.GRU's axis of layers in front, [1, B, D_H]. There is one layer only: take h[0]."""
     H, real = _read(self, tokens, lengths)
     return H * real, _own_last(H, lengths)[None]
 
 
 @Encoder.misconception
 def one_padded_place_kept(self, tokens, lengths):
-    """One padded place of H is left: the comparison should be place < lengths, as words stand at places 0 to lengths − 1."""
+    """H keeps the state at one padded position. Tokens stand at positions 0 to lengths − 1, so the comparison is
+    position < lengths."""
     H, _ = _read(self, tokens, lengths)
     return H * (torch.arange(H.shape[1], device=H.device) <= lengths[:, None])[..., None], _own_last(H, lengths)
 
 
 @Encoder.misconception
 def last_word_set_to_zero(self, tokens, lengths):
-    """The state of the last word is set to 0 together with the padding. Words stand at places 0 to lengths − 1: place <
-    lengths."""
+    """The state of the last token is set to 0 together with the padding. Tokens stand at positions 0 to lengths − 1, so
+    the comparison is position < lengths."""
     H, _ = _read(self, tokens, lengths)
     return H * (torch.arange(H.shape[1], device=H.device) < lengths[:, None] - 1)[..., None], _own_last(H, lengths)
 
 
 @Encoder.misconception
 def sorted_twice(self, tokens, lengths):
-    """The sentences were sorted by length, and the sorting was undone with the same order again. Undoing takes the inverse,
-    order.argsort()."""
+    """The sentences were sorted by length, and then the same order was applied a second time to undo the sorting. The
+    inverse order undoes it: order.argsort()."""
     order = lengths.argsort(descending=True, stable=True)
     H, real = _read(self, tokens[order], lengths[order])
     return (H * real)[order], _own_last(H, lengths[order])[order]

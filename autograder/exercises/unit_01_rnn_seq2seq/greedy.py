@@ -56,7 +56,7 @@ def _endless(inputs, rng):
 
 
 def _no_words(inputs, rng):
-    """[PAD] and [START] in the place of two words, so that now and then they are the likeliest."""
+    """[PAD] and [START] in the place of two other tokens, so that now and then they are the most likely."""
     words = _greedy(built(inputs["decoder"]), torch.from_numpy(inputs["s"]), inputs["max_length"])
     said, often = words[words > STOP].unique(return_counts=True)
     order = np.arange(len(inputs["decoder"].arguments["b"]))
@@ -90,7 +90,7 @@ def _greedy(decoder, s, max_length):
     source="Sutskever, Vinyals and Le 2014, section 3.2",
     outputs="y",
     formula="y [B, L]: logits, s = decoder(y_{t−1}, s), y_t = argmax(logits), y_0 = [START] (not part of y); [PAD] after a"
-    " sentence's [STOP]; L: as many words as the longest needs, at most max_length",
+    " sentence's [STOP]; L: as many tokens as the longest sentence needs, at most max_length",
     cases=[
         Case(
             "a batch whose sentences end at different places", values={"max_length": 12}, sizes={"V": 9}, part="a batch"
@@ -128,7 +128,7 @@ def greedy_decode(decoder: Callable, s: Float[Tensor, "B D_H"], max_length: int)
 
 
 def _steps(decoder, s, max_length, first=START, choose=torch.argmax, carry=True, feed=True):
-    """All max_length words [B, max_length], without looking for [STOP]."""
+    """All max_length tokens [B, max_length], without looking for [STOP]."""
     y = torch.full((len(s),), first, device=s.device)
     words = []
     for _ in range(max_length):
@@ -141,7 +141,7 @@ def _steps(decoder, s, max_length, first=START, choose=torch.argmax, carry=True,
 
 
 def _until_all_stop(decoder, s, max_length, **options):
-    """The words until every sentence has a [STOP], with whatever the decoder writes after it."""
+    """The tokens until every sentence has a [STOP], with whatever the decoder writes after it."""
     for length in range(1, max_length + 1):
         decoder.asked = 0
         words = _steps(decoder, s, length, **options)
@@ -157,22 +157,23 @@ def _padded(words):
 
 @greedy_decode.misconception
 def never_stops(decoder, s, max_length):
-    """The decoder is asked for more words although every sentence has written its [STOP]. Stop the loop as soon as all have
-    ended. Mind that (words == STOP).all() is true only where all end at the same step: remember who has ended."""
+    """The decoder is asked for more tokens although every sentence has written its [STOP]. Leave the loop as soon as
+    all sentences have ended. A test such as (tokens == STOP).all() on the tokens of one step is True only if all
+    sentences end at the same step: remember which sentences have ended."""
     return _padded(_steps(decoder, s, max_length))
 
 
 @greedy_decode.misconception
 def words_after_stop(decoder, s, max_length):
-    """After a sentence's [STOP] more words follow: what the decoder went on to write while longer sentences were not done.
-    From there on a sentence holds [PAD], 0."""
+    """After a sentence's [STOP] more tokens follow, which the decoder wrote while longer sentences were not finished.
+    After its [STOP] a sentence holds [PAD], 0."""
     return _until_all_stop(decoder, s, max_length)
 
 
 @greedy_decode.misconception
 def ends_with_the_first(decoder, s, max_length):
-    """The loop ends as soon as one sentence has ended, so the others are cut off. Go on until all have ended (all, not
-    any)."""
+    """The result ends where the first sentence has ended, so the others are cut off. Go on until all sentences have
+    ended (all, not any)."""
     words = _greedy(decoder, s, max_length)
     first = int(written(words).min())
     return words[:, :first]
@@ -180,88 +181,90 @@ def ends_with_the_first(decoder, s, max_length):
 
 @greedy_decode.misconception
 def stop_left_off(decoder, s, max_length):
-    """The [STOP] is left out of the result. It is the last word of a sentence, and the only way to tell one that has ended
-    from one that was cut off at max_length."""
+    """[STOP] is left out of the result. It is the last token of a sentence, and it tells a sentence that has ended from
+    one that was cut off at max_length."""
     words = _greedy(decoder, s, max_length)
     return words.masked_fill(words == STOP, PAD)
 
 
 @greedy_decode.misconception
 def start_included(decoder, s, max_length):
-    """The result begins with [START]. That is what the decoder is fed first, not a word of the translation."""
+    """The result begins with [START]. The decoder is fed [START] first, but it is not part of the translation."""
     words = _greedy(decoder, s, max_length)
     return torch.cat([torch.full_like(words[:, :1], START), words], dim=1)
 
 
 @greedy_decode.misconception
 def starts_with_padding(decoder, s, max_length):
-    """The first word that is fed in is number 0, which is [PAD]. A translation begins with [START], number 1."""
+    """The first token that is fed in is number 0, which is [PAD]. A translation begins with [START], number 1."""
     return _padded(_until_all_stop(decoder, s, max_length, first=PAD))
 
 
 @greedy_decode.misconception
 def always_fed_start(decoder, s, max_length):
-    """The decoder is fed [START] at every step. Feed it the word that it has just written: that is how it knows where it
-    is."""
+    """The decoder is fed [START] at every step. Feed it the token that it has just written: otherwise it does not know
+    how its sentence goes on."""
     return _padded(_until_all_stop(decoder, s, max_length, feed=False))
 
 
 @greedy_decode.misconception
 def state_not_carried(decoder, s, max_length):
-    """The state is not carried on: the decoder gets the first state at every step. It returns the logits and the new state;
-    the new one goes into the next step."""
+    """The state is not carried on: the decoder is given the first state at every step. It returns the logits and the
+    new state, and the new state goes into the next step."""
     return _padded(_until_all_stop(decoder, s, max_length, carry=False))
 
 
 @greedy_decode.misconception
 def least_likely_word(decoder, s, max_length):
-    """The least likely word is taken at each step: argmin, or argmax of minus the logits."""
+    """The least likely token is taken at each step: argmin, or argmax of the logits times −1."""
     return _padded(_steps(decoder, s, max_length, choose=torch.argmin))
 
 
 @greedy_decode.misconception
 def one_word_short(decoder, s, max_length):
-    """One word fewer is written than max_length allows. max_length counts the words that are returned, [STOP] among them and
-    [START] not."""
+    """One token fewer is written than max_length allows. max_length counts the tokens that are returned; [STOP] is one
+    of them, [START] is not."""
     return _greedy(decoder, s, max_length - 1)
 
 
 @greedy_decode.misconception
 def padded_to_max_length(decoder, s, max_length):
-    """The words are right, but the result is always max_length wide. L is what the longest sentence of the batch needs."""
+    """The tokens are right, but the result is always max_length wide. L is the number of tokens that the longest
+    sentence of the batch needs."""
     words = _greedy(decoder, s, max_length)
     return torch.nn.functional.pad(words, (0, max_length - words.shape[1]), value=PAD)
 
 
 @greedy_decode.misconception
 def time_before_batch(decoder, s, max_length):
-    """The words are stacked along the first axis, [L, B]. The batch comes first: torch.stack(…, dim=1)."""
+    """The tokens are stacked along the first axis, [L, B]. The batch comes first: torch.stack(…, dim=1)."""
     return _greedy(decoder, s, max_length).T
 
 
 @greedy_decode.misconception
 def stop_not_looked_for(decoder, s, max_length):
-    """[STOP] is not looked for at all: every sentence goes on to max_length, and what is written after its [STOP] stays in the
-    result. Remember who has ended, write [PAD] from then on, and leave the loop when all have."""
+    """[STOP] has no effect: every sentence goes on to max_length, and what the decoder writes after [STOP] stays in the
+    result. Remember which sentences have ended, write [PAD] in them from then on, and leave the loop when all have
+    ended."""
     return _steps(decoder, s, max_length)
 
 
 @greedy_decode.misconception
 def filled_with_stop(decoder, s, max_length):
-    """After a sentence's [STOP] more [STOP] follow. From there on a sentence holds [PAD], 0."""
+    """After a sentence's [STOP] more [STOP] follow. After its first [STOP] a sentence holds [PAD], 0."""
     words = _greedy(decoder, s, max_length)
     return words.masked_fill(words == PAD, STOP)
 
 
 @greedy_decode.misconception
 def starts_with_stop(decoder, s, max_length):
-    """The first word that is fed in is number 2, which is [STOP]. A translation begins with [START], number 1."""
+    """The first token that is fed in is number 2, which is [STOP]. A translation begins with [START], number 1."""
     return _padded(_until_all_stop(decoder, s, max_length, first=STOP))
 
 
 @greedy_decode.misconception
 def max_length_ignored(decoder, s, max_length):
-    """max_length plays no part: sentences that have not ended by then go on. Write max_length words at most."""
+    """max_length has no effect: sentences that have not ended by then go on. Write at most max_length tokens."""
     return _greedy(decoder, s, 10 * max_length)
 
 

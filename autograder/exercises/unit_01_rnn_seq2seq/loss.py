@@ -1,4 +1,4 @@
-"""Exercise 4: cross-entropy over words, not over padding."""
+"""Exercise 4: cross-entropy over tokens, not over padding."""
 
 import math
 
@@ -27,7 +27,7 @@ def _drawn(inputs, sizes, rng):
         inputs["logits"] = plain.copy()
         y = _words(inputs, sizes, rng)
         if sizes["V"] > LARGE:
-            return {"y": y}  # in which no single word counts for much
+            return {"y": y}  # in which no single token counts for much
         losses = [torch.from_numpy(inputs["logits"]), torch.from_numpy(y)]
         right = float(masked_cross_entropy.reference(*losses))
         off = [abs(float(mistake.object(*losses)) - right) for mistake in masked_cross_entropy.misconceptions]
@@ -52,7 +52,7 @@ def _large(inputs, rng):
 
 
 def _padded_anywhere(inputs, rng):
-    """Padding in front of words and between them, and a sentence that is nothing else."""
+    """Padding in front of tokens and between them, and a sentence that is nothing else."""
     inputs["y"][:, 1::2] = PAD
     inputs["y"][:3, 0] = PAD
     inputs["y"][0] = PAD
@@ -72,7 +72,7 @@ def _cut(inputs, rng):
     section="Many sentences at once: padding",
     source="Sutskever, Vinyals and Le 2014; torch.nn.functional.cross_entropy with ignore_index",
     outputs="loss",
-    formula="loss = −(1/n) Σ log p(y_bt), over the n places where y is not [PAD] (0); p = softmax(logits, dim=-1); a scalar",
+    formula="loss = −(1/n) Σ log p(y_bt), over the n positions where y is not [PAD] (0); p = softmax(logits, dim=-1); a scalar",
     cases=[
         Case("a padded batch", sizes=WORDS, scale=WIDE),
         Case("a larger batch", sizes={**WORDS, "B": 8}, scale=WIDE),
@@ -94,75 +94,77 @@ def masked_cross_entropy(logits: Float[Tensor, "B T V"], y: Int[Tensor, "B T"]) 
 
 
 def _each(logits, y):
-    """−log p of each place [B, T], and where words are."""
+    """−log p at each position [B, T], and where real tokens are."""
     return -logits.log_softmax(-1).gather(-1, y.unsqueeze(-1)).squeeze(-1), (y != PAD).to(logits.dtype)
 
 
 @masked_cross_entropy.misconception
 def padding_counted(logits, y):
-    """The padding counts like words: the mean runs over all B·T places. The model would be trained to write [PAD]. Leave out
-    the places where y is 0, from the sum and from the count."""
+    """Padding counts like the other tokens: the mean runs over all B·T positions. The model would be trained to write
+    [PAD]. Leave out the positions where y is 0, from the sum and from the count."""
     return _each(logits, y)[0].mean()
 
 
 @masked_cross_entropy.misconception
 def divided_by_all_places(logits, y):
-    """The padding is left out of the sum but not of the count: it is divided by B·T. Divide by the number of words, so that
-    a batch with more padding does not look better."""
+    """The padding is left out of the sum but not of the count: the sum is divided by B·T. Divide by the number of
+    positions where y is not 0, so that a batch with more padding does not look better."""
     nll, real = _each(logits, y)
     return (nll * real).mean()
 
 
 @masked_cross_entropy.misconception
 def summed(logits, y):
-    """This is the sum over all words. Asked for is the mean: divide by the number of words that are not padding."""
+    """This is the sum over all tokens. The exercise asks for the mean: divide by the number of tokens that are not
+    padding."""
     nll, real = _each(logits, y)
     return (nll * real).sum()
 
 
 @masked_cross_entropy.misconception
 def divided_by_the_batch(logits, y):
-    """The sum is divided by the number of sentences. Asked for is the mean over words: divide by the number of places that
-    are not padding."""
+    """The sum is divided by the number of sentences. The exercise asks for the mean over tokens: divide by the number
+    of positions that are not padding."""
     nll, real = _each(logits, y)
     return (nll * real).sum() / len(y)
 
 
 @masked_cross_entropy.misconception
 def mean_of_sentence_means(logits, y):
-    """Each sentence's mean is taken first and then the mean of these, so a word in a short sentence counts more. Every word
-    counts the same: one sum over the batch, divided by all its words."""
+    """This is the mean of the sentences' means, so a token in a short sentence counts more. Every token counts the
+    same: one sum over the batch, divided by the number of all its tokens."""
     nll, real = _each(logits, y)
     return ((nll * real).sum(1) / real.sum(1)).mean()
 
 
 @masked_cross_entropy.misconception
 def sign_forgotten(logits, y):
-    """The sign is missing: this is the mean log-probability, which is negative. A loss is what should become small: take
-    minus it."""
+    """The minus sign is missing: this is the mean log-probability, which is negative. A loss should become small as the
+    model improves, so take minus the mean."""
     nll, real = _each(logits, y)
     return -(nll * real).sum() / real.sum()
 
 
 @masked_cross_entropy.misconception
 def probability_for_its_logarithm(logits, y):
-    """The logarithm is missing: this is minus the mean probability of the right words. Cross-entropy is minus the mean of
-    log p."""
+    """The logarithm is missing: this is minus the mean probability of the correct tokens. Cross-entropy is minus the
+    mean of log p."""
     nll, real = _each(logits, y)
     return -((-nll).exp() * real).sum() / real.sum()
 
 
 @masked_cross_entropy.misconception
 def logits_taken_for_log_probabilities(logits, y):
-    """The logits were taken for log-probabilities: no softmax anywhere. Take log_softmax over the vocabulary first."""
+    """The logits are used as if they were log-probabilities, without any softmax. Apply log_softmax over the vocabulary
+    first."""
     real = (y != PAD).to(logits.dtype)
     return -(logits.gather(-1, y.unsqueeze(-1)).squeeze(-1) * real).sum() / real.sum()
 
 
 @masked_cross_entropy.misconception
 def softmax_over_time(logits, y):
-    """The softmax runs over the T places of a sentence. At each place the words compete with each other: the last axis, the
-    vocabulary."""
+    """The softmax runs over the T positions of a sentence. At each position the tokens of the vocabulary share the
+    probability: the softmax runs over the last axis."""
     nll = -logits.log_softmax(1).gather(-1, y.unsqueeze(-1)).squeeze(-1)
     real = (y != PAD).to(logits.dtype)
     return (nll * real).sum() / real.sum()
@@ -170,22 +172,24 @@ def softmax_over_time(logits, y):
 
 @masked_cross_entropy.misconception
 def softmax_twice(logits, y):
-    """The softmax is taken twice: the logits were turned into probabilities, and those were treated as logits again."""
+    """The softmax is applied twice: the logits were turned into probabilities, and these were treated as logits
+    again."""
     nll, real = _each(logits.softmax(-1), y)
     return (nll * real).sum() / real.sum()
 
 
 @masked_cross_entropy.misconception
 def mask_the_wrong_way_round(logits, y):
-    """Padding counts and words do not: the mask is the wrong way round (and where nothing is padded, this is 0/0). Words are
-    where y is not 0."""
+    """Padding counts and the other tokens do not: the mask is inverted (where nothing is padded, the result is 0/0).
+    Real tokens are where y is not 0."""
     nll, real = _each(logits, y)
     return (nll * (1 - real)).sum() / (1 - real).sum()
 
 
 @masked_cross_entropy.misconception
 def stop_left_out(logits, y):
-    """[STOP] is left out together with the padding. [STOP] is a word like others: the model must learn where to end."""
+    """[STOP] is left out together with the padding. [STOP] counts like any other token: the model must learn where to
+    end."""
     nll, _ = _each(logits, y)
     real = (y > 2).to(logits.dtype)
     return (nll * real).sum() / real.sum()
@@ -193,15 +197,15 @@ def stop_left_out(logits, y):
 
 @masked_cross_entropy.misconception
 def in_bits(logits, y):
-    """The logarithm has base 2, so the loss is in bits. Asked for is the natural logarithm."""
+    """The logarithm has base 2, so the loss is in bits. The exercise asks for the natural logarithm."""
     nll, real = _each(logits, y)
     return (nll * real).sum() / real.sum() / math.log(2)
 
 
 @masked_cross_entropy.misconception
 def logarithm_of_a_softmax(logits, y):
-    """The formula is right, but not for large logits: exp overflows, or a small probability is rounded to 0 and its logarithm
-    is −∞. log_softmax does softmax and log at once and stays finite."""
+    """The formula is right, but not for large logits: exp overflows, or a small probability is rounded to 0 and its
+    logarithm is −∞. log_softmax computes the logarithm of the softmax in one step and stays finite."""
     p = logits.softmax(-1).gather(-1, y.unsqueeze(-1)).squeeze(-1)
     real = y != PAD
     return -p[real].log().mean()
@@ -209,30 +213,30 @@ def logarithm_of_a_softmax(logits, y):
 
 @masked_cross_entropy.misconception
 def logits_zeroed_at_padding(logits, y):
-    """The logits were set to 0 at padded places, which is not a loss of 0: those places count log V each. Leave out −log p
-    itself, and count the words alone."""
+    """The logits were set to 0 at padded positions, which does not make the loss 0 there: each of these positions
+    counts log V. Leave out −log p itself, and divide by the number of real tokens alone."""
     return _each(logits * (y != PAD)[..., None], y)[0].mean()
 
 
 @masked_cross_entropy.misconception
 def perplexity(logits, y):
-    """This is the perplexity, the exponential of the loss. Leave exp out."""
+    """This is the perplexity, the exponential of the loss. Leave out exp."""
     nll, real = _each(logits, y)
     return ((nll * real).sum() / real.sum()).exp()
 
 
 @masked_cross_entropy.misconception
 def shifted_once_more(logits, y):
-    """Each word is compared with the logits of the place before. The decoder has shifted already: logits[b, t] predict
-    y[b, t]."""
+    """Each token is compared with the logits of the position before. The decoder has shifted its input already:
+    logits[b, t] predict y[b, t]."""
     nll, real = _each(logits[:, :-1], y[:, 1:])
     return (nll * real).sum() / real.sum()
 
 
 @masked_cross_entropy.misconception
 def padding_taken_from_the_vocabulary(logits, y):
-    """[PAD] was taken out of the vocabulary, so the other words share its probability. Padding is left out as places of y; the
-    softmax runs over all V words."""
+    """[PAD] was taken out of the vocabulary, so the other tokens share its probability. Padding is left out as
+    positions of y; the softmax runs over all V tokens."""
     nll, real = _each(torch.cat([torch.full_like(logits[..., :1], -1e9), logits[..., 1:]], dim=-1), y)
     return (nll * real).sum() / real.sum()
 

@@ -36,76 +36,83 @@ def rnn_step(
 
 @rnn_step.misconception
 def without_tanh(x, h, W_x, W_h, b):
-    """The sum is right, but nothing bends it: tanh is missing. Without it many steps are one linear map, and the states can
-    grow without bound."""
+    """The sum is right, but it does not go through tanh. Without tanh, many steps together are one linear map, and the
+    numbers of the hidden state can grow without bound."""
     return x @ W_x + h @ W_h + b
 
 
 @rnn_step.misconception
 def sigmoid_for_tanh(x, h, W_x, W_h, b):
-    """The sum went through a sigmoid, so every number lies between 0 and 1. A state's numbers lie between −1 and 1: tanh."""
+    """The sum went through a sigmoid, so every number lies between 0 and 1. The numbers of this hidden state lie
+    between −1 and 1: use tanh."""
     return torch.sigmoid(x @ W_x + h @ W_h + b)
 
 
 @rnn_step.misconception
 def relu_for_tanh(x, h, W_x, W_h, b):
-    """The negative numbers became 0: the sum went through a ReLU. A state's numbers lie between −1 and 1: tanh."""
+    """The negative numbers became 0: the sum went through a ReLU. The numbers of this hidden state lie between −1 and
+    1: use tanh."""
     return torch.relu(x @ W_x + h @ W_h + b)
 
 
 @rnn_step.misconception
 def bias_forgotten(x, h, W_x, W_h, b):
-    """The bias b is left out: it is added to the two products before tanh."""
+    """The bias b is left out. It is added to the two products, before tanh."""
     return torch.tanh(x @ W_x + h @ W_h)
 
 
 @rnn_step.misconception
 def bias_twice(x, h, W_x, W_h, b):
-    """The bias is added twice, once to each product. torch's nn.RNN does have two biases; here there is one."""
+    """The bias is added twice. torch's nn.RNN does have two biases; here there is one, and it is added once."""
     return torch.tanh(x @ W_x + b + h @ W_h + b)
 
 
 @rnn_step.misconception
 def bias_after_tanh(x, h, W_x, W_h, b):
-    """The bias is added after tanh. It belongs inside: tanh(x W_x + h W_h + b), so that the state stays between −1 and 1."""
+    """The bias is added after tanh. It belongs inside, tanh(x W_x + h W_h + b), so that the numbers of the hidden state
+    stay between −1 and 1."""
     return torch.tanh(x @ W_x + h @ W_h) + b
 
 
 @rnn_step.misconception
 def no_memory(x, h, W_x, W_h, b):
-    """The old state h plays no part, so nothing of the words before is kept. The new state is made of both: x W_x + h W_h + b."""
+    """The old hidden state h has no effect, so nothing of the earlier tokens is kept. The new hidden state depends on
+    both x and h: x W_x + h W_h + b."""
     return torch.tanh(x @ W_x + b + 0 * h)
 
 
 @rnn_step.misconception
 def no_input(x, h, W_x, W_h, b):
-    """The word x plays no part: only the old state is used. The new state is made of both: x W_x + h W_h + b."""
+    """The input x has no effect: only the old hidden state is used. The new hidden state depends on both x and h: x W_x
+    + h W_h + b."""
     return torch.tanh(h @ W_h + b + 0 * (x @ W_x))
 
 
 @rnn_step.misconception
 def tanh_on_each_term(x, h, W_x, W_h, b):
-    """tanh is taken of each product by itself, and then they are added. Add first, then tanh once: tanh(x W_x + h W_h + b)."""
+    """tanh is applied to each product separately, and then the results are added. Add first, then apply tanh once:
+    tanh(x W_x + h W_h + b)."""
     return torch.tanh(x @ W_x) + torch.tanh(h @ W_h + b)
 
 
 @rnn_step.misconception
 def recurrent_matrix_transposed(x, h, W_x, W_h, b):
-    """W_h is transposed. It is square, so torch does not complain, but the state stands on the left: h @ W_h. What nn.RNN
-    stores is the transpose of what the formula calls W_h."""
+    """W_h is used transposed. It is square, so torch raises no error. The weights act from the right: h @ W_h. What
+    nn.RNN stores is the transpose of the W_h in the formula."""
     return torch.tanh(x @ W_x + h @ W_h.T + b)
 
 
 @rnn_step.misconception
 def elementwise_recurrence(x, h, W_x, W_h, b):
-    """The old state is added as it is, without W_h: every number of the state may depend on all numbers of the old one,
-    h @ W_h."""
+    """The old hidden state is added as it is, without W_h. Every number of the new hidden state may depend on all
+    numbers of the old one, through h @ W_h."""
     return torch.tanh(x @ W_x + h + b)
 
 
 @rnn_step.misconception
 def added_to_the_old_state(x, h, W_x, W_h, b):
-    """The result is added to the old state. The new state takes the old one's place: h_t = tanh(x W_x + h W_h + b)."""
+    """The result is added to the old hidden state. The new hidden state replaces the old one: h_t = tanh(x W_x + h W_h
+    + b)."""
     return h + torch.tanh(x @ W_x + h @ W_h + b)
 
 

@@ -1,4 +1,4 @@
-"""Draws toy decoders whose sentences end at different places."""
+"""Draws toy decoders whose sentences end at different positions."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,7 +12,7 @@ from utils.checking.records import Helper
 from utils.data.translation import PAD, START, STOP
 
 TRIES = 3000
-NEVER = -30.0  # the logit of a word that is never written
+NEVER = -30.0  # the logit of a token that is never written
 
 
 def draw_until(
@@ -48,6 +48,6 @@ def built(decoder: Helper) -> toy_models.ToyDecoder:
 
 
 def written(words: Tensor) -> Tensor:
-    """How many words each row holds before and with its [STOP]; all of them where there is none."""
+    """How many tokens each row holds before and with its [STOP]; all of them where there is none."""
     ended = (words == STOP).cumsum(-1) > 0
     return words.shape[-1] - ended.sum(-1) + ended.any(-1)

@@ -1,4 +1,4 @@
-"""Unit 02, Bahdanau attention: three scores, weights, contexts, a decoder that looks back, and how well it looks."""
+"""Unit 02, Bahdanau attention: three scores, weights, context vectors, a decoder that attends, and how well it aligns."""
 
 EXERCISES = (  # in the assignment's order
     "dot_product_scores",

@@ -39,82 +39,86 @@ def _hidden(S, H, W, U):
 
 @additive_scores.misconception
 def without_tanh(S, H, W, U, v):
-    """The tanh is missing. Without it the score is a part that depends on s plus a part that depends on h, and the softmax over
-    h does not see the first: every decoder state would look at the same words."""
+    """The tanh is missing. Without it the score is a part that depends on s plus a part that depends on h, and a
+    softmax over the encoder states removes the first part: every decoder state would attend to the same tokens."""
     return _hidden(S, H, W, U) @ v
 
 
 @additive_scores.misconception
 def tanh_at_the_end(S, H, W, U, v):
-    """The tanh is taken of the score, after v. It belongs to the hidden layer: first tanh, then the product with v."""
+    """The tanh is applied to the score, after v. It belongs to the hidden layer: first tanh, then the product with
+    v."""
     return torch.tanh(_hidden(S, H, W, U) @ v)
 
 
 @additive_scores.misconception
 def additive_sigmoid(S, H, W, U, v):
-    """The hidden layer went through a sigmoid. Asked for is tanh."""
+    """The hidden layer went through a sigmoid. The additive score uses tanh."""
     return torch.sigmoid(_hidden(S, H, W, U)) @ v
 
 
 @additive_scores.misconception
 def additive_relu(S, H, W, U, v):
-    """The hidden layer went through a ReLU. Asked for is tanh."""
+    """The hidden layer went through a ReLU. The additive score uses tanh."""
     return torch.relu(_hidden(S, H, W, U)) @ v
 
 
 @additive_scores.misconception
 def summed_without_v(S, H, W, U, v):
-    """v is left out: the hidden numbers are simply added up. v says how much each of them counts."""
+    """v is left out: the numbers of the hidden layer are simply added up. v says how much each of them counts."""
     return torch.tanh(_hidden(S, H, W, U)).sum(dim=-1)
 
 
 @additive_scores.misconception
 def tanh_on_each_side(S, H, W, U, v):
-    """tanh is taken of s W and of h U one by one, and then they are added. Add first: only then does a hidden number depend on
-    both."""
+    """tanh is applied to s W and to h U separately, and then the results are added. Add first: only then does each
+    number of the hidden layer depend on s and h together."""
     return (torch.tanh(S @ W).unsqueeze(-2) + torch.tanh(H @ U).unsqueeze(-3)) @ v
 
 
 @additive_scores.misconception
 def multiplied_for_added(S, H, W, U, v):
-    """s W and h U are multiplied. In the additive score they are added, and a tanh follows."""
+    """s W and h U are multiplied. In the additive score they are added, and then tanh is applied."""
     return torch.tanh((S @ W).unsqueeze(-2) * (H @ U).unsqueeze(-3)) @ v
 
 
 @additive_scores.misconception
 def additive_scaled(S, H, W, U, v):
-    """The scores are divided by √D_A. The additive score is not scaled: tanh keeps its size in bounds."""
+    """The scores are divided by √D_A. The additive score is not scaled: tanh already bounds each number of the hidden
+    layer."""
     return torch.tanh(_hidden(S, H, W, U)) @ v / math.sqrt(len(v))
 
 
 @additive_scores.misconception
 def additive_transposed(S, H, W, U, v):
-    """The axes are swapped, [T_x, T_y]. Each row belongs to one decoder state, which asks; each column to one encoder state."""
+    """The axes are swapped, [T_x, T_y]. Each row belongs to one decoder state, the one that attends; each column
+    belongs to one encoder state."""
     return (torch.tanh(_hidden(S, H, W, U)) @ v).mT
 
 
 @additive_scores.misconception
 def additive_softmaxed(S, H, W, U, v):
-    """These are weights already: each row is positive and sums to 1. Asked for are the scores that go into the softmax."""
+    """These are attention weights already: each row is positive and sums to 1. The exercise asks for the scores that go
+    into the softmax."""
     return (torch.tanh(_hidden(S, H, W, U)) @ v).softmax(dim=-1)
 
 
 @additive_scores.misconception
 def decoder_state_left_out(S, H, W, U, v):
-    """The decoder states play no part: every row is the same. The hidden layer is s W plus h U."""
+    """The decoder states have no effect: every row is the same. The hidden layer is computed from s W plus h U."""
     return torch.tanh(_hidden(0 * S, H, W, U)) @ v
 
 
 @additive_scores.misconception
 def encoder_state_left_out(S, H, W, U, v):
-    """The encoder states play no part: every column is the same. The hidden layer is s W plus h U."""
+    """The encoder states have no effect: every column is the same. The hidden layer is computed from s W plus h U."""
     return torch.tanh(_hidden(S, 0 * H, W, U)) @ v
 
 
 @additive_scores.misconception
 def paired_by_place(S, H, W, U, v):
-    """s_t is compared with h_t alone, place by place, or the two do not line up at all. Each decoder state meets every encoder
-    state: give s W and h U an axis of size 1 each, in different places, and add."""
+    """s_t is compared with h_t alone, position by position, or the two do not line up at all. Each decoder state meets
+    every encoder state: give s W and h U a new axis of size 1 each, at different positions, and add."""
     return torch.tanh(S @ W + H @ U) @ v
 
 

@@ -53,7 +53,7 @@ def _perfect(inputs, rng):
     ],
     draws=_drawn,
     differentiable=False,
-    waived={"ones": "in a sentence of one word no link can be wrong in more than one way"},
+    waived={"ones": "in a sentence of one token no link can be wrong in more than one way"},
 )
 def alignment_error_rate(
     links: Bool[Tensor, "B T_y T_x"], sure: Bool[Tensor, "B T_y T_x"], possible: Bool[Tensor, "B T_y T_x"]
@@ -68,65 +68,69 @@ def _counts(links, sure, possible):
 
 @alignment_error_rate.misconception
 def agreement_for_error(links, sure, possible):
-    """This is the share that agrees, not the error: 1 − … is missing. Of a perfect alignment the rate is 0."""
+    """This is the share of links that agree, not the error: 1 − … is missing. The rate of a perfect alignment is 0."""
     return (links & sure).sum().add((links & possible).sum()) / (links.sum() + sure.sum())
 
 
 @alignment_error_rate.misconception
 def mean_over_sentences(links, sure, possible):
-    """The rate of each sentence was taken, and then their mean. Count over all sentences first: one fraction for the corpus."""
+    """This is the mean of the sentences' rates. Count over all sentences first: one fraction for the whole corpus."""
     hits = (links & sure).sum((1, 2)) + (links & possible).sum((1, 2))
     return (1 - hits / (links.sum((1, 2)) + sure.sum((1, 2)))).mean()
 
 
 @alignment_error_rate.misconception
 def sure_links_alone(links, sure, possible):
-    """Possible links play no part: |A∩S| is counted twice. A link that is possible is no mistake: |A∩S| + |A∩P|."""
+    """Possible links have no effect: |A∩S| is counted twice. A proposed link that is possible is not an error: |A∩S| +
+    |A∩P|."""
     return 1 - 2 * (links & sure).sum() / (links.sum() + sure.sum())
 
 
 @alignment_error_rate.misconception
 def possible_links_alone(links, sure, possible):
-    """Sure links are not asked for: |A∩P| is counted twice. The first term, |A∩S|, is what misses cost."""
+    """|A∩P| is counted twice in the numerator. Its first term is |A∩S|: links that are only possible must not make up
+    for sure links that were missed."""
     return 1 - 2 * (links & possible).sum() / (links.sum() + sure.sum())
 
 
 @alignment_error_rate.misconception
 def divided_by_possible(links, sure, possible):
-    """Below the bar stands |A| + |P|. Nobody need find the links that are only possible: it is |A| + |S|."""
+    """The denominator is |A| + |P|. A model need not find the links that are only possible, so the denominator is |A| +
+    |S|."""
     both = (links & sure).sum() + (links & possible).sum()
     return 1 - both / (links.sum() + possible.sum())
 
 
 @alignment_error_rate.misconception
 def precision_only(links, sure, possible):
-    """Below the bar stands |A| alone, and above it |A∩P|: that is one minus the precision. Missing a sure link would cost
-    nothing."""
+    """This is one minus the precision, |A∩P|/|A|. Missing a sure link would cost nothing."""
     return 1 - (links & possible).sum() / links.sum()
 
 
 @alignment_error_rate.misconception
 def recall_only(links, sure, possible):
-    """This is one minus the recall, |A∩S|/|S|. Links that are wrong would cost nothing."""
+    """This is one minus the recall, |A∩S|/|S|. Wrong links would cost nothing."""
     return 1 - (links & sure).sum() / sure.sum()
 
 
 @alignment_error_rate.misconception
 def union_below(links, sure, possible):
-    """Below the bar stands the union of A and S. It is the sum of their sizes: |A| + |S|, where what is in both counts twice."""
+    """The denominator is the size of the union of A and S. It should be the sum of their sizes, |A| + |S|, in which
+    links of both sets count twice."""
     return 1 - ((links & sure).sum() + (links & possible).sum()) / (links | sure).sum()
 
 
 @alignment_error_rate.misconception
 def places_that_disagree(links, sure, possible):
-    """This is the share of all places at which links and sure links differ. Most places are empty in both, which says nothing;
-    count links."""
+    """This is the share of all pairs of positions at which links and sure links differ. Most pairs are in neither set,
+    which says nothing; count links."""
     return (links != sure).float().mean()
 
 
 @alignment_error_rate.misconception
 def halved(links, sure, possible):
-    """The fraction is divided by two, as if each of its terms were a share by itself. 1 − (|A∩S| + |A∩P|) / (|A| + |S|)."""
+    """The fraction is divided by two, as if each of its terms were a share by itself. The rate is 1 − (|A∩S| + |A∩P|) /
+    (|A| + |S|)."""
     return 1 - 0.5 * ((links & sure).sum() + (links & possible).sum()) / (links.sum() + sure.sum())
 
 

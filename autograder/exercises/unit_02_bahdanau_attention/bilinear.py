@@ -33,63 +33,68 @@ def _scores(S, H, W):
 
 @bilinear_scores.misconception
 def matrix_turned_round(S, H, W):
-    """W is used the wrong way round: it takes a decoder state, D_S wide, to D_H numbers, S W. Or, what is the same, an encoder
-    state to D_S numbers, H Wᵀ."""
+    """W is used transposed. It maps a decoder state of width D_S to D_H numbers, S W; or, which gives the same scores,
+    an encoder state of width D_H to D_S numbers, H Wᵀ."""
     return S @ W.T @ H.mT
 
 
 @bilinear_scores.misconception
 def bilinear_scaled_by_query(S, H, W):
-    """The scores are divided by √D_S. Asked for is sᵀ W h as it is; scaling comes in lesson 04."""
+    """The scores are divided by √D_S. The exercise asks for sᵀ W h as it is; scaling comes in lesson 04."""
     return _scores(S, H, W) / math.sqrt(S.shape[-1])
 
 
 @bilinear_scores.misconception
 def bilinear_scaled_by_data(S, H, W):
-    """The scores are divided by √D_H. Asked for is sᵀ W h as it is; scaling comes in lesson 04."""
+    """The scores are divided by √D_H. The exercise asks for sᵀ W h as it is; scaling comes in lesson 04."""
     return _scores(S, H, W) / math.sqrt(H.shape[-1])
 
 
 @bilinear_scores.misconception
 def bilinear_transposed(S, H, W):
-    """The axes are swapped, [T_x, T_y]. Each row belongs to one decoder state, which asks; each column to one encoder state."""
+    """The axes are swapped, [T_x, T_y]. Each row belongs to one decoder state, the one that attends; each column
+    belongs to one encoder state."""
     return _scores(S, H, W).mT
 
 
 @bilinear_scores.misconception
 def bilinear_softmaxed(S, H, W):
-    """These are weights already: each row is positive and sums to 1. Asked for are the scores that go into the softmax."""
+    """These are attention weights already: each row is positive and sums to 1. The exercise asks for the scores that go
+    into the softmax."""
     return _scores(S, H, W).softmax(dim=-1)
 
 
 @bilinear_scores.misconception
 def bilinear_with_tanh(S, H, W):
-    """A tanh is taken on the way. The bilinear score has none: it is linear in s and in h. The additive score, next, has one."""
+    """A tanh is applied on the way. The bilinear score has none: it is linear in s and in h. The additive score of the
+    next exercise has one."""
     return torch.tanh(S @ W) @ H.mT
 
 
 @bilinear_scores.misconception
 def tanh_of_the_score(S, H, W):
-    """The score itself went through a tanh, so it lies between −1 and 1, and no word could stand out. Leave it as it is."""
+    """The score itself went through a tanh, so it lies between −1 and 1, and no token could stand out. Leave the score
+    as it is."""
     return torch.tanh(_scores(S, H, W))
 
 
 @bilinear_scores.misconception
 def bilinear_as_cosine(S, H, W):
-    """The vectors were divided by their lengths before the product. Asked for is sᵀ W h with the lengths kept."""
+    """The vectors were divided by their lengths before the product. The exercise asks for sᵀ W h with the lengths
+    kept."""
     return F.normalize(S @ W, dim=-1) @ F.normalize(H, dim=-1).mT
 
 
 @bilinear_scores.misconception
 def matrix_squared(S, H, W):
-    """W is applied twice, once to S and once to H. One application compares them: (S W) Hᵀ."""
+    """W is applied twice, once to S and once to H. Apply it once: (S W) Hᵀ."""
     return S @ W @ (H @ W.T @ W).mT
 
 
 @bilinear_scores.misconception
 def bilinear_with_the_last_encoder_state(S, H, W):
-    """Every column is the same: all decoder states are compared with one encoder state only. Each h_i has a column of its
-    own."""
+    """Every column is the same: all decoder states are compared with one encoder state only. Each h_i has a column of
+    its own."""
     return _scores(S, H[..., -1:, :], W).expand(*S.shape[:-1], H.shape[-2])
 
 

@@ -18,7 +18,7 @@ def score_cases(**more) -> list[Case]:
 
 
 def padding_mask(shape: tuple, rng) -> np.ndarray:
-    """True at words, False at the padding behind them, along the last axis; of several rows one has no padding."""
+    """True at tokens, False at the padding behind them, along the last axis; of several rows one has no padding."""
     rows, T = int(np.prod(shape[:-1])), shape[-1]
     lengths = rng.integers(2, T, size=rows) if T > 2 else np.full(rows, T)
     if rows > 1:

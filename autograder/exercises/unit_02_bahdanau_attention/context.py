@@ -32,19 +32,20 @@ def context_vectors(A: Float[Tensor, "*B T_y T_x"], H: Float[Tensor, "*B T_x D_H
 
 @context_vectors.misconception
 def plain_mean(A, H):
-    """Every context is the plain mean of the encoder states: the weights were not used."""
+    """Every context vector is the plain mean of the encoder states: the weights were not used."""
     return H.mean(dim=-2, keepdim=True).expand(*A.shape[:-1], H.shape[-1])
 
 
 @context_vectors.misconception
 def plain_sum(A, H):
-    """Every context is the plain sum of the encoder states: the weights were not used."""
+    """Every context vector is the plain sum of the encoder states: the weights were not used."""
     return H.sum(dim=-2, keepdim=True).expand(*A.shape[:-1], H.shape[-1])
 
 
 @context_vectors.misconception
 def most_weighted_state(A, H):
-    """Each context is the one encoder state with the most weight. Attention mixes: every state counts by its weight."""
+    """Each context vector is the one encoder state with the largest weight. Attention mixes: every state counts by its
+    weight."""
     return F.one_hot(A.argmax(dim=-1), A.shape[-1]).to(H.dtype) @ H
 
 
@@ -56,38 +57,39 @@ def divided_by_the_length(A, H):
 
 @context_vectors.misconception
 def softmax_once_more(A, H):
-    """A softmax is taken of the weights once more, which makes them nearly equal. They come ready: use them as they are."""
+    """A softmax is applied to the weights once more, which makes them nearly equal. Use the weights as they are."""
     return A.softmax(dim=-1) @ H
 
 
 @context_vectors.misconception
 def weights_of_one_step(A, H):
-    """Every context uses the weights of one decoder step. Row t of A belongs to step t."""
+    """Every context vector uses the weights of one decoder step. Row t of A belongs to step t."""
     return (A[..., :1, :] @ H).expand(*A.shape[:-1], H.shape[-1])
 
 
 @context_vectors.misconception
 def weights_in_reverse(A, H):
-    """The weights meet the encoder states in reverse order. Weight A_ti belongs to h_i, with the same i."""
+    """The weights meet the encoder states in reverse order. The weight A_ti belongs to h_i, with the same i."""
     return A.flip(-1) @ H
 
 
 @context_vectors.misconception
 def weights_turned_round(A, H):
-    """A is transposed, or the wrong axes meet. The sum runs over the T_x encoder states, the last axis of A and the one before
-    the last of H: A @ H."""
+    """A is transposed, or the wrong axes meet. The sum runs over the T_x encoder states, which are the last axis of A
+    and the second-to-last axis of H: A @ H."""
     return A.mT @ H
 
 
 @context_vectors.misconception
 def not_summed(A, H):
-    """The weighted states are there, but not summed: a context is one vector for each step, the sum over the T_x states."""
+    """The weighted states are there, but not summed: the context vector of a step is one vector, the sum over the T_x
+    states."""
     return A.unsqueeze(-1) * H.unsqueeze(-3)
 
 
 @context_vectors.misconception
 def steps_summed_too(A, H):
-    """The contexts of all steps are added up into one. Each decoder step has a context of its own."""
+    """The context vectors of all steps are added up into one. Each decoder step has its own context vector."""
     return (A @ H).sum(dim=-2)
 
 

@@ -78,32 +78,34 @@ def _run(step, words, s, H, mask, carried=True):
 
 @decode_with_attention.misconception
 def reads_the_answer(step, y, s, H, mask):
-    """At step t the decoder is fed y_t, the word that it is to predict. Feed the word before: [START], y_1, …, y_{T−1}."""
+    """At step t the decoder is fed y_t, the token that it should predict. Feed the token before it: [START], y_1, …,
+    y_{T−1}."""
     return _run(step, y, s, H, mask)
 
 
 @decode_with_attention.misconception
 def shifted_by_two(step, y, s, H, mask):
-    """The words are shifted by two places. Feed the word just before: [START], y_1, …, y_{T−1}."""
+    """The tokens are shifted by two positions. Feed the token just before the one to be predicted: [START], y_1, …,
+    y_{T−1}."""
     return _run(step, _shifted(_shifted(y)), s, H, mask)
 
 
 @decode_with_attention.misconception
 def begins_with_padding(step, y, s, H, mask):
-    """The first word that is fed in is number 0, which is [PAD]. A translation begins with [START], number 1."""
+    """The first token that is fed in is number 0, which is [PAD]. A translation begins with [START], number 1."""
     return _run(step, _shifted(y, PAD), s, H, mask)
 
 
 @decode_with_attention.misconception
 def carried_round(step, y, s, H, mask):
-    """The first word that is fed in is the last of y, carried round by roll or by the index −1. A translation begins with
-    [START]."""
+    """The first token that is fed in is the last token of y, carried round to the front (by roll, or by the index −1).
+    A translation begins with [START]."""
     return _run(step, y.roll(1, dims=1), s, H, mask)
 
 
 @decode_with_attention.misconception
 def follows_its_own_words(step, y, s, H, mask):
-    """The decoder is fed the words it predicts itself. With teacher forcing it is fed the right ones."""
+    """The decoder is fed the tokens that it has predicted itself. With teacher forcing it is fed the correct tokens."""
     previous, logits, weights = torch.full_like(y[:, 0], START), [], []
     for _ in range(y.shape[1]):
         scores, s, a = step(previous, s, H, mask)
@@ -115,38 +117,41 @@ def follows_its_own_words(step, y, s, H, mask):
 
 @decode_with_attention.misconception
 def always_the_first_state(step, y, s, H, mask):
-    """Every step gets the first state: the new one is not carried on. The state that a step returns goes into the next."""
+    """Every step is given the first state: the new state is not carried on. The state that a step returns goes into the
+    next step."""
     return _run(step, _shifted(y), s, H, mask, carried=False)
 
 
 @decode_with_attention.misconception
 def mask_not_passed_on(step, y, s, H, mask):
-    """The step is given a mask that is True everywhere, so it looks at padding. Pass on the mask that came."""
+    """The decoder attends to padding, too: the step is given a mask that is True everywhere. Pass on the mask as it
+    is."""
     return _run(step, _shifted(y), s, H, torch.ones_like(mask))
 
 
 @decode_with_attention.misconception
 def mask_handed_on_turned(step, y, s, H, mask):
-    """The step is given the mask turned round, so it looks at the padding alone; where a sentence has none, nothing is
-    left and the weights are NaN. True means: a word."""
+    """The step is given the inverted mask, so the decoder attends to the padding alone; where a sentence has no
+    padding, nothing is left and the weights are NaN. True means that this position may be attended to."""
     return _run(step, _shifted(y), s, H, ~mask)
 
 
 @decode_with_attention.misconception
 def start_fed_each_time(step, y, s, H, mask):
-    """Every step is fed [START]. It is for the first alone; from then on the word before is fed: y_1, y_2, …"""
+    """Every step is fed [START]. Only the first step is; each later step is fed the correct token before the one to be
+    predicted: y_1, y_2, …"""
     return _run(step, torch.full_like(y, START), s, H, mask)
 
 
 @decode_with_attention.misconception
 def begins_with_a_zero_state(step, y, s, H, mask):
-    """The first state is zero. The decoder begins with the s that it is given."""
+    """The first state is zero. The decoder begins with the state s that it is given."""
     return _run(step, _shifted(y), torch.zeros_like(s), H, mask)
 
 
 @decode_with_attention.misconception
 def weights_of_the_last_step(step, y, s, H, mask):
-    """All rows of A are the weights of one step. Each step has its own row: keep them all and stack them."""
+    """All rows of A are the weights of one step. Each step has its own row: keep all of them and stack them."""
     logits, weights = _run(step, _shifted(y), s, H, mask)
     return logits, weights[:, -1:].expand_as(weights)
 
@@ -160,15 +165,16 @@ def steps_along_the_first_axis(step, y, s, H, mask):
 
 @decode_with_attention.misconception
 def weights_by_word_first(step, y, s, H, mask):
-    """A has its last two axes swapped. Its rows are the words that are written, its columns the words that are looked at:
-    [B, T_y, T_x]."""
+    """The last two axes of A are swapped. Its rows belong to the tokens that are written, its columns to the tokens
+    that are attended to: [B, T_y, T_x]."""
     logits, weights = _run(step, _shifted(y), s, H, mask)
     return logits, weights.mT
 
 
 @decode_with_attention.misconception
 def decoded_to_probabilities(step, y, s, H, mask):
-    """These are probabilities where logits are asked for: a softmax was taken. The loss takes its own."""
+    """These are probabilities: a softmax was applied. The exercise asks for logits; the loss applies its own
+    softmax."""
     logits, weights = _run(step, _shifted(y), s, H, mask)
     return logits.softmax(dim=-1), weights
 

@@ -31,8 +31,8 @@ def _scores(S, H):
 
 @dot_product_scores.misconception
 def dot_scaled(S, H):
-    """The scores are divided by √D_H. That is the scaled dot product of Transformers, lesson 04; asked for here is the plain
-    dot product."""
+    """The scores are divided by √D_H. That is the scaled dot product of Transformers, in lesson 04; this exercise asks
+    for the plain dot product."""
     return _scores(S, H) / math.sqrt(S.shape[-1])
 
 
@@ -44,13 +44,15 @@ def dot_averaged(S, H):
 
 @dot_product_scores.misconception
 def dot_transposed(S, H):
-    """The axes are swapped, [T_x, T_y]. Each row belongs to one decoder state, which asks; each column to one encoder state."""
+    """The axes are swapped, [T_x, T_y]. Each row belongs to one decoder state, the one that attends; each column
+    belongs to one encoder state."""
     return _scores(S, H).mT
 
 
 @dot_product_scores.misconception
 def dot_softmaxed(S, H):
-    """These are weights already: each row is positive and sums to 1. Asked for are the scores that go into the softmax."""
+    """These are attention weights already: each row is positive and sums to 1. The exercise asks for the scores that go
+    into the softmax."""
     return _scores(S, H).softmax(dim=-1)
 
 
@@ -62,27 +64,28 @@ def dot_as_cosine(S, H):
 
 @dot_product_scores.misconception
 def dot_as_distance(S, H):
-    """This is a distance between states: small where they are alike. The dot product is large where they point the same
-    way."""
+    """This is a distance between states: it is small where they are alike. The dot product is large where two states
+    point the same way."""
     return torch.cdist(S, H)
 
 
 @dot_product_scores.misconception
 def dot_absolute(S, H):
-    """The sign is lost: an absolute value is taken somewhere. States that point apart have a negative score."""
+    """The sign is lost: an absolute value is taken somewhere. States that point in opposite directions have a negative
+    score."""
     return _scores(S, H).abs()
 
 
 @dot_product_scores.misconception
 def dot_with_the_last_encoder_state(S, H):
-    """Every column is the same: all decoder states are compared with one encoder state only. Each h_i has a column of its
-    own."""
+    """Every column is the same: all decoder states are compared with one encoder state only. Each h_i has a column of
+    its own."""
     return _scores(S, H[..., -1:, :]).expand(*S.shape[:-1], H.shape[-2])
 
 
 @dot_product_scores.misconception
 def dot_with_the_first_decoder_state(S, H):
-    """Every row is the same: one decoder state is used for all. Each s_t has a row of its own."""
+    """Every row is the same: one decoder state is used for all rows. Each s_t has a row of its own."""
     return _scores(S[..., :1, :], H).expand(*S.shape[:-1], H.shape[-2])
 
 

@@ -13,13 +13,13 @@ WORDS = {"V": 12}
 
 
 def _drawn(inputs, sizes, rng):
-    y = np.resize(rng.permutation(sizes["V"]), sizes["B"])  # different words, as far as there are so many
+    y = np.resize(rng.permutation(sizes["V"]), sizes["B"])  # different tokens, as far as there are so many
     y[0] = PAD  # which is fed where another sentence of the batch is longer
     return {"y": y, "mask": padding_mask(inputs["mask"].shape, rng)}
 
 
 def _scattered(inputs, rng):
-    """Words anywhere, not only in front."""
+    """Tokens anywhere, not only in front."""
     inputs["mask"] = rng.random(inputs["mask"].shape) < 0.5
     inputs["mask"][:, 0], inputs["mask"][:, -1] = False, True
 
@@ -31,8 +31,8 @@ def _scattered(inputs, rng):
     outputs="logits s_new a",
     gradients="logits s_new",
     zeros="a",
-    formula="e_i = v·tanh(W s + U h_i), a = softmax over the words, c = Σ_i a_i h_i, s_new = cell([embedding(y); c], s), logits ="
-    " out([s_new; c]); logits [B, V], s_new [B, D_S], a [B, T_x]",
+    formula="e_i = v·tanh(W s + U h_i), a = softmax over the tokens, c = Σ_i a_i h_i, s_new = cell([embedding(y); c], s), logits"
+    " = out([s_new; c]); logits [B, V], s_new [B, D_S], a [B, T_x]",
     cases=[
         Case("a batch", sizes=WORDS),
         Case("padding in front of words and between them", sizes=WORDS, edit=_scattered),
@@ -81,30 +81,33 @@ def _update(self, y, s, c):
 
 @AttentionStep.misconception
 def padding_looked_at(self, y, s, H, mask):
-    """The mask plays no part: the decoder looks at padding, too. Its scores must be −∞ before the softmax."""
+    """The mask has no effect: the decoder attends to padding, too. Set the scores of the padding to −∞ before the
+    softmax."""
     a, c = _attend(self, s, H, torch.ones_like(mask))
     return *_update(self, y, s, c), a
 
 
 @AttentionStep.misconception
 def step_mask_turned_round(self, y, s, H, mask):
-    """The decoder looks at the padding and not at the words: the mask is read the wrong way round. True means: a word."""
+    """The decoder attends to the padding and not to the tokens: the mask is inverted. True means that this position may
+    be attended to."""
     a, c = _attend(self, s, H, ~mask)
     return *_update(self, y, s, c), a
 
 
 @AttentionStep.misconception
 def step_without_tanh(self, y, s, H, mask):
-    """The tanh of the additive score is missing. Without it the decoder state adds the same to every score, and the softmax does
-    not see it."""
+    """The tanh of the additive score is missing. Without it the decoder state adds the same number to every score, and
+    the softmax removes it again."""
     a, c = _attend(self, s, H, mask, activation=lambda hidden: hidden)
     return *_update(self, y, s, c), a
 
 
 @AttentionStep.misconception
 def looks_after_the_update(self, y, s, H, mask):
-    """The new state, s_new, is what asks for the weights and context that are returned or that predict. Here the state before
-    the step, s, asks, once, before the update. Luong et al. do it the other way round, with another cell."""
+    """The weights that are returned, or the context vector that goes into the logits, are computed from the new state,
+    s_new. In this exercise the state before the step, s, attends, once, before the update. Luong et al. let the new
+    state attend, with another cell."""
     _, c = _attend(self, s, H, mask)
     _, s_new = _update(self, y, s, c)
     a, c = _attend(self, s_new, H, mask)
@@ -113,7 +116,8 @@ def looks_after_the_update(self, y, s, H, mask):
 
 @AttentionStep.misconception
 def context_not_fed_to_the_cell(self, y, s, H, mask):
-    """The context does not reach the cell: its place in the input is empty. The cell's input is [embedding(y); c]."""
+    """The context vector does not reach the cell: zeros stand in its part of the input. The cell's input is
+    [embedding(y); c]."""
     a, c = _attend(self, s, H, mask)
     s_new = self.cell(torch.cat([self.embedding(y), torch.zeros_like(c)], dim=-1), s)
     return self.out(torch.cat([s_new, c], dim=-1)), s_new, a
@@ -121,7 +125,8 @@ def context_not_fed_to_the_cell(self, y, s, H, mask):
 
 @AttentionStep.misconception
 def context_not_fed_to_the_output(self, y, s, H, mask):
-    """The context does not reach the output layer: its place is empty. The logits are out([s_new; c])."""
+    """The context vector does not reach the output layer: zeros stand in its part of the input. The logits are
+    out([s_new; c])."""
     a, c = _attend(self, s, H, mask)
     s_new = self.cell(torch.cat([self.embedding(y), c], dim=-1), s)
     return self.out(torch.cat([s_new, torch.zeros_like(c)], dim=-1)), s_new, a
@@ -129,7 +134,8 @@ def context_not_fed_to_the_output(self, y, s, H, mask):
 
 @AttentionStep.misconception
 def context_before_the_embedding(self, y, s, H, mask):
-    """Word and context are joined the other way round for the cell. Its weights belong to [embedding(y); c]: the word first."""
+    """Embedding and context vector are joined in the wrong order for the cell. Its weights belong to [embedding(y); c]:
+    the embedding comes first."""
     a, c = _attend(self, s, H, mask)
     s_new = self.cell(torch.cat([c, self.embedding(y)], dim=-1), s)
     return self.out(torch.cat([s_new, c], dim=-1)), s_new, a
@@ -137,7 +143,8 @@ def context_before_the_embedding(self, y, s, H, mask):
 
 @AttentionStep.misconception
 def context_before_the_state(self, y, s, H, mask):
-    """State and context are joined the other way round for the output. Its weights belong to [s_new; c]: the state first."""
+    """State and context vector are joined in the wrong order for the output layer. Its weights belong to [s_new; c]:
+    the state comes first."""
     a, c = _attend(self, s, H, mask)
     _, s_new = _update(self, y, s, c)
     return self.out(torch.cat([c, s_new], dim=-1)), s_new, a
@@ -145,7 +152,8 @@ def context_before_the_state(self, y, s, H, mask):
 
 @AttentionStep.misconception
 def logits_from_the_old_state(self, y, s, H, mask):
-    """The logits come from the state before the step. The word that was just read counts only in s_new: out([s_new; c])."""
+    """The logits come from the state before the step. Only s_new has read the token that was just fed in: out([s_new;
+    c])."""
     a, c = _attend(self, s, H, mask)
     _, s_new = _update(self, y, s, c)
     return self.out(torch.cat([s, c], dim=-1)), s_new, a
@@ -160,14 +168,16 @@ def old_state_returned(self, y, s, H, mask):
 
 @AttentionStep.misconception
 def mean_for_context(self, y, s, H, mask):
-    """The context is the plain mean of the encoder states, padding included: the weights were not used for it."""
+    """The context vector is the plain mean of the encoder states, padding included: the weights were not used for
+    it."""
     a, _ = _attend(self, s, H, mask)
     return *_update(self, y, s, H.mean(dim=1)), a
 
 
 @AttentionStep.misconception
 def step_probabilities(self, y, s, H, mask):
-    """These are probabilities where logits are asked for: a softmax was taken. The loss takes its own."""
+    """These are probabilities: a softmax was applied. The exercise asks for logits; the loss applies its own
+    softmax."""
     a, c = _attend(self, s, H, mask)
     logits, s_new = _update(self, y, s, c)
     return logits.softmax(dim=-1), s_new, a
@@ -175,7 +185,8 @@ def step_probabilities(self, y, s, H, mask):
 
 @AttentionStep.misconception
 def scores_returned(self, y, s, H, mask):
-    """The third result are scores; asked for are the weights, after the softmax: positive, 0 at padding, with sum 1."""
+    """The third result holds scores. The exercise asks for the weights after the softmax: they are positive, 0 at
+    padding, and sum to 1."""
     e = self.v(torch.tanh(self.W(s).unsqueeze(1) + self.U(H))).squeeze(-1)
     _, c = _attend(self, s, H, mask)
     return *_update(self, y, s, c), e
@@ -183,7 +194,8 @@ def scores_returned(self, y, s, H, mask):
 
 @AttentionStep.misconception
 def softmax_over_the_batch(self, y, s, H, mask):
-    """The softmax runs over the sentences of the batch. Each sentence shares its own weight among its T_x words: dim=-1."""
+    """The softmax runs over the sentences of the batch. In each sentence a weight of 1 is distributed over its own T_x
+    positions: dim=-1."""
     e = self.v(torch.tanh(self.W(s).unsqueeze(1) + self.U(H))).squeeze(-1)
     a = e.masked_fill(~mask, -1e9).softmax(dim=0)
     return *_update(self, y, s, (a.unsqueeze(1) @ H).squeeze(1)), a

@@ -21,7 +21,8 @@ def _far_below_zero(inputs, rng):
 
 
 def _levels(inputs, rng):
-    """Rows at different levels, of which one is high; a word's score that is just 0; padding that would win if it could."""
+    """Rows at different levels, of which one is high; a token's score that is just 0; padding that would win if it
+    could."""
     E, mask = inputs["E"], np.broadcast_to(inputs["mask"][..., None, :], inputs["E"].shape)
     E += np.linspace(-2000, 900, E.shape[-2], dtype=np.float32)[:, None]
     E[..., 0, :] += 2000
@@ -35,7 +36,7 @@ def _positive(inputs, rng):
 
 
 def _scattered(inputs, rng):
-    """Words anywhere, not only in front; each sentence has one, and none has all."""
+    """Tokens anywhere, not only in front; each sentence has one, and none has all."""
     inputs["mask"] = rng.random(inputs["mask"].shape) < 0.5
     inputs["mask"][..., 0], inputs["mask"][..., -1] = False, True
 
@@ -50,7 +51,7 @@ def _nothing_padded(inputs, rng):
     source="Bahdanau, Cho and Bengio 2015, equation 6",
     outputs="A",
     zeros="A",
-    formula="A_ti = exp(E_ti) / Σ_j exp(E_tj), where j runs over the words alone (mask True), and A_ti = 0 at padding; A"
+    formula="A_ti = exp(E_ti) / Σ_j exp(E_tj), where j runs over the tokens alone (mask True), and A_ti = 0 at padding; A"
     " [*B, T_y, T_x], mask [*B, T_x]",
     cases=[
         Case("one sentence", expand={"*B": ""}),
@@ -76,74 +77,75 @@ def _masked(E, mask, value=-math.inf):
 
 @attention_weights.misconception
 def mask_forgotten(E, mask):
-    """The mask plays no part: padding gets weight like words. It is no part of the sentence, so its weight is 0 and the words
-    share everything."""
+    """The mask has no effect: padding gets weight as tokens do. Padding is no part of the sentence, so its weight is 0,
+    and the weights of the tokens sum to 1."""
     return E.softmax(dim=-1)
 
 
 @attention_weights.misconception
 def softmax_twice(E, mask):
-    """The softmax was taken twice. What comes out of the first are weights already; the second makes them more even, and
-    gives the padding some."""
+    """The softmax is applied twice. The first one gives the weights already; the second one makes them more even and
+    gives weight to the padding."""
     return _masked(E, mask).softmax(dim=-1).softmax(dim=-1)
 
 
 @attention_weights.misconception
 def mask_turned_round(E, mask):
-    """The words are hidden and the padding is not: the mask is read the wrong way round. True means: this is a word, look at
-    it."""
+    """The tokens are hidden and the padding is not: the mask is inverted. True means that this position may be attended
+    to."""
     return _masked(E, ~mask).softmax(dim=-1)
 
 
 @attention_weights.misconception
 def zeroed_after_the_softmax(E, mask):
-    """The padding's weights were set to 0 after the softmax, and nobody got them: the words' weights sum to less than 1. Hide
-    the padding before the softmax: scores of −∞."""
+    """The weights of the padding were set to 0 after the softmax, so the weights of the tokens sum to less than 1. Hide
+    the padding before the softmax, with scores of −∞."""
     return E.softmax(dim=-1) * mask.unsqueeze(-2)
 
 
 @attention_weights.misconception
 def scores_zeroed(E, mask):
-    """The padding's scores were set to 0. exp(0) is 1, so padding still gets weight, often more than words do. A score of −∞ has
-    weight 0."""
+    """The scores of the padding were set to 0. exp(0) is 1, so padding still gets weight, often more than tokens do. A
+    score of −∞ gives weight 0."""
     return _masked(E, mask, 0.0).softmax(dim=-1)
 
 
 @attention_weights.misconception
 def not_low_enough(E, mask):
-    """The padding's scores were set to a number that is low, but not lower than all scores can be: where the words' scores are
-    lower still, the padding gets the weight. Use −∞."""
+    """The scores of the padding were set to a number that is low, but not lower than every score can be: where the
+    scores of the tokens are lower still, the padding gets the weight. Use −∞."""
     return _masked(E, mask, -1000.0).softmax(dim=-1)
 
 
 @attention_weights.misconception
 def over_the_decoder_states(E, mask):
-    """The softmax runs over the T_y decoder states. Each decoder state shares its own weight among the T_x words: the last
-    axis."""
+    """The softmax runs over the T_y decoder states. Each decoder state distributes a weight of 1 over the T_x encoder
+    states: the softmax runs over the last axis."""
     return E.masked_fill(~mask.unsqueeze(-2), -1e9).softmax(dim=-2) * mask.unsqueeze(-2)
 
 
 @attention_weights.misconception
 def not_normalised(E, mask):
-    """These are exponentials, not yet divided by their sum over the words."""
+    """These are exponentials, not yet divided by their sum over the tokens."""
     return E.exp() * mask.unsqueeze(-2)
 
 
 @attention_weights.misconception
 def even_among_words(E, mask):
-    """All words get the same weight: the scores play no part."""
+    """All tokens get the same weight: the scores have no effect."""
     return (mask.unsqueeze(-2) / mask.sum(-1)[..., None, None]).expand(E.shape).to(E.dtype)
 
 
 @attention_weights.misconception
 def logarithms(E, mask):
-    """These are the logarithms of the weights: log_softmax in the place of softmax."""
+    """These are the logarithms of the weights: log_softmax instead of softmax."""
     return _masked(E, mask, -1e9).log_softmax(dim=-1)
 
 
 @attention_weights.misconception
 def sigmoid_for_softmax(E, mask):
-    """Each weight is a sigmoid of its own score, so they do not sum to 1. The words share one weight among them: softmax."""
+    """Each weight is a sigmoid of its own score, so the weights do not sum to 1. A total weight of 1 is distributed
+    over the tokens: use softmax."""
     return E.sigmoid() * mask.unsqueeze(-2)
 
 

@@ -1,4 +1,4 @@
-"""Exercise 7: a captioner that is trained in the notebook, and judged by what it says of scenes that nobody has seen."""
+"""Exercise 7: a captioner that is trained in the notebook, and judged by the captions that it writes for new scenes."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ def _drawn(inputs, sizes, rng):
     section="Training the captioner",
     source="Xu et al. 2015, Show, Attend and Tell",
     outputs="captions",
-    formula="images [B, 3, 48, 48] with values from 0 to 1 give captions [B, 12]: numbers of words, [STOP] behind the last,"
+    formula="images [B, 3, 48, 48] with values from 0 to 1 give captions [B, 12]: numbers of tokens with [STOP] at the end,"
     " then [PAD]",
     cases=[
         Case("half of the captions are right, word by word", part="half of the captions", rows=0.5),
@@ -40,14 +40,14 @@ def caption_scenes(images: Tensor) -> Int[Tensor, "B T"]:
 
 
 def _told(images: Float[Tensor, "B 3 H W"], said) -> Captions:
-    """What `said` makes of two things and their relation, as they were recognised."""
+    """The captions that `said` makes of two objects and their relation, as they were recognised."""
     rows = [vocabulary().encode(said(*recognised(image))) for image in images]
     return torch.tensor([row + [PAD] * (LONGEST - len(row)) for row in rows], device=images.device)
 
 
 @caption_scenes.misconception
 def no_padding_behind(images):
-    """The caption goes on after its [STOP]. A caption that has ended gets [PAD] in all places behind."""
+    """The caption goes on after its [STOP]. After its [STOP] a caption holds [PAD] at all positions."""
     words = caption_scenes.reference(images)
     ended = (words == PAD).cumsum(dim=1) > 0
     return torch.where(ended, words.gather(1, (words == STOP).int().argmax(dim=1, keepdim=True) - 1), words)
@@ -55,65 +55,65 @@ def no_padding_behind(images):
 
 @caption_scenes.misconception
 def stops_for_padding(images):
-    """Behind the first [STOP] stand more of them. One [STOP] ends the caption; behind it stands [PAD]."""
+    """After the first [STOP] more [STOP] follow. One [STOP] ends the caption; after it stands [PAD]."""
     words = caption_scenes.reference(images)
     return words.masked_fill(words == PAD, STOP)
 
 
 @caption_scenes.misconception
 def start_kept(images):
-    """The captions begin with [START]. It is fed to the first step, and is no word of the caption."""
+    """The captions begin with [START]. The first step is fed [START], but it is not part of the caption."""
     words = caption_scenes.reference(images)
     return torch.cat([torch.full_like(words[:, :1], START), words[:, :-1]], dim=1)
 
 
 @caption_scenes.misconception
 def first_word_lost(images):
-    """The captions lack their first word: the loop keeps what it feeds from the second step on, or cuts off a word too many."""
+    """The first token of each caption is missing: check which tokens the loop keeps, and whether a position too many is
+    cut off at the front."""
     words = caption_scenes.reference(images)
     return torch.cat([words[:, 1:], torch.full_like(words[:, :1], PAD)], dim=1)
 
 
 @caption_scenes.misconception
 def no_stop_written(images):
-    """There is no [STOP] at the end of the captions. It belongs to the caption: without it nobody knows that the model
-    has ended."""
+    """There is no [STOP] at the end of the captions. It belongs to the caption: it says that the caption has ended."""
     words = caption_scenes.reference(images)
     return words.masked_fill(words == STOP, PAD)
 
 
 @caption_scenes.misconception
 def rows_for_columns(images):
-    """The captions are right for the pictures turned over their diagonal: rows and columns of the grid are exchanged on the way,
-    somewhere between images and cells."""
+    """The captions are right for the images mirrored along their diagonal: rows and columns of the grid are exchanged
+    somewhere between the images and the cells."""
     return caption_scenes.reference(images.mT)
 
 
 @caption_scenes.misconception
 def always_the_same(images):
-    """All pictures of a batch get the same caption, right for the first of them. What the decoder looks at must come from each
-    picture itself."""
+    """All images of a batch get the same caption, which is right for the first of them. Each caption must be written
+    from its own image."""
     return caption_scenes.reference(images[:1]).expand(len(images), -1)
 
 
 @caption_scenes.misconception
 def neighbours_caption(images):
-    """The captions are right, but stand in the wrong rows: the pictures have changed their order on the way, or were shuffled
-    without their captions."""
+    """The captions are right, but they stand in the wrong rows: the order of the images has changed on the way, or the
+    images were shuffled without their captions."""
     return caption_scenes.reference(images).roll(1, dims=0)
 
 
 @caption_scenes.misconception
 def relation_reversed(images):
-    """Where the things lie is said the wrong way round: left for right, above for below. Look for
-    pictures, or a grid, that are turned or mirrored on the way."""
+    """The relation of the two objects is reversed: left for right, above for below. Look for images, or a grid, that
+    are turned or mirrored on the way."""
     return _told(images, lambda first, second, relation: describe(first, second, OPPOSITE[relation])[0])
 
 
 @caption_scenes.misconception
 def colours_exchanged(images):
-    """Each thing is said to have the other one's colour. All is seen, but colour and shape are not kept together: the look that
-    finds the colour must be at the thing that is named."""
+    """The colours of the two objects are exchanged. Colour and shape are both found, but they are not kept together:
+    when the decoder writes the colour, it must attend to the object that it describes."""
 
     def said(first, second, relation):
         one, other = replace(first, colour=second.colour), replace(second, colour=first.colour)
@@ -124,13 +124,15 @@ def colours_exchanged(images):
 
 @caption_scenes.misconception
 def first_thing_twice(images):
-    """The second thing is described like the first: the decoder does not look on after the relation."""
+    """The second object is described like the first. Does the decoder still attend to the first object after the
+    relation? It should go on to the second one."""
     return _told(images, lambda first, second, relation: describe(first, first, relation)[0])
 
 
 @caption_scenes.misconception
 def one_thing_only(images):
-    """The captions end after the first thing. Both are to be described, and where the first lies seen from the second."""
+    """The captions end after the first object. A caption describes both objects, and where the first lies relative to
+    the second."""
     return _told(images, lambda first, second, relation: describe(first, second, relation)[0][:4])
 
 

@@ -27,59 +27,61 @@ def grid_to_vectors(G: Float[Tensor, "B D H W"]) -> Float[Tensor, "B H*W D"]:
 
 @grid_to_vectors.misconception
 def reshaped_without_moving(G):
-    """Only the shape was changed: each row of X now holds numbers of one channel from neighbouring cells. reshape never moves
-    numbers; the channels must first be moved to the end."""
+    """Only the shape was changed: each row of X now mixes numbers of several cells. reshape keeps the order of the
+    numbers, so the axis of the features must first be moved to the end."""
     B, D, H, W = G.shape
     return G.reshape(B, H * W, D)
 
 
 @grid_to_vectors.misconception
 def column_by_column(G):
-    """The vectors are right, their order is not: the cells go column by column. Row by row means that W runs fastest."""
+    """The vectors are right, but their order is not: the cells go column by column. Row by row means that W runs
+    fastest."""
     return G.permute(0, 3, 2, 1).flatten(1, 2)
 
 
 @grid_to_vectors.misconception
 def channels_left_in_front(G):
-    """This is [B, D, H*W]: the cells were joined, but the channels still stand in front of them. The last axis should be a
-    cell's vector of D numbers."""
+    """This is [B, D, H*W]: the cells were joined, but the axis of the features still stands in front of them. The last
+    axis should hold the D features of a cell."""
     return G.flatten(2)
 
 
 @grid_to_vectors.misconception
 def still_a_grid(G):
-    """The channels are last, but the cells are still a grid of H by W. They should be one axis of H*W vectors."""
+    """The features are last, but the cells are still a grid of H by W. They should be one axis of H*W vectors."""
     return G.permute(0, 2, 3, 1)
 
 
 @grid_to_vectors.misconception
 def all_in_one_vector(G):
-    """Everything became one long vector: flatten begins at dim=1 if nothing is said. Cells and channels are to stay apart."""
+    """Everything became one long vector, as when flatten is called without naming the axes to join. Keep cells and
+    features apart."""
     return G.flatten(1)
 
 
 @grid_to_vectors.misconception
 def averaged_cells(G):
-    """The cells were averaged into one vector for the whole image. That is just what attention wants to avoid: keep all H*W."""
+    """The cells were averaged into one vector for the whole image. Attention needs them apart: keep all H*W vectors."""
     return G.mean(dim=(2, 3))
 
 
 @grid_to_vectors.misconception
 def images_joined(G):
-    """The cells of all images stand in one long list. Each image keeps a list of its own, along the batch axis B."""
+    """The cells of all images stand in one long list. Each image keeps its own list, along the batch axis B."""
     return G.permute(0, 2, 3, 1).flatten(0, 2)
 
 
 @grid_to_vectors.misconception
 def bottom_row_first(G):
-    """The rows come from the bottom to the top. Row 0 of an image is its top row, and comes first."""
+    """The rows go from the bottom to the top. Row 0 of an image is its top row, and comes first."""
     return G.flip(2).permute(0, 2, 3, 1).flatten(1, 2)
 
 
 @grid_to_vectors.misconception
 def only_one_axis_moved(G):
-    """Rows and channels were exchanged before the reshape, so that a vector mixes numbers of several cells. All of [H, W] must
-    come before D: permute(0, 2, 3, 1)."""
+    """Rows and features were exchanged before the reshape, so that a vector mixes numbers of several cells. Both H and
+    W must come before D: permute(0, 2, 3, 1)."""
     B, D, H, W = G.shape
     return G.transpose(1, 2).reshape(B, H * W, D)
 

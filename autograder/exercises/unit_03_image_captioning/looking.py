@@ -1,4 +1,4 @@
-"""Exercise 3: a decoder state looks at a grid."""
+"""Exercise 3: a decoder state attends to a grid."""
 
 import torch
 from jaxtyping import Float
@@ -52,75 +52,77 @@ def _shares(E):
 
 @grid_attention.misconception
 def softmax_over_columns(s, G, W, U, v):
-    """The softmax runs along each row of the grid: every row shares out a whole 1. A look has one sum of 1 for all H*W cells
-    together, so flatten the cells before the softmax."""
+    """The softmax runs along each row of the grid, so the weights of every row sum to 1. There is one sum of 1 for all
+    H*W cells together: flatten the cells before the softmax."""
     return _mixed(_scores(s, G, W, U, v).softmax(dim=-1), G)
 
 
 @grid_attention.misconception
 def softmax_over_rows(s, G, W, U, v):
-    """The softmax runs down each column of the grid: every column shares out a whole 1. A look has one sum of 1 for all H*W
-    cells together, so flatten the cells before the softmax."""
+    """The softmax runs down each column of the grid, so the weights of every column sum to 1. There is one sum of 1 for
+    all H*W cells together: flatten the cells before the softmax."""
     return _mixed(_scores(s, G, W, U, v).softmax(dim=1), G)
 
 
 @grid_attention.misconception
 def softmax_over_rows_and_columns(s, G, W, U, v):
-    """Two softmaxes, one along the rows and one down the columns of the grid, are not a softmax over all cells. Flatten the cells
-    first, take one."""
+    """Two softmaxes, one along the rows and one down the columns of the grid, are not a softmax over all cells. Flatten
+    the cells first, then apply one softmax."""
     return _mixed(_scores(s, G, W, U, v).softmax(dim=-1).softmax(dim=-2), G)
 
 
 @grid_attention.misconception
 def softmax_over_images(s, G, W, U, v):
-    """The softmax runs over the images of the batch. Each image shares out its own 1 among its cells."""
+    """The softmax runs over the images of the batch. In each image a weight of 1 is distributed over its own cells."""
     return _mixed(_scores(s, G, W, U, v).softmax(dim=0), G)
 
 
 @grid_attention.misconception
 def tanh_left_out(s, G, W, U, v):
-    """The tanh is missing. Without it the decoder state adds the same to every score, the softmax takes that out again, and every
-    word looks at the same cells."""
+    """The tanh is missing. Without it the decoder state adds the same number to every score, the softmax removes it
+    again, and every token attends to the same cells."""
     return _mixed(_shares(_scores(s, G, W, U, v, activation=lambda hidden: hidden)), G)
 
 
 @grid_attention.misconception
 def relu_for_tanh(s, G, W, U, v):
-    """A ReLU stands where the tanh should: E = tanh(s W + g U) · v."""
+    """A ReLU stands where the tanh should be: E = tanh(s W + g U) · v."""
     return _mixed(_shares(_scores(s, G, W, U, v, activation=torch.relu)), G)
 
 
 @grid_attention.misconception
 def state_left_out(s, G, W, U, v):
-    """The decoder state plays no part in the weights, so every word looks at the same cells. s W goes into the same tanh as the
-    cells, together with g U: what is added to all scores alike, the softmax takes out again."""
+    """The decoder state has no effect on the weights, so every token attends to the same cells. s W goes into the same
+    tanh as g U: a number that is added to all scores alike is removed by the softmax."""
     return _mixed(_shares(_scores(torch.zeros_like(s), G, W, U, v)), G)
 
 
 @grid_attention.misconception
 def scores_for_weights(s, G, W, U, v):
-    """A are the scores: the softmax is missing, or its result was used for c alone."""
+    """A holds the scores: the softmax is missing, or its result was used for c alone."""
     E = _scores(s, G, W, U, v)
     return _mixed(_shares(E), G)[0], E
 
 
 @grid_attention.misconception
 def cells_averaged(s, G, W, U, v):
-    """The context is the plain mean of all cells: the weights were not used for it. c = Σ A[h, w] · G[:, h, w]."""
+    """The context vector is the plain mean of all cells: the weights were not used for it. c = Σ A[h, w] · G[:, h,
+    w]."""
     return G.mean(dim=(2, 3)), _shares(_scores(s, G, W, U, v))
 
 
 @grid_attention.misconception
 def divided_by_cells(s, G, W, U, v):
-    """The context is too small by the number of cells: a mean was taken where the weights, whose sum is 1, ask for a sum."""
+    """The context vector is too small by a factor of the number of cells: a mean was taken. The weights already sum to
+    1, so take the weighted sum."""
     A = _shares(_scores(s, G, W, U, v))
     return (A[:, None] * G).mean(dim=(2, 3)), A
 
 
 @grid_attention.misconception
 def strongest_cell_alone(s, G, W, U, v):
-    """The context is the vector of the cell with the most weight (hard attention). Here it is soft: all cells, mixed by
-    their weights, so that a gradient reaches the scores."""
+    """The context vector is the vector of the cell with the largest weight. Soft attention mixes all cells by their
+    weights, so that a gradient reaches the scores."""
     A = _shares(_scores(s, G, W, U, v))
     best = A.flatten(1).argmax(dim=-1)
     return G.flatten(2)[torch.arange(len(G)), :, best], A
@@ -128,8 +130,8 @@ def strongest_cell_alone(s, G, W, U, v):
 
 @grid_attention.misconception
 def cells_reshaped_wrongly(s, G, W, U, v):
-    """The cells' vectors mix numbers of several cells: the grid was reshaped to [B, H*W, D] without moving the channels to the
-    end. flatten(2).mT, or permute(0, 2, 3, 1), moves them."""
+    """The vectors mix numbers of several cells: the grid was reshaped to [B, H*W, D] without moving the axis of the
+    features to the end. flatten(2).mT, or permute(0, 2, 3, 1), moves it."""
     B, D, height, width = G.shape
     X = G.reshape(B, height * width, D)
     A = (torch.tanh((s @ W)[:, None] + X @ U) @ v).softmax(dim=-1)
@@ -138,15 +140,15 @@ def cells_reshaped_wrongly(s, G, W, U, v):
 
 @grid_attention.misconception
 def projected_cells_mixed(s, G, W, U, v):
-    """The context mixes the cells after the projection U, [B, D_A]. U serves the scores alone; what is mixed are the cells'
-    own vectors, [B, D]."""
+    """The context vector mixes the cells after the projection U, [B, D_A]. U serves the scores alone; the context
+    vector mixes the cells' own vectors, [B, D]."""
     A = _shares(_scores(s, G, W, U, v))
     return torch.einsum("bhw,bhwa->ba", A, G.permute(0, 2, 3, 1) @ U), A
 
 
 @grid_attention.misconception
 def weights_left_flat(s, G, W, U, v):
-    """The weights are still a list of H*W. Give them back as a map, [B, H, W]."""
+    """The weights are still a list of H*W. Return them as a map, [B, H, W]."""
     c, A = _mixed(_shares(_scores(s, G, W, U, v)), G)
     return c, A.flatten(1)
 

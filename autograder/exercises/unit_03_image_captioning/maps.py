@@ -34,31 +34,33 @@ def weights_to_maps(A: Float[Tensor, "*B H*W"], height: int) -> Float[Tensor, "*
 
 @weights_to_maps.misconception
 def filled_column_by_column(A, height):
-    """The map is filled column by column. The cells were listed row by row: cell h·W + w belongs to row h and column w."""
+    """The map is filled column by column. The cells were listed row by row: cell h·W + w belongs to row h and column
+    w."""
     return A.unflatten(-1, (-1, height)).mT
 
 
 @weights_to_maps.misconception
 def height_taken_for_width(A, height):
-    """Height and width are exchanged: `height` is the number of rows, so the last axis but one has that size."""
+    """Height and width are exchanged: `height` is the number of rows, so the second-to-last axis has that size."""
     return A.unflatten(-1, (-1, height))
 
 
 @weights_to_maps.misconception
 def upside_down(A, height):
-    """The map is upside down. The first W weights belong to the top row, which is row 0 (pictures are drawn that way, too)."""
+    """The map is upside down. The first W weights belong to the top row, which is row 0, as in an image."""
     return A.unflatten(-1, (height, -1)).flip(-2)
 
 
 @weights_to_maps.misconception
 def stretched_to_one(A, height):
-    """Each map was scaled so that its largest weight is 1. That is for drawing; here they stay weights, with sum 1."""
+    """Each map was scaled so that its largest weight is 1. That helps for drawing; here the weights stay as they are,
+    with sum 1."""
     return (A / A.amax(dim=-1, keepdim=True)).unflatten(-1, (height, -1))
 
 
 @weights_to_maps.misconception
 def softmax_again(A, height):
-    """A softmax was taken, of weights that are already shares. Only the shape is to change."""
+    """A softmax was applied to numbers that are attention weights already. Only the shape should change."""
     return A.softmax(dim=-1).unflatten(-1, (height, -1))
 
 
@@ -71,19 +73,20 @@ def taken_for_a_square(A, height):
 
 @weights_to_maps.misconception
 def leading_axes_joined(A, height):
-    """The axes in front (batch, words) were joined into one. They come back as they were: only the last axis is divided."""
+    """The axes in front (batch, tokens) were joined into one. They stay as they are: only the last axis is divided."""
     return A.reshape(-1, height, A.shape[-1] // height)
 
 
 @weights_to_maps.misconception
 def channel_added(A, height):
-    """There is an axis of size 1 that was not asked for, as drawing or upsampling would want it. The map is [*B, H, W]."""
+    """There is an extra axis of size 1, as drawing or upsampling would need it. The map is [*B, H, W]."""
     return A.unflatten(-1, (height, -1)).unsqueeze(-3)
 
 
 @weights_to_maps.misconception
 def relative_to_even(A, height):
-    """The weights were multiplied by the number of cells, so that even looking is 1. Here they stay weights, with sum 1."""
+    """The weights were multiplied by the number of cells, so that equal weights become 1. Here the weights stay as they
+    are, with sum 1."""
     return (A * A.shape[-1]).unflatten(-1, (height, -1))
 
 

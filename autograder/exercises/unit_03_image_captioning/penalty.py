@@ -11,7 +11,7 @@ from autograder.bank.declaration import Case, exercise
 def _drawn(inputs, sizes, rng):
     B, T, cells = inputs["A"].shape
     A = np.exp(inputs["A"])
-    lengths = rng.integers(T // 2 + 1, T, size=B) if T > 2 else np.full(B, T)  # more words than padding
+    lengths = rng.integers(T // 2 + 1, T, size=B) if T > 2 else np.full(B, T)  # more tokens than padding
     return {"A": A / A.sum(axis=-1, keepdims=True), "real": np.arange(T) < lengths[:, None]}
 
 
@@ -24,7 +24,7 @@ def _all_real(inputs, rng):
     section="Doubly stochastic attention",
     source="Xu et al. 2015, Show, Attend and Tell, equation 14",
     outputs="penalty",
-    formula="for each caption Σ over cells i of (1 − Σ over its words t of A[t, i])², averaged over the batch; a scalar",
+    formula="for each caption Σ over cells i of (1 − Σ over its tokens t of A[t, i])², averaged over the batch; a scalar",
     cases=[
         Case("captions of several lengths"),
         Case("captions without padding", edit=_all_real),
@@ -47,21 +47,22 @@ def _looked(A, real):
 
 @doubly_stochastic_penalty.misconception
 def padding_counted(A, real):
-    """The looks of padding count, too. Only real words look: set the weights to 0 where `real` is False, before the
-    sum over t."""
+    """The weights of padding count, too. Only real tokens count: leave out the weights where `real` is False, before
+    the sum over t."""
     return (1 - A.sum(dim=1)).square().sum(dim=-1).mean()
 
 
 @doubly_stochastic_penalty.misconception
 def real_turned_round(A, real):
-    """The looks of the padding count and those of the words do not: `real` is read the wrong way round. True means a word."""
+    """The weights of the padding count and those of the tokens do not: the mask `real` is inverted. True means a
+    token."""
     return (1 - _looked(A, ~real)).square().sum(dim=-1).mean()
 
 
 @doubly_stochastic_penalty.misconception
 def summed_over_cells(A, real):
-    """The sum inside runs over the cells, which is 1 for every word: nothing is left to learn. Inside, sum over the words t;
-    outside, over the cells i."""
+    """The inner sum runs over the cells. It is 1 for every token, so nothing is left to learn. Inside, sum over the
+    tokens t; outside, over the cells i."""
     return ((1 - A.sum(dim=-1)) * real).square().sum(dim=-1).mean() + 0 * A.sum()
 
 
@@ -73,13 +74,13 @@ def not_squared(A, real):
 
 @doubly_stochastic_penalty.misconception
 def absolute_for_squared(A, real):
-    """The distance from 1 is taken without its square: (1 − Σ)² makes a cell that is left out, or stared at, count more."""
+    """The distance from 1 is taken without its square. With (1 − Σ)² a cell that is far from 1 counts more."""
     return (1 - _looked(A, real)).abs().sum(dim=-1).mean()
 
 
 @doubly_stochastic_penalty.misconception
 def averaged_over_cells(A, real):
-    """The cells were averaged. The formula adds up over the cells, and averages over the captions only."""
+    """The cells were averaged. The formula sums over the cells, and averages over the captions only."""
     return (1 - _looked(A, real)).square().mean()
 
 
@@ -91,14 +92,15 @@ def summed_over_captions(A, real):
 
 @doubly_stochastic_penalty.misconception
 def squared_before_the_sum(A, real):
-    """Each weight was compared with 1 and squared by itself. First add up what a cell gets from all words, then compare that
-    with 1 and square."""
+    """Each weight was compared with 1 and squared by itself. First add up what a cell receives from all tokens, then
+    compare this sum with 1, and square."""
     return ((1 - A).square() * real.unsqueeze(-1)).sum(dim=(1, 2)).mean()
 
 
 @doubly_stochastic_penalty.misconception
 def averaged_over_words(A, real):
-    """What a cell gets was averaged over the words, where the formula adds it up: over the whole caption it should come to 1."""
+    """What a cell receives was averaged over the tokens, where the formula sums: over the whole caption it should come
+    to 1."""
     mean = _looked(A, real) / real.sum(dim=1, keepdim=True)
     return (1 - mean).square().sum(dim=-1).mean()
 
@@ -111,20 +113,21 @@ def root_at_the_end(A, real):
 
 @doubly_stochastic_penalty.misconception
 def squared_after_the_sum(A, real):
-    """The differences were added up over the cells, and the sum was squared: too much and too little cancel each other. Square
-    each cell's difference first."""
+    """The differences were added up over the cells, and the sum was squared, so too much and too little cancel each
+    other. Square the difference of each cell first."""
     return (1 - _looked(A, real)).sum(dim=-1).square().mean()
 
 
 @doubly_stochastic_penalty.misconception
 def captions_averaged_first(A, real):
-    """The captions were averaged before the square. Each caption has a penalty of its own; average those."""
+    """The captions were averaged before the square. Each caption has its own penalty; average the penalties."""
     return (1 - _looked(A, real).mean(dim=0)).square().sum()
 
 
 @doubly_stochastic_penalty.misconception
 def one_left_out(A, real):
-    """The 1 is missing: this asks for small sums. Each cell should be looked at about once in the whole caption: (1 − Σ)²."""
+    """The 1 is missing: this penalty asks for small sums. Each cell should receive a weight of about 1 over the whole
+    caption: (1 − Σ)²."""
     return _looked(A, real).square().sum(dim=-1).mean()
 
 

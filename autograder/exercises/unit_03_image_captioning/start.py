@@ -33,62 +33,68 @@ class InitialState(nn.Module):
 
 @InitialState.misconception
 def summed_cells(self, G):
-    """The cells were added up, not averaged: with more cells the state would get larger, and the tanh would saturate."""
+    """The cells were added up, not averaged: with more cells the numbers would grow, and the tanh would saturate. Take
+    the mean."""
     return torch.tanh(self.linear(G.sum(dim=(2, 3))))
 
 
 @InitialState.misconception
 def largest_of_each_channel(self, G):
-    """The largest number of each channel was taken (max pooling). The state starts from the mean of the cells."""
+    """The largest number of each feature was taken (max pooling). The first state is computed from the mean of the
+    cells."""
     return torch.tanh(self.linear(G.amax(dim=(2, 3))))
 
 
 @InitialState.misconception
 def no_tanh_at_the_start(self, G):
-    """The tanh is missing: the GRU's states lie between −1 and 1, and so should the first one."""
+    """The tanh is missing: the numbers of the GRU's states lie between −1 and 1, and so should those of the first
+    one."""
     return self.linear(G.mean(dim=(2, 3)))
 
 
 @InitialState.misconception
 def sigmoid_at_the_start(self, G):
-    """A sigmoid stands where the tanh should: states lie between −1 and 1, not between 0 and 1."""
+    """A sigmoid stands where the tanh should be: the numbers of a state lie between −1 and 1, not between 0 and 1."""
     return torch.sigmoid(self.linear(G.mean(dim=(2, 3))))
 
 
 @InitialState.misconception
 def averaged_last(self, G):
-    """Each cell went through layer and tanh, and the results were averaged. The mean comes first: tanh(linear(mean))."""
+    """Each cell went through the layer and tanh, and the results were averaged. The mean comes first:
+    tanh(linear(mean))."""
     return torch.tanh(self.linear(G.permute(0, 2, 3, 1))).mean(dim=(1, 2))
 
 
 @InitialState.misconception
 def tanh_before_the_layer(self, G):
-    """The tanh was taken of the mean, before the layer. It comes last: tanh(linear(mean))."""
+    """The tanh was applied to the mean, before the layer. It comes last: tanh(linear(mean))."""
     return self.linear(torch.tanh(G.mean(dim=(2, 3))))
 
 
 @InitialState.misconception
 def cells_cut_from_the_wrong_list(self, G):
-    """The mean mixes numbers of several channels: the grid was reshaped to [B, H*W, D] without moving the channels to the end."""
+    """The mean mixes numbers of several features: the grid was reshaped to [B, H*W, D] without moving the axis of the
+    features to the end."""
     return torch.tanh(self.linear(G.reshape(len(G), -1, G.shape[1]).mean(dim=1)))
 
 
 @InitialState.misconception
 def first_cell_alone(self, G):
-    """Only the cell in the upper left corner was used. The state starts from the mean of all cells."""
+    """Only the cell in the upper left corner was used. The first state is computed from the mean of all cells."""
     return torch.tanh(self.linear(G[:, :, 0, 0]))
 
 
 @InitialState.misconception
 def one_axis_averaged(self, G):
-    """A mean was taken over one axis of the grid only, so there is a state for each row, [B, H, D_S]. Average over
-    both, H and W."""
+    """The mean was taken over one axis of the grid only, so that there is a state for each row, [B, H, D_S]. Average
+    over both axes, H and W."""
     return torch.tanh(self.linear(G.mean(dim=3).mT))
 
 
 @InitialState.misconception
 def zeros_to_begin(self, G):
-    """The state is what a picture of zeros would give: the image plays no part. It starts from the mean of the cells."""
+    """The state is what a feature map of zeros would give: the image has no effect. The first state is computed from
+    the mean of the cells."""
     return torch.tanh(self.linear(torch.zeros_like(G[:, :, 0, 0])))
 
 

@@ -1,4 +1,4 @@
-"""Exercise 5: one word of a caption, with a gate before the context."""
+"""Exercise 5: one token of a caption, with a gate on the context vector."""
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ WORDS = {"V": 13}
 
 
 def _drawn(inputs, sizes, rng):
-    y = np.resize(rng.permutation(sizes["V"]), sizes["B"])  # different words, as far as there are so many
+    y = np.resize(rng.permutation(sizes["V"]), sizes["B"])  # different tokens, as far as there are so many
     y[0] = PAD  # which is fed where another caption of the batch is longer
     return {"y": y}
 
@@ -72,29 +72,32 @@ def _write(self, y, s, z):
 
 @CaptionStep.misconception
 def gate_left_out(self, y, s, X):
-    """The gate plays no part, or it cancels out: β = sigmoid(gate(s)) is one number between 0 and 1 for each caption, and z is β
-    times what was found."""
+    """The gate has no effect, or it cancels out. β = sigmoid(gate(s)) is one number between 0 and 1 for each caption,
+    and z is β times the context vector."""
     a, c = _find(self, s, X)
     return *_write(self, y, s, c), a
 
 
 @CaptionStep.misconception
 def gate_without_sigmoid(self, y, s, X):
-    """The gate is used as it comes from its layer. A sigmoid makes a number between 0 and 1 of it: β = sigmoid(gate(s))."""
+    """The output of the layer `gate` is used as it is. A sigmoid turns it into a number between 0 and 1: β =
+    sigmoid(gate(s))."""
     a, c = _find(self, s, X)
     return *_write(self, y, s, self.gate(s) * c), a
 
 
 @CaptionStep.misconception
 def gate_turned_round(self, y, s, X):
-    """The context is multiplied by 1 − β. It should be β: a gate near 1 lets the picture through."""
+    """The context vector is multiplied by 1 − β. It should be multiplied by β: a gate near 1 lets the context vector
+    through."""
     a, c = _find(self, s, X)
     return *_write(self, y, s, (1 - torch.sigmoid(self.gate(s))) * c), a
 
 
 @CaptionStep.misconception
 def gate_on_the_weights_returned(self, y, s, X):
-    """The weights that are returned are multiplied by β, so they no longer sum to 1. The gate is for the context alone."""
+    """The weights that are returned are multiplied by β, so they no longer sum to 1. The gate acts on the context
+    vector alone."""
     a, c = _find(self, s, X)
     beta = torch.sigmoid(self.gate(s))
     return *_write(self, y, s, beta * c), beta * a
@@ -102,8 +105,8 @@ def gate_on_the_weights_returned(self, y, s, X):
 
 @CaptionStep.misconception
 def gate_from_the_new_state(self, y, s, X):
-    """The gate was asked after the step, with the new state. The state before the step, s, decides how much of the picture
-    this step gets."""
+    """The gate is computed after the step, from the new state. The state before the step, s, decides how much of the
+    context vector this step receives."""
     a, c = _find(self, s, X)
     _, s_new = _write(self, y, s, torch.sigmoid(self.gate(s)) * c)
     z = torch.sigmoid(self.gate(s_new)) * c
@@ -112,7 +115,7 @@ def gate_from_the_new_state(self, y, s, X):
 
 @CaptionStep.misconception
 def ungated_for_the_output(self, y, s, X):
-    """The cell gets the gated context, the output layer the one before the gate. Both get z."""
+    """The cell gets the gated context vector, but the output layer gets the one before the gate. Both get z."""
     a, c = _find(self, s, X)
     _, s_new = _write(self, y, s, torch.sigmoid(self.gate(s)) * c)
     return self.out(torch.cat([s_new, c], dim=-1)), s_new, a
@@ -120,7 +123,7 @@ def ungated_for_the_output(self, y, s, X):
 
 @CaptionStep.misconception
 def ungated_for_the_cell(self, y, s, X):
-    """The output layer gets the gated context, the cell the one before the gate. Both get z."""
+    """The output layer gets the gated context vector, but the cell gets the one before the gate. Both get z."""
     a, c = _find(self, s, X)
     _, s_new = _write(self, y, s, c)
     return self.out(torch.cat([s_new, torch.sigmoid(self.gate(s)) * c], dim=-1)), s_new, a
@@ -128,8 +131,8 @@ def ungated_for_the_cell(self, y, s, X):
 
 @CaptionStep.misconception
 def new_state_looks(self, y, s, X):
-    """The state is updated first, and the new state looks. Here the state before the step, s, looks, and what it finds goes into
-    the update."""
+    """The state is updated first, and the new state attends. In this exercise the state before the step, s, attends,
+    and the context vector goes into the update."""
     _, c = _find(self, s, X)
     beta = torch.sigmoid(self.gate(s))
     _, s_new = _write(self, y, s, beta * c)
@@ -139,22 +142,24 @@ def new_state_looks(self, y, s, X):
 
 @CaptionStep.misconception
 def looks_without_tanh(self, y, s, X):
-    """The tanh of the score is missing. Without it the state adds the same to every score, and every word looks at the same
-    cells."""
+    """The tanh of the score is missing. Without it the state adds the same number to every score, and every token
+    attends to the same cells."""
     a = self.v(self.W(s)[:, None] + self.U(X))[..., 0].softmax(dim=-1)
     return *_write(self, y, s, torch.sigmoid(self.gate(s)) * (a[:, None] @ X)[:, 0]), a
 
 
 @CaptionStep.misconception
 def softmax_over_captions(self, y, s, X):
-    """The softmax runs over the captions of the batch. Each shares out its own 1 among its L cells: dim=-1."""
+    """The softmax runs over the captions of the batch. In each caption a weight of 1 is distributed over its own L
+    cells: dim=-1."""
     a = _scores(self, s, X).softmax(dim=0)
     return *_write(self, y, s, torch.sigmoid(self.gate(s)) * (a[:, None] @ X)[:, 0]), a
 
 
 @CaptionStep.misconception
 def picture_before_the_word(self, y, s, X):
-    """Word and context are joined the other way round for the cell. Its weights belong to [embedding(y); z]: the word first."""
+    """Embedding and context vector are joined in the wrong order for the cell. Its weights belong to [embedding(y); z]:
+    the embedding comes first."""
     a, c = _find(self, s, X)
     z = torch.sigmoid(self.gate(s)) * c
     s_new = self.cell(torch.cat([z, self.embedding(y)], dim=-1), s)
@@ -163,7 +168,8 @@ def picture_before_the_word(self, y, s, X):
 
 @CaptionStep.misconception
 def picture_before_the_state(self, y, s, X):
-    """State and context are joined the other way round for the output. Its weights belong to [s_new; z]: the state first."""
+    """State and context vector are joined in the wrong order for the output layer. Its weights belong to [s_new; z]:
+    the state comes first."""
     a, c = _find(self, s, X)
     z = torch.sigmoid(self.gate(s)) * c
     _, s_new = _write(self, y, s, z)
@@ -172,7 +178,8 @@ def picture_before_the_state(self, y, s, X):
 
 @CaptionStep.misconception
 def words_from_the_old_state(self, y, s, X):
-    """The logits come from the state before the step. The word that was just read counts only in s_new: out([s_new; z])."""
+    """The logits come from the state before the step. Only s_new has read the token that was just fed in: out([s_new;
+    z])."""
     a, c = _find(self, s, X)
     z = torch.sigmoid(self.gate(s)) * c
     _, s_new = _write(self, y, s, z)
@@ -188,14 +195,15 @@ def state_not_renewed(self, y, s, X):
 
 @CaptionStep.misconception
 def all_cells_alike(self, y, s, X):
-    """The context is the plain mean of the cells: the weights were not used for it."""
+    """The context vector is the plain mean of the cells: the weights were not used for it."""
     a, _ = _find(self, s, X)
     return *_write(self, y, s, torch.sigmoid(self.gate(s)) * X.mean(dim=1)), a
 
 
 @CaptionStep.misconception
 def probabilities_of_words(self, y, s, X):
-    """These are probabilities where logits are asked for: a softmax was taken. The loss takes its own."""
+    """These are probabilities: a softmax was applied. The exercise asks for logits; the loss applies its own
+    softmax."""
     a, c = _find(self, s, X)
     logits, s_new = _write(self, y, s, torch.sigmoid(self.gate(s)) * c)
     return logits.softmax(dim=-1), s_new, a
@@ -203,23 +211,24 @@ def probabilities_of_words(self, y, s, X):
 
 @CaptionStep.misconception
 def softmax_over_an_axis_of_one(self, y, s, X):
-    """All weights are 1: the softmax ran over an axis of size 1, such as the last one of v(…), [B, L, 1]. Take that axis away
-    first."""
+    """All weights are 1: the softmax ran over an axis of size 1, such as the last one of v(…), [B, L, 1]. Remove that
+    axis first."""
     a = torch.ones_like(X[..., 0])
     return *_write(self, y, s, torch.sigmoid(self.gate(s)) * (a[:, None] @ X)[:, 0]), a
 
 
 @CaptionStep.misconception
 def state_not_asked(self, y, s, X):
-    """The decoder state plays no part in the weights: every word looks at the same cells. W(s) goes into the same tanh as
-    U(X)."""
+    """The decoder state has no effect on the weights: every token attends to the same cells. W(s) goes into the same
+    tanh as U(X)."""
     a, c = _find(self, torch.zeros_like(s), X)
     return *_write(self, y, s, torch.sigmoid(self.gate(s)) * c), a
 
 
 @CaptionStep.misconception
 def log_probabilities_of_words(self, y, s, X):
-    """These are logarithms of probabilities where logits are asked for: a log_softmax was taken. The loss takes its own."""
+    """These are log-probabilities: log_softmax was applied. The exercise asks for logits; the loss applies its own
+    log_softmax."""
     a, c = _find(self, s, X)
     logits, s_new = _write(self, y, s, torch.sigmoid(self.gate(s)) * c)
     return logits.log_softmax(dim=-1), s_new, a
@@ -227,14 +236,15 @@ def log_probabilities_of_words(self, y, s, X):
 
 @CaptionStep.misconception
 def gate_applied_twice(self, y, s, X):
-    """The context is multiplied by β twice: it was gated once already. z = β · c."""
+    """The context vector is multiplied by β twice. z = β · c."""
     a, c = _find(self, s, X)
     return *_write(self, y, s, torch.sigmoid(self.gate(s)) ** 2 * c), a
 
 
 @CaptionStep.misconception
 def cell_without_its_state(self, y, s, X):
-    """The cell got no state, so it begins anew at every word. Its call is cell(input, s)."""
+    """The cell begins from a state of 0 at every token, as it does if it is called without a state. Its call is
+    self.cell(input, s)."""
     a, c = _find(self, s, X)
     z = torch.sigmoid(self.gate(s)) * c
     s_new = self.cell(torch.cat([self.embedding(y), z], dim=-1))
@@ -243,7 +253,8 @@ def cell_without_its_state(self, y, s, X):
 
 @CaptionStep.misconception
 def scores_of_cells(self, y, s, X):
-    """The third result are scores; asked for are the weights, after the softmax: positive, with sum 1."""
+    """The third result holds scores. The exercise asks for the weights after the softmax: they are positive and sum to
+    1."""
     a, c = _find(self, s, X)
     return *_write(self, y, s, torch.sigmoid(self.gate(s)) * c), _scores(self, s, X)
 

@@ -1,4 +1,4 @@
-"""Unit 04, the attention layer: from one query's scores to cross-attention, and a measurement of why √D."""
+"""Unit 04, the attention layer: from one query's scores to cross-attention, and a measurement of why scores are divided by √D."""
 
 EXERCISES = (  # in the assignment's order
     "attention_scores",

@@ -46,32 +46,36 @@ declare_mechanics(CrossAttentionLayer, lambda self, S, X: (self.W_Q(S), self.W_K
 
 @CrossAttentionLayer.misconception
 def roles_of_the_sequences_swapped(self, S, X):
-    """The layer W_Q is given X, which has another width. The queries come from S: S asks, X answers. Q = S W_Q, K = X W_K,
-    V = X W_V."""
+    """The layer W_Q is given X, which has another width. The sequence S provides the queries, and X provides the keys
+    and values: Q = S W_Q + b_Q, K = X W_K + b_K, V = X W_V + b_V."""
     return attend(self.W_Q(X), self.W_K(S), self.W_V(S))
 
 
 @CrossAttentionLayer.misconception
 def keys_from_the_asking_sequence(self, S, X):
-    """The keys are made from S, the sequence that asks. Keys describe the data that is looked at: K = X W_K."""
+    """The keys are made from S, the sequence of the queries. Keys describe the data vectors that are attended to: K =
+    X W_K + b_K."""
     return attend(self.W_Q(S), self.W_K(S), self.W_V(X))
 
 
 @CrossAttentionLayer.misconception
 def values_from_the_asking_sequence(self, S, X):
-    """The values are made from S, the sequence that asks. What is mixed comes from the data that is looked at: V = X W_V."""
+    """The values are made from S, the sequence of the queries. What is mixed comes from the data vectors that are
+    attended to: V = X W_V + b_V."""
     return attend(self.W_Q(S), self.W_K(X), self.W_V(S))
 
 
 @CrossAttentionLayer.misconception
 def all_biases_dropped(self, S, X):
-    """The biases are left out: the weights are applied by hand, without b. Calling the layer, self.W_Q(S), adds it."""
+    """The biases are left out. Calling the layer, self.W_Q(S), adds its bias; a product with its weight alone does
+    not."""
     return attend(S @ self.W_Q.weight.T, X @ self.W_K.weight.T, X @ self.W_V.weight.T)
 
 
 @CrossAttentionLayer.misconception
 def data_used_as_cross_values(self, S, X):
-    """Y mixes the data X itself; W_V is not used. The values V = X W_V + b_V are what is mixed, so Y is D_V wide."""
+    """Y mixes the data X itself, and W_V is not used. The values V = X W_V + b_V are what is mixed, so Y is D_V
+    wide."""
     _, A = attend(self.W_Q(S), self.W_K(X), self.W_V(X))
     return A @ X, A
 

@@ -61,7 +61,7 @@ def always_scaled(Q, X, scaled):
 
 @gradient_through_softmax.misconception
 def scaled_the_other_way_round(Q, X, scaled):
-    """`scaled` is read the other way round: the scores are divided by √D_Q when it is False."""
+    """`scaled` is used the other way round: the scores are divided by √D_Q when it is False."""
     return _jacobian(_softmaxed(Q, X, not scaled)).flatten(1).norm(dim=1)
 
 
@@ -74,8 +74,8 @@ def measured_by_width(Q, X, scaled):
 
 @gradient_through_softmax.misconception
 def gradient_of_the_sum(Q, X, scaled):
-    """This is the gradient of Σ_i a_i, which is 0 whatever the scores are: the weights always sum to 1. Each weight a_i has a
-    gradient of its own; together they are the Jacobian."""
+    """This is the gradient of Σ_i a_i, which is 0 whatever the scores are, because the weights always sum to 1. Each
+    weight a_i has a gradient of its own; together these gradients are the Jacobian."""
     E = (Q @ X.mT / (math.sqrt(Q.shape[-1]) if scaled else 1)).detach().requires_grad_()
     (gradient,) = torch.autograd.grad(E.softmax(dim=-1).sum(), E)
     return gradient.norm(dim=-1)
@@ -83,23 +83,23 @@ def gradient_of_the_sum(Q, X, scaled):
 
 @gradient_through_softmax.misconception
 def diagonal_alone(Q, X, scaled):
-    """Only the diagonal a_i (1 − a_i) is counted. A score also moves all the other weights: the entries off the diagonal
-    are −a_i a_j."""
+    """Only the diagonal a_i (1 − a_i) is counted. A change of one score changes all the other weights, too: the
+    entries off the diagonal are −a_i a_j."""
     A = _softmaxed(Q, X, scaled)
     return (A * (1 - A)).norm(dim=-1)
 
 
 @gradient_through_softmax.misconception
 def diagonal_summed(Q, X, scaled):
-    """This is Σ_i a_i (1 − a_i), the lesson's "gradient left": the sum of the diagonal of J alone. Here all entries count, also
-    −a_i a_j off the diagonal: square, sum, root."""
+    """This is Σ_i a_i (1 − a_i), the lesson's "gradient left", which is the sum of the diagonal of J alone. Here all
+    entries count, including −a_i a_j off the diagonal: g is the root of the sum of their squares."""
     A = _softmaxed(Q, X, scaled)
     return (A * (1 - A)).sum(dim=-1)
 
 
 @gradient_through_softmax.misconception
 def diagonal_taken_instead_of_made(Q, X, scaled):
-    """torch.diag of a matrix takes its diagonal; of a vector it makes a matrix. For one Jacobian a query write
+    """torch.diag of a matrix takes its diagonal; of a vector it makes a matrix. To get one matrix for each query, use
     torch.diag_embed(A), which is [N_Q, N_X, N_X]."""
     A = _softmaxed(Q, X, scaled)
     return (torch.diag(A) - A @ A.T).norm(dim=-1)
@@ -107,13 +107,14 @@ def diagonal_taken_instead_of_made(Q, X, scaled):
 
 @gradient_through_softmax.misconception
 def outer_product_forgotten(Q, X, scaled):
-    """The term −a_i a_j is missing: this is the length of a itself, or of diag(a)."""
+    """The term −a_i a_j is missing: this is the norm of a itself, or of diag(a)."""
     return _softmaxed(Q, X, scaled).norm(dim=-1)
 
 
 @gradient_through_softmax.misconception
 def outer_product_added(Q, X, scaled):
-    """The term a_i a_j is added; it is subtracted. More score for one data vector leaves less weight for the others."""
+    """The term a_i a_j is added, but it should be subtracted. A higher score of one data vector leaves less weight
+    for the others."""
     A = _softmaxed(Q, X, scaled)
     return (torch.diag_embed(A) + A[:, :, None] * A[:, None, :]).flatten(1).norm(dim=1)
 
@@ -133,14 +134,15 @@ def largest_singular_value(Q, X, scaled):
 
 @gradient_through_softmax.misconception
 def averaged_over_queries(Q, X, scaled):
-    """The result is one number, the mean over the queries. Return one number for each query; the plot below takes the
-    median over them."""
+    """The result is one number, the mean over the queries. Return one number for each query; the plot below computes
+    the median over them."""
     return _jacobian(_softmaxed(Q, X, scaled)).flatten(1).norm(dim=1).mean()
 
 
 @gradient_through_softmax.misconception
 def one_norm_for_all(Q, X, scaled):
-    """One norm is taken over all queries together. Each query has its own Jacobian and its own norm: the result is [N_Q]."""
+    """This is one norm for all queries together. Each query has its own Jacobian and its own norm: the result is
+    [N_Q]."""
     return _jacobian(_softmaxed(Q, X, scaled)).norm()
 
 

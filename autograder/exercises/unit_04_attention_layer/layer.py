@@ -47,37 +47,38 @@ declare_mechanics(AttentionLayer, lambda self, Q, X: (Q, self.W_K(X), self.W_V(X
 
 @AttentionLayer.misconception
 def scaled_by_data_width(self, Q, X):
-    """The scores are divided by √D_X, the width of the data. The dot product runs over queries and keys, both D_Q wide; X
-    is no longer part of it once it has been projected."""
+    """The scores are divided by √D_X, the width of the data. The dot product runs over the features of queries and
+    keys, which are D_Q wide; after the projection, the width of X no longer matters."""
     return attend(Q, self.W_K(X), self.W_V(X), divisor=math.sqrt(X.shape[-1]))
 
 
 @AttentionLayer.misconception
 def data_used_as_values(self, Q, X):
-    """Y mixes the data X itself; W_V is not used. The values V = X W_V [N_X, D_V] are what is mixed, so Y is D_V wide."""
+    """Y mixes the data X itself, and W_V is not used. The values V = X W_V [N_X, D_V] are what is mixed, so Y is D_V
+    wide."""
     _, A = attend(Q, self.W_K(X), self.W_V(X))
     return A @ X, A
 
 
 @AttentionLayer.misconception
 def keys_used_as_values(self, Q, X):
-    """Y mixes the keys. Keys decide how much each data vector counts; what is mixed are the values V = X W_V."""
+    """Y mixes the keys. The keys decide how much each data vector counts; what is mixed are the values V = X W_V."""
     _, A = attend(Q, self.W_K(X), self.W_V(X))
     return A @ self.W_K(X), A
 
 
 @AttentionLayer.misconception
 def data_used_as_keys(self, Q, X):
-    """The queries are compared with the data X itself; W_K is not used. Queries are D_Q wide and X is D_X wide, so they only
-    fit after K = X W_K."""
+    """The queries are compared with the data X itself, and W_K is not used. Queries are D_Q wide and X is D_X wide,
+    so they fit together only after the projection K = X W_K."""
     A = (Q @ X.mT / math.sqrt(Q.shape[-1])).softmax(dim=-1)
     return A @ self.W_V(X), A
 
 
 @AttentionLayer.misconception
 def values_used_as_keys(self, Q, X):
-    """The queries are compared with the values, or keys and values have changed places. Scores come from queries and keys,
-    Q Kᵀ with K = X W_K; values V = X W_V enter only in Y = A V."""
+    """The queries are compared with the values, or keys and values have changed places. The scores come from queries
+    and keys, Q Kᵀ with K = X W_K; the values V = X W_V are used only in Y = A V."""
     V = self.W_V(X)
     return attend(Q, V, V)
 
@@ -91,14 +92,15 @@ def weight_not_transposed(self, Q, X):
 
 @AttentionLayer.misconception
 def queries_projected_too(self, Q, X):
-    """The queries are sent through W_K as well. In this layer the queries come ready, D_Q wide; only the data X is
-    projected."""
+    """The queries are projected by W_K as well. In this layer the queries are given and already D_Q wide; only the
+    data X are projected."""
     return attend(self.W_K(Q), self.W_K(X), self.W_V(X))
 
 
 @AttentionLayer.misconception
 def values_projected_from_keys(self, Q, X):
-    """The values are computed from the keys, W_V(K). Both projections start from the data: K = X W_K and V = X W_V."""
+    """The values are computed from the keys, W_V(K). Both projections start from the data: K = X W_K and V = X
+    W_V."""
     K = self.W_K(X)
     return attend(Q, K, self.W_V(K))
 

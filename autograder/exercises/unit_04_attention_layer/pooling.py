@@ -46,8 +46,8 @@ def _weights_over_all(e):
 
 @attention_pooling.misconception
 def each_grid_row_by_itself(q, X):
-    """On a grid your softmax runs over the last axis, so every row of the grid sums to 1. One query has one distribution
-    over all H·W places: flatten the grid, take the softmax, and shape the weights back."""
+    """On a grid your softmax runs over the last axis, so every row of the grid sums to 1. One query has one
+    distribution over all H·W positions: flatten the grid, apply the softmax, and reshape the weights to the grid."""
     a = (X @ q).softmax(dim=-1)
     return _pooled(X, a), a
 
@@ -55,31 +55,32 @@ def each_grid_row_by_itself(q, X):
 @attention_pooling.misconception
 def each_grid_column_by_itself(q, X):
     """On a grid your softmax runs over the first axis, so every column of the grid sums to 1. One query has one
-    distribution over all H·W places: flatten the grid, take the softmax, and shape the weights back."""
+    distribution over all H·W positions: flatten the grid, apply the softmax, and reshape the weights to the grid."""
     a = (X @ q).softmax(dim=0)
     return _pooled(X, a), a
 
 
 @attention_pooling.misconception
 def weights_left_flat(q, X):
-    """The weights of the grid are right but flat, [H·W]. Shape them back to [H, W], so that each weight lies where its
-    feature vector lies: a.reshape(X.shape[:-1])."""
+    """The weights of the grid are right but flat, [H·W]. Reshape them to [H, W], so that each weight stands at the
+    position of its feature vector: a.reshape(X.shape[:-1])."""
     a = (X @ q).flatten().softmax(dim=0)
     return _pooled(X, a.reshape(X.shape[:-1])), a
 
 
 @attention_pooling.misconception
 def output_left_in_the_grid(q, X):
-    """On a grid y still has a grid axis: the weighted sum ran over one axis only. The output is one vector [D_Q], summed
-    over all H·W places."""
+    """On a grid y still has a grid axis: the weighted sum ran over one axis only. The output is one vector [D_Q],
+    summed over all H·W positions."""
     a = _weights_over_all(X @ q)
     return (a[..., None] * X).sum(dim=0), a
 
 
 @attention_pooling.misconception
 def features_and_places_mixed(q, X):
-    """X.reshape(D_Q, …) does not move the feature axis to the front; it cuts the numbers up in another order and mixes
-    the vectors. The feature axis is already last: X.reshape(-1, D_Q) gives one row for each vector."""
+    """X.reshape(D_Q, …) does not move the feature axis to the front; it keeps the numbers in their order and cuts
+    them into other rows, which mixes the vectors. The feature axis is already last: X.reshape(-1, D_Q) gives one row
+    for each vector."""
     flat = X.reshape(X.shape[-1], -1).mT
     a = (flat @ q).softmax(dim=0)
     return a @ flat, a.reshape(X.shape[:-1])
@@ -87,19 +88,21 @@ def features_and_places_mixed(q, X):
 
 @attention_pooling.misconception
 def plain_mean(q, X):
-    """y is the plain mean of the data vectors: the weights were computed, but not used. Each X_i counts with its own a_i."""
+    """y is the plain mean of the data vectors: the weights were computed, but not used. Each X_i is multiplied by its
+    own a_i."""
     return X.reshape(-1, X.shape[-1]).mean(dim=0), _weights_over_all(X @ q)
 
 
 @attention_pooling.misconception
 def plain_sum(q, X):
-    """y is the plain sum of the data vectors: the weights were computed, but not used. Each X_i counts with its own a_i."""
+    """y is the plain sum of the data vectors: the weights were computed, but not used. Each X_i is multiplied by its
+    own a_i."""
     return X.reshape(-1, X.shape[-1]).sum(dim=0), _weights_over_all(X @ q)
 
 
 @attention_pooling.misconception
 def scores_returned(q, X):
-    """y is right, but the second result is the scores e, not the weights a = softmax(e)."""
+    """y is right, but the second result holds the scores e, not the weights a = softmax(e)."""
     return _pooled(X, _weights_over_all(X @ q)), X @ q
 
 

@@ -29,14 +29,14 @@ def attention_scores(q: Float[Tensor, "*B D_Q"], X: Float[Tensor, "*B N_X D_Q"])
 
 @attention_scores.misconception
 def products_not_summed(q, X):
-    """The products are there but not summed: q · X_i is one number for each data vector, the sum over its D_Q products."""
+    """The products are not summed: q · X_i is one number for each data vector, the sum of its D_Q products."""
     return X * q.unsqueeze(-2)
 
 
 @attention_scores.misconception
 def summed_over_data(q, X):
-    """The sum runs over the N_X data vectors, so one number is left for each feature. A score compares the query with one
-    data vector: sum over the features, the last axis, and keep one score for each data vector."""
+    """The sum runs over the N_X data vectors, so one number is left for each feature. A score compares the query with
+    one data vector: sum over the features, the last axis, and keep one score for each data vector."""
     return (X * q.unsqueeze(-2)).sum(dim=-2)
 
 
@@ -48,56 +48,57 @@ def averaged_products(q, X):
 
 @attention_scores.misconception
 def cosine_similarity(q, X):
-    """This is the cosine similarity: both vectors were divided by their lengths. The dot product keeps the lengths: of two
-    data vectors in the same direction the longer one's score lies further from zero."""
+    """This is the cosine similarity: both vectors were divided by their lengths. The dot product keeps the lengths:
+    if two data vectors have the same direction, the score of the longer one lies further from zero."""
     return F.cosine_similarity(X, q.unsqueeze(-2), dim=-1)
 
 
 @attention_scores.misconception
 def distance(q, X):
-    """This is the Euclidean distance between query and data vectors: it is small where they are alike. The dot product is
-    large where they point the same way."""
+    """This is the Euclidean distance between the query and each data vector, which is small where the two are alike.
+    The dot product is large where they point in the same direction."""
     return (X - q.unsqueeze(-2)).norm(dim=-1)
 
 
 @attention_scores.misconception
 def negative_squared_distance(q, X):
-    """This is the negative squared distance, −|q − X_i|² = 2 q·X_i − |q|² − |X_i|²: a long data vector loses by its own
-    length. The dot product subtracts nothing."""
+    """This is the negative squared distance, −|q − X_i|² = 2 q·X_i − |q|² − |X_i|², which lowers the score of a long
+    data vector by its squared length. The dot product subtracts nothing."""
     return -(X - q.unsqueeze(-2)).square().sum(dim=-1)
 
 
 @attention_scores.misconception
 def absolute_value(q, X):
-    """The sign is lost: an absolute value is taken somewhere. A data vector that points against the query has a negative
-    score, and will get a small weight."""
+    """The sign is lost: an absolute value is taken somewhere. A data vector that points against the query has a
+    negative score, and will get a small weight."""
     return torch.einsum("...nd,...d->...n", X, q).abs()
 
 
 @attention_scores.misconception
 def first_query_for_all(q, X):
-    """Every batch element is scored with the first query. Each one has its own: q[b] goes with X[b]."""
+    """Every batch element is scored with the first query. Each batch element has its own query: q[b] belongs to
+    X[b]."""
     return X @ q.reshape(-1, q.shape[-1])[0]
 
 
 @attention_scores.misconception
 def every_query_with_every_batch(q, X):
-    """Each batch element's data is scored with the queries of all batch elements, which adds an axis. q[b] goes with X[b]
-    alone: give q an axis of size 1 (unsqueeze) and let matmul keep the batch axes apart."""
+    """Each batch element's data are scored with the queries of all batch elements, which adds an axis. q[b] belongs
+    to X[b] alone: give q an axis of size 1 (unsqueeze) and let matmul keep the batch axes apart."""
     return X @ (q if q.ndim == 1 else q.mT)
 
 
 @attention_scores.misconception
 def query_read_as_matrix(q, X):
-    """X @ q works for one query and fails for a batch: @ reads the batch of queries as one matrix. Give each query a last
-    axis of size 1, q[..., None], and take it away from the result."""
+    """X @ q works for one query and fails for a batch: @ reads the batch of queries as one matrix. Give each query a
+    last axis of size 1, q[..., None], and remove this axis from the result."""
     return X @ q
 
 
 @attention_scores.misconception
 def squeezed_away(q, X):
-    """squeeze() without an axis, or with the wrong one, takes away an axis of size 1, also that of a batch of one or of a
-    single data vector. Say which axis is to go: squeeze(-1)."""
+    """squeeze() without an axis, or with the wrong one, removes an axis of size 1 that belongs to the result, such as
+    that of a batch of one or of a single data vector. Name the axis to be removed: squeeze(-1)."""
     return (X @ q.unsqueeze(-1)).squeeze()
 
 

@@ -62,40 +62,40 @@ def stable_softmax(e: Float[Tensor, "*S"], dim: int = -1) -> Float[Tensor, "*S"]
 
 @stable_softmax.misconception
 def largest_not_subtracted(e, dim=-1):
-    """Right for small scores, but exp overflows for large ones: inf/inf is NaN. Subtract the largest score along `dim` first;
-    numerator and denominator shrink by the same factor, so the result stays the same."""
+    """This is right for small scores, but exp overflows for large ones, and inf/inf is NaN. Subtract the largest
+    score along `dim` first; numerator and denominator shrink by the same factor, so the result stays the same."""
     return e.exp() / e.exp().sum(dim=dim, keepdim=True)
 
 
 @stable_softmax.misconception
 def largest_of_everything_subtracted(e, dim=-1):
-    """The largest number of the whole tensor (or another that is too large for a slice) is subtracted. A row far below it
-    underflows: all its exponentials are 0, and
-    0/0 is NaN. Each slice along `dim` needs its own largest number: amax(dim=dim, keepdim=True)."""
+    """The largest number of the whole tensor (or another number that is too large for some slice) is subtracted. In a
+    row far below it all exponentials underflow to 0, and 0/0 is NaN. Each slice along `dim` needs its own largest
+    number: amax(dim=dim, keepdim=True)."""
     exponentials = (e - e.max()).exp()
     return exponentials / exponentials.sum(dim=dim, keepdim=True)
 
 
 @stable_softmax.misconception
 def not_the_largest_subtracted(e, dim=-1):
-    """Something was subtracted along `dim`, but not the largest score (the mean, or the smallest?). It helps only while all
-    scores are near each other: one far above the others overflows, and −∞ among them makes the mean −∞, too. After
-    subtracting the largest, no exponent is above 0."""
+    """Something was subtracted along `dim`, but not the largest score (the mean, or the smallest?). That helps only
+    while all scores are close together: a score far above the others overflows, and a score of −∞ makes the mean −∞,
+    too. After the largest score has been subtracted, no exponent is above 0."""
     exponentials = (e - e.mean(dim=dim, keepdim=True)).exp()
     return exponentials / exponentials.sum(dim=dim, keepdim=True)
 
 
 @stable_softmax.misconception
 def subtracted_in_the_numerator_alone(e, dim=-1):
-    """The largest score is subtracted in one of numerator and denominator only. The factor exp(−m) cancels only if both
-    have it: exp(e − m) / Σ exp(e − m)."""
+    """The largest score is subtracted in the numerator or in the denominator only. The factor exp(−m) cancels only if
+    both have it: exp(e − m) / Σ exp(e − m)."""
     return (e - e.amax(dim=dim, keepdim=True)).exp() / e.exp().sum(dim=dim, keepdim=True)
 
 
 @stable_softmax.misconception
 def divided_by_largest(e, dim=-1):
-    """The scores are divided by the largest one. That changes how far apart they are, and so the weights; subtracting it
-    changes nothing but the size of the exponentials."""
+    """The scores are divided by the largest one. That changes how far apart they are, and so the weights; subtracting
+    it changes only the size of the exponentials."""
     exponentials = (e / e.amax(dim=dim, keepdim=True)).exp()
     return exponentials / exponentials.sum(dim=dim, keepdim=True)
 
@@ -116,8 +116,8 @@ def always_the_first_axis(e, dim=-1):
 
 @stable_softmax.misconception
 def sum_over_everything(e, dim=-1):
-    """The exponentials are divided by their sum over the whole tensor, so all weights together sum to 1. Each slice along
-    `dim` should sum to 1 by itself: sum(dim=dim, keepdim=True)."""
+    """The exponentials are divided by their sum over the whole tensor, so all weights together sum to 1. Each slice
+    along `dim` should sum to 1 by itself: sum(dim=dim, keepdim=True)."""
     exponentials = (e - e.amax(dim=dim, keepdim=True)).exp()
     return exponentials / exponentials.sum()
 
@@ -130,14 +130,16 @@ def not_normalised(e, dim=-1):
 
 @stable_softmax.misconception
 def not_exponentiated(e, dim=-1):
-    """The scores are divided by their sum without exp. Scores may be negative or sum to 0; exp makes each positive first."""
+    """The scores are divided by their sum without exp. Scores may be negative or sum to 0; exp makes all of them
+    positive first."""
     return e / e.sum(dim=dim, keepdim=True)
 
 
 @stable_softmax.misconception
 def keepdim_forgotten(e, dim=-1):
-    """The sum, or the largest score, lost its axis, so it lines up with the wrong axis or does not fit at all. keepdim=True
-    leaves an axis of size 1 in its place, and each slice meets its own largest score and its own sum."""
+    """The sum, or the largest score, lost its axis, so it lines up with the wrong axis or does not fit at all.
+    keepdim=True keeps an axis of size 1 there, so that each slice is combined with its own largest score and its own
+    sum."""
     exponentials = (e - e.amax(dim=dim, keepdim=True)).exp()
     return exponentials / exponentials.sum(dim=dim)
 

@@ -1,4 +1,4 @@
-"""Exercise 3: a learned table of positions, with an error past its end."""
+"""Exercise 3: a learned positional encoding, with an error past the end of its table."""
 
 import torch
 import torch.nn.functional as F
@@ -13,7 +13,7 @@ from autograder.bank.declaration import Case, exercise
     section="Learned positional encoding: a table",
     source="Gehring et al. 2017, section 3.1",
     outputs="X_new",
-    formula="row n of X gets row n of the table added, n = 0, …, N−1; N > max_length raises a ValueError that names both numbers",
+    formula="row n of the table is added to row n of X, n = 0, …, N−1; N > max_length raises a ValueError that names both",
     cases=[
         Case("a batch", expand={"*B": "B"}, sizes={"N": 5, "max_length": 9}, part="positions added"),
         Case("one sequence", expand={"*B": ""}, sizes={"N": 4, "max_length": 7}, part="positions added"),
@@ -69,9 +69,9 @@ def _checked(self, X):
 
 @LearnedPositions.misconception
 def error_left_to_the_lookup(self, X):
-    """Past the end of the table nn.Embedding raises “index out of range in self”, and on a GPU something worse. Who reads that
-    knows neither what was too long nor how long it may be: if N > max_length, raise a ValueError before the lookup. A
-    line that is printed stops nobody."""
+    """Past the end of the table nn.Embedding raises “index out of range in self”, which says neither what was too
+    long nor how long it may be; on a GPU the error is reported later, at another line. If N > max_length, raise a
+    ValueError before the lookup; a message that is only printed does not stop the program."""
     return X + self.table(torch.arange(X.shape[-2], device=X.device))
 
 
@@ -82,24 +82,26 @@ def _batch_alone_checked(self, X):
 
 @LearnedPositions.misconception
 def one_sequence_looked_up_unchecked(self, X):
-    """A batch that is too long is refused; a single sequence [N, D] is not, and the lookup fails. Either X.shape[1] was compared,
-    which is D there, or a batch alone is compared at all. With any number of batch axes N is X.shape[-2]."""
+    """A batch that is too long is refused; a single sequence [N, D] is not, and the lookup fails. Either X.shape[1]
+    was compared, which is D there, or only a batch is checked at all. With any number of batch axes N is
+    X.shape[-2]."""
     _batch_alone_checked(self, X)
     return X + self.table(torch.arange(X.shape[-2], device=X.device))
 
 
 @LearnedPositions.misconception
 def one_sequence_added_unchecked(self, X):
-    """A batch that is too long is refused; a single sequence [N, D] is not, and the addition fails. Either X.shape[1] was
-    compared, which is D there, or a batch alone is compared at all. With any number of batch axes N is X.shape[-2]."""
+    """A batch that is too long is refused; a single sequence [N, D] is not, and the addition fails. Either X.shape[1]
+    was compared, which is D there, or only a batch is checked at all. With any number of batch axes N is
+    X.shape[-2]."""
     _batch_alone_checked(self, X)
     return X + self.table.weight[: X.shape[-2]]
 
 
 @LearnedPositions.misconception
 def full_length_refused(self, X):
-    """A sequence of just max_length vectors is refused. The table has rows 0 to max_length − 1, so max_length of them fit:
-    raise only if N > max_length."""
+    """A sequence of exactly max_length vectors is refused. The table has rows 0 to max_length − 1, so max_length
+    vectors fit: raise the error only if N > max_length."""
     N = X.shape[-2]
     if N >= self.table.num_embeddings:
         raise ValueError(f"{N} vectors, but positions for {self.table.num_embeddings} only")
@@ -108,8 +110,8 @@ def full_length_refused(self, X):
 
 @LearnedPositions.misconception
 def one_too_many_let_through(self, X):
-    """The comparison comes one too late: a sequence of max_length + 1 vectors is not caught by it. The table has rows 0 to
-    max_length − 1: raise if N > max_length."""
+    """The limit is one too high: a sequence of max_length + 1 vectors is not refused by the comparison. The table has
+    rows 0 to max_length − 1: raise the error if N > max_length."""
     N, longest = X.shape[-2], self.table.num_embeddings
     if N > longest + 1:
         raise ValueError(f"{N} vectors, but positions for {longest} only")
@@ -118,15 +120,15 @@ def one_too_many_let_through(self, X):
 
 @LearnedPositions.misconception
 def asserted(self, X):
-    """An assert is for mistakes of the programmer, and python -O removes it. For what a caller passes in, raise a ValueError
-    with a message."""
+    """An assert states what the programmer takes for granted, and python -O removes it. If a caller passes in
+    something that is not allowed, raise a ValueError with a message."""
     assert X.shape[-2] <= self.table.num_embeddings
     return X + self.table.weight[: X.shape[-2]]
 
 
 @LearnedPositions.misconception
 def comparison_reversed(self, X):
-    """The comparison is the wrong way round: a sequence that fits is refused. Raise if N > max_length."""
+    """The comparison is the wrong way round: a sequence that fits is refused. Raise the error if N > max_length."""
     N, longest = X.shape[-2], self.table.num_embeddings
     if N < longest:
         raise ValueError(f"{N} vectors, but positions for {longest} only")
@@ -135,14 +137,14 @@ def comparison_reversed(self, X):
 
 @LearnedPositions.misconception
 def all_rows_added(self, X):
-    """The whole table is added, which fits only a sequence of just that length. Of N vectors each gets its row: the first N
-    rows."""
+    """The whole table is added, which fits only a sequence of exactly that length. A sequence of N vectors gets the
+    first N rows, one for each vector."""
     return X + self.table.weight
 
 
 @LearnedPositions.misconception
 def first_axis_compared(self, X):
-    """The number of sequences in the batch, len(X), was compared with max_length. How many vectors a sequence has is
+    """The number of sequences in the batch, len(X), was compared with max_length. The length of a sequence is
     X.shape[-2]."""
     if len(X) > self.table.num_embeddings:
         raise ValueError(f"{len(X)} vectors, but positions for {self.table.num_embeddings} only")
@@ -151,8 +153,8 @@ def first_axis_compared(self, X):
 
 @LearnedPositions.misconception
 def a_row_for_each_sequence(self, X):
-    """The rows were given out along the first axis: each sequence of the batch got one row for all its vectors. Vector n of each
-    sequence gets row n, and N is X.shape[-2]."""
+    """The rows were assigned along the first axis: each sequence of the batch got one row for all its vectors. Vector
+    n of each sequence gets row n, and N is X.shape[-2]."""
     if len(X) > self.table.num_embeddings:
         raise ValueError(f"{len(X)} vectors, but positions for {self.table.num_embeddings} only")
     return X + self.table(torch.arange(len(X), device=X.device))[:, None]
@@ -160,7 +162,8 @@ def a_row_for_each_sequence(self, X):
 
 @LearnedPositions.misconception
 def width_compared(self, X):
-    """The width of the vectors, X.shape[-1], was compared with max_length. How many vectors a sequence has is X.shape[-2]."""
+    """The width of the vectors, X.shape[-1], was compared with max_length. The length of a sequence is
+    X.shape[-2]."""
     if X.shape[-1] > self.table.num_embeddings:
         raise ValueError(f"{X.shape[-1]} vectors, but positions for {self.table.num_embeddings} only")
     return X + self.table(torch.arange(X.shape[-2], device=X.device))
@@ -168,19 +171,21 @@ def width_compared(self, X):
 
 @LearnedPositions.misconception
 def rows_alone(self, X):
-    """Only rows of the table came back, [N, D]. They are added to X, the same rows to each sequence of the batch."""
+    """Only rows of the table were returned, [N, D]. They should be added to X, the same rows to each sequence of the
+    batch."""
     return self.table.weight[: _checked(self, X)]
 
 
 @LearnedPositions.misconception
 def same_position_for_all(self, X):
-    """All vectors of a sequence got one and the same position, a single row of the table. Vector n gets row n."""
+    """All vectors of a sequence got the same position, a single row of the table. Vector n gets row n."""
     return X + self.table.weight[_checked(self, X) - 1]
 
 
 @LearnedPositions.misconception
 def counted_from_one(self, X):
-    """The positions are counted from 1. The table's rows are numbered from 0, and its last would be passed by one."""
+    """The positions are counted from 1. The rows of the table are numbered from 0, so a sequence of max_length
+    vectors would need one row more than there is."""
     return X + self.table(torch.arange(1, _checked(self, X) + 1, device=X.device))
 
 
@@ -198,20 +203,21 @@ def end_of_the_table(self, X):
 
 @LearnedPositions.misconception
 def multiplied(self, X):
-    """X is multiplied by the positions. They are added."""
+    """X is multiplied by the rows of the table. They should be added."""
     return X * self.table.weight[: _checked(self, X)]
 
 
 @LearnedPositions.misconception
 def joined_instead_of_added(self, X):
-    """The positions are put beside X, which makes it twice as wide. That is possible too, but asked for is the sum."""
+    """The positions are concatenated to X, which makes it twice as wide. That is possible, too, but this exercise
+    asks for the sum."""
     return torch.cat([X, self.table.weight[: _checked(self, X)].expand_as(X)], dim=-1)
 
 
 @LearnedPositions.misconception
 def length_from_axis_one(self, X):
-    """The length is read from shape[1]: right for a batch [B, N, D] alone. The vectors of a sequence lie along the last axis
-    but one: X.shape[-2]."""
+    """The length is read from shape[1], which is right only for a batch [B, N, D]. The vectors of a sequence lie
+    along the last axis but one: X.shape[-2]."""
     if X.shape[1] > self.table.num_embeddings:
         raise ValueError(f"{X.shape[1]} vectors, but positions for {self.table.num_embeddings} only")
     return X + self.table.weight[: X.shape[1]]

@@ -1,4 +1,4 @@
-"""Exercise 6: whether scores depend on the offset alone."""
+"""Exercise 5: whether scores depend on the offset alone."""
 
 import torch
 from jaxtyping import Float
@@ -39,7 +39,7 @@ def _two_runs(inputs, rng):
     section="Relative positions: only the distance counts",
     source="Shaw, Uszkoreit and Vaswani 2018",
     outputs="spread",
-    formula="spread = the largest value of (max − min) over the numbers E[m, n] with one and the same n − m, from 1 − N to N − 1;"
+    formula="spread = the largest (max − min) of the scores E[m, n] with one offset n − m, over all offsets from 1 − N to N − 1;"
     " E [*B, N, N] gives spread [*B]",
     cases=[
         Case("a batch of score matrices", expand={"*B": "B"}, sizes={"N": 6}),
@@ -73,40 +73,42 @@ def _all(E):
 
 @offset_spread.misconception
 def main_diagonal_alone(E):
-    """Only the main diagonal was looked at, the scores of each place with itself. Every offset has a diagonal, from −(N − 1) to
-    N − 1."""
+    """Only the main diagonal was used, the scores of each position with itself. Every offset from −(N − 1) to N − 1
+    has a diagonal."""
     return _over(E, [0]).amax(dim=-1)
 
 
 @offset_spread.misconception
 def upper_diagonals_alone(E):
-    """Only the diagonals on and above the main one were looked at. Offsets of the other sign have diagonals too, below it."""
+    """Only the main diagonal and those above it were used. Negative offsets have diagonals, too, below the main
+    one."""
     return _over(E, range(E.shape[-1])).amax(dim=-1)
 
 
 @offset_spread.misconception
 def lower_diagonals_alone(E):
-    """Only the diagonals on and below the main one were looked at. Offsets of the other sign have diagonals too, above it."""
+    """Only the main diagonal and those below it were used. Positive offsets have diagonals, too, above the main
+    one."""
     return _over(E, range(1 - E.shape[-1], 1)).amax(dim=-1)
 
 
 @offset_spread.misconception
 def main_diagonal_left_out(E):
-    """The main diagonal was left out. Offset 0 is an offset too: each place with itself."""
+    """The main diagonal was left out. 0 is an offset, too: that of each position with itself."""
     return _over(E, [offset for offset in _all(E) if offset]).amax(dim=-1)
 
 
 @offset_spread.misconception
 def diagonals_of_the_sum(E):
-    """The numbers with equal m + n were compared, along the other diagonals. Equal offset means equal n − m: from the upper left
-    to the lower right."""
+    """The scores with equal m + n were compared, along the other diagonals. Equal offset means equal n − m: these
+    diagonals run from the upper left to the lower right."""
     return _over(E.flip(-1), _all(E)).amax(dim=-1)
 
 
 @offset_spread.misconception
 def around_the_edge(E):
-    """Diagonals go on at the other edge: offsets N apart were thrown together, as n − m modulo N. Offset 1 and offset 1 − N are
-    different offsets."""
+    """The diagonals continue at the other edge: n − m was taken modulo N, which merges offsets that differ by N.
+    Offset 1 and offset 1 − N are different offsets."""
     N = E.shape[-1]
     place = torch.arange(N, device=E.device)
     wrapped = torch.stack([E[..., (place + k) % N, place] for k in range(N)], dim=-2)
@@ -115,14 +117,15 @@ def around_the_edge(E):
 
 @offset_spread.misconception
 def step_by_step(E):
-    """Each number was compared with its neighbour on the diagonal alone. Small steps in one direction add up: compare the
-    largest with the smallest of a diagonal."""
+    """Each score was compared only with its neighbour on the diagonal. Small steps in one direction add up: compare
+    the largest score of a diagonal with the smallest."""
     return (E[..., 1:, 1:] - E[..., :-1, :-1]).abs().amax(dim=(-2, -1))
 
 
 @offset_spread.misconception
 def distance_without_direction(E):
-    """Offsets of both signs were thrown together, |n − m|. Two steps ahead and two steps back are different offsets."""
+    """Offsets of both signs were merged, as |n − m|. Two positions ahead and two positions back are different
+    offsets."""
     N = E.shape[-1]
     found = []
     for offset in range(N):
@@ -133,20 +136,21 @@ def distance_without_direction(E):
 
 @offset_spread.misconception
 def averaged_over_offsets(E):
-    """The spreads of the diagonals were averaged. One offset that fails is enough: take the largest."""
+    """The spreads of the diagonals were averaged. One diagonal with a spread is enough to show that more than the
+    offset counts: take the largest spread."""
     return _over(E, _all(E)).mean(dim=-1)
 
 
 @offset_spread.misconception
 def standard_deviation(E):
-    """This is a standard deviation along the diagonals. Asked for is the largest minus the smallest."""
+    """This is a standard deviation along the diagonals. The spread is the largest score minus the smallest."""
     return _over(E, _all(E), lambda one: one.std(dim=-1, correction=0)).amax(dim=-1)
 
 
 @offset_spread.misconception
 def sample_deviation(E):
-    """This is a standard deviation along the diagonals, and of a single number there is none (NaN). Asked for is the largest
-    minus the smallest."""
+    """This is a standard deviation along the diagonals, and that of a single number is not defined (NaN). The spread
+    is the largest score minus the smallest."""
     return _over(E, _all(E), lambda one: one.std(dim=-1) if one.shape[-1] > 1 else one.sum(dim=-1) * torch.nan).amax(
         dim=-1
     )
@@ -154,8 +158,8 @@ def sample_deviation(E):
 
 @offset_spread.misconception
 def length_from_axis_one(E):
-    """N is read from shape[1]: right for one matrix and for a batch, but with two batch axes it is another axis. Count from the
-    end: E.shape[-1]."""
+    """N is read from shape[1], which is right for one matrix and for a batch, but with two batch axes it is another
+    axis. Count from the end: E.shape[-1]."""
     N = E.shape[1]
     offsets = [offset for offset in range(1 - N, N) if abs(offset) < E.shape[-1]]
     return _over(E, offsets).amax(dim=-1)
@@ -163,73 +167,77 @@ def length_from_axis_one(E):
 
 @offset_spread.misconception
 def length_from_axis_zero(E):
-    """N is read from shape[0], or len(E): right for one matrix, but in a batch that is how many matrices there are, and the
-    offsets further out are left out. Count from the end: E.shape[-1]."""
+    """N is read from shape[0], or len(E), which is right for one matrix. In a batch this is the number of matrices,
+    and offsets beyond it are left out. Count from the end: E.shape[-1]."""
     return _over(E, range(1 - len(E), len(E))).amax(dim=-1)
 
 
 @offset_spread.misconception
 def zeros_counted(E):
-    """Zeros were counted as numbers of the diagonals: those that masking or cutting away leaves elsewhere, as in
-    E * (offset == k) or E.triu(k).tril(k), or those that fill short diagonals up. A diagonal from 2 to 3 then spreads by 3,
-    not by 1."""
+    """Zeros were counted as scores on the diagonals: zeros that masking or cutting leaves elsewhere, as in E *
+    (offset == k) or E.triu(k).tril(k), or zeros that fill up short diagonals. A diagonal with scores from 2 to 3 then
+    has a spread of 3, not of 1."""
     return _over(E, _all(E), lambda one: one.amax(dim=-1).clamp(min=0) - one.amin(dim=-1).clamp(max=0)).amax(dim=-1)
 
 
 @offset_spread.misconception
 def offsets_in_front(E):
-    """These are the spreads of all 2N − 1 offsets, the offsets in front. The largest of them is asked for, one number for each
-    matrix: amax(dim=0)."""
+    """These are the spreads of all 2N − 1 offsets, along a first axis. The exercise asks for the largest of them, one
+    number for each matrix: amax(dim=0)."""
     return _over(E, _all(E)).movedim(-1, 0)
 
 
 @offset_spread.misconception
 def largest_number(E):
-    """This is the largest score on any diagonal. A relative score may be as large as it likes; what counts is how much it
-    varies along a diagonal, largest minus smallest."""
+    """This is the largest absolute score on any diagonal. A score may be as large as it likes; what counts is how
+    much the scores vary along a diagonal, the largest minus the smallest."""
     return _over(E, _all(E), lambda one: one.abs().amax(dim=-1)).amax(dim=-1)
 
 
 @offset_spread.misconception
 def distance_from_the_mean(E):
-    """The numbers were compared with the mean of their diagonal. Asked for is the largest minus the smallest."""
+    """The scores were compared with the mean of their diagonal. The spread is the largest score minus the
+    smallest."""
     return _over(E, _all(E), lambda one: (one - one.mean(dim=-1, keepdim=True)).abs().amax(dim=-1)).amax(dim=-1)
 
 
 @offset_spread.misconception
 def compared_with_the_first(E):
-    """The numbers were compared with the first of their diagonal alone. The two that differ most may both be others."""
+    """The scores were compared only with the first of their diagonal. The two that differ most may both be others."""
     return _over(E, _all(E), lambda one: (one - one[..., :1]).abs().amax(dim=-1)).amax(dim=-1)
 
 
 @offset_spread.misconception
 def last_minus_first(E):
-    """Only the two ends of each diagonal were compared. The largest and the smallest number may stand anywhere on it."""
+    """Only the two ends of each diagonal were compared. The largest and the smallest score may stand anywhere on
+    it."""
     return _over(E, _all(E), lambda one: (one[..., -1] - one[..., 0]).abs()).amax(dim=-1)
 
 
 @offset_spread.misconception
 def whole_matrix(E):
-    """This is the spread of the whole matrix. Scores of different offsets may differ as they like; compare those of one
+    """This is the spread of the whole matrix. Scores of different offsets may differ; compare only scores of the same
     offset."""
     return E.flatten(-2).amax(dim=-1) - E.flatten(-2).amin(dim=-1)
 
 
 @offset_spread.misconception
 def along_the_rows(E):
-    """The spread was taken along the rows of E, the scores of one query. Equal offsets lie along the diagonals."""
+    """The spread was taken along the rows of E, over the scores of one query. Equal offsets lie along the
+    diagonals."""
     return (E.amax(dim=-1) - E.amin(dim=-1)).amax(dim=-1)
 
 
 @offset_spread.misconception
 def a_spread_for_each_offset(E):
-    """These are the spreads of all 2N − 1 offsets. The largest of them is asked for, one number for each matrix."""
+    """These are the spreads of all 2N − 1 offsets. The exercise asks for the largest of them, one number for each
+    matrix."""
     return _over(E, _all(E))
 
 
 @offset_spread.misconception
 def one_number_for_all(E):
-    """This is one number for the whole batch. Each matrix has a spread of its own."""
+    """This is one number for the whole batch. Each matrix has its own spread."""
     return _over(E, _all(E)).max()
 
 

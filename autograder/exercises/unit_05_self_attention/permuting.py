@@ -11,7 +11,7 @@ from utils.checking.records import Helper
 
 
 def _drawn(inputs, sizes, rng):
-    """A layer that is not equivariant, and an order in which no vector and no pair stays where it was."""
+    """A layer that is not equivariant, and an order in which no vector and no pair keeps its position."""
     B, N, D, D_V = (sizes[name] for name in ("B", "N", "D", "D_V"))
     turn = (rng.permutation(N), 1 + rng.integers(N - 2) if N > 2 else 1)
     order = (turn[0][(turn[0].argsort() + turn[1]) % N]).astype(
@@ -23,7 +23,7 @@ def _drawn(inputs, sizes, rng):
 
 
 def _one_place_apart(inputs, rng):
-    """What a vector gets from the others does not depend on where it stands, but for one place."""
+    """What a vector gets from the others does not depend on its position, except at one position."""
     arguments = dict(inputs["layer"].arguments)
     N = len(arguments["M"])
     arguments["M"] = 0.3 + 1.2 * torch.eye(N).numpy()
@@ -57,95 +57,99 @@ def _gap(ours, others):
 
 @equivariance_gap.misconception
 def compared_with_the_unpermuted(layer, X, order):
-    """The output for the permuted input is compared with the output as it was. That asks for invariance. Equivariance means
-    that the outputs move along: compare with layer(X) permuted in the same way."""
+    """The output for the permuted input is compared with the unpermuted output. That tests invariance. Equivariance
+    means that the outputs are permuted along with the inputs: compare with layer(X), permuted in the same way."""
     return _gap(layer(X[:, order]), layer(X))
 
 
 @equivariance_gap.misconception
 def permuted_back_the_wrong_way(layer, X, order):
-    """Input and output are permuted in opposite ways, or the output of the permuted input was permuted once more. Index X and
-    layer(X) with the same order, and compare."""
+    """Input and output are permuted in opposite ways, or the output for the permuted input was permuted once more.
+    Index X and layer(X) with the same order, and compare."""
     return _gap(layer(X[:, order]), layer(X)[:, order.argsort()])
 
 
 @equivariance_gap.misconception
 def inverse_on_the_input(layer, X, order):
-    """The input is permuted by the inverse of the order (P[:, order] = X does that), and what its output is compared with is not.
-    Row n of the permuted X is row order[n]: index X and layer(X) with the same order, X[:, order]."""
+    """The input is permuted by the inverse of the order (P[:, order] = X does that), but the output with which it is
+    compared is not. Row n of the permuted X is row order[n]: index X and layer(X) with the same order, X[:,
+    order]."""
     return _gap(layer(X[:, order.argsort()]), layer(X)[:, order])
 
 
 @equivariance_gap.misconception
 def inverse_on_both(layer, X, order):
-    """Both sides are permuted by the inverse of the order, order.argsort(). Row n of the permuted X is row order[n]:
-    X[:, order]."""
+    """Both sides are permuted by the inverse of the order, order.argsort(). Row n of the permuted X is row order[n]
+    of X: X[:, order]."""
     back = order.argsort()
     return _gap(layer(X[:, back]), layer(X)[:, back])
 
 
 @equivariance_gap.misconception
 def nothing_permuted(layer, X, order):
-    """The layer is compared with itself on the same input, and the gap is 0 whatever the layer does. The input of one side
-    must be permuted."""
+    """The layer is compared with itself on the same input, so the gap is 0 whatever the layer does. On one side the
+    input must be permuted."""
     return _gap(layer(X), layer(X))
 
 
 @equivariance_gap.misconception
 def input_alone_compared(layer, X, order):
-    """The output for X is permuted, and compared with the output for X. One of the two must come from the permuted input:
-    layer(X[:, order])."""
+    """The output for X is permuted and compared with the output for X. One of the two outputs must belong to the
+    permuted input: layer(X[:, order])."""
     return _gap(layer(X), layer(X)[:, order])
 
 
 @equivariance_gap.misconception
 def averaged(layer, X, order):
-    """The differences are averaged. A layer that goes wrong in one place alone would pass: take the largest."""
+    """The differences are averaged. A layer that fails at a single position only would hardly show: take the largest
+    difference."""
     return (layer(X[:, order]) - layer(X)[:, order]).abs().mean(dim=(1, 2))
 
 
 @equivariance_gap.misconception
 def without_absolute_values(layer, X, order):
-    """The largest difference is taken with its sign, so that large negative ones are overlooked. Take absolute values first."""
+    """The largest difference is taken with its sign, so large negative differences are overlooked. Take absolute
+    values first."""
     return (layer(X[:, order]) - layer(X)[:, order]).amax(dim=(1, 2))
 
 
 @equivariance_gap.misconception
 def length_of_the_difference(layer, X, order):
-    """This is the root of the summed squares. Asked for is the largest single difference, which does not grow with the
+    """This is the root of the summed squares. The gap is the largest single difference, which does not grow with the
     number of entries."""
     return (layer(X[:, order]) - layer(X)[:, order]).square().sum(dim=(1, 2)).sqrt()
 
 
 @equivariance_gap.misconception
 def longest_difference_of_a_vector(layer, X, order):
-    """For each vector the length of its difference was taken, the root of the summed squares, and of these the largest. Asked
-    for is the largest difference of two numbers: no sum over the features."""
+    """For each vector the length of its difference was computed, the root of the summed squares, and then the largest
+    of these lengths. The gap is the largest difference of two numbers, without a sum over the features."""
     return (layer(X[:, order]) - layer(X)[:, order]).square().sum(dim=-1).sqrt().amax(dim=-1)
 
 
 @equivariance_gap.misconception
 def squared(layer, X, order):
-    """The differences are squared. Asked for is the largest absolute difference."""
+    """The differences are squared. The gap is the largest absolute difference."""
     return (layer(X[:, order]) - layer(X)[:, order]).square().amax(dim=(1, 2))
 
 
 @equivariance_gap.misconception
 def one_number_for_all(layer, X, order):
-    """This is one number for the whole batch. Each sequence has a gap of its own: the largest over its N vectors and their
-    features, not over B."""
+    """This is one number for the whole batch. Each sequence has its own gap: take the largest over its N vectors and
+    their features, not over B."""
     return (layer(X[:, order]) - layer(X)[:, order]).abs().max()
 
 
 @equivariance_gap.misconception
 def one_number_for_each_vector(layer, X, order):
-    """This is a gap for each vector, [B, N]. The largest is asked for over the vectors too: one number for each sequence."""
+    """This is a gap for each vector, [B, N]. Take the largest over the vectors, too: one number for each sequence."""
     return (layer(X[:, order]) - layer(X)[:, order]).abs().amax(dim=-1)
 
 
 @equivariance_gap.misconception
 def one_number_for_each_feature(layer, X, order):
-    """This is a gap for each feature, [B, D_V]. The largest is asked for over the features too: one number for each sequence."""
+    """This is a gap for each feature, [B, D_V]. Take the largest over the features, too: one number for each
+    sequence."""
     return (layer(X[:, order]) - layer(X)[:, order]).abs().amax(dim=1)
 
 

@@ -1,4 +1,4 @@
-"""Exercise 5: rotary positions, in both pairings."""
+"""Exercise 6: the rotary position embedding, in both pairings."""
 
 import math
 
@@ -10,7 +10,7 @@ from autograder.bank.declaration import Case, exercise
 
 
 def _drawn(inputs, sizes, rng):
-    """Positions in order, not from 0 on."""
+    """Positions in order, but not from 0 on."""
     return {"positions": torch.arange(2, 2 + sizes["N"]).numpy()}
 
 
@@ -101,15 +101,15 @@ def _turned(X, angles, interleaved):
 
 @rotary_encoding.misconception
 def always_in_halves(X, positions, base, interleaved):
-    """The pairs are (j, j + D/2) whether interleaved or not: the argument is not looked at, or a reshape cuts the neighbours
-    wrongly. If it is True the pairs are neighbours, (2j, 2j + 1)."""
+    """The pairs are (j, j + D/2) whether interleaved is True or not: the argument is not used, or a reshape cuts the
+    neighbours wrongly. If it is True, the pairs are neighbours, (2j, 2j + 1)."""
     return _turned(X, _angles(X, positions, base), False)
 
 
 @rotary_encoding.misconception
 def always_neighbours(X, positions, base, interleaved):
-    """The pairs are (2j, 2j + 1) whether interleaved or not: the argument is not looked at, or a reshape cuts the halves
-    wrongly. If it is False the pairs are (j, j + D/2)."""
+    """The pairs are (2j, 2j + 1) whether interleaved is True or not: the argument is not used, or a reshape cuts the
+    halves wrongly. If it is False, the pairs are (j, j + D/2)."""
     return _turned(X, _angles(X, positions, base), True)
 
 
@@ -121,13 +121,15 @@ def pairings_exchanged(X, positions, base, interleaved):
 
 @rotary_encoding.misconception
 def turned_backwards(X, positions, base, interleaved):
-    """The pairs are turned by −φ: the sines have the wrong signs. (x, y) becomes (x cos φ − y sin φ, x sin φ + y cos φ)."""
+    """The pairs are rotated by −φ: the sines have the wrong signs. (x, y) becomes (x cos φ − y sin φ, x sin φ + y cos
+    φ)."""
     return _turned(X, -_angles(X, positions, base), interleaved)
 
 
 @rotary_encoding.misconception
 def minus_forgotten(X, positions, base, interleaved):
-    """The minus is missing: the first of a pair is x cos φ − y sin φ. Without it this is no rotation, and lengths change."""
+    """The minus is missing: the first feature of a pair becomes x cos φ − y sin φ. Without the minus this is not a
+    rotation, and it changes the lengths of vectors."""
     x, y = _pairs(X, interleaved)
     cos, sin = _angles(X, positions, base).cos(), _angles(X, positions, base).sin()
     return _joined(x * cos + y * sin, y * cos + x * sin, interleaved)
@@ -135,7 +137,7 @@ def minus_forgotten(X, positions, base, interleaved):
 
 @rotary_encoding.misconception
 def positions_from_one(X, positions, base, interleaved):
-    """Each position is taken one too far. Position 0 should leave a vector as it is."""
+    """Each position is one too large. At position 0 a vector should stay as it is."""
     return _turned(X, _angles(X, positions + 1, base), interleaved)
 
 
@@ -147,8 +149,8 @@ def base_ignored(X, positions, base, interleaved):
 
 @rotary_encoding.misconception
 def frequencies_counted_from_one(X, positions, base, interleaved):
-    """The pairs are counted from 1, so the fastest frequency, 1, is missing. The first pair, j = 0, is turned by the position
-    itself."""
+    """The pairs are counted from 1, so the highest frequency, 1, is missing. The first pair, j = 0, is rotated by the
+    position itself, in radians."""
     D = X.shape[-1]
     return _turned(X, _angles(X, positions, base, 2 * torch.arange(1, D // 2 + 1, device=X.device) / D), interleaved)
 
@@ -162,22 +164,23 @@ def half_the_exponent(X, positions, base, interleaved):
 
 @rotary_encoding.misconception
 def frequencies_rising(X, positions, base, interleaved):
-    """The frequencies grow with j, base^(+2j/D): the minus is missing. The first pair turns fastest."""
+    """The frequencies grow with j, base^(+2j/D): the minus is missing. The first pair should have the highest
+    frequency."""
     D = X.shape[-1]
     return _turned(X, _angles(X, positions, base, -2 * torch.arange(D // 2, device=X.device) / D), interleaved)
 
 
 @rotary_encoding.misconception
 def one_frequency(X, positions, base, interleaved):
-    """All pairs are turned by the same angle, the position itself. Pair j has a frequency of its own, base^(−2j/D)."""
+    """All pairs are rotated by the same angle, the position itself. Pair j has its own frequency, base^(−2j/D)."""
     return _turned(X, _angles(X, positions, base, torch.zeros(X.shape[-1] // 2, device=X.device)), interleaved)
 
 
 @rotary_encoding.misconception
 def angles_of_the_other_pairing(X, positions, base, interleaved):
-    """The pairs are right, but the angles are laid out for the other pairing: the two features of a pair are turned by
-    different angles. Halves need the angles one list after the other (cat), neighbours need each angle twice in a row
-    (repeat_interleave)."""
+    """The pairs are right, but the angles are arranged for the other pairing: the two features of a pair are rotated
+    by different angles. Halves need all angles and then all angles again (cat); neighbours need each angle twice in a
+    row (repeat_interleave)."""
     angles = _angles(X, positions, base)
     wide = torch.cat([angles, angles], dim=-1) if interleaved else angles.repeat_interleave(2, dim=-1)
     x, y = _pairs(X, interleaved)
@@ -186,8 +189,9 @@ def angles_of_the_other_pairing(X, positions, base, interleaved):
 
 @rotary_encoding.misconception
 def halves_mixed_for_neighbours(X, positions, base, interleaved):
-    """If interleaved is True the angles are right for neighbours, but each feature is mixed with the one D/2 away: (−second half,
-    first half) belongs to the pairs (j, j + D/2). The partner of feature 2j is 2j + 1, and of 2j + 1 it is 2j."""
+    """If interleaved is True, the angles are right for neighbours, but each feature is mixed with the one D/2 away:
+    (−second half, first half) belongs to the pairs (j, j + D/2). The partner of feature 2j is 2j + 1, and that of 2j
+    + 1 is 2j."""
     x, y = X.chunk(2, dim=-1)
     angles = _angles(X, positions, base)
     wide = _joined(angles, angles, interleaved)
@@ -196,8 +200,8 @@ def halves_mixed_for_neighbours(X, positions, base, interleaved):
 
 @rotary_encoding.misconception
 def a_frequency_for_each_feature(X, positions, base, interleaved):
-    """Each feature i has an angle of its own, position · base^(−i/D). The two features of a pair are turned together, by one
-    angle: pair j by position · base^(−2j/D)."""
+    """Each feature i has its own angle, position · base^(−i/D). The two features of a pair are rotated together, by
+    one angle: that of pair j is position · base^(−2j/D)."""
     angles = _angles(X, positions, base, torch.arange(X.shape[-1], device=X.device) / X.shape[-1])
     x, y = _pairs(X, interleaved)
     return X * angles.cos() + _joined(-y, x, interleaved) * angles.sin()
@@ -205,8 +209,8 @@ def a_frequency_for_each_feature(X, positions, base, interleaved):
 
 @rotary_encoding.misconception
 def second_sign_wrong(X, positions, base, interleaved):
-    """The second of a pair has the wrong sign: it is x sin φ + y cos φ. The minus belongs to the first, x cos φ − y sin φ,
-    alone."""
+    """The second feature of a pair has the wrong sign: it becomes x sin φ + y cos φ. Only the first, x cos φ − y sin
+    φ, has a minus."""
     x, y = _pairs(X, interleaved)
     cos, sin = _angles(X, positions, base).cos(), _angles(X, positions, base).sin()
     return _joined(x * cos - y * sin, y * cos - x * sin, interleaved)
@@ -214,8 +218,8 @@ def second_sign_wrong(X, positions, base, interleaved):
 
 @rotary_encoding.misconception
 def sine_and_cosine_exchanged(X, positions, base, interleaved):
-    """Sine and cosine have changed places: at angle 0 a vector would not stay as it is. (x, y) becomes (x cos φ − y sin φ,
-    x sin φ + y cos φ)."""
+    """Sine and cosine have changed places: at angle 0 a vector would not stay as it is. (x, y) becomes (x cos φ − y
+    sin φ, x sin φ + y cos φ)."""
     x, y = _pairs(X, interleaved)
     cos, sin = _angles(X, positions, base).sin(), _angles(X, positions, base).cos()
     return _joined(x * cos - y * sin, x * sin + y * cos, interleaved)
@@ -223,15 +227,15 @@ def sine_and_cosine_exchanged(X, positions, base, interleaved):
 
 @rotary_encoding.misconception
 def twice_the_exponent(X, positions, base, interleaved):
-    """The exponent of pair j is 4j/D; it should be 2j/D: either arange(0, D, 2) / D or 2 · arange(D/2) / D, not both factors of
-    2."""
+    """The exponent of pair j is 4j/D; it should be 2j/D. Write either arange(0, D, 2) / D or 2 · arange(D/2) / D, but
+    not both factors of 2."""
     D = X.shape[-1]
     return _turned(X, _angles(X, positions, base, 2 * torch.arange(0, D, 2, device=X.device) / D), interleaved)
 
 
 @rotary_encoding.misconception
 def slowest_pair_at_the_base(X, positions, base, interleaved):
-    """The exponents run up to 1, 2j/(D − 2), so that the last frequency is 1/base. The formula divides by D: 2j/D."""
+    """The exponents 2j/(D − 2) run up to 1, so that the last frequency is 1/base. The formula divides by D: 2j/D."""
     D = X.shape[-1]
     return _turned(
         X, _angles(X, positions, base, 2 * torch.arange(D // 2, device=X.device) / max(1, D - 2)), interleaved
@@ -240,14 +244,14 @@ def slowest_pair_at_the_base(X, positions, base, interleaved):
 
 @rotary_encoding.misconception
 def floored_exponents(X, positions, base, interleaved):
-    """The exponents were rounded down: −2j // D, a division of whole numbers, is −1 for each j from 1 on. Write −2j / D."""
+    """The exponents were rounded down: −2j // D, an integer division, is −1 for each j from 1 on. Write −2j / D."""
     D = X.shape[-1]
     return _turned(X, _angles(X, positions, base, -(-2 * torch.arange(D // 2, device=X.device) // D)), interleaved)
 
 
 @rotary_encoding.misconception
 def whole_turns(X, positions, base, interleaved):
-    """The angle was multiplied by 2π. It is just position · base^(−2j/D), in radians."""
+    """The angle was multiplied by 2π. It is position · base^(−2j/D), in radians."""
     turns = _angles(
         X.float(), positions, base
     )  # in single precision, as most write it: angles this large differ by type
@@ -256,28 +260,30 @@ def whole_turns(X, positions, base, interleaved):
 
 @rotary_encoding.misconception
 def degrees(X, positions, base, interleaved):
-    """The angle was taken for degrees: it was multiplied by π/180. position · base^(−2j/D) is in radians as it is."""
+    """The angle was taken for degrees: it was multiplied by π/180. position · base^(−2j/D) is already in radians."""
     return _turned(X, torch.deg2rad(_angles(X, positions, base)), interleaved)
 
 
 @rotary_encoding.misconception
 def added_to_the_vectors(X, positions, base, interleaved):
-    """Sines and cosines are added to X, as with sinusoidal positions. Rotary positions turn the vector: each pair is multiplied
-    by a rotation."""
+    """Sines and cosines are added to X, as in the sinusoidal encoding. A rotary encoding rotates the vectors: each
+    pair is multiplied by a rotation."""
     angles = _angles(X, positions, base)
     return X + _joined(angles.sin(), angles.cos(), interleaved)
 
 
 @rotary_encoding.misconception
 def cosine_alone(X, positions, base, interleaved):
-    """Only X cos φ is there. A rotation has a second part, which mixes the other feature of the pair in: ∓ sin φ."""
+    """The result is X cos φ alone. A rotation has a second term, in which the other feature of the pair is multiplied
+    by ∓ sin φ."""
     angles = _angles(X, positions, base)
     return X * _joined(angles.cos(), angles.cos(), interleaved)
 
 
 @rotary_encoding.misconception
 def half_of_the_features(X, positions, base, interleaved):
-    """Only half of the features are turned, the others stay. Some models do that on purpose; here all D/2 pairs turn."""
+    """Only half of the features are rotated, and the others stay as they are. Some models do that on purpose; here
+    all D/2 pairs are rotated."""
     D = X.shape[-1]
     angles = _angles(X, positions, base).masked_fill(torch.arange(D // 2, device=X.device) >= (D + 2) // 4, 0)
     return _turned(X, angles, interleaved)
@@ -285,8 +291,8 @@ def half_of_the_features(X, positions, base, interleaved):
 
 @rotary_encoding.misconception
 def overwritten_too_early(X, positions, base, interleaved):
-    """The second feature of a pair is computed from the first one's new value. Both need the old ones: keep x before it is
-    overwritten."""
+    """The second feature of a pair is computed from the new value of the first. Both need the old values: keep x
+    before it is overwritten."""
     x, y = _pairs(X, interleaved)
     angles = _angles(X, positions, base)
     x = x * angles.cos() - y * angles.sin()

@@ -1,4 +1,4 @@
-"""Exercise 4: sinusoidal positions."""
+"""Exercise 4: the sinusoidal positional encoding."""
 
 import math
 
@@ -19,7 +19,7 @@ def _from_zero(inputs, rng):
 
 
 def _scattered(inputs, rng):
-    """Positions in no order, with gaps."""
+    """Positions in any order, with gaps."""
     inputs["positions"] = rng.permutation(30)[: len(inputs["positions"])].astype("int64")
 
 
@@ -76,28 +76,29 @@ def _waves(angles):
 
 @sinusoidal_encoding.misconception
 def frequencies_counted_from_one(positions, D, base=10000.0):
-    """The pairs are counted from 1, ω = base^(−2/D), base^(−4/D), …, so the fastest wave, ω = 1, is missing. Count from 0: the
-    first pair has ω = base^0 = 1."""
+    """The pairs are counted from 1, ω = base^(−2/D), base^(−4/D), …, so the highest frequency, ω = 1, is missing.
+    Count from 0: the first pair has ω = base^0 = 1."""
     return _waves(_angles(positions, D, base, 2 * torch.arange(1, D // 2 + 1, device=positions.device) / D))
 
 
 @sinusoidal_encoding.misconception
 def half_the_exponent(positions, D, base=10000.0):
-    """The exponent of pair i is i/D; it should be 2i/D. Now the slowest wave is only √base times slower than the fastest."""
+    """The exponent of pair i is i/D; it should be 2i/D. With i/D the lowest frequency is only about √base times
+    smaller than the highest."""
     return _waves(_angles(positions, D, base, torch.arange(D // 2, device=positions.device) / D))
 
 
 @sinusoidal_encoding.misconception
 def twice_the_exponent(positions, D, base=10000.0):
-    """The exponent of pair i is 4i/D; it should be 2i/D: either arange(0, D, 2) / D or 2 · arange(D/2) / D, not both factors of
-    2."""
+    """The exponent of pair i is 4i/D; it should be 2i/D. Write either arange(0, D, 2) / D or 2 · arange(D/2) / D, but
+    not both factors of 2."""
     return _waves(_angles(positions, D, base, 2 * torch.arange(0, D, 2, device=positions.device) / D))
 
 
 @sinusoidal_encoding.misconception
 def a_frequency_for_each_feature(positions, D, base=10000.0):
-    """Sine and cosine of a pair have different frequencies: each feature j has its own, base^(−j/D). Both features of pair i
-    share ω_i."""
+    """The sine and the cosine of a pair have different frequencies: each feature j has its own, base^(−j/D). Both
+    features of pair i have the frequency ω_i."""
     j = torch.arange(D, device=positions.device)
     angles = positions[:, None] * base ** (-j / D)
     return torch.where(j % 2 == 0, angles.sin(), angles.cos())
@@ -105,8 +106,8 @@ def a_frequency_for_each_feature(positions, D, base=10000.0):
 
 @sinusoidal_encoding.misconception
 def double_exponent_for_each_feature(positions, D, base=10000.0):
-    """Feature j has the frequency base^(−2j/D): the number of the feature was used for i, the number of the pair. Features 2i
-    and 2i + 1 share ω_i = base^(−2i/D)."""
+    """Feature j has the frequency base^(−2j/D): the number of the feature was used for i, which is the number of the
+    pair. Features 2i and 2i + 1 both have the frequency ω_i = base^(−2i/D)."""
     j = torch.arange(D, device=positions.device)
     angles = positions[:, None] * base ** (-2 * j / D)
     return torch.where(j % 2 == 0, angles.sin(), angles.cos())
@@ -114,70 +115,73 @@ def double_exponent_for_each_feature(positions, D, base=10000.0):
 
 @sinusoidal_encoding.misconception
 def frequencies_rising(positions, D, base=10000.0):
-    """The frequencies grow with i, base^(+2i/D): the minus is missing. The waves get longer, not shorter."""
+    """The frequencies grow with i, base^(+2i/D): the minus is missing. Each pair should have a lower frequency than
+    the one before it."""
     return _waves(_angles(positions, D, base, -2 * torch.arange(D // 2, device=positions.device) / D))
 
 
 @sinusoidal_encoding.misconception
 def slowest_pair_at_the_base(positions, D, base=10000.0):
-    """The exponents run up to 1, 2i/(D − 2), so that the last ω is 1/base. Some programs do that; the formula divides by D."""
+    """The exponents 2i/(D − 2) run up to 1, so that the last ω is 1/base. Some programs do that; the formula divides
+    by D."""
     return _waves(_angles(positions, D, base, 2 * torch.arange(D // 2, device=positions.device) / max(1, D - 2)))
 
 
 @sinusoidal_encoding.misconception
 def positions_from_one(positions, D, base=10000.0):
-    """Each position is taken one too far. Position 0 should give sin 0 = 0 and cos 0 = 1."""
+    """Each position is one too large. Position 0 should give sin 0 = 0 and cos 0 = 1."""
     return _waves(_angles(positions + 1, D, base))
 
 
 @sinusoidal_encoding.misconception
 def positions_as_shares(positions, D, base=10000.0):
-    """The positions were divided by how many there are. Then the same place has another encoding in a sequence of another
-    length; use them as they are."""
+    """The positions were divided by their number. Then the same position has another encoding in a sequence of
+    another length; use the positions as they are."""
     return _waves(_angles(positions / len(positions), D, base))
 
 
 @sinusoidal_encoding.misconception
 def whole_turns(positions, D, base=10000.0):
-    """The angle was multiplied by 2π. It is just pos · ω, in radians."""
+    """The angle was multiplied by 2π. It is pos · ω, in radians."""
     return _waves(2 * math.pi * _angles(positions, D, base))
 
 
 @sinusoidal_encoding.misconception
 def degrees(positions, D, base=10000.0):
-    """The angles were taken for degrees: pos · ω was multiplied by π/180. It is in radians as it is."""
+    """The angles were taken for degrees: pos · ω was multiplied by π/180. It is already in radians."""
     return _waves(torch.deg2rad(_angles(positions, D, base)))
 
 
 @sinusoidal_encoding.misconception
 def sines_alone(positions, D, base=10000.0):
-    """Both features of a pair are the sine. The odd ones are the cosine: only the two together say where on the wave one is."""
+    """Both features of a pair are sines. The second one should be a cosine: a sine alone has the same value twice in
+    each turn."""
     angles = _angles(positions, D, base)
     return torch.stack([angles.sin(), angles.sin()], dim=-1).flatten(1)
 
 
 @sinusoidal_encoding.misconception
 def transposed(positions, D, base=10000.0):
-    """This is [D, N]. Row n is the encoding of positions[n], D numbers: [N, D]."""
+    """This is [D, N]. Row n is the encoding of positions[n], which has D numbers: [N, D]."""
     return _waves(_angles(positions, D, base)).T
 
 
 @sinusoidal_encoding.misconception
 def one_frequency(positions, D, base=10000.0):
-    """All pairs have the frequency 1: 2i // D, a division of whole numbers, is 0 for each i. Write 2i / D."""
+    """All pairs have the frequency 1: 2i // D, an integer division, is 0 for each i. Write 2i / D."""
     return _waves(_angles(positions, D, base, 2 * torch.arange(D // 2, device=positions.device) // D))
 
 
 @sinusoidal_encoding.misconception
 def floored_exponents(positions, D, base=10000.0):
-    """The exponents were rounded down: −2i // D, a division of whole numbers, is −1 for each i from 1 on. Write −2i / D."""
+    """The exponents were rounded down: −2i // D, an integer division, is −1 for each i from 1 on. Write −2i / D."""
     return _waves(_angles(positions, D, base, -(-2 * torch.arange(D // 2, device=positions.device) // D)))
 
 
 @sinusoidal_encoding.misconception
 def angles_one_list_after_the_other(positions, D, base=10000.0):
-    """The angles were put one list after the other, and then sine and cosine taken in turns: the two features of a pair have
-    different frequencies. Each angle is needed twice in a row."""
+    """The list of angles was repeated as a whole, and then sine and cosine were applied in turns, so the two features
+    of a pair have different frequencies. Each angle is needed twice in a row."""
     angles = _angles(positions, D, base)
     wide = torch.cat([angles, angles], dim=-1)
     return torch.where(torch.arange(D, device=positions.device) % 2 == 0, wide.sin(), wide.cos())
@@ -185,14 +189,15 @@ def angles_one_list_after_the_other(positions, D, base=10000.0):
 
 @sinusoidal_encoding.misconception
 def power_before_product(positions, D, base=10000.0):
-    """base ** 2 * i / D is (base ** 2) · i / D: the power comes first. Put the exponent into brackets: base ** (2 * i / D)."""
+    """base ** 2 * i / D means (base ** 2) · i / D: the power comes first. Put the exponent into brackets: base ** (2
+    * i / D)."""
     i = torch.arange(D // 2, device=positions.device)
     return _waves(positions[:, None] / (base**2 * i / D))
 
 
 @sinusoidal_encoding.misconception
 def logarithm_to_ten(positions, D, base=10000.0):
-    """The frequencies are exp(−2i/D · log10(base)). With exp it is the natural logarithm: math.log(base)."""
+    """The frequencies are exp(−2i/D · log10(base)). With exp the natural logarithm is needed: math.log(base)."""
     powers = 2 * torch.arange(D // 2, device=positions.device) / D
     return _waves(positions[:, None] * torch.exp(-powers * math.log10(base)))
 

@@ -1,11 +1,10 @@
-"""Unit 06, multi-head attention and its cost: heads, counting, the online softmax in tiles, linear attention."""
+"""Unit 06, multi-head attention: heads, what each of them adds, what they cost, and torch's packed weights."""
 
 EXERCISES = (  # in the assignment's order
     "split_heads",
     "merge_heads",
     "MultiHeadAttention",
+    "head_contributions",
     "attention_cost",
-    "online_softmax_step",
-    "tiled_attention",
-    "linear_attention",
+    "unpack_weights",
 )

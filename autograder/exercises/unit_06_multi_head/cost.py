@@ -1,4 +1,4 @@
-"""Exercise 4: what multi-head self-attention costs, from shapes."""
+"""Exercise 5: what multi-head self-attention costs, from shapes."""
 
 import torch
 from jaxtyping import Int
@@ -21,12 +21,12 @@ def _case(text, D, H, size, **more):
 
 
 @exercise(
-    points=2,
+    points=3,
     section="Four matrix products",
     source="Vaswani et al. 2017, table 1; Kaplan et al. 2020, section 2.1",
     outputs="flops memory",
-    formula="flops = 2·N·D·3D (projections) + 2·N·N·D (scores of all heads) + 2·N·N·D (mixing) + 2·N·D·D (output); memory of all"
-    " weights A [H, N, N] = H·N·N·bytes; both whole numbers [S]",
+    formula="flops = 2·N·D·3D (projections) + 2·N·N·D (scores of all heads) + 2·N·N·D (weighted sums) + 2·N·D·D (output); memory"
+    " of all weights A [H, N, N] = H·N·N·bytes; both whole numbers [S]",
     cases=[
         _case("a few lengths, single precision", 48, 6, 4),
         _case("one head, half precision", 32, 1, 2),
@@ -52,7 +52,8 @@ def _cost(N, D, H, size, flops=None, memory=None):
 
 @attention_cost.misconception
 def projections_left_out(N, D, H, bytes_per_number):
-    """The projections are missing: only scores and mixing are counted. Making Q, K and V takes 2·N·D·3D, the output 2·N·D·D."""
+    """The projections are missing: only scores and weighted sums are counted. Making Q, K and V takes 2·N·D·3D, the output
+    2·N·D·D."""
     return _cost(N, D, H, bytes_per_number, flops=4 * N * N * D)
 
 
@@ -64,23 +65,23 @@ def output_left_out(N, D, H, bytes_per_number):
 
 
 @attention_cost.misconception
-def mixing_left_out(N, D, H, bytes_per_number):
-    """One of the two products with N² is missing, or the factor 2 was left out in both: the scores Q Kᵀ and the mixing A V take
-    2·N·N·D each."""
+def weighted_sums_left_out(N, D, H, bytes_per_number):
+    """One of the two products with N² is missing, or the factor 2 was left out in both: the scores Q Kᵀ and the weighted
+    sums A V take 2·N·N·D each."""
     return _cost(N, D, H, bytes_per_number, flops=8 * N * D * D + 2 * N * N * D)
 
 
 @attention_cost.misconception
 def one_projection(N, D, H, bytes_per_number):
-    """Half of the projections' operations are missing: is the factor 2 left out there, or only one of W_Q, W_K, W_V counted?
-    Making Q, K and V takes 2·N·D·3D, the output 2·N·D·D."""
+    """Half of the projections' operations are missing: is the factor 2 left out there, or only one of W_Q, W_K, W_V
+    counted? Making Q, K and V takes 2·N·D·3D, the output 2·N·D·D."""
     return _cost(N, D, H, bytes_per_number, flops=4 * N * D * D + 4 * N * N * D)
 
 
 @attention_cost.misconception
 def heads_times_operations(N, D, H, bytes_per_number):
-    """The operations of scores and mixing were multiplied by H. Each head is only D/H wide, so that all heads together cost what
-    one of the whole width would: 2·N·N·D."""
+    """The operations of scores and weighted sums were multiplied by H. Each head is only D/H wide, so that all heads
+    together cost what one of the whole width would: 2·N·N·D."""
     return _cost(N, D, H, bytes_per_number, flops=8 * N * D * D + 4 * H * N * N * D)
 
 
@@ -108,7 +109,7 @@ def one_addition_less(N, D, H, bytes_per_number):
 
 @attention_cost.misconception
 def one_heads_operations(N, D, H, bytes_per_number):
-    """Scores and mixing are counted for one head, D/H wide. There are H of them: 2·N·N·D each for all together."""
+    """Scores and weighted sums are counted for one head, D/H wide. There are H of them: 2·N·N·D each for all together."""
     return _cost(N, D, H, bytes_per_number, flops=8 * N * D * D + 4 * N * N * (D // H))
 
 

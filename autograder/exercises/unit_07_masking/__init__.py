@@ -1,4 +1,4 @@
-"""Unit 07, masking: who may see whom, what a sequence's probability is, and what need not be computed twice."""
+"""Unit 07, masking: which queries may attend to which keys, how probable a sequence is, and on what an output depends."""
 
 EXERCISES = (  # in the assignment's order
     "causal_mask",
@@ -6,5 +6,5 @@ EXERCISES = (  # in the assignment's order
     "masked_softmax",
     "MaskedMultiHeadAttention",
     "sequence_log_probability",
-    "generate_with_cache",
+    "find_dependencies",
 )

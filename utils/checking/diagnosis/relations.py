@@ -28,7 +28,7 @@ def facts(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) -> Fa
     comparable = [one for one in pairs if one[2].values is not None and one[1].values.shape == one[2].values.shape]
     among = "row" if case.coarse else ""
     wrong = [one for one in comparable if not close(one[2].values, one[1].values, limit, among).all()]
-    found: Facts = _which(exercise, wrong, comparable)
+    found: Facts = _chosen(comparable) | _which(exercise, wrong, comparable)
     for (name, symbols), wanted, got in wrong:
         if wanted.values.dtype.kind == "f":
             axes = symbols.split()
@@ -36,7 +36,7 @@ def facts(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) -> Fa
             found |= scale_facts(
                 name, wanted.values, got.values, limit, case.sizes, vectors=not are_weights(wanted.values)
             )
-            found |= _equal_to_given(name, got.values, case, limit)
+            found |= _equal_to_given(name, wanted.values, got.values, case, limit)
             found |= _of_another_case(name, got, frozen, exercise, limit)
         elif wanted.dtype == "torch.bool":
             found |= truth_facts(name, wanted.values.astype(bool), got.values.astype(bool))
@@ -44,6 +44,27 @@ def facts(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) -> Fa
             found |= discrete_facts(name, wanted.values, got.values)
         found |= place_facts(name, symbols.split(), wanted.values, got.values, limit)
     return found | influence_facts(exercise, frozen, seen)
+
+
+def _chosen(comparable: list) -> Facts:
+    """Whether integers that should be where another result is largest are not where the code's own is."""
+    for (name, _), wanted, got in comparable:
+        for (scores, _), theirs, ours in comparable:
+            fits = (
+                wanted.values.dtype.kind in "iu"
+                and theirs.shape[:-1] == wanted.shape
+                and theirs.values.dtype.kind == "f"
+            )
+            if (
+                fits
+                and theirs.shape
+                and theirs.shape[-1] > 1
+                and (theirs.values.argmax(axis=-1) == wanted.values).all()
+            ):
+                if (ours.values.argmax(axis=-1) != got.values).any():
+                    told = f"{name} is not where your own {scores} is largest along its last axis: how is it chosen?"
+                    return {("chosen", name, scores): told}
+    return {}
 
 
 def _which(exercise: FrozenExercise, wrong: list, comparable: list) -> Facts:
@@ -77,8 +98,8 @@ def _of_another_case(name: str, got, frozen: FrozenCase, exercise: FrozenExercis
     return {}
 
 
-def _equal_to_given(name: str, got, case, limit: float) -> Facts:
-    """Whether a result is one of the inputs, as it was given."""
+def _equal_to_given(name: str, wanted, got, case, limit: float) -> Facts:
+    """Whether a result, or some of its features, is one of the inputs, as it was given."""
     found = {}
     for given, value in case.inputs.items():
         if (
@@ -88,4 +109,10 @@ def _equal_to_given(name: str, got, case, limit: float) -> Facts:
             and close(got, value, limit).all()
         ):
             found["given", name, given] = f"{name} is {given}, as it was given."
+        elif getattr(value, "shape", None) == got.shape and value.dtype.kind == "f" and got.ndim > 1:
+            others = tuple(range(got.ndim - 1))
+            left = close(got, value, limit).all(axis=others) & ~close(wanted, value, limit).all(axis=others)
+            if left.any():
+                told = f"Some features of {name}, along the last axis, are those of {given}, unchanged at all positions"
+                found["given part", name, given] = f"{told}: should they change as well?"
     return found

@@ -46,10 +46,10 @@ def weight_facts(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, lim
     if np.allclose(got, twice, atol=10 * limit):
         found["twice", name] = f"{name} is the softmax of the right weights: it went through a softmax twice."
     found |= _support(name, axes, wanted, got)
-    if not found or ("sum", name, "less") in found or ("sum", name, "more") in found:
+    if not found or {("sum", name, "less"), ("sum", name, "more"), ("lost", name)} & set(found):
         found |= _temperature(name, wanted, got, limit, sizes)
-    if not {"temperature", "proportion", "sum over", "twice"} & {key[0] for key in found}:
-        found |= _order(name, wanted, got)
+    if not {"temperature", "proportion", "sum over", "twice", "cut", "kept"} & {key[0] for key in found}:
+        found |= _order(name, wanted, got, limit)
     if are_weights(got):
         if ((got == 0) | (got == 1)).all():
             found["hard", name] = (
@@ -77,10 +77,18 @@ def _map_facts(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, limit
         totals = got.sum(axis=axis)
         if _ones(got.sum(axis=(-1, -2))) and not np.ptp(np.round(totals, 5)) and totals.shape[-1] > 1:
             told = f"Each index along {other} gets the same total of {name}, whatever the scores"
-            return {
+            found = {
                 ("totals", name, other): f"{told}: is there a softmax along one axis, and then another step?",
                 **found,
             }
+            break
+    for row, one in (
+        ("Rows of", "Maps of"),
+        ("each row", "each map"),
+        ("some rows", "some maps"),
+        ("rows sum", "maps sum"),
+    ):
+        found = {key: text.replace(row, one) for key, text in found.items()}
     return found
 
 
@@ -110,7 +118,7 @@ def _sums(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, limit: flo
     }
 
 
-def _order(name: str, wanted: np.ndarray, got: np.ndarray) -> dict:
+def _order(name: str, wanted: np.ndarray, got: np.ndarray, limit: float) -> dict:
     """Whether larger weights are larger in each row, though their sizes are others; or whether they come from other scores."""
     shown = (wanted > 0).sum(axis=-1) > 1
     if not shown.any():
@@ -118,9 +126,9 @@ def _order(name: str, wanted: np.ndarray, got: np.ndarray) -> dict:
     if np.array_equal(wanted.argsort(axis=-1, kind="stable")[shown], got.argsort(axis=-1, kind="stable")[shown]):
         told = f"In each row the weights of {name} have the right order, from smallest to largest, but not the right sizes."
         return {("order", name): told}
-    if not are_weights(got) or not np.ptp(got):
+    if not np.allclose(got.sum(axis=-1), 1, atol=10 * limit) or not np.ptp(got):
         return {}
-    told = f"Rows of {name} sum to 1, but the weights are not those of the right scores: look before and after the softmax."
+    told = f"Rows of {name} sum to 1, but they are not the softmax of the right scores: look before it and after it."
     return {("other scores", name): told}
 
 
@@ -169,6 +177,19 @@ def _temperature(name: str, wanted: np.ndarray, got: np.ndarray, limit: float, s
     found = {}
     if abs(factor) < 1e-3:
         return {}  # all weights are alike
+    lost = (wanted > 1e-6) & (got == 0)
+    if abs(factor - 1) < 1e-3 and lost.any():
+        if np.allclose(got[both], wanted[both], rtol=1e-3):
+            told = f"Where {name} is not 0 it is right, but some weights are 0 that should not be: what sets them to 0?"
+            return {("cut", name): told}
+        if np.allclose(got.sum(axis=-1)[both.any(axis=-1)], 1, atol=10 * limit):
+            told = f"In each row of {name} the weights that are not 0 stand in the right proportion and sum to 1, but some are 0"
+            return {
+                (
+                    "kept",
+                    name,
+                ): f"{told} that should not be: are only some positions kept, and the rest shared out among them?"
+            }
     if abs(factor - 1) < 1e-3:
         if not np.allclose(got[both], wanted[both], rtol=1e-3) and not _ones(got.sum(axis=-1)[both.any(axis=-1)]):
             told = f"In each row of {name} the weights that should not be 0 are in the right proportion, but their sum is not 1"

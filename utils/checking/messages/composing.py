@@ -2,7 +2,7 @@
 
 from textwrap import wrap
 
-from utils.checking.messages.conditions import UNDER
+from utils.checking.messages.conditions import UNDER, UNDER_GRADIENT
 from utils.checking.messages.no_result import CODE
 from utils.checking.records import FrozenExercise
 
@@ -48,10 +48,11 @@ def related(shown, found: list[str], hint: str) -> str:
     return f"{hint} {sentence}" if hint else sentence
 
 
-def hint(under: str, circumstance: str, only: bool) -> str:
+def hint(under: str, circumstance: str, only: bool, gradient: bool = False) -> str:
     """Where code fails, in words.
 
     Args:
+        gradient: whether results are right, and gradients are not.
         under: the condition under which alone anything fails; empty if ordinary inputs fail too.
         circumstance: what is true of all that fails, and of nothing that passes.
         only: whether no other property fails.
@@ -60,7 +61,7 @@ def hint(under: str, circumstance: str, only: bool) -> str:
         return f"In all that was checked here it fails exactly where {circumstance}."
     if only:
         return "All else that was checked holds; only this does not."
-    return UNDER.get(under, "")
+    return UNDER_GRADIENT.get(under, "") if gradient else UNDER.get(under, "")
 
 
 def unjudged(exercise: FrozenExercise, shown) -> str:

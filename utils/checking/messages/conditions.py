@@ -8,9 +8,8 @@ UNDER = {
     "bfloat16": "Ordinary inputs give the right result; inputs of bfloat16 do not: is a count or a position computed in the"
     " inputs' own type,"
     " or something fixed to another?",
-    "layout": "Inputs that lie in memory in order give the right result; views, such as transposed or sliced tensors, do"
-    " not. reshape"
-    " takes any layout, view does not.",
+    "layout": "Inputs that lie in memory in order give the right result; views, such as transposed or sliced tensors, do not:"
+    " does something depend on how numbers lie in memory?",
     "large": "Ordinary numbers give the right result; large ones do not. Does something overflow or underflow, such as exp of"
     " scores from which no maximum is subtracted, or one maximum for several rows? Is a number cut off, or one"
     " that stands for infinity not large enough?",
@@ -29,4 +28,10 @@ UNDER = {
     "batches": "Another number of batch axes gives the right result: count axes from the end, and name none in front.",
     "scale": "Short inputs give the right result; long or wide ones do not: is a number of positions, or a width, fixed"
     " somewhere?",
+}
+
+UNDER_GRADIENT = {  # the same, where the result is right under the condition too, and the gradient is not
+    "zero": "With ordinary numbers gradients are right as well; with zeros they are not.",
+    "saturation": "With ordinary numbers gradients are right as well; with large ones, which make weights nearly 0 or 1, they are"
+    " not.",
 }

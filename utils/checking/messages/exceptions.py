@@ -143,7 +143,12 @@ _HINTS = (  # phrases of errors' texts, and what they mean
 
 
 _LINES = (  # what the line must look like, a phrase of the error's text, and what the two mean
-    (r"\w\.T\b", "size", ".T turns all axes round, the batch too; .mT swaps the last two."),
+    (
+        r"\w\.T\b",
+        "size",
+        "Two sizes do not fit: write both shapes beside the line. Of more than two axes .T turns"
+        " all round, the batch too; .mT swaps the last two.",
+    ),
     (
         r"diagonal\((?!.*dim1)",
         "reduction dim",

@@ -1,7 +1,5 @@
 """The sentence for each kind of problem: what was expected, what came, and what that usually comes from."""
 
-from itertools import permutations
-
 import numpy as np
 
 from utils.checking.diagnosis.weights import are_weights
@@ -10,7 +8,7 @@ from utils.checking.messages.exceptions import integers, origin
 from utils.checking.messages.no_result import NO_RESULT
 from utils.checking.messages.shapes import looks_like
 from utils.checking.messages.wrong_numbers import numbers, rows
-from utils.checking.records import MAX_OUTPUTS, FrozenCase, FrozenExercise, Observation
+from utils.checking.records import MAX_OUTPUTS, DrawnCase, FrozenCase, FrozenExercise, Observation
 from utils.checking.tolerance import close, tolerance
 
 
@@ -18,9 +16,7 @@ def describe(
     problem: str, exercise: FrozenExercise, frozen: FrozenCase, seen: Observation, reveal: bool
 ) -> tuple[str, str]:
     """The sentence for a problem and, where the case may be shown, the line of numbers below it."""
-    context = Context(exercise, frozen, seen, reveal)
-    writer = _wrong_order if problem in _COMPARED and _order(context) else _WRITERS[problem]
-    sentence, detail = writer(context)
+    sentence, detail = _WRITERS[problem](Context(exercise, frozen, seen, reveal))
     return sentence, detail if reveal else ""
 
 
@@ -76,20 +72,33 @@ def _wrong_structure(c):
     return f"It should return {wanted}; it returns {'one tensor' if got == 1 else f'{got} values'}.{pair}", ""
 
 
-def _order(c) -> tuple | None:
+def other_order(case: DrawnCase, expected: Observation, seen: Observation) -> tuple | None:
     """The order in which right results came, if they came in another one than was asked for."""
-    limit, count = tolerance(c.case, c.expected, c.seen), len(c.expected.outputs)
-    if count > 1 and all(got.values is not None for got in c.seen.outputs):
-        for order in list(permutations(range(count)))[1:]:
-            pairs = [(c.expected.outputs[place].values, got.values) for place, got in zip(order, c.seen.outputs)]
-            if all(wanted.shape == got.shape and close(got, wanted, limit).all() for wanted, got in pairs):
-                return order
-    return None
+    wanted, limit = expected.outputs, tolerance(case, expected, seen)
+    if len(wanted) != len(seen.outputs) or any(one.values is None for one in (*wanted, *seen.outputs)):
+        return None
+    fits = [
+        {
+            place
+            for place, one in enumerate(wanted)
+            if one.shape == got.shape and close(got.values, one.values, limit).all()
+        }
+        for got in seen.outputs
+    ]
+    return next((order for order in _orders(fits) if order != tuple(range(len(wanted)))), None)
+
+
+def _orders(fits: list[set]) -> list[tuple]:
+    """Every way to choose one of each set, no element twice."""
+    found = [()]
+    for one in fits:
+        found = [(*order, place) for order in found for place in sorted(one - set(order))]
+    return found
 
 
 def _wrong_order(c):
     names = [name for name, _ in c.exercise.outputs]
-    came = ", ".join(names[place] for place in _order(c))
+    came = ", ".join(names[place] for place in other_order(c.case, c.expected, c.seen))
     return f"The results are right, their order is not: it should return {', '.join(names)}, and returns {came}.", ""
 
 
@@ -98,8 +107,8 @@ def _changed_input(c):
     if all(name in c.case.weights for name in c.seen.changed):
         return f"Calling the module changed its weights: {names}. Only training may do that.", ""
     return (
-        f"{names} came back changed: your code writes into what it was given (+=, -=, an index on the left of =, or a"
-        " method that ends in _). A caller's tensors are not yours; make new ones."
+        f"{names} came back changed: your code writes into what it was given (+=, /=, an index on the left of =, a method that"
+        " ends in _, or backward(), which fills .grad). A caller's tensors are not yours; make new ones."
     ), ""
 
 
@@ -128,6 +137,13 @@ def _not_a_tensor(c):
 
 def _wrong_shape(c):
     name, wanted, got = next(pair for pair in c.pairs() if pair[1].shape != pair[2].shape)
+    asked, came = ([one.shape for one in outputs] for outputs in (c.expected.outputs, c.seen.outputs))
+    if len(set(asked)) > 1 and sorted(asked) == sorted(came):
+        names = ", ".join(name for name, _ in c.exercise.outputs)
+        told = (
+            f"The shapes of the results are those asked for, in another order: it should return {names}, in this order."
+        )
+        return f"{told} Their numbers are not all right yet, either.\n{c.exercise.formula}", ""
     shapes = [c.shape(shape, name, wanted.shape) for shape in (wanted.shape, got.shape)]
     sentence = _wrong_length(c, name, wanted, got) or f"{name} {looks_like(wanted.shape, got.shape)}"
     return f"{sentence}\n{c.exercise.formula}", f"expected {shapes[0]}, yours is {shapes[1]}"
@@ -317,8 +333,6 @@ def _listed(names) -> str:
     return ", ".join(names)
 
 
-_COMPARED = ("wrong_shape", "wrong_dtype", "wrong_value")  # problems that results in another order look like
-
 _WRITERS = {
     **NO_RESULT,
     "forbidden_call": _forbidden_call,
@@ -328,6 +342,7 @@ _WRITERS = {
     "not_a_tensor": _not_a_tensor,
     "wrong_shape": _wrong_shape,
     "wrong_dtype": _wrong_dtype,
+    "wrong_order": _wrong_order,
     "wrong_device": _wrong_device,
     "left_behind": _left_behind,
     "not_quite_zero": _not_quite_zero,

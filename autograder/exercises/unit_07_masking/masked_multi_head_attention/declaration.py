@@ -34,7 +34,7 @@ def _case(text, mask="B N N", part=HEADS, edit=None, scale=None, extreme=False, 
 
 @exercise(
     points={HEADS: 3, EMPTY: 1},
-    section={HEADS: "Masks and heads", EMPTY: "A row with nothing to see"},
+    section={HEADS: "Masks and heads", EMPTY: "Rows with nothing to attend to"},
     source="Vaswani et al. 2017, section 3.2.3",
     outputs="Y A",
     gradients="Y",
@@ -50,7 +50,7 @@ def _case(text, mask="B N N", part=HEADS, edit=None, scale=None, extreme=False, 
         _case("a batch of one", B=1),
         _case("scores in the hundreds", scale={"X": 13.0}, extreme=True),
         _case("some rows allow nothing", part=EMPTY, edit=_some_empty),
-        _case("a sequence without words", mask="B 1 N", part=EMPTY, edit=_some_empty),
+        _case("a sequence of length 0", mask="B 1 N", part=EMPTY, edit=_some_empty),
         _case("one mask for all, not causal", mask="N N"),
     ],
     forbidden=FUSED,
@@ -90,7 +90,7 @@ def _merge(found):
 
 
 def _attend(self, X, mask, weights=_weights, divisor=None, heads=_heads, merge=_merge):
-    """With mask [B or nothing, 1 or N, N] as it comes in; `weights` sees it with the heads' axis, [B or 1, 1, N, N]."""
+    """With mask [B or nothing, 1 or N, N] as it comes in; `weights` gets it with the heads' axis, [B or 1, 1, N, N]."""
     Q, K, V = heads(self, X)
     A = weights(Q @ K.mT / (math.sqrt(Q.shape[-1]) if divisor is None else divisor), _for_heads(mask))
     return self.W_O(merge(A @ V)), A
@@ -110,29 +110,30 @@ def mask_turned_round_and_not_a_number(self, X, mask):
 @MaskedMultiHeadAttention.misconception
 def mask_turned_round_and_even(self, X, mask):
     """The allowed keys are hidden and the forbidden ones are not: the mask is read the wrong way round. nn.MultiheadAttention
-    reads True as forbidden; here True means allowed. And a query that has nothing left looks at all keys evenly: its weights
+    reads True as forbidden; here True means allowed. And a query that has nothing left attends evenly to all keys: its weights
     should be zeros."""
     return _attend(self, X, mask, lambda E, mask: E.masked_fill(mask, -1e9).softmax(dim=-1))
 
 
 @MaskedMultiHeadAttention.misconception
 def hidden_keys_do_not_ask(self, X, mask):
-    """The mask was turned to hide queries as well as keys: mask & mask.mT. Who may not be seen may still look; padding's own
-    outputs are simply not used, and rows without any key only make trouble. Take the mask as it is."""
+    """The mask was turned to hide queries as well as keys: mask & mask.mT. A position to which no query may attend may still
+    have a query of its own; the outputs of padding are simply not used, and rows without any key only make trouble. Take the
+    mask as it is."""
     return _attend(self, X, mask & mask.mT)
 
 
 @MaskedMultiHeadAttention.misconception
 def no_axis_for_the_heads(self, X, mask):
     """The mask has no axis for the heads, or has it in front of all. Against scores [B, H, N, N] its B then lines up with H: an
-    error or, where there are as many heads as sequences, head h gets the mask of sequence h. The axis of size 1 belongs in the
-    heads' place, behind the batch: mask.unsqueeze(-3)."""
+    error or, where there are as many heads as sequences, head h gets the mask of sequence h. The axis of size 1 stands where
+    the heads do, behind the batch: mask.unsqueeze(-3)."""
     return _attend(self, X, mask, lambda E, _: _weights(E, mask))
 
 
 @MaskedMultiHeadAttention.misconception
 def axis_counted_from_the_front(self, X, mask):
-    """The axis for the heads was put at place 1, counted from the front. That is right for [B, N, N]; a mask [N, N] for all
+    """The axis for the heads was put at axis 1, counted from the front. That is right for [B, N, N]; a mask [N, N] for all
     sequences becomes [N, 1, N], and its rows line up with the batch or the heads. Count from the end: mask.unsqueeze(-3)."""
     return _attend(self, X, mask, lambda E, _: _weights(E, mask.unsqueeze(1)))
 
@@ -149,8 +150,8 @@ def masks_of_other_sequences(self, X, mask):
 
 @MaskedMultiHeadAttention.misconception
 def one_head_masked(self, X, mask):
-    """Only one head is masked, the others see everything. All heads of a sequence share its mask: one that sees the future
-    tells it to the rest, since W_O mixes them."""
+    """Only one head is masked, the others attend to everything. All heads of a sequence share its mask: since W_O mixes the
+    heads, one that attends to the future is enough to leak it."""
 
     def first(E, mask):
         return torch.cat([_weights(E[:, :1], mask), E[:, 1:].softmax(dim=-1)], dim=1)
@@ -160,8 +161,8 @@ def one_head_masked(self, X, mask):
 
 @MaskedMultiHeadAttention.misconception
 def mask_transposed(self, X, mask):
-    """The mask is transposed: row n says there who may see n. Row n of the mask belongs to query n, as row n of the scores
-    does."""
+    """The mask is transposed: there row n says which queries may attend to key n. Row n of the mask belongs to query n, as row
+    n of the scores does."""
     return _attend(self, X, mask, lambda E, _: _weights(E, _for_heads(mask).mT))
 
 
@@ -181,30 +182,30 @@ def scores_set_to_zero(self, X, mask):
 
 @MaskedMultiHeadAttention.misconception
 def empty_rows_even(self, X, mask):
-    """A query that may see nothing shares its weight evenly among all keys, as a large negative number for the forbidden scores
-    makes it do. It should have no weights at all: zeros, as your masked softmax gives."""
+    """A query that may attend to nothing shares its weight evenly among all keys, as a large negative number for the forbidden
+    scores makes it do. It should have no weights at all: zeros, as your masked softmax gives."""
     return _attend(self, X, mask, lambda E, mask: E.masked_fill(~mask, -1e9).softmax(dim=-1))
 
 
 @MaskedMultiHeadAttention.misconception
 def empty_rows_not_a_number(self, X, mask):
-    """A query that may see nothing has NaN for weights, as a softmax of −∞ alone does, and so is its output
+    """A query that may attend to nothing has NaN for weights, as a softmax of −∞ alone does, and so is its output
     (nn.MultiheadAttention does the same). Its weights should be zeros, as your masked softmax gives them."""
     return _attend(self, X, mask, lambda E, mask: E.masked_fill(~mask, -math.inf).softmax(dim=-1))
 
 
 @MaskedMultiHeadAttention.misconception
 def outputs_of_empty_rows_zeroed(self, X, mask):
-    """The output of a query that may see nothing was set to 0. Its weights are zeros, and so is what the heads found; through
-    W_O that becomes W_O's bias. No more is to be done; NaN is to be replaced in the weights."""
+    """The output of a query that may attend to nothing was set to 0. Its weights are zeros, and so is what the heads found;
+    through W_O that becomes W_O's bias. No more is to be done; NaN is to be replaced in the weights."""
     Y, A = _attend(self, X, mask)
     return Y * mask.any(dim=-1, keepdim=True), A
 
 
 @MaskedMultiHeadAttention.misconception
 def softmax_over_queries(self, X, mask):
-    """The softmax ran over the queries, dim=-2. Each query of each head shares its weight among the keys that it may see:
-    dim=-1."""
+    """The softmax ran over the queries, dim=-2. Each query of each head shares its weight among the keys to which it may
+    attend: dim=-1."""
     return _attend(self, X, mask, lambda E, mask: E.masked_fill(~mask, -1e9).softmax(dim=-2) * mask)
 
 
@@ -241,7 +242,7 @@ def exponentials_as_they_are(self, X, mask):
 
 @MaskedMultiHeadAttention.misconception
 def mask_added_as_numbers(self, X, mask):
-    """The mask was added to the scores as it is, 1 and 0. That hides nobody: forbidden scores have to become −∞."""
+    """The mask was added to the scores as it is, 1 and 0. That hides nothing: forbidden scores have to become −∞."""
     return _attend(self, X, mask, lambda E, mask: (E + mask.to(E.dtype)).softmax(dim=-1))
 
 

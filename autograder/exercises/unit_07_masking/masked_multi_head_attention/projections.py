@@ -80,6 +80,6 @@ def thirds_inside_each_head(self, X, mask):
 
 @MaskedMultiHeadAttention.misconception
 def keys_first(self, X, mask):
-    """Queries and keys have changed places. Either the thirds of W_QKV were taken keys first (the name says the order: queries,
-    keys, values), or the scores are K Qᵀ: their rows must belong to the queries, Q Kᵀ."""
+    """Queries and keys are exchanged. Either the thirds of W_QKV were taken keys first (the name says the order: queries, keys,
+    values), or the scores are K Qᵀ: their rows must belong to the queries, Q Kᵀ."""
     return _attend(self, X, mask, heads=lambda self, X: _heads(self, X)[[1, 0, 2]])

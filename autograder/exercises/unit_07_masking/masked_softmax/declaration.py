@@ -71,8 +71,8 @@ def _case(text, kind, part, **more):
 
 @exercise(
     points={ALLOWED: 2, EMPTY: 2},
-    section={ALLOWED: "Before the softmax, not after", EMPTY: "A row with nothing to see"},
-    source='Vaswani et al. 2017, section 3.2.3',
+    section={ALLOWED: "Masking before the softmax", EMPTY: "Rows with nothing to attend to"},
+    source="Vaswani et al. 2017, section 3.2.3",
     outputs="A",
     zeros="A",
     formula="A_mn = exp(E_mn) / Σ_j exp(E_mj), where j runs over the allowed keys alone (mask True); A_mn = 0 at the others, and"
@@ -90,9 +90,9 @@ def _case(text, kind, part, **more):
         _case("rows at different levels", "each row", ALLOWED, edit=_levels, extreme=True),
         _case("some rows allow nothing", "each row", EMPTY, edit=_some_empty, sizes={"N_X": 7}),
         _case("a mask that allows a query all keys or none", "all keys", EMPTY, edit=_some_empty),
-        _case("a single key, which some queries may not see", "each row", EMPTY, edit=_some_empty, sizes={"N_X": 1}),
+        _case("a single key, to which some queries may not attend", "each row", EMPTY, edit=_some_empty, sizes={"N_X": 1}),
         _case("no key anywhere", "each row", EMPTY, edit=_all_empty, extreme=True),
-        _case("a sequence without words", "all queries", EMPTY, edit=_some_empty),
+        _case("a sequence of length 0", "all queries", EMPTY, edit=_some_empty),
         _case("the same rows empty in all sequences", "all sequences", EMPTY, edit=_some_empty),
         _case("empty rows beside large scores", "each row", EMPTY, edit=_empty_and_large, extreme=True),
     ],
@@ -147,8 +147,8 @@ def made_to_sum_to_one_with_a_small_number(E, mask):
 @masked_softmax.misconception
 def empty_rows_even(E, mask):
     """In a row that allows nothing all keys get the same weight. A large negative number for the forbidden scores (−1e9, or the
-    lowest of the type) does that: softmax sees equal scores and shares evenly. Such a query would read padding, or the future.
-    Asked for are zeros: find these rows, mask.any(dim=-1), and set them to 0."""
+    lowest of the type) does that: all scores of the row are equal, and so are the weights. Such a query would attend to
+    padding, or to the future. Asked for are zeros: find these rows, mask.any(dim=-1), and set them to 0."""
     return E.masked_fill(~mask, torch.finfo(E.dtype).min).softmax(dim=-1)
 
 
@@ -201,7 +201,7 @@ def mask_added(E, mask):
 @masked_softmax.misconception
 def not_low_enough(E, mask):
     """The forbidden scores were set to, or lowered by, a number that is not low enough: where they are high, or the allowed
-    ones low, the forbidden keys get weight. Use −∞, and then look after the rows that allow nothing."""
+    ones low, the forbidden keys get weight. Use −∞, and then treat the rows that allow nothing."""
     return E.masked_fill(~mask, -1000.0).softmax(dim=-1)
 
 

@@ -10,7 +10,7 @@ from autograder.exercises.unit_07_masking.masked_softmax.declaration import _rig
 @masked_softmax.misconception
 def over_the_queries_and_not_a_number(E, mask):
     """Your weights sum to 1 over the queries: the softmax ran over dim=-2. Each query shares its weight among the keys: dim=-1.
-    A key that nobody may see has NaN that way."""
+    A key to which no query may attend gets NaN in this way."""
     return E.masked_fill(~mask, -math.inf).softmax(dim=-2)
 
 
@@ -33,7 +33,7 @@ def overflowing(E, mask):
 def overflowing_and_empty_rows_not_a_number(E, mask):
     """The exponentials are taken of the scores as they are: around 800 they overflow, and inf/inf is NaN. And in a row that
     allows nothing the sum is 0, and 0/0 is NaN too. Subtract the largest allowed score of each row first, or use softmax; then
-    look after the empty rows."""
+    treat the empty rows."""
     powers = torch.where(mask, E, -math.inf).exp()
     return powers / powers.sum(dim=-1, keepdim=True)
 
@@ -57,8 +57,8 @@ def softmax_twice(E, mask):
 @masked_softmax.misconception
 def far_below_something_else(E, mask):
     """Right while the allowed scores of a row lie near the others. Where they lie far below something else that stands in the
-    exponentials (a forbidden score that was set to 0 or to −100, the largest score of another row) they all become 0, and
-    the row is lost. Put −∞ at the forbidden places, and let softmax subtract the largest score of each row by itself."""
+    exponentials (a forbidden score that was set to 0 or to −100, the largest score of another row) they all become 0, and the
+    row is lost. Put −∞ at the forbidden positions, and let softmax subtract the largest score of each row by itself."""
     hidden = torch.where(mask, E, -math.inf)
     powers = (hidden - hidden.detach().amax()).exp()
     return powers / powers.sum(dim=-1, keepdim=True).clamp(min=1e-30)

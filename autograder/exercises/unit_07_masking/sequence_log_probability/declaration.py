@@ -1,4 +1,4 @@
-"""Exercise 5: the probability of a sequence, one factor after the other."""
+"""Exercise 5: the probability of a sequence, factor by factor."""
 
 import math
 
@@ -38,18 +38,18 @@ def _less_likely(by):
 
 @exercise(
     points=3,
-    section="One factor at a time",
+    section="Autoregressive factorisation",
     source="Bengio et al. 2003",
     outputs="log_p",
     formula="log P = Σ_t log P(x_t | x_<t), t = 1, …, lengths − 1, with P(x_t | x_<t) = softmax(logits[t − 1])[x_t]; x_0 is the"
     " start and given; log_p [B]",
     cases=[
-        Case("lines of different lengths", sizes={"B": 3, "N": 8, "V": 5}),
-        Case("lines that fill all places", sizes={"B": 4, "N": 7}, edit=_all_full),
+        Case("sequences of different lengths", sizes={"B": 3, "N": 8, "V": 5}),
+        Case("sequences that fill all positions", sizes={"B": 4, "N": 7}, edit=_all_full),
         Case("a start and no more", sizes={"B": 4, "N": 7, "V": 6}, edit=_start_alone),
         Case("a vocabulary of 30 tokens", sizes={"B": 2, "N": 9, "V": 30}),
-        Case("one line", sizes={"B": 1, "N": 6}),
-        Case("a long line of unlikely tokens", sizes={"B": 2, "N": 7, "V": 5}, edit=_less_likely(60)),
+        Case("one sequence", sizes={"B": 1, "N": 6}),
+        Case("a sequence of unlikely tokens", sizes={"B": 2, "N": 7, "V": 5}, edit=_less_likely(60)),
         Case("tokens that are very unlikely", sizes={"B": 2, "N": 6, "V": 5}, edit=_less_likely(150)),
     ],
     draws=_drawn,
@@ -69,7 +69,7 @@ def _factors(logits, tokens):
 
 
 def _counts(factors, lengths, more=0, skip=0):
-    """True where a factor belongs to a line, [B, N − 1]; factor t is about token t + 1."""
+    """True where a factor belongs to a sequence, [B, N − 1]; factor t is about token t + 1."""
     t = torch.arange(factors.shape[1], device=lengths.device)
     return (t < lengths[:, None] - 1 + more) & (t >= skip)
 
@@ -80,32 +80,32 @@ def _total(factors, lengths, more=0, skip=0):
 
 @sequence_log_probability.misconception
 def not_shifted_with_the_start(logits, tokens, lengths):
-    """Token t is looked up in the logits of its own place, the start in those of place 0. The logits at place t are about the
-    next token: token t belongs to logits[:, t − 1], and the start, which is given, has no factor."""
+    """Token t is looked up in the logits of its own position, the start in those of position 0. The logits at position t are
+    about the next token: token t belongs to logits[:, t − 1], and the start, which is given, has no factor."""
     here = logits.log_softmax(dim=-1).gather(2, tokens[:, :, None])[:, :, 0]
     return _total(here, lengths, more=1)
 
 
 @sequence_log_probability.misconception
 def not_shifted_with_padding(logits, tokens, lengths):
-    """Each token is looked up in the logits of its own place, start and padding included. The logits at place t are about the
-    next token: token t belongs to logits[:, t − 1]; the start, which is given, has no factor, and what stands behind a line's
-    end does not count."""
+    """Each token is looked up in the logits of its own position, start and padding included. The logits at position t are about
+    the next token: token t belongs to logits[:, t − 1]; the start, which is given, has no factor, and what stands behind a
+    sequence's end does not count."""
     return logits.log_softmax(dim=-1).gather(2, tokens[:, :, None])[:, :, 0].sum(dim=1)
 
 
 @sequence_log_probability.misconception
 def shifted_the_wrong_way(logits, tokens, lengths):
-    """The shift goes the wrong way: token t is looked up in the logits of the place behind it, t + 1. The logits at place t − 1
-    are those that have seen x_<t and no more."""
+    """The shift goes the wrong way: token t is looked up in the logits of the position behind it, t + 1. The logits at position
+    t − 1 are those that depend on x_<t and no more."""
     back = logits[:, 1:].log_softmax(dim=-1).gather(2, tokens[:, :-1, None])[:, :, 0]
     return _total(back, lengths)
 
 
 @sequence_log_probability.misconception
 def softmax_over_places_without_the_last(logits, tokens, lengths):
-    """The softmax runs over the places of the line, all but the last. At each place the tokens of the vocabulary share a
-    probability of 1: dim=-1."""
+    """The softmax runs over the positions of the sequence, all but the last. At each position the tokens of the vocabulary
+    share a probability of 1: dim=-1."""
     return _total(logits[:, :-1].log_softmax(dim=1).gather(2, tokens[:, 1:, None])[:, :, 0], lengths)
 
 
@@ -158,29 +158,29 @@ def logarithm_of_the_sum(logits, tokens, lengths):
 
 @sequence_log_probability.misconception
 def padding_counted(logits, tokens, lengths):
-    """What stands behind a line's end counts too. Only the first lengths[b] tokens are part of line b; leave out the factors of
-    the padding."""
+    """What stands behind a sequence's end counts too. Only the first lengths[b] tokens are part of sequence b; leave out the
+    factors of the padding."""
     return _factors(logits, tokens).sum(dim=1)
 
 
 @sequence_log_probability.misconception
 def token_zero_taken_for_padding(logits, tokens, lengths):
-    """The lengths are not used: token 0 is taken for padding, and everything else for words. Here token 0 is one like the
-    others, and behind a line's end stands anything: only lengths says where a line ends."""
+    """The lengths are not used: token 0 is taken for padding, and everything else for real tokens. Here token 0 is one like the
+    others, and behind a sequence's end any token may stand: only lengths says where a sequence ends."""
     return (_factors(logits, tokens) * (tokens[:, 1:] != 0)).sum(dim=1)
 
 
 @sequence_log_probability.misconception
 def one_factor_too_many(logits, tokens, lengths):
-    """One factor of the padding is counted as well. A line of length L has L − 1 factors, since its first token is given: those
-    of tokens 1 to L − 1."""
+    """One factor of the padding is counted as well. A sequence of length L has L − 1 factors, since its first token is given:
+    those of tokens 1 to L − 1."""
     return _total(_factors(logits, tokens), lengths, more=1)
 
 
 @sequence_log_probability.misconception
 def last_factor_missing(logits, tokens, lengths):
-    """The last token of each line has no factor. A line of length L has L − 1 of them: those of tokens 1 to L − 1. The last
-    says how likely it is that the line ends there."""
+    """The last token of each sequence has no factor. A sequence of length L has L − 1 of them: those of tokens 1 to L − 1. The
+    last says how likely it is that the sequence ends there."""
     return _total(_factors(logits, tokens), lengths, more=-1)
 
 
@@ -198,13 +198,13 @@ def likeliest_tokens(logits, tokens, lengths):
 
 @sequence_log_probability.misconception
 def one_number_for_all(logits, tokens, lengths):
-    """This is one number for the whole batch. Each line has a probability of its own: sum over its tokens alone, [B]."""
+    """This is one number for the whole batch. Each sequence has a probability of its own: sum over its tokens alone, [B]."""
     return _total(_factors(logits, tokens), lengths).sum()
 
 
 @sequence_log_probability.misconception
 def factors_not_summed(logits, tokens, lengths):
-    """These are the logarithms of the single factors. Their sum over each line is asked for, [B]."""
+    """These are the logarithms of the single factors. Their sum over each sequence is asked for, [B]."""
     factors = _factors(logits, tokens)
     return factors.masked_fill(~_counts(factors, lengths), 0.0)
 

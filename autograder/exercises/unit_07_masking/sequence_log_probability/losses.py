@@ -11,7 +11,8 @@ from autograder.exercises.unit_07_masking.sequence_log_probability.declaration i
 
 
 def _whatever_the_length(made):
-    """Registers a mistake that begins with the mean of a line's factors: as it is, 0/0 for a line of length 1, and with care."""
+    """Registers a mistake that begins with the mean of a sequence's factors: as it is, 0/0 for a sequence of length 1, and with
+    care."""
     for name, least in ((made.__name__, 0), (f"{made.__name__}_with_care", 1)):
 
         def mistake(logits, tokens, lengths, least=least):
@@ -24,7 +25,7 @@ def _whatever_the_length(made):
 
 @_whatever_the_length
 def averaged(mean):
-    """The logarithms are averaged over the tokens. That is how a loss is given, so that long and short lines compare; the
+    """The logarithms are averaged over the tokens. That is how a loss is given, so that long and short sequences compare; the
     probability of a sequence is a product, its logarithm a sum."""
     return mean
 
@@ -51,7 +52,7 @@ def averaged_over_all_tokens(logits, tokens, lengths):
 
 @sequence_log_probability.misconception
 def loss_of_the_batch(logits, tokens, lengths):
-    """This is one number for the whole batch, the mean cross-entropy of all places, padding among them. Each line has a
+    """This is one number for the whole batch, the mean cross-entropy of all positions, padding among them. Each sequence has a
     probability of its own, the sum over its tokens: [B]."""
     return F.cross_entropy(logits[:, :-1].mT, tokens[:, 1:])
 
@@ -64,6 +65,6 @@ def negative(logits, tokens, lengths):
 
 @sequence_log_probability.misconception
 def negative_with_padding(logits, tokens, lengths):
-    """This is the cross-entropy summed over all places: the sign is that of a loss, −log P, and what stands behind a line's end
-    counts too."""
+    """This is the cross-entropy summed over all positions: the sign is that of a loss, −log P, and what stands behind a
+    sequence's end counts too."""
     return -_factors(logits, tokens).sum(dim=1)

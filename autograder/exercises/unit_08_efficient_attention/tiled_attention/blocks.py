@@ -1,11 +1,11 @@
-"""Exercise 6 again: mistakes in what a block is: cut along another axis, too large, left out, counted twice."""
+"""Exercise 4 again: mistakes in what a block is: cut along another axis, too large, left out, counted twice."""
 
 import math
 
 import torch
 import torch.nn.functional as F
 
-from autograder.exercises.unit_06_multi_head.tiled_attention.declaration import (
+from autograder.exercises.unit_08_efficient_attention.tiled_attention.declaration import (
     _blocks,
     _divided,
     _scores,
@@ -58,8 +58,8 @@ def last_block_dropped(Q, K, V, block):
 
 @tiled_attention.misconception
 def last_block_always_dropped(Q, K, V, block):
-    """The last block is left out, be it shorter than the others or not. range(0, N_X, block) begins all of them:
-    nothing is to be taken off N_X."""
+    """The last block is left out, whether it is shorter than the others or not. range(0, N_X, block) begins all blocks: do
+    not subtract anything from N_X."""
     return _divided(*_tiled(Q, _blocks(K, V, block)[:-1], V.shape[-1]))
 
 
@@ -111,21 +111,21 @@ def blocks_counted_over_the_queries(Q, K, V, block):
 
 @tiled_attention.misconception
 def first_block_alone(Q, K, V, block):
-    """Only the first block was looked at, as if the return stood inside the loop. All of them take part in the softmax."""
+    """Only the first block took part, as if the return stood inside the loop. All blocks share one softmax."""
     return _scores(Q, K[:, :block]).softmax(dim=-1) @ V[:, :block]
 
 
 @tiled_attention.misconception
 def last_block_alone(Q, K, V, block):
-    """Only the last block counts. What was summed before it was overwritten, or multiplied by 0 because m still is −inf: at the
-    end of each step m, l and O all become the new ones."""
+    """Only the last block counts. The sums of earlier blocks were overwritten, or multiplied by 0 because m still is −inf:
+    at the end of each step m, l and O all become the new ones."""
     return _divided(*_tiled(Q, _blocks(K, V, block)[-1:]))
 
 
 @tiled_attention.misconception
 def own_block_alone(Q, K, V, block):
-    """Each block of queries looked at the block of data vectors at its own place. That is a window; every query looks at all data
-    vectors, some at a time."""
+    """Each block of queries attended to the block of data vectors at the same positions alone. That is local attention; every
+    query attends to all data vectors, some at a time."""
     own = _blocks(K, V, block)
     rows = []
     for place, q in enumerate(Q.split(block, dim=1)):

@@ -1,4 +1,4 @@
-"""Exercise 6: decoding token by token, with keys and values kept."""
+"""Exercise 1: decoding token by token, with keys and values kept."""
 
 from collections.abc import Callable
 from copy import copy
@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from autograder.bank.declaration import Case, exercise
-from autograder.exercises.unit_07_masking.generate_with_cache.cached import (
+from autograder.exercises.unit_08_efficient_attention.generate_with_cache.cached import (
     after_the_prompt,
     along,
     append,
@@ -45,20 +45,20 @@ def _case(text, part=TOKENS, V=11, D=6, L=2, edit=None, hidden=False, **sizes):
 
 @exercise(
     points={TOKENS: 1, ONCE: 2},
-    section="What has been computed once",
+    section="Decoding with a KV cache",
     source="Shazeer 2019, incremental multi-head attention; Pope et al. 2022",
     outputs="y logits",
     formula="y [B, steps]: y_i = argmax(logits_i), logits_i [B, V] what the decoder says at the newest token; first it reads the"
     " prompt, then each new token, at its own position, with K and V [B, L, m, D] of all m tokens before",
     cases=[
-        _case("a few tokens", B=4, N=5, steps=3),
+        _case("a few tokens", B=4, N=7, steps=3),
         _case("three layers", B=2, N=6, steps=4, L=3, D=5),
         _case("one prompt", B=1, N=5, steps=3),
         _case("prompts of one token", B=3, N=1, steps=4),
         _case("a single step", B=3, N=5, steps=1),
         _case("logits in the hundreds", B=3, N=5, steps=4, edit=_loud),
         _case("dozens of tokens", B=1, N=19, steps=24, V=5, hidden=True),
-        _case("counted", ONCE, B=3, N=5, steps=4),
+        _case("counted", ONCE, B=3, N=7, steps=4),
     ],
     draws=drawn,
     differentiable=False,
@@ -73,16 +73,16 @@ def generate_with_cache(
 
 @generate_with_cache.misconception
 def nothing_kept(decoder, prompt, steps):
-    """The tokens are right, but tokens that were read before are read again: all of them for each new one, or those that were
-    written, where K and V of the prompt alone are kept. For T tokens that is about T²/2 instead of T. Keep K and V of all that
-    was read, and feed the newest token alone."""
+    """The tokens are right, but tokens that were read before are read again: all of them for each new token, or, where only
+    the prompt's K and V are kept, those that were generated. For T tokens that makes about T²/2 instead of T. Keep K and V
+    of all tokens that were read, and feed the newest token alone."""
     return decode_anew(decoder, prompt, steps)
 
 
 @generate_with_cache.misconception
 def kept_and_read_again(decoder, prompt, steps):
-    """The whole sequence is fed again although its keys and values are kept: they are in the cache twice, thrice, … Once the
-    prompt has been read, feed the newest token alone."""
+    """The whole sequence is fed again although its keys and values are kept, so that they stand in the cache several times.
+    Once the prompt has been read, feed the newest token alone."""
 
     def read(decoder, tokens, K, V):
         m = 0 if K is None else K.shape[2]
@@ -93,15 +93,15 @@ def kept_and_read_again(decoder, prompt, steps):
 
 @generate_with_cache.misconception
 def kept_and_read_again_further_on(decoder, prompt, steps):
-    """The whole sequence is fed again although its keys and values are kept, and is said to stand behind itself: it is in the
-    cache twice, thrice, … Once the prompt has been read, feed the newest token alone."""
+    """The whole sequence is fed again although its keys and values are kept, at positions behind those that it had, so that
+    it stands in the cache several times. Once the prompt has been read, feed the newest token alone."""
     return decode(decoder, prompt, steps, following=lambda y: y)
 
 
 @generate_with_cache.misconception
 def newest_token_alone(decoder, prompt, steps):
-    """After the prompt the decoder gets neither what was kept nor the tokens themselves: it sees the newest token and nothing
-    before. Give it K and V."""
+    """After the prompt the decoder gets neither what was kept nor the tokens themselves: the newest token attends
+    to itself alone. Give the decoder K and V."""
 
     def read(decoder, tokens, K, V):
         m = 0 if K is None else K.shape[2]
@@ -112,36 +112,38 @@ def newest_token_alone(decoder, prompt, steps):
 
 @generate_with_cache.misconception
 def newest_token_alone_at_the_start(decoder, prompt, steps):
-    """Each new token is read as if it were the first of a sequence: nothing before it, position 0. Give the decoder K and V of
-    all that was read, and the token's own position."""
+    """Each new token is read as if it were the first of a sequence: it attends to itself alone and has position 0. Give the
+    decoder K and V of all tokens that were read, and the token's own position."""
     return decode(decoder, prompt, steps, lambda decoder, tokens, K, V: read_on(decoder, tokens))
 
 
 @generate_with_cache.misconception
 def cache_replaced(decoder, prompt, steps):
-    """K and V are replaced by those of the newest tokens, so that everything before is forgotten. The decoder gives the new
-    ones alone: append them, torch.cat([K, k], dim=2)."""
+    """K and V are replaced by those of the newest tokens, so that everything before is forgotten. The decoder gives the keys
+    and values of the new tokens alone: append them, torch.cat([K, k], dim=2)."""
     return decode(decoder, prompt, steps, counting(), join=lambda old, new: new)
 
 
 @generate_with_cache.misconception
 def cache_replaced_and_positions_counted_by_it(decoder, prompt, steps):
-    """K and V are replaced by those of the newest tokens, so that everything before is forgotten, and positions counted by the
-    length of the cache are wrong as well. The decoder gives the new ones alone: append them, torch.cat([K, k], dim=2)."""
+    """K and V are replaced by those of the newest tokens, so that everything before is forgotten; positions that are read
+    from the length of the cache are wrong as well. The decoder gives the keys and values of the new tokens alone: append
+    them, torch.cat([K, k], dim=2)."""
     return decode(decoder, prompt, steps, join=lambda old, new: new)
 
 
 @generate_with_cache.misconception
 def prompt_alone_kept(decoder, prompt, steps):
-    """Only the prompt's keys and values are kept; those of the new tokens are not appended, so that each of them knows the
-    prompt and not the others. After each call: torch.cat([K, k], dim=2)."""
+    """Only the prompt's keys and values are kept. Those of the new tokens are not appended, so that a new token attends to
+    the prompt and to itself, but not to the other new tokens. Append them after each call: torch.cat([K, k], dim=2)."""
     return decode(decoder, prompt, steps, counting(), join=lambda old, new: new if old is None else old)
 
 
 @generate_with_cache.misconception
 def prompt_alone_kept_and_counted(decoder, prompt, steps):
-    """Only the prompt's keys and values are kept; those of the new tokens are not appended, so that each of them knows the
-    prompt and not the others, and all stand at the same position. After each call: torch.cat([K, k], dim=2)."""
+    """Only the prompt's keys and values are kept. Those of the new tokens are not appended, so that a new token attends to
+    the prompt and to itself, but not to the other new tokens, and all of them have the same position. Append them after each
+    call: torch.cat([K, k], dim=2)."""
     return decode(decoder, prompt, steps, join=lambda old, new: new if old is None else old)
 
 
@@ -154,50 +156,51 @@ def appended_in_front(decoder, prompt, steps):
 
 @generate_with_cache.misconception
 def joined_along_the_layers(decoder, prompt, steps):
-    """The new keys were joined along the axis of the layers. The tokens are the third axis of [B, L, m, D]: torch.cat([K, k],
-    dim=2)."""
+    """The new keys were joined along the axis of the layers. The axis of the tokens is the third of [B, L, m, D]:
+    torch.cat([K, k], dim=2)."""
     return decode(decoder, prompt, steps, join=along(1))
 
 
 @generate_with_cache.misconception
 def joined_along_the_batch(decoder, prompt, steps):
-    """The new keys were joined along the batch: torch.cat without dim takes the first axis. The tokens are the third axis of
-    [B, L, m, D]: torch.cat([K, k], dim=2)."""
+    """The new keys were joined along the batch: torch.cat without dim takes the first axis. The axis of the tokens is the
+    third of [B, L, m, D]: torch.cat([K, k], dim=2)."""
     return decode(decoder, prompt, steps, join=along(0))
 
 
 @generate_with_cache.misconception
 def joined_along_the_features(decoder, prompt, steps):
-    """The new keys were joined along the features. The tokens are the third axis of [B, L, m, D]: torch.cat([K, k], dim=2), or
-    dim=-2."""
+    """The new keys were joined along the features. The axis of the tokens is the third of [B, L, m, D]: torch.cat([K, k],
+    dim=2), or dim=-2."""
     return decode(decoder, prompt, steps, join=along(-1))
 
 
 @generate_with_cache.misconception
 def last_token_of_the_prompt_twice_at_its_place(decoder, prompt, steps):
-    """The prompt's last token is read twice: with the prompt, and once more by itself. Its logits are there already after the
-    first call: the first new token is chosen from them."""
+    """The prompt's last token is read twice: with the prompt, and once more by itself. Its logits are there after the first
+    call already: choose the first new token from them."""
     return after_the_prompt(decoder, prompt, steps, at(lambda m: m - 1))
 
 
 @generate_with_cache.misconception
 def first_place_chosen_from(decoder, prompt, steps):
-    """The first new token is chosen from the logits of the prompt's first place. Those say what follows the first token; what
-    follows the prompt is in the last place: logits[:, -1]."""
+    """The first new token is chosen from the logits at the prompt's first position, which are about the token that follows
+    the first one. Choose it from those at the last position: logits[:, -1]."""
     return decode(decoder, prompt, steps, first=0)
 
 
 @generate_with_cache.misconception
 def first_prediction_dropped(decoder, prompt, steps):
-    """The first new token is missing in the result: what was chosen right after the prompt was fed on, but not written down."""
+    """The first new token is missing in the result: the token that was chosen right after the prompt was fed to the decoder,
+    but it is not returned."""
     y, logits = decode(decoder, prompt, steps + 1)
     return y[:, 1:], logits[:, 1:]
 
 
 @generate_with_cache.misconception
 def same_token_fed_again(decoder, prompt, steps):
-    """The token that is fed never changes: the prompt's last one, or the first new one. Feed the one that was chosen just
-    now."""
+    """The same token is fed at each step: the prompt's last one, or the first new one. Feed the token that was chosen
+    last."""
     N = prompt.shape[1]
     return decode(decoder, prompt, steps, following=lambda y: y[:, N : N + 1])
 
@@ -211,22 +214,24 @@ def prompt_included(decoder, prompt, steps):
 
 @generate_with_cache.misconception
 def probabilities(decoder, prompt, steps):
-    """The tokens are right; the second result is the probabilities. Asked for are the logits, as the decoder gives them."""
+    """The tokens are right, but the second result holds probabilities. It should hold the logits, as the decoder gives
+    them."""
     y, logits = decode(decoder, prompt, steps)
     return y, logits.softmax(dim=-1)
 
 
 @generate_with_cache.misconception
 def log_probabilities(decoder, prompt, steps):
-    """The tokens are right; the second result is log-probabilities. Asked for are the logits, as the decoder gives them."""
+    """The tokens are right, but the second result holds log-probabilities. It should hold the logits, as the decoder gives
+    them."""
     y, logits = decode(decoder, prompt, steps)
     return y, logits.log_softmax(dim=-1)
 
 
 @generate_with_cache.misconception
 def all_predictions_fed(decoder, prompt, steps):
-    """What the decoder says at each place of the prompt is fed on, not the one new token alone. The next token is chosen from
-    the logits at the last place: logits[:, -1:]."""
+    """The predictions at all positions of the prompt are fed, not the one new token alone. The next token is chosen from the
+    logits at the last position: logits[:, -1:]."""
     new, K, V, y, logits = prompt, None, None, [], []
     for _ in range(steps):
         out, k, v = read_on(decoder, new, K, V)
@@ -247,8 +252,8 @@ def keys_and_values_exchanged(decoder, prompt, steps):
 
 @generate_with_cache.misconception
 def logits_of_the_next_token(decoder, prompt, steps):
-    """The tokens are right; the logits are one step late, those that come out when the token is fed. Asked for are those that
-    each token was chosen from."""
+    """The tokens are right, but the logits are one step late: they are those that come out when the token is fed. Return the
+    logits that each token was chosen from."""
     y, logits = decode(decoder, prompt, steps + 1)
     return y[:, :-1], logits[:, 1:]
 
@@ -258,9 +263,9 @@ def prompt_first(decoder, prompt, steps):
     B, N = prompt.shape
     out, K, V = decoder(prompt, torch.arange(N, device=prompt.device), causal(prompt), None, None)
     logits, y = [out[:, -1]], [out[:, -1].argmax(dim=-1)]
-    for place in range(N, N + steps - 1):
-        everything = torch.ones(1, place + 1, dtype=torch.bool, device=prompt.device)
-        out, k, v = decoder(y[-1][:, None], torch.tensor([place], device=prompt.device), everything, K, V)
+    for m in range(N, N + steps - 1):
+        everything = torch.ones(1, m + 1, dtype=torch.bool, device=prompt.device)
+        out, k, v = decoder(y[-1][:, None], torch.tensor([m], device=prompt.device), everything, K, V)
         K, V = torch.cat((K, k), dim=-2), torch.cat((V, v), dim=-2)
         logits.append(out[:, 0])
         y.append(out[:, 0].argmax(dim=-1))

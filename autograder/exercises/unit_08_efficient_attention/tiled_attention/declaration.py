@@ -1,4 +1,4 @@
-"""Exercise 6: attention block by block, without the table of all weights."""
+"""Exercise 4: attention block by block, without the table of all weights."""
 
 import math
 
@@ -58,7 +58,7 @@ def _case(text, block, **more):
 
 @exercise(
     points=4,
-    section="In tiles",
+    section="FlashAttention: attention in tiles",
     source="Dao et al. 2022, FlashAttention, algorithm 1",
     outputs="Y",
     formula="Y = softmax(Q Kᵀ/√D_Q) V [B, N_Q, D_V], block by block over the N_X data vectors: m, l, O as in the step before,"
@@ -167,8 +167,8 @@ def softmax_in_each_block_summed(Q, K, V, block):
 
 @tiled_attention.misconception
 def divided_in_each_step(Q, K, V, block):
-    """O was divided by l at the end of each step, and the next step added to that. O stays an undivided sum until the last block:
-    divide once, at the end."""
+    """O was divided by l at the end of each step, and the next block was added to the quotient. O stays an undivided sum
+    until the last block: divide once, at the end."""
     return _tiled(Q, _blocks(K, V, block), each=_divided)[0]
 
 
@@ -181,7 +181,7 @@ def divided_in_each_step_and_at_the_end(Q, K, V, block):
 
 @tiled_attention.misconception
 def divided_by_the_last_block(Q, K, V, block):
-    """O was divided by the sum of the last block alone. l must run along through all blocks."""
+    """O was divided by the sum of the last block alone. l has to be carried through all blocks, as O is."""
     O, _ = _tiled(Q, _blocks(K, V, block))
     _, l = _tiled(Q, _blocks(K, V, block), factor=lambda f: (torch.zeros_like(f), f))
     return O / l
@@ -189,7 +189,7 @@ def divided_by_the_last_block(Q, K, V, block):
 
 @tiled_attention.misconception
 def not_scaled(Q, K, V, block):
-    """The scores are not divided by √D_Q, as scaled dot-product attention does."""
+    """The scores are not divided by √D_Q. Scaled dot-product attention divides them."""
     return _divided(*_tiled(Q, _blocks(K, V, block), scale=1.0))
 
 
@@ -224,8 +224,8 @@ def without_a_maximum(Q, K, V, block):
 
 @tiled_attention.misconception
 def maximum_of_the_first_block(Q, K, V, block):
-    """The maximum of the first block was kept for all, or none was subtracted. A later score that is much larger overflows, in
-    double precision too: let the maximum run along, and rescale what was summed before."""
+    """The maximum of the first block was kept for all blocks, or none was subtracted. A later score that is much larger
+    overflows, in double precision too: keep a running maximum, and rescale the sums when it grows."""
     m, l, O = _scores(Q, K[:, :block]).amax(dim=-1, keepdim=True), 0.0, 0.0
     for k, v in _blocks(K, V, block):
         P = torch.exp(_scores(Q, k) - m)
@@ -235,8 +235,8 @@ def maximum_of_the_first_block(Q, K, V, block):
 
 @tiled_attention.misconception
 def each_block_its_own_maximum(Q, K, V, block):
-    """Each block's exponentials use that block's own maximum, and were added up as they are: they do not fit together. All
-    use the running maximum m_new, and earlier sums are multiplied by exp(m − m_new)."""
+    """Each block's exponentials use that block's own maximum, and were added up as they are, so that they do not fit
+    together. All of them need the running maximum m_new, and earlier sums are multiplied by exp(m − m_new)."""
     l, O = 0.0, 0.0
     for k, v in _blocks(K, V, block):
         E = _scores(Q, k)

@@ -1,4 +1,4 @@
-"""Exercise 7: linear attention."""
+"""Exercise 5: linear attention."""
 
 import math
 
@@ -21,7 +21,7 @@ LONG = {
 
 @exercise(
     points=3,
-    section="Without the softmax",
+    section="Linear attention",
     source="Katharopoulos et al. 2020, equations 4 to 7",
     outputs="Y",
     formula="φ(x) = elu(x) + 1, Y = φ(Q) (φ(K)ᵀ V) / (φ(Q) · sum of φ(K) over the data vectors); φ(K)ᵀ V [*B, D_Q, D_V] first, so"
@@ -100,7 +100,7 @@ def relu_as_feature(Q, K, V):
 
 @linear_attention.misconception
 def exponential_as_feature(Q, K, V):
-    """φ is exp of each feature. Here φ(x) = elu(x) + 1, which is exp(x) below 0 and x + 1 above."""
+    """φ is the exponential of each feature. Here φ(x) = elu(x) + 1, which is exp(x) below 0 and x + 1 above."""
     return _linear(Q, K, V, feature=torch.exp)
 
 
@@ -112,21 +112,21 @@ def no_feature_map(Q, K, V):
 
 @linear_attention.misconception
 def keys_alone_mapped(Q, K, V):
-    """φ was applied to the keys alone. Queries go through it as well."""
+    """φ was applied to the keys alone. The queries go through it as well."""
     Q, K = Q, _feature(K)
     return Q @ (K.mT @ V) / (Q @ K.sum(dim=-2)[..., None])
 
 
 @linear_attention.misconception
 def queries_alone_mapped(Q, K, V):
-    """φ was applied to the queries alone. Keys go through it as well."""
+    """φ was applied to the queries alone. The keys go through it as well."""
     Q = _feature(Q)
     return Q @ (K.mT @ V) / (Q @ K.sum(dim=-2)[..., None])
 
 
 @linear_attention.misconception
 def values_mapped_too(Q, K, V):
-    """φ was applied to the values as well. They are what is mixed, and stay as they are."""
+    """φ was applied to the values as well. Apply it to queries and keys alone: the values are mixed as they are."""
     return _linear(Q, K, _feature(V))
 
 
@@ -178,8 +178,8 @@ def keys_divided_by_their_sum(Q, K, V):
 
 @linear_attention.misconception
 def mean_of_the_keys(Q, K, V):
-    """The result is N_X times too large: a mean over the data vectors stands in the denominator, a sum above it. Take sums in
-    both."""
+    """The result is N_X times too large: the denominator is a mean over the data vectors, and the numerator is a sum. Take
+    sums in both."""
     return _linear(Q, K, V) * K.shape[-2]
 
 

@@ -1,4 +1,4 @@
-"""Exercise 5: one step of the online softmax."""
+"""Exercise 3: one step of the online softmax."""
 
 import torch
 from jaxtyping import Float
@@ -18,7 +18,7 @@ def _first(inputs, rng):
 
 
 def _first_low(inputs, rng):
-    """The same with scores so low that a finite number in the place of −inf shows."""
+    """The same with scores so low that a finite number instead of −inf shows."""
     _first(inputs, rng)
     inputs["E"] -= 500
 
@@ -38,7 +38,7 @@ def _large(inputs, rng):
 
 @exercise(
     points=3,
-    section="A softmax that reads in pieces",
+    section="The online softmax",
     source="Milakov and Gimelshein 2018, algorithm 3",
     outputs="m_new l_new O_new",
     formula="m_new = max(m, row maximum of E), f = exp(m − m_new), P = exp(E − m_new), l_new = f·l + row sum of P, O_new = f·O +"
@@ -100,28 +100,28 @@ def output_not_rescaled(m, l, O, E, V):
 
 @online_softmax_step.misconception
 def rescaled_upwards(m, l, O, E, V):
-    """The old sums were multiplied by exp(m_new − m). The new maximum is larger, so what was summed with the old one counts less:
-    exp(m − m_new), at most 1."""
+    """The old sums were multiplied by exp(m_new − m). The new maximum is not smaller than the old one, so what was summed
+    with the old one counts no more than before: the factor is exp(m − m_new), at most 1."""
     return _step(m, l, O, E, V, factor=lambda f: (1 / f, 1 / f))
 
 
 @online_softmax_step.misconception
 def output_rescaled_upwards(m, l, O, E, V):
-    """l was rescaled rightly, O was multiplied by exp(m_new − m). The new maximum is larger, so what was summed with the old one
-    counts less: exp(m − m_new) for both."""
+    """l was rescaled correctly, but O was multiplied by exp(m_new − m). The new maximum is not smaller than the old one, so
+    what was summed with the old one counts no more than before: multiply both by exp(m − m_new)."""
     return _step(m, l, O, E, V, factor=lambda f: (f, 1 / f))
 
 
 @online_softmax_step.misconception
 def maximum_of_the_block(m, l, O, E, V):
-    """m_new is the maximum of this block alone. It is the maximum of all that was seen, m included."""
+    """m_new is the maximum of this block alone. It is the maximum of all scores so far, m included."""
     return _step(m, l, O, E, V, highest=E.amax(dim=-1))
 
 
 @online_softmax_step.misconception
 def block_with_its_own_maximum(m, l, O, E, V):
-    """The block's exponentials use the maximum of the block, the old sums the new maximum: they do not fit together. Both need
-    m_new."""
+    """The block's exponentials use the maximum of the block, the old sums were brought to the new maximum: the two do not
+    fit together. Use m_new for both."""
     m_new = torch.maximum(m, E.amax(dim=-1))
     f, P = torch.exp(m - m_new), torch.exp(E - E.amax(dim=-1, keepdim=True))
     return m_new, f * l + P.sum(dim=-1), f[..., None] * O + P @ V
@@ -138,8 +138,8 @@ def block_with_the_old_maximum(m, l, O, E, V):
 
 @online_softmax_step.misconception
 def block_left_with_the_old_maximum(m, l, O, E, V):
-    """The block's exponentials use the old maximum, exp(E − m), the old sums were brought to the new one: they do not fit
-    together. Both need m_new."""
+    """The block's exponentials use the old maximum, exp(E − m), and the old sums were brought to the new one: the two do not
+    fit together. Use m_new for both."""
     m_new = torch.maximum(m, E.amax(dim=-1))
     f, P = torch.exp(m - m_new), torch.exp(E - m[..., None])
     return m_new, f * l + P.sum(dim=-1), f[..., None] * O + P @ V
@@ -164,7 +164,7 @@ def block_rescaled_instead(m, l, O, E, V):
 
 @online_softmax_step.misconception
 def infinity_replaced(m, l, O, E, V):
-    """For the factor, a finite number took the place of m = −inf. Scores may lie far below it: exp(number − m_new) overflows,
+    """For the factor, m = −inf was replaced by a finite number. Scores may lie far below it: exp(number − m_new) overflows,
     and inf·0 is NaN. Leave −inf as it is: exp(−inf) is 0."""
     m_new = torch.maximum(m, E.amax(dim=-1))
     return _step(m, l, O, E, V, factor=lambda f: (torch.exp(torch.nan_to_num(m, neginf=0.0) - m_new),) * 2)
@@ -181,8 +181,8 @@ def exponentials_divided(m, l, O, E, V):
 
 @online_softmax_step.misconception
 def block_normalised(m, l, O, E, V):
-    """The block went through a softmax of its own. Then nobody knows any more how much the block weighs against the others: keep
-    the exponentials as they are, exp(E − m_new)."""
+    """The block went through a softmax of its own, which loses how much the block weighs against the other blocks. Keep the
+    exponentials as they are, exp(E − m_new)."""
     m_new = torch.maximum(m, E.amax(dim=-1))
     f, P = torch.exp(m - m_new), E.softmax(dim=-1)
     return m_new, f * l + P.sum(dim=-1), f[..., None] * O + P @ V
@@ -190,8 +190,8 @@ def block_normalised(m, l, O, E, V):
 
 @online_softmax_step.misconception
 def divided_throughout(m, l, O, E, V):
-    """O is taken to be divided by l, and O_new is divided by l_new. That is another way to run along; here O stays the undivided
-    sum, O_new = f·O + P V, and is divided once, at the very end."""
+    """O is taken to be divided by l, and O_new is divided by l_new. One can do it so, but here O stays the undivided sum,
+    O_new = f·O + P V, and is divided once, at the very end."""
     m_new, l_new, O_new = _step(m, l, l[..., None] * O, E, V)
     return m_new, l_new, O_new / l_new[..., None]
 
@@ -221,8 +221,8 @@ def without_a_maximum(m, l, O, E, V):
 
 @online_softmax_step.misconception
 def scores_mixed(m, l, O, E, V):
-    """l is right, but to O the values were added weighted by the scores themselves, E V. Their weights are the exponentials: P
-    V."""
+    """l is right, but the values that were added to O are weighted by the scores themselves, E V. Their weights are the
+    exponentials: P V."""
     m_new, l_new, _ = _step(m, l, O, E, V)
     return m_new, l_new, torch.exp(m - m_new)[..., None] * O + E @ V
 
@@ -235,7 +235,7 @@ def one_maximum_for_all(m, l, O, E, V):
 
 @online_softmax_step.misconception
 def block_alone(m, l, O, E, V):
-    """Only the block's own sums came back; what was summed before is lost. Add the old sums, rescaled."""
+    """Only the block's own sums were returned; the sums of the blocks before are lost. Add the old sums, rescaled."""
     return _step(m, l, O, E, V, factor=lambda f: (torch.zeros_like(f), torch.zeros_like(f)))
 
 

@@ -33,7 +33,7 @@ def places(tokens, first=0):
 
 
 def causal(tokens, m=0, offset=None):
-    """[n, m + n]: what n new tokens may see behind m older ones."""
+    """[n, m + n]: which tokens n new ones may attend to behind m older ones."""
     n = tokens.shape[1]
     return torch.ones(n, m + n, device=tokens.device).tril(m if offset is None else offset).bool()
 
@@ -59,7 +59,7 @@ def decode(decoder, prompt, steps, read=read_on, join=append, first=-1, followin
     Args:
         read: calls the decoder, given (decoder, tokens, K, V).
         join: makes one cache of the old and the new keys or values.
-        first: the place of the prompt whose logits the first new token is chosen from.
+        first: the position in the prompt whose logits the first new token is chosen from.
         following: what is fed next, given the tokens up to now; the newest where it is None.
     """
     new, K, V, y, logits = prompt, None, None, prompt, []

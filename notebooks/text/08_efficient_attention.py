@@ -1,0 +1,1233 @@
+# %% [markdown]
+# # 08 · Efficient attention
+#
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/attention-course/blob/main/notebooks/08_efficient_attention.ipynb) <!-- badge -->
+#
+# **You will be able to**
+#
+# - generate text with a KV cache, and compute its size for many heads, for groups of heads, and for a single head of
+#   keys and values;
+# - compute exact attention in tiles, with an online softmax, without ever storing the table of attention weights;
+# - compute linear attention, windowed attention and attention through latents, and say what each of them gives up;
+# - compare layers by operations, memory, sequential steps and path length.
+#
+# **You need** the heads of lesson 06, with its counts of operations, and the causal mask and the language model of
+# lesson
+# 07. From lesson 04: why the softmax subtracts the largest score. The terms and symbols of the course are listed in the
+# [glossary](../docs/glossary.md).
+#
+# **Time** about 40 minutes to read; the cells run in about 45 seconds on two CPU cores.
+
+# %% tags=["setup"]
+# Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
+# downloaded notebook, it fetches it first.
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+try:
+    from utils.prepare import prepare
+except ImportError:
+    sys.modules.pop("utils", None)
+    address = os.environ.get("COURSE_REPOSITORY", "https://github.com/OWNER/attention-course")
+    folders = [*Path.cwd().resolve().parents, Path.cwd(), Path("attention-course").resolve()]
+    home = next((folder for folder in folders if (folder / "utils" / "prepare.py").exists()), folders[-1])
+    clone = ["git", "clone", "--quiet", "--depth", "1", address, str(home)]
+    if not home.exists() and ("/OWNER/" in address or subprocess.run(clone).returncode):
+        raise RuntimeError(
+            f"The course could not be fetched from {address}. Ask your instructor for its address."
+        ) from None
+    sys.path.insert(0, str(home))
+    from utils.prepare import prepare
+
+installed = prepare()
+
+# %% tags=["fold"]
+import math
+import time
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.nn.utils.rnn import pad_sequence
+from torch.testing import assert_close
+from torch.utils.flop_counter import FlopCounterMode
+
+from utils.data.translation import PAD, START, corpus, vocabulary
+from utils.device import device
+from utils.figures import plots, schematics
+from utils.figures.explorers import Slider, explore
+from utils.figures.plots import show
+from utils.measures import stored_runs
+from utils.measures.memory import peak_memory
+from utils.models.training import train
+
+torch.set_num_threads(1)  # for matrices this small, sharing the work costs more than doing it
+DEVICE = device()
+generator = torch.Generator().manual_seed(8)
+
+
+# %% tags=["fold"]
+def normal(*shape):
+    """Independent numbers with mean 0 and variance 1, the same on every device."""
+    return torch.randn(*shape, generator=generator).to(DEVICE)
+
+
+def causal(N):
+    """A mask [N, N], True where position m may attend to position n: n ≤ m."""
+    return torch.ones(N, N, dtype=torch.bool, device=DEVICE).tril()
+
+
+# %% [markdown]
+# ## A text of 100,000 tokens
+#
+# A language model is given a novel of 100,000 tokens and has to continue it. Suppose the model has 80 layers of
+# attention, each with 64 heads of width 128. (These are the sizes of Llama 3 with 70 billion parameters.) Lesson 06 has
+# counted what a layer needs: $8ND^2 + 4N^2D$ operations, and $H N^2$ numbers for the attention weights. We take two
+# bytes for a number, and as many operations a second as a GPU of the kind A100 reaches at most in this precision,
+# $312 \cdot 10^{12}$.
+
+# %%
+# NBVAL_CHECK_OUTPUT
+L, H, D_H, N = 80, 64, 128, 100_000  # layers, heads, width of a head, tokens
+D = H * D_H  # 8192
+once = L * (8 * N * D**2 + 4 * N**2 * D)  # operations of attention to read the text once
+print(f"attention weights of one layer: {2 * H * N**2 / 1e12:.2f} TB")
+print(f"operations to read the text once: {once:.1e}, that is {once / 312e12:.0f} seconds on one A100 at its best")
+
+# %% [markdown]
+# Both numbers are a problem.
+#
+# 1. **Writing.** The model writes one token at a time (lesson 07). If it reads the whole text again for every new token,
+#    each token of the continuation takes more than a minute and a half.
+# 2. **Reading.** The table of attention weights of a single layer fits on no GPU.
+#
+# The first problem is solved by keeping what has been computed: the KV cache. The cache is large in its turn, and heads
+# that share keys and values make it smaller. The second problem is solved by attention in tiles, which never holds more
+# than a small piece of the table. Neither the cache nor the tiles change any output. Then we look at layers that compute
+# something else than softmax attention in order to be cheaper still, and at the price that they pay. At the end we
+# return to the novel.
+
+# %% [markdown]
+# ## Decoding with a KV cache
+#
+# Generating a text is also called **decoding**: run the model, choose the next token, append it, and run the model
+# again over all tokens so far. How much of this work is new? With a causal mask, position $n$ depends only on positions
+# up to $n$, and a new token comes after all of them. So at the old positions nothing changes in any layer: neither the
+# **hidden states** (the vectors that pass from layer to layer) nor the keys nor the values. They were computed in an
+# earlier step, and computing them again gives the same numbers.
+#
+# What does the new token need from the old ones? In each layer only their keys and values: its own query is compared
+# with the old keys and with its own key. The old queries are never used again. So we keep the keys and the values and
+# append those of the new token. This store is called the **key-value cache**, or **KV cache**. With it, each step runs
+# the model over the new token alone.
+#
+# We take a small language model like that of lesson 07: two layers of causal self-attention with four heads, each with
+# a residual connection around it, trained for a few seconds on short English sentences. (The folded cell defines and
+# trains the model. It needs no padding mask, since the padding stands at the end of each sentence, where the causal
+# mask hides it.)
+
+# %% tags=["fold"]
+english = vocabulary("english")
+
+
+class Layer(nn.Module):
+    """Causal self-attention of H query heads with G key-value heads, and a residual connection."""
+
+    def __init__(self, width, H, G):
+        super().__init__()
+        self.H, self.G = H, G
+        self.W_Q, self.W_KV = nn.Linear(width, width), nn.Linear(width, 2 * G * (width // H))
+        self.W_O = nn.Linear(width, width)
+
+    def project(self, X):
+        """X [B, N, D] gives Q [B, H, N, D_H], K [B, G, N, D_H] and V [B, G, N, D_H]."""
+        parts = zip((self.W_Q(X), *self.W_KV(X).chunk(2, dim=-1)), (self.H, self.G, self.G))
+        return [part.unflatten(-1, (heads, -1)).transpose(1, 2) for part, heads in parts]
+
+    def attend(self, Q, K, V, mask):
+        """The outputs of all heads, merged and projected, [B, N_Q, D]; mask [N_Q, N_X]."""
+        Y = F.scaled_dot_product_attention(Q, K, V, attn_mask=mask, enable_gqa=self.G < self.H)  # [B, H, N_Q, D_H]
+        return self.W_O(Y.transpose(1, 2).flatten(2))
+
+    def forward(self, X, mask):
+        return X + self.attend(*self.project(X), mask)  # [B, N, D]
+
+
+class LanguageModel(nn.Module):
+    """Tokens [B, N] give logits [B, N, V] of the token that follows each."""
+
+    def __init__(self, width=64, depth=2, H=4, G=4, longest=32):
+        super().__init__()
+        self.tokens, self.positions = nn.Embedding(len(english), width), nn.Embedding(longest, width)
+        self.layers = nn.ModuleList(Layer(width, H, G) for _ in range(depth))
+        self.out = nn.Linear(width, len(english))
+
+    def embed(self, x, begin=0):
+        """Embeddings [B, N, D] of tokens x [B, N] at positions begin, begin + 1, …."""
+        return self.tokens(x) + self.positions(torch.arange(begin, begin + x.shape[1], device=x.device))
+
+    def forward(self, x):
+        X, mask = self.embed(x), causal(x.shape[1])
+        for layer in self.layers:
+            X = layer(X, mask)
+        return self.out(X)
+
+
+def next_token_loss(model, x):
+    """The mean of −log P over the tokens that are to be predicted; x [B, N]."""
+    return F.cross_entropy(model(x[:, :-1]).flatten(0, 1), x[:, 1:].flatten(), ignore_index=PAD)
+
+
+rows = [torch.tensor([START, *english.encode(pair.source)]) for pair in corpus("french", 8000, 3, 12, seed=1)]
+sentences = pad_sequence(rows, batch_first=True, padding_value=PAD).to(DEVICE)  # [8000, N]
+torch.manual_seed(0)
+model, drawn = LanguageModel().to(DEVICE), torch.Generator().manual_seed(0)
+batches = (sentences[torch.randint(len(sentences), (64,), generator=drawn).to(DEVICE)] for _ in range(300))
+curve = train(model, batches, next_token_loss, steps=300, rate=8e-3, what="language model")
+
+
+# %% [markdown]
+# The function `extend` runs such a model over new tokens only. In each layer it projects them, appends their keys and
+# values to the cache, and lets the new queries attend to all keys:
+
+
+# %%
+@torch.no_grad()
+def extend(model, x_new, cache):
+    """Logits [B, n, V] of new tokens x_new [B, n] after those in the cache; their keys and values are added to it."""
+    old = cache[0][0].shape[2] if cache else 0  # number of tokens in the cache
+    new = x_new.shape[1]
+    X = model.embed(x_new, begin=old)  # [B, n, D]: positions old, old + 1, …
+    for number, layer in enumerate(model.layers):
+        Q, K, V = layer.project(X)  # [B, H, n, D_H] each, of the new tokens only
+        if number in cache:
+            K, V = torch.cat([cache[number][0], K], dim=2), torch.cat([cache[number][1], V], dim=2)  # [B, H, old + n, D_H]
+        cache[number] = (K, V)
+        X = X + layer.attend(Q, K, V, causal(old + new)[old:])  # [B, n, D]
+    return model.out(X)
+
+
+@torch.no_grad()
+def greedy(model, prompt, steps, with_cache):
+    """Extends a prompt [1, n] by the most probable token, `steps` times; gives [1, n + steps]."""
+    x, x_new, cache = prompt, prompt, {}
+    for _ in range(steps):
+        logits = extend(model, x_new, cache) if with_cache else model(x)  # [1, new or all, V]
+        x_new = logits[:, -1:].argmax(dim=-1)  # [1, 1]
+        x = torch.cat([x, x_new], dim=1)
+    return x
+
+
+# %% [markdown]
+# The rows of the mask are those of the new queries, as in lesson 07: the new queries stand after the old tokens. For a
+# single new token the row is all True, because this token may attend to everything before it. For the **prompt**, the
+# beginning that is given to the model, `extend` is called once with all its tokens, and the mask is the whole triangle.
+
+# %% tags=["fold"]
+for words in (["we"], ["the", "women"], ["they", "see"]):
+    prompt = torch.tensor([[START, *english.encode(words)[:-1]]], device=DEVICE)
+    again, cached = (greedy(model, prompt, 10, with_cache) for with_cache in (False, True))
+    assert torch.equal(again, cached)
+    print(f"{' '.join(words):>10} →", " ".join(english.decode(cached[0])[len(words) :]))
+
+x = sentences[:16, :8]  # eight tokens of each
+cache = {}
+one_by_one = torch.cat([extend(model, piece, cache) for piece in x.split([3, 1, 1, 1, 1, 1], dim=1)], dim=1)  # a prompt of 3
+with torch.no_grad():
+    assert_close(one_by_one, model(x), rtol=1e-4, atol=1e-4)
+
+# %% [markdown]
+# The model continues three prompts. The folded cell checks that it writes the same tokens with and without the cache,
+# and that its logits agree. What has been saved?
+
+# %% tags=["fold"]
+steps = [str(t) for t in range(1, 9)]
+figure, (left, right) = plots.canvas(9.5, 3.7, 2)
+options = {"row_label": "step", "column_label": "position"}
+for axes, M, title in (
+    (left, causal(8).float(), "without a cache"),
+    (right, torch.eye(8), "with the KV cache"),
+):
+    plots.heat_map(M, steps, [str(n) for n in range(8)], title=title, numbers=".0f", axes=axes, **options)
+show(
+    figure,
+    "Which positions are computed at each of eight steps. Without a cache: at step t positions 0 to t minus 1, a triangle. "
+    "With the KV cache: one position a step, the diagonal.",
+)
+
+# %% [markdown]
+# **Figure 1.** The positions that are computed (1) at each step of generation. Without a cache every step computes all
+# positions again; with the cache each step computes only the newest position.
+#
+# Without the cache the model computes $N(N+1)/2$ positions to write $N$ tokens, with it only $N$. What does this mean
+# in operations? By the counts of lesson 06, a layer takes $8 n D^2 + 4\,n\,N_X D$ operations for $n$ queries and $N_X$
+# keys: the first term counts the four projections, the second the scores and the weighted sums.
+
+
+# %%
+def operations(N, D, with_cache):
+    """Operations of one layer to generate N tokens."""
+    at_once = [1] * N if with_cache else range(1, N + 1)  # positions that are computed in step t
+    return sum(8 * n * D**2 + 4 * n * t * D for n, t in zip(at_once, range(1, N + 1)))
+
+
+# %% tags=["fold"]
+# NBVAL_CHECK_OUTPUT
+for written in (64, 256, 1024):
+    again, once = (operations(written, 256, with_cache) for with_cache in (False, True))
+    print(f"{written:>5} tokens, D = 256: {again:.2e} operations without, {once:.2e} with the cache, {again / once:.0f} times fewer")
+
+# %% [markdown]
+# Fewer operations do not make a program faster by the same factor, so we measure the time of greedy decoding with a
+# larger model of four layers. (Times differ from machine to machine and from run to run, so we show stored ones; run
+# the notebook with `COURSE_FULL=1` in the environment to measure them anew.)
+
+
+# %% tags=["fold"]
+# on a CPU the processor's time, which other work on the machine does not lengthen; elsewhere the clock's
+clock = time.process_time if DEVICE.type == "cpu" else time.perf_counter
+
+
+def seconds(compute):
+    """The shortest time that `compute()` takes, of at least three; what is quick is measured more often."""
+    taken = []
+    while len(taken) < 3 or sum(taken) < 4:
+        begun = clock()
+        compute()
+        if DEVICE.type == "cuda":
+            torch.cuda.synchronize()
+        taken.append(clock() - begun)
+    return min(taken)
+
+
+BEGUN = time.perf_counter()
+if stored_runs.full():
+    lengths = [16, 32, 64, 128, 256, 512, 1024]
+    torch.manual_seed(0)
+    large = LanguageModel(width=256, depth=4, longest=1025).to(DEVICE)
+    start = torch.full((1, 1), START, device=DEVICE)
+    greedy(large, start, 16, True)  # the first run of all is slow
+    taken = {way: [seconds(lambda: greedy(large, start, N, way == "cache")) for N in lengths] for way in ("again", "cache")}
+    decoding = {"lengths": lengths, "seconds": taken}  # kept at the end of the lesson, with what else is measured
+else:
+    decoding = stored_runs.load("08_efficient_attention")["results"]
+    print(stored_runs.how(stored_runs.load("08_efficient_attention")))
+
+names = {"again": "without a cache", "cache": "with the KV cache"}
+figure, (left, right) = plots.canvas(10.5, 3.5, 2)
+lines = {names[way]: values for way, values in decoding["seconds"].items()}
+plots.curves(decoding["lengths"], lines, log="xy", x_label="tokens written", y_label="processor seconds", axes=left)
+gain = [slow / quick for slow, quick in zip(*(decoding["seconds"][way] for way in names))]
+options = {"log": "x", "x_label": "tokens written", "y_label": "times faster with the cache"}
+plots.curves(decoding["lengths"], {"gain": gain}, legend=False, axes=right, **options)
+show(
+    figure,
+    "Measured, four layers of width 256: processor seconds to write 16 to 1024 tokens, without and with the KV cache, and the ratio: "
+    f"{', '.join(f'{length} tokens {ratio:.1f}' for length, ratio in zip(decoding['lengths'], gain))}.",
+)
+
+# %% [markdown]
+# **Figure 2.** Measured time to generate texts of different lengths with and without the KV cache (left), and the ratio
+# of the two times (right). For long texts the gain grows with the length.
+
+# %% tags=["fold"]
+slow, quick = (decoding["seconds"][way][-1] for way in names)
+print(f"{decoding['lengths'][-1]} tokens: {slow:.1f} s without, {quick:.1f} s with the cache, {gain[-1]:.0f} times faster")
+assert gain[-1] > gain[-2] > gain[-3]
+
+# %% [markdown]
+# For long texts the gain in time grows with the length, as the counts predict. But it stays far below the ratio of the
+# operations, which leave out much that takes time. For short texts most of it goes into starting small products and
+# reading the model's weights from memory; neither gets less with the cache. For long texts our simple `extend` also
+# copies the whole cache and builds a whole square mask at each step. Large models are limited by reading their weights.
+# So one generates many texts at once, in one batch, where possible: each weight is then read once for all of them.
+#
+# **The price is memory.** For each token, each layer and each head we store a key and a value. With $L$ layers and $H$
+# heads of width $D_H$ this makes $2 \cdot L \cdot H \cdot D_H$ numbers for each token.
+
+
+# %%
+def cache_bytes(layers, heads, head_width, tokens, texts=1, bytes_each=2):
+    return 2 * layers * heads * head_width * tokens * texts * bytes_each
+
+
+# %% tags=["fold"]
+# NBVAL_CHECK_OUTPUT
+def held(cache):
+    """The bytes of all tensors in a cache."""
+    return sum(part.numel() * part.element_size() for pair in cache.values() for part in pair)
+
+
+print(f"our model, 16 texts of 8 tokens: {held(cache):,} bytes in the cache, {cache_bytes(2, 4, 16, 8, 16, bytes_each=4):,} by the formula")
+print(f"GPT-3, one text of 2,048 tokens: {cache_bytes(96, 96, 128, 2048) / 1e9:.1f} GB")
+print(f"a 540B model, 512 texts of 2,048 tokens: {cache_bytes(118, 48, 128, 2048, 512) / 1e12:.2f} TB")
+print(f"the novel of 100,000 tokens: {cache_bytes(80, 64, 128, 100_000) / 1e9:.0f} GB")
+
+# %% [markdown]
+# The line before the last reproduces a published figure. Pope et al. (2022) write of a model of more than 500 billion
+# parameters with multi-head attention: "for batch size 512 and context length 2048, the KV cache totals 3TB, which is 3
+# times the size of the model's parameters". (Our numbers are those of a multi-head variant of PaLM 540B: 118 layers, 48
+# heads of 128 numbers, two bytes each. GPT-3 has 96 layers and 96 heads of 128.)
+#
+# For the novel, the cache of one text takes more memory than the weights of the whole model, which are 140 GB. And at
+# each step all of it has to be read.
+
+# %% [markdown]
+# ## Grouped-query attention
+#
+# How can the cache become smaller? It holds keys and values, but no queries. So the number of *query* heads does not
+# matter for its size. In **multi-query attention** (Shazeer, 2019) all query heads share a single head of keys and
+# values. In **grouped-query attention (GQA)** (Ainslie et al., 2023) there are $G$ heads of keys and values, and each
+# of them serves a group of $H/G$ query heads:
+
+# %% tags=["fold"]
+show(
+    schematics.grouped_heads(),
+    "Three schemes with eight query heads each. Multi-head, G = 8: each query head has its own keys and values. Grouped-query, "
+    "G = 2: query heads 0 to 3 share the first keys and values, 4 to 7 the second. Multi-query, G = 1: all eight share one.",
+)
+
+# %% [markdown]
+# **Figure 3.** Eight query heads (below) and the $G$ heads of keys and values that they use (above). Multi-head attention
+# is the case $G = H$, multi-query attention the case $G = 1$.
+#
+# Query head $h$ uses group $\lfloor h / (H/G) \rfloor$; in code this is `h // (H // G)`:
+#
+# $$A_h = \operatorname{softmax}\!\left(\frac{Q_h K_g^\top}{\sqrt{D_H}}\right) [N_Q, N_X],\qquad Y_h = A_h V_g\ \ [N_Q, D_H],\qquad
+# g = \left\lfloor \frac{h}{H/G} \right\rfloor$$
+#
+# Every query head still has attention weights of its own, because its queries are its own. Only the keys, with which
+# queries are compared, and the values are shared.
+
+# %%
+B, H, G, N, D_H = 2, 8, 2, 6, 4
+Q = normal(B, H, N, D_H)  # [B, H, N, D_H]
+K, V = normal(B, G, N, D_H), normal(B, G, N, D_H)  # [B, G, N, D_H]: this is what the cache holds
+
+Y_loop = torch.zeros_like(Q)  # [B, H, N, D_H]
+for h in range(H):
+    g = h // (H // G)  # heads 0 to 3 use group 0, heads 4 to 7 group 1
+    A_h = (Q[:, h] @ K[:, g].mT / math.sqrt(D_H)).softmax(dim=-1)  # [B, N, N]
+    Y_loop[:, h] = A_h @ V[:, g]  # [B, N, D_H]
+
+K_all, V_all = (part.repeat_interleave(H // G, dim=1) for part in (K, V))  # [B, H, N, D_H]: each group H/G times in a row
+Y = (Q @ K_all.mT / math.sqrt(D_H)).softmax(dim=-1) @ V_all  # [B, H, N, D_H]
+assert_close(Y, Y_loop)
+assert_close(F.scaled_dot_product_attention(Q, K, V, enable_gqa=True), Y)  # torch's own call
+
+# %% [markdown]
+# `repeat_interleave` repeats each group as often as it has query heads, in a row: 0 0 0 0 1 1 1 1. (`repeat` would give
+# 0 1 0 1 0 1 0 1, the right shape with the wrong groups.) The repetition is only needed during the computation. The
+# cache keeps $G$ heads, so each token takes $2 \cdot L \cdot G \cdot D_H$ numbers. We measure this with real caches:
+# four models that differ only in $G$ read 64 tokens.
+
+# %% tags=["fold"]
+groups, sizes = (8, 4, 2, 1), []
+for G in groups:
+    grouped, cache = LanguageModel(width=256, depth=4, H=8, G=G, longest=64).to(DEVICE), {}
+    extend(grouped, sentences[:8, :8].reshape(1, 64), cache)  # any 64 tokens
+    sizes.append(held(cache) / 1024)
+    assert held(cache) == cache_bytes(4, G, 32, 64, bytes_each=4)
+show(
+    plots.bars(sizes, [f"G = {G}" for G in groups], value_label="KV cache, KiB", numbers=".0f", title="measured: 64 tokens, 8 query heads"),
+    f"Size of the KV cache in KiB: {', '.join(f'{size:.0f} for G = {G}' for G, size in zip(groups, sizes))}.",
+)
+
+# %% [markdown]
+# **Figure 4.** Measured size of the KV cache of a model with four layers and eight query heads of width 32, for different
+# numbers $G$ of key-value heads. The size is in proportion to $G$, as the formula says.
+#
+# What does sharing cost in quality? Ainslie et al. (2023, table 1) converted a trained model, T5-XXL with 64 heads, and
+# trained it for another 5 % of the original training. Decoding becomes faster, because a smaller cache is read, and
+# with eight groups hardly any quality is lost:
+#
+# | published, T5-XXL | seconds for one sample | mean score of seven tasks |
+# |---|---|---|
+# | multi-head, $G = 64$ | 1.51 | 47.2 |
+# | grouped-query, $G = 8$ | 0.28 | 47.1 |
+# | multi-query, $G = 1$ | 0.24 | 46.6 |
+#
+# Llama 3 with 70 billion parameters uses $G = 8$ with its 64 query heads: the cache of our novel shrinks from 262 GB to
+# 33 GB.
+
+# %% [markdown]
+# ## The online softmax
+#
+# Now to the second problem, the table of attention weights. Only the output $Y = AV$ is needed in the end, and $Y$ is
+# small. Can it be computed without holding all of $A$ at any time?
+#
+# Take one query. Its output is a weighted average of the values, in which the value of vector $n$ counts in proportion
+# to $e^{s_n}$. Here $s_n$ is the score of vector $n$:
+#
+# $$y = \frac{\sum_n e^{s_n}\, v_n}{\sum_n e^{s_n}}$$
+#
+# The numerator and the denominator are sums, and a sum can be computed in pieces. Read some vectors, add their terms to
+# both sums, forget these vectors, and read the next ones. At the end, divide one sum by the other. At no time does the
+# computation hold a whole row of scores.
+#
+# There is one difficulty: overflow. In single precision, $e^{s}$ is too large from $s = 89$ on, so the softmax
+# subtracts the largest score $m$ from all scores (lesson 04). But the largest of *all* scores is known only after all
+# of them have been read. Can the sums still be computed in pieces?
+#
+# They can. Subtract the largest score **so far**. When a larger score turns up, the sums computed up to then used the
+# wrong $m$, but they are easy to correct. Each of their terms contains $e^{s_n - m_\text{old}}$ and should contain
+# $e^{s_n - m_\text{new}}$:
+#
+# $$e^{s_n - m_\text{new}} = e^{s_n - m_\text{old}} \cdot e^{m_\text{old} - m_\text{new}}$$
+#
+# The factor is the same for all terms, so it is enough to multiply the two sums by it. This is the **online softmax**
+# (Milakov and Gimelshein, 2018, for $m$ and the denominator). For attention we keep three things for each query: the
+# largest score so far $m$, the sum of the exponentials $\ell$, and the sum of the weighted values $o$. For each new
+# piece of scores $s$ and values $V$, it computes
+#
+# $$m' = \max(m, \max s),\qquad f = e^{m - m'},\qquad p = e^{s - m'},\qquad \ell' = f\,\ell + \textstyle\sum p,\qquad o' = f\,o + p\,V$$
+#
+# The computation begins with $m = -\infty$, $\ell = 0$ and $o = 0$. For the first piece the factor is then
+# $f = e^{-\infty} = 0$. At the end, $y = o / \ell$.
+#
+# The next cell does this for one query and twelve vectors, in pieces of four:
+
+# %%
+# NBVAL_CHECK_OUTPUT
+s = torch.tensor([1.0, 0.2, -0.5, 0.8, 2.0, 1.5, 0.1, -1.0, 0.5, 3.0, 0.0, 1.2], device=DEVICE)  # [N_X], the scores
+values = normal(12, 3)  # [N_X, D_V]
+m, l, o = torch.tensor(-torch.inf, device=DEVICE), torch.tensor(0.0, device=DEVICE), torch.zeros(3, device=DEVICE)
+for begin in range(0, 12, 4):
+    piece = slice(begin, begin + 4)
+    m_new = torch.maximum(m, s[piece].max())
+    f, p = (m - m_new).exp(), (s[piece] - m_new).exp()  # one number, and [4]
+    l, o, m = f * l + p.sum(), f * o + p @ values[piece], m_new
+    print(f"read {begin + 4:2} of 12: largest so far {m:.1f}, old sums times {f:.3f}, sum of exponentials {l:.3f}")
+assert_close(o / l, s.softmax(dim=0) @ values)
+
+# %% [markdown]
+# The result is not an approximation. It is the softmax average itself, with the terms summed in another order.
+
+# %% [markdown]
+# ## FlashAttention: attention in tiles
+#
+# Now we treat all queries at once. A piece of `block` keys gives a **tile** of scores: all queries against these keys,
+# $[N, \mathit{block}]$. Each query keeps its own $m$ and $\ell$, which are therefore $[N, 1]$, and its own row of $O$,
+# which is $[N, D_V]$.
+
+
+# %%
+def plain(Q, K, V):
+    """Attention with the table of weights; Q [..., N_Q, D_Q], K [..., N_X, D_Q], V [..., N_X, D_V] give [..., N_Q, D_V]."""
+    return (Q @ K.mT / math.sqrt(Q.shape[-1])).softmax(dim=-1) @ V
+
+
+def tiles(Q, K, V, block=128):
+    """The same without the table, for one head of one sequence: at most [N_Q, block] scores at a time."""
+    m = torch.full((len(Q), 1), -torch.inf, device=Q.device)  # [N_Q, 1]
+    l, O = torch.zeros_like(m), torch.zeros(len(Q), V.shape[1], device=Q.device)  # [N_Q, 1], [N_Q, D_V]
+    for K_part, V_part in zip(K.split(block), V.split(block)):
+        E = Q @ K_part.T / math.sqrt(Q.shape[1])  # [N_Q, block]
+        m_new = torch.maximum(m, E.amax(dim=1, keepdim=True))  # [N_Q, 1]
+        f, P = (m - m_new).exp(), (E - m_new).exp()  # [N_Q, 1], [N_Q, block]
+        l, O, m = f * l + P.sum(dim=1, keepdim=True), f * O + P @ V_part, m_new
+    return O / l
+
+
+def torchs_own(Q, K, V):
+    return F.scaled_dot_product_attention(Q[None, None], K[None, None], V[None, None])[0, 0]  # tiles only for [B, H, N, D_H]
+
+
+# %% tags=["fold"]
+Q, K, V = normal(300, 64), normal(300, 64), normal(300, 64)
+exact = plain(Q.double(), K.double(), V.double()).float()  # in double precision, as the judge
+assert_close(tiles(Q, K, V), exact, rtol=0, atol=1e-6)
+assert_close(tiles(Q, K, V, block=7), exact, rtol=0, atol=1e-6)
+assert_close(torchs_own(Q, K, V), exact, rtol=0, atol=1e-6)
+
+# %% [markdown]
+# The folded checks compare three results with the exact one: tiles of 128 keys, tiles of 7 keys, and PyTorch's own
+# attention. All agree with it to within $10^{-6}$, so the size of the block does not matter, and the last block may be
+# shorter than the others. Called as in `torchs_own`, PyTorch's attention works in tiles by itself. (Attention without a
+# stored table is older than FlashAttention: Rabe and Staats, 2021.)
+#
+# **Try it.** There are eight queries and twelve keys. Choose the size of a block and go through the tiles. On the left
+# is the table that is never stored: only the coloured tile exists at this moment. On the right are the weights of the
+# first query, computed from the keys it has read so far (dark bars: the keys of this tile; light bars: keys read
+# before), beside the final weights. (If you choose a tile beyond the last one, the last one is shown.)
+
+# %% tags=["fold"]
+Q_8, K_12 = normal(8, 4), normal(12, 4) * torch.linspace(0.6, 1.8, 12, device=DEVICE)[:, None]
+E_table = Q_8 @ K_12.T / 2  # [8, 12]
+rises = (E_table[:, 4:8].amax(dim=-1) > E_table[:, :4].amax(dim=-1)).float()  # whose largest score so far rises in the middle
+E_table = E_table[(E_table[:, 8:].amax(dim=-1) + 10 * rises).argsort(descending=True)]  # query 1: there, and again at the end
+
+
+def read_so_far(block, step):
+    """Where the tile begins and ends, and m and l of the first query when it has been read."""
+    block = int(block)
+    begin = min(int(step) - 1, math.ceil(12 / block) - 1) * block
+    end = min(12, begin + block)
+    m = E_table[0, :end].max()
+    return begin, end, m, (E_table[0, :end] - m).exp().sum()
+
+
+def draw_tiles(block, step):
+    begin, end, m, l = read_so_far(block, step)
+    shown = torch.full_like(E_table, torch.nan)
+    shown[:, begin:end] = E_table[:, begin:end]
+    bound = E_table.abs().max().item()
+    figure, (left, right) = plots.canvas(11, 3.6, 2, gridspec_kw={"width_ratios": [1, 1.1]})
+    left.set_facecolor("#EEEEEE")
+    plots.field(shown, limits=(-bound, bound), x_label="key", y_label="query", title="scores that exist now", axes=left)
+    keys = [f"{n + 1}" for n in range(12)]
+    now = torch.where(torch.arange(12, device=DEVICE) < end, (E_table[0] - m).exp() / l, 0.0)
+    left.set_xticks(range(12), keys)
+    left.set_yticks(range(8), range(1, 9))
+    colours = [plots.WEIGHTS if begin <= n < end else plots.SKY for n in range(12)]
+    title = f"weights of query 1 after key {end}"
+    plots.bars(now[:end], keys[:end], colour=colours[:end], limits=(0, 1.12), numbers=".1f", title=title, axes=right)
+    right.set_xticks(range(12), keys)
+    final = plots.array(E_table[0].softmax(dim=0))
+    right.plot(range(12), final, "_", color=plots.BLACK, markersize=16, markeredgewidth=2, label="at the end")
+    right.legend(frameon=False)
+    right.set_xlabel("key")
+    return figure
+
+
+def say_tiles(block, step):
+    begin, end, m, l = read_so_far(block, step)
+    if begin:
+        factor = (E_table[0, :begin].max() - m).exp()
+        old = f"the old sums were multiplied by {factor:.2f}" if factor < 1 else "no larger score came, so the old sums stayed"
+    else:
+        old = "there were no sums before"
+    here = f"Tile of {8 * (end - begin)} scores out of {8 * 12}. After key {end} the largest score of query 1 is {m:.2f} and its sum {l:.2f}"
+    return f"{here}; {old}."
+
+
+explore(
+    draw_tiles,
+    alt=say_tiles,
+    block=Slider("keys in a block", 1, 12, 4, 1),
+    step=Slider("tile", 1, 12, 2, 1),
+)
+
+# %% [markdown]
+# **Figure 5.** Attention in tiles. Left, the scores that are in memory at this step; right, the weights of the first
+# query computed from the keys read so far, with black marks for the final weights.
+#
+# At first the weights are too large, because they are shares of only those keys that have been read. With each tile,
+# they shrink towards the final weights.
+#
+# This is the idea of **FlashAttention** (Dao et al., 2022). It saves time as well as memory, and the reason for this
+# lies in the hardware. A GPU has several memories, and the larger a memory is, the slower it is. This is called a
+# **memory hierarchy**:
+
+# %% tags=["fold"]
+show(
+    schematics.memory_hierarchy(),
+    "A pyramid of three memories. Top: SRAM on the GPU's chip, 20 MB at 19 TB per second; one tile of scores at a time, with m, l and O "
+    "of its queries. Middle: HBM, the GPU's memory, 40 GB at 1.5 TB per second; Q, K, V and Y, and, if they are stored, the tables E "
+    "and A. Bottom: DRAM of the host's CPU, over 1 TB at 12.8 GB per second; what does not fit on the GPU.",
+)
+
+# %% [markdown]
+# **Figure 6.** The memory hierarchy of a GPU of the kind A100, with sizes and bandwidths as published by Dao et al.
+# (2022), and what attention keeps in each memory. (SRAM, static random access memory, lies beside the arithmetic units
+# and their registers; HBM, high-bandwidth memory, is what is usually called "the GPU's memory".)
+#
+# Attention with a table computes the scores $E$, writes them to HBM, reads them again for the softmax, writes the
+# weights $A$, and reads them again for the weighted sums. How long does this take, compared with the arithmetic? We
+# count for one head of width 64 in half precision, with the numbers of the figure and $312 \cdot 10^{12}$ operations a
+# second:
+
+# %%
+# NBVAL_CHECK_OUTPUT
+N, D_H = 16_384, 64
+computing = 4 * N**2 * D_H / 312e12  # scores and weighted sums, in seconds
+moving = 4 * N**2 * 2 / 1.5e12  # E and A are written once and read once, two bytes a number
+print(f"computing {1000 * computing:.2f} ms, moving the tables {1000 * moving:.2f} ms: {moving / computing:.1f} times as long")
+
+# %% [markdown]
+# The arithmetic units would wait most of the time. FlashAttention therefore cuts queries *and* keys into tiles that are
+# small enough for the SRAM. A tile of scores is computed there, used there, and overwritten by the next one. It never
+# travels to HBM. In training, the backward pass computes the tiles again instead of storing them. This costs additional
+# operations and still saves time. Dao et al. (2022, figure 2) measured attention of GPT-2 medium, forward and backward,
+# on an A100:
+#
+# | published | operations | HBM, read and written | time |
+# |---|---|---|---|
+# | with the table | 66.6 GFLOPs | 40.3 GB | 41.7 ms |
+# | FlashAttention | 75.2 GFLOPs | 4.4 GB | 7.3 ms |
+#
+# Does the memory grow as expected? We measure the peak of the memory that PyTorch allocates, up to $N = 16{,}384$.
+# Predict: by which factor does each curve grow from one point to the next, where $N$ is four times as large?
+
+# %% tags=["fold"]
+MEASURED, OWN = (256, 1024, 4096, 16384), "PyTorch's own"
+
+
+def inputs(N, D=64):
+    """Queries, keys and values of one head, [N, D] each."""
+    drawn = torch.Generator().manual_seed(N)
+    return [torch.randn(N, D, generator=drawn).to(DEVICE) for _ in range(3)]
+
+
+@torch.no_grad()
+def peaks(function, lengths=MEASURED):
+    """The peak of memory at each length, in MiB, beyond the inputs."""
+    function(*inputs(128))  # what is done once only is done
+    found = []
+    for N in lengths:
+        Q, K, V = inputs(N)
+        found.append(peak_memory(lambda: function(Q, K, V)) / 2**20)
+    return found
+
+
+memory = {
+    "table of weights": peaks(plain),
+    "tiles of 128 keys": peaks(tiles),
+    OWN: peaks(torchs_own),
+}
+show(
+    plots.curves(
+        MEASURED, memory, title="measured, one head of 64", x_label="number of vectors N", y_label="peak memory, MiB", log="xy"
+    ),
+    "Peak memory at N = 256, 1,024, 4,096 and 16,384. The table grows sixteenfold at each step and reaches "
+    f"{memory['table of weights'][-1]:,.0f} MiB; tiles of 128 keys grow fourfold and reach {memory['tiles of 128 keys'][-1]:.0f} MiB; PyTorch's own "
+    f"stays below, at {memory[OWN][-1]:.0f} MiB.",
+)
+
+# %% [markdown]
+# **Figure 7.** Peak memory of one head against the length $N$, on logarithmic axes. The table of weights grows with the
+# square of $N$; the tiles and PyTorch's own attention, which never store the table, end far below it.
+
+# %% tags=["fold"]
+grown = {name: curve[-1] / curve[-2] for name, curve in memory.items()}
+print("from N = 4,096 to N = 16,384 the peak grows:", ", ".join(f"{name} {factor:.1f} times" for name, factor in grown.items()))
+if DEVICE.type == "cpu":  # a GPU's kernels take other working space
+    assert 15 < grown["table of weights"] < 17 and 3 < grown["tiles of 128 keys"] < 5
+    assert memory[OWN][-1] < memory["tiles of 128 keys"][-1]
+
+# %% [markdown]
+# The table of weights grows as $O(N^2)$ and the tiles grow as $O(N)$, as expected. At $N = 256$, tiles save nothing: a
+# tile of scores is half of the table, and its exponentials and sums are stored beside it. PyTorch's own attention needs
+# some working space, which grows in steps up to $N = 1{,}024$ and then stays the same. At small $N$ it is most of its
+# memory, so the curve is not a straight line at first.
+#
+# Some slides say that the memory of self-attention is $O(N)$, others that it is $O(N^2)$. Both are right: the answer
+# depends on whether the weights are stored.
+
+# %% [markdown]
+# ## Linear attention
+#
+# Tiles save memory, but they do not save operations: each query is still compared with each key. Can *that* be avoided?
+#
+# The softmax is the obstacle. Without it, attention would be $(Q K^\top) V$, and a product of three matrices can be
+# computed in either order, so also as $Q\,(K^\top V)$. Compare the sizes: $Q K^\top$ is $[N, N]$, but $K^\top V$ is
+# $[D_Q, D_V]$, however long the sequence is.
+#
+# **Linear attention** (Katharopoulos et al., 2020) keeps two properties of the softmax: the weights are positive, and
+# each row sums to 1. It gives up the exponential. A function $\varphi$, called a feature map (it has nothing to do with
+# those of lesson 03), makes all features of queries and keys positive, and the similarity score is then just their dot
+# product. (From here on, $m$ is no longer the largest score but the index of the query, as in lesson 05.)
+#
+# $$a_{mn} = \frac{\varphi(q_m) \cdot \varphi(k_n)}{\sum_j \varphi(q_m) \cdot \varphi(k_j)},\qquad \varphi(x) = \operatorname{elu}(x) + 1
+# = \begin{cases} x + 1 & x > 0\\ e^x & x \le 0\end{cases}$$
+#
+# In both the numerator and the denominator, $\varphi(q_m)$ can be taken out of the sum:
+#
+# $$y_m = \frac{\varphi(q_m)\,\big(\sum_n \varphi(k_n)^\top v_n\big)}{\varphi(q_m) \cdot \sum_n \varphi(k_n)}$$
+#
+# Both sums are the same for all queries, so they are computed only once. The cost is $O(N D_Q D_V)$ operations instead
+# of $O(N^2 D)$. (If $N$ is smaller than $D$, this saves nothing.)
+
+
+# %%
+def linear(Q, K, V):
+    """Linear attention of one head and one sequence; Q [N_Q, D_Q], K [N_X, D_Q], V [N_X, D_V] give [N_Q, D_V]."""
+    Q, K = F.elu(Q) + 1, F.elu(K) + 1
+    state, total = K.T @ V, K.sum(dim=0)  # [D_Q, D_V], [D_Q]
+    return Q @ state / (Q @ total)[:, None]
+
+
+# %% tags=["fold"]
+Q, K, V = normal(300, 64), normal(300, 64), normal(300, 32)
+A_linear = (F.elu(Q) + 1) @ (F.elu(K) + 1).T  # [N, N], only to compare
+assert_close(linear(Q, K, V), A_linear / A_linear.sum(dim=-1, keepdim=True) @ V)
+
+# %% [markdown]
+# (The folded cell checks the result against the formula with all weights written out.) What does linear attention give
+# up? The information of all keys and values goes into *one* matrix of $D_Q \times D_V$ numbers. Do you remember the
+# bottleneck of lesson 01?
+
+# %% [markdown]
+# ## Windowed attention
+#
+# Another way is to keep the softmax and to compare fewer pairs of vectors. In **windowed** or **local attention**
+# (Beltagy et al., 2020), each vector attends only to vectors at most $w$ positions away on either side:
+#
+# $$a_{mn} = 0 \quad\text{where}\quad |m - n| > w$$
+#
+# A mask (lesson 07) describes this exactly:
+
+
+# %%
+def masked_window(Q, K, V, w=64):
+    """Attention to at most w positions on either side; Q, K, V [N, D] give [N, D]. Still compares all pairs."""
+    m, n = torch.arange(len(Q), device=Q.device)[:, None], torch.arange(len(K), device=Q.device)  # [N, 1] and [N]
+    return F.scaled_dot_product_attention(Q, K, V, attn_mask=(m - n).abs() <= w)
+
+
+# %% tags=["fold"]
+def window(Q, K, V, w=64):
+    """The same for N a multiple of w: a chunk of queries meets its own chunk of keys and the two beside it."""
+    N = Q.shape[-2]
+    chunks = Q.unflatten(-2, (-1, w))  # [..., N/w, w, D]
+    K_near, V_near = (F.pad(one, (0, 0, w, w)).unfold(-2, 3 * w, w).mT for one in (K, V))  # [..., N/w, 3 w, D]
+    start = torch.arange(0, N, w, device=Q.device)[:, None]  # [N/w, 1]
+    query = (start + torch.arange(w, device=Q.device))[..., None]  # [N/w, w, 1]
+    key = (start + torch.arange(-w, 2 * w, device=Q.device))[:, None]  # [N/w, 1, 3 w]
+    near = (key >= 0) & (key < N) & ((key - query).abs() <= w)  # [N/w, w, 3 w]
+    E = chunks @ K_near.mT / math.sqrt(Q.shape[-1])
+    return (E.masked_fill(~near, -torch.inf).softmax(dim=-1) @ V_near).flatten(-3, -2)
+
+
+Q, K, V = inputs(256)
+assert_close(window(Q, K, V), masked_window(Q, K, V))
+
+# %% [markdown]
+# But a mask alone saves nothing, since hidden scores are computed as well. To save operations, cut the sequence into
+# chunks of $w$ vectors. A chunk of queries then needs only its own chunk of keys and the two chunks beside it. This
+# makes $3w$ scores for each query instead of $N$, and a cost of $O(N w)$. (The folded cell does this and checks that
+# both functions agree.)
+#
+# What does a window give up? In one layer, far vectors cannot be attended to. With each further layer the **receptive
+# field** of an output grows by $w$ positions on either side (lesson 07), so information from far away arrives only step
+# by step.
+
+# %% [markdown]
+# ## Perceiver latents
+#
+# The third way puts a few vectors between the data and the queries. $M$ learned vectors, called **latents**, attend to
+# the $N$ data vectors and summarise them, with $M$ much smaller than $N$ (Perceiver; Jaegle et al., 2021). All later
+# queries attend to these $M$ summaries only (as in Perceiver IO; Jaegle et al., 2021). Both steps are ordinary
+# attention, and both cost $O(N M)$:
+
+
+# %%
+def through_latents(Q, K, V, latents):
+    """Latents [M, D_Q] attend to the data; then the queries attend to the latents. Q, K [N, D_Q], V [N, D_V] give [N, D_V]."""
+    gathered = plain(latents, K, V)  # [M, D_V]: here the latents are the queries
+    return plain(Q, latents, gathered)  # [N, D_V]: here they are the keys, and what they have gathered are the values
+
+
+# %% [markdown]
+# What do latents give up? Everything must pass through $M$ vectors, and these are computed before any query is known.
+#
+# We have seen three cheap kinds of attention. Here are their weights beside those of the softmax:
+
+# %% tags=["fold"]
+keep_window = (torch.arange(40)[:, None] - torch.arange(40)).abs() <= 5  # [N, N]
+figure, panels = plots.canvas(10.5, 3, 4)
+Q_40, K_40, L_6 = normal(40, 8) * 2, normal(40, 8) * 2, normal(6, 8) * 2
+E_40 = (Q_40 @ K_40.T / math.sqrt(8)).cpu()
+positive = ((F.elu(Q_40) + 1) @ (F.elu(K_40) + 1).T).cpu()
+tables = {
+    "softmax": E_40.softmax(dim=-1),
+    "linear": positive / positive.sum(dim=-1, keepdim=True),
+    "window, 5 to each side": E_40.masked_fill(~keep_window, -torch.inf).softmax(dim=-1),
+    "6 latents": ((Q_40 @ L_6.T / math.sqrt(8)).softmax(dim=-1) @ (L_6 @ K_40.T / math.sqrt(8)).softmax(dim=-1)).cpu(),
+}
+for panel, (name, table) in zip(panels, tables.items(), strict=True):
+    panel.imshow(plots.array(table), cmap=plots.MAP, vmin=0, vmax=0.5)
+    panel.set(title=name, xlabel="key", xticks=(9, 19, 29, 39), yticks=(9, 19, 29, 39))
+    panel.set(xticklabels=(10, 20, 30, 40), yticklabels=(10, 20, 30, 40))
+panels[0].set_ylabel("query")
+show(
+    figure,
+    "Attention weights of forty queries over forty keys, four kinds. Softmax: single bright points. Linear: a dark field, nearly even. "
+    "Window: single bright points, all close to the diagonal. Six latents: a few bright columns, the same ones in many rows.",
+)
+
+# %% [markdown]
+# **Figure 8.** The attention weights of four kinds of attention, for forty queries and forty keys. Softmax can pick out
+# single keys. Linear attention spreads its weights, a window sees only nearby keys, and with six latents many queries
+# share the same pattern.
+#
+# (Queries, keys and latents are drawn at random here. The lightest colour stands for 0.5 and more.) The weights of
+# linear attention are nearly even. To attend to *one* key and to no other, a query needs one similarity that is many
+# times larger than all others. The exponential of the softmax can produce such a ratio easily. A dot product of
+# positive vectors can hardly do so.
+
+# %% [markdown]
+# ## Looking up one key among many
+#
+# A small task shows what this costs. The data are $N$ pairs of a name and a number. A query is one of the names, and
+# the answer is its number, as when we look up a word in a dictionary. (The window needs a position for each query, so
+# the queries stand at even distances along the pairs.) Each kind of attention is trained in the same way, on 4 to 64
+# pairs.
+#
+# Predict: which kinds get worse as the number of pairs grows, and from which number on?
+
+
+# %% tags=["fold"]
+NAMES, NUMBERS, LATENTS, REACH, SIZES = 128, 32, 8, 8, (4, 8, 16, 32, 64)
+
+
+class LookUp(nn.Module):
+    """Answers queries from pairs, with attention of one kind."""
+
+    def __init__(self, kind, D=32):
+        super().__init__()
+        self.kind = kind
+        self.names, self.numbers = nn.Embedding(NAMES, D), nn.Embedding(NUMBERS, D)
+        self.W_Q, self.W_K, self.W_V, self.out = nn.Linear(D, D), nn.Linear(D, D), nn.Linear(D, D), nn.Linear(D, NUMBERS)
+        self.latents, self.gather_K, self.gather_V = nn.Parameter(torch.randn(LATENTS, D)), nn.Linear(D, D), nn.Linear(D, D)
+
+    def forward(self, names, numbers, asked):
+        """Pairs [B, N] and [B, N], and names that are asked for [B, N_Q], give logits [B, N_Q, NUMBERS]."""
+        X = self.names(names) + self.numbers(numbers)  # [B, N, D]
+        if self.kind == "latents":
+            X = plain(self.latents, self.gather_K(X), self.gather_V(X))  # [B, LATENTS, D]
+        Q, K, V = self.W_Q(self.names(asked)), self.W_K(X), self.W_V(X)
+        if self.kind == "linear":
+            return self.out(torch.vmap(linear)(Q, K, V))  # for each row of the batch
+        allowed = None
+        if self.kind == "window":  # the queries stand at even distances along the pairs
+            N_Q, N_X = Q.shape[1], K.shape[1]
+            places = torch.arange(N_Q, device=X.device)[:, None] * N_X // N_Q  # [N_Q, 1]
+            allowed = (torch.arange(N_X, device=X.device) - places).abs() <= REACH  # [N_Q, N_X]
+        return self.out(F.scaled_dot_product_attention(Q, K, V, attn_mask=allowed))
+
+
+def pairs(N, rows, drawn):
+    names = torch.rand(rows, NAMES, generator=drawn).argsort(dim=-1)[:, :N]  # [rows, N], all different in a row
+    numbers, chosen = (torch.randint(high, (rows, count), generator=drawn) for high, count in ((NUMBERS, N), (N, 32)))
+    return [part.to(DEVICE) for part in (names, numbers, names.gather(1, chosen), numbers.gather(1, chosen))]
+
+
+def look_up_loss(model, batch):
+    *given, wanted = batch
+    return F.cross_entropy(model(*given).flatten(0, 1), wanted.flatten())
+
+
+def looked_up(kind):
+    """The share of right answers at each number of pairs, after training."""
+    torch.manual_seed(0)
+    model, drawn = LookUp(kind).to(DEVICE), torch.Generator().manual_seed(0)
+    batches = (pairs(SIZES[torch.randint(5, (1,), generator=drawn)], 32, drawn) for _ in range(500))
+    train(model, batches, look_up_loss, steps=500, rate=1e-2, what=f"look-up, {kind}")
+    found = []
+    for N in SIZES:
+        *given, wanted = pairs(N, 128, torch.Generator().manual_seed(1))
+        with torch.no_grad():
+            found.append((model(*given).argmax(dim=-1) == wanted).float().mean().item())
+    return found
+
+
+found = {kind: looked_up(kind) for kind in ("softmax", "linear", "window", "latents")}
+axes = plots.canvas(7, 3.6)[1][0]
+plots.curves(SIZES, found, x_label="number of pairs", y_label="right answers", log="x", axes=axes)
+axes.set_ylim(0, 1.05)
+show(
+    axes.figure,
+    "Right answers against the number of pairs, from 4 to 64. Softmax stays at one. At 64 pairs linear attention is at "
+    f"{found['linear'][-1]:.2f}, a window of {REACH} positions to each side at {found['window'][-1]:.2f}, {LATENTS} latents at "
+    f"{found['latents'][-1]:.2f}.",
+)
+
+# %% [markdown]
+# **Figure 9.** Share of right answers in the look-up task against the number of pairs. Only softmax attention over all
+# pairs stays right as the number grows; the three cheaper kinds lose more and more answers.
+
+# %% tags=["fold"]
+for kind, shares in found.items():
+    print(f"{kind:>8}:", ", ".join(f"{share:.2f} at {size}" for size, share in zip(SIZES, shares)), "pairs")
+assert min(found["softmax"]) > 0.99 and min(found[kind][0] for kind in ("linear", "window", "latents")) > 0.8
+assert found["linear"][-1] < 0.9 and max(found["window"][-1], found["latents"][-1]) < 0.5
+
+# %% [markdown]
+# - **Linear**: a matrix of 32 by 32 numbers stores a few pairs well. The more pairs there are, the more it mixes them
+#   up.
+# - **Window**: the answer is right when the pair happens to be near the query. Where the relevant vectors *are* near,
+#   as they often are in text and images, a window is enough.
+# - **Latents**: at eight pairs about a quarter of the answers are wrong, although there are eight latents. Each latent has
+#   learned which names to gather. When two names belong to the same latent, their numbers are mixed. That would be
+#   acceptable for a summary, but not for a look-up.
+#
+# Full attention costs $O(N^2)$ operations, and in this task we see what it gives in return: each query can single out
+# any one key, however many there are.
+
+# %% [markdown]
+# ## What each layer costs
+#
+# How do all these layers compare with recurrent networks and convolutions, the two older ways of processing a sequence?
+# Operations and memory are not the whole answer. Vaswani et al. (2017, table 1) ask for two more things. How many steps
+# must be computed **one after another**, because each needs the result of the step before it? And how long is the
+# **path** that information takes from one position to another, counted in steps? Long paths make it hard to learn how
+# distant positions depend on each other.
+
+# %% tags=["fold"]
+show(
+    schematics.paths(),
+    "Three schemes over five vectors, each with the path from the first input to the last output marked. Recurrent network: the path "
+    "runs through all five states; operations O(N D²), sequential steps O(N), longest path O(N). Convolutions of three: four layers, the "
+    "path climbs one position a layer; operations O(k N D²), sequential steps O(1), longest path O(N/k). Self-attention: one straight "
+    "line; operations O(N² D), sequential steps O(1), longest path O(1).",
+)
+
+# %% [markdown]
+# **Figure 10.** A recurrent network, a stack of convolutions and self-attention, with operations and sequential steps of
+# one layer and the longest path between two positions (after Vaswani et al., 2017). The marked path leads from the
+# first input to the last output: through all states of the recurrent network, through $2(N-1)/(k-1)$ convolutions on
+# top of each other (here four), and through a single layer of attention. (With gaps between their inputs that grow from
+# layer to layer, dilated convolutions need only $O(\log_k N)$ layers.)
+#
+# Now the costs, *measured*. Each layer has width 64 and reads $N$ vectors. (The attention layers are counted from $Q$,
+# $K$ and $V$ on. The projections would add the same cost to each of them, and this cost grows with $N$.) How much more
+# does each layer need when there are **four times** as many vectors? A factor of 4 means $O(N)$, a factor of 16 means
+# $O(N^2)$. This run counts the operations and measures the memory, for 1,024 and 4,096 vectors; the times, in one
+# thread, come from the stored run.
+
+
+# %% tags=["fold"]
+def count(function, *inputs):
+    """The operations that torch counts while `function` runs on the inputs."""
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        function(*inputs)
+    return counter.get_total_flops()
+
+
+latents = normal(64, 64)  # [M, D]; learned in earnest, drawn at random here, where only the cost counts
+gru, convolution = nn.GRU(64, 64, batch_first=True).to(DEVICE), nn.Conv1d(64, 64, 3, padding=1).to(DEVICE)
+LAYERS = {
+    "recurrent (GRU)": lambda Q, K, V: gru(V[None])[0][0],
+    "convolution of 3": lambda Q, K, V: convolution(V.T[None])[0].T,
+    "attention, table": plain,
+    "attention, tiles": tiles,
+    "attention, PyTorch's own": torchs_own,
+    "linear attention": linear,
+    "window, 64 to each side": window,
+    "64 latents": lambda Q, K, V: through_latents(Q, K, V, latents),
+}
+
+if stored_runs.full():
+    times = {}
+    for name, function in LAYERS.items():
+        with torch.no_grad():
+            times[name] = [seconds(lambda: function(*given)) for given in (inputs(4096), inputs(16384))]
+    stored_runs.keep("08_efficient_attention", {**decoding, "layers": times}, seed=0, seconds=time.perf_counter() - BEGUN)
+record = stored_runs.load("08_efficient_attention")
+times = record["results"]["layers"]
+counts, peak = {}, {}
+for name, function in LAYERS.items():
+    counted = tiles if function is torchs_own else function  # torch does not count its own on a CPU; the products are the same
+    counts[name] = [count(counted, *inputs(N)) for N in (1024, 4096)]
+    peak[name] = peaks(function, (1024, 4096))
+growth = {name: [after / before for before, after in (counts[name], peak[name])] for name in LAYERS}
+print(stored_runs.how(record))
+
+# %% tags=["fold"]
+COLOURS = [plots.GREY, plots.GREY, *[plots.BLUE] * 3, *[plots.SKY] * 3]  # no attention, exact attention, cheaper kinds
+figure, panels = plots.canvas(11, 4, 3, sharey=True)
+for place, title in enumerate(("operations", "peak memory")):
+    panels[place].barh(list(growth), [factors[place] for factors in growth.values()], color=COLOURS, height=0.6)
+    panels[place].set(title=f"{title}, N × 4", xscale="log", xlim=(1, 26), xticks=(2, 4, 8, 16))
+    panels[place].set_xlabel("grows by the factor")
+    panels[place].set_xticklabels(("2", "4", "8", "16"))
+    for factor in (4, 16):
+        panels[place].axvline(factor, color=plots.BLACK, linestyle=":", linewidth=1)
+panels[2].barh(list(growth), [times[name][1] for name in growth], color=COLOURS, height=0.6)
+for line, name in enumerate(growth):
+    panels[2].text(times[name][1] * 1.2, line, f"{times[name][1]:.3g}", va="center")
+panels[2].set(title="time for N = 16,384 (stored)", xscale="log", xlim=(0.004, 20), xlabel="seconds, one thread")
+for panel in panels:
+    panel.minorticks_off()
+    panel.spines[["top", "right"]].set_visible(False)
+panels[0].invert_yaxis()
+show(
+    figure,
+    "For each layer, the factor by which operations and peak memory grow from N = 1,024 to N = 4,096, and stored seconds for N = 16,384. "
+    + "; ".join(f"{name}: {ops:.0f}, {mem:.0f}, {times[name][1]:.3g} s" for name, (ops, mem) in growth.items())
+    + ".",
+)
+
+# %% [markdown]
+# **Figure 11.** Growth of operations and memory when $N$ is four times as large (the dotted lines stand for $O(N)$ and
+# $O(N^2)$), and the stored time for 16,384 vectors. Grey: layers without attention; dark blue: exact attention; light
+# blue: cheaper kinds of attention.
+
+# %% tags=["fold"]
+exact_ones = ("attention, table", "attention, tiles", "attention, PyTorch's own")
+assert all(round(growth[name][0]) == (16 if name in exact_ones else 4) for name in growth)
+if DEVICE.type == "cpu":
+    assert 15 < growth["attention, table"][1] < 17 and max(growth[name][1] for name in growth if name != "attention, table") < 5
+cheap = {name: times[name][1] for name in growth if name not in exact_ones}
+assert max(cheap, key=cheap.get) == "recurrent (GRU)" and all(times[name][1] > max(cheap.values()) for name in exact_ones)
+
+# %% [markdown]
+# Exact attention compares all pairs: its operations grow as $O(N^2)$, with and without a table. Only the table has
+# $O(N^2)$ in its memory. (PyTorch does not count the operations of its own attention on a CPU; the figure shows the
+# count of the tiles, which multiply the same pairs. Its memory grows by less than 4 here because of its fixed working
+# space.) Linear attention, windows and latents need operations and memory in proportion to $N$, but they compute
+# something else. The recurrent network is also $O(N)$. Yet its $N$ steps are computed one after another, which shows
+# even in one thread: among the layers whose operations grow in proportion to $N$, it takes the longest. Of the
+# thousands of cores of a GPU, most would be idle. The convolution is among the cheapest, but each output depends on
+# three inputs only. The slides say of attention: "expensive: $O(N^2)$ compute" and "highly parallel, it's just 4
+# matmuls". The first we have measured; the second follows from the products themselves, in which no row waits for
+# another.
+#
+# **The novel again.** What does it take now to read 100,000 tokens and to write one more? We count attention alone,
+# with the sizes of the beginning.
+
+# %%
+# NBVAL_CHECK_OUTPUT
+L, H, D_H, N = 80, 64, 128, 100_000
+D = H * D_H
+tile = H * 128 * 128 * 2  # bytes of one tile of 128 queries and 128 keys in each head
+one_more = L * (8 * D**2 + 4 * N * D)  # operations for one new token, with the KV cache
+print(f"scores held at a time, in one layer: {tile / 1e6:.1f} MB in tiles, {2 * H * N**2 / 1e12:.2f} TB as a table")
+print(f"operations for one more token: {one_more:.1e} with the KV cache, {L * (8 * N * D**2 + 4 * N**2 * D):.1e} without")
+for G in (64, 8, 1):
+    size = cache_bytes(L, G, D_H, N)
+    print(f"KV cache, G = {G:2}: {size / 1e9:6.1f} GB; reading it once at 1.5 TB/s takes {1000 * size / 1.5e12:5.1f} ms")
+print(f"computing one more token at 312e12 operations a second takes {1000 * one_more / 312e12:.1f} ms")
+
+# %% [markdown]
+# Each new token needs a hundred thousand times fewer operations than without a cache, about a millisecond of computing.
+# Now the time goes into *reading* the cache. This is why grouped queries pay: they do not change the operations (apart
+# from smaller projections of keys and values), but with $G = 8$ there is only an eighth of the bytes to be read.
+# Reading the novel once still costs $O(N^2)$ operations. Whoever wants to avoid that has to give something up.
+
+# %% [markdown]
+# ## Summary
+#
+# | | formula | operations | memory beyond inputs and output |
+# |---|---|---|---|
+# | attention with a table | $\operatorname{softmax}(QK^\top/\sqrt{D_H})\,V$ | $O(N^2 D)$ | $O(HN^2)$ |
+# | tiles (FlashAttention) | the same, with $m' = \max(m, \max s)$, $f = e^{m - m'}$, $\ell' = f\ell + \sum p$, $o' = fo + pV$ | $O(N^2 D)$ | $O(N)$ and one tile |
+# | linear attention | $\varphi(Q)\,(\varphi(K)^\top V)\,/\,\varphi(Q)\sum_n\varphi(k_n)$ | $O(N D_Q D_V)$ | $[D_Q, D_V]$ and $[D_Q]$ |
+# | window of $w$ | softmax over $\lvert m - n\rvert \le w$ | $O(N w D)$ | $O(N w)$ |
+# | $M$ latents | attention twice, through $[M, D]$ | $O(N M D)$ | $O(N M)$ |
+# | one step of decoding with a KV cache | new query $[H, 1, D_H]$, all keys and values $[G, N, D_H]$ | $O(D^2 + N D)$ a layer | $2 L G D_H$ numbers a token |
+#
+# ```python
+# F.scaled_dot_product_attention(Q, K, V)  # [B, H, N, D_H] each: in tiles, exact
+# F.scaled_dot_product_attention(Q, K, V, enable_gqa=True)  # K, V [B, G, N, D_H]: head h uses group h // (H // G)
+# ```
+#
+# The picture to remember is the memory hierarchy: what does not leave the small, fast memory costs little time.
+
+# %% [markdown]
+# ## Before you go on
+#
+# <details><summary><b>1.</b> Could a model whose mask is off by one (lesson 07) write with a KV cache, and get the same as
+# without?</summary>
+#
+# No. At each step the token that was the last so far gets a next token to attend to. Its output changes, and so do its
+# keys and values in the layer above, but the cache holds the old ones. The cache is correct only if nothing changes at
+# the old positions, and a causal mask guarantees just this.
+#
+# </details>
+#
+# <details><summary><b>2.</b> Why are keys and values kept, but no queries?</summary>
+#
+# The query of a position is used once, when the output of this position is computed. Keys and values are used by all
+# later positions.
+#
+# </details>
+#
+# <details><summary><b>3.</b> H = 32 and G = 4. Which group does query head 13 use? By which factor is the cache smaller than
+# with multi-head attention?</summary>
+#
+# $H/G = 8$ heads share a group, and $\lfloor 13/8 \rfloor = 1$: group 1. The cache is eight times smaller.
+#
+# </details>
+#
+# <details><summary><b>4.</b> In the online softmax no larger score turns up. What is f?</summary>
+#
+# $f = e^{m - m} = 1$: the old sums stay as they are.
+#
+# </details>
+#
+# <details><summary><b>5.</b> May the blocks be read in any order?</summary>
+#
+# Yes. The final $m$ is the largest of all scores, and the sums do not depend on the order of their terms (up to
+# rounding).
+#
+# </details>
+#
+# <details><summary><b>6.</b> FlashAttention needs more operations than attention with a table, and less time. Why?</summary>
+#
+# The time with a table goes mainly into writing it to the GPU's memory and reading it back. FlashAttention keeps each
+# tile in the small memory beside the arithmetic units. In training it computes the tiles a second time, which is
+# quicker than reading them.
+#
+# </details>
+#
+# <details><summary><b>7.</b> Linear attention: a new vector arrives at the end of a sequence that has been read. What has to be computed for its output?</summary>
+#
+# Add $\varphi(k)^\top v$ to one sum and $\varphi(k)$ to the other, and divide again. The old vectors are not needed any
+# more. This is a recurrent network, with these two sums as its hidden state: a cache whose size does not grow.
+#
+# </details>
+#
+# <details><summary><b>8.</b> A stack of 12 layers uses windows of w = 64 on either side. How far can information travel?</summary>
+#
+# At most $12 \cdot 64 = 768$ positions to each side.
+#
+# </details>
+
+# %% [markdown]
+# ## Pitfalls
+#
+# - **A KV cache belongs to one text.** Empty it before the next text. If you cut off the beginning to make room, the
+#   cache no longer agrees with a fresh run over the rest: above the first layer keys and values still depend on the
+#   tokens cut off, and with learned or sinusoidal encodings counted anew they change in the first layer too.
+# - **New tokens stand after the old ones.** Their positional encodings begin at the number of tokens in the cache, and
+#   so do the rows of their mask. `is_causal=True` begins at the top left instead (lesson 07).
+# - **`repeat_interleave`, not `repeat`**, brings $G$ groups to $H$ heads. Store the groups, not the repeated heads.
+# - **In tiles, rescale both sums**, $\ell$ and $O$, and divide only at the end.
+# - **PyTorch's own attention saves memory only in some cases.** On a CPU it works in tiles when its inputs have four
+#   axes, $[B, H, N, D_H]$, and the values are as wide as the keys. Otherwise the result is the same, but it stores the
+#   table (torch 2.13, measured). It returns no weights.
+# - **A mask does not save operations.** A window is cheap only if the far scores are not computed at all.
+# - **$O(N)$ leaves out constant factors.** Linear attention saves nothing as long as $N$ is smaller than $D$.
+#
+# <details><summary><b>If you also use lecture slides</b>: where some of them differ</summary>
+#
+# - *"O(N) memory" and "O(N²) memory" for self-attention.* Without and with the weights stored.
+# - *"1D convolution: need to stack many layers".* $2(N-1)/(k-1)$ of them, or about $\log_k N$ if they are dilated.
+#
+# </details>
+
+# %% [markdown]
+# ## Where to go next
+#
+# - **Practise**: the [assignment of this unit](../assignments/08_efficient_attention/08_efficient_attention.ipynb).
+# - **Read on**: lesson 09 builds the Transformer block, with attention as one of its two parts.
+# - **Look up**: the [glossary](../docs/glossary.md).
+
+# %% [markdown]
+# ## References
+#
+# - A. Vaswani et al. (2017). Attention is all you need. NeurIPS. arXiv:1706.03762. *Table 1: operations, sequential
+#   operations and path lengths.*
+# - N. Shazeer (2019). Fast Transformer decoding: one write-head is all you need. arXiv:1911.02150.
+# - R. Pope et al. (2022). Efficiently scaling Transformer inference. arXiv:2211.05102. *Section 2: the published size
+#   of a cache.*
+# - J. Ainslie, J. Lee-Thorp, M. de Jong, Y. Zemlyanskiy, F. Lebrón, S. Sanghai (2023). GQA: training generalized
+#   multi-query Transformer models from multi-head checkpoints. EMNLP. arXiv:2305.13245. *Table 1: the published figures.*
+# - A. Grattafiori et al. (2024). The Llama 3 herd of models. arXiv:2407.21783. *Table 3: layers, heads and key-value
+#   heads.*
+# - M. Milakov, N. Gimelshein (2018). Online normalizer calculation for softmax. arXiv:1805.02867.
+# - T. Dao, D. Y. Fu, S. Ermon, A. Rudra, C. Ré (2022). FlashAttention: fast and memory-efficient exact attention with
+#   IO-awareness. NeurIPS. arXiv:2205.14135. *Figure 1: the memory hierarchy; figure 2: the published measurement.*
+# - M. N. Rabe, C. Staats (2021). Self-attention does not need O(n²) memory. arXiv:2112.05682.
+# - NVIDIA (2020). A100 Tensor Core GPU: data sheet. *312 TFLOP/s in half precision.*
+# - A. Katharopoulos, A. Vyas, N. Pappas, F. Fleuret (2020). Transformers are RNNs: fast autoregressive Transformers
+#   with linear attention. ICML. arXiv:2006.16236.
+# - I. Beltagy, M. E. Peters, A. Cohan (2020). Longformer: the long-document Transformer. arXiv:2004.05150. *Windows,
+#   and a few vectors that see everything.*
+# - A. Jaegle, F. Gimeno, A. Brock, A. Zisserman, O. Vinyals, J. Carreira (2021). Perceiver: general perception with
+#   iterative attention. ICML. arXiv:2103.03206.
+# - A. Jaegle et al. (2021). Perceiver IO: a general architecture for structured inputs and outputs. arXiv:2107.14795.

@@ -1,0 +1,171 @@
+"""Draws schemes that hold for every input: how heads, their weights, memories and paths are laid out."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Polygon, Rectangle
+
+from utils.figures.plots import BLACK, GREY, KEYS, MAP, OUTPUT, QUERY, VALUES, canvas, styled
+
+_DATA, _LINE, _PALE = "#DDDDDD", "#444444", "#C9C9C9"
+_PATTERNS = (  # weights of five queries over five keys, made up to look different in each head
+    lambda distance: np.exp(-2.5 * np.abs(distance + 1)),
+    lambda distance: np.exp(-0.15 * distance**2),
+    lambda distance: np.exp(-2.5 * np.abs(np.abs(distance) - 2)),
+)
+
+
+@styled
+def multi_head() -> Figure:
+    """Multi-head attention with three heads: each projects X and attends, their outputs are concatenated, W_O mixes them."""
+    figure, (axes,) = canvas(10.5, 4.9)
+    rows = (3.4, 1.7, 0.0)  # the heights of the heads
+    _box(axes, (0.45, 1.7), 0.9, 1.5, _DATA, "$X$\n$[N, D]$")
+    for h, (middle, pattern) in enumerate(zip(rows, _PATTERNS, strict=True), start=1):
+        _arrow(axes, (0.95, 1.7 + 0.35 * (2 - h)), (2.15, middle))
+        for place, (name, colour) in enumerate((("Q", QUERY), ("K", KEYS), ("V", VALUES))):
+            _box(axes, (2.5 + 0.62 * place, middle), 0.55, 0.85, colour, f"${name}_{h}$")
+        _arrow(axes, (4.08, middle), (4.68, middle))
+        weights = pattern(np.subtract.outer(np.arange(5), np.arange(5)))
+        extent = (4.75, 5.75, middle - 0.5, middle + 0.5)
+        axes.imshow(weights / weights.sum(axis=1, keepdims=True), cmap=MAP, extent=extent, vmin=0, zorder=3)
+        axes.text(5.25, middle - 0.55, f"$A_{h}\\ [N, N]$", ha="center", va="top")
+        _arrow(axes, (5.82, middle), (6.58, middle), f"$A_{h}V_{h}$")
+        _box(axes, (6.95, middle), 0.6, 0.85, OUTPUT, f"$Y_{h}$")
+        axes.text(1.98, middle + 0.62, f"head {h}", ha="left", fontweight="bold")
+        _arrow(axes, (7.3, middle), (8.28, 1.7 + 0.3 * (2 - h)))
+        _box(axes, (8.65 + 0.52 * (h - 1), 1.7), 0.52, 1.2, OUTPUT, f"$Y_{h}$")
+    _arrow(axes, (10.0, 1.7), (10.95, 1.7), "$W_O$")
+    _box(axes, (11.5, 1.7), 0.95, 1.2, OUTPUT, "$Y$\n$[N, D]$")
+    for x, text in (
+        (3.12, "project with\n$W_Q^h, W_K^h, W_V^h$"),
+        (5.25, "attend:\nsoftmax over keys"),
+        (6.95, "$[N, D_H]$\neach"),
+        (9.17, "concatenate\n$[N, H \\cdot D_H]$"),
+        (11.5, "mix"),
+    ):
+        axes.text(x, 4.35 if x < 8 else 2.55, text, ha="center", va="bottom")
+    return _finish(axes, (-0.1, 12.1), (-1.0, 5.2))
+
+
+@styled
+def fused_layouts(H: int = 3) -> Figure:
+    """The rows of a fused weight in two orders: all queries first, and head by head."""
+    figure, (axes,) = canvas(10.5, 2.6)
+    colours = {"Q": QUERY, "K": KEYS, "V": VALUES}
+    orders = (
+        ("torch: all queries, all keys, all values", [(name, h) for name in colours for h in range(1, H + 1)]),
+        ("interleaved: head by head", [(name, h) for h in range(1, H + 1) for name in colours]),
+    )
+    for line, (title, order) in enumerate(orders):
+        middle = -1.7 * line
+        for place, (name, h) in enumerate(order):
+            _box(axes, (place + 0.5, middle), 1.0, 0.7, colours[name], f"$W_{name}^{h}$")
+        axes.text(0, middle + 0.45, title, ha="left", va="bottom")
+    axes.text(3 * H / 2, -2.2, "rows of the weight, $D_H$ in each box", ha="center", va="top")
+    return _finish(axes, (-0.1, 3 * H + 0.1), (-2.75, 1.0))
+
+
+@styled
+def grouped_heads(H: int = 8, groups: Sequence[int] = (8, 2, 1)) -> Figure:
+    """Which of G key-value heads each of H query heads uses, one panel for each G."""
+    figure, panels = canvas(10.5, 3.1, len(groups))
+    for axes, G in zip(panels, groups, strict=True):
+        at = [(H / G) * (g + 0.5) - 0.5 for g in range(G)]  # each above the middle of its own query heads
+        for g, x in enumerate(at):
+            _box(axes, (x, 1.95), 0.74, 0.5, KEYS, f"$K_{g}$")
+            _box(axes, (x, 1.4), 0.74, 0.5, VALUES, f"$V_{g}$")
+        for h in range(H):
+            axes.plot([h, at[h // (H // G)]], [0.25, 1.15], color=_LINE, linewidth=1.2, zorder=1)
+            _box(axes, (h, 0), 0.74, 0.5, QUERY, f"$Q_{h}$")
+        kind = {H: "multi-head", 1: "multi-query"}.get(G, "grouped-query")
+        axes.set_title(f"{kind}: G = {G}")
+        _finish(axes, (-0.6, H - 0.4), (-0.35, 2.3))
+    return figure
+
+
+@styled
+def memory_hierarchy() -> Figure:
+    """The memories of a GPU of the kind A100 and of its host, with the sizes and rates that Dao et al. (2022) give."""
+    figure, (axes,) = canvas(10.5, 3.9)
+    tile = "one tile of scores at a time,\nwith $m$, $\\ell$ and $O$ of its queries"
+    whole = "$Q$, $K$, $V$ and $Y$ $[N, D]$; and, if they\nare stored, the tables $E$ and $A$ $[N, N]$"
+    levels = (  # name, size, rate, what attention keeps there
+        ("SRAM on the GPU's chip", "20 MB", "19 TB/s", tile),
+        ("HBM, the GPU's memory", "40 GB", "1.5 TB/s", whole),
+        ("DRAM of the host's CPU", "over 1 TB", "12.8 GB/s", "what does not fit on the GPU"),
+    )
+    for place, ((name, size, rate, use), colour) in enumerate(zip(levels, (OUTPUT, KEYS, _DATA), strict=True)):
+        top, bottom = 3 - place, 2 - place
+        wide = [0.9 + 0.85 * (3 - height) for height in (top, bottom)]  # half the width at the top and at the bottom
+        corners = [(-wide[0], top), (wide[0], top), (wide[1], bottom), (-wide[1], bottom)]
+        axes.add_patch(Polygon(corners, facecolor=colour, edgecolor="white", linewidth=3))
+        axes.text(0, (top + bottom) / 2, f"{size}\n{rate}", ha="center", va="center", linespacing=1.4)
+        axes.text(-3.7, (top + bottom) / 2, name, ha="right", va="center", fontweight="bold")
+        axes.text(3.75, (top + bottom) / 2, use, ha="left", va="center", linespacing=1.4)
+    return _finish(axes, (-8.3, 9.6), (-0.1, 3.1))
+
+
+@styled
+def paths(N: int = 5) -> Figure:
+    """A recurrent network, convolutions of three and attention over N vectors, with a path from the first to the last."""
+    figure, panels = canvas(10.5, 4.3, 3)
+    depth = N - 1  # layers of a convolution of three before the last output depends on the first input
+    recurrent = [((n, 0), (n, 1)) for n in range(N)] + [((n, 1), (n + 1, 1)) for n in range(N - 1)]
+    stacked = [
+        ((n, layer), (m, layer + 1)) for layer in range(depth) for n in range(N) for m in range(N) if abs(n - m) <= 1
+    ]
+    everyone = [((n, 0), (m, 1)) for n in range(N) for m in range(N)]
+    schemes = (
+        ("recurrent network", 2, recurrent, [(0, 0), *((n, 1) for n in range(N))], ("$O(N D^2)$", "$O(N)$", "$O(N)$")),
+        (
+            "convolutions of $k = 3$",
+            depth + 1,
+            stacked,
+            [(n, n) for n in range(N)],
+            ("$O(k N D^2)$", "$O(1)$", "$O(N/k)$"),
+        ),
+        ("self-attention", 2, everyone, [(0, 0), (N - 1, 1)], ("$O(N^2 D)$", "$O(1)$", "$O(1)$")),
+    )
+    for axes, (title, rows, lines, path, costs) in zip(panels, schemes, strict=True):
+        up = 1 if rows > 2 else 1.6
+        for begin, end in lines:
+            _line(axes, begin, end, up, _PALE, 1.2)
+        for begin, end in zip(path, path[1:]):
+            _line(axes, begin, end, up, QUERY, 3)
+        for row in range(rows):
+            for n in range(N):
+                colour = _DATA if row == 0 else OUTPUT if row == rows - 1 else "white"
+                style = {"markeredgecolor": QUERY if (n, row) in path else GREY, "markeredgewidth": 2}
+                axes.plot(n, row * up, "o", markersize=15, markerfacecolor=colour, zorder=3, **style)
+        for name, cost, height in zip(("operations", "sequential steps", "longest path"), costs, (-1.0, -1.55, -2.1)):
+            axes.text(N / 2 - 0.15, height, f"{name}:", ha="right", va="center")
+            axes.text(N / 2, height, cost, ha="left", va="center")
+        axes.set_title(title)
+        _finish(axes, (-0.6, N - 0.4), (-2.4, depth + 0.4))
+    return figure
+
+
+def _line(axes: Axes, begin, end, up: float, colour: str, width: float) -> None:
+    style = {"color": colour, "linewidth": width, "zorder": 2 if colour == QUERY else 1}
+    axes.plot([begin[0], end[0]], [begin[1] * up, end[1] * up], **style)
+
+
+def _box(axes: Axes, centre, width: float, height: float, colour: str, label: str) -> None:
+    corner = (centre[0] - width / 2, centre[1] - height / 2)
+    axes.add_patch(Rectangle(corner, width, height, facecolor=colour, edgecolor=BLACK, linewidth=0.9, zorder=3))
+    axes.text(*centre, label, ha="center", va="center", zorder=4, linespacing=1.3)
+
+
+def _arrow(axes: Axes, start, end, label: str = "") -> None:
+    arrow = {"arrowstyle": "-|>", "color": _LINE, "lw": 1.5, "shrinkA": 0, "shrinkB": 0}
+    axes.annotate("", end, start, arrowprops=arrow)
+    axes.text((start[0] + end[0]) / 2, (start[1] + end[1]) / 2 + 0.15, label, ha="center", va="bottom")
+
+
+def _finish(axes: Axes, x: tuple[float, float], y: tuple[float, float]) -> Figure:
+    axes.set(xlim=x, ylim=y)
+    axes.axis("off")
+    return axes.figure
