@@ -8,7 +8,8 @@
 # - let a decoder attend to all states of the encoder before it writes a token, and compute what this takes: alignment
 #   scores, attention weights, context vector;
 # - compare three score functions, and keep padding out of the weights;
-# - measure how much attention helps on long sentences, and whether the decoder attends to the tokens that it translates.
+# - measure how much attention helps on long sentences, and whether the decoder attends to the tokens that it
+#   translates.
 #
 # **You need** lesson 01: encoder, decoder, teacher forcing, and why one context vector is not enough.
 #
@@ -70,11 +71,11 @@ def normal(*shape):
 # %% [markdown]
 # ## From one context vector to attention
 #
-# Lesson 01 built a translator from two recurrent networks. The **encoder** reads the source sentence and writes a **hidden
-# state** after each token; the **decoder** writes the translation one token at a time. (A **token** is the unit that a
-# model reads and writes. In this lesson a token is a word, an elided form such as *l'*, or a punctuation mark.) All that
-# the decoder got from the encoder was one **context vector** $c$, a single vector for the whole sentence, and long
-# sentences did not fit into it.
+# Lesson 01 built a translator from two recurrent networks. The **encoder** reads the source sentence and writes a
+# **hidden state** after each token; the **decoder** writes the translation one token at a time. (A **token** is the
+# unit that a model reads and writes. In this lesson a token is a word, an elided form such as *l'*, or a punctuation
+# mark.) All that the decoder got from the encoder was one **context vector** $c$, a single vector for the whole
+# sentence, and long sentences did not fit into it.
 #
 # How do people translate a sentence like the following one?
 
@@ -85,34 +86,35 @@ print(" ".join(agreement.source))
 print(" ".join(agreement.target))
 
 # %% [markdown]
-# Nobody reads this sentence once, closes the book and writes the French version from memory. A human translator writes a
-# few words, **looks at the source again**, at the words that matter for what comes next, and goes on. To write *zone* the
-# translator looks at *area*, then at *economic* for *économique* and at *European* for *européenne*: French has the three
-# words of *European economic area* in reverse order.
+# Nobody reads this sentence once, closes the book and writes the French version from memory. A human translator writes
+# a few words, **looks at the source again**, at the words that matter for what comes next, and goes on. To write *zone*
+# the translator looks at *area*, then at *economic* for *économique* and at *European* for *européenne*: French has the
+# three words of *European economic area* in reverse order.
 #
-# The encoder has already written one state for each input token, $h_1, \dots, h_{T_x}$. Lesson 01 threw away all of them
-# but the last. Bahdanau et al. (2015) keep them all, and before each output token the decoder decides anew how much it
-# takes from each of them. This mechanism is called **attention**: the decoder *attends* to the encoder states.
+# The encoder has already written one state for each input token, $h_1, \dots, h_{T_x}$. Lesson 01 threw away all of
+# them but the last. Bahdanau et al. (2015) keep them all, and before each output token the decoder decides anew how
+# much it takes from each of them. This mechanism is called **attention**: the decoder *attends* to the encoder states.
 #
-# Throughout this lesson $i = 1, \dots, T_x$ counts the positions of the input and $t = 1, \dots, T_y$ the positions of the
-# output.
+# Throughout this lesson $i = 1, \dots, T_x$ counts the positions of the input and $t = 1, \dots, T_y$ the positions of
+# the output.
 
 # %% [markdown]
 # ## A context vector for every output token
 #
-# The decoder is about to write token $t$, and its state so far is $s_{t-1}$. Which encoder states matter now? Three steps
-# give the decoder a context vector $c_t$ for this token alone; we say that the decoder **attends** to the encoder states.
+# The decoder is about to write token $t$, and its state so far is $s_{t-1}$. Which encoder states matter now? Three
+# steps give the decoder a context vector $c_t$ for this token alone; we say that the decoder **attends** to the encoder
+# states.
 #
-# 1. **Alignment scores**, one number for each encoder state, say how well $h_i$ fits what the decoder needs: $e_{t,i} =
-#    f_{att}(s_{t-1}, h_i)$. For now the score is the **dot product** $s_{t-1} \cdot h_i$, the sum of the products of
-#    corresponding components; the next section has two other scores.
+# 1. **Alignment scores**, one number for each encoder state, say how well $h_i$ fits what the decoder needs:
+#    $e_{t,i} = f_{att}(s_{t-1}, h_i)$. For now the score is the **dot product** $s_{t-1} \cdot h_i$, the sum of the
+#    products of corresponding components; the next section has two other scores.
 # 2. **Attention weights** are the softmax of the scores, so they are positive and sum to 1: $a_{t,i} = \exp(e_{t,i}) /
 #    \sum_{k=1}^{T_x} \exp(e_{t,k})$.
-# 3. The **context vector** is the sum of the encoder states, each multiplied by its weight: $c_t = \sum_{i=1}^{T_x}
-#    a_{t,i}\, h_i$.
+# 3. The **context vector** is the sum of the encoder states, each multiplied by its weight:
+#    $c_t = \sum_{i=1}^{T_x} a_{t,i}\, h_i$.
 #
-# The decoder's step then uses $c_t$ where it used $c$ before: $s_t = g_U(y_{t-1}, s_{t-1}, c_t)$. For the next token the
-# three steps are repeated with the new state $s_t$.
+# The decoder's step then uses $c_t$ where it used $c$ before: $s_t = g_U(y_{t-1}, s_{t-1}, c_t)$. For the next token
+# the three steps are repeated with the new state $s_t$.
 #
 # We compute one step three times. First with explicit loops, for made-up states:
 
@@ -132,10 +134,10 @@ for i in range(T_x):
     c_loop += a_loop[i] * H[i]
 
 # %% [markdown]
-# Then with matrix products, a line for each of the three steps; and last with torch's own function. That function calls the
-# vector that asks, here $s$, the **query**, and expects queries as the rows of a matrix. It gets $H$ twice: once to be
-# scored, once to be summed. It multiplies the scores by `scale`, which is 1 here; lesson 04 explains why other values are
-# used, too.
+# Then with matrix products, a line for each of the three steps; and last with torch's own function. That function calls
+# the vector that asks, here $s$, the **query**, and expects queries as the rows of a matrix. It gets $H$ twice: once to
+# be scored, once to be summed. It multiplies the scores by `scale`, which is 1 here; lesson 04 explains why other
+# values are used, too.
 
 # %%
 e = H @ s  # [T_x, D_H] @ [D_H] -> [T_x]
@@ -166,15 +168,16 @@ show(
 )
 
 # %% [markdown]
-# **Figure 1.** Three steps of a decoder with made-up weights, written below the states. The encoder states stay the same;
-# only the weights change from step to step, and so each output token gets another context vector.
+# **Figure 1.** Three steps of a decoder with made-up weights, written below the states. The encoder states stay the
+# same; only the weights change from step to step, and so each output token gets another context vector.
 #
-# The scores, the softmax and the weighted sum can all be differentiated. So nobody has to tell the network which positions
-# it should attend to. The loss compares the predicted tokens with the right ones, and its **gradient**, which says how the
-# loss changes with each parameter, teaches the network which states help. There are **no labels for the weights**.
+# The scores, the softmax and the weighted sum can all be differentiated. So nobody has to tell the network which
+# positions it should attend to. The loss compares the predicted tokens with the right ones, and its **gradient**, which
+# says how the loss changes with each parameter, teaches the network which states help. There are **no labels for the
+# weights**.
 #
-# The next cell takes an arbitrary loss of the context vector. The decoder's state enters that loss through the attention
-# weights alone, and still it receives a gradient:
+# The next cell takes an arbitrary loss of the context vector. The decoder's state enters that loss through the
+# attention weights alone, and still it receives a gradient:
 
 # %%
 asks = s.clone().requires_grad_()  # [D_H]
@@ -196,13 +199,14 @@ print(f"length of the gradient at the decoder's state: {asks.grad.norm():.1f}")
 # | bilinear | $e = s W \cdot h$ | $W\,[D_S, D_H]$ | any |
 # | **additive** | $e = v \cdot \tanh(s W + h U)$ | $W\,[D_S, D_A]$, $U\,[D_H, D_A]$, $v\,[D_A]$ | any |
 #
-# The **additive score** is Bahdanau's, and attention that uses it is called **additive attention**. It is a small network with one hidden layer of $D_A$ units. (Lecture slides sometimes
-# call it a linear layer. Without the tanh it would be one, but then the weights would not depend on the decoder: see question 2.) Luong et al. (2015)
-# compared several scores of this kind.
+# The **additive score** is Bahdanau's, and attention that uses it is called **additive attention**. It is a small
+# network with one hidden layer of $D_A$ units. (Lecture slides sometimes call it a linear layer. Without the tanh it
+# would be one, but then the weights would not depend on the decoder: see question 2.) Luong et al. (2015) compared
+# several scores of this kind.
 #
-# The next cells compute all scores of $T_y$ decoder states with $T_x$ encoder states at once, first with loops. Row $t$ of
-# the result belongs to the decoder state that asks at step $t$. (A decoder that is writing has to compute the rows one
-# after the other, because its next state needs the context vector of the current step.)
+# The next cells compute all scores of $T_y$ decoder states with $T_x$ encoder states at once, first with loops. Row $t$
+# of the result belongs to the decoder state that asks at step $t$. (A decoder that is writing has to compute the rows
+# one after the other, because its next state needs the context vector of the current step.)
 
 # %% tags=["fold"]
 T_y, D_S, D_A = 3, 4, 7
@@ -218,8 +222,8 @@ for t in range(T_y):
         additive_loop[t, i] = torch.tanh(S[t] @ W + H[i] @ U) @ v
 
 # %% [markdown]
-# Without loops, the **bilinear scores** are a product of three matrices. For the additive scores the new axes in `[:, None, :]`
-# and `[None, :, :]` pair every decoder state with every encoder state:
+# Without loops, the **bilinear scores** are a product of three matrices. For the additive scores the new axes in
+# `[:, None, :]` and `[None, :, :]` pair every decoder state with every encoder state:
 
 # %%
 E_bilinear = S @ W_bilinear @ H.T  # [T_y, D_S] @ [D_S, D_H] @ [D_H, T_x] -> [T_y, T_x]
@@ -231,9 +235,9 @@ assert_close(E_bilinear, bilinear_loop)
 assert_close(E_additive, additive_loop)
 
 # %% [markdown]
-# torch has layers for both scores: `nn.Bilinear` for the bilinear one; for the additive one two `nn.Linear` without bias,
-# whose weights are stored transposed, and the vector $v$. The folded cell gives these layers the matrices from above, and
-# asserts that they compute the same scores.
+# torch has layers for both scores: `nn.Bilinear` for the bilinear one; for the additive one two `nn.Linear` without
+# bias, whose weights are stored transposed, and the vector $v$. The folded cell gives these layers the matrices from
+# above, and asserts that they compute the same scores.
 
 # %% tags=["fold"]
 own = nn.Bilinear(D_S, D_H, 1, bias=False, device=DEVICE)
@@ -250,17 +254,17 @@ assert_close(torch.tanh(maps["W"](S)[:, None] + maps["U"](H)) @ v, E_additive)
 # One part of the additive score can be computed in advance: $h_i U$ does not depend on the decoder, so a translator
 # computes it once for each sentence and not again at every step.
 #
-# **What does attention cost?** There is a score for every pair of an output and an input position, $T_y \cdot T_x$ scores
-# in all. A sentence twice as long, with a translation twice as long, has four times as many. For single sentences that is
-# little. For a text of a thousand tokens and a translation of the same length it is a million.
+# **What does attention cost?** There is a score for every pair of an output and an input position, $T_y \cdot T_x$
+# scores in all. A sentence twice as long, with a translation twice as long, has four times as many. For single
+# sentences that is little. For a text of a thousand tokens and a translation of the same length it is a million.
 
 # %% [markdown]
 # ## Padding gets no weight
 #
 # In a batch, short sentences are filled up with the token `[PAD]` to the length of the longest; this filling is called
 # **padding**. The encoder writes states at the padded positions, too. They stand for nothing in the sentence, so their
-# weights must be 0, and the weights of the real tokens must sum to 1. Is it enough to set the weights of the padding to 0
-# after the softmax?
+# weights must be 0, and the weights of the real tokens must sum to 1. Is it enough to set the weights of the padding to
+# 0 after the softmax?
 
 # %%
 mask = torch.tensor([True, True, True, False, False], device=DEVICE)  # [T_x]: three tokens, two positions of padding
@@ -274,30 +278,37 @@ assert_close(early[:3], e[:3].softmax(dim=-1))  # as if the padding were not the
 assert (early[3:] == 0).all()
 
 # %% [markdown]
-# It is not: the weights that are left no longer sum to 1. The padding has to be hidden **before** the softmax. A score of
-# $-\infty$ becomes $\exp(-\infty) = 0$, both in the numerator and in the sum below it, and the remaining weights are the
-# same as without padding.
+# It is not: the weights that are left no longer sum to 1. The padding has to be hidden **before** the softmax. A score
+# of $-\infty$ becomes $\exp(-\infty) = 0$, both in the numerator and in the sum below it, and the remaining weights are
+# the same as without padding.
 #
-# In the mask, `True` means *this position may be attended to*, here and in the whole course. (The batches below hold source
-# sentences of equal length, as in lesson 01, and need no mask. Your assignment needs one.)
+# In the mask, `True` means *this position may be attended to*, here and in the whole course. (The batches below hold
+# source sentences of equal length, as in lesson 01, and need no mask. Your assignment needs one.)
 
 # %% [markdown]
 # ## Training a translator with attention
 #
-# We now train a translator with attention and, for comparison, the translator of lesson 01. Besides the attention, three
-# things are different:
+# We now train a translator with attention and, for comparison, the translator of lesson 01. Besides the attention,
+# three things are different between them:
 #
-# - The encoder reads **in both directions**; it is a **bidirectional GRU**. Each $h_i$ joins two states: one has read the
-#   sentence from the left up to token $i$, the other from the right. So $h_i$ knows the tokens on both sides of token $i$.
-# - A linear layer followed by a tanh makes the decoder's first state from the encoder's final states in the two directions.
-# - The **logits**, the numbers that a softmax turns into probabilities of the output tokens, are computed from $[s_t; c_t]$.
+# - The encoder reads **in both directions**; it is a **bidirectional GRU**. Each $h_i$ joins two states: one has read
+#   the sentence from the left up to token $i$, the other from the right. So $h_i$ knows the tokens on both sides of
+#   token $i$.
+# - A linear layer followed by a tanh makes the decoder's first state from the encoder's final states in the two
+#   directions.
+# - The **logits**, the numbers that a softmax turns into probabilities of the output tokens, are computed from
+#   $[s_t; c_t]$.
 #
 # The decoder has to take its steps in a loop, because the attention weights of each step need the state before.
 #
-# Both models are trained with **teacher forcing**: the decoder is fed the right tokens of the translation, not its own. Then
-# it can guess many tokens without looking at the source. After *parce*, for example, comes *que* or *qu'*. So that the
-# decoder learns to attend, three in ten of the tokens that are fed are replaced by `[PAD]` during training. This is called
-# *word dropout*; the folded cell does it.
+# If the new translator is better, is this due to attention, or to one of these three changes? To find out, we also
+# train a **control**: a third translator that has the three changes and no attention. It gives every encoder state the
+# same weight at every step, so that its context vector is the plain mean $c = \frac{1}{T_x} \sum_i h_i$.
+#
+# All models are trained with **teacher forcing**: the decoder is fed the right tokens of the translation, not its own.
+# Then it can guess many tokens without looking at the source. After *parce*, for example, comes *que* or *qu'*. So that
+# the decoder learns to attend, three in ten of the tokens that are fed are replaced by `[PAD]` during training. This is
+# called *word dropout*; the folded cell does it.
 
 
 # %% tags=["fold"]
@@ -312,8 +323,9 @@ def fed_words(y, training):
 
 
 # %% [markdown]
-# The method `step` is one step of the decoder: score, softmax, context vector, new state. Apart from the changes listed above,
-# everything else is as in lesson 01. The names `W`, `U` and `v` are those of the additive score; `HU` is the part that is computed once for each sentence.
+# The method `step` is one step of the decoder: score, softmax, context vector, new state. Apart from the changes listed
+# above, everything else is as in lesson 01. The names `W`, `U` and `v` are those of the additive score; `HU` is the
+# part that is computed once for each sentence.
 
 
 # %%
@@ -357,8 +369,9 @@ class AttentionTranslator(nn.Module):
 
 
 # %% [markdown]
-# The next two cells, folded, define the translator of lesson 01 and the loss, and train both models with the same data and
-# the same number of steps.
+# The next two cells, folded, define the translator of lesson 01, the control and the loss, and train the three models
+# with the same data and the same number of steps. (The context vector of the control is the same at every step. So its
+# decoder can take all its steps in one call of `nn.GRU`, which trains faster and computes the same.)
 
 
 # %% tags=["fold"]
@@ -373,12 +386,39 @@ class FixedTranslator(nn.Module):
         self.decoder = nn.GRU(D_E + D_H, D_H, batch_first=True)
         self.out = nn.Linear(D_H, len(french))
 
+    def encode(self, x):
+        """The context vectors [B, D_H] for tokens x [B, T_x], and the decoder's first states [B, D_H]."""
+        c = self.encoder(self.read(x))[0][:, -1]  # [B, D_H]
+        return c, c
+
+    def decode(self, fed, s, c):
+        """What the logits are computed from, [B, T_y, …], for tokens fed [B, T_y]; and the last states [B, D_H]."""
+        given = torch.cat([self.wrote(fed), c[:, None].expand(-1, fed.shape[1], -1)], dim=-1)  # [B, T_y, D_E + D_H]
+        S, last = self.decoder(given, s[None])
+        return S, last[0]
+
     def forward(self, x, y):
         """Logits [B, T_y, V] with teacher forcing; there are no weights."""
-        c = self.encoder(self.read(x))[0][:, -1]  # [B, D_H]
-        fed = self.wrote(fed_words(y, self.training))  # [B, T_y, D_E]
-        S, _ = self.decoder(torch.cat([fed, c[:, None].expand(-1, fed.shape[1], -1)], dim=-1), c[None])
-        return self.out(S), None
+        c, s = self.encode(x)
+        return self.out(self.decode(fed_words(y, self.training), s, c)[0]), None
+
+
+class EqualTranslator(FixedTranslator):
+    """The control: an AttentionTranslator whose weights are all 1/T_x, so that its context vector is a plain mean."""
+
+    def __init__(self, D_H, D_E=48):
+        super().__init__(D_H, D_E)
+        self.encoder = nn.GRU(D_E, D_H // 2, batch_first=True, bidirectional=True)
+        self.begin = nn.Linear(D_H, D_H)
+        self.out = nn.Linear(2 * D_H, len(french))
+
+    def encode(self, x):
+        H, last = self.encoder(self.read(x))  # [B, T_x, D_H], [2, B, D_H/2]
+        return H.mean(dim=1), torch.tanh(self.begin(torch.cat([last[0], last[1]], dim=-1)))
+
+    def decode(self, fed, s, c):
+        S, s = super().decode(fed, s, c)
+        return torch.cat([S, c[:, None].expand(-1, fed.shape[1], -1)], dim=-1), s  # [s_t; c]
 
 
 def translation_loss(model, batch):
@@ -398,33 +438,34 @@ fresh = [pair for pair in corpus("french", 400, 3, LONGEST, seed=SEED + 1) if pa
 
 started = time.perf_counter()
 models, losses = {}, {}
-for name, kind in (("one vector", FixedTranslator), ("attention", AttentionTranslator)):
+kinds = {"one vector": FixedTranslator, "equal weights": EqualTranslator, "attention": AttentionTranslator}
+for name, kind in kinds.items():
     torch.manual_seed(SEED)
     models[name] = kind(WIDTH).to(DEVICE)
     stream = batches(pairs, "french", size=64, steps=STEPS, seed=SEED)
     losses[name] = train(models[name], stream, translation_loss, steps=STEPS, rate=RATE, what=f"training, {name}")
 
 # %% tags=["fold"]
-SHADES = {"one vector": plots.VERMILLION, "attention": plots.BLUE}  # in every figure
+SHADES = {"one vector": plots.SHADES["one vector"], "equal weights": plots.GREEN, "attention": plots.SHADES["attention"]}
 curves = {name: [sum(curve[i : i + 20]) / 20 for i in range(0, STEPS, 20)] for name, curve in losses.items()}
 figure, (axes,) = plots.canvas(7, 3.4)
 lines = {"styles": dict.fromkeys(curves, "-"), "colours": SHADES}
 plots.curves(range(20, STEPS + 1, 20), curves, x_label="step", y_label="mean −log P per token", axes=axes, **lines)
 show(
     figure,
-    "Training loss over the steps for one vector and for attention. Both start at five; with attention the loss falls to about "
-    "zero, with one vector it stays well above.",
+    "Training loss over the steps for one vector, equal weights and attention. All start at five; with attention the loss falls "
+    "to about zero; with equal weights, and still more with one vector, it stays well above.",
 )
 
 # %% [markdown]
-# **Figure 2.** Training loss of the two translators, averaged over 20 steps. With attention the loss comes close to zero; the
-# model with one context vector is still far from it when training ends.
+# **Figure 2.** Training loss of the three translators, averaged over 20 steps. With attention the loss comes close to
+# zero; the two models with one context vector for the whole sentence are still far from it when training ends.
 
 # %% [markdown]
 # ## Long sentences again
 #
-# We repeat the experiment of lesson 01 with both models. They translate sentences that neither has seen in training, and
-# use **greedy decoding**: at each step the decoder writes the token with the largest probability.
+# We repeat the experiment of lesson 01 with the three models. They translate sentences that none of them has seen in
+# training, and use **greedy decoding**: at each step the decoder writes the token with the largest probability.
 
 
 # %% tags=["fold"]
@@ -434,19 +475,16 @@ def translate(model, words, limit=90):
     x = torch.tensor([english.encode(words)], device=DEVICE)  # [1, T_x]
     y = torch.full((1, 1), START, device=DEVICE)  # [1, 1]
     written, looks = [], []
-    if isinstance(model, AttentionTranslator):
-        H, s = model.encode(x)
-        HU = model.U(H)
-    else:
-        c = s = model.encoder(model.read(x))[0][:, -1]  # [1, D_H]
+    attends = isinstance(model, AttentionTranslator)
+    H, s = model.encode(x)  # [1, T_x, D_H], or the context vector [1, D_H]; [1, D_H]
+    HU = model.U(H) if attends else None
     for _ in range(limit):
-        if isinstance(model, AttentionTranslator):
+        if attends:
             features, s, a = model.step(y[:, 0], s, H, HU)
             looks.append(a[0])
         else:
-            S, _ = model.decoder(torch.cat([model.wrote(y), c[:, None]], dim=-1), s[None])
-            features = s = S[:, -1]
-        y = model.out(features).argmax(dim=-1)[:, None]  # [1, 1]
+            features, s = model.decode(y, s, H)
+        y = model.out(features).reshape(1, -1).argmax(dim=-1)[:, None]  # [1, 1]
         if y.item() == STOP:
             break
         written.append(french.words[y.item()])
@@ -454,14 +492,16 @@ def translate(model, words, limit=90):
 
 
 def by_length(model, groups):
-    """Token accuracy and BLEU for sentences of low to high words for each of the groups."""
+    """Token accuracy and BLEU for sentences of low to high words for each of the groups, and the BLEU of all together."""
     found = {"accuracy": [], "bleu": []}
+    written, wanted = [], []
     for low, high in groups:
         asked = [pair for pair in fresh if low <= len(pair.source) <= high]
         ours, right = [translate(model, pair.source)[0] for pair in asked], [list(pair.target) for pair in asked]
         found["accuracy"].append(sum(map(token_accuracy, ours, right)) / len(asked))
         found["bleu"].append(bleu(ours, right))
-    return found
+        written, wanted = written + ours, wanted + right
+    return {**found, "overall": bleu(written, wanted)}
 
 
 edges = [3, 11, 21, 31, 40, 50, 61] if FULL else [3, 7, 11, 15, 20, 25]
@@ -476,7 +516,15 @@ def quality_figure(groups, quality, title):
     figure, panels = plots.canvas(11, 3.9, 2)
     for panel, measure, label in zip(panels, ("accuracy", "bleu"), ("token accuracy", "BLEU"), strict=True):
         lines = {name: found[measure] for name, found in quality.items()}
-        plots.curves(middles, lines, title=title, x_label="words", y_label=label, colours=SHADES, axes=panel)
+        plots.curves(
+            middles,
+            lines,
+            title=title,
+            x_label="words in the English sentence",
+            y_label=label,
+            colours=SHADES,
+            axes=panel,
+        )
         panel.set_xticks(middles, [f"{low}–{high}" for low, high in groups])
     panels[0].set_ylim(0, 1.03)
     panels[1].set_ylim(0, 103)
@@ -485,42 +533,58 @@ def quality_figure(groups, quality, title):
 
 show(
     quality_figure(groups, quality, f"width {WIDTH}, {STEPS} steps, up to {LONGEST} words"),
-    "Token accuracy and BLEU over the length of the sentence. With one vector both fall steeply; with attention they stay high at "
-    "all lengths.",
+    "Token accuracy and BLEU over the length of the sentence. With one vector and with equal weights both fall steeply, equal "
+    "weights a little above one vector; with attention they stay high at all lengths.",
 )
 
 # %% [markdown]
-# **Figure 3.** Quality of the translations by the length of the English sentence. Both models do well on short sentences; on
-# long ones only the model with attention does.
+# **Figure 3.** Quality of the translations by the length of the English sentence. All three models do well on short
+# sentences; on long ones only the model with attention does. The control, with equal weights, falls almost like the
+# model with one context vector.
+#
+# The left panel as a table:
+
 
 # %% tags=["fold"]
-looking, remembering = quality["attention"]["accuracy"], quality["one vector"]["accuracy"]
-for (low, high), with_attention, with_one in zip(groups, looking, remembering, strict=True):
-    print(f"{low:>2} to {high} words: token accuracy {with_attention:.2f} with attention, {with_one:.2f} with one vector")
+def accuracies(groups, quality):
+    """Prints the token accuracies, a row for each group of lengths and a column for each model."""
+    print(f"{'token accuracy':<14}" + "".join(f"{name:>15}" for name in quality))
+    for number, (low, high) in enumerate(groups):
+        row = "".join(f"{found['accuracy'][number]:15.2f}" for found in quality.values())
+        print(f"{low:>2} to {high:>2} words" + row)
+
+
+accuracies(groups, quality)
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
-print("20 words and more: accuracy with attention above 0.9:  ", looking[-1] > 0.9)
-print("20 words and more: with one vector below half of that: ", remembering[-1] < looking[-1] / 2)
+remembering, averaging, attending = (found["accuracy"][-1] for found in quality.values())  # of the longest sentences
+share = (averaging - remembering) / (attending - remembering)
+assert attending > 0.9 and max(remembering, averaging) < attending / 2 and share < 0.2
+low, high = groups[-1]
+print(f"{low} to {high} words: above 0.9 with attention; below half of that with one vector, and with equal weights")
+print("share of the gain of attention over one vector that equal weights reach: below 0.2")
 
 # %% [markdown]
-# With attention, a sentence of twenty words is hardly more difficult than one of five. Each step of the decoder can take
-# what it needs from the encoder states; nothing has to be carried through a single vector.
+# With attention, a sentence of twenty words is hardly more difficult than one of five. Each step of the decoder can
+# take what it needs from the encoder states; nothing has to be carried through a single vector.
 #
-# Is the gain due to attention, or to the other changes? You can test this yourself, with a change to the attention alone. In
-# `step`, replace the softmax by `a = torch.full_like(e, 1 / e.shape[1])`, so that every encoder state gets the same weight,
-# and train again. What remains of the gain is due to the other changes.
+# The control settles where the gain comes from. It reads in both directions, has the layer for the first state and
+# computes its logits from $[s_t; c_t]$, just as the model with attention does. This helps a little: at each length its
+# accuracy in the table is somewhat higher than that of one vector. But on long sentences it keeps only a small part of
+# the gain. What makes the difference is that the weights *change from step to step*. The mean of all encoder states is
+# again one vector for the whole sentence, and so it is a bottleneck, too.
 #
-# How far does the gain reach? With `COURSE_FULL=1` the same cells train wider models on more sentences, of up to 60 words.
-# The results of that long run are stored beside this lesson, and we look at them at the end of the next section.
+# How far does the gain reach? With `COURSE_FULL=1` the same cells train wider models on more sentences, of up to 60
+# words. The results of that long run are stored beside this lesson, and we look at them at the end of the next section.
 
 # %% [markdown]
 # ## Attention weights as an alignment
 #
-# Does the decoder attend to the tokens that it is translating? We feed it the right translation of the agreement sentence
-# and draw the attention weights as an **alignment matrix**: a row for each French token, a column for each English one. Where
-# the two languages have the same word order, we expect a diagonal; for *zone économique européenne* we expect a block in which the order is
-# reversed.
+# Does the decoder attend to the tokens that it is translating? We feed it the right translation of the agreement
+# sentence and draw the attention weights as an **alignment matrix**: a row for each French token, a column for each
+# English one. Where the two languages have the same word order, we expect a diagonal; for *zone économique européenne*
+# we expect a block in which the order is reversed.
 
 # %%
 seeing = models["attention"]
@@ -535,10 +599,20 @@ def weights_figure(A, title):
     """The weights A [T_y, T_x] of the agreement sentence, with the gold links circled."""
     columns, rows = [*agreement.source, "[STOP]"], [*agreement.target, "[STOP]"]
     figure, (axes,) = plots.canvas(7.6, 6.2)
-    plots.heat_map(A, rows, columns, title=title, numbers="", row_label="written", column_label="read", axes=axes)
+    plots.heat_map(
+        A,
+        rows,
+        columns,
+        title=title,
+        numbers="",
+        row_label="French token (written)",
+        column_label="English token (read)",
+        axes=axes,
+    )
     axes.tick_params(axis="x", rotation=60)
-    for t, i in agreement.sure:
-        axes.plot(i, t, "o", markersize=9, markerfacecolor="none", markeredgecolor=plots.ORANGE, markeredgewidth=1.8)
+    for t, i in agreement.sure:  # white on black, to be seen on any ground
+        for colour, width in (("black", 4.2), ("white", 1.8)):
+            axes.plot(i, t, "o", markersize=10, markerfacecolor="none", markeredgecolor=colour, markeredgewidth=width)
     return figure
 
 
@@ -551,8 +625,9 @@ show(
 
 # %% [markdown]
 # **Figure 4.** Attention weights of the short run for the agreement sentence. Circles mark the pairs of tokens that
-# translate each other. Outside the block *zone économique européenne* most of the weight lies on the circles, except in the
-# row of *été*; inside the block it is less concentrated, and in the row of *zone* it is spread over several positions.
+# translate each other. Outside the block *zone économique européenne* most of the weight lies on the circles, except in
+# the row of *été*; inside the block it is less concentrated, and in the row of *zone* it is spread over several
+# positions.
 
 # %% tags=["fold"]
 source = [*agreement.source, "[STOP]"]
@@ -565,30 +640,30 @@ for word in ("zone", "économique", "européenne"):
     print(f"{word} attends most to {source[most]} ({A[t, most]:.2f}); it translates {source[i]} ({A[t, i]:.2f})")
 
 # %% [markdown]
-# The first line of the output gives, for each French token, the English token with the largest weight. Outside the block
-# the decoder attends to the token that it translates, except at *été*, where *signed* gets a little more weight than *was*
-# (*a été* is *was*). The other lines show the block, with the weights in parentheses. In
-# the run that is printed here *économique* and *européenne* attend most to their counterparts, and so in reverse order.
-# *zone* does not: its weight is spread over several tokens, and the largest part falls on *economic*, not on *area*.
-# (Where two weights of a row are close to each other, as in the rows of *zone* and *été*, the output on your machine may
-# differ.)
+# The first line of the output gives, for each French token, the English token with the largest weight. Outside the
+# block the decoder attends to the token that it translates, except at *été*, where *signed* gets a little more weight
+# than *was* (*a été* is *was*). The other lines show the block, with the weights in parentheses. In the run that is
+# printed here *économique* and *européenne* attend most to their counterparts, and so in reverse order. *zone* does
+# not: its weight is spread over several tokens, and the largest part falls on *economic*, not on *area*. (Where two
+# weights of a row are close to each other, as in the rows of *zone* and *été*, the output on your machine may differ.)
 #
-# The circles are the sure **gold links** of the data: the grammar that wrote the sentence knows which tokens translate each
-# other. So we can count how often the attention weights agree with these links. From each row we take the input position
-# with the largest weight as the model's link.
+# The circles are the sure **gold links** of the data: the grammar that wrote the sentence knows which tokens translate
+# each other. So we can count how often the attention weights agree with these links. From each row we take the input
+# position with the largest weight as the model's link.
 #
-# Some gold links are **sure**: the model must find them. Others are only **possible**: they lead from a word to the noun or
-# subject that it agrees with, such as from *la* to *area* (it is *la*, not *le*, because *zone* is feminine), or to a
-# helping verb that French does not say (*are* in *are eating*). A link of this kind does not count as wrong if the
-# model has it, nor as missing if it does not. (Which links are possible is a rule of this course. Och and Ney had people mark the links; those that the people
-# were not sure of counted as possible.)
+# Some gold links are **sure**: the model must find them. Others are only **possible**: they lead from a word to the
+# noun or subject that it agrees with, such as from *la* to *area* (it is *la*, not *le*, because *zone* is feminine),
+# or to a helping verb that French does not say (*are* in *are eating*). A link of this kind does not count as wrong if
+# the model has it, nor as missing if it does not. (Which links are possible is a rule of this course. Och and Ney had
+# people mark the links; those that the people were not sure of counted as possible.)
 #
-# The **alignment error rate** (AER) compares the model's links with the gold ones. Let $A$ be the set of the model's links, $S$ the set of the sure links and $P$ the set of the possible ones, which
-# contains $S$. (These are the letters of Och and Ney, 2003; in this formula they do not mean weights and states.) Then
+# The **alignment error rate** (AER) compares the model's links with the gold ones. Let $A$ be the set of the model's
+# links, $S$ the set of the sure links and $P$ the set of the possible ones, which contains $S$. (These are the letters
+# of Och and Ney, 2003; in this formula they do not mean weights and states.) Then
 #
 # $$\text{alignment error rate} = 1 - \frac{|A \cap S| + |A \cap P|}{|A| + |S|}$$
 #
-# For comparison we also compute the rate of a model that simply follows the diagonal and never looks at the words.
+# For comparison we also compute the rate of a rule that simply follows the diagonal, whatever the tokens are.
 
 
 # %% tags=["fold"]
@@ -613,26 +688,35 @@ def error_rate(links, pairs):
 
 # %% tags=["fold"]
 links = alignment(seeing, fresh)
-diagonal = [{(t, round(t * (len(p.source) - 1) / max(1, len(p.target) - 1))) for t in range(len(p.target))} for p in fresh]
+diagonal = [
+    {(t, round(t * (len(p.source) - 1) / max(1, len(p.target) - 1))) for t in range(len(p.target))} for p in fresh
+]
 rate, blind = error_rate(links, fresh), error_rate(diagonal, fresh)
 print(f"alignment error rate on new sentences: {rate:.2f} with attention, {blind:.2f} along the diagonal")
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
-print("alignment error rate on new sentences at most 0.1: ", rate <= 0.1)
-print("less than a third of what the diagonal gets wrong: ", rate < blind / 3)
+assert rate <= 0.1 and rate < blind / 3
+print("alignment error rate on new sentences: at most 0.1, and less than a third of the diagonal's")
 
 # %% [markdown]
-# Nobody told the model which tokens belong together. Aligning them is *one* way to lower the loss, and this run has found
-# it. Other runs need not look as tidy: we tried four seeds, with a slightly longer training, and chose the seed with the
-# clearest block.
+# Nobody told the model which tokens belong together. Aligning them is *one* way to lower the loss, and this run has
+# found it. Other runs need not look as tidy: we tried four seeds, with a slightly longer training, and chose the seed
+# with the clearest block.
 #
 # Aligning is not the only way to lower the loss, as the stored long run shows. We first look at its translations:
 
 # %% tags=["fold"]
 if FULL:
     seconds = time.perf_counter() - started
-    results = {"groups": groups, "quality": quality, "steps": STEPS, "width": WIDTH, "error rate": rate, "diagonal": blind}
+    results = {
+        "groups": groups,
+        "quality": quality,
+        "steps": STEPS,
+        "width": WIDTH,
+        "error rate": rate,
+        "diagonal": blind,
+    }
     results["agreement"] = A.tolist()
     parts = [[n for n, p in enumerate(fresh) if low <= len(p.source) <= high] for low, high in groups]
     results["error rates"] = [error_rate([links[n] for n in part], [fresh[n] for n in part]) for part in parts]
@@ -641,64 +725,107 @@ record = stored_runs.load("02_bahdanau_attention")
 long = record["results"]
 print(stored_runs.how(record))
 show(
-    quality_figure(long["groups"], long["quality"], f"stored run: width {long['width']}, up to 60 words"),
-    "The stored long run: with attention token accuracy and BLEU stay at their best up to 60 words; with one vector accuracy falls "
-    "below 0.2 and BLEU below thirty.",
+    quality_figure(
+        long["groups"],
+        {name: long["quality"][name] for name in SHADES},
+        f"stored run: width {long['width']}, up to 60 words",
+    ),
+    "The stored long run: with attention token accuracy and BLEU stay at their best up to 60 words; with one vector and with "
+    "equal weights both fall steeply with the length.",
 )
 
 # %% [markdown]
 # **Figure 5.** The stored long run, with sentences of up to 60 words. With attention the quality stays the same at all
-# lengths; with one context vector it falls with the length, in spite of the wider model and the longer training.
+# lengths; with one context vector, and with equal weights, it falls with the length, in spite of the wider model and
+# the longer training.
 
 # %% tags=["fold"]
 show(
     weights_figure(torch.tensor(long["agreement"]), "weights of the stored run"),
     "Attention weights of the agreement sentence after the long run; gold links are circled. Most rows have one cell with most of "
-    "the weight, and these follow the diagonal straight through the block: zone looks at European, européenne at area.",
+    "the weight, and these follow the diagonal straight through the block: zone attends to European, européenne to area.",
 )
 
 # %% [markdown]
-# **Figure 6.** Attention weights of the stored long run for the same sentence. The weights are sharper than those of the
-# short run, but in some rows they miss the circle, above all inside the block.
+# **Figure 6.** Attention weights of the stored long run for the same sentence. The weights are sharper than those of
+# the short run, but in some rows they miss the circle, above all inside the block.
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
+names = ("one vector", "equal weights", "attention")  # JSON has put them in another order
+accuracies(long["groups"], {name: long["quality"][name] for name in names})
+print()
 far = [number for number, (low, _) in enumerate(long["groups"]) if low >= 40]
-attended = [long["quality"]["attention"]["accuracy"][number] for number in far]
-one_vector = [long["quality"]["one vector"]["accuracy"][number] for number in far]
-for number, with_attention, with_one in zip(far, attended, one_vector, strict=True):
-    low, high = long["groups"][number]
-    print(f"{low} to {high} words: token accuracy {with_attention:.2f} with attention, {with_one:.2f} with one vector")
-assert min(attended) >= 0.95 and max(one_vector) < 0.6
+one_vector, equal, attended = ([long["quality"][name]["accuracy"][number] for number in far] for name in names)
+assert min(attended) >= 0.95 and max(one_vector) < 0.6 and max(equal) < 0.6
 print(f"alignment error rate {long['error rate']:.2f}, of the diagonal {long['diagonal']:.2f}", end="; ")
 print(f"at {long['groups'][0][0]} to {long['groups'][0][1]} words {long['error rates'][0]:.2f}")
 
 # %% [markdown]
-# The stored run gives two results. With attention, the translations of new sentences are right at all lengths on which the
-# model was trained. And yet this run aligns **worse** than the short one above, on short sentences, too. In the agreement
-# sentence it attends to *on* when *la* is due, to *European* when *zone* is due, and to *area* when *européenne* is due.
+# The stored run gives two results. With attention, the translations of new sentences are right at all lengths on which
+# the model was trained. And yet this run aligns **worse** than the short one above, on short sentences, too. In the
+# agreement sentence it attends to *on* when *la* is due, to *European* when *zone* is due, and to *area* when
+# *européenne* is due.
 #
 # How can a model attend to other tokens and still translate well? A likely reason is that the encoder states have read
 # their neighbours: the state at *European* can know what comes next. The loss asks for the right tokens, and does not
-# depend on the state from which the decoder has fetched the information. (The two runs differ in width, data and length of
-# training, so do not conclude that more training spoils the alignment. Koehn and Knowles, 2017, saw weights that were off
-# by one position in full-size translators.) **Good translations do not make the weights a good alignment**, however sharp
-# the weights are.
+# depend on the state from which the decoder has fetched the information. (The two runs differ in width, data and length
+# of training, so do not conclude that more training spoils the alignment. Koehn and Knowles, 2017, saw weights that
+# were off by one position in full-size translators.) **Good translations do not make the weights a good alignment**,
+# however sharp the weights are.
 #
-# Compare the published result. For real English to French, Bahdanau et al. (2015) report BLEU 26.8 with attention and 17.8
-# without (models trained on sentences of up to 50 words; table 1). In their figure 2 the curve with attention stays level
-# as sentences get longer, and the curve without attention falls.
+# ### The published result
 #
-# Their experiment differs from ours in several ways. They had a vocabulary of 30,000 words, recurrent layers of 1,000 units
-# and **beam search**, which follows several unfinished translations at once. They made the decoder's first state only from the
-# state that the right-to-left half of the encoder reaches at the first word, and their output layer also saw the previous
-# word. Our sentences come from a small grammar that leaves no doubt about the right translation.
+# Bahdanau et al. (2015) trained translators from English to French, on real text, with one context vector (they call
+# this model RNNencdec) and with attention (RNNsearch). Each was trained twice: on sentences of up to 30 words, and on
+# sentences of up to 50 words. Here is the BLEU of their four models, from table 1 of the paper, beside that of our
+# stored run.
+
+# %% tags=["fold"]
+published = {
+    "one vector\nup to 30": 13.93,
+    "attention\nup to 30": 21.50,
+    "one vector\nup to 50": 17.82,
+    "attention\nup to 50": 26.75,
+}
+figure, panels = plots.canvas(11, 3.4, 2, gridspec_kw={"width_ratios": [4, 3]})
+shades = [SHADES["one vector"], SHADES["attention"]] * 2
+title = "Bahdanau et al. (2015), table 1"
+plots.bars(
+    [*published.values()], [*published], title=title, value_label="BLEU, all sentences", colour=shades, axes=panels[0]
+)
+ours = [long["quality"][name]["overall"] for name in names]
+shades = [SHADES[name] for name in names]
+plots.bars(ours, names, title="our stored run, up to 60 words", numbers=".1f", colour=shades, axes=panels[1])
+panels[0].set_ylim(0, 32)
+panels[1].set_ylim(0, 118)
+show(
+    figure,
+    "Two bar charts of BLEU. Left, the published models: with one vector 13.93 and 17.82, with attention 21.50 and 26.75, for "
+    "training sentences of up to 30 and 50 words. Right, ours: attention far above equal weights, and these above one vector.",
+)
+
+# %% [markdown]
+# **Figure.** BLEU over all test sentences. Left: the published models; attention gains 7.6 points with the shorter
+# training sentences and 8.9 with the longer ones, and the model with attention that was trained on short sentences
+# beats the one without that was trained on long ones. Right: our stored run. (The two scales differ, and so do the
+# tasks.)
+#
+# The paper's figure 2 shows BLEU by the length of the sentence, like our figures, but its numbers were not published,
+# so we do not draw its curves. The text says what is to be seen in them: without attention BLEU "dramatically drops" as
+# sentences get longer, while RNNsearch-50 shows "no performance deterioration even with sentences of length 50 or
+# more".
+#
+# Their experiment differs from ours in several ways. They had a vocabulary of 30,000 words, recurrent layers of 1,000
+# units and **beam search**, which follows several unfinished translations at once. They made the decoder's first state
+# only from the state that the right-to-left half of the encoder reaches at the first word, and their output layer also
+# saw the previous word. Our sentences come from a small grammar that leaves no doubt about the right translation.
 
 # %% [markdown]
 # ## Attention ignores the order of the encoder states
 #
-# Does it matter to the scores, the softmax and the sum that $h_1, h_2, \dots$ form a sequence? We shuffle the encoder states
-# and let the trained decoder take one step with the original states and one with the shuffled ones.
+# Does it matter to the scores, the softmax and the sum that $h_1, h_2, \dots$ form a sequence? We shuffle the encoder
+# states and let the trained decoder take one step with the original states and one with the shuffled ones.
 
 # %%
 with torch.no_grad():
@@ -716,14 +843,14 @@ print("the weights are shuffled like the states, up to an error of 1e-5")
 print("the logits are the same, up to an error of 1e-4")
 
 # %% [markdown]
-# The weights move along with their states; the context vector, the logits and everything after them stay the same. **The
-# decoder never uses that the $h_i$ form a sequence**: for the decoder they are a collection of vectors. All that the
-# decoder can know of the order is inside the states, because the encoder has written them token by token.
+# The weights move along with their states; the context vector, the logits and everything after them stay the same.
+# **The decoder never uses that the $h_i$ form a sequence**: for the decoder they are a collection of vectors. All that
+# the decoder can know of the order is inside the states, because the encoder has written them token by token.
 #
-# This is why the same mechanism can attend to an image (lesson 03), and why a Transformer, which has no recurrent encoder,
-# needs a **positional encoding**, which tells it the position of each token (lesson 05). Later lessons call whoever asks, here
-# the decoder's state, the *query*; what is attended to, here the encoder states, the *data vectors*; and what comes back,
-# here the context vector, the *output*.
+# This is why the same mechanism can attend to an image (lesson 03), and why a Transformer, which has no recurrent
+# encoder, needs a **positional encoding**, which tells it the position of each token (lesson 05). Later lessons call
+# whoever asks, here the decoder's state, the *query*; what is attended to, here the encoder states, the *data vectors*;
+# and what comes back, here the context vector, the *output*.
 
 # %% [markdown]
 # **Follow the decoder step by step.** The first slider chooses a sentence by its length; the model has not seen this
@@ -765,20 +892,43 @@ explore(
 )
 
 # %% [markdown]
-# **Figure 7.** One step of the trained decoder: the English sentence below, the translation above, with the tokens that are
-# still to come in grey. The thicker a line, the more weight the decoder gives to that English token.
+# **Figure 7.** One step of the trained decoder: the English sentence below, the translation above, with the tokens that
+# are still to come in grey. The thicker a line, the more weight the decoder gives to that English token.
+
+# %% [markdown]
+# ## Summary
+#
+# | what | formula | shape |
+# |---|---|---|
+# | alignment scores | $e_{t,i} = f_{att}(s_{t-1}, h_i)$ | $[B, T_x]$ at each step |
+# | additive, bilinear, dot | $v \cdot \tanh(s W + h U)$, $\; s W \cdot h$, $\; s \cdot h$ | a number for each pair |
+# | attention weights | $a_t = \operatorname{softmax}(e_t)$ over $i$; padding gets $e_{t,i} = -\infty$ before it | $[B, T_x]$, sum 1 |
+# | context vector | $c_t = \sum_i a_{t,i}\, h_i$ | $[B, D_H]$, another one at each step |
+# | decoder step | $s_t = g_U(y_{t-1}, s_{t-1}, c_t)$ | $[B, D_S]$ |
+# | cost | one score for every pair of an output and an input position | $T_y \cdot T_x$ scores |
+# | alignment error rate | $1 - (\lvert A \cap S\rvert + \lvert A \cap P\rvert) / (\lvert A\rvert + \lvert S\rvert)$ | 0 is best |
+#
+# ```python
+# c = F.scaled_dot_product_attention(s[:, None], H, H, scale=1.0)[:, 0]  # [B, 1, D_H], [B, T_x, D_H] twice -> [B, D_H]
+# e = v(torch.tanh(W(s)[:, None] + U(H)))[..., 0]  # additive: nn.Linear W, U and v without bias -> [B, T_x]
+# ```
+#
+# The picture to remember is figure 1: the encoder states stay, the weights change from step to step, and each output
+# token gets a context vector of its own.
 
 # %% [markdown]
 # ## Before you go on
 #
-# <details><summary><b>1.</b> The softmax runs over $i$, the encoder states. What would go wrong if it ran over $t$?</summary>
+# <details><summary><b>1.</b> The softmax runs over $i$, the encoder states. What would go wrong if it ran over
+# $t$?</summary>
 #
-# Each encoder state would divide its weight among the steps of the decoder. The weights of one step could have any sum, and
-# the first steps could not be computed before the last scores are known.
+# Each encoder state would divide its weight among the steps of the decoder. The weights of one step could have any sum,
+# and the first steps could not be computed before the last scores are known.
 #
 # </details>
 #
-# <details><summary><b>2.</b> Leave the tanh out of the additive score. Why does every step then attend to the same tokens?</summary>
+# <details><summary><b>2.</b> Leave the tanh out of the additive score. Why does every step then attend to the same
+# tokens?</summary>
 #
 # $e_{t,i} = s_{t-1} W \cdot v + h_i U \cdot v$ is then the sum of a part that depends on the decoder and a part that
 # depends on the token. The first part is the same for all $i$, and adding the same number to all scores does not change
@@ -786,8 +936,8 @@ explore(
 #
 # </details>
 #
-# <details><summary><b>3.</b> A sentence has 30 tokens and its translation 28, `[STOP]` included in both. How many scores are computed? How many for a
-# sentence and a translation twice as long?</summary>
+# <details><summary><b>3.</b> A sentence has 30 tokens and its translation 28, <code>[STOP]</code> included in both. How
+# many scores are computed? How many for a sentence and a translation twice as long?</summary>
 #
 # $30 \cdot 28 = 840$, and four times as many.
 #
@@ -795,16 +945,17 @@ explore(
 #
 # <details><summary><b>4.</b> The dot product needs states of equal width. What else does it take for granted?</summary>
 #
-# It assumes that decoder and encoder use their components for the same things: a large first component must mean the same
-# in both. Trained together, the two can learn that, but their states serve other purposes, too. The bilinear score can
-# translate between the two with its matrix $W$.
+# It assumes that decoder and encoder use their components for the same things: a large first component must mean the
+# same in both. Trained together, the two can learn that, but their states serve other purposes, too. The bilinear score
+# can translate between the two with its matrix $W$.
 #
 # </details>
 #
-# <details><summary><b>5.</b> All weights of a step lie on one token. Has the model become sure of its translation?</summary>
+# <details><summary><b>5.</b> All weights of a step lie on one token. Has the model become sure of its
+# translation?</summary>
 #
-# No. The model is sure where to look, not what to write. The probabilities of the output tokens are computed later, from
-# $s_t$ and $c_t$.
+# No. The model is sure where to attend, not what to write. The probabilities of the output tokens are computed later,
+# from $s_t$ and $c_t$.
 #
 # </details>
 
@@ -813,38 +964,46 @@ explore(
 #
 # - **Which state asks?** In Bahdanau's decoder it is the state before the step, $s_{t-1}$; in Luong's it is the current
 #   state $s_t$. Code that mixes the two runs without an error, but it computes another model.
-# - **Padding.** Hide padding before the softmax, with scores of $-\infty$. Weights that are set to zero after the softmax
-#   leave the others with a sum below 1.
+# - **Padding.** Hide padding before the softmax, with scores of $-\infty$. Weights that are set to zero after the
+#   softmax leave the others with a sum below 1.
 # - **A score of 0 is not low.** Setting the scores of the padding to 0 does not hide it: $e^0 = 1$.
-# - **Padding comes first from the right.** The half of a bidirectional encoder that reads from the right reads the padding
-#   before it reads the sentence. A mask for the attention weights does not prevent that;
+# - **Padding comes first from the right.** The half of a bidirectional encoder that reads from the right reads the
+#   padding before it reads the sentence. A mask for the attention weights does not prevent that;
 #   `nn.utils.rnn.pack_padded_sequence` does.
 # - **Broadcasting.** `W(s)` has shape $[B, D_A]$ and `U(H)` has shape $[B, T_x, D_A]$. Without the new axis the two can
 #   still be added when $B = T_x$, and then sentences and positions are mixed up.
-# - **Weights are not reasons.** They say how much of each state went into the context vector. The states have read their
-#   neighbours, so a weight on one token may fetch information about another.
+# - **Weights are not reasons.** They say how much of each state went into the context vector. The states have read
+#   their neighbours, so a weight on one token may fetch information about another.
 #
 # <details><summary><b>If you also use lecture slides</b>: where some of them differ</summary>
 #
-# - *"$f_{att}$ is a linear layer."* It is a network with one hidden layer. With a linear layer the weights would not depend
-#   on the decoder at all (question 2).
-# - *"Permutation invariant."* This is true of the order of the encoder states, but not of the order of the tokens that the
-#   decoder writes.
-# - One deck gives the French sentence both with *l'Espace économique européen* and with *la zone économique européenne*.
-#   Both are used in French.
+# - *"$f_{att}$ is a linear layer."* It is a network with one hidden layer. With a linear layer the weights would not
+#   depend on the decoder at all (question 2).
+# - *"Permutation invariant."* This is true of the order of the encoder states, but not of the order of the tokens that
+#   the decoder writes.
+# - One deck gives the French sentence both with *l'Espace économique européen* and with *la zone économique
+#   européenne*. Both are used in French.
 #
 # </details>
+
+# %% [markdown]
+# ## Where to go next
+#
+# - **Practise**: the [assignment of this unit](../assignments/02_bahdanau_attention/02_bahdanau_attention.ipynb).
+# - **Read on**: [lesson 03](03_image_captioning.ipynb) attends to the cells of an image instead of the tokens of a
+#   sentence.
+# - **Look up**: the [glossary](../docs/glossary.md).
 
 # %% [markdown]
 # ## References
 #
 # - D. Bahdanau, K. Cho, Y. Bengio (2015). Neural machine translation by jointly learning to align and translate. ICLR.
 #   arXiv:1409.0473. *This lesson.*
-# - M.-T. Luong, H. Pham, C. D. Manning (2015). Effective approaches to attention-based neural machine translation. EMNLP.
-#   arXiv:1508.04025. *Dot, bilinear and additive scores, asked by the current state; looking at a window.*
+# - M.-T. Luong, H. Pham, C. D. Manning (2015). Effective approaches to attention-based neural machine translation.
+#   EMNLP. arXiv:1508.04025. *Dot, bilinear and additive scores, asked by the current state; looking at a window.*
 # - F. J. Och, H. Ney (2003). A systematic comparison of various statistical alignment models. Computational Linguistics
 #   29(1). *Sure and possible links, alignment error rate.*
 # - P. Koehn, R. Knowles (2017). Six challenges for neural machine translation. Workshop on Neural Machine Translation.
 #   arXiv:1706.03872. *One of them: weights are not always an alignment.*
-# - S. Jain, B. C. Wallace (2019). Attention is not explanation. NAACL. arXiv:1902.10186. *And the answer:* S. Wiegreffe, Y.
-#   Pinter (2019). Attention is not not explanation. EMNLP. arXiv:1908.04626.
+# - S. Jain, B. C. Wallace (2019). Attention is not explanation. NAACL. arXiv:1902.10186. *And the answer:* S.
+#   Wiegreffe, Y. Pinter (2019). Attention is not not explanation. EMNLP. arXiv:1908.04626.

@@ -82,7 +82,8 @@ def test_no_marker_of_the_instructors_side_is_given_out():
 
 def test_the_bundle_holds_no_instructors_file():
     assert all(
-        name.startswith(("utils/", "assignments/", "notebooks/", "requirements.txt", "README.md", "docs/glossary.md")) for name in FILES
+        name.startswith(("utils/", "assignments/", "notebooks/", "requirements.txt", "README.md", "docs/glossary.md"))
+        for name in FILES
     )
     assert f"assignments/{UNIT}/{UNIT}.ipynb" in FILES and f"notebooks/{UNIT}.ipynb" in FILES
     assert not [name for name in FILES if name.startswith("notebooks/text")]
