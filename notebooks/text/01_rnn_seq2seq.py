@@ -89,10 +89,11 @@ for name, language in (("sky", "italian"), ("bread", "spanish")):
 #
 # First, words must become numbers. The course has a small grammar that generates sentences in English, French, Italian
 # and Spanish, so we have as many sentence pairs as we like without any download. The units that a model reads and
-# writes are called **tokens**. Here each word is one token, and so are a full stop and an elided form such as *l'*. All
-# tokens of a language form its **vocabulary**, and the number of a token is its index in that list. Three tokens are
-# not words: `[PAD]` fills empty positions, `[START]` stands before a translation that is being written, and `[STOP]`
-# ends every sentence. (The line `# NBVAL_CHECK_OUTPUT` in some cells is a mark for the course's own tests; ignore it.)
+# writes are called **tokens**. Here each word is one token, and so are a full stop and an elided form such as *l'*.
+# (When we count the words of a sentence, we count these, too.) All tokens of a language form its **vocabulary**, and
+# the number of a token is its index in that list. Three tokens are not words: `[PAD]` fills empty positions, `[START]`
+# stands before a translation that is being written, and `[STOP]` ends every sentence. (The line
+# `# NBVAL_CHECK_OUTPUT` in some cells is a mark for the course's own tests; ignore it.)
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -114,8 +115,8 @@ print("and back:", italian.decode(italian.encode(pair.target)))
 # $$h_t = f_W(x_t, h_{t-1}), \qquad \text{in the simplest case} \qquad h_t = \tanh(x_t W_x + h_{t-1} W_h + b)$$
 #
 # Here $W$ stands for all weights of the network. The network applies the same function with the same weights at every
-# step, so it can read a sentence of any length. The vector $x_t$ is the **embedding** of the token: one row of a table
-# (`nn.Embedding`) that holds a learned row of $D_E$ numbers for each token of the vocabulary.
+# step, so it can read a sentence of any length. The vector $x_t$ is the **embedding** of the token. It comes from a
+# learned table (`nn.Embedding`), which has one row of $D_E$ numbers for each token of the vocabulary.
 
 # %%
 D_E, D_H = 5, 7  # small enough to print
@@ -161,8 +162,8 @@ assert_close(cell(X[0], h_old), h_new, atol=1e-5, rtol=0)
 print("loops, matrix products and torch's cell agree: the differences are below 1e-5")
 
 # %% [markdown]
-# **To read a whole sentence**, the network repeats this step. Each step starts from the hidden state that the step
-# before it has left. Torch's `nn.RNN` runs the same loop in one call.
+# **To read a whole sentence**, the network repeats this step. Each step starts from the hidden state that the previous
+# step has produced. Torch's `nn.RNN` runs the same loop in one call.
 
 # %%
 h = torch.zeros(D_H, device=DEVICE)  # [D_H]
@@ -187,8 +188,8 @@ print("our loop and nn.RNN agree: the differences are below 1e-5")
 # %% [markdown]
 # ## Gates: a hidden state that can keep
 #
-# **Does the hidden state remember?** We change the first word from *we* to *they* and measure how far each later hidden
-# state moves. The network is not trained yet.
+# **Does the hidden state remember the first word?** We change this word from *we* to *they* and measure how far each
+# hidden state moves. The network is not trained yet.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -202,7 +203,8 @@ print("the hidden states differ by", [round(value, 3) for value in moved.tolist(
 #
 # Training suffers from the same fading. The gradient runs back along the same steps, so a token that hardly affects the
 # last hidden state also receives a small gradient. This is the **vanishing gradient**. (With large weights the gradient
-# can also grow without bound. Training loops therefore clip it: they shorten a gradient that is too long.)
+# can also grow without bound; this is the *exploding gradient*. Training loops therefore use *gradient clipping*: they
+# scale a gradient down if its norm is too large.)
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -216,11 +218,14 @@ assert moved[0] > 5 * moved[-1] > 0
 assert reach[-1] > 5 * reach[0]
 
 # %% [markdown]
-# How could a hidden state keep a number over many steps? It can if a **gate** decides, for each number, whether to
-# *keep* the old value or to *write* a new one. The **gated recurrent unit** (**GRU**; Cho et al., 2014) has two gates.
-# The older **LSTM** (Hochreiter and Schmidhuber, 1997) is built on the same idea. A gate is a small layer with a
-# sigmoid $\sigma$, so its outputs lie between 0 and 1. In a GRU (where $\odot$ multiplies two vectors number by
-# number):
+# The gradient to the first token, *we*, has a norm of 0.02, and the gradient to the last token, `[STOP]`, has a norm of
+# 0.56. Only four steps lie between the two tokens.
+#
+# How could a hidden state keep a number over many steps? It can if a **gate** decides, for each number, how much of the
+# old value to *keep* and how much of a new one to *write*. The **gated recurrent unit** (**GRU**; Cho et al., 2014) has
+# two gates. The older **LSTM** (Hochreiter and Schmidhuber, 1997) is built on the same idea. A gate is a small layer
+# with a sigmoid $\sigma$, so its outputs lie between 0 and 1. In a GRU (where $\odot$ is the elementwise product of two
+# vectors):
 #
 # $$z_t = \sigma(x_t W_{xz} + h_{t-1} W_{hz} + b_z), \qquad r_t = \sigma(x_t W_{xr} + h_{t-1} W_{hr} + b_r)$$
 # $$n_t = \tanh\big(x_t W_{xn} + b_{xn} + r_t \odot (h_{t-1} W_{hn} + b_{hn})\big), \qquad
@@ -228,8 +233,8 @@ assert reach[-1] > 5 * reach[0]
 #
 # (This is the variant that torch computes.) The vector $n_t$ is the proposed new hidden state. The gate $r_t$ says how
 # much of the old hidden state the proposal sees, and the gate $z_t$ says how much of the old hidden state stays. Where
-# $z_t$ is close to 1, the old number passes almost unchanged to the next step, and so does its gradient. An untrained
-# GRU forgets as well, but a GRU *can learn* to keep.
+# $z_t$ is close to 1, the old number passes almost unchanged to the next step, and on the way back the gradient passes
+# almost unchanged, too. An untrained GRU forgets as well, but a GRU *can learn* which numbers to keep.
 #
 # In PyTorch, `nn.GRU` is called like `nn.RNN` and returns tensors of the same shapes. From here on we use GRUs. The
 # encoder, the decoder and the bottleneck below would be the same with plain RNNs or LSTMs (an LSTM hands over two
@@ -241,9 +246,9 @@ assert reach[-1] > 5 * reach[0]
 # What does the decoder need to know about the sentence? It needs the whole content, in a form whose size is known
 # beforehand.
 #
-# **Encoder.** The encoder reads the sentence, and its last hidden state has seen every token. This state becomes the
-# **context vector** $c = h_T$, and the rest of the network learns nothing else about the input. The size of the context
-# vector does not depend on the length of the sentence:
+# **Encoder.** The encoder reads the sentence, and its last hidden state depends on every token. This state becomes the
+# **context vector** $c = h_T$, and the decoder receives nothing else about the input. The size of the context vector
+# does not depend on the length of the sentence:
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -305,11 +310,11 @@ show(
 #
 # ### What if T = 1000?
 #
-# Everything that the decoder learns about the input passes through $c$. For *we see the sky* this seems enough: there
-# are five tokens, and one vector to hold them. Now suppose that the input is a long text of $T = 1000$ tokens. The
-# vector $c$ still has $D_H$ numbers. Every name, every date and every *not* of the text must be stored in them, and the
-# trace of the first token must survive 999 further steps. The encoder has computed 1000 hidden states on its way, but
-# the decoder receives only the last one. Let us count, for hidden states of 128 numbers:
+# Everything that the decoder knows about the input has passed through $c$. For *we see the sky* this seems enough:
+# there are five tokens, and one vector to hold them. Now suppose that the input is a long text of $T = 1000$ tokens.
+# The vector $c$ still has $D_H$ numbers. Every name, every date and every *not* of the text must be stored in them, and
+# the trace of the first token must survive 999 further steps. The encoder has computed 1000 hidden states on its way,
+# but the decoder receives only the last one. Let us count, for hidden states of 128 numbers:
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -355,7 +360,7 @@ show(
 # %% [markdown]
 # **Figure 3.** Teacher forcing uses the same tokens twice: as the input of the decoder (bottom row) and as what it
 # should predict (top row). The input row is shifted by one position, so that the decoder never sees the token that it
-# is asked for.
+# is asked for. The dotted arrows show that each correct token is the input of the next step.
 #
 # A common mistake is to forget this shift. The decoder is then fed exactly the token that it should predict, and it
 # only has to copy its input. The loss falls to about zero, and the model learns nothing about translation.
@@ -425,8 +430,9 @@ print(words_at.int().tolist())
 
 # %% [markdown]
 # **In the loss.** At a padded position there is no correct token to predict. If these positions counted, the model
-# would be trained to write `[PAD]`, and a batch with much padding would seem easy. The mean therefore runs over the
-# real tokens alone. Torch's `cross_entropy` does this when `ignore_index` names the token to leave out:
+# would be trained to write `[PAD]`, and because this is easy, a batch with much padding would have a low loss. The mean
+# therefore runs over the real tokens alone. Torch's `cross_entropy` does this when `ignore_index` names the token to
+# leave out:
 
 # %%
 torch.manual_seed(2)
@@ -495,7 +501,8 @@ def translation_loss(model, batch):
 
 # %% [markdown]
 # We train three translators. They differ only in the **width** of their hidden states, the number $D_H$. All three see
-# the same sentences of 3 to 24 words in the same order, for the same number of steps. Does a wider state learn more?
+# the same sentences of 3 to 24 words in the same order, for the same number of steps. Does a translator with a wider
+# hidden state learn more?
 #
 # The function `train` in the folded cell is an ordinary training loop: it uses Adam, a learning rate that rises and
 # then falls to zero, and gradient clipping. (With `COURSE_FULL=1` in the environment the same cells run a larger
@@ -581,8 +588,8 @@ for width, model in models.items():
 # %% [markdown]
 # The correct translation is *vediamo il cielo*. A translation that is wrong can still be a good Italian sentence:
 # *stanno firmando un piccolo accordo*, for instance, is Italian for *they are signing a small agreement*. A decoder can
-# learn to write good Italian from the target sentences alone. It learns this first, and only later to say what the
-# source says.
+# learn to write good Italian from the target sentences alone. In training it usually learns first to write good
+# Italian, and only later to translate the source sentence.
 #
 # **Step through it.** The explorer below shows the widest translator at work on sentences that are not among its
 # training sentences. The first slider chooses the number of words in the sentence. The second slider chooses how many
@@ -673,8 +680,9 @@ show(
 )
 
 # %% [markdown]
-# **Figure 7.** Beam search with $k = 2$ in the tree of all sentences of the toy decoder. Coloured boxes are hypotheses
-# that the beam keeps, and the thick path leads to the most likely sentence, which greedy decoding misses.
+# **Figure 7.** Beam search with $k = 2$ in the tree of all sentences of the toy decoder. The number on a branch is the
+# probability of the next word; the number at the right is the probability of the whole sentence. Coloured boxes are
+# hypotheses that the beam keeps, and the thick path leads to the most likely sentence, which greedy decoding misses.
 #
 # With $k = 1$ beam search is greedy decoding. With $k$ large enough it tries every sentence. For a $k$ in between, it
 # often finds a more likely sentence than greedy decoding, but nothing guarantees that it finds the most likely one of
@@ -705,7 +713,8 @@ show(
 # translation has the correct token. It is a strict measure, since one missing token shifts all that follow. **BLEU**
 # (Papineni et al., 2002) measures what share of the translation's runs of one to four tokens also occur in the correct
 # one, wherever they stand, and takes off points if the translation is too short. It goes from 0 to 100. The following
-# cell leaves out the first of five words. All other words are then at a wrong position, but most runs are still shared:
+# cell leaves out the first of five words. All other words are then at a wrong position, but every run of them still
+# occurs in the correct sentence, and only the missing word costs points:
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -774,8 +783,9 @@ show(
 
 # %% [markdown]
 # **Figure 8.** Token accuracy and BLEU of the three translators on new sentences, by the number of words in the
-# sentence. All three translate long sentences badly; the wider the hidden state, the longer the sentences that it can
-# manage.
+# sentence. All three translate long sentences badly; the wider the hidden state, the longer the sentences that the
+# translator can manage. (The first group is small, because most of the shortest sentences occur in the training data,
+# so its values are uncertain. A BLEU of 0 there means that not one run of four tokens was correct.)
 #
 # The next cell prints the curves of the left panel as a table.
 
@@ -845,9 +855,10 @@ show(
 )
 
 # %% [markdown]
-# **Figure 9.** Three measurements of the widest translator, by the number of words in the sentence. Teacher forcing
-# removes a large part of the fall but not all of it; on the longest sentences it makes little difference whether the
-# model was trained on them.
+# **Figure 9.** Three measurements of the widest translator, by the number of words in the sentence. The first curve,
+# greedy decoding on new sentences, is that of the widest translator in figure 8. Teacher forcing removes a large part
+# of the fall but not all of it; on the longest sentences it makes little difference whether the model was trained on
+# them.
 #
 # The same curves as a table:
 
@@ -866,11 +877,13 @@ assert trained[-1] < 0.75, "the longest sentences should be hard even if the mod
 # %% [markdown]
 # What do the two measurements show?
 #
-# - **Mistakes lead to mistakes.** With teacher forcing the model predicts many more tokens correctly (second row).
-# - **A lack of training sentences is not the main cause.** On the longest sentences the model is hardly better at those
-#   that it was trained on (third row) than at new ones (first row).
-# - **The bottleneck remains.** Even after correct beginnings, and even on sentences that it has seen in training, the
-#   model does worse as sentences get longer. The context vector does not keep all of a long sentence.
+# - **Mistakes lead to mistakes.** With teacher forcing the model predicts many more tokens correctly (second row). A
+#   part of this gain is due to the measure: where every beginning is correct, no missing token can shift the others,
+#   and some tokens can be guessed from the beginning alone.
+# - **A lack of training sentences is not the main cause.** On the longest sentences the model is about as bad at those
+#   that it was trained on (third row) as at new ones (first row).
+# - **The bottleneck remains.** Neither correct beginnings nor known sentences stop the fall: in each row the model does
+#   worse as sentences get longer. After this training, the context vector does not keep all of a long sentence.
 #
 # Lesson 02 removes the bottleneck, and there we shall see how much of the fall disappears.
 #
@@ -902,13 +915,14 @@ best = long_quality[256]["accuracy"]
 print(f"width 256: accuracy {best[0]:.2f} at 3 to 10 words, {best[-1]:.2f} at 51 to 60")
 
 # %% [markdown]
-# The longer run helps, as you can see if you compare width 128 at 11 to 20 words in both figures. But the fall is still
-# there, further to the right.
+# The longer run helps. At 11 to 20 words, width 128 now has an accuracy of 0.73; in figure 8 its three points between
+# 12 and 20 words lie near 0.5 on average. But the fall is still there, further to the right.
 #
 # The published result looks the same. Bahdanau et al. (2015, figure 2) trained such an encoder and decoder, with hidden
 # states of 1,000 numbers, on real English and French. The BLEU of this model falls steeply as sentences get longer. The
-# BLEU of their new model, with attention and trained on sentences of up to 50 words, hardly falls. Over all lengths
-# their table 1 gives 17.8 for the first and 26.8 for the second.
+# BLEU of their new model, with attention and trained on sentences of up to 50 words, hardly falls. When both are
+# trained on sentences of up to 50 words, their table 1 gives, over all test sentences, 17.8 for the first model and
+# 26.8 for the second.
 #
 # Their experiment differs from ours. They trained on sentences of up to 30 or 50 words and also tested on longer ones,
 # with a vocabulary of 30,000 words and beam search. Our language is tiny and regular, so that a wide model translates
@@ -919,12 +933,15 @@ print(f"width 256: accuracy {best[0]:.2f} at 3 to 10 words, {best[-1]:.2f} at 51
 #
 # Sutskever et al. (2014) report that a deep LSTM, with the source sentence reversed, "did not have difficulty on long
 # sentences". Its four layers, each with a state and a cell of 1,000 numbers, make a wide bottleneck. Reversing the
-# source brings the first words of both languages close together, so that gradients between them have a short way.
+# source brings the first words of both languages close together, so that the gradient has only a few steps to travel
+# between them.
 #
 # </details>
 #
-# Wider, deeper and better trained models all move the limit, but the limit stays. Lesson 02 removes it with a new idea:
-# why should the decoder have to remember the whole sentence, if it could look at the sentence again?
+# We began with *we see the sky*. Its content fits into a context vector of 64 numbers. The content of a sentence of
+# more than 50 words did not fit into 256 numbers, even after long training. Wider, deeper and better trained models all
+# move the limit, but the limit stays. Lesson 02 removes it with a new idea: why should the decoder have to remember the
+# whole sentence, if it could look at the sentence again?
 
 # %% [markdown]
 # ## Summary
@@ -964,7 +981,7 @@ print(f"width 256: accuracy {best[0]:.2f} at 3 to 10 words, {best[-1]:.2f} at 51
 #
 # The loss falls to almost zero within a hundred steps or so, because the decoder copies its input. When the model
 # translates, the decoder is fed `[START]`, which it has never seen as an input. It writes some token, is fed that
-# token, and writes it again, for ever. It has never learned to use $c$.
+# token, and writes it again at every step, up to the limit. It has never learned to use $c$.
 #
 # </details>
 #
@@ -1027,7 +1044,9 @@ print(f"width 256: accuracy {best[0]:.2f} at 3 to 10 words, {best[-1]:.2f} at 51
 # ## References
 #
 # - I. Sutskever, O. Vinyals, Q. V. Le (2014). Sequence to sequence learning with neural networks. NeurIPS.
-#   arXiv:1409.3215. *Encoder and decoder as deep LSTMs; the reversed source.*
+#   arXiv:1409.3215. *Encoder and decoder as deep LSTMs; the reversed source. Their context vector is only the
+#   decoder's first state. The decoder that receives it at every step, which lectures often cite this paper for, is that
+#   of Cho et al. (2014).*
 # - K. Cho et al. (2014). Learning phrase representations using RNN encoder-decoder for statistical machine translation.
 #   EMNLP. arXiv:1406.1078. *The same idea with the unit that is now called GRU; the context goes to every step, as
 #   here. It scored phrases for a statistical translator.*
@@ -1036,7 +1055,8 @@ print(f"width 256: accuracy {best[0]:.2f} at 3 to 10 words, {best[-1]:.2f} at 51
 #   encoder-decoder approaches. SSST-8. arXiv:1409.1259. *Quality falls with sentence length, measured.*
 # - D. Bahdanau, K. Cho, Y. Bengio (2015). Neural machine translation by jointly learning to align and translate. ICLR.
 #   arXiv:1409.0473. *Names the bottleneck, and removes it.*
-# - S. Hochreiter, J. Schmidhuber (1997). Long short-term memory. Neural Computation 9(8). *Gates that keep.*
+# - S. Hochreiter, J. Schmidhuber (1997). Long short-term memory. Neural Computation 9(8). *Gates that protect what a
+#   state holds.*
 # - R. J. Williams, D. Zipser (1989). A learning algorithm for continually running fully recurrent neural networks.
 #   Neural Computation 1(2). *Teacher forcing.*
 # - K. Papineni, S. Roukos, T. Ward, W.-J. Zhu (2002). BLEU: a method for automatic evaluation of machine translation.

@@ -6,15 +6,15 @@
 # **You will be able to**
 #
 # - write self-attention: queries, keys and values computed from the same sequence;
-# - show that self-attention is permutation equivariant, that is, blind to the order of its tokens, and measure what
-#   follows;
+# - show that self-attention is permutation equivariant, that is, blind to the order of its tokens, and measure the
+#   consequences;
 # - give it the order in three ways (learned positional encoding, sinusoidal positional encoding, rotary position
 #   embedding) and say what each can and cannot do.
 #
-# **You need** lesson 04: queries, keys, values, and why scores are divided by $\sqrt{D_Q}$. Sine and cosine with their
-# addition theorems, what a rotation of the plane is, and that complex numbers can write it.
+# **You need** lesson 04: queries, keys, values, and why scores are divided by $\sqrt{D_Q}$; sine and cosine with their
+# addition theorems; rotations of the plane, and how a complex number describes one.
 #
-# **Time** about 40 minutes to read; the cells run in about 40 seconds on two CPU cores.
+# **Time** about 45 minutes to read; the cells run in about 40 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -60,8 +60,8 @@ from utils.models.training import train
 
 torch.set_num_threads(1)  # for matrices this small, sharing the work costs more than doing it
 DEVICE = device()
-generator = torch.Generator().manual_seed(5)
 torch.manual_seed(6)  # for the embedding table below
+generator = torch.Generator().manual_seed(5)
 
 
 # %% tags=["fold"]
@@ -253,8 +253,8 @@ show(
 # The matrix of attention weights is square: row $m$ holds the weights with which token $m$ attends, and column $n$
 # belongs to the token $n$ that is attended to. (Code counts rows from 0; the figures so far, and the text about them,
 # count from 1. From the section on positional encodings on, positions count from 0, in the figures too.) The scores are
-# not symmetric: the query of *dog* with the key of *man* (row 2, column 5) gives another number than the query of *man*
-# with the key of *dog* (row 5, column 2).
+# not symmetric: the query of *dog* has the score 0.8 with the key of *man* (row 2, column 5), but the query of *man*
+# has the score 1.6 with the key of *dog* (row 5, column 2).
 #
 # Rows 1 and 4, those of $\textit{the}_1$ and $\textit{the}_2$, are the same. Is that what we want? One of the two
 # belongs to the dog, the other to the man.
@@ -262,10 +262,11 @@ show(
 # %% [markdown]
 # ## Permutation equivariance: shuffle the words
 #
-# *Dog bites man* is no news; *man bites dog* is. Does self-attention see the difference? Put the words in another order
-# $\sigma$ and follow the computation line by line. The table below compares each quantity of the new sentence with that
-# of the first sentence: once with the first as it stands, and once after its rows have been put into the new order, too
-# (of scores and weights, rows and columns).
+# *Dog bites man* is no news; *man bites dog* is. Does self-attention see the difference? We put the words into another
+# order $\sigma$ and follow the computation line by line. The table below gives the largest difference between each
+# quantity of the new sentence and the same quantity of the first sentence. In the column "as it stands", the rows of
+# the first sentence keep their order; in the column "reordered", they have been put into the new order as well. (Scores
+# and weights belong to pairs of tokens, so their columns are reordered too.)
 
 # %%
 order = torch.tensor([3, 4, 2, 0, 1], device=DEVICE)  # the man bites the dog
@@ -290,8 +291,9 @@ print(f"{'weights A':<18}   {difference(A_new, A):<12}   {difference(A_new, A[or
 print(f"{'outputs Y':<18}   {difference(Y_new, Y):<12}   {difference(Y_new, Y[order])}")
 
 # %% [markdown]
-# In the last column nothing but rounding is left: each step only carries the new order along. The softmax runs over a
-# row whose entries have merely been reordered, and the sum over the values does not depend on the order of its terms.
+# In the last column nothing but rounding is left: at each step the rows are the same as before, only in the new order.
+# The softmax runs over a row whose entries have merely been reordered, and the sum over the values does not depend on
+# the order of its terms.
 # Call the layer $F$, and let $\sigma X$ be $X$ with its rows in the order $\sigma$. Then for each order
 #
 # $$F(\sigma X) = \sigma F(X).$$
@@ -372,8 +374,9 @@ explore(
 # - A step from $n$ to $n + 1$ means **the same** in a short sentence and in a long one.
 # - There is no **largest** position: sentences longer than those in training have encodings, too.
 #
-# The number $n$ itself is not bounded. The fraction $n/N$ is, but then a step is smaller in a longer sentence. What
-# about the binary digits of $n$? Each position has its own digits, and all of them are 0 or 1:
+# Which vectors have these properties? The number $n$ itself will not do, since it is not bounded. The fraction $n/N$ is
+# bounded, but a step from one position to the next then becomes smaller as the sentence becomes longer. What about the
+# binary digits of $n$? Each position has its own digits, and all of them are 0 or 1:
 
 # %% tags=["fold"]
 counted = torch.tensor([[n >> digit & 1 for digit in range(4)] for n in range(16)])  # [16, 4], the lowest digit first
@@ -417,7 +420,7 @@ for name, rows in (("without positions:", X), ("with positions:   ", X_encoded))
 # The two occurrences of *the* no longer have the same output. The table costs $N \cdot D$ parameters for $N$ positions.
 # The language model BERT has a table of 512 rows, GPT-2 one of 1,024 (Gehring et al., 2017, had used one before).
 # Training can give the vectors every property on our list but the last: a table has an end. What happens beyond it? We
-# ask a table of eight rows for nine:
+# ask a table with eight rows for the vectors of nine positions:
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
@@ -434,10 +437,10 @@ except IndexError as error:
 # %% [markdown]
 # ## Sinusoidal positional encoding
 #
-# Now the smooth counter. In the **sinusoidal positional encoding** (Vaswani et al., 2017) each feature is a wave over
-# the positions. The first pair of features has the frequency $\omega_0 = 1$ (one radian a step, so a full turn takes
-# $2\pi \approx 6.3$ steps), and each further pair has a lower one. Each pair consists of a sine and a cosine of the
-# same frequency:
+# We now build the smooth counter. In the **sinusoidal positional encoding** (Vaswani et al., 2017) each feature is a
+# wave over the positions. The first pair of features has the frequency $\omega_0 = 1$ (one radian per step, so a full
+# turn takes $2\pi \approx 6.3$ steps), and each further pair has a lower frequency. Each pair consists of a sine and a
+# cosine of the same frequency:
 #
 # $$p_{n,\,2i} = \sin(n\,\omega_i),\qquad p_{n,\,2i+1} = \cos(n\,\omega_i),\qquad \omega_i = 10000^{-2i/D},\qquad
 # i = 0, \dots, D/2 - 1$$
@@ -448,7 +451,8 @@ except IndexError as error:
 # the **base**.
 #
 # PyTorch has no function for this encoding, so we compute it with loops and with tensors, and compare both with a table
-# that many lecture slides show: $D = 50$, positions 0 to 3, the first four features.
+# that many lecture slides show, for $D = 50$. The lines printed below are its first four features, each at the
+# positions 0 to 3.
 
 # %%
 P_loop = torch.zeros(4, 50)  # [N, D], positions 0 to 3
@@ -486,8 +490,9 @@ show(
 )
 
 # %% [markdown]
-# **Figure 7.** The sinusoidal encoding of 64 positions, one position a row. The features on the left change at every
-# step; those on the right change so slowly that over 64 positions their sines stay near 0 and their cosines near 1.
+# **Figure 7.** The sinusoidal encoding of 64 positions, with one row for each position. The features on the left change
+# at every step; those on the right change so slowly that over 64 positions their sines stay near 0 and their cosines
+# near 1.
 #
 # It is the picture of the binary counter, turned on its side and made smooth. (Each clock is not half as fast as the
 # one before, but $10000^{-2/50} \approx 0.69$ times as fast.) Does the encoding have the properties on our list?
@@ -518,7 +523,9 @@ print(f"smallest distance of any two of 2000:     {distance.min():.2f}")
 # $$p_m \cdot p_n = \sum_i \big(\sin m\omega_i \sin n\omega_i + \cos m\omega_i \cos n\omega_i\big)
 # = \sum_i \cos\big((n - m)\,\omega_i\big),$$
 #
-# which depends on the distance $n - m$ alone. Two pairs of positions at distance 4 show it:
+# which depends on the distance $n - m$ alone. A step thus means the same everywhere: the same rotation, and the same
+# dot product. Two pairs of positions at distance 4 show it. (The folded cell also checks $p_{n+3} = p_n R_3$ for almost
+# a thousand positions.)
 
 # %% tags=["fold"]
 k = 3
@@ -570,8 +577,8 @@ explore(
 
 # %% [markdown]
 # **Figure 8.** Left, the encodings of 100 positions, with the chosen position marked. Right, the dot product of the
-# chosen position's encoding with all the others: it is largest at the position itself, and the same on both sides of
-# it.
+# chosen position's encoding with the encoding of every position. It is largest at the chosen position itself, and it
+# takes the same values at equal distances to the left and to the right.
 #
 # Move the base. With a small base all clocks are fast, and only near neighbours have a large dot product. With a large
 # base most clocks hardly move over 100 positions, and the dot product falls less. Then take only 4 features. With two
@@ -595,9 +602,10 @@ explore(
 # with $M = W_Q W_K^\top$. Each of the two middle terms depends on a single position, never on the distance. The last
 # term depends on the distance alone only for special matrices $M$, and nothing forces training to find one of these.
 #
-# How far are real scores from depending on the distance alone? Put the *same* token at all positions. If only the
-# distance counted, all scores of equal distance, which form a diagonal of $E\,[N, N]$, would be equal. Their
-# **spread**, the largest minus the smallest, measures how far they are from that.
+# How far are the scores of such a layer from depending on the distance alone? We put the *same* token at all positions
+# and take random matrices $W_Q$ and $W_K$. If only the distance counted, all scores at the same distance would be
+# equal; these scores form a diagonal of $E\,[N, N]$. Their **spread**, the largest minus the smallest, measures how far
+# they are from that.
 
 
 # %%
@@ -622,14 +630,16 @@ print("token plus encoding, random W_Q and W_K:  ", f"{spread_at(E_sinusoidal, 2
 # %% [markdown]
 # ## Rotary position embedding (RoPE)
 #
-# Can we *guarantee* that only the distance counts? Then the position must enter where the scores are computed, after
-# the matrices $W_Q$ and $W_K$. The **rotary position embedding**, **RoPE** for short (Su et al., 2021), does this. It
-# adds nothing to the input. It *rotates* the query at position $m$ by an angle $m\,\omega$ and the key at position $n$
-# by $n\,\omega$. The dot product of two arrows depends on their lengths and on the angle between them. When both are
-# rotated, that angle changes by $(n - m)\,\omega$, which depends on the distance alone.
+# The dot products of the encodings alone have the spread 0.00, but the scores of the layer have the spread 1.15,
+# although the token is the same everywhere. Can we *guarantee* that only the distance counts? Then the position must
+# enter where the scores are computed, after the matrices $W_Q$ and $W_K$. The **rotary position embedding**, **RoPE**
+# for short (Su et al., 2021), does this. It adds nothing to the input. It *rotates* the query at position $m$ by an
+# angle $m\,\omega$ and the key at position $n$ by $n\,\omega$. The dot product of two arrows depends on their lengths
+# and on the angle between them. When both are rotated, that angle changes by $(n - m)\,\omega$, which depends on the
+# distance alone.
 #
-# In the plane, with $\omega = 0.5$: a query at positions 1, 3 and 5, and a key that always stands one position before
-# it.
+# The next figure shows this in the plane, with $\omega = 0.5$, for a query at the positions 1, 3 and 5 and a key that
+# always stands one position before it.
 
 
 # %%
@@ -681,7 +691,8 @@ show(
 # the key by the relative position $n - m$, or rotate only the query by $m - n$, in the opposite direction. This holds
 # for all matrices $W_Q$ and $W_K$; nothing has to be learned.
 #
-# In code nobody builds the matrix $R_n$, which is almost all zeros. One vector, with a loop over its pairs:
+# In code nobody builds the matrix $R_n$, which is almost all zeros. The first version rotates one vector, with a loop
+# over its pairs:
 
 
 # %%
@@ -692,8 +703,8 @@ def rotated_loop(x, n, base=10000.0):
 
 
 # %% [markdown]
-# With it we check the identity for the query and the key of the token from the last section, at two pairs of positions
-# with the same relative position and at one with another:
+# With it we check the identity for the query and the key of the token from the last section. The first two pairs of
+# positions have the same relative position, $-5$; the third pair has the relative position $5$:
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -752,19 +763,24 @@ show(
 )
 
 # %% [markdown]
-# **Figure 10.** Scores of one token with itself at 16 positions. With the sinusoidal encoding added, scores of equal
-# distance differ; with RoPE each diagonal has one value, whatever the matrices are.
+# **Figure 10.** Scores of one token with itself at 16 positions; each panel has its own colour scale. With the
+# sinusoidal encoding added, scores of equal distance differ; with RoPE each diagonal has one value, whatever the
+# matrices are.
 #
-# The values are *not* rotated: they say what is passed on, not where it stood. RoPE is applied in every layer. A
-# learned or sinusoidal encoding is added only once, to the input of the first layer; in a deep model the **residual
-# connections**, which add the input of a layer to its output, carry it to the layers above.
+# The printed lines say more. RoPE changes no query's length, and at position 0 it changes nothing at all. If all
+# positions are moved by 100, the scores stay the same, since every distance stays the same.
+#
+# The values are *not* rotated: a value says what a token passes on, not where the token stands. RoPE is applied in
+# every layer. A learned or sinusoidal encoding is added only once, to the input of the first layer; in a deep model the
+# **residual connections**, which add the input of a layer to its output, carry the encoding to the layers above.
 #
 # **Two pairings.** RoFormer, GPT-J and Meta's own code for Llama pair neighbours, features $(2j, 2j+1)$, as we did.
-# GPT-NeoX and the Llama of the library `transformers` pair features $(j, j + D_Q/2)$. Neither is better; the two are
-# the same up to the order of the features: put all even features first, then all odd ones, and the first pairing
-# becomes the second. But weights that were trained with one pairing give nonsense with the other, and no error. (When
-# Meta's weights are converted for `transformers`, the features of queries and keys are reordered in just this way
-# within each head. These features are the columns of our $W_Q$ and $W_K$, or the rows of the weight of an `nn.Linear`.)
+# GPT-NeoX and the Llama of the library `transformers` pair features $(j, j + D_Q/2)$. Neither pairing is better; the
+# two are the same up to the order of the features: put all even features first, then all odd ones, and the first
+# pairing becomes the second. But weights that were trained with one pairing give nonsense with the other, and no error
+# message warns of it. (When Meta's weights are converted for `transformers`, the features of queries and keys are
+# reordered in just this way within each head. These features are the columns of our $W_Q$ and $W_K$, or the rows of the
+# weight of an `nn.Linear`.)
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
@@ -882,7 +898,7 @@ show(
 # **Figure 11.** Share of letters that each model gets right, on sequences of the training length. Every kind of
 # positional encoding solves *copy*; on *reverse* RoPE is only a little better than the guess.
 #
-# The same shares, rounded to one digit:
+# The same shares, rounded to one decimal place:
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
@@ -907,14 +923,16 @@ print(f"the 22 positions between, mean:       {by_position[1:-1].mean():.1f}")
 # %% [markdown]
 # At the two ends the model is right. For the first and for the last position, the opposite position is the one farthest
 # away, and a model that knows distances can express *the farthest key*, since the softmax runs over the keys that
-# exist. Relative positions thus reveal where the sequence begins and ends, and a deep model can make more of that (as
-# it can of the causal mask of lesson 07). The letters at the 22 positions between are guessed.
+# exist. Relative positions thus reveal where the sequence begins and ends. A deep model can use this to learn more
+# about the positions themselves. (The causal mask of lesson 07, which hides all later tokens, reveals the beginning
+# too.) At the 22 positions between the ends, the model can only guess.
 #
 # **The published comparison.** Vaswani et al. compared a learned table with their sinusoidal encoding in translation
-# from English to German (their table 3, row E): BLEU 25.7 and 25.8, nearly the same. In our miniature they are equally
-# good, too. But both comparisons are at lengths that occurred in training. Vaswani et al. chose the sinusoidal encoding
-# because it "may allow the model to extrapolate to sequence lengths longer than the ones encountered during training".
-# If the longest sentence of training had 24 tokens, what happens beyond?
+# from English to German (their table 3, row E). The BLEU scores are 25.7 and 25.8, nearly the same. In our miniature, a
+# far easier task for a far smaller model, the two are equally good, too. But both comparisons are at lengths that
+# occurred in training. Vaswani et al. chose the sinusoidal encoding because it "may allow the model to extrapolate to
+# sequence lengths longer than the ones encountered during training". If the longest sentence of training had 24 tokens,
+# what happens with longer ones?
 
 # %% [markdown]
 # ## Length extrapolation: past the training length
@@ -956,19 +974,20 @@ for kind in KINDS:
 assert max(beyond["learned"]) < 0.1 and max(beyond["sinusoidal"]) < 0.5 and max(beyond["rotary"]) > 0.9
 
 # %% [markdown]
-# **Figure 12.** Copying sequences of 64 letters after training on 24 (grey line), three trainings of each kind. The
-# learned encoding fails beyond the training length, the sinusoidal one at most positions there; RoPE can continue to
-# the end. The rows above give the mean over positions 24 to 63 for each training.
+# **Figure 12.** Copying sequences of 64 letters after training on 24 (grey line), three trainings of each kind. Beyond
+# the training length the learned encoding fails at all positions and the sinusoidal one at most of them; RoPE can
+# continue to the end. The printed lines give the mean over positions 24 to 63 for each training.
 #
-# - **Learned**: the accuracy drops at once. The rows from 24 on never received a gradient; they still hold the random
-#   numbers with which they were initialised.
+# - **Learned**: the accuracy drops at once to 0.03, which is pure chance with 32 letters. The rows of the table from 24
+#   on were never used in training, so their gradient was always zero; they still hold the random numbers with which
+#   they were initialised.
 # - **Sinusoidal**: the formula gives a vector for every position, and its entries stay bounded; yet the *layer* fails.
 #   Its matrices do the right thing for the encodings that occurred in training, and nothing ties their behaviour at
 #   position 40 to that at position 10. The layer is right again at a few positions, and wrong next to them. The
 #   additional keys can even spoil a position that occurred in training: where the accuracy at position 3 is low, its
 #   query now attends to keys far out, which it never met in training.
-# - **Rotary**: the scores at positions 50 and 47 are computed as those at positions 5 and 2. So a trained layer can
-#   continue as if nothing had happened.
+# - **Rotary**: the score of a query at position 50 with a key at position 47 is computed like that of a query at
+#   position 5 with a key at position 2. So a trained layer can continue as if nothing had happened.
 #
 # It can, but it need not. In the run shown here, one rotary training gets many letters wrong at *every* position of a
 # long sequence, even at position 10, so the position itself is not the cause. (On another machine it may be another
@@ -990,10 +1009,10 @@ print(stored_runs.how(run))
 # under "Going further".
 #
 # **Larger models.** All this was copying, with one layer. On real text RoPE extrapolates less well. Press et al. (2022)
-# trained language models on pieces of one length and tested them on longer ones. With the sinusoidal encoding the
-# models got worse a few dozen tokens beyond the training length; with RoPE they got worse later, but they did. To use a
-# rotary model far beyond its training length, one trains it a little more on long texts, with a larger base, so that
-# its pairs turn more slowly.
+# trained language models on texts of one length and tested them on longer ones. With the sinusoidal encoding the models
+# became worse as soon as the texts were a few dozen tokens longer than in training. With RoPE they became worse later,
+# but they too became worse. To use a rotary model far beyond its training length, one trains it a little more on long
+# texts, with a larger base, so that its pairs turn more slowly.
 #
 # **Back to the animal.** Self-attention lets *it* receive something of *animal*, in one layer and at any distance, and
 # a positional encoding lets the layer use the order of the words. To *which* tokens *it* should attend is for training
@@ -1008,7 +1027,7 @@ print(stored_runs.how(run))
 # | self-attention | $A = \operatorname{softmax}(QK^\top/\sqrt{D_Q})$, $Y = AV$ | $[N, N]$, $[N, D_V]$ |
 # | permutation equivariance | $F(\sigma X) = \sigma F(X)$ for each order $\sigma$ | |
 # | sinusoidal encoding | $p_{n,2i} = \sin n\omega_i$, $p_{n,2i+1} = \cos n\omega_i$, $\omega_i = 10000^{-2i/D}$ | $[N, D]$, added to $X$ |
-# | RoPE | $\langle R_m q, R_n k\rangle = \langle q, R_{n-m} k\rangle = \langle R_{m-n} q, k\rangle$ | $Q$ and $K$ keep theirs |
+# | RoPE | $\langle R_m q, R_n k\rangle = \langle q, R_{n-m} k\rangle = \langle R_{m-n} q, k\rangle$ | those of $Q$ and $K$ |
 #
 # | | learned table | sinusoidal | rotary (RoPE) |
 # |---|---|---|---|
@@ -1016,7 +1035,7 @@ print(stored_runs.how(run))
 # | parameters | $N \cdot D$ | none | none |
 # | the position itself (*reverse*) | known | known | only the two ends can be recognised |
 # | the distance (*copy*) | must be learned, pair by pair | can be learned | built in |
-# | beyond the training length | no row, or an untrained one | computable, but not met in training | nothing new but longer distances |
+# | beyond the training length | no row, or an untrained one | computable, but not met in training | computable; only longer distances are new |
 #
 # ```python
 # Y = F.scaled_dot_product_attention(X @ W_Q, X @ W_K, X @ W_V)  # [N, D_V], blind to the order of the rows
@@ -1038,16 +1057,16 @@ print(stored_runs.how(run))
 # <details><summary><b>2.</b> A sentence has the same word at all N positions, and no positional encoding. What are the
 # attention weights?</summary>
 #
-# All weights are $1/N$, since all scores are the same. The output at each position is the value of that word. Without
-# positional encoding, the layer cannot even tell how often the word occurs.
+# All weights are $1/N$, since all scores are the same. The output at each position is the value of that word, whatever
+# $N$ is. Without positional encoding, the layer cannot even tell how often the word occurs.
 #
 # </details>
 #
 # <details><summary><b>3.</b> The same vector is added to every position's encoding. Do learned positional encodings still
 # work?</summary>
 #
-# Yes. Subtract that vector from each token's vector, and every sum $x + p$ is what it was. What counts are the
-# differences between the encodings.
+# Yes. Training can subtract that vector from each row of the token embedding, and every sum $x + p$ is what it was
+# before. What counts are the differences between the encodings.
 #
 # </details>
 #
@@ -1062,7 +1081,7 @@ print(stored_runs.how(run))
 # <details><summary><b>5.</b> RoPE rotates queries and keys. What would change if it rotated only the queries?</summary>
 #
 # The score would be $\langle R_m\,q, k\rangle$. It would depend on $m$, the position of the query, and not on the
-# position of the key.
+# position of the key. So each query would give every key the same weight in whatever order the keys stand.
 #
 # </details>
 #
@@ -1086,8 +1105,8 @@ print(stored_runs.how(run))
 # - **Equivariant is not invariant.** The outputs are reordered along with the inputs.
 # - **Positions start at 0.** So does $i$: with $i$ from 1 the highest frequency is missing.
 # - **$2i/D$, not $i/D$.** $i$ counts pairs. Both features of a pair have the same frequency.
-# - **The pairing.** Sines and cosines in turns, or all sines first; neighbours or halves in RoPE: all of these are in
-#   use. Weights work only with the pairing they were trained with.
+# - **The pairing.** Sines and cosines may alternate, or all sines may come first; RoPE may pair neighbours or halves.
+#   All of these are in use, and weights work only with the pairing they were trained with.
 # - **RoPE rotates queries and keys**, after their matrices and before the scores; it rotates neither $X$ nor the
 #   values.
 # - **Rounding.** Compute angles in single precision at least. Half precision cannot tell all whole numbers above 2,048
@@ -1097,7 +1116,7 @@ print(stored_runs.how(run))
 #
 # - *"Attention is permutation invariant."* This holds for keys and values, with a fixed query. Self-attention is
 #   equivariant.
-# - *$\omega_k = 10000^{-2k/d}$ with $k$ from 1.* This drops the frequency 1; with $k$ from 1 the exponent would be
+# - *$\omega_k = 10000^{-2k/d}$ with $k$ from 1.* This drops the frequency 1; with $k$ from 1 the exponent must be
 #   $-2(k-1)/d$.
 # - *Rows named $i = 0$, $i = 1$, … in a table of the encoding.* There $i$ counts features; in the formula it counts
 #   pairs.
@@ -1151,8 +1170,8 @@ show(
 # all three trainings.
 #
 # If all three trainings extrapolate well on your machine, the left panel shows a single peak at distance $-3$, and
-# there is nothing to explain. In the run shown here, position 30 attends to distance $-3$, as it should, and also to
-# the distances 25 less and 25 more, $-28$ and $22$.
+# there is nothing to explain. In the run shown here, position 30 attends to distance $-3$, as it should, but also to
+# two distances that differ from it by 25, namely $-28$ and $22$.
 #
 # The right panel shows why. Its heights are the mean length of the query's pair, over all letters, times that of the
 # key's pair, divided by $\sqrt{D_Q}$: the most that this pair can contribute to a score, for a typical letter. The
@@ -1163,6 +1182,10 @@ show(
 # Training could not correct this, because its sequences were too short: a key 28 positions back did not exist, and one
 # 22 positions ahead existed only where no letter was asked for. Rotary scores do not depend on the position itself, but
 # a distance that never occurred in training can look like one that did.
+#
+# The curve of this training in Figure 12 confirms the explanation. Its accuracy drops at position 28, the first one
+# with a key at distance $-28$, and rises at position 42, the first one without a key at distance $22$. The smaller
+# steps, at positions 17 and 53, belong to the distances $47$ and $-53$, which differ from $-3$ by twice 25.
 
 # %% [markdown]
 # ## References

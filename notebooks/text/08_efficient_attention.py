@@ -5,16 +5,15 @@
 #
 # **You will be able to**
 #
-# - generate text with a KV cache, and compute its size for many heads, for groups of heads, and for a single head of
-#   keys and values;
+# - generate text with a KV cache, and compute the size of the cache for multi-head, grouped-query and multi-query
+#   attention;
 # - compute exact attention in tiles, with an online softmax, without ever storing the table of attention weights;
 # - compute linear attention, windowed attention and attention through latents, and say what each of them gives up;
 # - compare layers by operations, memory, sequential steps and path length.
 #
-# **You need** the heads of lesson 06, with its counts of operations, and the causal mask and the language model of
-# lesson
-# 07. From lesson 04: why the softmax subtracts the largest score. The terms and symbols of the course are listed in the
-# [glossary](../docs/glossary.md).
+# **You need** from lesson 04 the reason why the softmax subtracts the largest score, from lesson 06 the heads and the
+# counts of operations, and from lesson 07 the causal mask and the language model. The terms and symbols of the course
+# are listed in the [glossary](../docs/glossary.md).
 #
 # **Time** about 40 minutes to read; the cells run in about 45 seconds on two CPU cores.
 
@@ -83,10 +82,10 @@ def causal(N):
 # ## A text of 100,000 tokens
 #
 # A language model is given a novel of 100,000 tokens and has to continue it. Suppose the model has 80 layers of
-# attention, each with 64 heads of width 128. (These are the sizes of Llama 3 with 70 billion parameters.) Lesson 06 has
-# counted what a layer needs: $8ND^2 + 4N^2D$ operations, and $H N^2$ numbers for the attention weights. We take two
-# bytes for a number, and as many operations a second as a GPU of the kind A100 reaches at most in this precision,
-# $312 \cdot 10^{12}$.
+# attention, each with 64 heads of width 128. (These are the sizes of Llama 3 with 70 billion parameters.) Lesson 06
+# counted what a layer needs: $8ND^2 + 4N^2D$ operations, and $H N^2$ numbers for the attention weights. We store each
+# number in two bytes. For the speed we take the published maximum of an A100 GPU at this precision,
+# $312 \cdot 10^{12}$ operations a second.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -105,16 +104,17 @@ print(f"operations to read the text once: {once:.1e}, that is {once / 312e12:.0f
 #
 # The first problem is solved by keeping what has been computed: the KV cache. The cache is large in its turn, and heads
 # that share keys and values make it smaller. The second problem is solved by attention in tiles, which never holds more
-# than a small piece of the table. Neither the cache nor the tiles change any output. Then we look at layers that compute
-# something else than softmax attention in order to be cheaper still, and at the price that they pay. At the end we
-# return to the novel.
+# than a small piece of the table. Neither the cache nor the tiles change any output (shared heads do). Then we look at
+# layers that no longer compute softmax attention over all pairs and are cheaper still, and at the price that they pay.
+# At the end we return to the novel.
 
 # %% [markdown]
 # ## Decoding with a KV cache
 #
 # Generating a text is also called **decoding**: run the model, choose the next token, append it, and run the model
-# again over all tokens so far. How much of this work is new? With a causal mask, position $n$ depends only on positions
-# up to $n$, and a new token comes after all of them. So at the old positions nothing changes in any layer: neither the
+# again over all tokens so far. How much of this work is new? With a causal mask, the output at position $n$ depends
+# only on the positions up to $n$, and a new token comes after all of them. So at the old positions nothing changes in
+# any layer: neither the
 # **hidden states** (the vectors that pass from layer to layer) nor the keys nor the values. They were computed in an
 # earlier step, and computing them again gives the same numbers.
 #
@@ -123,8 +123,9 @@ print(f"operations to read the text once: {once:.1e}, that is {once / 312e12:.0f
 # append those of the new token. This store is called the **key-value cache**, or **KV cache**. With it, each step runs
 # the model over the new token alone.
 #
-# We take a small language model like that of lesson 07: two layers of causal self-attention with four heads, each with
-# a residual connection around it, trained for a few seconds on short English sentences. (The folded cell defines and
+# We take a small language model like that of lesson 07. It has two layers of causal self-attention with four heads
+# each, and a residual connection around each layer. We train it for a few seconds on short English sentences. (The
+# folded cell defines and
 # trains the model. It needs no padding mask, since the padding stands at the end of each sentence, where the causal
 # mask hides it.)
 
@@ -222,8 +223,9 @@ def greedy(model, prompt, steps, with_cache):
 
 # %% [markdown]
 # The rows of the mask are those of the new queries, as in lesson 07: the new queries stand after the old tokens. For a
-# single new token the row is all True, because this token may attend to everything before it. For the **prompt**, the
-# beginning that is given to the model, `extend` is called once with all its tokens, and the mask is the whole triangle.
+# single new token the row is all True, because this token may attend to itself and to everything before it. For the
+# **prompt**, the beginning that is given to the model, `extend` is called once with all its tokens, and the mask is the
+# whole triangle. (This first pass is often called prefill.)
 
 # %% tags=["fold"]
 for words in (["we"], ["the", "women"], ["they", "see"]):
@@ -320,7 +322,7 @@ figure, (left, right) = plots.canvas(10.5, 3.5, 2)
 lines = {names[way]: values for way, values in decoding["seconds"].items()}
 plots.curves(decoding["lengths"], lines, log="xy", x_label="tokens written", y_label="processor seconds", axes=left)
 gain = [slow / quick for slow, quick in zip(*(decoding["seconds"][way] for way in names))]
-options = {"log": "x", "x_label": "tokens written", "y_label": "times faster with the cache"}
+options = {"log": "xy", "x_label": "tokens written", "y_label": "times faster with the cache"}
 plots.curves(decoding["lengths"], {"gain": gain}, legend=False, axes=right, **options)
 show(
     figure,
@@ -338,11 +340,12 @@ print(f"{decoding['lengths'][-1]} tokens: {slow:.1f} s without, {quick:.1f} s wi
 assert gain[-1] > gain[-2] > gain[-3]
 
 # %% [markdown]
-# For long texts the gain in time grows with the length, as the counts predict. But it stays far below the ratio of the
-# operations, which leave out much that takes time. For short texts most of it goes into starting small products and
-# reading the model's weights from memory; neither gets less with the cache. For long texts our simple `extend` also
-# copies the whole cache and builds a whole square mask at each step. Large models are limited by reading their weights.
-# So one generates many texts at once, in one batch, where possible: each weight is then read once for all of them.
+# The counts of operations predict this growth, but the gain in time stays far below their ratio, because not only
+# operations take time. For short texts, most of the time goes into starting many small matrix products and into reading
+# the model's weights from memory, and the cache reduces neither. For long texts, our simple `extend` also copies the
+# whole cache and builds a whole square mask at each step. In decoding with a large model, reading the weights often
+# takes most of the time. Where possible, many texts are therefore generated at once, in one batch: each weight is then
+# read once for all of them.
 #
 # **The price is memory.** For each token, each layer and each head we store a key and a value. With $L$ layers and $H$
 # heads of width $D_H$ this makes $2 \cdot L \cdot H \cdot D_H$ numbers for each token.
@@ -471,16 +474,16 @@ show(
 # subtracts the largest score $m$ from all scores (lesson 04). But the largest of *all* scores is known only after all
 # of them have been read. Can the sums still be computed in pieces?
 #
-# They can. Subtract the largest score **so far**. When a larger score turns up, the sums computed up to then used the
-# wrong $m$, but they are easy to correct. Each of their terms contains $e^{s_n - m_\text{old}}$ and should contain
+# They can. Subtract the largest score **so far**. When a larger score turns up, the old sums have been computed with
+# the wrong $m$, but they are easy to correct. Each of their terms contains $e^{s_n - m_\text{old}}$ and should contain
 # $e^{s_n - m_\text{new}}$:
 #
 # $$e^{s_n - m_\text{new}} = e^{s_n - m_\text{old}} \cdot e^{m_\text{old} - m_\text{new}}$$
 #
 # The factor is the same for all terms, so it is enough to multiply the two sums by it. This is the **online softmax**
 # (Milakov and Gimelshein, 2018, for $m$ and the denominator). For attention we keep three things for each query: the
-# largest score so far $m$, the sum of the exponentials $\ell$, and the sum of the weighted values $o$. For each new
-# piece of scores $s$ and values $V$, it computes
+# largest score so far $m$, the sum of the exponentials $\ell$, and the sum of the weighted values $o$. A new piece,
+# with scores $s$ and values $V$, changes them to $m'$, $\ell'$ and $o'$:
 #
 # $$m' = \max(m, \max s),\qquad f = e^{m - m'},\qquad p = e^{s - m'},\qquad \ell' = f\,\ell + \textstyle\sum p,\qquad o' = f\,o + p\,V$$
 #
@@ -583,7 +586,7 @@ def draw_tiles(block, step):
     left.set_yticks(range(8), range(1, 9))
     colours = [plots.WEIGHTS if begin <= n < end else plots.SKY for n in range(12)]
     title = f"weights of query 1 after key {end}"
-    plots.bars(now[:end], keys[:end], colour=colours[:end], limits=(0, 1.12), numbers=".1f", title=title, axes=right)
+    plots.bars(now[:end], keys[:end], colour=colours[:end], limits=(0, 1.12), numbers=".2f", title=title, axes=right)
     right.set_xticks(range(12), keys)
     final = plots.array(E_table[0].softmax(dim=0))
     right.plot(range(12), final, "_", color=plots.BLACK, markersize=16, markeredgewidth=2, label="at the end")
@@ -614,12 +617,12 @@ explore(
 # **Figure 5.** Attention in tiles. Left, the scores that are in memory at this step; right, the weights of the first
 # query computed from the keys read so far, with black marks for the final weights.
 #
-# At first the weights are too large, because they are shares of only those keys that have been read. With each tile,
-# they shrink towards the final weights.
+# At first the weights are too large: they sum to 1 over the keys that have been read, although other keys are still to
+# come. With each tile, they shrink towards the final weights.
 #
-# This is the idea of **FlashAttention** (Dao et al., 2022). It saves time as well as memory, and the reason for this
-# lies in the hardware. A GPU has several memories, and the larger a memory is, the slower it is. This is called a
-# **memory hierarchy**:
+# Attention in tiles, with an online softmax, is the idea of **FlashAttention** (Dao et al., 2022). It saves time as
+# well as memory, and the reason for this lies in the hardware. A GPU works with several memories, its own and that of
+# the host; the larger a memory is, the slower it is. This is called a **memory hierarchy**:
 
 # %% tags=["fold"]
 show(
@@ -647,9 +650,12 @@ moving = 4 * N**2 * 2 / 1.5e12  # E and A are written once and read once, two by
 print(f"computing {1000 * computing:.2f} ms, moving the tables {1000 * moving:.2f} ms: {moving / computing:.1f} times as long")
 
 # %% [markdown]
-# The arithmetic units would wait most of the time. FlashAttention therefore cuts queries *and* keys into tiles that are
-# small enough for the SRAM. A tile of scores is computed there, used there, and overwritten by the next one. It never
-# travels to HBM. In training, the backward pass computes the tiles again instead of storing them. This costs additional
+# With a table, the arithmetic units would wait most of the time. FlashAttention therefore cuts queries *and* keys into
+# blocks, so that a tile of scores is small enough for the SRAM. A tile is computed there, used there, and overwritten
+# by the next one. It never travels to HBM. (With a causal mask, a tile whose keys all stand after its queries is not
+# computed at all. In a long text, this saves nearly half of the tiles.)
+#
+# In training, the backward pass computes the tiles again instead of storing them. This costs additional
 # operations and still saves time. Dao et al. (2022, figure 2) measured attention of GPT-2 medium, forward and backward,
 # on an A100:
 #
@@ -726,9 +732,10 @@ if DEVICE.type == "cpu":  # a GPU's kernels take other working space
 # $[D_Q, D_V]$, however long the sequence is.
 #
 # **Linear attention** (Katharopoulos et al., 2020) keeps two properties of the softmax: the weights are positive, and
-# each row sums to 1. It gives up the exponential. A function $\varphi$, called a feature map (it has nothing to do with
-# those of lesson 03), makes all features of queries and keys positive, and the similarity score is then just their dot
-# product. (From here on, $m$ is no longer the largest score but the index of the query, as in lesson 05.)
+# each row sums to 1. It gives up the exponential. A function $\varphi$, called a feature map (the feature maps of
+# lesson 03 are something else), makes all features of queries and keys positive. The similarity of a query and a key
+# is then just the dot product of their features. (From here on, $m$ is no longer the largest score but the index of the
+# query, as in lesson 05.)
 #
 # $$a_{mn} = \frac{\varphi(q_m) \cdot \varphi(k_n)}{\sum_j \varphi(q_m) \cdot \varphi(k_j)},\qquad \varphi(x) = \operatorname{elu}(x) + 1
 # = \begin{cases} x + 1 & x > 0\\ e^x & x \le 0\end{cases}$$
@@ -795,7 +802,8 @@ Q, K, V = inputs(256)
 assert_close(window(Q, K, V), masked_window(Q, K, V))
 
 # %% [markdown]
-# But a mask alone saves nothing, since hidden scores are computed as well. To save operations, cut the sequence into
+# But a mask alone saves nothing, since the scores that it hides are computed as well. To save operations, cut the
+# sequence into
 # chunks of $w$ vectors. A chunk of queries then needs only its own chunk of keys and the two chunks beside it. This
 # makes $3w$ scores for each query instead of $N$, and a cost of $O(N w)$. (The folded cell does this and checks that
 # both functions agree.)
@@ -861,7 +869,8 @@ show(
 # %% [markdown]
 # ## Looking up one key among many
 #
-# A small task shows what this costs. The data are $N$ pairs of a name and a number. A query is one of the names, and
+# A small task shows what the cheaper kinds of attention lose. The data are $N$ pairs of a name and a number. A query is
+# one of the names, and
 # the answer is its number, as when we look up a word in a dictionary. (The window needs a position for each query, so
 # the queries stand at even distances along the pairs.) Each kind of attention is trained in the same way, on 4 to 64
 # pairs.
@@ -926,7 +935,8 @@ def looked_up(kind):
 
 found = {kind: looked_up(kind) for kind in ("softmax", "linear", "window", "latents")}
 axes = plots.canvas(7, 3.6)[1][0]
-plots.curves(SIZES, found, x_label="number of pairs", y_label="right answers", log="x", axes=axes)
+styles = {"window": "s--"}  # softmax lies below it where both are right
+plots.curves(SIZES, found, x_label="number of pairs", y_label="right answers", log="x", styles=styles, axes=axes)
 axes.set_ylim(0, 1.05)
 show(
     axes.figure,
@@ -950,12 +960,12 @@ assert found["linear"][-1] < 0.9 and max(found["window"][-1], found["latents"][-
 #   up.
 # - **Window**: the answer is right when the pair happens to be near the query. Where the relevant vectors *are* near,
 #   as they often are in text and images, a window is enough.
-# - **Latents**: at eight pairs about a quarter of the answers are wrong, although there are eight latents. Each latent has
-#   learned which names to gather. When two names belong to the same latent, their numbers are mixed. That would be
-#   acceptable for a summary, but not for a look-up.
+# - **Latents**: at eight pairs about a quarter of the answers are wrong, although there are eight latents. Each latent
+#   decides which pairs to gather before it is known which name will be asked for. A latent that gathers several pairs
+#   holds a mixture of their names and numbers. That would be acceptable for a summary, but not for a look-up.
 #
 # Full attention costs $O(N^2)$ operations, and in this task we see what it gives in return: each query can single out
-# any one key, however many there are.
+# one key among 64 as reliably as among 4.
 
 # %% [markdown]
 # ## What each layer costs
@@ -1070,8 +1080,9 @@ assert max(cheap, key=cheap.get) == "recurrent (GRU)" and all(times[name][1] > m
 # count of the tiles, which multiply the same pairs. Its memory grows by less than 4 here because of its fixed working
 # space.) Linear attention, windows and latents need operations and memory in proportion to $N$, but they compute
 # something else. The recurrent network is also $O(N)$. Yet its $N$ steps are computed one after another, which shows
-# even in one thread: among the layers whose operations grow in proportion to $N$, it takes the longest. Of the
-# thousands of cores of a GPU, most would be idle. The convolution is among the cheapest, but each output depends on
+# even in one thread: among the layers whose operations grow in proportion to $N$, it takes the longest, although the
+# window needs just as many operations ($12 \cdot 64 \cdot 64$ for each vector). On a GPU, most of the thousands of
+# cores would be idle. The convolution is among the cheapest layers, but each of its outputs depends on
 # three inputs only. The slides say of attention: "expensive: $O(N^2)$ compute" and "highly parallel, it's just 4
 # matmuls". The first we have measured; the second follows from the products themselves, in which no row waits for
 # another.
@@ -1094,9 +1105,11 @@ print(f"computing one more token at 312e12 operations a second takes {1000 * one
 
 # %% [markdown]
 # Each new token needs a hundred thousand times fewer operations than without a cache, about a millisecond of computing.
-# Now the time goes into *reading* the cache. This is why grouped queries pay: they do not change the operations (apart
-# from smaller projections of keys and values), but with $G = 8$ there is only an eighth of the bytes to be read.
-# Reading the novel once still costs $O(N^2)$ operations. Whoever wants to avoid that has to give something up.
+# *Reading* the cache takes longer than this computing. (The weights have to be read too, but in a batch one reading
+# serves all texts, whereas each text has a cache of its own.) This is why grouped-query attention pays off: it hardly
+# changes the operations (only the projections of keys and values become smaller), but with $G = 8$ only an eighth of
+# the bytes of the cache has to be read. Reading the novel once still costs $O(N^2)$ operations. Whoever wants to avoid
+# this cost has to give up exact attention.
 
 # %% [markdown]
 # ## Summary
@@ -1105,8 +1118,8 @@ print(f"computing one more token at 312e12 operations a second takes {1000 * one
 # |---|---|---|---|
 # | attention with a table | $\operatorname{softmax}(QK^\top/\sqrt{D_H})\,V$ | $O(N^2 D)$ | $O(HN^2)$ |
 # | tiles (FlashAttention) | the same, with $m' = \max(m, \max s)$, $f = e^{m - m'}$, $\ell' = f\ell + \sum p$, $o' = fo + pV$ | $O(N^2 D)$ | $O(N)$ and one tile |
-# | linear attention | $\varphi(Q)\,(\varphi(K)^\top V)\,/\,\varphi(Q)\sum_n\varphi(k_n)$ | $O(N D_Q D_V)$ | $[D_Q, D_V]$ and $[D_Q]$ |
-# | window of $w$ | softmax over $\lvert m - n\rvert \le w$ | $O(N w D)$ | $O(N w)$ |
+# | linear attention | $\varphi(Q)(\varphi(K)^\top V)/\varphi(Q)\sum_n\varphi(k_n)^\top$ | $O(N D_Q D_V)$ | $O(N D_Q + D_Q D_V)$ |
+# | window of $w$ | softmax over the keys at most $w$ positions away | $O(N w D)$ | $O(N w)$ |
 # | $M$ latents | attention twice, through $[M, D]$ | $O(N M D)$ | $O(N M)$ |
 # | one step of decoding with a KV cache | new query $[H, 1, D_H]$, all keys and values $[G, N, D_H]$ | $O(D^2 + N D)$ a layer | $2 L G D_H$ numbers a token |
 #
@@ -1120,8 +1133,8 @@ print(f"computing one more token at 312e12 operations a second takes {1000 * one
 # %% [markdown]
 # ## Before you go on
 #
-# <details><summary><b>1.</b> Could a model whose mask is off by one (lesson 07) write with a KV cache, and get the same as
-# without?</summary>
+# <details><summary><b>1.</b> The mask of a model with several layers is off by one (lesson 07). Does the model compute
+# the same with a KV cache as without?</summary>
 #
 # No. At each step the token that was the last so far gets a next token to attend to. Its output changes, and so do its
 # keys and values in the layer above, but the cache holds the old ones. The cache is correct only if nothing changes at
@@ -1129,7 +1142,7 @@ print(f"computing one more token at 312e12 operations a second takes {1000 * one
 #
 # </details>
 #
-# <details><summary><b>2.</b> Why are keys and values kept, but no queries?</summary>
+# <details><summary><b>2.</b> Why does the cache hold keys and values, but not queries?</summary>
 #
 # The query of a position is used once, when the output of this position is computed. Keys and values are used by all
 # later positions.
@@ -1166,8 +1179,9 @@ print(f"computing one more token at 312e12 operations a second takes {1000 * one
 #
 # <details><summary><b>7.</b> Linear attention: a new vector arrives at the end of a sequence that has been read. What has to be computed for its output?</summary>
 #
-# Add $\varphi(k)^\top v$ to one sum and $\varphi(k)$ to the other, and divide again. The old vectors are not needed any
-# more. This is a recurrent network, with these two sums as its hidden state: a cache whose size does not grow.
+# Add $\varphi(k)^\top v$ to one sum and $\varphi(k)$ to the other, multiply both sums by the new $\varphi(q)$, and
+# divide. The old vectors are not needed any more. This is a recurrent network, with these two sums as its hidden state:
+# a cache whose size does not grow.
 #
 # </details>
 #
@@ -1181,8 +1195,9 @@ print(f"computing one more token at 312e12 operations a second takes {1000 * one
 # ## Pitfalls
 #
 # - **A KV cache belongs to one text.** Empty it before the next text. If you cut off the beginning to make room, the
-#   cache no longer agrees with a fresh run over the rest: above the first layer keys and values still depend on the
-#   tokens cut off, and with learned or sinusoidal encodings counted anew they change in the first layer too.
+#   cache no longer agrees with a fresh run over the rest. Above the first layer, keys and values still depend on the
+#   tokens that were cut off. With learned or sinusoidal positional encodings, those of the first layer are wrong too,
+#   because the fresh run counts the positions from 0 again.
 # - **New tokens stand after the old ones.** Their positional encodings begin at the number of tokens in the cache, and
 #   so do the rows of their mask. `is_causal=True` begins at the top left instead (lesson 07).
 # - **`repeat_interleave`, not `repeat`**, brings $G$ groups to $H$ heads. Store the groups, not the repeated heads.
@@ -1195,8 +1210,12 @@ print(f"computing one more token at 312e12 operations a second takes {1000 * one
 #
 # <details><summary><b>If you also use lecture slides</b>: where some of them differ</summary>
 #
-# - *"O(N) memory" and "O(N²) memory" for self-attention.* Without and with the weights stored.
-# - *"1D convolution: need to stack many layers".* $2(N-1)/(k-1)$ of them, or about $\log_k N$ if they are dilated.
+# - *"If N=100K, H=64 then HxNxN attention weights take 1.192 TB".* These are 1,192 GiB, divided by 1,000. The lesson
+#   counts $10^{12}$ bytes as a terabyte and gets 1.28 TB.
+# - *"O(N) memory" and "O(N²) memory" for self-attention.* The first holds if the weights are not stored, the second if
+#   they are.
+# - *"1D convolution: need to stack many layers".* One needs $2(N-1)/(k-1)$ layers, or about $\log_k N$ if they are
+#   dilated.
 #
 # </details>
 
