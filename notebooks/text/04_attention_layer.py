@@ -93,8 +93,8 @@ def tell(name, values):
 # contribute most to its output vector. This description mentions no RNN, no language and no order. It describes a
 # general operator, and this lesson builds that operator step by step.
 #
-# To make every number easy to follow, we use hidden states with only two features, made up for the purpose. In a
-# trained model the hidden states are learned and have hundreds of features. The helper `tell` prints a vector on one
+# To make every number easy to follow, we invent hidden states that have only two features. In a trained model the
+# hidden states result from training and have hundreds of features. The helper `tell` prints a vector on one
 # line. Cells that import, prepare data, measure, draw or check are folded; unfold them if you like.
 
 # %%
@@ -159,8 +159,8 @@ e = X @ q  # [N_X, D_Q] @ [D_Q] -> [N_X]
 tell("scores", e)
 
 # %% [markdown]
-# Two remarks. First, the sum runs over the features, so for now the queries and the data vectors must have the same
-# width, $D_Q = D_X$. Second, the dot product is not the cosine: it also depends on the lengths of the vectors. If the
+# Two points deserve attention. First, the sum runs over the features, so for now queries and data vectors must have the
+# same width, $D_Q = D_X$. Second, the dot product is not the cosine: it also depends on the vectors' lengths. If the
 # query becomes three times as long, every score is multiplied by three (second row below). If only the data vector
 # $X_2$, *see*, becomes three times as long, only its own score changes (third row).
 
@@ -205,8 +205,8 @@ for i in range(N_X):
     a_loop[i] = torch.exp(e[i]) / total
 
 # %% [markdown]
-# Now without loops, and then with PyTorch's own softmax. The function `assert_close` raises an error unless its two
-# arguments agree up to rounding.
+# Now we compute the weights without loops, and compare them with those of PyTorch's own softmax. The function
+# `assert_close` raises an error unless its two arguments agree up to rounding.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -231,7 +231,8 @@ show(
 
 # %% [markdown]
 # **Figure 2.** The two steps of the softmax: the exponential makes all scores positive, and the division by the sum
-# turns the results into weights. The order from the lowest to the highest bar is the same in all three panels.
+# turns the results into weights. The order from the lowest to the highest bar is the same in all three panels. (The
+# weights of *the* and *sky* are not zero; they are only too small for two decimals.)
 #
 # **What can go wrong?** The softmax depends only on the differences between the scores: adding the same number $c$ to
 # all of them multiplies numerator and denominator by $\exp(c)$, which cancels. So $e$ and $e + 1000$ must have the same
@@ -279,8 +280,8 @@ for i in range(N_X):
 
 # %% [markdown]
 # Once more one line replaces the loop, and PyTorch has a call of its own for all three steps together. That call
-# expects a matrix of queries, so `q` goes in as a matrix with one row, $[1, D_Q]$. The next section explains its
-# argument `scale`.
+# expects a matrix of queries, so `q` goes in as a matrix with one row, $[1, D_Q]$. It multiplies the scores by its
+# argument `scale`, so `scale=1.0` leaves them as they are. (Its default is another factor; the next section shows why.)
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -401,10 +402,10 @@ show(
 #
 # Transformers do not use $q \cdot X_i$ as it is. They use the **scaled dot product** $q \cdot X_i / \sqrt{D_Q}$;
 # attention with these scores is called **scaled dot-product attention**. A well-known example comes from Alammar's *The
-# Illustrated Transformer* (2018), with the two tokens *Thinking Machines*. Its vectors have 64 features. A query has
-# the score 112 with the data vector of *Thinking* and the score 96 with that of *Machines*. The division by
-# $\sqrt{64} = 8$ gives the scores 14 and 12, and the published weights are 0.88 and 0.12. We compute the weights with
-# and without the division:
+# Illustrated Transformer* (2018), with the two tokens *Thinking Machines*. Its vectors have 64 features. The query of
+# *Thinking* has the score 112 with the vector of *Thinking* itself and the score 96 with that of *Machines*. The
+# division by $\sqrt{64} = 8$ gives the scores 14 and 12, and the published weights are 0.88 and 0.12. We compute the
+# weights with and without the division:
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -425,8 +426,8 @@ print(f"undivided  weight of the second token: {thinking.softmax(dim=-1)[1]:.1e}
 # \qquad\Longrightarrow\qquad \text{standard deviation } \sqrt{D}$$
 #
 # So a typical score grows like $\sqrt D$, and after division by $\sqrt D$ its standard deviation is 1 at every width.
-# (Two constant vectors would not show this: their dot product grows like $D$.) We check the formula with random queries
-# and random data vectors at eleven widths, from 1 to 1024:
+# (Two vectors whose features are all equal would not show this: their dot product grows like $D$.) We check the formula
+# with random queries and random data vectors at eleven widths, from 1 to 1024:
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
@@ -484,9 +485,9 @@ show(
 # quantities, with the scores undivided, divided by $\sqrt D$, and divided by $D$:
 #
 # - the **entropy** $-\sum_i a_i \ln a_i$ of the weights: it is $\ln N_X$ if all weights are equal, and 0 if one data
-#   vector has all the weight;
-# - the **gradient left**, $\sum_i \partial a_i / \partial e_i = \sum_i a_i (1 - a_i)$: how strongly the weights still
-#   react to their own scores.
+#   vector has all the weight (with the natural logarithm its unit is called *nat*);
+# - $\sum_i \partial a_i / \partial e_i = \sum_i a_i (1 - a_i)$, which measures how strongly the weights still react to
+#   their own scores. We call it the **gradient left**, because it shows how much of the gradient the softmax leaves.
 #
 # We report the median over the queries, because the mean would be dominated by the few queries whose softmax happens
 # not to be saturated.
@@ -521,9 +522,10 @@ show(
 )
 
 # %% [markdown]
-# **Figure 6.** The standard deviation of the scores (left), the entropy of the weights (middle) and the gradient left
-# (right) at widths from 1 to 1024. Undivided scores saturate the softmax more and more as the width grows; scores
-# divided by $\sqrt D$ keep both quantities nearly constant. The rows below give the values at the largest width.
+# **Figure 6.** Three quantities at widths from 1 to 1024. Left panel: the standard deviation of the scores. Middle
+# panel: the median entropy of the weights. Right panel: the median of the quantity "gradient left". Undivided scores
+# saturate the softmax more and more as the width grows; division by $\sqrt D$ keeps the last two quantities nearly
+# constant. The rows below give the values at the largest width.
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
@@ -536,8 +538,8 @@ for name in divisors:
 # $D$, the gradient of the softmax is large, but all weights are nearly equal at the start of training: whatever the
 # query is, its output is nearly the plain average of the data vectors. (The gradient with respect to the query also
 # contains the divisor, so division by $D$ calls for a larger learning rate.) Only division by $\sqrt D$ keeps the
-# sharpness of the weights about constant. Whether these differences matter for learning is measured near the end of
-# this lesson, under "Going further".
+# sharpness of the weights about constant. The section "Going further" near the end of this lesson measures whether
+# these differences matter for learning.
 
 # %% [markdown]
 # ## Explorer: one query in the plane
@@ -595,11 +597,11 @@ explore(
 # 1. The weight moves to the data vectors that lie in the direction of the query. However long the query is, $y$ stays
 #    among the data vectors.
 # 2. All scores are 0, so all weights are equal and $y$ is the plain average.
-# 3. No. $X_5$ lies between the others: whatever the direction of the query, one of them lies further out in it than
-#    $X_5$. The dot product favours data vectors that lie far out in the direction of the query, not those that are near
-#    to the query.
+# 3. No; only with the query at the origin does it have as much weight as the others. $X_5$ lies between the others:
+#    in every direction at least one of them lies further out than $X_5$. The dot product favours data vectors that lie
+#    far out in the direction of the query, not those that are near to the query.
 # 4. With a small $T$ nearly all the weight goes to one data vector; with a large $T$ the weights are nearly equal.
-#    $T = \sqrt 2$ without the switch has the same effect as $T = 1$ with it.
+#    $T = \sqrt 2 \approx 1.4$ without the switch has the same effect as $T = 1$ with it.
 #
 # </details>
 
@@ -614,8 +616,8 @@ explore(
 # Y = A X\ [N_Q, D_X]$$
 #
 # From here on the scores are divided, as in a Transformer. Our queries and data vectors have two features, so each
-# score is divided by $\sqrt 2$, and the weights of *vediamo* are a little less sharp than above. First with a loop over
-# the queries:
+# score is divided by $\sqrt 2$, and the weights of *vediamo* are a little less sharp than above. We begin with a loop
+# over the queries:
 
 # %%
 Y_loop = torch.zeros(N_Q, D_X, device=DEVICE)  # [N_Q, D_X]
@@ -625,8 +627,8 @@ for i in range(N_Q):
     Y_loop[i] = a_i @ X  # [D_X]
 
 # %% [markdown]
-# Now for all queries at once, and then with PyTorch's own call. Note its default: unless told otherwise,
-# `F.scaled_dot_product_attention` divides the scores by the square root of the last dimension of the queries.
+# Now we compute the outputs of all queries at once, and then with PyTorch's own call. Note its default: without the
+# argument `scale`, `F.scaled_dot_product_attention` divides the scores by the square root of the queries' width.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -682,9 +684,9 @@ show(
 )
 
 # %% [markdown]
-# **Figure 10.** The same scores after a softmax over each row (left, right direction) and over each column (right,
-# wrong direction). Both matrices look like weights, but in the right-hand one the weights of a query do not sum to 1.
-# The row sums below show it.
+# **Figure 10.** The same scores after a softmax over each row (left panel: correct) and over each column (right panel:
+# wrong). Both matrices look like weights, but in the right panel the weights of a query do not sum to 1. The row sums
+# below, named as in the code, show it.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -692,9 +694,9 @@ tell("right", A.sum(dim=-1))
 tell("wrong", wrong.sum(dim=-1))
 
 # %% [markdown]
-# In the wrong direction the queries compete for the data vectors. In the right direction the queries are independent of
-# each other: if we remove some queries, the outputs of the others do not change. That is why all outputs can be
-# computed in parallel.
+# If the softmax runs over the columns, the queries compete for the data vectors. If it runs over the rows, the queries
+# are independent of each other: if we remove some queries, the outputs of the others do not change. That is why all
+# outputs can be computed in parallel.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -705,7 +707,7 @@ tell("alone", alone[0])
 # %% [markdown]
 # **Batches.** Networks process many examples at once: $B$ sentences, each with its own queries and data vectors. The
 # batch is one more axis, and it comes first. A matrix product of two stacks of matrices multiplies them pair by pair,
-# so our three lines stay as they are, provided that they count axes from the end: `X.mT` swaps the last two axes (`X.T`
+# so the three steps stay the same. The code only has to count axes from the end: `X.mT` swaps the last two axes (`X.T`
 # would reverse the order of all of them, with a warning), `Q.shape[-1]` is the width of the queries, and `dim=-1` is
 # the axis of the data vectors.
 
@@ -788,7 +790,7 @@ for i in range(5):
     y_paint += a_paint[i] * V_paint[i]  # the weight multiplies a value
 
 # %% [markdown]
-# Then all queries at once, and PyTorch's own call:
+# Then we compute the outputs of all queries at once, and compare them with those of PyTorch's own call:
 
 # %%
 E_paint = Q_paint @ K_paint.T / math.sqrt(2)  # [N_Q, N_X]
@@ -808,8 +810,8 @@ for name, price in zip(wanted, Y_paint[:, 0].tolist()):
 # weight, and the output is the mean of their prices. Attention is a dictionary that also answers queries between its
 # keys: it interpolates the values.
 #
-# **And if the keys also served as the values?** Then the output would be a weighted average of the *keys*. We would ask
-# for a hue and get, at best, the same hue back:
+# **What happens if the keys also serve as the values?** Then the output is a weighted average of the *keys*. We ask for
+# a hue and get, at best, the same hue back:
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
@@ -831,7 +833,8 @@ show(
 
 # %% [markdown]
 # **Figure 11.** The weights, computed from queries and keys (left), and the outputs, which are weighted sums of the
-# values (right). A hue that is among the keys selects its paint; orange shares its weight between two paints.
+# values (right). A query whose hue is among the keys gives nearly all its weight to that paint; the query for orange
+# divides its weight between two paints.
 #
 # The next figure shows the whole layer with the numbers of the paints.
 
@@ -844,13 +847,14 @@ show(
 )
 
 # %% [markdown]
-# **Figure 12.** The attention layer with keys and values. The keys decide where the weight goes, and the values decide
-# what the outputs are made of.
+# **Figure 12.** The attention layer with keys and values. $Q_1$ to $Q_4$ ask for red, orange, green and blue; $X_1$ to
+# $X_5$ are the paints in the order of the list. The keys decide where the weight goes, and the values decide what the
+# outputs are made of.
 #
-# **Weights act from the right, and `nn.Linear` stores the transpose.** In our formulas each row is a vector, and a
-# matrix acts from the right: $Y = XW$ with $W\,[D_{in}, D_{out}]$. An `nn.Linear` stores its weight as
-# $[D_{out}, D_{in}]$ and computes $x W^\top + b$. The result is the same, but if you copy a matrix from one form to the
-# other, you must transpose it.
+# **Our matrices act from the right, and `nn.Linear` stores the transpose.** In our formulas each row is a vector, and a
+# matrix acts from the right: $Y = XW$ with $W\,[D_{in}, D_{out}]$. An `nn.Linear` stores the transposed matrix
+# $W^\top\,[D_{out}, D_{in}]$ as its `weight`, and computes `x @ weight.T + bias`. Without the bias the result is the
+# same, but if you copy a matrix from one form to the other, you must transpose it.
 
 # %%
 layer = nn.Linear(in_features=3, out_features=2, bias=False, device=DEVICE)  # D_X -> D_Q
@@ -917,7 +921,8 @@ show(
 
 # %% [markdown]
 # **Figure 13.** Cross-attention. The rows, from the queries to the outputs, belong to the sequence $S$; the columns,
-# with keys and values, belong to the sequence $X$.
+# with keys and values, belong to the sequence $X$. (The vectors are random and the layer is not trained, so the numbers
+# have no meaning here.)
 #
 # Look at the shapes. $Y$ has one row for each row of $S$, the sequence that provides the queries, and it has the width
 # of the *values*. The number of data vectors does not appear in the shape of $Y$: the output has the same shape whether
@@ -935,9 +940,9 @@ for data, output in ((X_cross, Y_cross), (longer, Y_longer)):
     print(f"{parameters} parameters  X {[*data.shape]}  Y {[*output.shape]}")
 
 # %% [markdown]
-# Through this layer the decoder of a Transformer attends to its encoder (lesson 10), a caption attends to an image
-# (lesson 16), and a language model attends to a picture (lesson 17). If $S$ and $X$ are the same sequence,
-# the layer is called **self-attention**; it is the subject of lesson 05.
+# Through this layer the decoder of a Transformer attends to the states of its encoder (lesson 10), the tokens of a
+# caption attend to the positions of an image (lesson 16), and a language model attends to image features (lesson 17).
+# If $S$ and $X$ are the same sequence, the layer is called **self-attention**; it is the subject of lesson 05.
 
 # %% [markdown]
 # ## Summary
@@ -950,14 +955,19 @@ for data, output in ((X_cross, Y_cross), (longer, Y_longer)):
 # | weights, each row sums to 1 | $A = \operatorname{softmax}(E)$, `dim=-1` | $[N_Q, N_X]$ |
 # | outputs, weighted sums of the values | $Y = AV$ | $[N_Q, D_V]$ |
 # | why the root | $\operatorname{Var}(q \cdot k) = D_Q$ for independent features of mean 0 and variance 1 | |
-# | order | data vectors permuted: $Y$ stays; queries permuted: the rows of $Y$ are permuted in the same way | |
+# | order | permuting the data vectors leaves $Y$ unchanged; permuting the queries permutes the rows of $Y$ | |
 #
 # ```python
 # Y = F.scaled_dot_product_attention(Q, K, V)  # divides by √D_Q; a batch axis may stand in front of each
 # ```
 #
-# The picture to remember is that of cross-attention: a matrix with a row for each query and a column for each data
-# vector. The keys decide where the weight of a row goes, and the values decide what its output is made of.
+# The picture to remember is Figure 13: a matrix with a row for each query and a column for each data vector. The keys
+# decide where the weight of a row goes, and the values decide what its output is made of.
+#
+# We can now answer the opening question: which encoder states matter for *vediamo*, and which for *il*? The attention
+# weights say it, and each query has its own (Figure 8): *vediamo* attends mostly to *see*, then to *we*; *il* attends
+# mostly to *the*; *cielo* attends mostly to *sky*. Here we chose the vectors so that the weights come out in this way.
+# In a trained translator nobody chooses them: training finds the matrices $W_Q$, $W_K$ and $W_V$.
 
 # %% [markdown]
 # ## Before you go on
@@ -1025,14 +1035,14 @@ for data, output in ((X_cross, Y_cross), (longer, Y_longer)):
 #   wrong direction raises no error. Check that `A.sum(dim=-1)` contains only ones.
 # - **The width under the root.** Divide by the root of the width over which the dot product sums: $D_Q$, the width of
 #   queries and keys after any projection. It is not $D_X$, $D_S$ or $D_V$.
-# - **Dividing twice.** `F.scaled_dot_product_attention` already divides by $\sqrt{D_Q}$. Pass it queries that are not
-#   divided yet, or set `scale=1.0`.
+# - **Dividing twice.** `F.scaled_dot_product_attention` already divides by $\sqrt{D_Q}$. If you have already divided
+#   the queries yourself, set `scale=1.0`.
 # - **"Attention is permutation invariant."** This sentence is incomplete. For a fixed query, the output does not change
 #   when the data vectors are permuted. When the queries are permuted, the outputs are permuted in the same way.
 # - **Transposes.** The shape of `nn.Linear(D_X, D_Q).weight` is $[D_Q, D_X]$. Call the layer, or transpose its weight.
 # - **Writing the exponential yourself.** Use `softmax`, or subtract the largest score first.
-# - **Reading too much into the weights.** A weight says by what factor a vector was multiplied in the sum, not how much
-#   it changed the result, and not why. The same output can also come from other weights on other vectors.
+# - **Reading too much into the weights.** A weight says by what factor a vector was multiplied in the sum. It does not
+#   say how much this vector changed the result of the network, or why. Other weights can also give the same output.
 #
 # <details><summary><b>If you also use lecture slides</b>: where some of them differ</summary>
 #
@@ -1133,8 +1143,8 @@ show(
 )
 
 # %% [markdown]
-# **Figure 14.** How many queries learn to find their data vector, at the best learning rate, with gradient descent
-# (left) and with Adam (right). Without the division fewer and fewer queries succeed as the width grows; with either
+# **Figure 14.** The share of queries that learn to find their data vector, at the best learning rate, with gradient
+# descent (left) and with Adam (right). Without the division fewer and fewer succeed as the width grows; with either
 # division most succeed at every width. The rows below give the shares at width 512.
 
 # %% tags=["fold"]
@@ -1147,7 +1157,7 @@ for name, best in (("gradient descent", by_descent), ("Adam", by_adam)):
 # %% [markdown]
 # At large width most undivided queries do not find their data vector at any of the learning rates. With small steps,
 # most of the unsuccessful queries still attend to the data vector to which they attended at the start. With large
-# steps, most of them move to another wrong data vector, and there the softmax is just as saturated. Adam enlarges the
+# steps, most of them move to another wrong data vector, and their softmax is as saturated as before. Adam enlarges the
 # steps of queries with a small gradient, but this does not help them here. The rows below describe the unsuccessful
 # queries after gradient descent at $D = 512$, with a small and with a large learning rate:
 
@@ -1177,10 +1187,10 @@ for rate, (before, after) in slow_and_fast.items():  # [128, 16] both
 # <details><summary>Going further: how the two experiments differ</summary>
 #
 # - Theirs is a whole RNN translator, measured in BLEU. Ours is one layer, measured by what each query finds.
-# - They compare undivided dot products with additive attention. We compare them with divided ones.
+# - They compare undivided dot products with additive attention. We compare undivided with divided dot products.
 # - In their translator all positions share the matrices that make queries and keys, and the data vectors are learned
 #   too. In our experiment each query learns by itself, and keys and values are fixed.
-# - Their translator collapses at width 1024 only. Our layer gets worse from the smallest width on.
+# - Their translator collapses at width 1024 only. Our undivided layer gets worse with every step to a larger width.
 # - The Transformer divides, and it also splits its vectors into heads of width 64 (lesson 06), where the division
 #   matters less than at width 1024.
 #
@@ -1209,6 +1219,9 @@ assert by_width < 0.1 < 0.5 < by_root  # too flat is slow
 assert abs(by_root - small_start) < 0.05  # the same start and step in another form
 
 # %% [markdown]
+# The undivided layer now does as well as the layer that divides by $\sqrt D$. Division by $D$, which does best with its
+# own learning rate, fails at this one: its gradients are smaller, so the same rate makes its steps too short.
+#
 # In a translator one matrix $W_Q$ makes all the queries of a layer. A query that is not saturated then changes $W_Q$,
 # and so it changes all other queries, even those that get almost no gradient themselves. Can an undivided layer with a
 # shared matrix learn? The output below gives the answer.
@@ -1261,7 +1274,7 @@ for name, (at_first, at_last) in together.items():
 # ## References
 #
 # - D. Bahdanau, K. Cho, Y. Bengio (2015). Neural machine translation by jointly learning to align and translate. ICLR.
-#   arXiv:1409.0473. *The query looks at the encoder states for the first time; the score is a small network.*
+#   arXiv:1409.0473. *The decoder of a translator attends to the encoder states; a small network computes the scores.*
 # - M.-T. Luong, H. Pham, C. D. Manning (2015). Effective approaches to attention-based neural machine translation.
 #   EMNLP. arXiv:1508.04025. *Compares several scores, the dot product among them.*
 # - A. Graves, G. Wayne, I. Danihelka (2014). Neural Turing machines. arXiv:1410.5401. *Reading a memory by content,

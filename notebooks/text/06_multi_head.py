@@ -89,13 +89,14 @@ def normal(*shape):
 #
 # > *The frog did not marry the king, because it was a witch.*
 #
-# Who is *it*? The frog. What was it really? A witch. The average of *frog* and *witch* is the same vector as the
-# average of *witch* and *frog*. That second average would answer the same two questions about *"The witch did not marry
-# the king, because she was a frog"*.
+# Who is *it*? The frog. What was it really? A witch. Now exchange the two: *"The witch did not marry the king,
+# because she was a frog."* Both answers are exchanged, too. But the average of the values of *witch* and *frog* is
+# the same vector as the average of the values of *frog* and *witch*: it cannot tell which noun answers which
+# question.
 #
 # Do positional encodings help? No. They are added to the embeddings, and $W_V$ is linear. The values of *frog* at
 # position 1 and *witch* at position 12 have the same sum as the values of *witch* at position 1 and *frog* at position
-# 12.
+# 12. (Positions are counted from 0, and the comma is a token, too.)
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -106,9 +107,9 @@ print(f"distance between the two averages:                  {(one.mean(dim=0) - 
 print(f"distance between the values, put side by side: {(one.flatten() - other.flatten()).norm():8.2f}")
 
 # %% [markdown]
-# The averages of the two sentences are equal. The values differ as soon as they stand side by side instead of being
-# added. This is the solution: compute **two** rows of attention weights, and put the two results side by side. Each
-# such attention with weights of its own is called a **head**.
+# The averages of the two sentences are equal. Put side by side instead of being added, the same values differ. This
+# suggests the solution: compute **two** rows of attention weights, one for each question, and put the two results side
+# by side. Each of these attention computations, with attention weights of its own, is called a **head**.
 
 # %% [markdown]
 # ## Several heads
@@ -130,7 +131,7 @@ show(
 # attends with weights of its own; the outputs of the heads are concatenated, and the output projection $W_O$ mixes
 # them. (The shading of the three tables is only an example.)
 #
-# In formulas, head $h$ computes
+# In formulas, head $h$ has the matrices $W_Q^h$, $W_K^h$ and $W_V^h$ of shape $[D, D_H]$ and computes
 #
 # $$Q_h = X W_Q^h,\quad K_h = X W_K^h,\quad V_h = X W_V^h\ \ [N, D_H]$$
 #
@@ -187,8 +188,8 @@ show(
 # %% [markdown]
 # ## Split, batch, merge
 #
-# The loop computes $H$ small products one after the other. Hardware is faster at one large product. We therefore treat
-# the heads as lesson 04 treated the sentences of a batch: as one more axis in front. $Q$, $K$ and $V$ are computed
+# The loop computes $H$ small products one after the other. Hardware computes one large product faster. We therefore
+# treat the heads as lesson 04 treated the examples of a batch: as one more axis in front. $Q$, $K$ and $V$ are computed
 # whole, $[N, H D_H]$, and then **split** into $[H, N, D_H]$. All heads attend in one batched product, and their results
 # are **merged** back into $[N, H D_H]$.
 #
@@ -259,9 +260,9 @@ assert_close(Y_fused, Y_loop)
 
 # %% [markdown]
 # PyTorch's own layer, `nn.MultiheadAttention`, holds the same two matrices, the fused projection and the output
-# projection, with a bias for each. Two of its properties are easily overlooked. First, its matrices are transposed, as
-# in every `nn.Linear`. Second, it **averages the attention weights over the heads** before it returns them, unless you
-# pass `average_attn_weights=False`.
+# projection, and by default a bias for each. Two of its properties are easily overlooked. First, it stores the
+# transposes of our matrices, as every `nn.Linear` does. Second, it **averages the attention weights over the heads**
+# before it returns them, unless you pass `average_attn_weights=False`.
 
 # %%
 layer = nn.MultiheadAttention(D, H, bias=False, batch_first=True, device=DEVICE)
@@ -275,8 +276,8 @@ assert_close(A_torch[0], torch.stack(weights))
 
 # %% [markdown]
 # In **cross-attention**, the queries come from one sequence, and the keys and values come from another. The first third
-# of $W_{QKV}$ then projects the first sequence, and the other two thirds project the second. This works if both
-# sequences have width $D$; otherwise, the layer needs separate matrices.
+# of the columns of $W_{QKV}$ then projects the first sequence, and the other two thirds project the second. This works
+# if the vectors of both sequences have width $D$; otherwise, the layer needs separate matrices.
 
 # %% [markdown]
 # ## Weights packed in three
@@ -328,8 +329,8 @@ show(
 # **Figure 3.** Two layouts of the same fused weight. Both have the shape $[3D, D]$, so the shape alone does not tell
 # which layout a file contains.
 #
-# To read the interleaved layout, split its rows into $[H, 3, D_H]$, exchange the first two axes, and join again. If you
-# forget this, nothing complains:
+# To read the interleaved layout, split its rows into $[H, 3, D_H]$, exchange the first two axes, and join them again.
+# If you forget this, PyTorch raises no error, but the output is wrong:
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -343,14 +344,14 @@ with torch.no_grad():
         print(f"interleaved rows, {name}: the output is off by {(attend(*loaded) - Y_trained).abs().max():.1f}")
 
 # %% [markdown]
-# The wrong order gives an output of the right shape and of a plausible size. After loading weights, always compare one
+# The wrong order gives an output of the right shape with the wrong numbers. After loading weights, always compare one
 # output with that of the original model.
 
 # %% [markdown]
 # ## Four matrix products
 #
-# What does a multi-head attention layer cost? Except for the softmax, everything in it is a product of matrices, and
-# there are four of them:
+# What does a multi-head attention layer cost? Except for the softmax, its work consists of products of matrices. With
+# the fused projection there are four of them:
 #
 # | step | shapes | result |
 # |---|---|---|
@@ -367,7 +368,8 @@ with torch.no_grad():
 # \;=\; 8 N D^2 + 4 N^2 D$$
 #
 # The number of heads $H$ does not appear in the result. Eight heads of width 64 cost as many operations as one head of
-# width 512. PyTorch can count the operations for us:
+# width 512. (The softmax is not counted here. It takes a few operations for each of the $H N^2$ scores, far fewer than
+# the products as long as $D_H$ is not tiny.) PyTorch can count the operations of the products for us:
 
 
 # %% tags=["fold"]
@@ -438,8 +440,9 @@ print(f"{bytes_of_A:,} bytes = {bytes_of_A / 10**12:.2f} TB = {bytes_of_A / 2**4
 # %% [markdown]
 # ## What heads attend to
 #
-# One head or eight: the operations and the parameters are the same. So what do we gain from several heads? Now we
-# return to the frog. A generator produces thousands of fairy tales, all built like the one above:
+# With one head or with eight, the layer has the same number of operations and of parameters. So what do we gain from
+# several heads? Now we return to the frog. A generator produces thousands of fairy tales, all built like the sentence
+# about the frog:
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
@@ -450,7 +453,7 @@ for seed in range(4):
 # %% [markdown]
 # The two nouns of the main clause have different pronouns (*it*, *she*, *he*), so the pronoun tells which of the two
 # nouns is meant. The noun of the *because* clause says what that character really was. It can be any third noun, and we
-# call it the **disguise**. Either clause may come first. At the position of the pronoun, a model has to give two
+# call it the **true identity**. Either clause may come first. At the position of the pronoun, a model has to give two
 # answers from one output vector: **who** is meant, and **what** that character really was.
 #
 # The model is one attention layer with almost nothing around it. Its input is the sum of token embeddings and learned
@@ -571,16 +574,16 @@ for seed in SEEDS:
 
 # %% [markdown]
 # The single head spreads its weights over several tokens: the largest weight in a tale is below one half on average.
-# From the resulting average, the model can nearly always read *what*, and far less often *who*. It fails at *who* where
-# the noun that is meant and the disguise have the same pronoun (*frog* and *wolf*); where their pronouns differ, the
-# pronoun itself tells the two apart.
+# From the resulting average, the model can nearly always read *what*, and far less often *who*. It usually fails at
+# *who* where the noun that is meant and the true identity have the same pronoun, as *frog* and *wolf* do. Where their
+# pronouns differ, the pronoun itself tells the two apart.
 #
 # Is the task *impossible* for one head, then? No, but it is hard. A fixed ratio of the two weights is not enough. If
-# the disguise always weighs more, then of two nouns with the same pronoun the disguise comes out on top for both
-# questions. The weight has to depend on the noun: if each noun that is meant gets a weight of its own, the size of that
-# weight tells which noun it is. Training finds this slowly. Two heads do not need it. In a stored run, we trained the
-# model with one head fifteen times as long, three times, and measured again in which share of the tales both answers
-# are right:
+# the true identity always has the larger weight, and the two nouns have the same pronoun, then the true identity gets
+# the larger logit for both questions. The weights have to depend on the nouns: if each noun attracts a weight of its
+# own, then the size of the weight at a position tells which noun stands there. Training finds such weights slowly,
+# and two heads do not need them. In a stored run, we trained three models with one head fifteen times as long, and
+# measured again the share of tales in which both answers are right:
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
@@ -593,9 +596,11 @@ print("one head, 15 times as many steps, both right:", *(f"{share:.2f}" for shar
 print(stored_runs.how(run))
 
 # %% [markdown]
+# Even after this long training, one head answers fewer tales than two heads do after the short one (Figure 5).
+#
 # **What did the original paper find?** Vaswani et al. (2017, table 3, rows A) changed the number of heads of their
-# translation model and left everything else alone, as we did. They translated English to German and measured BLEU, a
-# score for translations, on their development set:
+# translation model and left everything else alone, as we did. They translated from English to German and measured BLEU,
+# a score for translations, on their development set:
 
 # %% tags=["fold"]
 published = {1: 24.9, 4: 25.5, 8: 25.8, 16: 25.8, 32: 25.4}  # Vaswani et al. (2017), table 3, rows A and base
@@ -613,18 +618,19 @@ show(
 
 # %% [markdown]
 # **Figure 6.** The published translation quality (BLEU, higher is better) for different numbers of heads at the same
-# width of the model. One head is worst, and too many heads are worse than eight or sixteen.
+# width of the model. One head is worst, and 32 heads are worse than eight or sixteen. (The axis begins at 24, so that
+# the differences can be seen.)
 #
-# (The axis begins at 24, so that the differences can be seen.) In their table, too, one head is the worst, nearly a
-# point below the best, and eight and sixteen heads are the best. The size of the gap cannot be compared with ours,
-# since BLEU and a share of right answers are different measures. Their model also has many layers, so that one layer
-# may find what another misses (lesson 10).
+# In their table, too, one head is the worst, nearly a point below the best, and eight and sixteen heads are the best.
+# The size of the gap cannot be compared with ours, since BLEU and a share of right answers are different measures.
+# Their model also has many layers, so that one layer may find what another misses (lesson 10).
 #
-# In their model, 32 heads are too many. The heads share the width of the model, so each of the 32 is only 16 wide, and
-# a dot product of 16 features can distinguish fewer things. Our small vocabulary needs no more than 6 features a head.
+# In their model, 32 heads are too many. A likely reason is that the heads share the width of the model, 512, so that
+# each of the 32 heads is only 16 wide, and scores computed from 16 features can distinguish fewer keys. Our
+# vocabulary is so small that 6 features per head are enough.
 #
-# **Which head attends to what?** Take a training with two heads and look at the pronoun's row of attention weights in
-# each of them.
+# **Which head attends to what?** Take one of the trained models with two heads, and look at the row of attention
+# weights of the pronoun in each head.
 
 # %% tags=["fold"]
 examples, example_positions, _ = (part[:40] for part in told(40, seed=3))
@@ -648,13 +654,13 @@ show(
 )
 
 # %% [markdown]
-# **Figure 7.** The attention weights of the pronoun in both heads of one reader, for one tale. Each head attends mostly
+# **Figure 7.** The attention weights of the pronoun in both heads of one model, for one tale. Each head attends mostly
 # to one of the two nouns that the answers need.
 #
-# That was one sentence of one training. Now we take all test sentences and all three trainings. How much of each head's
-# weight is on the noun that is meant (*who*), and how much on the disguise (*what*)? And in what share of the tales do
-# the two heads divide the questions: one head has more than half of its weight on *who*, and the *other* head has more
-# than half of its weight on *what*?
+# That was one tale and one model. Now we take all test tales and all three trainings. How much of each head's weight
+# is on the noun that is meant (*who*), and how much on the true identity (*what*)? We say that the two heads **divide
+# the questions** in a tale if one head has more than half of its weight on *who*, and the *other* head has more than
+# half of its weight on *what*. In what share of the tales does this happen?
 
 # %% tags=["fold"]
 tokens, positions, answers = TEST
@@ -679,7 +685,7 @@ for seed in SEEDS:
 assert min(divided) > 0.8
 
 # %% [markdown]
-# Nobody told a head what to attend to. Training lowers one number, the loss, and the loss contains both questions. In
+# Nobody told a head what to attend to. Training lowers a single number, the sum of the losses of both questions. In
 # some trainings one head has most of its weight on *who* and the other on *what*: each head has taken one question.
 # In others each head has some weight on both. There the heads change roles with the pronoun: the head that attends to
 # *who* for one pronoun attends to *what* for another. Within a single tale, the two heads still divide the two
@@ -688,9 +694,10 @@ assert min(divided) > 0.8
 # %% [markdown]
 # ## What each head contributes
 #
-# Attention weights show where a head reads. They do not show what becomes of it. For this we look at the output
-# projection once more. Cut $W_O\,[H D_H, D]$ into $H$ blocks of $D_H$ rows: block $W_O^h\,[D_H, D]$ is the part that
-# multiplies $Y_h$. A row times a matrix is a sum over the rows of the matrix, and this sum can be taken block by block:
+# Attention weights show where a head reads. They do not show what the layer makes of what the head has read. To see
+# this, we look at the output projection again. Cut $W_O\,[H D_H, D]$ into $H$ blocks of $D_H$ rows: block
+# $W_O^h\,[D_H, D]$ is the part that multiplies $Y_h$. A row times a matrix is a weighted sum of the rows of the
+# matrix, and this sum can be taken block by block:
 #
 # $$Y = [\,A_1 V_1, \dots, A_H V_H\,]\; W_O \;=\; \sum_{h=1}^{H} A_h V_h\, W_O^h\ \ [N, D]$$
 #
@@ -705,7 +712,7 @@ assert_close(contributions.sum(dim=0), Y)
 
 # %% [markdown]
 # Each contribution is as wide as the output, so it can be measured and even left out. We do this with the trained
-# readers of two heads, at the position of the pronoun: which share of the answers is still right when the contribution
+# models with two heads, at the position of the pronoun. Which share of the answers is still right when the contribution
 # of one head is left out of the sum? And how large is each contribution, that is, what is the mean norm of this vector?
 
 
@@ -735,10 +742,10 @@ with torch.no_grad():
         print("            mean norm of the contributions:", ", ".join(norms))
 
 # %% [markdown]
-# Where each head has taken one question, leaving out a head takes one answer away completely and does not touch the
-# other. (Guessing among the 24 nouns would be right in a share of $1/24 \approx 0.04$.) Where the heads change roles with
-# the pronoun, leaving out either head damages both answers. The norms do not show this. They say how much a head adds, but
-# not what it is good for. To find that out, leave the head out and measure.
+# Where each head has taken one question, leaving out a head reduces one answer to guessing and does not touch the
+# other. (A guess among the 24 nouns is right with probability $1/24 \approx 0.04$.) Where the heads change roles with
+# the pronoun, leaving out either head damages both answers. The norms do not show this. They say how much a head adds
+# to the output, but not what the model needs it for. To find that out, leave the head out and measure.
 
 # %% [markdown]
 # ## The animal sentence, read in two ways
@@ -749,9 +756,9 @@ with torch.no_grad():
 # >
 # > *The animal didn't cross the street because it was too **wide**.*
 #
-# In the first sentence *it* is the animal, in the second *it* is the street. Up to the last token, the two sentences
-# are equal. English can leave the question open, since both nouns are *it*. A translation into French cannot: the
-# animal is *il* (*l'animal* is masculine), and the street is *elle* (*la rue* is feminine). The pair of sentences
+# In the first sentence *it* is the animal, in the second *it* is the street. Only the last token differs. English can
+# leave the question open, since the pronoun is *it* for both nouns. A translation into French cannot: the animal is
+# *il* (*l'animal* is masculine), and the street is *elle* (*la rue* is feminine). The pair of sentences
 # became known when the Transformer was presented. In a model trained to translate from English into French, one of the
 # eight heads of a layer attended from *it* to *animal* in the first sentence, and to *street* in the second (Uszkoreit,
 # 2017).
@@ -813,13 +820,16 @@ for H in (1, 2):
 assert max(translators[1, seed][1] for seed in SEEDS) < 0.95 and min(translators[2, seed][1] for seed in SEEDS) > 0.98
 
 # %% [markdown]
-# One head is often wrong, and we can say why. The token *it* is the same in both sentences, and so is its query. The
-# scores of *animal* and of *street* are therefore the same, too, whatever the last token is. In one row of weights
-# their **ratio** is then fixed, and the average always leans towards the same noun. A second head makes the difference.
+# One head is often wrong, and we can say why. The token *it* and its position are the same in both sentences, and so
+# is its query. The scores of *animal* and of *street* are therefore the same, too, whatever the last token is. In one
+# row of weights, the **ratio** of the two weights is then fixed, and the average always leans towards the same noun.
+# (The value of the last token is part of the average, too, but this token knows nothing about the genders of the two
+# nouns.) A second head makes the difference.
 #
-# To see how, we look at two things: the attention weights of *it* in both heads, and the **vote** of each head. The
-# vote is what the head's contribution adds to the logit of *elle* minus the logit of *il*: a positive vote is one for
-# *elle*, a negative vote one for *il*. The votes of the heads and of the biases add up to the decision.
+# To see how, we look at two things: the attention weights of *it* in both heads, and the **vote** of each head. Take
+# the difference of the two logits, that of *elle* minus that of *il*. The vote of a head is the part of this
+# difference that comes from the contribution of the head: a positive vote favours *elle*, a negative vote favours
+# *il*. The votes of the heads and of the biases add up to the difference, and its sign decides.
 
 
 # %%
@@ -844,7 +854,7 @@ def reading(animal, place, adjective, training):
 def draw_reading(animal, place, adjective, training=1):
     words, A_it, by_head, biases = reading(animal, place, adjective, training)
     figure, (left, right) = plots.canvas(12.5, 2.3, 2, gridspec_kw={"width_ratios": [3, 1]})
-    plots.heat_map(A_it, ["head 1", "head 2"], words, numbers=".2f", least=0.005, title=f"attention weights of “it”: {adjective}", axes=left)
+    plots.heat_map(A_it, ["head 1", "head 2"], words, numbers=".2f", least=0.005, title=f"query “it” in “… was too {adjective}”", axes=left)
     total = by_head.sum() + biases
     bars = [*by_head.tolist(), biases.item(), total.item()]
     colours = [plots.WEIGHTS, plots.WEIGHTS, plots.GREY, plots.OUTPUT]
@@ -869,14 +879,14 @@ for adjective in ("tired", "wide"):
 
 # %% [markdown]
 # **Figure 8.** The attention weights of *it* in both heads, and the votes of the heads, for the two readings of the
-# sentence. One head attends to *animal* in both readings. The other attends to *tired*, and has nearly no vote; or it
-# attends to *street*, and outvotes the first.
+# sentence. One head attends to *animal* in both readings. In the first reading, the other head attends to *tired* and
+# has nearly no vote; in the second, it attends to *street* and outvotes the first head.
 #
 # Lecture slides describe this sentence with one head that attends to *animal* and another head that attends to *tired*.
 # For the first sentence, this is just what we have measured. But the votes tell more: the head that attends to *tired*
-# does so in order **not** to attend to *street*. How can it decide this, although its query is the same in both
-# sentences? The keys compete in the softmax, and the key of the last token differs. We compare its score with that of
-# *street*:
+# takes almost nothing from there; the effect is that it does **not** attend to *street*. How can its weights change,
+# although its query is the same in both sentences? The keys compete in the softmax, and the key of the last token
+# differs. We compare the score of the last token with that of *street*:
 
 # %% tags=["fold"]
 for adjective in ("tired", "wide"):
@@ -889,11 +899,11 @@ for adjective in ("tired", "wide"):
 # %% [markdown]
 # *Tired* has a higher score than *street* and draws the weight away from it; *wide* has a lower score and leaves the
 # weight on *street*. A head cannot switch off, since its weights always sum to 1. But it can attend to a token whose
-# projected value is close to zero, and this is how it abstains.
+# projected value is close to zero. The vote of the head is then close to zero, too: the head abstains.
 #
-# One head alone gets at most about three quarters of the unseen sentences right. A model that always follows the same
-# noun gets just that: in half of the sentences both nouns have the same gender in French, and in the other half such a
-# model is right every second time.
+# In our three trainings, one head alone gets at most about three quarters of the unseen sentences right. A model that
+# always follows the same noun gets three quarters: in half of the sentences both nouns have the same gender in
+# French, so that either noun gives the right answer, and in the other half such a model is right every second time.
 #
 # **Try it.** Choose the nouns, the adjective and the training. Do the heads of the other trainings divide the work in
 # the same way? (Many of these sentences make little sense. The model does not know; it has learned which adjectives go
@@ -910,8 +920,8 @@ explore(
 )
 
 # %% [markdown]
-# **Figure 9.** Attention weights and votes for a sentence of your choice. A sentence is translated correctly when the sum
-# of the votes has the right sign, whatever each head contributes.
+# **Figure 9.** Attention weights and votes for a sentence of your choice. The pronoun is translated correctly when
+# the sum of the votes has the right sign, whatever the vote of each head is.
 #
 # This answers the question with which the lesson began. The token *it* has to attend to two tokens for two different
 # reasons, and a layer can do this with two rows of weights, one in each head. A word of caution: that a head attends to
@@ -927,8 +937,8 @@ explore(
 # | attend | $A_h = \operatorname{softmax}(Q_h K_h^\top / \sqrt{D_H})$ | $[B, H, N, N]$ |
 # | weighted sums, then merge | $Y_h = A_h V_h$ | $[B, H, N, D_H] \to [B, N, D]$ |
 # | output projection | $Y = [Y_1, \dots, Y_H]\, W_O = \sum_h A_h V_h\, W_O^h$ | $[B, N, D]$ |
-# | operations | $8ND^2 + 4N^2D$, whatever $H$ is | |
-# | attention weights | $H \cdot N^2$ numbers, if they are stored | |
+# | operations of the matrix products, for each sequence | $8ND^2 + 4N^2D$, whatever $H$ is | |
+# | attention weights, for each sequence | $H \cdot N^2$ numbers, if they are stored | |
 #
 # ```python
 # layer = nn.MultiheadAttention(D, H, batch_first=True)  # in_proj_weight [3 * D, D], out_proj.weight [D, D]
@@ -936,22 +946,23 @@ explore(
 # Y_heads = F.scaled_dot_product_attention(Q, K, V)  # [B, H, N, D_H] each, without the projections
 # ```
 #
-# The picture to remember is the first one of this lesson: project, attend in each head, concatenate, mix.
+# The picture to remember is Figure 1: project, attend in each head, concatenate, mix.
 
 # %% [markdown]
 # ## Before you go on
 #
 # <details><summary><b>1.</b> A layer has D = 512 and 8 heads. Somebody makes it 16 heads, with the same D. What changes: parameters,
-# operations, memory for the weights?</summary>
+# operations, memory for the attention weights?</summary>
 #
 # The parameters and the operations of the four products stay the same. Each head is half as wide, and there are twice
-# as many heads. The weights are $[16, N, N]$ instead of $[8, N, N]$: they take twice the memory.
+# as many heads. The attention weights are $[16, N, N]$ instead of $[8, N, N]$: they take twice the memory.
 #
 # </details>
 #
 # <details><summary><b>2.</b> What does one head lack, however wide it is?</summary>
 #
-# A second row of weights. A single head computes one average, and all answers have to be read from this average.
+# It lacks a second row of attention weights. A single head computes one average for each query, and all answers have to
+# be read from this average.
 #
 # </details>
 #
@@ -964,8 +975,8 @@ explore(
 #
 # <details><summary><b>4.</b> The weights of the heads are averaged to [N, N] and drawn. What may this picture hide?</summary>
 #
-# That the heads disagree. If one head puts all its weight on *frog* and the other puts all its weight on *witch*, their
-# average looks like a layer that cannot decide.
+# It may hide that the heads disagree. If one head puts all its weight on *frog* and the other puts all its weight on
+# *witch*, their average looks as if the layer could not decide.
 #
 # </details>
 #
@@ -984,8 +995,8 @@ explore(
 #
 # <details><summary><b>7.</b> A file holds a fused weight of shape [3D, D]. How can you find out in which order its rows are?</summary>
 #
-# Not from the shape. Read the code of the model that wrote the file, load the rows in this order, and compare an output
-# with that of the original.
+# The shape does not tell. Read the code of the model that wrote the file, load the rows in the order that it uses, and
+# compare an output with that of the original.
 #
 # </details>
 
@@ -1011,7 +1022,10 @@ explore(
 # - *$[H \times N \times D_H]\,[H \times N \times D_H]$ for the scores.* The second factor is transposed, $[H \times D_H
 #   \times N]$.
 # - *$[H \times N \times N]\,[H \times D \times D_H]$ for the mixing.* The values are $[H \times N \times D_H]$.
+# - *A single attention layer would attend to only one part of the sequence.* It can attend to several, but returns one
+#   average of them.
 # - *$D_q = 512$ in the original.* 512 is the width $D$; each of the 8 heads is 64 wide.
+# - *6 heads with D = 512 in the original.* It has 8 heads.
 # - *softmax(E, dim=1) with heads.* That runs over the queries, or over the heads if there is a batch. It is dim = −1.
 # - *E divided by $\sqrt{D}$.* Per head it is $\sqrt{D_H}$.
 # - *1.192 TB.* 1.28 TB, or 1,192 GiB.
@@ -1033,4 +1047,5 @@ explore(
 # - J. Uszkoreit (2017). Transformer: a novel neural network architecture for language understanding. Google Research Blog,
 #   31 August 2017. *The animal that didn't cross the street, in both readings.*
 # - S. Black et al. (2022). GPT-NeoX-20B: an open-source autoregressive language model. arXiv:2204.06745.
+# - BigScience Workshop (2022). BLOOM: a 176B-parameter open-access multilingual language model. arXiv:2211.05100.
 # - PyTorch: `torch.nn.MultiheadAttention`. *`in_proj_weight`, `in_proj_bias` and `average_attn_weights`.*

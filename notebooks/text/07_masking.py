@@ -14,7 +14,7 @@
 # **You need** lesson 05 (self-attention, positions) and the heads of lesson 06. From lesson 01: $P(y_t \mid y_{<t})$,
 # teacher forcing, and padding in the loss.
 #
-# **Time** about 45 minutes to read; the cells run in about 20 seconds on two CPU cores.
+# **Time** about 50 minutes to read; the cells run in about 20 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -90,9 +90,10 @@ show(
 # **Figure 1.** The input of a language model and its targets. Each target is the token that follows the
 # input token at the same position, so the target at one position is the input at the next.
 #
-# The decoder of lesson 01 was an RNN. Of the target sentence, its hidden state at *is* had read only *[START] attention
-# is*. Now we put self-attention in place of the RNN. Self-attention receives all five tokens at once, and each token
-# **attends** to all of them: its output is a weighted mean of all their values. What will training find?
+# The decoder of lesson 01 was an RNN. It read the target sentence from left to right, so its hidden state at *is*
+# depended only on *[START] attention is* and on no later token. Now we put self-attention in place of the RNN.
+# Self-attention receives all five tokens at once, and each token **attends** to all of them: its output is a weighted
+# mean of all their values. What will such a model learn?
 #
 # At *is* the model has to predict *very*. But *very* stands one position further on in the same input, so the model
 # only needs to attend to that position and copy. The loss can fall to almost zero although the model has learned
@@ -102,7 +103,8 @@ show(
 # impose this rule on an attention layer, what the rule makes possible, and how to notice that it has been broken.
 #
 # Positions are counted from 0, as always: $x_0$ is *[START]*. The model reads $x_m$ at position $m$ and has to predict
-# $x_{m+1}$ there. (The figure counts predictions: $t = 1$ is the prediction of $x_1$, made at position 0.)
+# $x_{m+1}$ there. (Figure 1 numbers the predictions instead, from 1: $t = 1$ is the prediction of $x_1$, made at
+# position 0.)
 
 # %% [markdown]
 # ## The causal mask
@@ -180,7 +182,7 @@ show(
 # whole weight over its own position and the positions before it; every position after it gets exactly 0.
 #
 # Look at the rows. *[START]* attends only to itself, so its attention weight is 1. *cool*, the last token, attends to
-# all positions. Each row still sums to 1: the softmax divides the weight among the scores that are left.
+# all positions. Each row still sums to 1: the softmax divides a weight of 1 among the positions that are left.
 #
 # Why is the diagonal True? The token at position $m$ is already known there. The unknown token is the next one,
 # $x_{m+1}$.
@@ -190,6 +192,9 @@ show(
 # queries stand, so we have to say it. Here $m = 0, 1, \dots$ counts only the new queries. If the first of them stands
 # at position `offset`, then query $m$ stands at position `offset` $+\, m$ and attends to the keys with $n \le$ `offset`
 # $+\, m$. (Lesson 08 uses this for decoding.)
+#
+# The next cell contains both masks. The function `causal` builds the square mask for any $N$; further below, its
+# argument `ahead` lets us build a wrong mask on purpose. The matrix `later` is the mask of queries that start later.
 
 
 # %%
@@ -213,11 +218,11 @@ for m_new, row in enumerate(later.int().tolist()):
 # %% [markdown]
 # ## Padding masks
 #
-# A batch is a rectangle, but sentences differ in length. So the shorter ones are filled up with the token *[PAD]*,
-# which carries no content; this is called **padding**. The loss leaves *[PAD]* out (lesson 01). Attention must leave it
-# out too: no query may attend to a *[PAD]*. The **padding mask** expresses this. It depends on the length of the
-# sentence but not on the query. So it consists of one row for each sentence, $[B, 1, N]$, and broadcasting repeats this
-# row for all queries.
+# A batch is a rectangular tensor, but sentences differ in length. So the shorter sentences are filled up with the token
+# *[PAD]*, which carries no content; this is called **padding**. The loss leaves *[PAD]* out (lesson 01). Attention must
+# leave it out too: no query may attend to a *[PAD]*. The **padding mask** expresses this rule. It depends on the length
+# of the sentence but not on the query. So one row for each sentence is enough: the mask has the shape $[B, 1, N]$, and
+# broadcasting repeats its row for all queries.
 
 
 # %%
@@ -244,7 +249,7 @@ show(
 
 # %% [markdown]
 # **Figure 3.** The causal mask, the padding mask and their combination for the shorter sentence. The causal mask removes
-# the keys after each query; the padding mask removes the columns of the [PAD] tokens, whatever the query.
+# the keys after each query; the padding mask removes the columns of the *[PAD]* tokens, whatever the query.
 #
 # Both conditions must hold, so we combine the two masks with `&`, since True means *may attend*. (If True meant *must
 # not attend*, we would combine them with `|`.)
@@ -264,7 +269,7 @@ Q_b, K_b, V_b = X_batch @ W_Q, X_batch @ W_K, X_batch @ W_V  # [B, N, D_Q], [B, 
 
 def change(mask, mask_alone):
     """How much the outputs of the second sentence's three tokens differ between the batch and the sentence alone."""
-    Y_batch, _ = attend(Q_b, K_b, V_b, mask)  # [B, N, D_V]; the mask [B, N, N] is one for each sentence
+    Y_batch, _ = attend(Q_b, K_b, V_b, mask)  # [B, N, D_V]; the mask broadcasts to [B, N, N]
     Y_alone, _ = attend(Q_b[1, :3], K_b[1, :3], V_b[1, :3], mask_alone)  # [3, D_V]
     return (Y_batch[1, :3] - Y_alone).abs().max().item()
 
@@ -284,13 +289,17 @@ for name, value in changes.items():
     print(f"{name:>24}: {value:.2f}")
 
 # %% [markdown]
-# Where the causal mask is in place, the padding mask changes no real token's output: each *[PAD]* stands after all real
-# tokens, and the causal mask already hides everything that stands after a token. We need the padding mask in two cases:
-# without a causal mask (in an encoder, where every token attends to every token), and with padding at the *beginning*.
-# One pads at the beginning when several sentences are to be continued together, so that their ends stand in one column.
-# So an encoder uses the padding mask alone; a causal model that always uses both masks is right wherever the padding
-# stands. But padding at the beginning brings a new difficulty: rows with nothing to attend to. They have a section of
-# their own below.
+# Where the causal mask is in place, the padding mask changes no real token's output (0.00 with and without it): each
+# *[PAD]* stands after all real tokens, and the causal mask already hides everything that stands after a token. We need
+# the padding mask in two cases. The first is attention without a causal mask, as in an encoder, where every token
+# attends to every token: without any mask the padding changes the outputs by up to 0.53. The second is padding at the
+# *beginning*. One pads at the beginning when several sentences are to be continued together, so that their ends stand
+# in one column.
+#
+# So an encoder uses the padding mask alone. A causal model uses both masks; then no real token attends to a *[PAD]*,
+# wherever the padding stands. But padding at the beginning brings two new difficulties. It shifts the positions of the
+# real tokens (see the pitfalls), and it produces rows with nothing to attend to, which have a section of their own
+# below.
 
 # %% [markdown]
 # ## Masking before the softmax
@@ -333,15 +342,17 @@ for way in (before, after, after_and_rescaled, scores_to_zero):
     print(f"{way.__name__:>18} {a.sum():>15.2f} {a[3:].sum():>20.2f} {slope[3:].abs().max():>29.3f}")
 
 # %% [markdown]
-# - **after**: the future positions get no weight, but the row does not sum to 1. Worse, the softmax has already divided
-#   by the exponentials of *all* scores. A masked token with a high score takes weight away from the others, so the size
-#   of the output depends on the scores of the masked tokens: the future leaks through the denominator.
+# - **before**: this is correct. The row sums to 1, and the future has neither weight nor influence.
+# - **after**: this is wrong. The future positions get no weight, but the row sums to 0.78 and not to 1. Worse, the
+#   softmax has already divided by the sum of the exponentials of *all* scores. A masked token with a high score takes
+#   weight away from the others, so the size of the output depends on the scores of the masked tokens: the future leaks
+#   through the denominator.
 # - **after_and_rescaled**: this is correct. The wrong denominator, call it $Z$, divides each weight and also the sum by
 #   which we rescale, so it cancels: $\frac{\exp(e_n) / Z}{\sum_k \exp(e_k) / Z} = \frac{\exp(e_n)}{\sum_k \exp(e_k)}$,
 #   where $k$ runs over the allowed positions.
 # - **scores_to_zero**: this is wrong. A score of 0 does not give a weight of 0, since $\exp(0) = 1$. The scores of the
-#   masked tokens no longer matter, but these tokens get the weight of a score of 0, and their *values* enter the
-#   output.
+#   masked tokens no longer matter, but these tokens get the weight that belongs to a score of 0, here 0.20 in all, and
+#   their *values* enter the output.
 #
 # Is rescaling as good as $-\infty$, then? In exact arithmetic it is; in floating point it is not. Suppose that the
 # masked token *very* has a score about 200 above the others:
@@ -356,8 +367,8 @@ print("after_and_rescaled:", *(f"{weight:.2f}" for weight in after_and_rescaled(
 # %% [markdown]
 # The softmax gave the allowed tokens weights of about $e^{-200}$, which single precision rounds to 0. Rescaling then
 # computes $0/0$. Such scores are rare. But in half precision, whose smallest positive number is about
-# $6 \cdot 10^{-8}$, a lead of 18 is enough. Besides, rescaling goes two more times over a matrix of $N \cdot N$
-# numbers. So we fill in **$-\infty$ before the softmax.**
+# $6 \cdot 10^{-8}$, a lead of 18 is enough. Besides, rescaling has to pass over the $N \cdot N$ weights two more times,
+# once to sum and once to divide. So we fill in **$-\infty$ before the softmax.**
 #
 # You will often see a large negative number such as $-10^9$ in place of $-\infty$. As long as a row has at least one
 # allowed position, the weights are the same: $\exp(-10^9)$ is 0 in each of PyTorch's formats. Two things differ. First,
@@ -388,8 +399,8 @@ show(
 )
 
 # %% [markdown]
-# **Figure 4.** Both masks for a sentence that is padded at the beginning, and the attention weights that follow. A row of
-# the mask without a single True becomes a row of NaN; the other rows are not affected.
+# **Figure 4.** The combined mask for a sentence that is padded at the beginning, and the resulting attention weights. A
+# row of the mask without a single True becomes a row of NaN; the other rows are not affected.
 #
 # A softmax divides a weight of 1 among the allowed positions. Here there is none: every exponential is 0, and $0/0$ is
 # NaN ("not a number"). (The softmax first subtracts the largest score, lesson 04, and $-\infty - (-\infty)$ is NaN as
@@ -463,8 +474,8 @@ print("nn.MultiheadAttention, output:         ", by_module[0, 0].tolist())
 print("-1e9 in place of -inf, weights:        ", *(f"{weight:.2f}" for weight in by_number[0].tolist()))
 
 # %% [markdown]
-# We see three different answers. PyTorch's function gives 0 (before version 2.5 it gave NaN). Its module gives NaN when
-# it is called as here, with its attention weights returned, which is the default. With `need_weights=False` the module
+# We see three different answers. PyTorch's function gives 0 (before version 2.5 it gave NaN). PyTorch's module gives
+# NaN if it returns the attention weights too, as it does here and by default. With `need_weights=False` the module
 # calls the function and gives 0 (torch 2.13 on a CPU). The number $-10^9$ gives no NaN, but its result is wrong: all
 # scores of the row are equal, so the *[PAD]* attends *evenly to all positions*, among them tokens to which it must not
 # attend. There is no error and no NaN to warn us.
@@ -511,8 +522,9 @@ for b, row in enumerate((wrong - right).abs().amax(dim=(-2, -1)).tolist()):
 # | `nn.MultiheadAttention(attn_mask=)` | must **not** attend | $[N_Q, N_X]$ or $[B \cdot H, N_Q, N_X]$ |
 # | `nn.MultiheadAttention(key_padding_mask=)` | is padding, must **not** be attended to | $[B, N_X]$ |
 #
-# What happens if you mix them up? The module does not complain. Each query then attends to exactly the tokens to which
-# it must not attend. With the causal mask these are the future tokens, and only those.
+# What happens if you mix up the two polarities? The module does not complain. Each query then attends to exactly the
+# tokens to which it must not attend. With the causal mask these are the future tokens, and only those. In the next cell
+# `library` is an `nn.MultiheadAttention` with one head, the same as in the last section.
 
 # %%
 rows = X_batch[..., :D_Q]  # [B, N, D_Q]
@@ -527,8 +539,8 @@ for name, way in (("with ~", right_way), ("without", wrong_way)):
     print(f"{name:>9}:", *(f"{value:.2f}" for value in (way[0] * ~causal(N)).sum(dim=-1).tolist()))
 
 # %% [markdown]
-# With the wrong polarity every query puts its whole weight on its future. The last query has no future, so its row has
-# nothing to attend to.
+# With the wrong polarity every query that has a future puts its whole weight on it. The last query has no future, so it
+# has nothing to attend to and its row becomes NaN.
 #
 # A mask of *floats* means the same in both: it is added to the scores, so 0 leaves a score as it is and $-\infty$
 # removes it. This leads to another mistake. `mask.float()` is 1 where a query may attend and 0 where it may not. Added
@@ -567,9 +579,9 @@ print("weights with a mask with offset 4: ", *(f"{weight:.2f}" for weight in by_
 # an input position $n$. If any number in the block is not 0, output $m$ depends on input $n$.
 #
 # Automatic differentiation gives us the Jacobian row by row: one backward pass computes the derivatives of *one* number
-# with respect to all inputs. To need only **one backward pass for each output position**, we take a weighted sum of the
-# features of $y_m$, with random weights $r\,[D_{out}]$. From the gradient of this sum we need one number for each input
-# position, so we add up the absolute values over the $D$ features of the input:
+# with respect to all inputs. We want **one backward pass for each output position** to be enough. So we take a weighted
+# sum of the features of $y_m$, with random weights $r\,[D_{out}]$, and compute its gradient. From this gradient we need
+# one number for each input position, so we add up the absolute values over the $D$ features of the input:
 #
 # $$J_{mn} = \sum_{d=1}^{D} \left| \frac{\partial\, (r \cdot y_m)}{\partial X_{nd}} \right|$$
 #
@@ -677,8 +689,8 @@ for depth, found, alt in (
 
 # %% [markdown]
 # **Figure 5.** How strongly each output depends on each input, after one layer (first row of panels) and after two
-# (second row). The causal mask stays causal, the mask that is off by one leaks further with each layer, and the window
-# grows wider with each layer.
+# (second row); each panel has its own colour scale. Two layers under the causal mask are still causal, the mask that is
+# off by one leaks further with each layer, and the window grows wider with each layer.
 
 
 # %% tags=["fold"]
@@ -697,8 +709,9 @@ for name in masks:
 # - **The causal mask** stays causal, however many layers we stack. Each output combines only outputs of the layer below
 #   at the same or earlier positions, and these depend on nothing later.
 # - **The mask that is off by one** gets worse with depth: each further layer reaches one position further ahead.
-# - **The window** grows wider with depth. The inputs on which an output depends are its **receptive field**. Local
-#   attention relies on the growth of the receptive field: with enough layers it contains all earlier positions.
+# - **The window** grows wider with depth. The inputs on which an output depends are its **receptive field**, as in
+#   lesson 03. Attention in a window (lesson 08) relies on the growth of the receptive field: with enough layers, the
+#   receptive field contains all earlier positions.
 #
 # (Output $m$ depends on input $m$ even where the mask forbids position $m$ to attend to itself, because the query is
 # made from $x_m$. The exception is a query with one key or none: then the attention weights are fixed, and the query
@@ -768,9 +781,10 @@ print("one layer: ", in_words(dependence(layer_with(single, *one), X)))
 print("two layers:", in_words(dependence(stacked(single), X)))
 
 # %% [markdown]
-# With one wrong entry in the mask, every output depends on the last token after two layers: all tokens attend to
-# *[START]*, and *[START]* has attended to the last token. So a small leak is enough, and its effect can appear far from
-# the entry that causes it.
+# With one wrong entry in the mask, every output depends on the last token after two layers: in the second layer all
+# tokens attend to *[START]*, and in the first layer *[START]* has attended to the last token. *[START]* itself depends
+# on all tokens, because it attends in the second layer to *cool*, which has attended to all of them in the first. So a
+# small leak is enough, and its effect can appear far from the entry that causes it.
 #
 # **Evidence and proof.** A derivative that is not 0 proves that output $m$ depends on input $n$. A derivative that *is*
 # 0 at one input proves nothing. Behind a ReLU that happens to be off, every derivative is 0. A saturated softmax, whose
@@ -802,9 +816,9 @@ for tries in (1, 10, 200):
     print(f"{tries:>3} random {'input: ' if tries == 1 else 'inputs:'} {leaks.sum()} of {N - 1} leaks found")
 
 # %% [markdown]
-# A leak is a dependence that the mask does not allow, `depends(layer, inputs) & ~causal(N)`. One random input did not
-# find the leaks of `rarely`; many did. If no derivative shows a leak at any of many inputs, that is good evidence, but
-# it is still no proof.
+# A leak is a dependence that the causal mask does not allow, `depends(layer, inputs) & ~causal(N)`. Even ten random
+# inputs found none of the four leaks of `rarely`; 200 inputs found them all. If no derivative shows a leak at any of
+# many inputs, that is good evidence, but it is still no proof.
 
 # %% [markdown]
 # ## Autoregressive factorisation
@@ -823,10 +837,10 @@ for tries in (1, 10, 200):
 # Products of many small factors underflow to 0 in floating point. So we add logarithms instead,
 # $\log P = \sum_t \log P(x_t \mid x_{<t})$; the training loss is the mean of these logarithms with a minus sign.
 #
-# Position $t - 1$ has read $x_{<t}$ and predicts $x_t$. With a causal mask **one forward pass** gives all $T$
-# factors, since each position depends only on the tokens up to its own. That is why such models train fast: every
-# position of every sentence is a training example, and all of them are computed in parallel. An RNN learns from every
-# position too, but it has to compute them one after another.
+# At position $t - 1$ the model has read $x_{<t}$ and predicts $x_t$. With a causal mask **one forward pass** gives all
+# $T$ factors, since the output at each position depends only on the tokens up to that position. That is why such models
+# train fast: every position of every sentence is a training example, and all of them are computed in parallel. An RNN
+# learns from every position too, but it has to compute the positions one after another.
 #
 # Our model adds a learned positional encoding to the embeddings of its tokens. Two layers of self-attention follow, with
 # four heads each (lesson 06), and a linear layer computes the logits. The input of each layer is *added* to its result.
@@ -961,7 +975,7 @@ print(f"log P of the sentence, token by token: {log_loop.sum():.2f}, in one forw
 # **Generating** a sentence works differently from training. To predict $x_t$ the model needs $x_{t-1}$, and $x_{t-1}$
 # is known only after it has been chosen. So we generate token by token: run the model, draw the next token from the
 # distribution at the last position, append it, and run the model again. Training is parallel, generation is sequential.
-# (Each run repeats work of the runs before it; lesson 08 saves this work.) Our model writes:
+# (Each run repeats work of the runs before it; lesson 08 shows how to avoid this.) Our model writes:
 
 
 # %% tags=["fold"]
@@ -1140,14 +1154,15 @@ assert min(gaps) > 5
 print(f"difference of the two losses of a leaking model: at least {min(gaps):.1f} nats per token")
 
 # %% [markdown]
-# The result does not depend on the seed. Its loss in one forward pass makes each leaking model look almost perfect;
-# token by token, each is far worse than the uniform distribution. Training for twice as long has not helped.
+# The result does not depend on the seed. Each leaking model looks almost perfect in one forward pass, with a loss of
+# 0.0001. Token by token its loss is above 11, far worse than that of the uniform distribution, which is about 4.7.
+# Training for twice as long has not helped.
 
 # %% [markdown]
 # ## Finding leaks before training
 #
-# A large model trains for weeks, and a leak found late wastes all of them. But the leak exists before the first step,
-# and we can find it then, with derivatives. A token is an index and cannot change by a small amount, but its
+# A large model trains for weeks, and a leak that is found late has wasted this time. But the leak exists before the
+# first step, and derivatives can show it then. A token is an index and cannot change by a small amount, but its
 # **embedding**, the vector that represents it, can. So we take an untrained model and ask on which embeddings its
 # logits depend.
 
@@ -1196,14 +1211,15 @@ show(
 )
 
 # %% [markdown]
-# **Figure 10.** How strongly the logits of untrained models depend on each input, as shares of the largest entry, with the
-# target of each position circled. A number on a circle means that the model can read its own target.
+# **Figure 10.** How strongly the logits of untrained models depend on each input, as shares of the largest entry of the
+# panel, with the target of each position circled. A number on a circle means that the model can read its own target.
 #
-# Each circle marks the token that its row has to predict. (The last row has to predict *[STOP]*, which is not among the
-# inputs.) Where no number is written, the derivative is exactly 0. **No number may stand on a circle, or to the right
-# of one.** In the middle panel the mask breaks this rule. The rule finds more than wrong masks: in the right panel the
-# mask is correct, but the targets are not shifted, so that position $m$ has to predict $x_m$, the very token that is
-# fed in there (question 2 of lesson 01). The model is as causal as before, and still it can copy every target.
+# Each circle marks the token that its row has to predict. (In the first two panels the last row has no circle: it has
+# to predict *[STOP]*, which is not among the inputs.) Where no number is written, the derivative is exactly 0. **No
+# number may stand on a circle, or to the right of one.** In the middle panel the mask breaks this rule. The rule finds
+# more than wrong masks: in the right panel the mask is correct, but the targets are not shifted, so that position $m$
+# has to predict $x_m$, the very token that is fed in there (question 2 of lesson 01). The model is as causal as before,
+# and still it can copy every target.
 #
 # **Leaks that are not in the mask.** Every operation that mixes positions can leak, and attention is not the only such
 # operation. Here are four layers that use the correct causal mask of `honest`. Which of them are free of leaks?
@@ -1281,10 +1297,11 @@ for suspect in (honest, centred_features, centred, busiest, from_the_end):
 # - **from_the_end** leaks the length of the sequence. Neither gradient nor change shows it, because both leave the
 #   length as it is. How many tokens are still to come tells the model a lot about the next one.
 #
-# The gradient shows *where* a leak is. Cutting finds all three leaks and raises no false alarm, because it does what
-# generation does. If the model gives the same outputs for the beginning of a sequence as for the whole, *and the target
-# at each position is the next token*, then the loss in training equals the loss token by token. (Cutting does not reveal
-# targets that are not shifted. Comparing the training loss with `token_by_token` reveals both kinds of mistake.)
+# The gradient shows *where* a leak is. Cutting off the future finds all three leaks and raises no false alarm, because
+# in generation the future is missing in just this way. Suppose that a model gives the same outputs for the beginning of
+# a sequence, whether or not the rest follows, *and that the target at each position is the next token*. Then the loss
+# in training equals the loss token by token. (Cutting off the future does not reveal targets that are not shifted.
+# Comparing the training loss with `token_by_token` reveals both kinds of mistake.)
 #
 # Back to *attention is very cool*. At *is* the model with a causal mask depends on *[START] attention is* and on
 # nothing else, as the RNN did. It has to predict *very* from these three tokens, in training as in use, and all five
@@ -1321,13 +1338,13 @@ for suspect in (honest, centred_features, centred, busiest, from_the_end):
 # does it cost?</summary>
 #
 # It prevents no leak, since $x_m$ is known at position $m$ and is not the target there. It costs the newest token: the
-# model predicts $x_{m+1}$ without attending to $x_m$. (In our model $x_m$ still reaches the output through the residual
-# connection.) And *[START]* has nothing to attend to.
+# model predicts $x_{m+1}$ without attending to $x_m$. (In our model $x_m$ still reaches the output through the query
+# and through the residual connection.) And *[START]* has nothing to attend to.
 #
 # </details>
 #
-# <details><summary><b>2.</b> In our batch the padding mask changed no real token's output. Then why not leave it
-# out?</summary>
+# <details><summary><b>2.</b> Under the causal mask, the padding mask changed no real token's output in our batch. Then
+# why not leave it out?</summary>
 #
 # In that batch the padding stood at the end and the mask was causal. With padding at the beginning, or in an encoder,
 # tokens would attend to *[PAD]* tokens, and the output for a sentence would depend on the lengths of the *other*
@@ -1337,9 +1354,10 @@ for suspect in (honest, centred_features, centred, busiest, from_the_end):
 #
 # <details><summary><b>3.</b> Can the leaking model be rescued after training, by giving it the right mask?</summary>
 #
-# No. With the right mask each position attends only to the tokens that it has in generation, and the evaluation token
-# by token has measured how badly the model does then. (There is one difference: in that evaluation the positions before the last
-# still attended one position ahead.) The weights of the model copy the next token and contain nothing about language.
+# No. With the right mask each token attends only to the tokens that are there in generation, and our token-by-token
+# evaluation has measured how badly the model predicts from these. (There is one difference: in that evaluation the
+# positions before the last still attended one position ahead.) The model has learned to copy the next token, and
+# nothing about language.
 #
 # </details>
 #
@@ -1351,12 +1369,12 @@ for suspect in (honest, centred_features, centred, busiest, from_the_end):
 #
 # </details>
 #
-# <details><summary><b>5.</b> A sentence of three words is fed in together with one of sixty, each with its *[START]*.
-# How many rows of its mask (causal and padding) have anything to attend to, with padding at the end, and with padding
-# at the beginning?</summary>
+# <details><summary><b>5.</b> A sentence of three words is fed in together with a sentence of sixty words, each with its
+# *[START]*. In the mask of the shorter sentence (causal and padding), how many rows have something to attend to, with
+# padding at the end, and with padding at the beginning?</summary>
 #
-# With padding at the end, all rows: each *[PAD]* comes after the words and may attend to them. With padding at the
-# beginning, four rows: those of *[START]* and of the three words. The other rows have nothing to attend to.
+# With padding at the end, all 61 rows: each *[PAD]* comes after the words and may attend to them. With padding at the
+# beginning, four rows: those of *[START]* and of the three words. The other 57 rows have nothing to attend to.
 #
 # </details>
 #
@@ -1393,7 +1411,7 @@ for suspect in (honest, centred_features, centred, busiest, from_the_end):
 #   positional encodings added to the embeddings, the output for a sentence changes with its batch.
 # - **Derivatives can cancel.** Sum absolute values over the input features, and give the output features random
 #   weights. One input at which all derivatives are 0 proves nothing.
-# - **A loss that is too good** is a leak until proven otherwise. Evaluate the model token by token.
+# - **A loss that is too good** is a sign of a leak. Evaluate the model token by token before you believe the loss.
 #
 # <details><summary><b>If you also use lecture slides</b>: where some of them differ</summary>
 #
