@@ -264,7 +264,7 @@ def starts_with_stop(decoder, s, max_length):
 
 @greedy_decode.misconception
 def max_length_ignored(decoder, s, max_length):
-    """max_length has no effect: sentences that have not ended by then go on. Write at most max_length tokens."""
+    """Sentences that have not ended after max_length tokens go on. Write at most max_length tokens."""
     return _greedy(decoder, s, 10 * max_length)
 
 

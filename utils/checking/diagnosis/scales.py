@@ -102,13 +102,14 @@ def scale_facts(name: str, wanted: np.ndarray, got: np.ndarray, limit: float, si
 def _lengths(name: str, a, b, limit: float, vectors: bool) -> dict:
     """Rows of the right length, or rows that are the right ones times a number each."""
     lengths = [np.linalg.norm(one, axis=-1) for one in (a, b)]
-    if vectors and np.allclose(*lengths, rtol=20 * limit, atol=20 * limit):
+    near = min(20 * limit, NEARLY / 10)
+    if vectors and np.allclose(*lengths, rtol=near, atol=near):
         return {
             (
                 "length",
                 name,
-            ): f"Each row of {name} is as long, as a vector, as it should be: it was turned, or its numbers were moved or"
-            " changed in sign."
+            ): f"Each row of {name} has the right length as a vector, but another direction: is it turned by another angle, or"
+            " are its numbers moved, or changed in sign?"
         }
     with np.errstate(divide="ignore", invalid="ignore"):
         scaled = a * np.where(lengths[0] > 0, lengths[1] / lengths[0], 0.0)[..., None]

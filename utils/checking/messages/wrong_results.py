@@ -306,8 +306,10 @@ def _backward_failed(c):
 def _no_gradient(c):
     wanted = [name for name, gradient in c.expected.gradients.items() if gradient is not None]
     names = _listed(name for name in wanted if c.seen.gradients.get(name) is None)
+    source = " and ".join(c.exercise.outputs[place][0] for place in c.case.gradient)
+    mode = " (The module is in eval mode here.)" if c.exercise.is_module and not c.case.training else ""
     return (
-        f"The numbers are right, but no gradient reaches {names}: nothing could be learned through it. Either it may not"
+        f"The numbers are right, but no gradient reaches {names} from {source}.{mode} Either it may not"
         " learn (requires_grad=False, as from_pretrained sets it), or something cuts the graph: .detach(), .data, .item(),"
         " torch.tensor(…) of a tensor, NumPy, or no_grad."
     ), ""

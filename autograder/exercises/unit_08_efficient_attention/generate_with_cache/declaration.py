@@ -73,9 +73,9 @@ def generate_with_cache(
 
 @generate_with_cache.misconception
 def nothing_kept(decoder, prompt, steps):
-    """The tokens are right, but tokens that were read before are read again: all of them for each new token, or, where only
-    the prompt's K and V are kept, those that were generated. For T tokens that makes about T²/2 instead of T. Keep K and V
-    of all tokens that were read, and feed the newest token alone."""
+    """The tokens are right, but tokens that were read before are read again. Their keys and values do not change, so each token
+    needs to be read only once. Keep K and V of all tokens that were read: feed the prompt in the first call, and then the
+    newest token alone."""
     return decode_anew(decoder, prompt, steps)
 
 
