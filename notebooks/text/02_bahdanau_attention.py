@@ -801,9 +801,10 @@ title = "Bahdanau et al. (2015), table 1"
 plots.bars(
     [*published.values()], [*published], title=title, value_label="BLEU, all sentences", colour=shades, axes=panels[0]
 )
+low, high = long["groups"][-1]
 ours = [long["quality"][name]["bleu"][-1] for name in names]
 shades = [SHADES[name] for name in names]
-plots.bars(ours, names, title="our stored run, 51 to 60 words", numbers=".1f", colour=shades, axes=panels[1])
+plots.bars(ours, names, title=f"our stored run, {low} to {high} words", numbers=".1f", colour=shades, axes=panels[1])
 panels[0].set_ylim(0, 32)
 panels[1].set_ylim(0, 118)
 show(

@@ -263,7 +263,7 @@ ATTACKS = [
            deserves=FULL - 3),
     Attack("huge-cells", "hold up the grader, which reads code outside the sandbox, by cells of megabytes", _huge_cells, solved=True),
     Attack("deep-folders", "leave folders so deep that nothing can delete them",
-           "import os, time\nfor _ in range(3000):\n    os.mkdir('d')\n    os.chdir('d')\ntime.sleep(1)", solved=True, stock=False),
+           "import os, time\nfor _ in range(5000):\n    os.mkdir('d')\n    os.chdir('d')\ntime.sleep(1)", solved=True, stock=False),
     Attack("deleted-files", "fill the disk by files that are deleted and open",
            "import os\nkept = []\nfor n in range(60):\n    kept.append(open('f', 'wb'))\n    os.unlink('f')\n    for _ in range(32):\n"
            "        kept[-1].write(bytes(1 << 20))", solved=True, stock=False),

@@ -24,9 +24,9 @@ def circumstances(case: DrawnCase) -> dict[str, bool]:
             found[f"{name} has a False"] = not value.all()
         if value is None or isinstance(value, bool):
             found[f"{name} is {value}"] = True
-    for name in case.given_sizes.keys() - case.sizes.keys():
-        for axis, size in case.sizes.items():
-            found[f"{name} is smaller than {axis}"] = case.given_sizes[name] < size
+    for name, number in case.given_sizes.items():
+        if name not in case.sizes:
+            found |= {f"{name} is smaller than {axis}": number < size for axis, size in case.sizes.items()}
     reals = [value for value in case.inputs.values() if isinstance(value, np.ndarray) and value.dtype.kind == "f"]
     if reals:  # of several inputs nobody can say which it is
         found[f"some input has numbers beyond ±{LARGE:g}"] = any(

@@ -4,6 +4,8 @@ A fact is a key and a sentence. What holds on one case by accident does not hold
 every failed case has. A sentence says what was observed; where several causes give the same observation it asks.
 """
 
+import numpy as np
+
 from utils.checking.diagnosis.discrete import discrete_facts, truth_facts
 from utils.checking.diagnosis.facts import Facts
 from utils.checking.diagnosis.influence import influence_facts
@@ -50,21 +52,21 @@ def _chosen(comparable: list) -> Facts:
     """Whether integers that should be where another result is largest are not where the code's own is."""
     for (name, _), wanted, got in comparable:
         for (scores, _), theirs, ours in comparable:
-            fits = (
-                wanted.values.dtype.kind in "iu"
-                and theirs.shape[:-1] == wanted.shape
-                and theirs.values.dtype.kind == "f"
-            )
-            if (
-                fits
-                and theirs.shape
-                and theirs.shape[-1] > 1
-                and (theirs.values.argmax(axis=-1) == wanted.values).all()
-            ):
-                if (ours.values.argmax(axis=-1) != got.values).any():
-                    told = f"{name} is not where your own {scores} is largest along its last axis: how is it chosen?"
-                    return {("chosen", name, scores): told}
+            if wanted.values.dtype.kind not in "iu" or theirs.values.dtype.kind != "f" or theirs.values.ndim < 1:
+                continue
+            fits = theirs.shape[:-1] == wanted.shape and theirs.shape[-1] > 1
+            if fits and _at(theirs.values, wanted.values) and not _at(ours.values, got.values):
+                told = f"{name} is not where your own {scores} is largest along its last axis: how is it chosen?"
+                return {("chosen", name, scores): told}
     return {}
+
+
+def _at(scores, places) -> bool:
+    """Whether integers are places where scores are largest along the last axis; of equal ones, any."""
+    if (places < 0).any() or (places >= scores.shape[-1]).any():
+        return False
+    found = np.take_along_axis(scores, places[..., None].astype(np.int64), axis=-1)[..., 0]
+    return bool((found == scores.max(axis=-1)).all())
 
 
 def _which(exercise: FrozenExercise, wrong: list, comparable: list) -> Facts:

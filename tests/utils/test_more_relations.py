@@ -1,0 +1,50 @@
+"""Weights over maps, rows of another sequence, choices that are not one's own scores' largest, and what most failures share."""
+
+import numpy as np
+
+from utils.checking.diagnosis.discrete import discrete_facts
+from utils.checking.diagnosis.facts import mostly
+from utils.checking.diagnosis.relations import _at
+from utils.checking.diagnosis.weights import weighed_axes, weight_facts
+
+
+def softmax(E, axis):
+    powers = np.exp(E - E.max(axis=axis, keepdims=True))
+    return powers / powers.sum(axis=axis, keepdims=True)
+
+
+E = np.random.default_rng(0).normal(size=(2, 3, 4))
+MAP = softmax(E, (-2, -1))
+
+
+def kinds(wanted, got):
+    return {key[0] for key in weight_facts("A", ["B", "H", "W"], wanted, got, 1e-5, {"B": 2, "H": 3, "W": 4})}
+
+
+def test_weights_over_two_axes_are_known_as_such():
+    assert (weighed_axes(MAP), weighed_axes(softmax(E, -1)), weighed_axes(E)) == (2, 1, 0)
+
+
+def test_a_softmax_along_one_axis_of_a_map_is_told():
+    assert "sum over" in kinds(MAP, softmax(E, -1)) and "sum over" in kinds(MAP, softmax(E, -2))
+
+
+def test_weights_cut_to_zero_are_told_from_those_shared_anew():
+    cut = np.where(MAP < np.median(MAP), 0, MAP)
+    assert "cut" in kinds(MAP, cut) and "kept" in kinds(MAP, cut / cut.sum(axis=(-2, -1), keepdims=True))
+
+
+def test_rows_of_another_sequence_are_told():
+    y = np.arange(6).reshape(2, 3)
+    assert ("rows", "y") in discrete_facts("y", y, y[::-1]) and ("rows", "y") not in discrete_facts("y", y, y + 1)
+
+
+def test_of_equal_largest_scores_any_may_be_chosen():
+    scores = np.array([[1.0, 3.0, 3.0]])
+    assert [_at(scores, np.array([place])) for place in (0, 1, 2, 3, -1)] == [False, True, True, False, False]
+
+
+def test_what_most_cases_share_is_told_if_the_one_that_is_shown_has_it():
+    one, other = {("a",): "a"}, {("b",): "b"}
+    assert mostly([one, one, one, other], one) == [("a",)]
+    assert not mostly([one, one, one, other], other) and not mostly([one, other], one)
