@@ -62,8 +62,8 @@ def test_killed_workers_cost_a_repeat_and_no_marks(folder, undisturbed):
     grading = classes.start("grade", UNIT, "--workers", "2", COURSE_CLASS=str(folder))
     for done in (1, 5):
         until(lambda: len(classes.outcomes(folder)) >= done)
-        until(lambda: classes.workers(grading.pid), what="a worker to kill")
-        os.kill(classes.workers(grading.pid)[0], signal.SIGKILL)
+        workers = until(lambda: classes.workers(grading.pid), what="a worker to kill")
+        os.kill(workers[0], signal.SIGKILL)
     _, said = grading.communicate()
     assert grading.returncode == 0, said
     whole(folder, undisturbed[1])

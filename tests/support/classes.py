@@ -95,12 +95,13 @@ def sqlite(folder: Path) -> str:
     return f"sqlite:///{folder / 'gradebook.db'}"
 
 
-def until(holds, seconds: float = 60.0, what: str = "it") -> None:
-    """Waits until `holds()` is true."""
+def until(holds, seconds: float = 60.0, what: str = "it"):
+    """Waits until `holds()` is true, and returns what it returned."""
     deadline = time.monotonic() + seconds
-    while not holds():
+    while not (held := holds()):
         assert time.monotonic() < deadline, f"waited in vain for {what}"
         time.sleep(0.02)
+    return held
 
 
 def lives(process: int) -> bool:

@@ -6,19 +6,36 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
+_GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)  # deleted, or put in the place of a folder, since it was listed
+
+
+class _Folder:
+    """An open folder, closed with the last reference to it; it is opened from its parent, since whole paths grow too long."""
+
+    def __init__(self, name: str, parent: "_Folder | None" = None):
+        self.descriptor = None
+        within = None if parent is None else parent.descriptor
+        self.descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=within)
+
+    def __del__(self):
+        if self.descriptor is not None:
+            os.close(self.descriptor)
+
 
 def used(folder: Path, process: int) -> float:
-    """Bytes of disk below a folder, and in files that a process holds open and has deleted; too deep to see is infinite."""
-    total, waiting = 0, [str(folder)]
+    """Bytes of disk below a folder, and in files that a process holds open and has deleted; what cannot be seen is infinite."""
+    total, waiting = 0, [(None, str(folder))]
     while waiting:
         try:
-            with os.scandir(waiting.pop()) as entries:
+            parent, name = waiting.pop()
+            inner = _Folder(name, parent)
+            with os.scandir(inner.descriptor) as entries:
                 for entry in entries:
                     total += entry.stat(follow_symlinks=False).st_blocks * 512
                     if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
-        except OSError as error:  # it may be gone by now
-            if error.errno == errno.ENAMETOOLONG:
+                        waiting.append((inner, entry.name))
+        except OSError as error:
+            if error.errno not in _GONE:
                 return float("inf")
     return total + _deleted(process)
 

@@ -8,6 +8,7 @@ import socket
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import utils  # noqa: F401 - its folder can be read later on, the one that it lies in cannot
@@ -86,9 +87,9 @@ class _Watcher:
         finally:
             if self.level != BUBBLEWRAP:
                 _end_children()
-            disk.remove(self.scratch)
-            with os.fdopen(self.status, "w") as status:
+            with suppress(OSError), os.fdopen(self.status, "w") as status:  # first: removing much may take a while
                 json.dump(said, status)
+            disk.remove(self.scratch)
             os._exit(0)
 
     def _run(self, work) -> dict:
