@@ -51,11 +51,11 @@ def _account(unit: str, exercises: dict[str, int], results: dict) -> str:
     lines, done, points = [], 0, 0
     for name, most in exercises.items():
         reached, _, right = results.get(name, [0, most, 0])
-        done, points = done + right, points + reached
+        done, points = done + (right if most else 0), points + reached
         mark = "✓" if right else "✗" if name in results else "·"
         state = f"{reached} of {most} points" if name in results else f"not checked yet, {most} points"
         lines.append(f"  {mark} {name}: {state if most else BEYOND}")
-    head = f"{unit}: {points} of {sum(exercises.values())} points, {done} of {len(exercises)} exercises done"
+    head = f"{unit}: {points} of {sum(exercises.values())} points, {done} of {sum(map(bool, exercises.values()))} exercises done"
     return "\n".join([head, *lines, "  Written answers have points of their own, which a person gives."])
 
 

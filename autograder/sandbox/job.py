@@ -22,6 +22,7 @@ MAX_OUTPUTS = 60  # of one cell
 ENDED, TIMEOUT, STOPPED, KILLED = "ended", "timeout", "stopped", "killed"
 GRACE = 2.0  # seconds beyond its own that a cell gets before its process is ended
 SETTLE = 2.0  # seconds that a process which has closed its pipe gets to end by itself
+REMOVAL = 5.0  # seconds that are waited for a job's folder to be gone; where it holds much, it goes on behind
 ATTEMPTS = 4  # a job whose process dies in one cell is run again without that cell
 
 
@@ -142,6 +143,7 @@ class Job:
                 said = json.loads(os.read(self.status, 1 << 16) or b"{}")
             except ValueError:
                 pass
+            select.select([self.status], [], [], REMOVAL)  # closed when its folder is gone
         if not said:
             _replace(self.level, self.warm)
             said, run.lost = {"how": KILLED, "signal": 0}, True

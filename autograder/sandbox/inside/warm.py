@@ -87,9 +87,9 @@ class _Watcher:
         finally:
             if self.level != BUBBLEWRAP:
                 _end_children()
-            with suppress(OSError), os.fdopen(self.status, "w") as status:  # first: removing much may take a while
-                json.dump(said, status)
-            disk.remove(self.scratch)
+            with suppress(OSError):
+                os.write(self.status, json.dumps(said).encode())
+            disk.remove(self.scratch)  # which may take a while; its end is that of this process
             os._exit(0)
 
     def _run(self, work) -> dict:
