@@ -9,6 +9,7 @@ import numpy as np
 from utils.checking.diagnosis.facts import Cases
 
 _TINY = 1e-4
+_COARSEST = 1e-2  # relative accuracy of a relation that is told, however coarse the tolerance of the case is
 NEARLY = 1e-2  # of the largest number: what is off by less is told as such
 _CONSTANTS = {
     "2": 2.0,
@@ -86,7 +87,8 @@ def scale_facts(name: str, wanted: np.ndarray, got: np.ndarray, limit: float, si
         found["constant", name, what] = f"All numbers of {name} are {what}."
     ordered = [np.sort(one, axis=None) for one in (a, b)]
     exchanged = np.abs(apart).max(initial=0) > NEARLY * size
-    if a.size > 3 and not found and exchanged and np.allclose(*ordered, rtol=4 * limit, atol=4 * limit):
+    near = {"rtol": min(4 * limit, _COARSEST), "atol": min(4 * limit, _COARSEST * size)}
+    if a.size > 3 and not found and exchanged and np.allclose(*ordered, **near):
         found["moved", name] = f"{name} holds the right numbers, in other places than asked for."
     if not found and np.abs(apart).max(initial=0) < NEARLY * size:
         digits = int(-np.log10(np.abs(apart).max() / size))
@@ -108,16 +110,17 @@ def _lengths(name: str, a, b, limit: float, vectors: bool) -> dict:
             (
                 "length",
                 name,
-            ): f"Each row of {name} has the right length as a vector, but another direction: is it turned by another angle, or"
-            " are its numbers moved, or changed in sign?"
+            ): f"Each wrong row of {name} has the right length as a vector, but another direction: is it turned by"
+            " another angle, or are its numbers moved, or changed in sign?"
         }
+    coarse = min(20 * limit, _COARSEST * np.abs(a).max(initial=0))
     with np.errstate(divide="ignore", invalid="ignore"):
         scaled = a * np.where(lengths[0] > 0, lengths[1] / lengths[0], 0.0)[..., None]
     factors = np.where(lengths[0] > 0, lengths[1] / np.where(lengths[0] > 0, lengths[0], 1), 1)
-    if np.isin(np.round(factors, 6), (0, 1)).all() and np.allclose(b, scaled, rtol=1e-3, atol=20 * limit):
+    if np.isin(np.round(factors, 6), (0, 1)).all() and np.allclose(b, scaled, rtol=1e-3, atol=coarse):
         return {("rows of zeros", name): f"Some rows of {name} are 0 and should not be; the others are right."}
     for sign, words in ((1, "a factor of its own"), (-1, "a negative factor of its own")):
-        if np.allclose(b, sign * scaled, rtol=1e-3, atol=20 * limit):
+        if np.allclose(b, sign * scaled, rtol=1e-3, atol=coarse):
             return {("row factor", name, sign): f"Each row of {name} is the right one times {words}."}
     return {}
 
@@ -132,9 +135,9 @@ def _not_finite(name: str, b: np.ndarray) -> dict:
 def _factor(name: str, a, b, large, limit: float, sizes: dict) -> dict:
     ratio = b[large] / a[large]
     spread = np.abs(ratio - ratio[0]).max()
-    accuracy = max(20 * limit, 1e-4)
+    accuracy = min(max(20 * limit, 1e-4), _COARSEST)
     alike = spread < accuracy * max(abs(ratio[0]), _TINY) and np.allclose(
-        b, ratio[0] * a, rtol=accuracy, atol=20 * limit
+        b, ratio[0] * a, rtol=accuracy, atol=min(20 * limit, _COARSEST * np.abs(a).max())
     )
     if not alike or abs(ratio[0] - 1) < accuracy or abs(ratio[0]) < _TINY or ratio.size < 2 and a.size > 1:
         return {}

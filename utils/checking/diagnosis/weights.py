@@ -29,6 +29,11 @@ def _ones_or_zeros(sums: np.ndarray) -> np.ndarray:
     return np.isclose(sums, 1, atol=_SUMS) | (sums == 0)
 
 
+def _alike(got: np.ndarray, other: np.ndarray, limit: float) -> bool:
+    """Whether weights are these others: within a tolerance that is small beside the differences among those."""
+    return bool(np.allclose(got, other, rtol=1e-3, atol=min(10 * limit, np.ptp(other) / 20)))
+
+
 def weight_facts(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, limit: float, sizes: dict) -> dict:
     """Facts about a result that should hold weights; none where it should not, or where numbers are not finite."""
     if not are_weights(wanted) or not np.isfinite(got).all():
@@ -36,14 +41,14 @@ def weight_facts(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, lim
     if weighed_axes(wanted) == 2:
         return _map_facts(name, axes, wanted, got, limit, sizes)
     powers = np.exp(got - got.max(axis=-1, keepdims=True))
-    if np.allclose(powers / powers.sum(axis=-1, keepdims=True), wanted, atol=10 * limit):
+    if _alike(powers / powers.sum(axis=-1, keepdims=True), wanted, limit):
         return {("before", name): f"{name} holds scores: what is asked for is their softmax over the last axis."}
     found = _sums(name, axes, wanted, got, limit)
     if (got < -limit).any():
         found["negative", name] = f"Some numbers of {name} are negative; weights never are."
         return found
     twice = np.exp(wanted) / np.exp(wanted).sum(axis=-1, keepdims=True)
-    if np.allclose(got, twice, atol=10 * limit):
+    if _alike(got, twice, limit):
         found["twice", name] = f"{name} is the softmax of the right weights: it went through a softmax twice."
     found |= _support(name, axes, wanted, got)
     if not found or {("sum", name, "less"), ("sum", name, "more"), ("lost", name)} & set(found):
@@ -56,7 +61,7 @@ def weight_facts(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, lim
                 f"In each row of {name} one position has all the weight: is a maximum taken in the place of a softmax?"
             )
         shown = wanted > 0
-        if np.allclose(got, shown / shown.sum(axis=-1, keepdims=True), atol=limit):
+        if _alike(got, shown / shown.sum(axis=-1, keepdims=True), limit):
             found["uniform", name] = (
                 f"All positions that may get weight get the same in {name}: the scores make no difference."
             )
@@ -96,7 +101,7 @@ def _sums(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, limit: flo
     sums = got.sum(axis=-1)
     if _ones(sums):
         return {}
-    if got.ndim > 1 and got.shape[-1] == got.shape[-2] and np.allclose(got.swapaxes(-1, -2), wanted, atol=10 * limit):
+    if got.ndim > 1 and got.shape[-1] == got.shape[-2] and _alike(got.swapaxes(-1, -2), wanted, limit):
         return {("transposed", name): f"{name} is right, but its last two axes are exchanged."}
     last = f"{axes[-1]}, the last axis" if axes and not axes[-1].startswith("*") else "the last axis"
     for back in range(2, got.ndim + 1):

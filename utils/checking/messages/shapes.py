@@ -43,7 +43,8 @@ def _ones(shape: tuple) -> list[int]:
 def _lost_axis(wanted: tuple, got: tuple) -> str:
     """What probably became of an axis that is not there."""
     if 1 in wanted and sorted([*got, 1]) == sorted(wanted):
-        return "one of size 1 is gone. squeeze() takes away every axis of size 1, a batch of one too: say which axis."
+        told = "one of size 1 is gone. squeeze() takes away every axis of size 1, a batch of one too"
+        return f"{told}: say which axis, or leave it out."
     merged = {a * b for i, a in enumerate(wanted) for b in wanted[i + 1 :] if a > 1 < b}
     if merged & set(got):
         return "two of them have become one. cat makes no new axis; torch.stack(…, dim=…) does."

@@ -200,8 +200,8 @@ def mask_added(E, mask):
 
 @masked_softmax.misconception
 def not_low_enough(E, mask):
-    """The forbidden scores were set to, or lowered by, a number that is not low enough: where they are high, or the allowed
-    ones low, the forbidden keys get weight. Use −∞, and then treat the rows that allow nothing."""
+    """The forbidden scores were set to, or lowered by, a number that is not low enough: where what they become is not far below
+    the allowed scores, the forbidden keys get weight. Use −∞, and then treat the rows that allow nothing."""
     return E.masked_fill(~mask, -1000.0).softmax(dim=-1)
 
 

@@ -56,9 +56,9 @@ def softmax_twice(E, mask):
 
 @masked_softmax.misconception
 def far_below_something_else(E, mask):
-    """Right while the allowed scores of a row lie near the others. Where they lie far below something else that stands in the
-    exponentials (a forbidden score that was set to 0 or to −100, the largest score of another row) they all become 0, and the
-    row is lost. Put −∞ at the forbidden positions, and let softmax subtract the largest score of each row by itself."""
+    """Where the allowed scores of a row lie far below something else that stands in the exponentials (a forbidden score that was
+    set to 0 or to −100, the largest score of another row), they all become 0, and the row is lost. Put −∞ at the forbidden
+    positions, let softmax subtract the largest score of each row by itself, and then treat the rows that allow nothing."""
     hidden = torch.where(mask, E, -math.inf)
     powers = (hidden - hidden.detach().amax()).exp()
     return powers / powers.sum(dim=-1, keepdim=True).clamp(min=1e-30)
