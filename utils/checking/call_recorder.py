@@ -60,8 +60,14 @@ class _Functions(TorchFunctionMode):
         self.notes = notes
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
-        self.notes.names.add(getattr(function, "__name__", "") or str(function))
+        self.notes.names.add(_name(function))
         return function(*args, **(kwargs or {}))
+
+
+def _name(function) -> str:
+    """A function's name; "requires_grad =" where that property is set."""
+    name = getattr(function, "__name__", "") or str(function)
+    return f"{function.__self__.__name__} =" if name == "__set__" else name
 
 
 class _Dispatched(TorchDispatchMode):

@@ -127,8 +127,8 @@ def _circumstance(shown: Verdict, verdicts: list) -> str:
 def _explanation(exercise: FrozenExercise, verdicts: list, failed: list) -> str | None:
     """The misconception that explains all of what failed, and most of all verdicts.
 
-    One that explains fewer verdicts than it contradicts, by failing where the code passes, is no explanation; one that nobody
-    declared must contradict none.
+    One that explains fewer failures than it contradicts verdicts, by failing where the code passes, is no explanation; one that
+    nobody declared must contradict none.
     """
 
     def explains(name: str) -> bool:
@@ -142,11 +142,9 @@ def _explanation(exercise: FrozenExercise, verdicts: list, failed: list) -> str 
         return sum(name in one.matches for one in verdicts)
 
     def holds(name: str) -> bool:
-        known = sum(name in one.compared for one in verdicts)
-        sure = any(
-            one.problem != "not_finite" for one in failed if name in one.matches
-        )  # NaN is like NaN whatever made it
-        return contradicted(name) <= (known / 2 if sure and name not in exercise.invented else 0)
+        own = [one for one in failed if name in one.matches]
+        sure = any(one.problem != "not_finite" for one in own)  # NaN is like NaN whatever made it
+        return contradicted(name) <= (len(own) if sure and name not in exercise.invented else 0)
 
     candidates = [name for name in exercise.misconceptions if explains(name) and holds(name)]
     return min(

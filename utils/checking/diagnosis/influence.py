@@ -36,7 +36,7 @@ def influence_facts(exercise: FrozenExercise, frozen: FrozenCase, seen: Observat
 def _shift(result: str, given: str, wanted: np.ndarray, got: np.ndarray, axes: list) -> Facts:
     """Whether one number added to all of an input along its last axis should change nothing, and does."""
     sums, size = ([np.abs(one.sum(axis=-1)).max(), np.abs(one).max()] for one in (wanted, got))
-    if wanted.shape[-1] < 2 or not sums[1] or sums[0] > STRAIGHT * sums[1] or size[0] < 10 * STRAIGHT * size[1]:
+    if wanted.shape[-1] < 2 or not sums[1] or sums[0] > STRAIGHT * sums[1] or size[0] <= 10 * STRAIGHT * size[1]:
         return {}
     along = f" along {axes[-1]}, its last axis," if axes else " along the last axis"
     return {

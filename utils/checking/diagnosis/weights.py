@@ -188,7 +188,7 @@ def _temperature(name: str, wanted: np.ndarray, got: np.ndarray, limit: float, s
         if np.allclose(got[both], wanted[both], rtol=1e-3):
             told = f"Where {name} is not 0 it is right, but some weights are 0 that should not be: what sets them to 0?"
             return {("cut", name): told}
-        if np.allclose(got.sum(axis=-1)[both.any(axis=-1)], 1, atol=10 * limit):
+        if np.allclose(got.sum(axis=-1)[(wanted > 1e-6).any(axis=-1)], 1, atol=10 * limit):
             told = f"In each row of {name} the weights that are not 0 stand in the right proportion and sum to 1, but some are 0"
             return {
                 (

@@ -43,8 +43,10 @@ def _ones(shape: tuple) -> list[int]:
 def _lost_axis(wanted: tuple, got: tuple) -> str:
     """What probably became of an axis that is not there."""
     if 1 in wanted and sorted([*got, 1]) == sorted(wanted):
-        told = "one of size 1 is gone. squeeze() takes away every axis of size 1, a batch of one too"
-        return f"{told}: say which axis, or leave it out."
+        told = (
+            "one of size 1 is gone: is it squeezed away? squeeze() takes every axis of size 1, a batch of one too, and"
+        )
+        return f"{told} squeeze(dim) takes that one wherever its size is 1."
     merged = {a * b for i, a in enumerate(wanted) for b in wanted[i + 1 :] if a > 1 < b}
     if merged & set(got):
         return "two of them have become one. cat makes no new axis; torch.stack(…, dim=…) does."

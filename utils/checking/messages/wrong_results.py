@@ -27,7 +27,7 @@ def forbidden_call(exercise: FrozenExercise, seen: Observation) -> str | None:
             (name for name in seen.called if word in name), key=lambda name: (name.startswith("_"), len(name))
         )
         if found:
-            return found[0].strip("_")
+            return found[0].strip("_ =")
     return None
 
 
@@ -190,9 +190,9 @@ def _wrong_device(c):
 
 def _left_behind(c):
     return (
-        "With inputs on a GPU, a tensor would stay behind on the CPU: it is made without device=, or moved there by .cpu(),"
-        " .numpy()"
-        " or .tolist(). Make new tensors from the inputs (zeros_like, new_zeros), or with device=X.device."
+        "With inputs on a GPU, a tensor would stay behind on the CPU: is it made there, without device= or with"
+        ' device="cpu", or moved there by .cpu(), .numpy() or .tolist()? Make new tensors from the inputs (zeros_like,'
+        " new_zeros), or with device=X.device."
     ), f"the line is: {c.seen.failure.line}" if c.seen.failure and c.seen.failure.line else ""
 
 
@@ -326,8 +326,9 @@ def _wrong_gradient(c):
         return "The numbers are right, but a gradient is NaN: a root of 0, 0/0 or inf·0 on the way back.", ""
     names = _listed(name for name, gradient, got in gradients if not np.allclose(got, gradient, rtol=1e-3, atol=1e-4))
     return (
-        f"The numbers are right, but the gradient{' for ' + names if names else ''} is not: a part of the computation is"
-        " detached, or done outside of torch, or part of a layer is kept from learning (padding_idx, requires_grad=False)."
+        f"The numbers are right, but the gradient{' for ' + names if names else ''} is not: is a part of the computation"
+        " detached, or done outside of torch? Is part of a layer kept from learning (padding_idx, requires_grad=False)? Does an"
+        " autograd.Function of your own compute the gradient?"
     ), ""
 
 
