@@ -141,14 +141,14 @@ def table(records: list[dict]) -> str:
         f"{'student':<{width}}  " + " ".join(f"{name:>4}" for name in short) + "  total  state, and what to talk about"
     ]
     for student, row in by_student.items():
-        points = " ".join(f"{row[name]['points']:>4g}" for name in exercises)
+        points = " ".join(f"{_told(row[name]):>4}" for name in exercises)
         total = sum(one["points"] for one in row.values())
         states = sorted({one["state"] for one in row.values()} - {"graded"}) or ["graded"]
         topics = list(dict.fromkeys(one["misconception"] or one["problem"] for one in row.values() if one["problem"]))
         said = [topic for topic in topics if topic not in states]
         lines.append(f"{student:<{width}}  {points}  {total:>5g}  {'/'.join(states)} {', '.join(said[:3])}".rstrip())
     lines.append("")
-    lines += [f"{number} {name} ({_points(records, name):g})" for number, name in zip(short, exercises)]
+    lines += [f"{number} {name} ({_points(records, name)})" for number, name in zip(short, exercises)]
     left = [f"{one['student']} {one['exercise']}" for one in records if one["state"] == "unjudged"]
     if left:
         lines += ["", f"to be marked by hand in formgrader, since the sandbox was in their way: {', '.join(left)}"]
@@ -156,5 +156,11 @@ def table(records: list[dict]) -> str:
     return "\n".join([*lines, "", *(f"sandbox: {level} ({levels.MEANING[level]})" for level in used)])
 
 
-def _points(records: list[dict], exercise: str) -> float:
-    return next(one["max_points"] for one in records if one["exercise"] == exercise)
+def _told(record: dict) -> str:
+    """The points of one record; a stretch has none, and is right or is not."""
+    return f"{record['points']:g}" if record["max_points"] else "·" if record["problem"] else "✓"
+
+
+def _points(records: list[dict], exercise: str) -> str:
+    most = next(one["max_points"] for one in records if one["exercise"] == exercise)
+    return f"{most:g}" if most else "a stretch, no points"

@@ -90,28 +90,29 @@ def _student(name: str, row: list[dict]) -> dict:
 
 
 def _exercise(name: str, records: list[dict], students: list[dict], outcomes: dict) -> dict:
-    """Difficulty (share of the points earned), discrimination, and how long the exercise took to run."""
+    """Difficulty (share of the points earned; for a stretch, of those right), discrimination, and how long it took to run."""
     own = [one for one in records if one["exercise"] == name]
-    scores = {one["student"]: one["points"] for one in own}
-    most, right = sum(one["max_points"] for one in own), sum(one["problem"] is None for one in own)
+    right, most = {one["student"]: float(one["problem"] is None) for one in own}, sum(one["max_points"] for one in own)
+    scores = {one["student"]: one["points"] for one in own} if most else right
+    rest = {one["name"]: one["points"] - (scores.get(one["name"], 0) if most else 0) for one in students}
     times = [one["times"][name] for one in outcomes.values() if name in one.get("times", {})]
     return {
         "name": name,
-        "share": sum(scores.values()) / most if most else right / len(own),  # a stretch has no points
-        "right": right,
+        "share": sum(scores.values()) / (most or len(own)),
+        "right": int(sum(right.values())),
         "students": len(own),
-        "discrimination": _discrimination(scores, {one["name"]: one["points"] for one in students}),
+        "discrimination": _discrimination(scores, rest),
         "median_seconds": median(times) if times else None,
         "longest_seconds": max(times, default=None),
     }
 
 
-def _discrimination(scores: dict[str, float], totals: dict[str, float]) -> float | None:
-    """Correlation of an exercise's points with the rest of the score; None where it cannot be said."""
+def _discrimination(scores: dict[str, float], rest: dict[str, float]) -> float | None:
+    """Correlation of an exercise's points with the rest of each score; None where it cannot be said."""
     if len(scores) < ENOUGH:
         return None
     try:
-        return correlation(list(scores.values()), [totals[name] - points for name, points in scores.items()])
+        return correlation(list(scores.values()), [rest[name] for name in scores])
     except StatisticsError:  # everybody has the same
         return None
 

@@ -231,10 +231,26 @@ assert reach[-1] > 5 * reach[0]
 # $$n_t = \tanh\big(x_t W_{xn} + b_{xn} + r_t \odot (h_{t-1} W_{hn} + b_{hn})\big), \qquad
 # h_t = z_t \odot h_{t-1} + (1 - z_t) \odot n_t$$
 #
-# (This is the variant that torch computes.) The vector $n_t$ is the proposed new hidden state. The gate $r_t$ says how
-# much of the old hidden state the proposal sees, and the gate $z_t$ says how much of the old hidden state stays. Where
-# $z_t$ is close to 1, the old number passes almost unchanged to the next step, and on the way back the gradient passes
-# almost unchanged, too. An untrained GRU forgets as well, but a GRU *can learn* which numbers to keep.
+# (This is the variant that torch computes.)
+
+# %% tags=["fold"]
+show(
+    seq2seq.gated_step(),
+    "One step of a GRU. A thick straight line leads from the old hidden state at the upper left to the new one at the upper "
+    "right; on it the state is multiplied by the gate z, which is marked keep, and then something is added. What is added is "
+    "the proposal n times one minus z, marked write. Below, the gates z and r and the proposal n are all computed from the "
+    "input x and the old hidden state; an arrow from r to n says what n sees of the old hidden state.",
+)
+
+# %% [markdown]
+# **Figure 1.** One step of a GRU. Along the thick straight path at the top, the old hidden state meets only two
+# operations: it is multiplied by the gate $z_t$, and what is written is added. The gates and the proposal read the
+# input $x_t$ and the old hidden state.
+#
+# The vector $n_t$ is the proposed new hidden state. The gate $r_t$ says how much of the old hidden state the proposal
+# sees, and the gate $z_t$ says how much of the old hidden state stays. Where $z_t$ is close to 1, the old number passes
+# almost unchanged to the next step, and on the way back the gradient passes almost unchanged, too. An untrained GRU
+# forgets as well, but a GRU *can learn* which numbers to keep.
 #
 # In PyTorch, `nn.GRU` is called like `nn.RNN` and returns tensors of the same shapes. From here on we use GRUs. The
 # encoder, the decoder and the bottleneck below would be the same with plain RNNs or LSTMs (an LSTM hands over two
@@ -300,7 +316,7 @@ show(
 )
 
 # %% [markdown]
-# **Figure 1.** The encoder and the decoder for *we see the sky*, unrolled in time, with made-up hidden states. Each
+# **Figure 2.** The encoder and the decoder for *we see the sky*, unrolled in time, with made-up hidden states. Each
 # strip is one hidden state, with a cell for each number, from dark blue (−1) to yellow (1). The wider strip in the
 # middle is the context vector: it is a copy of the encoder's last state, it becomes the decoder's first state, and
 # along the orange line it enters each of the decoder's steps.
@@ -329,7 +345,7 @@ show(
 )
 
 # %% [markdown]
-# **Figure 2.** The context vector (orange, one square for each number) and the tokens that it has to hold (grey, one
+# **Figure 3.** The context vector (orange, one square for each number) and the tokens that it has to hold (grey, one
 # square for each token): for a short sentence, for the longest sentences that we shall train on, and for a long text.
 # The number of tokens grows; the context vector stays as it is.
 #
@@ -358,7 +374,7 @@ show(
 )
 
 # %% [markdown]
-# **Figure 3.** Teacher forcing uses the same tokens twice: as the input of the decoder (bottom row) and as what it
+# **Figure 4.** Teacher forcing uses the same tokens twice: as the input of the decoder (bottom row) and as what it
 # should predict (top row). The input row is shifted by one position, so that the decoder never sees the token that it
 # is asked for. The dotted arrows show that each correct token is the input of the next step.
 #
@@ -396,7 +412,7 @@ show(
 )
 
 # %% [markdown]
-# **Figure 4.** A batch of three sentences with padding. The frames mark the last token of each sentence. The hidden
+# **Figure 5.** A batch of three sentences with padding. The frames mark the last token of each sentence. The hidden
 # state at this position is the context vector that we want, and only for the longest sentence is it the last position
 # of the row.
 #
@@ -535,12 +551,16 @@ def smoothed(curve, over=30):
     return [sum(curve[start : start + over]) / over for start in range(0, len(curve) - over + 1, over)]
 
 
+# one context vector has one colour in the whole course: the wider, the darker; 128 as in the figures of lesson 02
+TONES = {32: "#F2B58B", 64: "#E88A45", 128: plots.SHADES["one vector"], 256: "#6E3000"}
+MARKS = {32: "s-", 64: "^-", 128: "o-", 256: "D-"}
+TONES, MARKS = ({f"width {width}": look for width, look in looks.items()} for looks in (TONES, MARKS))
+
 ends = range(30, STEPS + 1, 30)
 figure, (axes,) = plots.canvas(7, 3.4)
 curves = {f"width {width}": smoothed(losses[width]) for width in WIDTHS}
-plots.curves(
-    ends, curves, styles=dict.fromkeys(curves, "-"), x_label="step", y_label="loss: mean −log P per token", axes=axes
-)
+lines = {"styles": dict.fromkeys(curves, "-"), "colours": TONES}
+plots.curves(ends, curves, x_label="step", y_label="loss: mean −log P per token", axes=axes, **lines)
 show(
     figure,
     "Training loss over the steps for three widths of the state. All fall from about five; the wider the state, the lower "
@@ -548,8 +568,9 @@ show(
 )
 
 # %% [markdown]
-# **Figure 5.** The training loss of the three translators. All begin near $\log V$, the loss of a model that has
-# learned nothing, and the wider the hidden state is, the lower the loss becomes.
+# **Figure 6.** The training loss of the three translators. All begin near $\log V$, the loss of a model that has
+# learned nothing, and the wider the hidden state is, the lower the loss becomes. (The wider the hidden state, the darker
+# its curve, here and below.)
 
 # %% [markdown]
 # ## Greedy decoding
@@ -627,7 +648,7 @@ explore(
 )
 
 # %% [markdown]
-# **Figure 6.** A trained translator after some of its steps. Each strip shows the first 24 numbers of a hidden state,
+# **Figure 7.** A trained translator after some of its steps. Each strip shows the first 24 numbers of a hidden state,
 # from dark blue (−1) to yellow (1). The decoder's output stands above its states, and steps still to come are grey.
 
 # %% [markdown]
@@ -680,7 +701,7 @@ show(
 )
 
 # %% [markdown]
-# **Figure 7.** Beam search with $k = 2$ in the tree of all sentences of the toy decoder. The number on a branch is the
+# **Figure 8.** Beam search with $k = 2$ in the tree of all sentences of the toy decoder. The number on a branch is the
 # probability of the next word; the number at the right is the probability of the whole sentence. Coloured boxes are
 # hypotheses that the beam keeps, and the thick path leads to the most likely sentence, which greedy decoding misses.
 #
@@ -760,32 +781,55 @@ seconds = time.perf_counter() - started
 
 
 # %% tags=["fold"]
-def quality_figure(groups, quality, title):
-    """Two panels over the length of the sentence: token accuracy and BLEU, a curve for each width."""
+FEW = 30  # a group of fewer sentences is marked
+
+
+def quality_figure(groups, quality, title, counts=None):
+    """Two panels over the length of the sentence: token accuracy and BLEU, a curve for each width.
+
+    With `counts`, the sentences in each group, the groups state them, and points of few sentences are hollow.
+    """
     middles = [(low + high) / 2 for low, high in groups]
-    shades = dict(zip((32, 64, 128, 256), plots.CYCLE))  # a colour for a width, in every figure
-    colours = {f"width {width}": shades[width] for width in quality}
-    figure, panels = plots.canvas(11, 3.9, 2)
+    named = [f"{low}–{high}" for low, high in groups]
+    below = "words"
+    if counts:
+        named, below = [f"{name}\n({count})" for name, count in zip(named, counts)], "words (sentences in the group)"
+    figure, panels = plots.canvas(11, 4.1, 2)
     for panel, measure, label in zip(panels, ("accuracy", "bleu"), ("token accuracy", "BLEU"), strict=True):
         lines = {f"width {width}": found[measure] for width, found in quality.items()}
-        plots.curves(middles, lines, title=title, x_label="words", y_label=label, colours=colours, axes=panel)
-        panel.set_xticks(middles, [f"{low}–{high}" for low, high in groups])
+        plots.curves(middles, lines, title=title, x_label=below, y_label=label, colours=TONES, styles=MARKS, axes=panel)
+        panel.set_xticks(middles, named)
+        for line in panel.get_lines():
+            line.set(markersize=7, clip_on=False, zorder=3)
+            hollow = {
+                "markerfacecolor": "white",
+                "markeredgewidth": 1.8,
+                "markersize": 7,
+                "clip_on": False,
+                "zorder": 4,
+            }
+            for x, y, count in zip(line.get_xdata(), line.get_ydata(), counts or []):
+                if count < FEW:
+                    panel.plot(x, y, line.get_marker(), color=line.get_color(), **hollow)
     panels[0].set_ylim(0, 1.03)
     panels[1].set_ylim(0, 103)
     return figure
 
 
+counts = [sum(low <= len(pair.source) <= high for pair in fresh) for low, high in groups]
 show(
-    quality_figure(groups, quality, f"{STEPS} steps of training, up to {LONGEST} words"),
-    "Token accuracy and BLEU of three translators over the length of the sentence. The widest starts near one and falls "
-    "steadily; the middle one starts lower and falls earlier; the narrowest is bad even at short sentences.",
+    quality_figure(groups, quality, f"{STEPS} steps of training, up to {LONGEST} words", counts),
+    "Token accuracy and BLEU of three translators over the length of the sentence, with the number of sentences in each group; "
+    "the first group is small, and its points are hollow. The widest starts near one and falls steadily; the middle one starts "
+    "lower and falls earlier; the narrowest is bad even at short sentences.",
 )
 
 # %% [markdown]
-# **Figure 8.** Token accuracy and BLEU of the three translators on new sentences, by the number of words in the
+# **Figure 9.** Token accuracy and BLEU of the three translators on new sentences, by the number of words in the
 # sentence. All three translate long sentences badly; the wider the hidden state, the longer the sentences that the
-# translator can manage. (The first group is small, because most of the shortest sentences occur in the training data,
-# so its values are uncertain. A BLEU of 0 there means that not one run of four tokens was correct.)
+# translator can manage. The number of sentences in each group stands in parentheses. (The first group is small, because
+# most of the shortest sentences occur in the training data, so its values are uncertain; its points are hollow. A BLEU
+# of 0 there means that not one run of four tokens was correct.)
 #
 # The next cell prints the curves of the left panel as a table.
 
@@ -844,7 +888,18 @@ for low, high in groups:
 
 figure, (axes,) = plots.canvas(7.5, 3.6)
 middles = [(low + high) / 2 for low, high in groups]
-plots.curves(middles, causes, title=f"width {WIDTHS[-1]}", x_label="words", y_label="token accuracy", axes=axes)
+tone = TONES[f"width {WIDTHS[-1]}"]  # of this translator in the other figures
+lines = {
+    "colours": dict(zip(causes, (tone, plots.BLACK, tone))),
+    "styles": dict(zip(causes, ("o-", "s-", "^--"))),
+}
+plots.curves(
+    middles, causes, title=f"width {WIDTHS[-1]}", x_label="words", y_label="token accuracy", axes=axes, **lines
+)
+for line in axes.get_lines():
+    line.set(markersize=7, clip_on=False, zorder=3)
+axes.get_lines()[-1].set(markerfacecolor="white", markeredgewidth=1.8)
+axes.legend(frameon=False, handlelength=3)
 axes.set_xticks(middles, [f"{low}–{high}" for low, high in groups])
 axes.set_ylim(0, 1.03)
 show(
@@ -855,10 +910,10 @@ show(
 )
 
 # %% [markdown]
-# **Figure 9.** Three measurements of the widest translator, by the number of words in the sentence. The first curve,
-# greedy decoding on new sentences, is that of the widest translator in figure 8. Teacher forcing removes a large part
-# of the fall but not all of it; on the longest sentences it makes little difference whether the model was trained on
-# them.
+# **Figure 10.** Three measurements of the widest translator, by the number of words in the sentence. The solid coloured
+# curve, greedy decoding on new sentences, is that of the widest translator in figure 9. Teacher forcing removes a large
+# part of the fall but not all of it; on the longest sentences it makes little difference whether the model was trained
+# on them.
 #
 # The same curves as a table:
 
@@ -906,7 +961,7 @@ show(
 )
 
 # %% [markdown]
-# **Figure 10.** The stored long run: token accuracy and BLEU by the number of words in the sentence. Longer training and
+# **Figure 11.** The stored long run: token accuracy and BLEU by the number of words in the sentence. Longer training and
 # wider states move the fall to longer sentences, but every curve still falls.
 
 # %% tags=["fold"]
@@ -915,7 +970,7 @@ best = long_quality[256]["accuracy"]
 print(f"width 256: accuracy {best[0]:.2f} at 3 to 10 words, {best[-1]:.2f} at 51 to 60")
 
 # %% [markdown]
-# The longer run helps. At 11 to 20 words, width 128 now has an accuracy of 0.73; in figure 8 its three points between
+# The longer run helps. At 11 to 20 words, width 128 now has an accuracy of 0.73; in figure 9 its three points between
 # 12 and 20 words lie near 0.5 on average. But the fall is still there, further to the right.
 #
 # The published result looks the same. Bahdanau et al. (2015, figure 2) trained such an encoder and decoder, with hidden
@@ -961,9 +1016,8 @@ print(f"width 256: accuracy {best[0]:.2f} at 3 to 10 words, {best[-1]:.2f} at 51
 # loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=PAD)  # logits [B, T_y, V], targets [B, T_y]
 # ```
 #
-# The picture to remember is the first one of this lesson: the encoder reads, one context vector goes across, the
-# decoder writes. The context vector has the same size for every sentence, and so translations get worse as sentences
-# get longer.
+# The picture to remember is figure 2: the encoder reads, one context vector goes across, the decoder writes. The
+# context vector has the same size for every sentence, and so translations get worse as sentences get longer.
 
 # %% [markdown]
 # ## Before you go on
@@ -1013,7 +1067,7 @@ print(f"width 256: accuracy {best[0]:.2f} at 3 to 10 words, {best[-1]:.2f} at 51
 #
 # $z$, $r$ and $n$ each have a matrix from state to state, together $3 D_H^2$ weights. When $D_H$ doubles, their number
 # becomes four times as large. The matrices from the input only double, so that at our widths the GRU as a whole becomes
-# about three times as large. The length does not double. In figure 8 the accuracy crosses 0.5 near 10 words for width
+# about three times as large. The length does not double. In figure 9 the accuracy crosses 0.5 near 10 words for width
 # 64 and near 16 for width 128.
 #
 # </details>

@@ -616,7 +616,7 @@ def weights_figure(A, title):
         column_label="English token (read)",
         axes=axes,
     )
-    axes.tick_params(axis="x", rotation=60)
+    axes.set_xticks(range(len(columns)), columns, rotation=60, ha="right", rotation_mode="anchor")
     for t, i in agreement.sure:  # white on black, to be seen on any ground
         for colour, width in (("black", 4.2), ("white", 1.8)):
             axes.plot(i, t, "o", markersize=10, markerfacecolor="none", markeredgecolor=colour, markeredgewidth=width)
@@ -804,7 +804,8 @@ plots.bars(
 low, high = long["groups"][-1]
 ours = [long["quality"][name]["bleu"][-1] for name in names]
 shades = [SHADES[name] for name in names]
-plots.bars(ours, names, title=f"our stored run, {low} to {high} words", numbers=".1f", colour=shades, axes=panels[1])
+title = f"our stored run, {low} to {high} words"
+plots.bars(ours, names, title=title, value_label="BLEU", numbers=".1f", colour=shades, axes=panels[1])
 panels[0].set_ylim(0, 32)
 panels[1].set_ylim(0, 118)
 show(

@@ -77,10 +77,11 @@ def normal(*shape):
 # learned filters at every position of the image. Early captioners were built in this way (Vinyals et al., 2015; their
 # decoder saw the vector only once, before the first token). After lessons 01 and 02, which difficulty do you expect?
 #
-# Our images are *scenes*. Each scene shows two objects that differ in shape and in colour. An object is large or small,
-# and the two objects are clearly apart in exactly one direction, side by side or one above the other. The caption names
-# the large object first. If both have the same size, it names first the one on the left, or the upper one. So each
-# image has exactly one right caption. Each word of a caption is one token.
+# Our images are *scenes*. Each scene shows two objects that differ in shape and in colour. An object is large or small.
+# The two objects are separated by a gap in exactly one direction, horizontal or vertical, so that they stand either
+# side by side or one above the other. The caption names the large object first. If both objects have the same size, the
+# caption first names the one on the left, or the upper one. So each image has exactly one right caption. Each word of a
+# caption is one token.
 
 # %% tags=["fold"]
 FULL = stored_runs.full()
@@ -122,10 +123,10 @@ show(
 # numbers, the **features**, in each cell. Our CNN turns an image of $48 \times 48$ pixels into a feature map of
 # $12 \times 12$ cells, so that each cell stands for $4 \times 4$ pixels.
 #
-# Before any captioner is trained, the CNN learns to classify the object in the middle of a small window, cut out of a
-# scene, by shape, colour and size. (A part of the other object may be visible in the window.) Afterwards we discard the
-# output layer that did the classification, and keep the feature map. Xu et al. (2015), whose captioner this lesson
-# follows, took a network that had been trained to classify photographs.
+# Before any captioner is trained, the CNN learns to classify single objects by shape, colour and size. For this, a
+# small window around each object is cut out of its scene. (A part of the other object may be visible in the window.)
+# Afterwards we discard the output layer that did the classification, and keep the feature map. Xu et al. (2015), whose
+# captioner this lesson follows, took a network that had been trained to classify photographs.
 
 # %%
 cnn = trained_cnn(some, photos)
@@ -270,18 +271,18 @@ made_up[0, 1:4, 1:4] = made_up[1, 4:8, 4:8] = made_up[2] = 1.0
 made_up /= made_up.sum(dim=(1, 2), keepdim=True)
 show(
     captioning.word_maps(photos[0], ["upper left", "middle", "equal weights"], made_up, columns=3),
-    "The same picture three times, clear where a made-up attention map has its weight, dark elsewhere: upper left, middle, "
+    "The same picture three times, clear where a made-up attention map has its weight, darker elsewhere: upper left, middle, "
     "and clear everywhere where all weights are equal.",
 )
 
 # %% [markdown]
-# **Figure 3.** Three made-up attention maps over the same image. The image is clear where the weight is large and dark
-# where it is small; equal weights leave the whole image clear.
+# **Figure 3.** Three made-up attention maps over the same image. The image is clear where the weight is large and
+# darker where it is small; equal weights leave the whole image clear.
 #
 # All attention maps of this lesson are drawn in this way. Each has a scale of its own, which stands below it and runs
 # from 0 to the largest weight of the map. (There is one weight for each cell; between the centres of the cells the
-# pictures are smoothed.) With 144 cells, equal weights are $1/144 \approx 0.007$ each: then the decoder attends to no
-# cell in particular.
+# pictures are smoothed.) If all 144 weights are equal, each of them is $1/144 \approx 0.007$, and the decoder attends
+# to no cell in particular.
 
 # %% [markdown]
 # ## One token at a time
@@ -297,12 +298,29 @@ show(
 # 3. **The positions of the cells.** The features of a cell say what is there, but not where the cell is. To write *left
 #    of*, the decoder has to know where the objects are. The weighted sum does not tell it: if we shuffle the cells, the
 #    context vector stays the same (see the last section of lesson 02). So we add to each cell a vector that is computed
-#    from its row and column, a **positional encoding**. Lesson 05 is about such encodings. From here on $x_i$ is cell
-#    $i$ with this vector added.
+#    from its row and column, a **positional encoding**. Lesson 05 is about such encodings. In the captioner, $x_i$ is
+#    always cell $i$ with this vector added.
 #
 # The rest of the step is that of lesson 02, with $z_t$ in place of $c_t$. The scores are additive,
 # $e_{t,i} = v \cdot \tanh(s_{t-1} W + x_i U)$; the next state is $s_t = g_U([y_{t-1}; z_t], s_{t-1})$, where $g_U$ is a
 # GRU and $y_{t-1}$ stands for the embedding of the previous token; and the logits are computed from $[s_t; z_t]$.
+
+# %% tags=["fold"]
+left, top, right, bottom = (side / 4 for side in some[0].things[0].box)  # of the described object, in cells
+rows, columns = torch.meshgrid(torch.arange(H) + 0.5, torch.arange(W) + 0.5, indexing="ij")
+away = (rows - (top + bottom) / 2).square() + (columns - (left + right) / 2).square()  # from its middle, squared
+show(
+    captioning.captioner(photos[0], torch.exp(-away / 4), *some[0].caption[2:4]),
+    "A diagram of one step. Above, from left to right: an image, the grid of 144 cells that the CNN makes of it, the grid of "
+    "attention weights, which are large on the described object, and the context vector c, the weighted sum of the cells. "
+    "Below: the decoder state before the step enters the scores, the gate beta, and a GRU. The gate multiplies c, which gives z. "
+    "The GRU reads z, the previous token and the old state, and makes the new state. From the new state and z comes the next token.",
+)
+
+# %% [markdown]
+# **Figure 4.** One step of the captioner, with made-up weights (blue). The old state $s_{t-1}$ enters three parts of the
+# step: the scores of the cells, the gate and the GRU. The output token is computed from the new state and from what the
+# gate lets through.
 #
 # For comparison we also build a captioner without attention. It gets one vector, which a linear layer and a ReLU make
 # from all cells, in place of $c_t$ at every step. Everything else is the same in both.
@@ -435,7 +453,7 @@ show(
 )
 
 # %% [markdown]
-# **Figure 4.** The training loss of both captioners. With attention the loss falls faster after the first steps, and it
+# **Figure 5.** The training loss of both captioners. With attention the loss falls faster after the first steps, and it
 # ends lower.
 #
 # We test both captioners on 300 new scenes, with greedy decoding. A caption counts as *exact* if every token is right.
@@ -480,7 +498,7 @@ show(
 )
 
 # %% [markdown]
-# **Figure 5.** Captions that are not exact, with the wrong tokens framed. In the first two scenes only the captioner with
+# **Figure 6.** Captions that are not exact, with the wrong tokens framed. In the first two scenes only the captioner with
 # one vector makes a mistake; in the last two the captioner with attention makes one. Every caption here has the form of
 # a right caption, and most of its tokens are right.
 #
@@ -531,7 +549,7 @@ show(
 )
 
 # %% [markdown]
-# **Figure 6.** Left: the share of exact captions on new scenes; with attention the captioner describes more of them
+# **Figure 7.** Left: the share of exact captions on new scenes; with attention the captioner describes more of them
 # without any mistake. Right: the share of captions with a wrong size, colour, shape or relation. (A caption may have
 # several mistakes.)
 
@@ -548,17 +566,17 @@ if not FULL:  # the long run makes fewer mistakes, as is said below
 # %% [markdown]
 # The two captioners fail in different ways. With one vector most mistakes are in the colours, and most of the wrong
 # colours are those of the other object. This captioner knows which colours are in the image, but not always which
-# object has which. It is the difficulty that we expected: to hold the properties in the right combination. With
-# attention this kind of mistake has almost disappeared. In the run printed here, most of the mistakes that are left are
-# in the relation, for which the decoder has to compare the positions of both objects. In the relation, the captioner
-# with attention is no better than the captioner with one vector.
+# object has which colour. This is the difficulty that we expected: one vector must hold the properties in the right
+# combination. With attention this kind of mistake has almost disappeared. In the run printed here, most of the mistakes
+# that are left are in the relation, for which the decoder has to compare the positions of both objects. There the
+# captioner with attention is no better than the captioner with one vector.
 #
-# Attention helps, but the reason is not that of lesson 02, where one vector was too small for long sentences. In the
-# stored run further down, with three times the scenes and five times the steps, the difference is much smaller: 0.92 of
-# the captions are exact with one vector, and 0.98 with attention. So most of what the caption needs, three properties
-# of each object and the relation, does fit into one vector of 64 numbers. (Both captioners also have the first state
-# $s_0$, which is computed from the mean of the cells.) But with one vector, the captioner needs more scenes and more
-# steps to learn how to pack this information into the vector and how to unpack it again.
+# Attention helps here, but not for the reason of lesson 02, where one vector did not keep all of a long sentence. In
+# the stored run further down, with three times the scenes and five times the steps, the difference is much smaller:
+# 0.92 of the captions are exact with one vector, and 0.98 with attention. So most of what the caption needs, three
+# properties of each object and the relation, does fit into one vector of 64 numbers. (Both captioners also have the
+# first state $s_0$, which is computed from the mean of the cells.) But with one vector, the captioner needs more
+# scenes and more steps to learn how to pack this information into the vector and how to unpack it again.
 #
 # Two remarks on the comparison. First, attention is not better because it has more parameters: the layer that makes the
 # one vector has about 590,000 of them, and the scores of attention have about 4,000. Second, although the test images
@@ -615,18 +633,18 @@ def boxes_of(scene):
 
 
 right = (written == new_captions).all(dim=1).tolist()
-shown = right.index(True)
+shown = right.index(True, 3)  # an exact caption whose share of the weight, measured below, is close to the mean
 told = words_of(shown)
 show(
     captioning.word_maps(new_photos[shown], told, weight_maps[shown, : len(told)], boxes_of(fresh[shown])),
     "The picture once for each token of its caption, clear where the captioner attended for that token. For colour and shape the "
-    "clear spot is on the object or just beside it; for the first tokens of a description it is on the other object too.",
+    "clear spot is on the object or just beside it; for of it is in an empty corner.",
 )
 
 # %% [markdown]
-# **Figure 7.** Attention maps of one caption, token by token. For the colour and the shape of an object, the weight is
-# on the object or right beside it, in this caption mostly beside it. At the beginning of a description part of the
-# weight, or even most of it, is on the other object. For *of* most of the weight is on empty ground.
+# **Figure 8.** Attention maps of one caption, token by token. For the colour and the shape of an object, most of the
+# weight is on the object or right beside it. For the size, a part of the weight is on or beside the other object. For
+# *of*, most of the weight is on empty ground.
 #
 # How much of the weight is on the object in other captions? We measure it for every token that names a size, a colour
 # or a shape. Let $b$ be the box of the object that token $t$ describes. We add up the weights of all cells that this
@@ -650,10 +668,10 @@ KINDS = {"size": [*scenes.SIDES], "colour": [*scenes.COLOURS], "shape": [*scenes
 DESCRIBING = sum(KINDS.values(), [])
 
 
-def pointing(weight_maps, words=DESCRIBING):
+def pointing(weight_maps, words=DESCRIBING, described=fresh):
     """Mean share of the weight on the named object, on the other one, and on the named one if all weights were equal."""
     named, other, alike = [], [], []
-    for scene, looks in zip(fresh, weight_maps, strict=True):
+    for scene, looks in zip(described, weight_maps, strict=True):
         for place, about in enumerate(scene.mentions):
             if about is not None and scene.caption[place] in words:
                 inside = touched(scene.things[about].box)
@@ -664,10 +682,13 @@ def pointing(weight_maps, words=DESCRIBING):
 
 
 points = pointing(weight_maps)
-figure, (axes,) = plots.canvas(6, 3)
+figure, (axes,) = plots.canvas(7.5, 3)
 labels = ["on the described\nobject", "on the\nother object", "on the described object,\nif all weights were equal"]
 print("; ".join(f"{label}: {point:.2f}".replace("\n", " ") for label, point in zip(labels, points, strict=True)))
-plots.bars(points, labels, value_label="share of the weight", limits=(0, 1), axes=axes)
+example = pointing(weight_maps[[shown]], described=[fresh[shown]])[0]
+print(f"on the described object, in the caption of the figure above alone: {example:.2f}")
+shades = [plots.WEIGHTS, plots.WEIGHTS, plots.GREY]
+plots.bars(points, labels, value_label="share of the weight", limits=(0, 1), colour=shades, axes=axes)
 show(
     figure,
     "Most of the weight lies on the described object, little on the other; with equal weights the described one would get little, "
@@ -675,9 +696,9 @@ show(
 )
 
 # %% [markdown]
-# **Figure 8.** Where the weight lies for tokens that name a size, a colour or a shape, averaged over 300 new captions.
-# Most of it is on the object that the token describes, far more than equal weights would give. (In figure 7 the share
-# is much smaller than in most captions.)
+# **Figure 9.** Where the weight lies for tokens that name a size, a colour or a shape, averaged over 300 new captions.
+# Most of it is on the object that the token describes, far more than equal weights would give (grey). In the run printed
+# here, figure 8 shows a typical caption: its own share, in the last line of the output, is close to this mean.
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
@@ -697,19 +718,23 @@ for number, scene in enumerate(fresh):
     for place, word in enumerate(scene.caption):
         opened[next(sort for sort, words in sorts.items() if word in words)].append(gates[place][number].item())
 figure, panels = plots.canvas(10.5, 3, 2)
-plots.bars([*by_kind.values()], [*by_kind], value_label="weight on the object", limits=(0, 1), axes=panels[0])
+plots.bars([*by_kind.values()], [*by_kind], value_label="weight on the object", limits=(0, 1.12), axes=panels[0])
+panels[0].axhline(points[2], color=plots.BLACK, linestyle=":", linewidth=1.8)
+panels[0].text(3.5, points[2] + 0.02, "equal weights", va="bottom")
+panels[0].set_xlim(-0.6, 4.7)
 means = [sum(found) / len(found) for found in opened.values()]
-plots.bars(means, [*opened], value_label="mean gate β", limits=(0, 1), colour=plots.GREY, axes=panels[1])
+plots.bars(means, [*opened], value_label="mean gate β", limits=(0, 1.12), colour=plots.GREY, axes=panels[1])
 show(
     figure,
-    "Left, the share of the weight on the described object for a, size, colour and shape: it is largest for colour and shape. "
+    "Left, the share of the weight on the described object for a, size, colour and shape: it is largest for colour and shape, and "
+    "everywhere larger than it would be with equal weights. "
     "Right, the mean gate for each kind of token: nearly open for size, colour and shape, lowest for of.",
 )
 
 # %% [markdown]
-# **Figure 9.** Left, the share of the weight on the described object; right, the mean of the gate $\beta_t$, for each
-# kind of token. Compare *a* with the shape on the left, and *of* with the other tokens on the right (*where* stands for
-# *above*, *below*, *left* and *right*).
+# **Figure 10.** Left, the share of the weight on the described object; right, the mean of the gate $\beta_t$, for each
+# kind of token. The dotted line shows the share if all weights were equal. Compare *a* with the shape on the left, and
+# *of* with the other tokens on the right (*where* stands for *above*, *below*, *left* and *right*).
 #
 # In the run printed here, the share is largest for colour and shape, and smaller for the size and for *a*. That it is
 # small for *a* is no surprise: every description begins with *a*, so the decoder needs no image to write this token.
@@ -751,11 +776,11 @@ def say_look(scene, place):
     return f"“{told[word]}” attends most to row {row + 1}, column {column + 1} of {H} by {W} cells. “{' '.join(told)}” ({verdict})."
 
 
-explore(look_at, alt=say_look, scene=Slider("new scene", 1, 40, 4, 1), place=Slider("token", 1, 10, 3, 1))
+explore(look_at, alt=say_look, scene=Slider("new scene", 1, 40, 10, 1), place=Slider("token", 1, 10, 3, 1))
 
 
 # %% [markdown]
-# **Figure 10.** A new scene, and the attention map of one token of the caption that the captioner has written itself.
+# **Figure 11.** A new scene, and the attention map of one token of the caption that the captioner has written itself.
 # The caption stands above with the token in brackets; the white box marks the object that the right caption describes
 # at this token.
 
@@ -781,14 +806,18 @@ def penalty(A, real):
 
 
 # %% [markdown]
-# Which attention does the penalty prefer? Three matrices of weights for four tokens and four cells:
+# Which attention does the penalty prefer? We compare three matrices of weights for four tokens and four cells:
 
 # %%
 # NBVAL_CHECK_OUTPUT
 real = torch.ones(1, 4, dtype=torch.bool)
 staring, sweeping, even = torch.zeros(1, 4, 4), torch.eye(4)[None], torch.full((1, 4, 4), 0.25)
 staring[..., 0] = 1.0
-for name, looks in (("always the same cell", staring), ("each cell once", sweeping), ("equal weights at every token", even)):
+for name, looks in (
+    ("always the same cell", staring),
+    ("each cell once", sweeping),
+    ("equal weights at every token", even),
+):
     print(f"{name:>20}: penalty {penalty(looks, real):.0f}")
 
 # %% [markdown]
@@ -805,8 +834,8 @@ for name, looks in (("always the same cell", staring), ("each cell once", sweepi
 # weight that is spread evenly.
 #
 # What does this do to the attention maps and to the captions? Our images are mostly empty, and a decoder that writes
-# about two objects has no reason to attend to empty ground. In the stored long run the same captioner was also trained
-# with the penalty, at two strengths.
+# about two objects has no reason to spread its attention over the whole of the empty ground. In the stored long run the
+# same captioner was also trained with the penalty, at two strengths.
 
 # %% tags=["fold"]
 if FULL:
@@ -828,24 +857,47 @@ print(
     f"with attention {long['exact']['attention']:.2f}; share of the weight on the described object {long['pointing'][0]:.2f}"
 )
 
+
 # %% tags=["fold"]
+def interval(share, count, z=1.96):
+    """Where a share measured on `count` scenes may really lie, in 95 of 100 such measurements (Wilson, 1927)."""
+    middle, scale = share + z**2 / (2 * count), 1 + z**2 / count
+    reach = z * (share * (1 - share) / count + z**2 / (4 * count**2)) ** 0.5
+    return (middle - reach) / scale, (middle + reach) / scale
+
+
 strengths = [*long["penalty"]]
-figure, panels = plots.canvas(8, 3, 2)
-for axes, measure, label in zip(
-    panels, ("pointing", "exact"), ("weight on the described object", "exact captions"), strict=True
-):
-    values = [long["penalty"][strength][measure] for strength in strengths]
-    plots.bars(values, [f"λ = {one}" for one in strengths], value_label=label, limits=(0, 1), axes=axes)
+figure, (left, axes) = plots.canvas(9.5, 3.3, 2)
+pointed, right_ones = (
+    [long["penalty"][strength][measure] for strength in strengths] for measure in ("pointing", "exact")
+)
+labels = [f"λ = {float(one):g}" for one in strengths]
+plots.bars(pointed, labels, value_label="weight on the described object", limits=(0, 1), axes=left)
+lower, upper = zip(*(interval(share, len(fresh)) for share in right_ones))
+reaches = [
+    [share - low for share, low in zip(right_ones, lower)],
+    [high - share for share, high in zip(right_ones, upper)],
+]
+axes.errorbar(
+    range(len(labels)), right_ones, yerr=reaches, fmt="o", markersize=8, linewidth=2, capsize=6, color=plots.BLUE
+)
+for place, share in enumerate(right_ones):
+    axes.annotate(f"{share:.3f}", (place, share), xytext=(10, 0), textcoords="offset points", va="center")
+axes.set_xticks(range(len(labels)), labels)
+axes.set(xlim=(-0.5, len(labels) - 0.3), ylim=(0.9, 1.0), ylabel="exact captions", title="this axis begins at 0.9")
+axes.grid(True, axis="y")
 show(
     figure,
-    "For three strengths of the penalty, from the stored run: the stronger it is, the smaller the share of the weight on the "
-    "described object; the share of exact captions stays high.",
+    "For three strengths of the penalty, from the stored run. Left, bars: the stronger it is, the smaller the share of the weight "
+    "on the described object. Right, points on an axis from 0.9 to 1: the shares of exact captions lie between 0.97 and 0.99, and "
+    "their intervals overlap almost completely.",
 )
 
 # %% [markdown]
-# **Figure 11.** The stored run with three strengths $\lambda$ of the penalty, of which 0 means no penalty. Left: the
+# **Figure 12.** The stored run with three strengths $\lambda$ of the penalty, of which 0 means no penalty. Left: the
 # stronger the penalty, the smaller the share of the weight on the described object. Right: the share of exact captions
-# hardly changes.
+# hardly changes. Each vertical line is a 95% confidence interval: where the share may really lie, given that it was
+# measured on only 300 scenes. The lines overlap almost completely.
 #
 # On these images the penalty does what its formula says: it spreads the attention over the image, away from the
 # objects. The captions become neither better nor worse: the shares of exact captions differ by less than a hundredth,
@@ -927,7 +979,7 @@ assert error < 0.1 and single > 1
 # experiment it was to keep each property together with its object. With attention, the decoder fetches for each token
 # what this token needs.
 #
-# The picture to remember is the row of attention maps over one image, one for each token (figure 7): the bright spot
+# The picture to remember is the row of attention maps over one image, one for each token (figure 8): the bright spot
 # moves to the object that the token describes. But a cell sees more of the image than the spot shows.
 
 # %% [markdown]

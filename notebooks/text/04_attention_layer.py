@@ -149,9 +149,9 @@ for i in range(N_X):
         e_loop[i] += q[d] * X[i, d]
 
 # %% [markdown]
-# All the scores of one query together are a matrix times a vector, so one line replaces both loops. (The function
-# `torch.mv` computes the same product. The line `# NBVAL_CHECK_OUTPUT` at the top of a cell is a mark for the course's
-# own tests; ignore it.)
+# The vector of all scores of one query is the product of the matrix $X$ and the vector $q$, so one line replaces both
+# loops. (The function `torch.mv` computes the same product. The line `# NBVAL_CHECK_OUTPUT` at the top of a cell is a
+# mark for the course's own tests; ignore it.)
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -263,7 +263,7 @@ tell("torch", far.softmax(dim=-1))
 # %% [markdown]
 # The first row shows the weights of $e$, the second the weights of $e + 1000$ after the subtraction, and the third
 # PyTorch's softmax of $e + 1000$, which subtracts the largest score as well. (The first row agrees with the other two
-# to about four digits only: near 1000, neighbouring `float32` numbers are 0.00006 apart, so adding 1000 has already
+# to about four digits only: near 1000, neighbouring `float32` numbers are $2^{-14}$ apart, so adding 1000 has already
 # rounded the scores.)
 
 # %% [markdown]
@@ -357,8 +357,10 @@ tell("y shuffled", y_shuffled)
 # matter, we can line up all positions in one long row. This gives $N_X = H \cdot W$ data vectors and *one* softmax over
 # all of them. Afterwards we put the weights back into the shape of the grid.
 #
-# Below, the feature vectors are plain colours (red, green, blue). The query asks for yellow: its entries are positive
-# for red and green, and negative for blue.
+# Below, the three features of a position are the red, green and blue of its colour. The query asks for yellow: its
+# entries are positive for red and green, and negative for blue. The features are the last axis of this grid, so
+# `reshape` keeps each vector whole. (In the output of a CNN they come before the grid, and `reshape` would mix them up:
+# see lesson 03.)
 
 # %% tags=["fold"]
 H, W = 6, 9
@@ -507,25 +509,31 @@ shade = {"undivided": plots.VERMILLION, "÷ √D": plots.BLUE, "÷ D": plots.GRE
 marks = {"undivided": "s-", "÷ √D": "o-", "÷ D": "^-"}
 look = {"x_label": "width D", "log": "x", "colours": shade, "styles": marks}
 figure, panels = plots.canvas(12, 3.9, 3)
-roots = {"measured": spread, "√D": [math.sqrt(D) for D in widths]}
-plots.curves(widths, roots, title="spread of $q · X_i$", x_label="width D", y_label="standard deviation", log="xy",
-                styles={"measured": "o", "√D": "--"}, colours={"measured": plots.SCORES, "√D": plots.BLACK}, axes=panels[0])  # fmt: skip
+spreads = {name: [std / divisor(D) for std, D in zip(spread, widths)] for name, divisor in divisors.items()}
+plots.curves(
+    widths, spreads, title="scores: spread", y_label="standard deviation", axes=panels[0], **look | {"log": "xy"}
+)
+panels[0].plot(
+    widths, [math.sqrt(D) for D in widths], ":", color=plots.BLACK, linewidth=2, zorder=4, label="formula: √D"
+)
+panels[0].legend(frameon=False)
 plots.curves(widths, entropy, title="weights: entropy", y_label="median entropy (nats)", axes=panels[1], **look)
 plots.curves(widths, gradient, title="gradient left", y_label="median Σ a(1 − a)", axes=panels[2], **look)
 plots.level(panels[1], math.log(N_data), "all weights equal: $\\ln N_X$")
 panels[1].set_ylim(top=3.1)
 show(
     figure,
-    "Three panels over the width D from 1 to 1024. The standard deviation of the scores follows the square root of D. "
-    "Undivided, entropy and gradient fall to zero with D; divided by the root they stay about level; divided by D the "
-    "entropy rises to that of equal weights, and the gradient rises slightly.",
+    "Three panels over the width D from 1 to 1024. The standard deviation of the undivided scores follows the square root of D; "
+    "divided by the root it is 1 at every width, divided by D it falls. Undivided, entropy and gradient fall to zero with D; "
+    "divided by the root they stay about level; divided by D the entropy rises to that of equal weights, and the gradient "
+    "rises slightly.",
 )
 
 # %% [markdown]
 # **Figure 6.** Three quantities at widths from 1 to 1024. Left panel: the standard deviation of the scores. Middle
 # panel: the median entropy of the weights. Right panel: the median of the quantity "gradient left". Undivided scores
-# saturate the softmax more and more as the width grows; division by $\sqrt D$ keeps the last two quantities nearly
-# constant. The rows below give the values at the largest width.
+# saturate the softmax more and more as the width grows; division by $\sqrt D$ keeps all three quantities nearly
+# constant. The rows below give two of the values at the largest width.
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
@@ -685,8 +693,9 @@ show(
 
 # %% [markdown]
 # **Figure 10.** The same scores after a softmax over each row (left panel: correct) and over each column (right panel:
-# wrong). Both matrices look like weights, but in the right panel the weights of a query do not sum to 1. The row sums
-# below, named as in the code, show it.
+# wrong). Both matrices look like weights, but in the right panel the weights of a query do not sum to 1. The output
+# below shows the row sums of both matrices: `right` stands for the correct direction (left panel), `wrong` for the
+# other one (right panel).
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -694,7 +703,7 @@ tell("right", A.sum(dim=-1))
 tell("wrong", wrong.sum(dim=-1))
 
 # %% [markdown]
-# If the softmax runs over the columns, the queries compete for the data vectors. If it runs over the rows, the queries
+# With a softmax over each column, the queries compete for the data vectors. With a softmax over each row, the queries
 # are independent of each other: if we remove some queries, the outputs of the others do not change. That is why all
 # outputs can be computed in parallel.
 
@@ -965,7 +974,7 @@ for data, output in ((X_cross, Y_cross), (longer, Y_longer)):
 # decide where the weight of a row goes, and the values decide what its output is made of.
 #
 # We can now answer the opening question: which encoder states matter for *vediamo*, and which for *il*? The attention
-# weights say it, and each query has its own (Figure 8): *vediamo* attends mostly to *see*, then to *we*; *il* attends
+# weights tell us, and each query has its own (Figure 8): *vediamo* attends mostly to *see*, then to *we*; *il* attends
 # mostly to *the*; *cielo* attends mostly to *sky*. Here we chose the vectors so that the weights come out in this way.
 # In a trained translator nobody chooses them: training finds the matrices $W_Q$, $W_K$ and $W_V$.
 
@@ -1134,7 +1143,7 @@ figure, panels = plots.canvas(10, 3.8, 2, sharey=True)
 for panel, best, name in zip(panels, (by_descent, by_adam), ("gradient descent", "Adam"), strict=True):
     plots.curves(trained_widths, best, title=f"{name}, best learning rate", axes=panel, **look)
     plots.level(panel, 1 / 16, "chance", at=0.02)
-panels[0].set(ylabel="share of queries that found it", ylim=(0, 1.05))
+panels[0].set(ylabel="share that found their vector", ylim=(0, 1.05))
 show(
     figure,
     "The share of queries that found their data vector over the width D, at the best learning rate, for gradient "
@@ -1144,8 +1153,8 @@ show(
 
 # %% [markdown]
 # **Figure 14.** The share of queries that learn to find their data vector, at the best learning rate, with gradient
-# descent (left) and with Adam (right). Without the division fewer and fewer succeed as the width grows; with either
-# division most succeed at every width. The rows below give the shares at width 512.
+# descent (left) and with Adam (right). Without the division, fewer and fewer queries succeed as the width grows; with
+# either division, most queries succeed at every width. The rows below give the shares at width 512.
 
 # %% tags=["fold"]
 # Another processor may round a query or two to the other side, so the claim is asserted with room to spare.
@@ -1155,11 +1164,11 @@ for name, best in (("gradient descent", by_descent), ("Adam", by_adam)):
     assert widest["undivided"] < 0.4 and widest["÷ √D"] > 0.8 and widest["÷ D"] > 0.8
 
 # %% [markdown]
-# At large width most undivided queries do not find their data vector at any of the learning rates. With small steps,
-# most of the unsuccessful queries still attend to the data vector to which they attended at the start. With large
-# steps, most of them move to another wrong data vector, and their softmax is as saturated as before. Adam enlarges the
-# steps of queries with a small gradient, but this does not help them here. The rows below describe the unsuccessful
-# queries after gradient descent at $D = 512$, with a small and with a large learning rate:
+# At large width and with undivided scores, most queries do not find their data vector at any of the learning rates.
+# With small steps, most of the unsuccessful queries still attend to the data vector to which they attended at the
+# start. With large steps, most of them move to another wrong data vector, and their softmax is as saturated as
+# before. Adam enlarges the steps of queries with a small gradient, but this does not help them here. The rows below
+# describe the unsuccessful queries after gradient descent at $D = 512$, with a small and with a large learning rate:
 
 # %% tags=["fold"]
 slow_and_fast = {rate: trained_weights(512, 1.0, torch.optim.SGD, rate) for rate in (0.1, 1000.0)}
@@ -1181,8 +1190,8 @@ for rate, (before, after) in slow_and_fast.items():  # [128, 16] both
 # | 512 | 21.78 ± 0.05 | 22.47 ± 0.27 |
 # | 1024 | 18.22 ± 0.03 | 22.10 ± 0.18 |
 #
-# (Britz et al., BLEU on newstest2013, English to German, with the spread that they report.) Both experiments come to
-# the same result: undivided dot products fail at large width.
+# (Britz et al., BLEU on newstest2013, English to German, with the spread that they report.) In both experiments
+# undivided dot products do clearly worse at large width.
 #
 # <details><summary>Going further: how the two experiments differ</summary>
 #
@@ -1190,7 +1199,8 @@ for rate, (before, after) in slow_and_fast.items():  # [128, 16] both
 # - They compare undivided dot products with additive attention. We compare undivided with divided dot products.
 # - In their translator all positions share the matrices that make queries and keys, and the data vectors are learned
 #   too. In our experiment each query learns by itself, and keys and values are fixed.
-# - Their translator collapses at width 1024 only. Our undivided layer gets worse with every step to a larger width.
+# - Their translator becomes much worse at width 1024 only. Our undivided layer gets worse with every step to a larger
+#   width.
 # - The Transformer divides, and it also splits its vectors into heads of width 64 (lesson 06), where the division
 #   matters less than at width 1024.
 #
@@ -1265,10 +1275,10 @@ for name, (at_first, at_last) in together.items():
     print(f"one W_Q for all, {name:>9}: after training {at_last:.1f} of the queries find their data vector")
 
 # %% [markdown]
-# With a shared matrix the undivided layer learns as well, at least at width 64 and with its best learning rate. So the
-# conclusion is this: without the division a layer *starts* saturated. Queries that are trained one by one stay
-# saturated. Where many examples share $W_Q$, training may recover, but the published table shows that it need not. The
-# division costs nothing and removes the risk at the start.
+# With a shared matrix the undivided layer learns the task, too, at least at width 64 and with its best learning rate.
+# So the conclusion is this: without the division a layer *starts* saturated. Where each query has its own parameters,
+# most queries stay saturated. Where many examples share $W_Q$, training may recover, but the published table shows
+# that it need not. The division costs nothing and removes the risk at the start.
 
 # %% [markdown]
 # ## References

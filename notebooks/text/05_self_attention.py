@@ -108,15 +108,15 @@ show(
 # single layer. A convolution of width 3 needs many layers to connect the two ends of a long sentence.
 #
 # Why three matrices? With $Q = K = X$ every token would attend mostly to itself, since $x \cdot x$ is usually the
-# largest of its scores (question 5 of lesson 04). $W_Q$ and $W_K$ separate what a token asks for from what it offers to
-# others. $W_V$ separates both from what it passes on.
+# largest of its scores (question 5 of lesson 04). With $W_Q$ and $W_K$, what a token asks for can differ from what it
+# offers to the queries of others. With $W_V$, what it passes on can differ from both.
 #
 # **Two tokens, step by step.** Lesson 04 borrowed two scores from a well-known example, the two tokens *Thinking
 # Machines* (Alammar, 2018). Here is the whole computation. The rows of $X$ are the embeddings of the two tokens, with
 # $D = 4$ features. As in the example, queries and keys have $D_Q = 64$ features; we let the values have $D_V = 3$. The
 # example gives the two scores of *Thinking*, 112 and 96, but not the vectors behind them. So our embeddings are made
-# up, and the entries of $W_Q$ and $W_K$ are drawn from $-1$, $0$ and $1$, with a seed for which just these two scores
-# come out.
+# up, and the entries of $W_Q$ and $W_K$ are drawn from $-1$, $0$ and $1$, with a seed that gives exactly these two
+# scores.
 #
 # The first step multiplies the embeddings by the three matrices:
 
@@ -174,16 +174,16 @@ show(
                 "×",
                 Matrix("$K^\\top$", K.T, "$[D_Q, N] = [64, 2]$", plots.KEYS),
                 "=",
-                Matrix("$QK^\\top$", products, "$[N, N] = [2, 2]$", plots.SCORES),
+                Matrix("$QK^\\top$", products, "$[N, N] = [2, 2]$", plots.SCORES, tokens, columns=tokens),
             ],
             [
-                Matrix("$E = QK^\\top/\\sqrt{64}$", E, "$[N, N]$", plots.SCORES, tokens, ".5g"),
+                Matrix("$E = QK^\\top/\\sqrt{64}$", E, "$[N, N]$", plots.SCORES, tokens, ".5g", tokens),
                 "softmax →",
-                Matrix("$A$", A, "$[N, N]$", plots.WEIGHTS, numbers=".2f"),
+                Matrix("$A$", A, "$[N, N]$", plots.WEIGHTS, numbers=".2f", columns=tokens),
                 "×",
                 Matrix("$V$", V, "$[N, D_V]$", plots.VALUES),
                 "=",
-                Matrix("$Y$", Y, "$[N, D_V] = [2, 3]$", plots.OUTPUT, numbers=".2f"),
+                Matrix("$Y$", Y, "$[N, D_V] = [2, 3]$", plots.OUTPUT, tokens, ".2f"),
             ],
         ]
     ),
@@ -194,7 +194,8 @@ show(
 
 # %% [markdown]
 # **Figure 3.** From queries, keys and values to outputs. The first row of scores and weights is the published one: 112
-# and 96, divided by 8, are 14 and 12, and their softmax is 0.88 and 0.12.
+# and 96, divided by 8, are 14 and 12, and their softmax is 0.88 and 0.12. (In scores and weights, a row belongs to the
+# query of a token and a column to the key of a token. In each matrix the smallest number has a white cell.)
 #
 # You can check the first output by hand. Its first entry is $0.88 \cdot 3 + 0.12 \cdot (-2) = 2.40$: the output of
 # *Thinking* is mostly its own value, with a little of the value of *Machines*. All shapes follow one rule: $N$ rows in,
@@ -253,8 +254,8 @@ show(
 # The matrix of attention weights is square: row $m$ holds the weights with which token $m$ attends, and column $n$
 # belongs to the token $n$ that is attended to. (Code counts rows from 0; the figures so far, and the text about them,
 # count from 1. From the section on positional encodings on, positions count from 0, in the figures too.) The scores are
-# not symmetric: the query of *dog* has the score 0.8 with the key of *man* (row 2, column 5), but the query of *man*
-# has the score 1.6 with the key of *dog* (row 5, column 2).
+# not symmetric: the score of the query of *man* with the key of *dog* (row 5, column 2) is about twice as large as the
+# score of the query of *dog* with the key of *man* (row 2, column 5).
 #
 # Rows 1 and 4, those of $\textit{the}_1$ and $\textit{the}_2$, are the same. Is that what we want? One of the two
 # belongs to the dog, the other to the man.
@@ -370,7 +371,7 @@ explore(
 # Think about it before you read on.
 #
 # - Each position has **its own** vector, different from all others, and always the same one.
-# - The entries are **bounded**, so that the vector of position 5,000 does not drown the token's.
+# - The entries are **bounded**, so that the vector of position 5,000 does not drown the vector of the token.
 # - A step from $n$ to $n + 1$ means **the same** in a short sentence and in a long one.
 # - There is no **largest** position: sentences longer than those in training have encodings, too.
 #
@@ -380,9 +381,10 @@ explore(
 
 # %% tags=["fold"]
 counted = torch.tensor([[n >> digit & 1 for digit in range(4)] for n in range(16)])  # [16, 4], the lowest digit first
-figure, (axes,) = plots.canvas(6, 3.2)
-plots.field(counted.T, limits=(0, 1), x_label="position n", y_label="binary digit", title="counting", axes=axes)
-axes.set_yticks(range(4), ["1", "2", "4", "8"])
+figure, (axes,) = plots.canvas(8, 2.9)
+digits, numbers = ["ones", "twos", "fours", "eights"], [str(n) for n in range(16)]
+title = "positions in binary digits"
+plots.heat_map(counted.T, digits, numbers, title=title, numbers=".0f", column_label="position n", axes=axes)
 show(
     figure,
     "The binary digits of 0 to 15. The digit of the ones changes at each step, that of the twos at every second one, that "
@@ -390,13 +392,13 @@ show(
 )
 
 # %% [markdown]
-# **Figure 6.** The positions 0 to 15 in binary digits. Each digit changes in a regular rhythm, half as fast as the
-# digit before it.
+# **Figure 6.** The positions 0 to 15 in binary digits, one column for each position. Each digit changes in a regular
+# rhythm, half as fast as the digit in the row above it.
 #
 # The digits jump, however. From 7 to 8 all four change, from 8 to 9 only one, so that neighbouring positions are
 # sometimes close together and sometimes far apart. If we keep the rhythm but replace the jumps by smooth waves, we
-# obtain the sinusoidal encoding below. First, though, a simpler way, which leaves the choice of the vectors to
-# training.
+# obtain the sinusoidal encoding below. Before that, we look at a simpler way, which leaves the choice of the vectors
+# to training.
 
 # %% [markdown]
 # ## Learned positional encoding: a table
@@ -451,8 +453,8 @@ except IndexError as error:
 # the **base**.
 #
 # PyTorch has no function for this encoding, so we compute it with loops and with tensors, and compare both with a table
-# that many lecture slides show, for $D = 50$. The lines printed below are its first four features, each at the
-# positions 0 to 3.
+# that many lecture slides show, for $D = 50$. The lines printed below are the first four features of the encoding, each
+# at the positions 0 to 3.
 
 # %%
 P_loop = torch.zeros(4, 50)  # [N, D], positions 0 to 3
@@ -604,8 +606,8 @@ explore(
 #
 # How far are the scores of such a layer from depending on the distance alone? We put the *same* token at all positions
 # and take random matrices $W_Q$ and $W_K$. If only the distance counted, all scores at the same distance would be
-# equal; these scores form a diagonal of $E\,[N, N]$. Their **spread**, the largest minus the smallest, measures how far
-# they are from that.
+# equal; these scores form a diagonal of $E\,[N, N]$. Their **spread**, the largest minus the smallest, would then be 0;
+# the larger it is, the less the scores depend on the distance alone.
 
 
 # %%
@@ -652,21 +654,24 @@ def rotated(x, angle):
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
 q, key = torch.tensor([1.0, -0.3]), torch.tensor([0.5, 0.9])  # [2] each
-figure, panels = plots.canvas(10.5, 3.6, 3)
+figure, panels = plots.canvas(11.5, 4.2, 3)
 for panel, m in zip(panels, (1, 3, 5), strict=True):
     arrows = torch.stack([rotated(q, 0.5 * m), rotated(key, 0.5 * (m - 1))])
     names, colours = ["query", "key"], [plots.QUERY, plots.KEYS]
-    plots.plane(arrows, names, colours=colours, reach=1.6, title=f"positions {m} and {m - 1}", axes=panel)
+    plots.plane(arrows, names, colours=colours, reach=1.8, title=f"query at m = {m}, key at n = {m - 1}", axes=panel)
+    between = math.degrees(math.acos(F.cosine_similarity(arrows[0], arrows[1], dim=0)))
+    plots.angle(panel, arrows[0], arrows[1], 0.35, f"{between:.0f}°")
+    panel.text(0.12, -1.3, f"dot product {arrows[0] @ arrows[1]:.2f}", va="center")
     print(f"query at {m}, key at {m - 1}: score {arrows[0] @ arrows[1]:.4f}")
 show(
     figure,
     "Three times the same query and key, each time turned further, at positions 1 and 0, 3 and 2, 5 and 4. The angle "
-    "between the two stays the same.",
+    f"between the two, {between:.0f} degrees, and their dot product, {arrows[0] @ arrows[1]:.2f}, stay the same.",
 )
 
 # %% [markdown]
 # **Figure 9.** The same query and key at three pairs of positions, always at relative position $-1$. Both arrows turn,
-# but the angle between them stays the same, and so does their dot product, which is printed with the figure.
+# but the angle between them stays the same, and so does their dot product.
 #
 # A query has more than two features. So it is cut into $D_Q/2$ pairs, and each pair is rotated at its own speed, with
 # the frequencies of the sinusoidal encoding. A query $q$ at position $m$ becomes $q'$:
@@ -749,13 +754,13 @@ E_shifted = rotary(Q_16, positions + 100) @ rotary(K_16, positions + 100).T / 8 
 print("change of the scores when positions start at 100:", difference(E_shifted, E_rotary))
 
 # %% tags=["fold"]
-figure, panels = plots.canvas(10.5, 3.8, 2)
-names = ("sinusoidal, added", "rotary, same token and matrices")
-for panel, E, name in zip(panels, (E_sinusoidal, E_rotary), names, strict=True):
-    bound = E.abs().max().item()
-    plots.field(
-        E, limits=(-bound, bound), x_label="key at position n", y_label="query at position m", title=name, axes=panel
-    )
+figure, panels = plots.canvas(10.5, 4.2, 2)
+names = ("sinusoidal encoding, added", "RoPE")
+both = plots.array(torch.stack([E_sinusoidal, E_rotary]))
+options = {"limits": (both.min(), both.max()), "bar": False, "x_label": "key at position n"}
+for panel, E, name in zip(panels, both, names, strict=True):
+    plots.field(E, title=name, y_label="query at position m", axes=panel, **options)
+figure.colorbar(panels[0].images[0], ax=panels, label="score of query m with key n")
 show(
     figure,
     "Scores of the same token with itself at sixteen positions, with the same random matrices. Left, sinusoidal encoding added: an "
@@ -763,9 +768,9 @@ show(
 )
 
 # %% [markdown]
-# **Figure 10.** Scores of one token with itself at 16 positions; each panel has its own colour scale. With the
-# sinusoidal encoding added, scores of equal distance differ; with RoPE each diagonal has one value, whatever the
-# matrices are.
+# **Figure 10.** Scores of one token with itself at 16 positions, with the same matrices and on the same colour scale.
+# With the sinusoidal encoding added, scores of equal distance differ; with RoPE each diagonal has one value, whatever
+# the matrices are.
 #
 # The printed lines say more. RoPE changes no query's length, and at position 0 it changes nothing at all. If all
 # positions are moved by 100, the scores stay the same, since every distance stays the same.
@@ -779,8 +784,8 @@ show(
 # two are the same up to the order of the features: put all even features first, then all odd ones, and the first
 # pairing becomes the second. But weights that were trained with one pairing give nonsense with the other, and no error
 # message warns of it. (When Meta's weights are converted for `transformers`, the features of queries and keys are
-# reordered in just this way within each head. These features are the columns of our $W_Q$ and $W_K$, or the rows of the
-# weight of an `nn.Linear`.)
+# reordered in just this way, for each of the attention heads that lesson 06 introduces. These features are the columns
+# of our $W_Q$ and $W_K$, or the rows of the weight of an `nn.Linear`.)
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
@@ -796,7 +801,8 @@ print("difference of the two pairings, features reordered:", difference(by_halve
 # Does all this matter in practice? Here are two tasks for a model of a single self-attention layer with a linear layer
 # on top. It reads a sequence of letters, one token each, and has to write a sequence of the same length:
 #
-# - **copy**: at each position the letter that stood three positions before;
+# - **copy**: at each position the letter that stands three positions before it (nothing is asked for at the first three
+#   positions);
 # - **reverse**: the sequence backwards, so at position $n$ the letter of position $N - 1 - n$.
 #
 # Predict before you look at the result: with no positional encoding, with a learned one, with a sinusoidal one and with
@@ -881,13 +887,15 @@ blind = (
 )  # the share of the most frequent letter
 shares = {pair: right(layer, pair[0], TRAINED).nanmean().item() for pair, layer in layers.items()}
 
-figure, panels = plots.canvas(10, 3.2, 2)
+figure, panels = plots.canvas(10, 4, 2)
 for panel, task in zip(panels, TASKS, strict=True):
     kinds = [kind for where, kind in shares if where == task]
     values = [shares[task, kind] for kind in kinds]
-    plots.bars(values, kinds, title=task, value_label="letters right", limits=(0, 1.15), axes=panel)
-    plots.level(panel, blind, "")
-    panel.set_xlabel("dotted: a guess that knows the letters, not their order")
+    plots.bars(values, kinds, title=task, value_label="share of letters right", limits=(0, 1.15), axes=panel)
+    panel.set(xlabel="positional encoding", yticks=(0, 0.25, 0.5, 0.75, 1))
+    guess = panel.axhline(blind, color=plots.BLACK, linestyle=":", linewidth=1.5)
+name = "guess of a model that knows which letters occur, but not their order"
+figure.legend([guess], [name], loc="outside lower center", frameon=False)
 show(
     figure,
     "Share of letters that are right. Copy: without positions it is at the line of a blind guess, with each of the three kinds "
@@ -922,8 +930,9 @@ print(f"the 22 positions between, mean:       {by_position[1:-1].mean():.1f}")
 
 # %% [markdown]
 # At the two ends the model is right. For the first and for the last position, the opposite position is the one farthest
-# away, and a model that knows distances can express *the farthest key*, since the softmax runs over the keys that
-# exist. Relative positions thus reveal where the sequence begins and ends. A deep model can use this to learn more
+# away. A model that knows only distances can find *the farthest key*: it can give the largest distances the highest
+# scores, and the softmax runs only over the keys that exist. Relative positions thus reveal where the sequence begins
+# and ends. A deep model can use this to learn more
 # about the positions themselves. (The causal mask of lesson 07, which hides all later tokens, reveals the beginning
 # too.) At the 22 positions between the ends, the model can only guess.
 #
@@ -938,8 +947,9 @@ print(f"the 22 positions between, mean:       {by_position[1:-1].mean():.1f}")
 # ## Length extrapolation: past the training length
 #
 # All models were trained on sequences of 24 letters. Now we let them copy sequences of 64. The learned table has rows
-# for all 64 positions, but those from 24 on have never been trained. Predict again: where will each of the three fail?
-# A single training may be luck, so each kind is trained three times, from other random weights and on other sequences.
+# for all 64 positions, but those from 24 on have never been trained. Predict again: with which of the three encodings
+# will the model still copy? A single training may be luck, so each kind of encoding is trained three times, each time
+# from new random weights and on new sequences.
 
 # %% tags=["fold"]
 SEEDS = (0, 1, 2)
@@ -1081,7 +1091,7 @@ print(stored_runs.how(run))
 # <details><summary><b>5.</b> RoPE rotates queries and keys. What would change if it rotated only the queries?</summary>
 #
 # The score would be $\langle R_m\,q, k\rangle$. It would depend on $m$, the position of the query, and not on the
-# position of the key. So each query would give every key the same weight in whatever order the keys stand.
+# position of the key. If the keys of a query were reordered, each key would keep the weight that it had before.
 #
 # </details>
 #

@@ -85,7 +85,8 @@ def normal(*shape):
 # $$y = \tfrac12\, v_\text{animal} + \tfrac12\, v_\text{tired}$$
 #
 # Both values are in this average. But the average does not say which part came from which token. In this sentence
-# nobody would mistake *animal* for *tired*. In a fairy tale, the two can be mistaken for each other:
+# nobody would mistake *animal* for *tired*. In a fairy tale, both answers can be nouns, and then one can be mistaken
+# for the other:
 #
 # > *The frog did not marry the king, because it was a witch.*
 #
@@ -107,9 +108,10 @@ print(f"distance between the two averages:                  {(one.mean(dim=0) - 
 print(f"distance between the values, put side by side: {(one.flatten() - other.flatten()).norm():8.2f}")
 
 # %% [markdown]
-# The averages of the two sentences are equal. Put side by side instead of being added, the same values differ. This
-# suggests the solution: compute **two** rows of attention weights, one for each question, and put the two results side
-# by side. Each of these attention computations, with attention weights of its own, is called a **head**.
+# The averages of the two sentences are equal. If the two values of each sentence are put side by side instead, the
+# sentences can be told apart. This suggests the solution: compute **two** rows of attention weights, one for each
+# question, and put the two results side by side. Each of these attention computations, with attention weights of its
+# own, is called a **head**.
 
 # %% [markdown]
 # ## Several heads
@@ -215,7 +217,23 @@ print("split the width, then exchange N and H, head 0:\n", small.view(2, 3, 2).t
 #    its own;
 # 2. **exchange** two axes: $[N, H, D_H] \to [H, N, D_H]$.
 #
-# Merging does the reverse: exchange the two axes, then join the last two.
+# Merging does the reverse: exchange the two axes, then join the last two. With a batch of sequences, a further axis
+# stands in front of all these shapes and stays where it is:
+
+# %% tags=["fold"]
+show(
+    schematics.split_and_merge(),
+    "Tables of numbers for a batch of two sequences, each of two vectors with three heads of two features. Sequence 0 holds 0 to "
+    "5 and 6 to 11. A view cuts each vector into three parts; transpose(1, 2) brings the parts of one head together: head 0 has "
+    "0, 1 and 6, 7, head 1 has 2, 3 and 8, 9, head 2 has 4, 5 and 10, 11. Arrows lead back by transpose(1, 2) and reshape. At "
+    "the right, a reshape alone gives head 0 the numbers 0, 1 and 2, 3, head 1 has 4, 5 and 6, 7, head 2 has 8, 9 and 10, 11. "
+    "Sequence 1, with 12 to 23, goes the same ways.",
+)
+
+# %% [markdown]
+# **Figure 3.** Split (from left to right) and merge (back again) for a batch of two sequences; each head has its own shade
+# of grey. Sequence 0 is the example above, and heads are counted from 0 as in the code. With a reshape alone, on the
+# right, each head receives numbers that belong to two different heads.
 
 
 # %%
@@ -233,17 +251,21 @@ Q, K, V = split(X @ W_Q), split(X @ W_K), split(X @ W_V)  # [H, N, D_H] each
 A = (Q @ K.mT / math.sqrt(D_H)).softmax(dim=-1)  # [H, N, N]
 Y = merge(A @ V) @ W_O  # [H, N, D_H] to [N, H * D_H] to [N, D]
 
+Y_at_once = merge(F.scaled_dot_product_attention(Q, K, V)) @ W_O  # PyTorch's function on all heads
+
 # %% tags=["fold"]
 assert torch.equal(merge(split(X)), X)
 assert_close(Y, Y_loop)
+assert_close(Y_at_once, Y_loop)
 assert_close(A, torch.stack(weights))
 
 # %% [markdown]
 # The line with the softmax is the line of lesson 05 with two small changes: `K.mT` exchanges only the last two axes,
 # and the scores are divided by the root of the width of a head. `@` multiplies matrices on the last two axes, once for
 # every index of the axes before them. A batch of sentences adds another axis in front, $[B, H, N, D_H]$, and the line
-# with the softmax stays as it is. (The folded cell checks that `merge` undoes `split` and that the result equals that
-# of the loop.)
+# with the softmax stays as it is. PyTorch's `F.scaled_dot_product_attention` works in the same way: the axes in front
+# of the last two are all batch axes to it, so one call serves all heads. (The folded cell checks that `merge` undoes
+# `split` and that both results equal that of the loop.)
 
 # %% [markdown]
 # ## One projection for all
@@ -326,11 +348,11 @@ show(
 )
 
 # %% [markdown]
-# **Figure 3.** Two layouts of the same fused weight. Both have the shape $[3D, D]$, so the shape alone does not tell
+# **Figure 4.** Two layouts of the same fused weight. Both have the shape $[3D, D]$, so the shape alone does not tell
 # which layout a file contains.
 #
-# To read the interleaved layout, split its rows into $[H, 3, D_H]$, exchange the first two axes, and join them again.
-# If you forget this, PyTorch raises no error, but the output is wrong:
+# To read the interleaved layout, split its rows into $[H, 3, D_H]$, exchange the first two axes, and join all three
+# axes again. If you forget this, PyTorch raises no error, but the output is wrong:
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -416,7 +438,7 @@ show(
 )
 
 # %% [markdown]
-# **Figure 4.** Operations of one layer of width 512 against the length $N$, on logarithmic axes. The projections dominate
+# **Figure 5.** Operations of one layer of width 512 against the length $N$, on logarithmic axes. The projections dominate
 # short sequences, the scores and the weighted sums dominate long ones, and the two lines cross at $N = 2D$.
 #
 # **How much memory does the layer need?** $X$, $Q$, $K$, $V$ and $Y$ hold $N \cdot D$ numbers each, which is $O(N)$.
@@ -541,13 +563,16 @@ def both_right(reader):
 
 shares = {pair: both_right(reader) for pair, reader in readers.items()}
 assert max(shares[1, seed] for seed in SEEDS) < 0.9 and min(shares[H, seed] for H in HEADS[1:] for seed in SEEDS) > 0.95
-figure, (axes,) = plots.canvas(7, 3.2)
+figure, (axes,) = plots.canvas(8, 3.6)
 labels = [f"{H} head{'s' * (H > 1)}" for H in HEADS]
-lines = {f"training {seed + 1}": [shares[H, seed] for H in HEADS] for seed in SEEDS}
-styles = dict(zip(lines, ("o", "s", "^")))
-plots.curves(range(len(HEADS)), lines, styles=styles, y_label="both answers right", axes=axes)
+for seed, marker, fill in zip(SEEDS, ("o", "s", "^"), ("none", plots.BLACK, "#BBBBBB"), strict=True):
+    beside = [place + 0.16 * (seed - 1) for place in range(len(HEADS))]  # so that no marker hides another
+    style = {"markersize": 9, "markeredgecolor": plots.BLACK, "markerfacecolor": fill}
+    axes.plot(beside, [shares[H, seed] for H in HEADS], marker, label=f"training {seed + 1}", **style)
+axes.set(ylabel="share with both answers right", ylim=(-0.03, 1.08), xlim=(-0.5, len(HEADS) - 0.5))
 axes.set_xticks(range(len(HEADS)), labels)
-axes.set_ylim(-0.03, 1.08)
+axes.grid(True, axis="y")
+axes.legend(frameon=False, loc="lower right")
 show(
     figure,
     "The share of tales in which both answers are right, three trainings for each number of heads: "
@@ -556,33 +581,42 @@ show(
 )
 
 # %% [markdown]
-# **Figure 5.** Share of newly drawn tales in which both answers are right, for one, two, four and eight heads, with three
-# trainings each. One head stays well behind; from two heads on, nearly every tale is answered.
+# **Figure 6.** Share of newly drawn tales in which both answers are right, for one, two, four and eight heads, with three
+# trainings each. One head stays well behind; from two heads on, nearly all answers are right.
 #
-# With one head, no training gets more than 0.9 of the tales right; with two heads or more, every training gets more
-# than 0.95. There are two questions, and two heads are enough. More heads than questions do no harm here, although each
+# In the run shown here, each training with one head gets about 0.7 of the tales right, and each training with two heads
+# or more gets nearly all of them right. There are two questions, and two heads are enough. More heads than questions do
+# no harm here, although each
 # of eight heads is only 6 wide. What does a single head do? It does not simply answer one question and ignore the
 # other:
 
 # %% tags=["fold"]
+of_noun = [list(pronoun_tales.KINDS).index(kind) for kind, nouns in pronoun_tales.KINDS.items() for _ in nouns]
+kinds = torch.tensor(of_noun, device=DEVICE)  # [24], the number of each noun's pronoun
 for seed in SEEDS:
     right, A_pronoun = judged(readers[1, seed])  # [B, 2], [B, 1, N]
     share_who, share_what = right.float().mean(dim=0)
     largest = A_pronoun.amax(dim=-1).mean()  # of the weights in one tale, on average
     assert share_what > 0.85 and share_who < 0.9 and largest < 0.5
     print(f"one head, training {seed + 1}: who right {share_who:.2f}, what right {share_what:.2f}, mean largest weight {largest:.2f}")
+    same = kinds[TEST[2][:, 0]] == kinds[TEST[2][:, 1]]  # [1024], whether the two answers have the same pronoun
+    who_same, who_other = right[same, 0].float().mean(), right[~same, 0].float().mean()
+    print(f"            who right {who_same:.2f} with the same pronoun, {who_other:.2f} with different pronouns")
+    assert who_same < 0.5 and who_other > who_same + 0.3
 
 # %% [markdown]
 # The single head spreads its weights over several tokens: the largest weight in a tale is below one half on average.
 # From the resulting average, the model can nearly always read *what*, and far less often *who*. It usually fails at
 # *who* where the noun that is meant and the true identity have the same pronoun, as *frog* and *wolf* do. Where their
-# pronouns differ, the pronoun itself tells the two apart.
+# pronouns differ, the pronoun itself tells the two apart, and *who* is far more often right (the second line of each
+# training).
 #
 # Is the task *impossible* for one head, then? No, but it is hard. A fixed ratio of the two weights is not enough. If
 # the true identity always has the larger weight, and the two nouns have the same pronoun, then the true identity gets
-# the larger logit for both questions. The weights have to depend on the nouns: if each noun attracts a weight of its
-# own, then the size of the weight at a position tells which noun stands there. Training finds such weights slowly,
-# and two heads do not need them. In a stored run, we trained three models with one head fifteen times as long, and
+# the larger logit for both questions. The weights have to depend on the nouns: suppose that each noun attracts a weight
+# of its own. The average contains the positional encodings, too, each multiplied by the weight of its position. The
+# size of that part can therefore tell which noun stands at the position. Training finds such weights slowly, and two
+# heads do not need them. In a stored run, we trained three models with one head fifteen times as long, and
 # measured again the share of tales in which both answers are right:
 
 # %% tags=["fold"]
@@ -596,28 +630,30 @@ print("one head, 15 times as many steps, both right:", *(f"{share:.2f}" for shar
 print(stored_runs.how(run))
 
 # %% [markdown]
-# Even after this long training, one head answers fewer tales than two heads do after the short one (Figure 5).
+# Even after this long training, one head gets fewer tales right than two heads do after the short one (Figure 6).
 #
 # **What did the original paper find?** Vaswani et al. (2017, table 3, rows A) changed the number of heads of their
-# translation model and left everything else alone, as we did. They translated from English to German and measured BLEU,
-# a score for translations, on their development set:
+# translation model and kept its width and its number of operations, as we did: the more heads, the narrower each head.
+# They translated from English to German and measured BLEU, a score for translations, on their development set:
 
 # %% tags=["fold"]
 published = {1: 24.9, 4: 25.5, 8: 25.8, 16: 25.8, 32: 25.4}  # Vaswani et al. (2017), table 3, rows A and base
+figure = plots.bars(
+    list(published.values()),
+    [f"{H}" for H in published],
+    value_label="BLEU",
+    limits=(24, 26.2),
+    numbers=".1f",
+    title="published, English to German",
+)
+figure.axes[0].set_xlabel("number of heads")
 show(
-    plots.bars(
-        list(published.values()),
-        [f"{H}" for H in published],
-        value_label="BLEU",
-        limits=(24, 26.2),
-        numbers=".1f",
-        title="published: number of heads",
-    ),
+    figure,
     f"BLEU: {'; '.join(f'{bleu} for {H}' for H, bleu in published.items())}. The axis begins at 24.",
 )
 
 # %% [markdown]
-# **Figure 6.** The published translation quality (BLEU, higher is better) for different numbers of heads at the same
+# **Figure 7.** The published translation quality (BLEU, higher is better) for different numbers of heads at the same
 # width of the model. One head is worst, and 32 heads are worse than eight or sixteen. (The axis begins at 24, so that
 # the differences can be seen.)
 #
@@ -642,19 +678,21 @@ asks = example_positions[example, 0].item()
 show(
     plots.heat_map(
         A_two[example, :, asks],
-        ["head 1", "head 2"],
+        ["1", "2"],
         sentence,
         numbers=".1f",
         least=0.05,
         title=f"attention weights of the query “{sentence[asks]}”",
-        axes=plots.canvas(10.5, 2)[1][0],
+        row_label="head",
+        column_label="key: the token that the query attends to",
+        axes=plots.canvas(10.5, 2.4)[1][0],
     ),
     f"Two rows of weights over the tokens “{' '.join(sentence)}”: one head attends to the noun that the pronoun stands for, the other to "
     "what that one really was.",
 )
 
 # %% [markdown]
-# **Figure 7.** The attention weights of the pronoun in both heads of one model, for one tale. Each head attends mostly
+# **Figure 8.** The attention weights of the pronoun in both heads of one model, for one tale. Each head attends mostly
 # to one of the two nouns that the answers need.
 #
 # That was one tale and one model. Now we take all test tales and all three trainings. How much of each head's weight
@@ -686,10 +724,11 @@ assert min(divided) > 0.8
 
 # %% [markdown]
 # Nobody told a head what to attend to. Training lowers a single number, the sum of the losses of both questions. In
-# some trainings one head has most of its weight on *who* and the other on *what*: each head has taken one question.
-# In others each head has some weight on both. There the heads change roles with the pronoun: the head that attends to
-# *who* for one pronoun attends to *what* for another. Within a single tale, the two heads still divide the two
-# questions between them most of the time: in each training, in more than 0.8 of the tales.
+# some trainings (the first and the third of the run shown here) one head has most of its weight on *who* and the other
+# on *what*: each head has taken one question. In other trainings (here the second) each head has some weight on both
+# nouns, because the heads change roles with the pronoun: the head that attends to *who* for one pronoun attends to
+# *what* for another. Within a single tale, the two heads still divide the two questions between them most of the time:
+# in each training, in more than 0.8 of the tales.
 
 # %% [markdown]
 # ## What each head contributes
@@ -712,7 +751,7 @@ assert_close(contributions.sum(dim=0), Y)
 
 # %% [markdown]
 # Each contribution is as wide as the output, so it can be measured and even left out. We do this with the trained
-# models with two heads, at the position of the pronoun. Which share of the answers is still right when the contribution
+# models with two heads, at the position of the pronoun. What share of the answers is still right when the contribution
 # of one head is left out of the sum? And how large is each contribution, that is, what is the mean norm of this vector?
 
 
@@ -853,14 +892,18 @@ def reading(animal, place, adjective, training):
 
 def draw_reading(animal, place, adjective, training=1):
     words, A_it, by_head, biases = reading(animal, place, adjective, training)
-    figure, (left, right) = plots.canvas(12.5, 2.3, 2, gridspec_kw={"width_ratios": [3, 1]})
-    plots.heat_map(A_it, ["head 1", "head 2"], words, numbers=".2f", least=0.005, title=f"query “it” in “… was too {adjective}”", axes=left)
+    figure, (left, right) = plots.canvas(13, 3, 2, gridspec_kw={"width_ratios": [2.6, 1]})
+    labels = {"row_label": "head", "column_label": "key: the token that “it” attends to"}
+    title = f"attention weights of the query “it” in “… was too {adjective}”"
+    plots.heat_map(A_it, ["1", "2"], words, numbers=".2f", least=0.005, title=title, axes=left, **labels)
     total = by_head.sum() + biases
     bars = [*by_head.tolist(), biases.item(), total.item()]
     colours = [plots.WEIGHTS, plots.WEIGHTS, plots.GREY, plots.OUTPUT]
     title = f"votes: “{FRENCH[int(total > 0)]}”"
-    plots.bars(bars, ["head 1", "head 2", "biases", "sum"], colour=colours, numbers=".0f", limits=(-32, 32), title=title, axes=right)
-    right.set_ylabel("← il    elle →")
+    plots.bars(bars, ["head 1", "head 2", "biases", "sum"], colour=colours, numbers=".1f", limits=(-32, 32), title=title, axes=right)
+    right.set(xlabel="part of the difference", ylabel="logit of elle − logit of il", yticks=(-20, 0, 20))
+    for height, word in ((28, "elle"), (-28, "il")):
+        right.text(3.45, height, word, ha="right", va="center", fontstyle="italic")
     return figure
 
 
@@ -878,15 +921,15 @@ for adjective in ("tired", "wide"):
     show(draw_reading("animal", "street", adjective), say_reading("animal", "street", adjective))
 
 # %% [markdown]
-# **Figure 8.** The attention weights of *it* in both heads, and the votes of the heads, for the two readings of the
+# **Figure 9.** The attention weights of *it* in both heads, and the votes of the heads, for the two readings of the
 # sentence. One head attends to *animal* in both readings. In the first reading, the other head attends to *tired* and
 # has nearly no vote; in the second, it attends to *street* and outvotes the first head.
 #
 # Lecture slides describe this sentence with one head that attends to *animal* and another head that attends to *tired*.
 # For the first sentence, this is just what we have measured. But the votes tell more: the head that attends to *tired*
-# takes almost nothing from there; the effect is that it does **not** attend to *street*. How can its weights change,
-# although its query is the same in both sentences? The keys compete in the softmax, and the key of the last token
-# differs. We compare the score of the last token with that of *street*:
+# has almost no vote. What matters is that, in this sentence, the head does **not** attend to *street*. How can the
+# weights of this head change, although its query is the same in both sentences? The keys compete in the softmax, and
+# the key of the last token differs. We compare the score of the last token with that of *street*:
 
 # %% tags=["fold"]
 for adjective in ("tired", "wide"):
@@ -899,15 +942,16 @@ for adjective in ("tired", "wide"):
 # %% [markdown]
 # *Tired* has a higher score than *street* and draws the weight away from it; *wide* has a lower score and leaves the
 # weight on *street*. A head cannot switch off, since its weights always sum to 1. But it can attend to a token whose
-# projected value is close to zero. The vote of the head is then close to zero, too: the head abstains.
+# value adds almost nothing to the difference of the two logits. The vote of the head is then close to zero: the head
+# abstains.
 #
 # In our three trainings, one head alone gets at most about three quarters of the unseen sentences right. A model that
 # always follows the same noun gets three quarters: in half of the sentences both nouns have the same gender in
 # French, so that either noun gives the right answer, and in the other half such a model is right every second time.
 #
 # **Try it.** Choose the nouns, the adjective and the training. Do the heads of the other trainings divide the work in
-# the same way? (Many of these sentences make little sense. The model does not know; it has learned which adjectives go
-# with which nouns, and the gender of each noun.)
+# the same way? (Many of these sentences make little sense. The model does not know this; it has learned which
+# adjectives go with which nouns, and the gender of each noun.)
 
 # %% tags=["fold"]
 explore(
@@ -920,7 +964,7 @@ explore(
 )
 
 # %% [markdown]
-# **Figure 9.** Attention weights and votes for a sentence of your choice. The pronoun is translated correctly when
+# **Figure 10.** Attention weights and votes for a sentence of your choice. The pronoun is translated correctly when
 # the sum of the votes has the right sign, whatever the vote of each head is.
 #
 # This answers the question with which the lesson began. The token *it* has to attend to two tokens for two different
@@ -969,7 +1013,7 @@ explore(
 # <details><summary><b>3.</b> X is [B, N, H·D_H]. Why does <code>X.reshape(B, H, N, D_H)</code> give the right shape and the wrong numbers?</summary>
 #
 # The reshape cuts the numbers in the order in which they are stored. In that order, all features of one vector come
-# before those of the next vector, so head 0 gets the first vectors whole instead of a part of each vector.
+# before those of the next vector. So head 0 gets features of the first vectors only, instead of a part of each vector.
 #
 # </details>
 #
@@ -1026,9 +1070,10 @@ explore(
 #   average of them.
 # - *$D_q = 512$ in the original.* 512 is the width $D$; each of the 8 heads is 64 wide.
 # - *6 heads with D = 512 in the original.* It has 8 heads.
-# - *softmax(E, dim=1) with heads.* That runs over the queries, or over the heads if there is a batch. It is dim = −1.
-# - *E divided by $\sqrt{D}$.* Per head it is $\sqrt{D_H}$.
-# - *1.192 TB.* 1.28 TB, or 1,192 GiB.
+# - *softmax(E, dim=1) with heads.* That runs over the queries, or over the heads if there is a batch. The softmax has
+#   to run over the keys, dim = −1.
+# - *E divided by $\sqrt{D}$.* The scores of each head are divided by $\sqrt{D_H}$.
+# - *1.192 TB.* The table takes 1.28 TB, or 1,192 GiB.
 #
 # </details>
 

@@ -81,9 +81,9 @@ def normal(*shape):
 # %% tags=["fold"]
 tokens = ["[START]", "attention", "is", "very", "cool"]
 show(
-    seq2seq.teacher_forcing([*tokens[1:], "[STOP]"]),
-    "Two rows of the same tokens, shifted by one position. Fed in: START, attention, is, very, cool. To predict: attention, is, "
-    "very, cool, STOP.",
+    seq2seq.teacher_forcing([*tokens[1:], "[STOP]"], positions=True),
+    "Two rows of the same tokens, shifted by one position. Fed in at positions m = 0 to 4: START, attention, is, very, cool. To "
+    "predict: attention, is, very, cool, STOP.",
 )
 
 # %% [markdown]
@@ -100,11 +100,11 @@ show(
 # nothing about language. When the model later has to write a sentence of its own, there is no next token to copy.
 #
 # So each token may attend to itself and to the tokens before it, but to no token after it. This lesson shows how to
-# impose this rule on an attention layer, what the rule makes possible, and how to notice that it has been broken.
+# impose this rule on an attention layer, what the rule makes possible, and how to find a **leak**, that is, a way in
+# which later tokens influence an earlier position all the same.
 #
 # Positions are counted from 0, as always: $x_0$ is *[START]*. The model reads $x_m$ at position $m$ and has to predict
-# $x_{m+1}$ there. (Figure 1 numbers the predictions instead, from 1: $t = 1$ is the prediction of $x_1$, made at
-# position 0.)
+# $x_{m+1}$ there.
 
 # %% [markdown]
 # ## The causal mask
@@ -367,11 +367,13 @@ print("after_and_rescaled:", *(f"{weight:.2f}" for weight in after_and_rescaled(
 # %% [markdown]
 # The softmax gave the allowed tokens weights of about $e^{-200}$, which single precision rounds to 0. Rescaling then
 # computes $0/0$. Such scores are rare. But in half precision, whose smallest positive number is about
-# $6 \cdot 10^{-8}$, a lead of 18 is enough. Besides, rescaling has to pass over the $N \cdot N$ weights two more times,
-# once to sum and once to divide. So we fill in **$-\infty$ before the softmax.**
+# $6 \cdot 10^{-8}$, the same happens as soon as the masked score exceeds the others by 18. Besides, rescaling has to
+# pass over the $N \cdot N$ weights two more times, once to sum and once to divide. So we fill in
+# **$-\infty$ before the softmax.**
 #
-# You will often see a large negative number such as $-10^9$ in place of $-\infty$. As long as a row has at least one
-# allowed position, the weights are the same: $\exp(-10^9)$ is 0 in each of PyTorch's formats. Two things differ. First,
+# You will often see a large negative number such as $-10^9$ in place of $-\infty$. As long as a row has an allowed
+# position whose score is far above this number, the weights are the same: $\exp(-10^9)$ is 0 in each of PyTorch's
+# formats. Two things differ. First,
 # half precision (float16) has no such number: its largest is 65,504, and `masked_fill` raises an error. Second, the
 # result differs for a row that has *no* allowed position. The next section is about such rows.
 
@@ -510,8 +512,8 @@ for b, row in enumerate((wrong - right).abs().amax(dim=(-2, -1)).tolist()):
 # %% [markdown]
 # With two heads we get an error, which tells us about the mistake. With three heads we get none: head 0 of *every*
 # sentence uses the mask of sentence 0, head 1 that of sentence 1, and so on. The outputs are right only on the diagonal
-# of the table, where both numbers agree. So test with several sentences and with another number of heads: then the
-# mistake raises an error.
+# of the table, where the head has the number of its sentence. So test with several sentences and a different number of
+# heads: then the mistake raises an error.
 #
 # **Two polarities.** PyTorch offers attention as a function and as a module, and a boolean mask means opposite things
 # in the two. This is called the **polarity** of the mask:
@@ -524,7 +526,7 @@ for b, row in enumerate((wrong - right).abs().amax(dim=(-2, -1)).tolist()):
 #
 # What happens if you mix up the two polarities? The module does not complain. Each query then attends to exactly the
 # tokens to which it must not attend. With the causal mask these are the future tokens, and only those. In the next cell
-# `library` is an `nn.MultiheadAttention` with one head, the same as in the last section.
+# `library` is the `nn.MultiheadAttention` with one head that the previous section has built.
 
 # %%
 rows = X_batch[..., :D_Q]  # [B, N, D_Q]
@@ -667,6 +669,7 @@ J_two = {name: dependence(stacked(allowed), X) for name, allowed in masks.items(
 for J in (*J_one.values(), *J_two.values()):
     assert ((J == 0) | (J > 1e-6)).all()  # exactly 0, or clearly not
 OUTPUTS, INPUTS = {"row_label": "output m"}, {"column_label": "input n"}
+largest = max(J.max().item() for J in (*J_one.values(), *J_two.values()))  # one colour scale for all panels
 for depth, found, alt in (
     (
         "one layer",
@@ -681,15 +684,16 @@ for depth, found, alt in (
         "diagonal. Window of two: on the diagonal and the two lines below it.",
     ),
 ):
-    figure, panels = plots.canvas(12.5, 3.5, 3)
+    figure, panels = plots.canvas(13.5, 3.5, 3)
     for number, (axes, (name, J)) in enumerate(zip(panels, found.items(), strict=True)):
         options = INPUTS if number else OUTPUTS | INPUTS
-        panel(J, f"{name}: {depth}", axes, limits=(0, J.max().item()), least=1e-6, numbers=".1f", **options)
+        panel(J, f"{name}: {depth}", axes, limits=(0, round(largest, 1)), least=1e-6, numbers=".1f", **options)
+    figure.colorbar(panels[0].images[0], ax=panels, label="$J_{mn}$", pad=0.01)
     show(figure, alt)
 
 # %% [markdown]
 # **Figure 5.** How strongly each output depends on each input, after one layer (first row of panels) and after two
-# (second row); each panel has its own colour scale. Two layers under the causal mask are still causal, the mask that is
+# (second row), on one colour scale for all panels. Two layers under the causal mask are still causal, the mask that is
 # off by one leaks further with each layer, and the window grows wider with each layer.
 
 
@@ -714,8 +718,8 @@ for name in masks:
 #   receptive field contains all earlier positions.
 #
 # (Output $m$ depends on input $m$ even where the mask forbids position $m$ to attend to itself, because the query is
-# made from $x_m$. The exception is a query with one key or none: then the attention weights are fixed, and the query
-# has no influence.)
+# made from $x_m$. The exception is a query that the mask leaves at most one key: its attention weights do not depend
+# on the scores, so the query has no influence.)
 #
 # **Try it.** Set a mask yourself: each button stands for a query (row) and a key (column), and 1 means *may attend*.
 # The explorer shows the attention weights, and on which inputs each output depends after one layer and after two. It
@@ -783,8 +787,8 @@ print("two layers:", in_words(dependence(stacked(single), X)))
 # %% [markdown]
 # With one wrong entry in the mask, every output depends on the last token after two layers: in the second layer all
 # tokens attend to *[START]*, and in the first layer *[START]* has attended to the last token. *[START]* itself depends
-# on all tokens, because it attends in the second layer to *cool*, which has attended to all of them in the first. So a
-# small leak is enough, and its effect can appear far from the entry that causes it.
+# on all tokens, because it attends in the second layer to *cool*, which has attended to all of them in the first. So
+# one wrong entry is enough to let every position depend on a later token, also in rows whose own mask is correct.
 #
 # **Evidence and proof.** A derivative that is not 0 proves that output $m$ depends on input $n$. A derivative that *is*
 # 0 at one input proves nothing. Behind a ReLU that happens to be off, every derivative is 0. A saturated softmax, whose
@@ -1091,8 +1095,9 @@ show(
 # it has never seen. A validation set cannot reveal a leak that is present in validation too.
 #
 # Evaluated token by token, the leaking model is worse than a model that gives every token the same probability: it has
-# learned to be certain, and now it is certain of wrong tokens. The difference between its two losses says how far
-# the loss of one forward pass is from the truth. What does this model write?
+# learned to be certain, and now it is certain of wrong tokens. In generation only the loss token by token counts; the
+# difference between the two losses shows how much too good the loss of one forward pass looks. What does this model
+# write?
 
 # %% tags=["fold"]
 for row in written(leaking, 5, seed=1):
@@ -1154,9 +1159,18 @@ assert min(gaps) > 5
 print(f"difference of the two losses of a leaking model: at least {min(gaps):.1f} nats per token")
 
 # %% [markdown]
-# The result does not depend on the seed. Each leaking model looks almost perfect in one forward pass, with a loss of
-# 0.0001. Token by token its loss is above 11, far worse than that of the uniform distribution, which is about 4.7.
+# The result is the same with all five seeds. Each leaking model looks almost perfect in one forward pass, with a loss
+# of 0.0001. Token by token its loss is above 11, far worse than that of the uniform distribution, which is about 4.7.
 # Training for twice as long has not helped.
+
+# %% [markdown]
+# **Leaks in published code.** Experts make this mistake too. In 2022 a user of the GPT-2 code in the library
+# `transformers` reported "almost 0 training and validation loss" and "very bad performance when feeding the model
+# incomplete sequences". The mask filled in the finite number $-10^4$, and in training some scores had fallen below it.
+# In 2026 four other decoders of this library were found to attend to all tokens: "the loss fell to almost zero within
+# a few hundred steps on random tokens". The repair came with a test that changes the later tokens and demands that the
+# earlier outputs stay as they are. (Both reports are in the references. They agree with our experiment in the losses
+# that look too good. They give no loss token by token that we could set beside our table.)
 
 # %% [markdown]
 # ## Finding leaks before training
@@ -1252,8 +1266,8 @@ def from_the_end(X):
 # %% [markdown]
 # We use three tests. The first says most precisely where a leak is; the last finds the most kinds of leak:
 #
-# - **gradient**: is the derivative of output $m$ with respect to an input after $m$ different from 0 at any of several
-#   random inputs?
+# - **gradient**: draw several random sequences. In any of them, does output $m$ have a derivative other than 0 with
+#   respect to a vector after position $m$?
 # - **change**: replace the inputs after $m$ by others. Does output $m$ change?
 # - **cut**: remove the inputs after $m$. Does output $m$ change?
 
@@ -1298,10 +1312,10 @@ for suspect in (honest, centred_features, centred, busiest, from_the_end):
 #   length as it is. How many tokens are still to come tells the model a lot about the next one.
 #
 # The gradient shows *where* a leak is. Cutting off the future finds all three leaks and raises no false alarm, because
-# in generation the future is missing in just this way. Suppose that a model gives the same outputs for the beginning of
-# a sequence, whether or not the rest follows, *and that the target at each position is the next token*. Then the loss
-# in training equals the loss token by token. (Cutting off the future does not reveal targets that are not shifted.
-# Comparing the training loss with `token_by_token` reveals both kinds of mistake.)
+# in generation the future is missing in just this way. Two conditions make the loss of one forward pass equal to the
+# loss token by token: the outputs for the beginning of a sequence are the same whether or not the rest follows, *and
+# the target at each position is the next token*. (Cutting off the future tests only the first condition. Comparing the
+# two losses, with `token_by_token`, tests both.)
 #
 # Back to *attention is very cool*. At *is* the model with a causal mask depends on *[START] attention is* and on
 # nothing else, as the RNN did. It has to predict *very* from these three tokens, in training as in use, and all five
@@ -1434,5 +1448,8 @@ for suspect in (honest, centred_features, centred, busiest, from_the_end):
 # - D. Raposo et al. (2024). Mixture-of-Depths: dynamically allocating compute in Transformer-based language models.
 #   arXiv:2404.02258. *A layer for some tokens only, and what that means for
 #   generation.*
+# - [karpathy/minGPT, issue 75](https://github.com/karpathy/minGPT/issues/75) (2022) and
+#   [huggingface/transformers, issue 48745](https://github.com/huggingface/transformers/issues/48745) (2026). *Two leaks
+#   in published code.*
 # - PyTorch: `torch.nn.functional.scaled_dot_product_attention`, `torch.nn.MultiheadAttention`. *The two polarities, in
 #   their own words.*

@@ -15,7 +15,7 @@
 # counts of operations, and from lesson 07 the causal mask and the language model. The terms and symbols of the course
 # are listed in the [glossary](../docs/glossary.md).
 #
-# **Time** about 40 minutes to read; the cells run in about 45 seconds on two CPU cores.
+# **Time** about 45 minutes to read; the cells run in about 45 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -222,10 +222,11 @@ def greedy(model, prompt, steps, with_cache):
 
 
 # %% [markdown]
-# The rows of the mask are those of the new queries, as in lesson 07: the new queries stand after the old tokens. For a
+# The new queries stand after the old tokens, so `extend` takes only their rows of the square causal mask, as in
+# lesson 07. For a
 # single new token the row is all True, because this token may attend to itself and to everything before it. For the
 # **prompt**, the beginning that is given to the model, `extend` is called once with all its tokens, and the mask is the
-# whole triangle. (This first pass is often called prefill.)
+# whole triangle. (This first pass is often called **prefill**.)
 
 # %% tags=["fold"]
 for words in (["we"], ["the", "women"], ["they", "see"]):
@@ -332,7 +333,8 @@ show(
 
 # %% [markdown]
 # **Figure 2.** Measured time to generate texts of different lengths with and without the KV cache (left), and the ratio
-# of the two times (right). For long texts the gain grows with the length.
+# of the two times (right). The stored times are processor times, which other programs on the machine do not lengthen.
+# For long texts the gain grows with the length.
 
 # %% tags=["fold"]
 slow, quick = (decoding["seconds"][way][-1] for way in names)
@@ -340,8 +342,9 @@ print(f"{decoding['lengths'][-1]} tokens: {slow:.1f} s without, {quick:.1f} s wi
 assert gain[-1] > gain[-2] > gain[-3]
 
 # %% [markdown]
-# The counts of operations predict this growth, but the gain in time stays far below their ratio, because not only
-# operations take time. For short texts, most of the time goes into starting many small matrix products and into reading
+# The counts of operations predict that the gain grows, but they promise much more of it: at 1,024 tokens there are 598
+# times fewer operations, and in the stored run the program is 22 times faster. Operations are not all that takes time.
+# For short texts, most of the time goes into starting many small matrix products and into reading
 # the model's weights from memory, and the cache reduces neither. For long texts, our simple `extend` also copies the
 # whole cache and builds a whole square mask at each step. In decoding with a large model, reading the weights often
 # takes most of the time. Where possible, many texts are therefore generated at once, in one batch: each weight is then
@@ -633,7 +636,8 @@ show(
 )
 
 # %% [markdown]
-# **Figure 6.** The memory hierarchy of a GPU of the kind A100, with sizes and bandwidths as published by Dao et al.
+# **Figure 6.** The memory hierarchy of an A100 GPU, with the size and the **bandwidth** of each memory (the bytes that
+# it can read or write in a second) as published by Dao et al.
 # (2022), and what attention keeps in each memory. (SRAM, static random access memory, lies beside the arithmetic units
 # and their registers; HBM, high-bandwidth memory, is what is usually called "the GPU's memory".)
 #
@@ -661,8 +665,8 @@ print(f"computing {1000 * computing:.2f} ms, moving the tables {1000 * moving:.2
 #
 # | published | operations | HBM, read and written | time |
 # |---|---|---|---|
-# | with the table | 66.6 GFLOPs | 40.3 GB | 41.7 ms |
-# | FlashAttention | 75.2 GFLOPs | 4.4 GB | 7.3 ms |
+# | with the table | $66.6 \cdot 10^9$ | 40.3 GB | 41.7 ms |
+# | FlashAttention | $75.2 \cdot 10^9$ | 4.4 GB | 7.3 ms |
 #
 # Does the memory grow as expected? We measure the peak of the memory that PyTorch allocates, up to $N = 16{,}384$.
 # Predict: by which factor does each curve grow from one point to the next, where $N$ is four times as large?
@@ -716,8 +720,8 @@ if DEVICE.type == "cpu":  # a GPU's kernels take other working space
 # %% [markdown]
 # The table of weights grows as $O(N^2)$ and the tiles grow as $O(N)$, as expected. At $N = 256$, tiles save nothing: a
 # tile of scores is half of the table, and its exponentials and sums are stored beside it. PyTorch's own attention needs
-# some working space, which grows in steps up to $N = 1{,}024$ and then stays the same. At small $N$ it is most of its
-# memory, so the curve is not a straight line at first.
+# some working space, which grows in steps up to $N = 1{,}024$ and then stays the same. At small $N$ this working space
+# makes up most of the memory, so the curve is not a straight line at first.
 #
 # Some slides say that the memory of self-attention is $O(N)$, others that it is $O(N^2)$. Both are right: the answer
 # depends on whether the weights are stored.
@@ -730,6 +734,18 @@ if DEVICE.type == "cpu":  # a GPU's kernels take other working space
 # The softmax is the obstacle. Without it, attention would be $(Q K^\top) V$, and a product of three matrices can be
 # computed in either order, so also as $Q\,(K^\top V)$. Compare the sizes: $Q K^\top$ is $[N, N]$, but $K^\top V$ is
 # $[D_Q, D_V]$, however long the sequence is.
+
+# %% tags=["fold"]
+show(
+    schematics.orders_of_products(),
+    "Two lines of rectangles, drawn to size. First Q, N by D_Q, times K transposed, D_Q by N, gives a large square, N by N, which "
+    "is multiplied by V, N by D_V, to give Y: 2 N squared times D_Q plus D_V operations. Second, K transposed times V gives a small "
+    "square, D_Q by D_V, by which Q is multiplied to give the same Y: 4 N D_Q D_V operations.",
+)
+
+# %% [markdown]
+# **Figure 8.** The same product in two orders, without the softmax. The upper order computes the large square, and its
+# cost grows with $N^2$; the lower order computes the small square, and its cost grows with $N$.
 #
 # **Linear attention** (Katharopoulos et al., 2020) keeps two properties of the softmax: the weights are positive, and
 # each row sums to 1. It gives up the exponential. A function $\varphi$, called a feature map (the feature maps of
@@ -763,8 +779,8 @@ assert_close(linear(Q, K, V), A_linear / A_linear.sum(dim=-1, keepdim=True) @ V)
 
 # %% [markdown]
 # (The folded cell checks the result against the formula with all weights written out.) What does linear attention give
-# up? The information of all keys and values goes into *one* matrix of $D_Q \times D_V$ numbers. Do you remember the
-# bottleneck of lesson 01?
+# up? The information of all keys and values goes into *one* matrix of $D_Q \times D_V$ numbers. This is the bottleneck
+# of lesson 01 again: the size of the matrix does not grow with the length of the sequence.
 
 # %% [markdown]
 # ## Windowed attention
@@ -820,6 +836,19 @@ assert_close(window(Q, K, V), masked_window(Q, K, V))
 # queries attend to these $M$ summaries only (as in Perceiver IO; Jaegle et al., 2021). Both steps are ordinary
 # attention, and both cost $O(N M)$:
 
+# %% tags=["fold"]
+show(
+    schematics.latents(),
+    "Three rows of boxes. Below, twelve data vectors, the keys and values of the first step. Lines lead from all of them to each "
+    "of three latents in the middle row, 3 times 12 weights. Lines lead from the three latents to each of twelve outputs in the "
+    "upper row, 12 times 3 weights. No line leads from a data vector to an output.",
+)
+
+# %% [markdown]
+# **Figure 9.** Attention through latents, from below: $N = 12$ data vectors, $M = 3$ latents, $N$ outputs. In the first
+# step the latents are the queries; in the second step they are the keys, and the summaries that they have gathered are
+# the values. There are $2NM$ weights instead of $N^2$, here 72 instead of 144.
+
 
 # %%
 def through_latents(Q, K, V, latents):
@@ -857,7 +886,7 @@ show(
 )
 
 # %% [markdown]
-# **Figure 8.** The attention weights of four kinds of attention, for forty queries and forty keys. Softmax can pick out
+# **Figure 10.** The attention weights of four kinds of attention, for forty queries and forty keys. Softmax can pick out
 # single keys. Linear attention spreads its weights, a window sees only nearby keys, and with six latents many queries
 # share the same pattern.
 #
@@ -946,7 +975,7 @@ show(
 )
 
 # %% [markdown]
-# **Figure 9.** Share of right answers in the look-up task against the number of pairs. Only softmax attention over all
+# **Figure 11.** Share of right answers in the look-up task against the number of pairs. Only softmax attention over all
 # pairs stays right as the number grows; the three cheaper kinds lose more and more answers.
 
 # %% tags=["fold"]
@@ -986,7 +1015,7 @@ show(
 )
 
 # %% [markdown]
-# **Figure 10.** A recurrent network, a stack of convolutions and self-attention, with operations and sequential steps of
+# **Figure 12.** A recurrent network, a stack of convolutions and self-attention, with operations and sequential steps of
 # one layer and the longest path between two positions (after Vaswani et al., 2017). The marked path leads from the
 # first input to the last output: through all states of the recurrent network, through $2(N-1)/(k-1)$ convolutions on
 # top of each other (here four), and through a single layer of attention. (With gaps between their inputs that grow from
@@ -1062,7 +1091,7 @@ show(
 )
 
 # %% [markdown]
-# **Figure 11.** Growth of operations and memory when $N$ is four times as large (the dotted lines stand for $O(N)$ and
+# **Figure 13.** Growth of operations and memory when $N$ is four times as large (the dotted lines stand for $O(N)$ and
 # $O(N^2)$), and the stored time for 16,384 vectors. Grey: layers without attention; dark blue: exact attention; light
 # blue: cheaper kinds of attention.
 
@@ -1075,8 +1104,9 @@ cheap = {name: times[name][1] for name in growth if name not in exact_ones}
 assert max(cheap, key=cheap.get) == "recurrent (GRU)" and all(times[name][1] > max(cheap.values()) for name in exact_ones)
 
 # %% [markdown]
-# Exact attention compares all pairs: its operations grow as $O(N^2)$, with and without a table. Only the table has
-# $O(N^2)$ in its memory. (PyTorch does not count the operations of its own attention on a CPU; the figure shows the
+# Exact attention compares all pairs: its operations grow as $O(N^2)$, with and without a table. Only attention with a
+# table needs $O(N^2)$ memory. (PyTorch does not count the operations of its own attention on a CPU; the figure shows
+# the
 # count of the tiles, which multiply the same pairs. Its memory grows by less than 4 here because of its fixed working
 # space.) Linear attention, windows and latents need operations and memory in proportion to $N$, but they compute
 # something else. The recurrent network is also $O(N)$. Yet its $N$ steps are computed one after another, which shows

@@ -3,7 +3,7 @@
 #
 # You build a translator piece by piece: a recurrent step, an encoder that reads a padded batch, a decoder that is trained
 # with teacher forcing, a loss that leaves padding out, greedy decoding and beam search. At the end you train your
-# translator on a small corpus and let it translate.
+# translator on a small corpus and let it translate. A stretch then opens the recurrent unit that you have taken from torch.
 #
 # **You will be able to**
 #
@@ -23,9 +23,10 @@
 # | 4 · cross-entropy without padding | 3 | ●●○ | 15 |
 # | 5 · greedy decoding that stops | 3 | ●●○ | 20 |
 # | 6 · beam search | 4 | ●●● | 40 |
-# | 7 · a written answer | 2 | ●●○ | 10 |
+# | 7 · stretch: a gated recurrent unit | stretch | ●●○ | 15 |
+# | 8 · a written answer | 2 | ●●○ | 10 |
 #
-# **Time** about 195 minutes in all.
+# **Time** about 195 minutes in all, + about 15 for the stretch.
 #
 # **How to work.** Replace `raise NotImplementedError()` with your code, run the cell, then run the check below it. A check
 # tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like, and add
@@ -102,7 +103,7 @@ from utils.progress import progress
 #
 # The new hidden state is computed from the input at this step and from the old hidden state:
 # $h_t = \tanh(x_t W_x + h_{t-1} W_h + b)$. The weight matrices act from the right. (`nn.RNN` and its relatives are not
-# allowed in this exercise; in the others they are.)
+# allowed in this exercise; in exercises 2 and 3 they are.)
 #
 # <details><summary>Hint: the idea</summary>
 #
@@ -579,8 +580,97 @@ try:
 except NotImplementedError:
     print("not yet: an exercise above is unfinished")
 
+# %% [markdown]
+# ## 7 · Stretch: a gated recurrent unit
+#
+# This exercise earns no points. It opens the box that exercises 2 and 3 have taken from torch: after it you can read the
+# documentation of `nn.GRU`, and the formulas of Cho et al. (2014), line by line.
+#
+# In exercise 1 each step maps the whole hidden state through $W_h$ and a tanh, so a number that should be remembered has to
+# survive this map again and again. If each step leaves half of it, one millionth is left after 20 steps. The gradient runs back
+# through the same steps and shrinks in the same way, so the network can hardly learn that an early token matters. The
+# **gated recurrent unit** (GRU) gives each number of the hidden state a way around the map. An **update gate** $z$ with numbers
+# between 0 and 1 says how much of the old number is kept: with $z = 0.99$, 82 % of it is left after 20 steps, and along this way
+# the gradient, too, is multiplied by $z$ alone. And since $z$ is computed from the token and the state, the network can learn
+# *when* to keep a number and when to overwrite it.
+#
+# What is written in its place is a proposal $n$, much like the new state of exercise 1. A **reset gate** $r$ says how much of the
+# old state the proposal sees. With the sigmoid $\sigma$ and the product number by number $\odot$:
+#
+# $$r = \sigma(x W_{xr} + b_{xr} + h W_{hr} + b_{hr}), \qquad z = \sigma(x W_{xz} + b_{xz} + h W_{hz} + b_{hz})$$
+# $$n = \tanh\big(x W_{xn} + b_{xn} + r \odot (h W_{hn} + b_{hn})\big), \qquad h' = (1 - z) \odot n + z \odot h$$
+#
+# This is torch's form. In the published paper the reset gate acts before the matrix, $(r \odot h) W_{hn}$; here it acts on the
+# result, the bias $b_{hn}$ included. Some papers exchange $z$ and $1 - z$; here $z$ keeps.
+#
+# The weights come stacked, each stack in the order **reset, update, proposal**: `W_x` `[3, D_X, D_H]` holds $W_{xr}$, $W_{xz}$ and
+# $W_{xn}$, and `W_h` `[3, D_H, D_H]`, `b_x` `[3, D_H]` and `b_h` `[3, D_H]` are built alike. All matrices act from the right. Gates
+# may be as good as 0 or 1; `torch.sigmoid` copes with that, also on the way back, and a formula with `exp` may not. (`nn.GRU`,
+# `nn.GRUCell` and `torch.gru_cell` are not allowed here.)
+#
+# <details><summary>Hint: the idea</summary>
+#
+# Each gate is the step of exercise 1 with a sigmoid in the place of the tanh. In the proposal, the part of the input and the part
+# of the old state have to stay apart until one of them has met a gate.
+# </details>
+# <details><summary>Hint: shapes</summary>
+#
+# `x` `[*B, D_X]` times `W_x[0]` `[D_X, D_H]` is `[*B, D_H]`, and so are both gates, the proposal and the result. A stack can be
+# taken apart in one line, `W_xr, W_xz, W_xn = W_x`. (`x @ W_x` with the whole stack would take the 3 for a batch axis.)
+# </details>
+# <details><summary>Hint: pseudocode</summary>
+#
+# 1. Take the stacks apart.
+# 2. Compute the two gates, each from the input and the old state with its own weights.
+# 3. Compute the proposal. Which of its two parts does the reset gate multiply?
+# 4. Mix the proposal and the old state, number by number. Check which of them stays if the update gate is 1.
+# </details>
+
+
+# %% nbgrader={"grade": false, "grade_id": "gru_step", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def gru_step(
+    x: Float[Tensor, "*B D_X"],
+    h: Float[Tensor, "*B D_H"],
+    W_x: Float[Tensor, "3 D_X D_H"],
+    W_h: Float[Tensor, "3 D_H D_H"],
+    b_x: Float[Tensor, "3 D_H"],
+    b_h: Float[Tensor, "3 D_H"],
+) -> Float[Tensor, "*B D_H"]:
+    """The hidden state of a gated recurrent unit after one more step.
+
+    Args:
+        x: the input at this step.
+        h: the hidden state before the step.
+        W_x: the weights from the input to reset gate, update gate and proposal, in this order.
+        W_h: the weights from the old hidden state, in the same order.
+        b_x: the biases beside W_x, in the same order.
+        b_h: the biases beside W_h, in the same order.
+
+    Returns:
+        The new hidden state [*B, D_H].
+
+    Example:
+        With D_X = D_H = 1, all weights and biases 0 but b_h = [[0], [0], [2]], and h = [0.5], both gates are 1/2, whatever x
+        is. The proposal is tanh(1/2 · 2) ≈ 0.76, so the result is 1/2 · 0.76 + 1/2 · 0.5 ≈ [0.63].
+    """
+    ### BEGIN SOLUTION
+    (W_xr, W_xz, W_xn), (W_hr, W_hz, W_hn) = W_x, W_h
+    (b_xr, b_xz, b_xn), (b_hr, b_hz, b_hn) = b_x, b_h
+    r = torch.sigmoid(x @ W_xr + b_xr + h @ W_hr + b_hr)  # [*B, D_H]
+    z = torch.sigmoid(x @ W_xz + b_xz + h @ W_hz + b_hz)
+    n = torch.tanh(x @ W_xn + b_xn + r * (h @ W_hn + b_hn))  # r decides what the proposal sees of the old state
+    return (1 - z) * n + z * h  # a weighted mean of new and old: where z is near 1, the old number passes unchanged
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check_gru_step", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+### BEGIN HIDDEN TESTS
+from autograder.nbgrader_plugin.test_cell import check
+### END HIDDEN TESTS
+check(gru_step)
+
 # %% [markdown] nbgrader={"grade": false, "grade_id": "question_bottleneck", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 7 · One vector for a sentence
+# ## 8 · One vector for a sentence
 #
 # Answer in three to six sentences, in the cell below:
 #

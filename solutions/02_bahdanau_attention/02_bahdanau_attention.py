@@ -3,7 +3,8 @@
 #
 # You build the attention of Bahdanau et al. (2015) for whole batches: three score functions, attention weights that leave
 # padding out, context vectors, one decoder step that attends to the encoder states, the whole decoder, and a measure of how
-# well the weights align two sentences. At the end you train your decoder on a small corpus and see where it attends.
+# well the weights align two sentences. At the end you train your decoder on a small corpus and see where it attends. A stretch
+# lets a decoder attend within a window.
 #
 # **You will be able to**
 #
@@ -26,9 +27,10 @@
 # | 6 · one decoder step | 3 | ●●● | 30 |
 # | 7 · the whole decoder | 2 | ●●○ | 15 |
 # | 8 · alignment error rate | 2 | ●●○ | 15 |
-# | 9 · a written answer | 2 | ●●○ | 10 |
+# | 9 · stretch: local attention | stretch | ●●○ | 15 |
+# | 10 · a written answer | 2 | ●●○ | 10 |
 #
-# **Time** about 180 minutes in all.
+# **Time** about 180 minutes in all, + about 15 for the stretch.
 #
 # **How to work.** Replace `raise NotImplementedError()` with your code, run the cell, then run the check below it. A check
 # tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like, and add
@@ -51,8 +53,9 @@
 # - Inputs of bfloat16 give results of bfloat16. (Not asked of `decode_with_attention` and `alignment_error_rate`.)
 # - Inputs may be views in any memory layout: transposed, permuted, sliced with a step, expanded.
 # - Results, and tensors that are made on the way, are on the inputs' device.
-# - Numbers may be large, in all rows or in a single one: where the exact result is finite, so is yours.
-# - Small numbers count beside large ones: nothing is cut off.
+# - Numbers may be large, in all rows or in a single one: where the exact result is finite, so is yours. (Not asked of
+#   `local_attention_weights`.)
+# - Small numbers count beside large ones: nothing is cut off. (Not asked of `local_attention_weights`.)
 # - Numbers may be 0.
 # - Any size may be 1. (Not asked of `alignment_error_rate`.)
 # - Sizes may coincide.
@@ -63,8 +66,9 @@
 # - Gradients flow from the result to every floating-point input and every weight. (Not asked of `alignment_error_rate`.)
 #   In `AttentionStep` they need to flow only from `logits` and `s_new`. In `decode_with_attention` they need to flow only
 #   from `logits`.
-# - Gradients are right also where a softmax is nearly 0 or 1.
-# - Zeros are exact in `A` of `attention_weights`, `a` of `AttentionStep`: what gets no weight has weight 0.
+# - Gradients are right also where a softmax is nearly 0 or 1. (Not asked of `local_attention_weights`.)
+# - Zeros are exact in `A` of `attention_weights`, `a` of `AttentionStep`, `A` of `local_attention_weights`: what gets no
+#   weight has weight 0.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -632,8 +636,91 @@ try:
 except NotImplementedError:
     print("not yet: an exercise above is unfinished")
 
+# %% [markdown]
+# ## 9 · Stretch: local attention
+#
+# This exercise earns no points. It is the local attention of Luong, Pham and Manning (2015, section 3.2), an early form of the
+# windows that models for long texts attend in today.
+#
+# To write one token, a decoder seldom needs the whole sentence. In **predictive local attention** the decoder first predicts, at
+# each step $t$, a centre $p_t$: the position in the source sentence that it is about to translate. It then attends to a **window**
+# around it, the positions $s$ with $p_t - D \le s \le p_t + D$. Positions are counted $0, \dots, T_x - 1$. The centre is a real
+# number, such as 3.4, and is not rounded. Within the window, a Gaussian factor prefers positions near the centre:
+#
+# $$A_{ts} = \underbrace{\frac{\exp(E_{ts})}{\sum_{j \text{ in the window}} \exp(E_{tj})}}_{\text{softmax over the window}}
+# \cdot \exp\left(-\frac{(s - p_t)^2}{2\sigma^2}\right), \quad \sigma = \frac{D}{2}, \qquad A_{ts} = 0
+# \text{ outside the window}$$
+#
+# Two things have to be settled:
+#
+# - **What is normalised.** The softmax runs over the positions of the window alone, and over those that the sentence has: where a
+#   window reaches over an end of the sentence, what lies beyond it does not exist and gets no part of the weight. In the window
+#   the softmax gives weights that sum to 1.
+# - **What is not.** After the multiplication by the Gaussian factor, which is 1 at $s = p_t$ and smaller elsewhere, nothing is
+#   normalised again, as in the paper. So a row of $A$ sums to at most 1.
+#
+# The Gaussian factor is also the way for gradients to reach $p_t$: the choice of the window has none, so without this factor the
+# model could not learn where to look.
+#
+# Every step has a centre of its own, `p` `[*B, T_y]`, with $0 \le p_t \le T_x - 1$. $D$ is a whole number, at least 1 (as in the
+# paper: half the length of the window, not the width of a vector). So there is always a position in the window. There is no
+# padding here. Scores may be any finite numbers, and the highest ones may lie outside the window. Weights outside the window are
+# exactly 0.
+#
+# <details><summary>Hint: the idea</summary>
+#
+# Outside the window a position is to be treated as padding is in exercise 4. Only, each row of scores now has a window of its own.
+# </details>
+# <details><summary>Hint: shapes</summary>
+#
+# The positions are `[T_x]`, made on the device of the inputs. With an axis of size 1 at its end, `p` is `[*B, T_y, 1]`, so the
+# difference of the two is `[*B, T_y, T_x]`: how far each position lies from each centre.
+# </details>
+# <details><summary>Hint: pseudocode</summary>
+#
+# 1. Compute how far each position lies from each centre.
+# 2. Find out which positions lie in the window, its edges included.
+# 3. Compute the softmax in such a way that all others get no part of it.
+# 4. Multiply by the Gaussian factor.
+# </details>
+
+
+# %% nbgrader={"grade": false, "grade_id": "local_attention_weights", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def local_attention_weights(
+    E: Float[Tensor, "*B T_y T_x"], p: Float[Tensor, "*B T_y"], D: int
+) -> Float[Tensor, "*B T_y T_x"]:
+    """The weights of local attention: a softmax over a window around each centre, times a Gaussian factor.
+
+    Args:
+        E: scores, a row for each decoder state.
+        p: the centre of each row's window, a real number from 0 to T_x - 1.
+        D: how far the window reaches to either side, at least 1; the standard deviation of the Gaussian factor is D/2.
+
+    Returns:
+        The weights A [*B, T_y, T_x], 0 outside the windows. Rows are not normalised again, so they sum to at most 1.
+
+    Example:
+        E = [[0, 0, 7, 7]], p = [0] and D = 1: the window holds positions 0 and 1, with 1/2 each from the softmax. The Gaussian
+        factors are 1 and exp(-1 / (2 · 0.25)) = exp(-2) ≈ 0.135, so A ≈ [[0.5, 0.068, 0, 0]].
+    """
+    ### BEGIN SOLUTION
+    s = torch.arange(E.shape[-1], device=E.device)  # [T_x]
+    p = p.unsqueeze(-1)  # [*B, T_y, 1], so that every centre meets every position
+    inside = (s >= p - D) & (s <= p + D)  # [*B, T_y, T_x]; what lies beyond the sentence is not in s at all
+    shares = E.masked_fill(~inside, float("-inf")).softmax(dim=-1)  # hidden before the softmax, as padding is
+    sigma = D / 2
+    return shares * torch.exp(-((s - p) ** 2) / (2 * sigma**2))
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check_local_attention_weights", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+### BEGIN HIDDEN TESTS
+from autograder.nbgrader_plugin.test_cell import check
+### END HIDDEN TESTS
+check(local_attention_weights)
+
 # %% [markdown] nbgrader={"grade": false, "grade_id": "question_looking_back", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 9 · What attention changes
+# ## 10 · What attention changes
 #
 # Answer in three to six sentences, in the cell below:
 #

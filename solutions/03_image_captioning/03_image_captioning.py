@@ -13,8 +13,9 @@
 # - assemble a captioner, check it method by method, train it with teacher forcing, and let it write with greedy decoding.
 #
 # **You need** [lesson 03](../../notebooks/03_image_captioning.ipynb), and from
-# [lesson 01](../../notebooks/01_rnn_seq2seq.ipynb) teacher forcing and greedy decoding. Exercises 1 to 6 do not use each
-# other's code; exercise 7 uses exercises 1, 4 and 5. The [glossary](../../docs/glossary.md) explains each term in one line.
+# [lesson 01](../../notebooks/01_rnn_seq2seq.ipynb) teacher forcing and greedy decoding. Exercises 1 to 6 and 8 do not use
+# each other's code; exercise 7 uses exercises 1, 4 and 5. The [glossary](../../docs/glossary.md) explains each term in one
+# line.
 #
 # | exercise | points | difficulty | minutes |
 # |---|---|---|---|
@@ -25,9 +26,10 @@
 # | 5 · one token of a caption | 3 | ●●● | 30 |
 # | 6 · the doubly stochastic penalty | 3 | ●●○ | 15 |
 # | 7 · a captioner, trained | 4 | ●●● | 40 |
-# | 8 · a written answer | 2 | ●●○ | 10 |
+# | 8 · stretch: a gate that compares | stretch | ●●○ | 15 |
+# | 9 · a written answer | 2 | ●●○ | 10 |
 #
-# **Time** about 195 minutes in all.
+# **Time** about 195 minutes in all, + about 15 for the stretch.
 #
 # **How to work.** Replace `raise NotImplementedError()` with your code, run the cell, then run the check below it. A check
 # tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like, and add
@@ -43,7 +45,7 @@
 #
 # - Inputs come back as they were given, and the same inputs give the same result in every call.
 # - Results have the floating-point type of the inputs, float32 or float64, and are computed in it.
-# - Numbers of float64 may be larger than float32 can hold. (Not asked of `grid_attention`.)
+# - Numbers of float64 may be larger than float32 can hold. (Not asked of `grid_attention` and `gated_context`.)
 # - Inputs of bfloat16 give results of bfloat16.
 # - Inputs may be views in any memory layout: transposed, permuted, sliced with a step, expanded.
 # - Results, and tensors that are made on the way, are on the inputs' device.
@@ -772,8 +774,92 @@ try:
 except NotImplementedError:
     print("not yet: an exercise above is unfinished")
 
+# %% [markdown]
+# ## 8 · Stretch: a gate that compares
+#
+# This exercise earns no points; it leads to the paper *Knowing When to Look* (Lu et al., 2017), whose decoder decides by
+# comparison whether it needs the image.
+#
+# A gate lets the decoder write a token such as *of* without the image. The gate of exercise 5 depends on the state $s$ alone,
+# so it opens or closes without regard to what the cells have to offer. Lu et al. give the decoder an alternative to which it
+# can attend instead of the cells, a vector $r$ of what it remembers, the **visual sentinel**. (They compute it from the memory
+# of the decoder's LSTM; here $r$ is given.) The sentinel is scored beside the cells, with a matrix $U_r$ of its own, and
+# **one** softmax distributes a weight of 1 over all $L + 1$ scores:
+#
+# $$e_i = \tanh(s W + x_i U) \cdot v, \qquad e_r = \tanh(s W + r\, U_r) \cdot v, \qquad
+# (a_1, \dots, a_L, a_r) = \mathrm{softmax}(e_1, \dots, e_L, e_r)$$
+#
+# $$c = \sum_{i=1}^{L} a_i x_i + a_r\, r, \qquad \beta = \sum_{i=1}^{L} a_i$$
+#
+# So $\beta = 1 - a_r$ is again a gate, one number between 0 and 1 for each image: the share of $c$ that comes from the image. If
+# some cell scores far above the sentinel, $\beta$ is near 1, and if the sentinel scores far above all cells, near 0. (In the
+# paper $\beta$ is the share of the sentinel.)
+#
+# <details><summary>Hint: the idea</summary>
+#
+# To the softmax and to the weighted sum the sentinel is one more vector. Only the score treats it differently.
+# </details>
+# <details><summary>Hint: shapes</summary>
+#
+# The cells give `[B, L, D_A]` inside the tanh. The sentinel, `[B, D]`, gives `[B, D_A]`, and needs a new axis to stand beside
+# them: `[B, L + 1, D_A]` in all. Scores and weights are `[B, L + 1]`.
+# </details>
+# <details><summary>Hint: pseudocode</summary>
+#
+# 1. Map states, cells and sentinels to `D_A` numbers each.
+# 2. Compute the scores of cells and sentinel, and join them.
+# 3. Apply one softmax.
+# 4. Compute the weighted sum of cells and sentinel, in the order of the scores.
+# 5. Which of the weights belong to the image?
+# </details>
+
+
+# %% nbgrader={"grade": false, "grade_id": "gated_context", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def gated_context(
+    s: Float[Tensor, "B D_S"],
+    X: Float[Tensor, "B L D"],
+    r: Float[Tensor, "B D"],
+    W: Float[Tensor, "D_S D_A"],
+    U: Float[Tensor, "D D_A"],
+    U_r: Float[Tensor, "D D_A"],
+    v: Float[Tensor, "D_A"],
+) -> tuple[Float[Tensor, "B D"], Float[Tensor, "B"]]:
+    """The context vectors of decoder states that attend to cells and to a sentinel, and the gates.
+
+    Args:
+        s: decoder states, one for each image.
+        X: the cells of each grid as vectors.
+        r: the sentinels, one for each image.
+        W: the weights from a state to the hidden layer of the score.
+        U: the weights from a cell to this hidden layer.
+        U_r: the weights from a sentinel to this hidden layer.
+        v: the weights from the hidden layer to the score.
+
+    Returns:
+        c [B, D]: the context vectors, mixed from the cells and the sentinel.
+        beta [B]: the sum of the cells' weights, without the sentinel's.
+
+    Example:
+        With v = 0 all scores are 0. For X = [[[1], [2]]] and r = [[6]] the three weights are 1/3 each, so c = [[3]] and
+        beta = [2/3].
+    """
+    ### BEGIN SOLUTION
+    projected = torch.cat([X @ U, (r @ U_r)[:, None]], dim=1)  # [B, L + 1, D_A], the sentinel last
+    e = torch.tanh((s @ W)[:, None] + projected) @ v  # [B, L + 1]
+    a = e.softmax(dim=-1)  # cells and sentinel compete
+    c = (a[:, None] @ torch.cat([X, r[:, None]], dim=1))[:, 0]  # [B, 1, L + 1] @ [B, L + 1, D] -> [B, D]
+    return c, a[:, :-1].sum(dim=-1)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check_gated_context", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+### BEGIN HIDDEN TESTS
+from autograder.nbgrader_plugin.test_cell import check
+### END HIDDEN TESTS
+check(gated_context)
+
 # %% [markdown] nbgrader={"grade": false, "grade_id": "question_where_it_looks", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 8 · What attention weights tell
+# ## 9 · What attention weights tell
 #
 # Answer in three to six sentences, in the cell below:
 #

@@ -2,7 +2,8 @@
 # # Assignment 04: the attention layer
 #
 # You build attention from its smallest piece, the scores of one query, up to a cross-attention layer. Each exercise uses what
-# the one before has taught. At the end you measure why scores are divided by $\sqrt{D_Q}$.
+# the one before has taught. In the last one you measure why scores are divided by $\sqrt{D_Q}$. A stretch goes one step further,
+# to the gradients of attention.
 #
 # **You will be able to**
 #
@@ -23,9 +24,10 @@
 # | 5 · a layer with keys and values | 3 | ●●○ | 20 |
 # | 6 · cross-attention | 2 | ●●○ | 10 |
 # | 7 · the gradient through a softmax | 2 | ●●● | 20 |
-# | 8 · a written answer | 2 | ●●○ | 10 |
+# | 8 · stretch: the way back through attention | stretch | ●●● | 20 |
+# | 9 · a written answer | 2 | ●●○ | 10 |
 #
-# **Time** about 160 minutes in all.
+# **Time** about 160 minutes in all, + about 20 for the stretch.
 #
 # **How to work.** Replace `raise NotImplementedError()` with your code, run the cell, then run the check below it. A check
 # tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like, and add
@@ -44,7 +46,7 @@
 #
 # - Inputs come back as they were given, and the same inputs give the same result in every call.
 # - Results have the floating-point type of the inputs, float32 or float64, and are computed in it.
-# - Numbers of float64 may be larger than float32 can hold.
+# - Numbers of float64 may be larger than float32 can hold. (Not asked of `attention_backward`.)
 # - Inputs of bfloat16 give results of bfloat16.
 # - Inputs may be views in any memory layout: transposed, permuted, sliced with a step, expanded.
 # - Results, and tensors that are made on the way, are on the inputs' device.
@@ -59,7 +61,7 @@
 # - Training mode and eval mode give the same result.
 # - Arguments may be given by position or by name.
 # - Gradients flow from the result to every floating-point input and every weight. (Not asked of
-#   `gradient_through_softmax`.) In `attention_pooling` they need to flow only from `y`. In
+#   `gradient_through_softmax` and `attention_backward`.) In `attention_pooling` they need to flow only from `y`. In
 #   `scaled_dot_product_attention`, `AttentionLayer` and `CrossAttentionLayer` they need to flow only from `Y`.
 # - Gradients are right also where a softmax is nearly 0 or 1. (Not asked of `stable_softmax`.)
 
@@ -565,8 +567,91 @@ def plot_gradients(widths=(1, 4, 16, 64, 256, 1024), queries=200, data_vectors=1
 
 plot_gradients()
 
+# %% [markdown]
+# ## 8 · Stretch: the way back through attention
+#
+# This exercise earns no points; libraries of fast attention such as FlashAttention (Dao et al., 2022) compute these gradients in
+# code of their own, without autograd.
+#
+# Training needs the gradients of a loss $\ell$ with respect to $Q$, $K$ and $V$. For a matrix $M$ let $dM$ be the gradient
+# $\partial \ell / \partial M$: it has the shape of $M$, and its entry $(i, j)$ is $\partial \ell / \partial M_{ij}$. You are given
+# $dY$, which comes from the later layers. Backpropagation goes through $E = QK^\top/\sqrt{D_Q}$, $A = \mathrm{softmax}(E)$,
+# $Y = AV$ in the opposite order. Two rules are enough:
+#
+# - **A product.** If $C = M N$, then $dM = dC\, N^\top$ and $dN = M^\top dC$. (The shapes tell which factor is transposed.)
+# - **A softmax.** For one row, with the Jacobian $J_{ij} = a_i (\delta_{ij} - a_j)$ of exercise 7, the chain rule gives
+#   $de_j = \sum_i da_i\, J_{ij} = a_j \bigl(da_j - \sum_i a_i\, da_i\bigr)$. So no Jacobian has to be built.
+#
+# Together, with $\odot$ for the product entry by entry:
+#
+# $$dV = A^\top dY, \qquad dA = dY\, V^\top, \qquad dE = A \odot \bigl(dA - \mathrm{rowsum}(dA \odot A)\bigr), \qquad
+# dQ = \frac{dE\, K}{\sqrt{D_Q}}, \qquad dK = \frac{dE^\top Q}{\sqrt{D_Q}}$$
+#
+# A score gets a positive gradient if its $dA$ lies above the weighted mean of its row. So each row of $dE$ sums to 0.
+#
+# Do not use autograd: the check refuses `requires_grad`, `backward` and `torch.autograd.grad`. Compute $A$ again from $Q$ and
+# $K$, as FlashAttention does to save memory.
+#
+# <details><summary>Hint: the idea</summary>
+#
+# Go forward once, as far as the weights. Then write the five formulas, from the one that needs $dY$ alone to those that need
+# $dE$.
+# </details>
+# <details><summary>Hint: shapes</summary>
+#
+# `A`, `dA` and `dE` are all `[*B, N_Q, N_X]`. The sum along the rows has to stay an axis of size 1, `[*B, N_Q, 1]`. The results
+# have the shapes of `Q`, `K` and `V`.
+# </details>
+# <details><summary>Hint: pseudocode</summary>
+#
+# 1. Compute the weights, as in exercise 4.
+# 2. From $dY$, compute what reaches the values, and what reaches the weights.
+# 3. Take the latter back through the softmax.
+# 4. Take the result back through the scaled product, to the queries and to the keys.
+# </details>
+
+
+# %% nbgrader={"grade": false, "grade_id": "attention_backward", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def attention_backward(
+    Q: Float[Tensor, "*B N_Q D_Q"],
+    K: Float[Tensor, "*B N_X D_Q"],
+    V: Float[Tensor, "*B N_X D_V"],
+    dY: Float[Tensor, "*B N_Q D_V"],
+) -> tuple[Float[Tensor, "*B N_Q D_Q"], Float[Tensor, "*B N_X D_Q"], Float[Tensor, "*B N_X D_V"]]:
+    """The gradients of a loss with respect to queries, keys and values of scaled dot-product attention.
+
+    Args:
+        Q: the queries.
+        K: the keys.
+        V: the values.
+        dY: the gradient of the loss with respect to the outputs Y.
+
+    Returns:
+        dQ [*B, N_Q, D_Q], dK [*B, N_X, D_Q], dV [*B, N_X, D_V]: the gradients with respect to Q, K and V.
+
+    Example:
+        For Q = [[0]], K = [[1], [2]], V = [[1], [3]] and dY = [[2]] the weights are A = [[1/2, 1/2]]. So dA = [[2, 6]], whose
+        weighted sum is 4, and dE = [[-1, 1]]. This gives dQ = [[1]], dK = [[0], [0]] and dV = [[1], [1]].
+    """
+    ### BEGIN SOLUTION
+    root = math.sqrt(Q.shape[-1])
+    A = (Q @ K.mT / root).softmax(dim=-1)  # [*B, N_Q, N_X]
+    dV = A.mT @ dY  # [*B, N_X, N_Q] @ [*B, N_Q, D_V] -> [*B, N_X, D_V]
+    dA = dY @ V.mT  # [*B, N_Q, D_V] @ [*B, D_V, N_X] -> [*B, N_Q, N_X]
+    # The weights of a row sum to 1 whatever the scores are, so what all weights would gain together is taken off.
+    dE = A * (dA - (dA * A).sum(dim=-1, keepdim=True))
+    return dE @ K / root, dE.mT @ Q / root, dV
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check_attention_backward", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+### BEGIN HIDDEN TESTS
+from autograder.nbgrader_plugin.test_cell import check
+### END HIDDEN TESTS
+check(attention_backward)
+
 # %% [markdown] nbgrader={"grade": false, "grade_id": "question_scaling", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 8 · What did you measure?
+# ## 9 · What did you measure?
 #
 # Answer in three to six sentences, in the cell below:
 #

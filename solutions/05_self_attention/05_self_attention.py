@@ -3,7 +3,7 @@
 #
 # You build a self-attention layer that takes positions as a second input, and you measure that without them the layer does not
 # know the order of its vectors. Then you write three ways to give it the order: a learned positional encoding, the sinusoidal
-# positional encoding, and the rotary position embedding (RoPE).
+# positional encoding, and the rotary position embedding (RoPE). If you like, you add a fourth one, linear biases (ALiBi).
 #
 # **You will be able to**
 #
@@ -24,9 +24,10 @@
 # | 4 · the sinusoidal positional encoding | 3 | ●●○ | 15 |
 # | 5 · does a score depend on the offset alone? | 3 | ●●○ | 15 |
 # | 6 · the rotary position embedding, in both pairings | 4 | ●●● | 25 |
-# | 7 · a written answer | 2 | ●●○ | 10 |
+# | 7 · linear biases in place of an encoding (ALiBi) | stretch | ●●○ | 15 |
+# | 8 · a written answer | 2 | ●●○ | 10 |
 #
-# **Time** about 145 minutes in all.
+# **Time** about 145 minutes in all, + about 15 for the stretch.
 #
 # **How to work.** Replace `raise NotImplementedError()` with your code, run the cell, then run the check below it. A check
 # tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like, and add
@@ -554,8 +555,91 @@ try:
 except NotImplementedError:
     print("This works as soon as all exercises above are finished.")
 
+# %% [markdown]
+# ## 7 · Stretch: linear biases in place of an encoding (ALiBi)
+#
+# This exercise earns no points. It shows a fourth way to give a layer the order, *attention with linear biases* or **ALiBi**
+# (Press, Smith and Lewis 2022), which language models such as BLOOM and MPT use.
+#
+# Nothing is added to the tokens, and nothing is rotated. Instead, every score is lowered by an amount that grows with the
+# distance of query and key. A layer often computes $H$ tables of scores side by side, each from queries and keys of its own;
+# such a part of the layer is called a **head** (lesson 06 is about them). Each head $h$ has a fixed **slope** $m_h$. To the
+# score $E_{h,i,j}$ of the query at position $i$ and the key at position $j$ the **bias** $-m_h\,|i - j|$ is added:
+#
+# $$E'_{h,i,j} = E_{h,i,j} - m_h\,|i - j|, \qquad m_h = 2^{-8h/H}, \qquad h = 1, \dots, H$$
+#
+# Since the heads are counted from 1 here, head $h$ is the table `E[…, h - 1, :, :]`. For example, two heads have the slopes
+# $2^{-4} = 1/16$ and $2^{-8} = 1/256$. For three tokens the biases of the first head are
+#
+# $$\begin{pmatrix} 0 & -1/16 & -2/16 \\ -1/16 & 0 & -1/16 \\ -2/16 & -1/16 & 0 \end{pmatrix}$$
+#
+# The formula holds for any $H$. (The authors' code chooses other slopes if $H$ is not a power of 2.) `E` contains scores that
+# have already been divided by $\sqrt{D_Q}$; the biases are not scaled.
+#
+# **The symmetric form.** In the paper, a query sees only the keys up to its own position (a causal mask, lesson 07), so the
+# distance there is $i - j$. The self-attention of this lesson looks in both directions. Therefore we take $|i - j|$: a key
+# three positions ahead is treated like one three positions behind.
+#
+# **What the layer learns about positions.** The softmax turns the bias into a factor: at distance $d$, a key's weight is
+# multiplied by $e^{-m_h d}$ before the weights are normalised. Every head thus prefers near keys, each within a neighbourhood
+# of its own size. With eight heads, the factor at distance 10 is $e^{-10/2} \approx 0.007$ in the first head and
+# $e^{-10/256} \approx 0.96$ in the last. As with RoPE, only the relative position counts; but in the symmetric form only the
+# distance does, so that no bias tells a key ahead from a key behind.
+#
+# **Longer sequences.** There is no table that could end, and no angle that could return to where it was: a larger distance
+# only means a lower score. A key that is farther away than any in training is lowered even more than the farthest ones were,
+# so each query still attends mainly to a neighbourhood of a size that occurred in training. In the paper, a model that was
+# trained on texts of 1024 tokens predicts texts of 2048 tokens as well as a sinusoidal model that was trained on 2048.
+#
+# <details><summary>Hint: the idea</summary>
+#
+# The biases do not depend on the scores, only on $H$ and $N$. Make them all at once, as a product of slopes and distances.
+# </details>
+# <details><summary>Hint: shapes</summary>
+#
+# The slopes are `[H]`, the distances `[N, N]`, and the biases `[H, N, N]`, which broadcast over the batch axes of `E`. With
+# any number of batch axes, `H` is `E.shape[-3]`. To multiply each slope by the whole table of distances, give the slopes two
+# more axes of size 1.
+# </details>
+# <details><summary>Hint: pseudocode</summary>
+#
+# 1. Compute the slopes of the heads 1 to H, in the type of `E`.
+# 2. Compute the distance of every position from every other one, without a sign.
+# 3. Multiply each slope by all distances, and subtract the products from the scores. (Do not write into `E`.)
+# </details>
+
+
+# %% nbgrader={"grade": false, "grade_id": "add_linear_biases", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def add_linear_biases(E: Float[Tensor, "*B H N N"]) -> Float[Tensor, "*B H N N"]:
+    """The scores of all heads with their linear biases (ALiBi), in the symmetric form.
+
+    Args:
+        E: scores; E[..., h - 1, i, j] is that of the query at position i with the key at position j in head h = 1, …, H.
+
+    Returns:
+        [*B, H, N, N]: the scores, each lowered by the slope 2^(−8h/H) of its head times the distance |i − j|.
+
+    Example:
+        One head has the slope 2^(−8) = 0.0039. So E = [[[1, 1], [1, 1]]] gives [[[1, 0.9961], [0.9961, 1]]].
+    """
+    ### BEGIN SOLUTION
+    heads, length = E.shape[-3], E.shape[-1]
+    # The slopes are computed as numbers of Python and rounded once, to the type of the scores.
+    slopes = E.new_tensor([2 ** (-8 * h / heads) for h in range(1, heads + 1)])  # [H]
+    places = torch.arange(length, device=E.device)
+    distances = (places[:, None] - places).abs()  # [N, N]
+    return E - slopes[:, None, None] * distances  # [*B, H, N, N] - [H, 1, 1] * [N, N]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check_add_linear_biases", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+### BEGIN HIDDEN TESTS
+from autograder.nbgrader_plugin.test_cell import check
+### END HIDDEN TESTS
+check(add_linear_biases)
+
 # %% [markdown] nbgrader={"grade": false, "grade_id": "question_positions", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 7 · What did you see?
+# ## 8 · What did you see?
 #
 # Answer in three to six sentences, in the cell below:
 #

@@ -5,7 +5,7 @@
 # into what each head contributes, count what the layer costs, and read the weights of PyTorch's own layer head by head.
 #
 # **You need** [lesson 06](../../notebooks/06_multi_head.ipynb). Terms and symbols are in the
-# [glossary](../../docs/glossary.md). **Time**: about 105 minutes in all.
+# [glossary](../../docs/glossary.md). **Time**: about 105 minutes in all, + about 15 for the stretch.
 #
 # | exercise | points | difficulty | minutes |
 # |---|---|---|---|
@@ -15,7 +15,8 @@
 # | 4 · what each head contributes | 4 | ●●○ | 20 |
 # | 5 · operations and bytes | 3 | ●●○ | 15 |
 # | 6 · weights packed in three | 5 | ●●● | 25 |
-# | 7 · a written answer | 2 | ●●○ | 10 |
+# | 7 · prune heads | stretch | ●●○ | 15 |
+# | 8 · a written answer | 2 | ●●○ | 10 |
 #
 # **How to work.** Replace `raise NotImplementedError()` by your code, run the cell, then run the check below it. A check
 # tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like, and add
@@ -78,7 +79,7 @@ import math
 
 import matplotlib.pyplot as plt
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from utils.check import check
@@ -474,8 +475,89 @@ try:
 except NotImplementedError:
     print("not yet: an exercise above is unfinished")
 
+# %% [markdown]
+# ## 7 · Stretch: prune heads
+#
+# This exercise earns no points. It is about what one can do with heads that contribute little, such as the quiet one above.
+# Michel, Levy and Neubig (2019: "Are sixteen heads really better than one?") removed heads from trained models. They found
+# that most heads, each on its own, can go without a significant loss, and that some layers even do with a single head.
+#
+# To **prune** a head is to remove its weights from a trained layer. Exercise 4 has shown that the output is a sum over the
+# heads. If the output $A_h V_h$ of a head is set to zero, its contribution is missing from the sum; but its queries, keys and
+# values are still computed, and its weights are still stored. A layer that never had this head gives the same output, with
+# smaller matrices:
+#
+# $$Y = \sum_{h \text{ kept}} A_h V_h W_O^h\ \ [N, D]$$
+#
+# The layer has no biases here, and all its matrices act from the right: `W_Q`, `W_K` and `W_V` `[D, H*D_H]` make the queries,
+# keys and values of all heads, head after head, and `W_O` `[H*D_H, D]` is the output projection. `keep` `[H]` is True for
+# each head that is kept; at least one is. Let $K$ be their number. Return four new matrices, `W_Q`, `W_K` and `W_V`
+# `[D, K*D_H]` and `W_O` `[K*D_H, D]`, with the heads that are kept in their old order. The multi-head attention with these $K$
+# heads must give exactly what the full layer gives with the outputs of the other heads set to zero.
+#
+# The heads that are kept stay as they are. They are still `D_H` wide, so their scores are divided by the same $\sqrt{D_H}$ as
+# before. The input and the output are still `D` wide, so the smaller layer fits where the full one was.
+#
+# <details><summary>Hint: the idea</summary>
+#
+# A head owns some of the numbers of each matrix, and shares none of them with another head. Are they rows or columns in the
+# first three? Are they rows or columns in `W_O`, where the heads go in?
+# </details>
+# <details><summary>Hint: shapes</summary>
+#
+# `keep` has one entry for each head, but each head has `D_H` features. One can give the heads an axis of their own,
+# `[D, H, D_H]`, as in exercise 1, and index this axis with `keep`: a mask `[H]` as an index keeps the K entries where it is True. Or
+# one can make a longer mask, `[H*D_H]`.
+# </details>
+# <details><summary>Hint: pseudocode</summary>
+#
+# For each of the four matrices: cut the axis of width H*D_H into heads times features · take the heads with `keep` True ·
+# join the two axes again. This axis is the last of three matrices, and the first of one.
+# </details>
+
+
+# %% nbgrader={"grade": false, "grade_id": "prune_heads", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def prune_heads(
+    W_Q: Float[Tensor, "D H*D_H"],
+    W_K: Float[Tensor, "D H*D_H"],
+    W_V: Float[Tensor, "D H*D_H"],
+    W_O: Float[Tensor, "H*D_H D"],
+    keep: Bool[Tensor, "H"],
+) -> tuple[
+    Float[Tensor, "D K*D_H"], Float[Tensor, "D K*D_H"], Float[Tensor, "D K*D_H"], Float[Tensor, "K*D_H D"]
+]:
+    """The weights of multi-head attention without the heads that are not kept.
+
+    Args:
+        W_Q, W_K, W_V: matrices that make queries, keys and values; they act from the right.
+        W_O: matrix of the output projection, which acts from the right.
+        keep: True for each head that is kept; at least one is.
+
+    Returns:
+        W_Q, W_K, W_V, W_O with the K heads that are kept alone, in their old order.
+
+    Example:
+        Two heads of width 1, and vectors of width 3. With keep = [False, True], W_Q = [[1, 2], [3, 4], [5, 6]] becomes
+        [[2], [4], [6]], and W_O = [[1, 2, 3], [4, 5, 6]] becomes [[4, 5, 6]].
+    """
+    ### BEGIN SOLUTION
+    H = len(keep)
+    # What a head computes, its queries, keys and values, are columns. What it adds goes through rows of W_O. In both, the D_H
+    # features of a head are neighbours, so the axis is cut into heads times features, H first.
+    columns = (W.unflatten(1, (H, -1))[:, keep].flatten(1) for W in (W_Q, W_K, W_V))  # [D, K*D_H] each
+    rows = W_O.unflatten(0, (H, -1))[keep].flatten(0, 1)  # [H, D_H, D] -> [K, D_H, D] -> [K*D_H, D]
+    return *columns, rows
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check_prune_heads", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+### BEGIN HIDDEN TESTS
+from autograder.nbgrader_plugin.test_cell import check
+### END HIDDEN TESTS
+check(prune_heads)
+
 # %% [markdown] nbgrader={"grade": false, "grade_id": "question_heads", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 7 · Eight heads or one?
+# ## 8 · Eight heads or one?
 #
 # A layer of width 512 may have eight heads of width 64 or one head of width 512. Answer in four to eight sentences, in the cell below:
 #

@@ -23,9 +23,10 @@
 # | 4 · masked multi-head attention | 4 | ●●○ | 20 |
 # | 5 · the log-probability of a sequence | 3 | ●●○ | 15 |
 # | 6 · the leak finder | 3 | ●●● | 20 |
-# | 7 · a written answer | 2 | ●●○ | 10 |
+# | 7 · several documents in one row | stretch | ●●○ | 15 |
+# | 8 · a written answer | 2 | ●●○ | 10 |
 #
-# **Time** about 105 minutes in all.
+# **Time** about 105 minutes in all, + about 15 for the stretch.
 #
 # **How to work.** Replace `raise NotImplementedError()` with your code, run the cell, then run the check below it. A
 # check tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like,
@@ -499,8 +500,91 @@ try:
 except NotImplementedError:
     print("This works as soon as exercises 1, 3, 4 and 6 are finished.")
 
+# %% [markdown]
+# ## 7 · Stretch: several documents in one row
+#
+# This exercise earns no points. It is good for training on texts of very different lengths: T5 and GPT-3 were trained in
+# this way, and FlashAttention's variable-length functions exist for it.
+#
+# A batch with one document in each row is mostly padding when most documents are short. **Packing** puts several
+# documents one after another into a row. They share the row only to save space: no document may notice the others. This
+# needs two things. The mask must hide the other documents as well as the future, and positions must start again at 0 in
+# each document, since positional encodings are made from them.
+#
+# `documents[b, n]` is the number of the document that the token at position $n$ of row $b$ belongs to. The documents of a
+# row are numbered 1, 2, … in the order in which they stand, and 0 means padding, which stands at the end. Return
+#
+# $$\text{mask}_{b0mn} = \text{True where } \text{documents}_{bm} = \text{documents}_{bn} \ne 0 \text{ and } n \le m,
+# \qquad \text{positions}_{bn} = \text{number of tokens of the same document before } n.$$
+#
+# For instance, a row `1 1 2 2 0` has the positions `0 1 0 1 0`, and its mask is
+#
+# | query | 1 | 1 | 2 | 2 | 0 |
+# |---|---|---|---|---|---|
+# | 1 | True | False | False | False | False |
+# | 1 | True | True | False | False | False |
+# | 2 | False | False | True | False | False |
+# | 2 | False | False | True | True | False |
+# | 0 | False | False | False | False | False |
+#
+# - **The mask is `[B, 1, N, N]`.** The axis of size 1 stands for the heads, so that the mask fits scores `[B, H, N, N]` as
+#   it is. (The layer of exercise 4 adds the axis of the heads itself, so it takes `mask[:, 0]`.)
+# - **Padding belongs to no document.** Its rows and its columns are `False` throughout, and its position is 0. (Rows
+#   without any key are what exercise 3 made harmless.) A row of the batch may be padding alone.
+# - **Positions are whole numbers**, `torch.int64`, as `documents` are.
+#
+# <details><summary>Hint: the idea</summary>
+#
+# Compare the document of each query with the document of each key. Two paddings are equal too: look out for them. Once
+# you have the mask, the positions can be read from it: how many keys may a token attend to?
+# </details>
+# <details><summary>Hint: shapes</summary>
+#
+# `documents[:, :, None]` is `[B, N, 1]`, a column for each row of the batch, and `documents[:, None, :]` is `[B, 1, N]`.
+# Comparing them gives `[B, N, N]`. The triangle is `[N, N]`.
+# </details>
+# <details><summary>Hint: pseudocode</summary>
+#
+# same = documents as a column = documents as a row · allowed = same, in the lower triangle, and no padding · positions =
+# row sums of allowed, less 1, but 0 at padding · mask = allowed with an axis for the heads
+# </details>
+
+
+# %% nbgrader={"grade": false, "grade_id": "packed_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def packed_mask(documents: Int[Tensor, "B N"]) -> tuple[Bool[Tensor, "B 1 N N"], Int[Tensor, "B N"]]:
+    """The causal mask and the positions of rows that hold several documents each.
+
+    Args:
+        documents: the number of each token's document, 1, 2, … in each row, and 0 at the padding behind them.
+
+    Returns:
+        the mask, True where a query may attend, and the position of each token in its own document; 0 at padding.
+
+    Example:
+        packed_mask(torch.tensor([[1, 2, 2, 0]])) has positions [[0, 0, 1, 0]], and a mask that is True at (query, key) =
+        (0, 0), (1, 1), (2, 1) and (2, 2) alone.
+    """
+    ### BEGIN SOLUTION
+    N = documents.shape[1]
+    same = documents[:, :, None] == documents[:, None, :]  # [B, N, 1] against [B, 1, N]: [B, N, N]
+    causal = torch.ones(N, N, dtype=torch.bool, device=documents.device).tril()
+    # 0 equals 0, so padding would attend to padding; hiding its columns empties its rows as well.
+    allowed = same & causal & (documents != 0)[:, None, :]
+    # A token may attend to all tokens of its document up to itself, so their number is its position plus 1. A padding may
+    # attend to nothing: −1 becomes 0.
+    positions = (allowed.sum(dim=-1) - 1).clamp(min=0)
+    return allowed[:, None], positions
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check_packed_mask", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+### BEGIN HIDDEN TESTS
+from autograder.nbgrader_plugin.test_cell import check
+### END HIDDEN TESTS
+check(packed_mask)
+
 # %% [markdown] nbgrader={"grade": false, "grade_id": "question_leak", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 7 · A loss that is too good
+# ## 8 · A loss that is too good
 #
 # A friend trains a language model of her own. After a few hundred steps the training loss is almost 0, and so is the
 # loss on held-out text. But when the model generates text, token by token, the text is nonsense. Answer in four to six

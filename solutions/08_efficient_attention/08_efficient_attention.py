@@ -18,9 +18,10 @@
 # | 3 · one step of the online softmax | 3 | ●●○ | 20 |
 # | 4 · attention in tiles | 4 | ●●● | 20 |
 # | 5 · linear attention | 3 | ●●○ | 15 |
-# | 6 · a written answer | 3 | ●●○ | 20 |
+# | 6 · windowed attention | stretch | ●●● | 20 |
+# | 7 · a written answer | 3 | ●●○ | 20 |
 #
-# It takes about 120 minutes in all.
+# It takes about 120 minutes in all, + about 20 for the stretch.
 #
 # **How to work.** Replace `raise NotImplementedError()` by your code, run the cell, then run the check below it. A check tells
 # you what is right or wrong, and which section of the lesson to read again. Run it as often as you like, and add cells of your
@@ -252,7 +253,7 @@ except NotImplementedError:
 # With $G = H$ this is multi-head attention; with $G = 1$ it is called multi-query attention. Return the outputs `Y` and the
 # weights `A` of each head, the heads in the order in which they came (3 points). There is no mask.
 #
-# **Keys and values are not copied** (1 point, a stretch). One can repeat keys and values until each head has its own. The
+# **Keys and values are not copied** (1 point). One can repeat keys and values until each head has its own. The
 # numbers are right then, but in decoding the whole cache is copied $R$ times for one new token, and the memory traffic that the
 # groups should save is back. So for a single query, `N_Q` = 1, no tensor that your code makes may have as many numbers as the
 # keys repeated for each head, $B \cdot G \cdot R \cdot N_X \cdot D_H$. `repeat_interleave` copies, and so does `@` where it has
@@ -591,8 +592,88 @@ try:
 except NotImplementedError:
     print("not yet: an exercise above is unfinished")
 
+# %% [markdown]
+# ## 6 · Stretch: windowed attention
+#
+# This exercise earns no points. It is good for long texts: Longformer attends in this way, and in other models some of the
+# layers do, with a window that looks to the past alone.
+#
+# In windowed attention, each vector attends only to those at most `window` positions away, on both sides:
+#
+# $$y_m = \sum_{n=m-w}^{m+w} a_{mn}\, v_n, \qquad a_{mn} = \frac{e^{q_m \cdot k_n / \sqrt{D_Q}}}
+# {\sum_{j=m-w}^{m+w} e^{q_m \cdot k_j / \sqrt{D_Q}}},$$
+#
+# where $w$ is `window`, and both sums leave out positions outside the sequence. So the first vector attends to itself and to
+# $w$ vectors behind it. (With $w = 1$ and 5 vectors, the queries 0 to 4 have 2, 3, 3, 3 and 2 scores.) Queries, keys and values
+# belong to the same `N` vectors. `window` may be 0, and it may be larger than `N`.
+#
+# **There is no table of $N \times N$,** neither at once nor in pieces: in a sequence of $N = 400$ vectors and a window of 2, all
+# tensors that your code makes together have fewer than $N^2$ numbers. A mask alone does not achieve this, since the scores that
+# it hides are computed as well. Compute only the $2w + 1$ scores that each query needs, or not many more. For instance,
+#
+# - keep each key in $2w + 1$ copies, one for each query that it meets, by an index `[N, 2w+1]` of positions; or
+# - add $w$ vectors of zeros at both ends and look at the result through `unfold(1, 2 * window + 1, 1)`, which gives each query
+#   its own stretch of keys, `[B, N, D, 2w+1]`, without a copy; or
+# - loop over the distances, or over the queries.
+#
+# Take care at both ends: whatever stands for a position outside, a zero for instance, must get no weight.
+#
+# `scaled_dot_product_attention` and `nn.MultiheadAttention` are not allowed here.
+#
+# <details><summary>Hint: the idea</summary>
+#
+# Let the scores be `[B, N, 2w+1]`: for each query one for each distance from −w to w. The softmax runs over the distances.
+# </details>
+# <details><summary>Hint: shapes</summary>
+#
+# Positions as a column, `[N, 1]`, plus distances as a row, `[2w+1]`, give the position of each key, `[N, 2w+1]`. With those
+# outside moved to the ends, `K[:, near]` is `[B, N, 2w+1, D_Q]`. Queries `[B, N, D_Q, 1]` make products with it.
+# </details>
+# <details><summary>Hint: pseudocode</summary>
+#
+# near = 0, …, N − 1 as a column, plus −w, …, w · inside = near is at least 0 and less than N · clamp near · E = K[:, near] times
+# the queries as columns, over the root of D_Q · −∞ where not inside · A = softmax over the distances · Y = A times V[:, near]
+# </details>
+
+
+# %% nbgrader={"grade": false, "grade_id": "windowed_attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def windowed_attention(
+    Q: Float[Tensor, "B N D_Q"], K: Float[Tensor, "B N D_Q"], V: Float[Tensor, "B N D_V"], window: int
+) -> Float[Tensor, "B N D_V"]:
+    """Attention of each vector to those at most `window` positions away.
+
+    Args:
+        Q: queries.
+        K: keys.
+        V: values.
+        window: how many positions a query may look to either side.
+
+    Returns:
+        the outputs Y.
+
+    Example:
+        If all queries are 0, each output is the mean of the values in the window. With the values [[1], [3], [8]] and
+        window = 1 the outputs are [[2], [4], [5.5]].
+    """
+    ### BEGIN SOLUTION
+    N, positions = Q.shape[1], torch.arange(Q.shape[1], device=Q.device)
+    near = positions[:, None] + torch.arange(-window, window + 1, device=Q.device)  # [N, 2w+1]
+    outside = (near < 0) | (near >= N)
+    near = near.clamp(0, N - 1)  # any vector will do in the place of one outside: it gets no weight
+    E = (K[:, near] @ Q[..., None]).squeeze(-1) / math.sqrt(Q.shape[-1])  # [B, N, 2w+1, D_Q] @ [B, N, D_Q, 1]
+    A = E.masked_fill(outside, -torch.inf).softmax(dim=-1)  # each query is inside its own window: no row is empty
+    return (A[:, :, None] @ V[:, near]).squeeze(2)  # [B, N, 1, 2w+1] @ [B, N, 2w+1, D_V]
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade": true, "grade_id": "check_windowed_attention", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+### BEGIN HIDDEN TESTS
+from autograder.nbgrader_plugin.test_cell import check
+### END HIDDEN TESTS
+check(windowed_attention)
+
 # %% [markdown] nbgrader={"grade": false, "grade_id": "question_efficiency", "locked": true, "schema_version": 3, "solution": false, "task": false}
-# ## 6 · What is saved, and what is not?
+# ## 7 · What is saved, and what is not?
 #
 # Answer in six to twelve sentences, in the cell below. Write down how you come to your numbers.
 #

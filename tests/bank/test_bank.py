@@ -97,7 +97,7 @@ def test_points_in_the_assignment_are_the_banks_and_sum_to_twenty(unit):
         one.name: one.max_points for one in catalogue.units()[unit]
     }
     assert sum(points.values()) == 20
-    rows = re.findall(r"^\| \d · .*?\| (\d|stretch) \|", notebook.cells[0].source, flags=re.MULTILINE)
+    rows = re.findall(r"^\| \d+ · .*?\| (\d|stretch) \|", notebook.cells[0].source, flags=re.MULTILINE)
     told = [0 if row == "stretch" else int(row) for row in rows]
     assert told == list(points.values()), "the table at the assignment's head"
 

@@ -79,7 +79,7 @@ def test_the_heat_map_counts_each_mistake_in_the_quarters_of_the_class(report, g
 
 def test_difficulty_discrimination_and_time_are_given_for_each_exercise(report, graded):
     rows = {row[0]: row for row in _rows(report, "#exercises + p + table")}
-    assert len(rows) == 7
+    assert len(rows) == 8
     for row in rows.values():
         assert 0 < float(row[1].split()[0]) < 100 and -1 <= float(row[3]) <= 1 and 0 <= float(row[4]) <= float(row[5])
     assert float(rows["attention_pooling"][5]) > 9, "the endless loop"
@@ -88,12 +88,19 @@ def test_difficulty_discrimination_and_time_are_given_for_each_exercise(report, 
 def test_checks_that_nobody_failed_are_listed(report, graded):
     _, records = graded
     listed = {row[0]: row[1] for row in _rows(report, "#checks + p + table")}
-    assert len(listed) == 7
+    assert len(listed) == 8
     for exercise, said in listed.items():
         own = [row[exercise] for row in records.values()]
         tried = [one for one in own if one["state"] == "graded" and one["problem"] != "unfinished"]
         names = set(said.partition(": ")[2].split(" · "))
         assert names and not names & {check for one in tried for check in one["failed"]}
+
+
+def test_a_stretch_is_told_by_the_share_of_those_who_have_it_right(report):
+    rows = {row[0]: row[1:] for row in _rows(report, "#exercises + p + table")}
+    right, _, students = rows["attention_backward"][1].split()
+    assert 0 < int(right) < int(students)
+    assert rows["attention_backward"][0] == f"{100 * int(right) / int(students):.0f} %"
 
 
 def test_the_copied_submission_is_the_only_near_identical_pair(report):

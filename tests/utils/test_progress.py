@@ -41,6 +41,20 @@ def test_what_was_checked_counts_as_it_was_last_checked(capsys):
     assert "✗ attention_scores: 0 of 2 points" in said(capsys)
 
 
+def attention_backward(Q, K, V, dY):
+    A = (Q @ K.mT / Q.shape[-1] ** 0.5).softmax(dim=-1)
+    dA = dY @ V.mT
+    dE = A * (dA - (dA * A).sum(dim=-1, keepdim=True)) / Q.shape[-1] ** 0.5
+    return dE @ K, dE.mT @ Q, A.mT @ dY
+
+
+def test_a_stretch_is_told_and_counts_for_nothing(capsys):
+    assert "· attention_backward: a stretch, beyond the points" in said(capsys)
+    check(attention_backward)
+    told = said(capsys)
+    assert "✓ attention_backward: a stretch" in told and "0 of 18 points, 0 of 7 exercises done" in told
+
+
 def test_all_units_that_were_begun_are_told_together(capsys, folder, monkeypatch):
     assert said(capsys, "all") == "No exercise was checked yet.\n"
     check(attention_scores)

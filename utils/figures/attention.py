@@ -24,7 +24,7 @@ _STRONG = 0.75  # share of the colour in the cell of the largest number, which l
 
 @dataclass(frozen=True)
 class Matrix:
-    """A matrix [rows, columns] to be drawn: its name above, its shape below, the names of its rows at its left."""
+    """A matrix [rows, columns] to be drawn: its name above, its shape below, names of its rows and columns beside them."""
 
     name: str
     values: object
@@ -32,6 +32,7 @@ class Matrix:
     colour: str
     rows: Sequence[str] = ()
     numbers: str = ".0f"
+    columns: Sequence[str] = ()
 
     @property
     def cell(self) -> tuple[float, float]:
@@ -39,6 +40,7 @@ class Matrix:
         rows, columns = array(self.values).shape
         if self.numbered:
             longest = max(len(written(value, self.numbers)) for value in array(self.values).flat)
+            longest = max(longest, *map(len, self.columns), 0)
             return max(0.5, _LETTER * longest + 0.12), _TALL
         return _THIN if columns > _MANY else _SHORT, _THIN if rows > _MANY else _SHORT
 
@@ -52,6 +54,19 @@ class Matrix:
         (rows, columns), (width, height) = array(self.values).shape, self.cell
         return columns * width, rows * height
 
+    @property
+    def below(self) -> str:
+        """Its shape; and where its cells hold no numbers, which numbers the lightest and the darkest stand for."""
+        if self.numbered:
+            return self.shape
+        low, high = (written(value, self.numbers) for value in (array(self.values).min(), array(self.values).max()))
+        return f"{self.shape}\nwhite: {low}, darkest: {high}"
+
+    @property
+    def height(self) -> float:
+        """Height with all that is written above and below, which takes equal room on both sides."""
+        return self.size[1] + (1.4 if self.columns or not self.numbered else 0.85)
+
 
 @styled
 def equations(lines: Sequence[Sequence[Matrix | str]]) -> Figure:
@@ -60,7 +75,7 @@ def equations(lines: Sequence[Sequence[Matrix | str]]) -> Figure:
     The larger a number, the darker its cell, in the colour of its matrix. A matrix with more than a dozen rows or
     columns has small cells without numbers.
     """
-    heights = [max(part.size[1] for part in line if isinstance(part, Matrix)) + 0.85 for line in lines]
+    heights = [max(part.height for part in line if isinstance(part, Matrix)) for line in lines]
     widths = [sum(_width(part) for part in line) for line in lines]
     scale = 10.5 / max(*widths, 10.2)
     figure, (axes,) = canvas(10.5, sum(heights) * scale)
@@ -82,7 +97,7 @@ def equations(lines: Sequence[Sequence[Matrix | str]]) -> Figure:
 def _width(part: Matrix | str) -> float:
     """The room that a matrix, with the names of its rows, or an operator takes."""
     if isinstance(part, str):
-        return max(_OPERATOR, 1.15 * _LETTER * len(part))
+        return max(_OPERATOR, 1.3 * _LETTER * len(part))
     return part.size[0] + 2 * _GAP + _LETTER * max(map(len, part.rows), default=0)
 
 
@@ -103,8 +118,11 @@ def _matrix(axes: Axes, matrix: Matrix, left: float, middle: float) -> None:
     axes.add_patch(Rectangle((left, top - tall), wide, tall, fill=False, edgecolor=BLACK, linewidth=1.1))
     for i, name in enumerate(matrix.rows):
         axes.text(left - 0.08, top - (i + 0.5) * cell_height, name, ha="right", va="center")
-    axes.text(left + wide / 2, top + 0.07, matrix.name, ha="center", va="bottom", fontsize=12)
-    axes.text(left + wide / 2, top - tall - 0.07, matrix.shape, ha="center", va="top")
+    for j, name in enumerate(matrix.columns):
+        axes.text(left + (j + 0.5) * cell_width, top + 0.07, name, ha="center", va="bottom")
+    above = top + (0.35 if matrix.columns else 0.07)
+    axes.text(left + wide / 2, above, matrix.name, ha="center", va="bottom", fontsize=12)
+    axes.text(left + wide / 2, top - tall - 0.07, matrix.below, ha="center", va="top", linespacing=1.4)
 
 
 @styled

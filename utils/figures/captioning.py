@@ -7,15 +7,16 @@ from matplotlib.axes import Axes
 from matplotlib.cbook import get_sample_data
 from matplotlib.figure import Figure
 from matplotlib.image import imread
-from matplotlib.patches import Rectangle
+from matplotlib.patches import FancyArrowPatch, Rectangle
 from matplotlib.patheffects import Normal, Stroke
 
-from utils.figures.plots import GREY, MAP, array, canvas, styled, written
+from utils.figures.plots import GREY, MAP, OUTPUT, QUERY, WEIGHTS, array, canvas, styled, written
 
-_DARK = 0.4  # brightness of what is not attended to
+_DARK = 0.6  # brightness of what is not attended to
 _FINE = 6  # parts of a pixel's side in which weights are smoothed
 _CHARACTER = 0.088  # inches, of the type of captions
 _RIM = [Stroke(linewidth=3.5, foreground="black"), Normal()]  # makes a white frame visible on any ground
+_LINE, _TOKEN = "#444444", "#F3D9C6"  # arrows; a token of the decoder, as in the figures of lesson 01
 Box = tuple[int, int, int, int]
 
 
@@ -130,7 +131,7 @@ def receptive_field(photo, pixels, reach, cell: tuple[int, int], cells: int) -> 
         for draw in (panels[0].axhline, panels[0].axvline):
             draw(line * step, color="white", linewidth=0.7, alpha=0.8)
     panels[0].set(xlim=(0, side), ylim=(side, 0))
-    seen = np.where(reach > 0, 1.0, 0.3)[..., None]
+    seen = np.where(reach > 0, 1.0, 0.45)[..., None]
     _image(panels[1], pixels * seen, f"the network's input, {side} × {side} pixels;\nclear: what the cell sees")
     image = panels[2].imshow(reach / reach.max(), cmap=MAP, vmin=0, vmax=1, extent=(0, side, side, 0))
     panels[2].set_title("how strongly the cell\ndepends on each pixel")
@@ -140,6 +141,91 @@ def receptive_field(photo, pixels, reach, cell: tuple[int, int], cells: int) -> 
         axes.title.set_fontsize(12)
         _outline(axes, (cell[1] * step, cell[0] * step, (cell[1] + 1) * step, (cell[0] + 1) * step))
     return figure
+
+
+# The captioner --------------------------------------------------------------------------------------------------------
+
+
+@styled
+def captioner(pixels, weights, fed: str, written: str) -> Figure:
+    """One step of a captioner that attends: from the image [3, H, W] over its cells, weighted by `weights` [h, w], to a token.
+
+    The decoder is fed the token `fed` and writes the token `written`.
+    """
+    weights = array(weights)
+    figure, (axes,) = canvas(11.2, 4.7)
+    wide, high, low, gate = (
+        2.2,
+        3.2,
+        0.0,
+        1.3,
+    )  # a picture's side; the heights of both rows, and of the gate between them
+    image, cells, maps, context, token = 1.1, 4.4, 7.7, 11.3, 13.7  # the middles of what is drawn
+    shown = np.full((*weights.shape, 3), 0.87)
+    blue = np.array([int(WEIGHTS[start : start + 2], 16) / 255 for start in (1, 3, 5)])
+    share = (weights / weights.max())[..., None]
+    for middle, picture in (
+        (image, array(pixels).transpose(1, 2, 0).clip(0, 1)),
+        (cells, shown),
+        (maps, 1 - 0.9 * share * (1 - blue)),
+    ):
+        extent = (middle - wide / 2, middle + wide / 2, high - wide / 2, high + wide / 2)
+        axes.imshow(picture, extent=extent, interpolation="nearest", zorder=2)
+        axes.add_patch(Rectangle((extent[0], extent[2]), wide, wide, fill=False, zorder=3))
+        for line in np.linspace(0, wide, len(weights) + 1)[1:-1] if middle != image else ():
+            thin = {"color": "white" if middle == cells else "#DDDDDD", "linewidth": 0.8, "zorder": 2.5}
+            axes.plot([extent[0] + line] * 2, extent[2:], **thin)
+            axes.plot(extent[:2], [extent[2] + line] * 2, **thin)
+    for x, text in (
+        (image, "image"),
+        (cells, f"{weights.size} cells $x_i$"),
+        (maps, "weights $a_{t,i}$"),
+    ):
+        axes.text(x, high - wide / 2 - 0.12, text, ha="center", va="top")
+    _flow(axes, (image + 1.2, high), (cells - 1.2, high), "CNN")
+    _flow(axes, (cells + 1.2, high), (maps - 1.2, high), "score,\nsoftmax")
+    _flow(axes, (maps + 1.2, high), (context - 0.55, high), "$\\sum_i\\ a_{t,i}\\ x_i$")
+    above = high + wide / 2 + 0.35  # the cells are also what is summed
+    axes.plot([cells, cells, context], [high + wide / 2, above, above], color=_LINE, linewidth=1.5)
+    _flow(axes, (context, above), (context, high + 0.42))
+    _part(axes, (context, high), "$c_t$", OUTPUT)
+    _flow(axes, (context, high - 0.42), (context, gate + 0.42))
+    _part(axes, (context, gate), "$z_t = \\beta_t\\ c_t$", OUTPUT, wide=1.6)
+    _part(axes, (9.15, gate), "gate $\\beta_t$", GREY, wide=1.3)
+    _flow(axes, (9.85, gate), (context - 0.85, gate))
+    state = 5.6
+    _part(axes, (state, low), "$s_{t-1}$", QUERY)
+    axes.text(state - 0.65, low, "decoder state", ha="right", va="center")
+    _flow(axes, (state + 0.05, low + 0.42), (6.0, high - 0.12))
+    _flow(axes, (state + 0.53, low + 0.3), (8.43, gate - 0.1))
+    _flow(axes, (state + 0.55, low), (context - 0.65, low))
+    _part(axes, (context, low), "GRU", "white", wide=1.2)
+    _flow(axes, (context, gate - 0.42), (context, low + 0.42))
+    _part(axes, (state, low - 1.2), fed, _TOKEN, wide=1.4)
+    axes.text(state - 0.85, low - 1.2, "previous token $y_{t-1}$", ha="right", va="center")
+    _flow(axes, (state + 0.75, low - 1.15), (context - 0.65, low - 0.2))
+    _flow(axes, (context + 0.65, low), (token - 0.55, low))
+    _part(axes, (token, low), "$s_t$", QUERY)
+    _flow(axes, (token, low + 0.42), (token, high - 0.42))
+    _flow(axes, (context + 0.85, gate + 0.2), (token - 0.25, high - 0.42))
+    _part(axes, (token, high), written, _TOKEN, wide=1.4)
+    axes.text(token, high + 0.45, "next token $y_t$", ha="center", va="bottom")
+    axes.set(xlim=(-0.1, token + 0.95), ylim=(-1.7, above + 0.15), aspect="equal")
+    axes.axis("off")
+    return figure
+
+
+def _part(axes: Axes, centre, label: str, colour: str, wide: float = 1.0) -> None:
+    corner = (centre[0] - wide / 2, centre[1] - 0.38)
+    axes.add_patch(Rectangle(corner, wide, 0.76, facecolor=colour, edgecolor="black", linewidth=0.9, zorder=3))
+    axes.text(*centre, label, ha="center", va="center", fontsize=12, zorder=4)
+
+
+def _flow(axes: Axes, start, end, label: str = "") -> None:
+    arrow = {"arrowstyle": "-|>", "mutation_scale": 13, "color": _LINE, "linewidth": 1.5, "shrinkA": 0, "shrinkB": 0}
+    axes.add_patch(FancyArrowPatch(start, end, zorder=1, **arrow))
+    middle = ((start[0] + end[0]) / 2, (start[1] + end[1]) / 2 + 0.1)
+    axes.text(*middle, label, ha="center", va="bottom", fontsize=10, linespacing=1.1)
 
 
 # Captions side by side ------------------------------------------------------------------------------------------------

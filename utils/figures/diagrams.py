@@ -51,21 +51,21 @@ def reading(source: Sequence[str], written: Sequence[str], A, row: int) -> Figur
     """
     A = array(A)
     columns = max(len(source), len(written))
-    figure, (axes,) = canvas(min(14.0, 1.2 + 0.95 * columns), 4.2)
+    turned = {"rotation": 45, "rotation_mode": "anchor"} if columns > 13 else {}
+    figure, (axes,) = canvas(min(14.0, 1.2 + 1.0 * columns), 4.2 if turned else 3.2)
     above = [place * (columns - 1) / max(1, len(written) - 1) for place in range(len(written))]
     below = [place * (columns - 1) / max(1, len(source) - 1) for place in range(len(source))]
     for x, weight in zip(below, A[row], strict=True):
         line = {"color": WEIGHTS, "linewidth": 0.4 + 13 * weight, "alpha": 0.3 + 0.6 * weight}
         axes.plot([x, above[row]], [0.25, 1.75], solid_capstyle="butt", zorder=1, **line)
-    turned = {"rotation": 45, "rotation_mode": "anchor"} if columns > 9 else {}
     for place, (x, word) in enumerate(zip(above, written, strict=True)):
         colour = QUERY if place == row else BLACK if place < row else "#BBBBBB"
         weight = "bold" if place == row else "normal"
         side = {"ha": "left" if turned else "center", "va": "bottom"}
-        axes.text(x, 1.85, word, color=colour, fontweight=weight, **side, **turned)
+        axes.text(x, 1.85, word, color=colour, fontweight=weight, fontsize=12, **side, **turned)
     for x, word in zip(below, source, strict=True):
-        axes.text(x, 0.15, word, ha="right" if turned else "center", va="top", **turned)
-    axes.set(xlim=(-0.8, columns), ylim=(-0.9 if turned else -0.2, 2.9 if turned else 2.2))
+        axes.text(x, 0.15, word, ha="right" if turned else "center", va="top", fontsize=12, **turned)
+    axes.set(xlim=(-0.8, columns - 0.2), ylim=(-0.55, 2.55) if turned else (-0.15, 2.15))
     axes.axis("off")
     return figure
 

@@ -13,6 +13,7 @@ from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import Normal, Stroke
+from matplotlib.ticker import LogLocator
 
 # Okabe and Ito's colours: told apart by readers of every kind of colour vision
 BLUE, VERMILLION, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
@@ -157,14 +158,16 @@ def field(
     y_label: str = "",
     limits=(-1, 1),
     row: int | None = None,
+    bar: bool = True,
     axes: Axes | None = None,
 ) -> Figure:
-    """A matrix M [rows, columns] as a coloured field without numbers; `row` is marked."""
+    """A matrix M [rows, columns] as a coloured field without numbers; `row` is marked; `bar` adds a colour bar."""
     M = array(M)
     axes = axes or canvas(6.5, 3.6)[1][0]
     image = axes.imshow(M, cmap=MAP, vmin=limits[0], vmax=limits[1], aspect="auto", interpolation="nearest")
     axes.set(title=title, xlabel=x_label, ylabel=y_label)
-    axes.figure.colorbar(image, ax=axes)
+    if bar:
+        axes.figure.colorbar(image, ax=axes)
     if row is not None:
         axes.axhspan(row - 0.5, row + 0.5, fill=False, edgecolor=QUERY, linewidth=2)
     return axes.figure
@@ -248,7 +251,10 @@ def curves(
         axes.minorticks_off()
     if "y" in log:
         axes.set_yscale("log")
+        low, high = axes.get_ylim()
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 100 * low else (1,)))
         axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter("")
     axes.grid(True)
     if legend:
         axes.legend(frameon=False)
@@ -290,6 +296,17 @@ def plane(
     _cross(axes, reach)
     axes.set_title(title)
     return axes.figure
+
+
+@styled
+def angle(axes: Axes, first, second, radius: float, name: str) -> None:
+    """An arc between two arrows [2] from the origin, at a distance of `radius` from it, with `name` beside it."""
+    begin, end = (math.atan2(y, x) for x, y in (array(first), array(second)))
+    end = begin + (end - begin + math.pi) % (2 * math.pi) - math.pi  # the shorter way round
+    turn = np.linspace(begin, end, 40)
+    axes.plot(radius * np.cos(turn), radius * np.sin(turn), color=BLACK, linewidth=1.2, zorder=2)
+    middle = 1.5 * radius * np.array([np.cos(turn[20]), np.sin(turn[20])])
+    axes.text(*middle, name, ha="center", va="center", zorder=4, path_effects=_HALO)
 
 
 def _arrow(axes: Axes, tip: np.ndarray, colour: str) -> None:

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Polygon, Rectangle
 
-from utils.figures.plots import BLACK, GREY, KEYS, MAP, OUTPUT, QUERY, VALUES, canvas, styled
+from utils.figures.plots import BLACK, GREY, KEYS, MAP, OUTPUT, QUERY, SCORES, VALUES, WEIGHTS, canvas, styled
 
 _DATA, _LINE, _PALE = "#DDDDDD", "#444444", "#C9C9C9"
 _PATTERNS = (  # weights of five queries over five keys, made up to look different in each head
@@ -51,6 +51,57 @@ def multi_head() -> Figure:
 
 
 @styled
+def split_and_merge(B: int = 2, N: int = 2, H: int = 3, D_H: int = 2) -> Figure:
+    """Where the numbers 0, 1, … of a tensor [B, N, H · D_H] go when it is split into heads and merged again.
+
+    Each head has a shade of grey. On the right stands what a reshape to [B, H, N, D_H] alone would make of the numbers.
+    """
+    figure, (axes,) = canvas(10.5, 5.4)
+    numbers = np.arange(B * N * H * D_H).reshape(B, N, H, D_H)
+    owner = np.broadcast_to(np.arange(H)[:, None], numbers.shape)  # the head that owns each number
+    apart = 0.35  # between the parts of a table
+    wide, block = H * D_H, N + apart
+    starts = np.cumsum([0, wide + 3.1, wide + (H - 1) * apart + 5.9, D_H + 2.6])
+    tall = H * block - apart
+    for b in range(B):
+        top = -b * (tall + 1.1)
+        row = top - (tall - N) / 2  # the tables of N rows stand beside the middle of those of H · N rows
+        _numbers(axes, (starts[0], row), numbers[b].reshape(N, -1), owner[b].reshape(N, -1))
+        reshaped, reshaped_owner = (part[b].reshape(H, N, D_H) for part in (numbers, owner))
+        for h in range(H):
+            _numbers(axes, (starts[1] + h * (D_H + apart), row), numbers[b, :, h], owner[b, :, h])
+            _numbers(axes, (starts[2], top - h * block), numbers[b, :, h], owner[b, :, h])
+            _numbers(axes, (starts[3], top - h * block), reshaped[h], reshaped_owner[h])
+            axes.text(starts[2] - 0.15, top - h * block - N / 2, f"head {h}", ha="right", va="center")
+        for n in range(N):
+            axes.text(starts[0] - 0.15, row - n - 0.5, f"$x_{{{n}}}$", ha="right", va="center")
+        axes.text(starts[0], row + 0.2, f"sequence {b}", ha="left", va="bottom", fontweight="bold")
+        gaps = (
+            (starts[0] + wide, starts[1], "view", "reshape"),
+            (starts[1] + wide + (H - 1) * apart, starts[2] - 1.7, "transpose(1, 2)", "transpose(1, 2)"),
+        )
+        for begin, end, there, back in gaps:
+            _arrow(axes, (begin + 0.25, row - N / 2 + 0.4), (end - 0.25, row - N / 2 + 0.4), there)
+            _arrow(axes, (end - 0.25, row - N / 2 - 0.4), (begin + 0.25, row - N / 2 - 0.4))
+            axes.text((begin + end) / 2, row - N / 2 - 0.6, back, ha="center", va="top")
+    ends = (wide, wide + (H - 1) * apart, D_H, D_H)
+    titles = ("$[B, N, H \\cdot D_H]$", "$[B, N, H, D_H]$", "split:\n$[B, H, N, D_H]$", "a reshape alone:\nwrong")
+    for start, width, title in zip(starts, ends, titles, strict=True):
+        axes.text(start + width / 2, 0.45, title, ha="center", va="bottom", linespacing=1.3)
+    bottom = -B * (tall + 1.1) + 1.1
+    axes.plot([starts[3] - 1.3] * 2, [bottom, 1.9], color=GREY, linestyle=":", linewidth=1.5)
+    return _finish(axes, (-1.0, starts[3] + D_H + 1.2), (bottom - 0.2, 2.1))
+
+
+def _numbers(axes: Axes, corner, numbers, owner) -> None:
+    """A table of numbers whose upper left corner is given, each in the shade of the head that owns it."""
+    shades = ("white", "#CFCFCF", "#8F8F8F")
+    for (i, j), number in np.ndenumerate(numbers):
+        centre = (corner[0] + j + 0.5, corner[1] - i - 0.5)
+        _box(axes, centre, 1, 1, shades[owner[i, j] % len(shades)], f"{number}")
+
+
+@styled
 def fused_layouts(H: int = 3) -> Figure:
     """The rows of a fused weight in two orders: all queries first, and head by head."""
     figure, (axes,) = canvas(10.5, 2.6)
@@ -84,6 +135,63 @@ def grouped_heads(H: int = 8, groups: Sequence[int] = (8, 2, 1)) -> Figure:
         axes.set_title(f"{kind}: G = {G}")
         _finish(axes, (-0.6, H - 0.4), (-0.35, 2.3))
     return figure
+
+
+@styled
+def orders_of_products() -> Figure:
+    """Three matrices multiplied in the two possible orders, as rectangles with their sizes, and what each order costs."""
+    figure, (axes,) = canvas(10.5, 5.0)
+    N, D = 2.2, 0.62  # the sides, as drawn
+    Q, Y = ("$Q$", N, D, QUERY, "$[N, D_Q]$"), ("$Y$", N, D, OUTPUT, "$[N, D_V]$")
+    K, V = ("$K^\\top$", D, N, KEYS, "$[D_Q, N]$"), ("$V$", N, D, VALUES, "$[N, D_V]$")
+    table, state = ("$QK^\\top$", N, N, SCORES, "$[N, N]$"), ("$K^\\top V$", D, D, _DATA, "$[D_Q, D_V]$")
+    lines = (
+        ("$(QK^\\top)\\,V$", ("(", Q, "×", K, ")", "×", V, "→", table, "×", V, "→", Y), "$2N^2(D_Q + D_V)$"),
+        ("$Q\\,(K^\\top V)$", (Q, "×", "(", K, "×", V, ")", "→", Q, "×", state, "→", Y), "$4N D_Q D_V$"),
+    )
+    for place, (title, parts, cost) in enumerate(lines):
+        middle, x = -3.35 * place, 2.1
+        axes.text(0, middle + 0.35, title, ha="left", va="center", fontsize=14)
+        axes.text(0, middle - 0.3, f"{cost}\noperations", ha="left", va="center", linespacing=1.5)
+        for part in parts:
+            if isinstance(part, str):
+                step = 0.2 if part in "()" else 0.5 if part == "→" else 0.3
+                axes.text(x + step / 2, middle, part, ha="center", va="center", fontsize=22 if part in "()" else 14)
+                x += step
+                continue
+            name, tall, wide, colour, shape = part
+            room = max(wide, 0.95)  # for the shape written below
+            _box(axes, (x + room / 2, middle), wide, tall, colour, name)
+            axes.text(x + room / 2, middle - tall / 2 - 0.12, shape, ha="center", va="top")
+            x += room
+    return _finish(axes, (-0.1, 12.6), (-5.1, 1.3))
+
+
+@styled
+def latents(N: int = 12, M: int = 3) -> Figure:
+    """N data vectors that M latents gather, and N queries that attend to the latents alone, with lines for all weights."""
+    figure, (axes,) = canvas(10.5, 4.4)
+    at = [(N - 1) * (m + 0.5) / M for m in range(M)]  # where the latents stand
+    for low, high in ((0, 2), (2, 4)):
+        for n in range(N):
+            for x in at:
+                begin, end = (n, x) if low == 0 else (x, n)
+                axes.plot([begin, end], [low + 0.25, high - 0.25], color=WEIGHTS, linewidth=0.9, alpha=0.6, zorder=1)
+    for n in range(N):
+        _box(axes, (n, 0), 0.8, 0.5, _DATA, f"$x_{{{n}}}$")
+        _box(axes, (n, 4), 0.8, 0.5, OUTPUT, f"$y_{{{n}}}$")
+    for m, x in enumerate(at):
+        _box(axes, (x, 2), 1.5, 0.5, "white", f"latent {m}")
+    for height, text in (
+        (0, "$N$ data vectors:\nkeys and values"),
+        (1, "$M \\cdot N$ weights"),
+        (2, "$M$ latents gather\n$M$ summaries"),
+        (3, "$N \\cdot M$ weights"),
+        (4, "$N$ queries give\n$N$ outputs"),
+    ):
+        colour = WEIGHTS if height % 2 else BLACK
+        axes.text(-0.7, height, text, ha="right", va="center", color=colour, linespacing=1.3)
+    return _finish(axes, (-3.6, N - 0.4), (-0.45, 4.45))
 
 
 @styled

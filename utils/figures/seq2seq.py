@@ -11,6 +11,7 @@ from utils.figures.plots import BLACK, DATA, DATA_BOX, GREY, MAP, OUTPUT, array,
 
 # tokens that are read and tokens that are written, as in the diagrams of attention: data, and the sequence that asks
 _SOURCE, _TARGET, _EMPTY = DATA_BOX, "#F3D9C6", "#F4F4F4"
+_LINE = "#444444"
 _STRIP = 2.6  # the height of a state, in the width of a step
 _WIDE = 15.0  # inches that no figure exceeds
 _LARGE = 16  # points of the type in wide figures, which are shown smaller
@@ -106,7 +107,7 @@ def _box(axes: Axes, x: float, y: float, text: str, colour: str, width: float, h
     if not text:
         style |= {"facecolor": _EMPTY, "edgecolor": "#CCCCCC"}
     axes.add_patch(FancyBboxPatch((x - width / 2, y - height / 2), width, height, zorder=3, **style))
-    axes.text(x, y, text, ha="center", va="center", zorder=4, fontsize=10 if len(text) < 9 else 8)
+    axes.text(x, y, text, ha="center", va="center", zorder=4, fontsize=10 if len(text) < 9 or width >= 1.2 else 8)
 
 
 def _point(axes: Axes, start, end, strong: bool = True) -> None:
@@ -129,6 +130,46 @@ def _context(axes: Axes, last: float, start: float, count: int, state, limit: fl
     _point(axes, (x + 0.32, _STRIP / 2), (start - 0.24, _STRIP / 2), there)
     _strip(axes, x, state, limit, width=0.6, edge=OUTPUT, line=2.2)
     axes.text(x, _STRIP + 0.22, "context $c$" if count < 13 else "$c$", ha="center", va="center", fontsize=size)
+
+
+@styled
+def gated_step() -> Figure:
+    """One step of a GRU: the hidden state runs straight along the top; gates decide what it keeps and what is written."""
+    figure, (axes,) = canvas(9.6, 4.1)
+    top, middle, low, rail = 3.2, 2.15, 0.95, -0.5  # heights: the state's path, the product that writes, boxes, inputs
+    z, r, n = 3.2, 5.9, 8.6  # where gates and proposal stand
+    for x, name in ((0.4, "$h_{t-1}$"), (10.9, "$h_t$")):
+        _box(axes, x, top, name, "white", 0.95, 0.7)
+    path = {"arrowstyle": "-|>", "color": BLACK, "lw": 4.5, "mutation_scale": 22, "shrinkA": 0, "shrinkB": 0}
+    axes.annotate("", (10.4, top), (0.9, top), arrowprops=path)
+    _box(axes, 0.4, rail, "$x_t$", _SOURCE, 0.95, 0.7)
+    axes.plot([1.55, 1.55], [top, rail], color=_LINE, linewidth=1.4, zorder=1)
+    axes.plot([0.9, n], [rail, rail], color=_LINE, linewidth=1.4, zorder=1)
+    axes.text(4.55, rail - 0.12, "$x_t$ and $h_{t-1}$", ha="center", va="top")
+    for x, name, colour in ((z, "gate $z_t$", GREY), (r, "gate $r_t$", GREY), (n, "proposal $n_t$", "white")):
+        _point(axes, (x, rail), (x, low - 0.4))
+        _box(axes, x, low, name, colour, 1.9, 0.75)
+    _point(axes, (z, low + 0.38), (z, top - 0.24))
+    _point(axes, (r + 0.95, low), (n - 0.97, low))
+    _point(axes, (z, middle), (n - 0.24, middle))
+    _point(axes, (n, low + 0.38), (n, middle - 0.22))
+    _point(axes, (n, middle + 0.22), (n, top - 0.24))
+    for x, y, sign in ((z, top, "⊙"), (n, middle, "⊙"), (n, top, "+")):
+        _sign(axes, x, y, sign)
+    for label in axes.texts:
+        label.set_fontsize(13)
+    axes.text(z, top + 0.35, "keep", ha="center", va="bottom", fontweight="bold")
+    axes.text(n + 0.4, middle, "write", ha="left", va="center", fontweight="bold")
+    axes.text(r, middle + 0.08, "$1 - z_t$", ha="center", va="bottom", fontsize=13)
+    axes.text(r, low + 0.43, "what $n_t$ sees of $h_{t-1}$", ha="center", va="bottom", fontsize=10)
+    axes.set(xlim=(-0.3, 11.6), ylim=(-1.1, 3.95))
+    axes.axis("off")
+    return figure
+
+
+def _sign(axes: Axes, x: float, y: float, sign: str) -> None:
+    axes.plot(x, y, "o", markersize=19, markerfacecolor="white", markeredgecolor=BLACK, markeredgewidth=1.4, zorder=4)
+    axes.text(x, y, sign, ha="center", va="center", fontsize=14, zorder=5)
 
 
 @styled
@@ -164,8 +205,11 @@ def _cells(axes: Axes, count: int, columns: int, bottom: float, colour: str) -> 
 
 
 @styled
-def teacher_forcing(words: Sequence[str]) -> Figure:
-    """What a decoder is fed and what it is to predict, step by step, when it is trained: the same words, one place apart."""
+def teacher_forcing(words: Sequence[str], *, positions: bool = False) -> Figure:
+    """What a decoder is fed and what it is to predict, step by step, when it is trained: the same words, one place apart.
+
+    The predictions are numbered t = 1, 2, …; with `positions` the inputs are, m = 0, 1, ….
+    """
     figure, (axes,) = canvas(1.9 + 1.45 * len(words), 2.5)
     fed = ["[START]", *words[:-1]]
     for t, (given, wanted) in enumerate(zip(fed, words, strict=True)):
@@ -179,8 +223,9 @@ def teacher_forcing(words: Sequence[str]) -> Figure:
                     (x - 1.2, 1.2), (x - 0.25, 0.3), arrowstyle="-|>", mutation_scale=9, color=GREY, linestyle=":"
                 )
             )
-        axes.text(x, -0.55, f"t = {t + 1}", ha="center", va="center", color=GREY)
-    for y, text in ((1.5, "to predict"), (0.0, "fed in")):
+        number = f"m = {t}" if positions else f"t = {t + 1}"
+        axes.text(x, -0.55, number, ha="center", va="center", color=BLACK if positions else GREY)
+    for y, text in ((1.5, "to predict"), (0.0, "fed in"), *([(-0.55, "position")] if positions else ())):
         axes.text(-0.85, y, text, ha="right", va="center")
     axes.set(xlim=(-2.3, 1.45 * len(words) - 0.6), ylim=(-0.85, 1.95))
     axes.axis("off")

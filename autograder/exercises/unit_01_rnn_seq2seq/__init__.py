@@ -1,4 +1,4 @@
-"""Unit 01, sequence-to-sequence with RNNs: a step, an encoder, a decoder, its loss, and two ways to decode."""
+"""Unit 01, sequence-to-sequence with RNNs: a step, an encoder, a decoder, its loss, two ways to decode; a gated step."""
 
 EXERCISES = (  # in the assignment's order
     "rnn_step",
@@ -7,4 +7,5 @@ EXERCISES = (  # in the assignment's order
     "masked_cross_entropy",
     "greedy_decode",
     "beam_search",
+    "gru_step",
 )

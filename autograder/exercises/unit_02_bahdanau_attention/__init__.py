@@ -1,4 +1,4 @@
-"""Unit 02, Bahdanau attention: three scores, weights, context vectors, a decoder that attends, and how well it aligns."""
+"""Unit 02, Bahdanau attention: scores, weights, context vectors, a decoder that attends, how well it aligns; local attention."""
 
 EXERCISES = (  # in the assignment's order
     "dot_product_scores",
@@ -9,4 +9,5 @@ EXERCISES = (  # in the assignment's order
     "AttentionStep",
     "decode_with_attention",
     "alignment_error_rate",
+    "local_attention_weights",
 )

@@ -8,4 +8,5 @@ EXERCISES = (  # in the assignment's order
     "CaptionStep",
     "doubly_stochastic_penalty",
     "caption_scenes",
+    "gated_context",
 )

@@ -8,4 +8,5 @@ EXERCISES = (  # in the assignment's order
     "AttentionLayer",
     "CrossAttentionLayer",
     "gradient_through_softmax",
+    "attention_backward",
 )

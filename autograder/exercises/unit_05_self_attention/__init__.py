@@ -7,4 +7,5 @@ EXERCISES = (  # in the assignment's order
     "sinusoidal_encoding",
     "offset_spread",
     "rotary_encoding",
+    "add_linear_biases",
 )

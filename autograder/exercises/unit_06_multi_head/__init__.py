@@ -7,4 +7,5 @@ EXERCISES = (  # in the assignment's order
     "head_contributions",
     "attention_cost",
     "unpack_weights",
+    "prune_heads",
 )

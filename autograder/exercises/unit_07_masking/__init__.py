@@ -7,4 +7,5 @@ EXERCISES = (  # in the assignment's order
     "MaskedMultiHeadAttention",
     "sequence_log_probability",
     "find_dependencies",
+    "packed_mask",
 )

@@ -6,4 +6,5 @@ EXERCISES = (  # in the assignment's order
     "online_softmax_step",
     "tiled_attention",
     "linear_attention",
+    "windowed_attention",
 )

@@ -1,8 +1,8 @@
 """What is told where ordinary inputs give the right result, and a condition alone does not."""
 
 UNDER = {
-    "float64": "Ordinary inputs give a result that is near enough in float32; in double precision, which is judged more finely, it"
-    " is not: is something fixed to float32 on the way, or is something small added or left out?",
+    "float64": "Ordinary inputs give a result that is near enough in float32; in double precision, which is judged more finely,"
+    " it is not: is something fixed to float32 on the way, or is something small added or left out?",
     "range": "Ordinary inputs give the right result; numbers of float64 that are larger than float32 can hold do not: is"
     " something computed in float32 on the way, or is a number that stands for infinity not large enough?",
     "bfloat16": "Ordinary inputs give the right result; inputs of bfloat16 do not: is a count or a position computed in the"

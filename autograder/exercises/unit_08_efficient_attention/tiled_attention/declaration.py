@@ -64,14 +64,14 @@ def _case(text, block, **more):
     formula="Y = softmax(Q Kᵀ/√D_Q) V [B, N_Q, D_V], block by block over the N_X data vectors: m, l, O as in the step before,"
     " Y = O/l at the end; no tensor as large as the table of N_Q × N_X scores",
     cases=[
-        _case("blocks that fit", 8, sizes={**LONG, "N_X": 72}, bounds={"largest": TABLE}),
+        _case("blocks that fit", 8, sizes=MANY, bounds={"largest": TABLE}),
         _case("a last block that is shorter", 7, sizes={**LONG, "N_X": 68}, bounds={"largest": TABLE}, edit=_drifting),
-        _case("many data vectors, few queries", 8, sizes=MANY, bounds={"largest": TABLE}),
+        _case("many queries", 8, sizes={**LONG, "N_X": 72}, bounds={"largest": TABLE}, hidden=True),
         _case("blocks of one vector", 1, sizes=FEW, bounds={"largest": WHOLE}),
         _case(
             "many blocks, of which nothing is kept",
             1,
-            sizes={**LONG, "N_X": 96},
+            sizes={**LONG, "N_X": 48},
             bounds={"largest": TABLE, "kept": KEPT},
         ),
         _case("wide vectors", 8, sizes={**LONG, "N_X": 72, "D_Q": 20}, bounds={"largest": TABLE}, hidden=True),
