@@ -117,7 +117,9 @@ def add_mistakes(
     invented = {one.name for one in exercise.counterfactuals}
     for mistake in exercise.explanations:
         if mistake.name in names and mistake.name not in known:
-            seen = observe(mistake.object, frozen.case, device, trusted=True)
+            # of a change that nobody declared numbers alone are looked at
+            case = replace(frozen.case, gradient=(), bounds={}) if mistake.name in invented else frozen.case
+            seen = observe(mistake.object, case, device, trusted=True)
             right = same(frozen.case, seen, frozen.expected)
             known[mistake.name] = None if right else _what_tells(frozen.case, seen, frozen.expected)
             if mistake.name in invented and known[mistake.name] is not None:

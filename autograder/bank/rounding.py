@@ -33,10 +33,6 @@ class _Rounded(TorchDispatchMode):
         super().__init__()
         self.unit, self.chance = unit, torch.Generator().manual_seed(seed)
 
-    @classmethod
-    def _should_skip_dynamo(cls):
-        return False  # else the first call imports all of torch's compiler, which takes a second
-
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         result = function(*args, **(kwargs or {}))
         made = all(one.alias_info is None for one in function._schema.returns)  # and is no view

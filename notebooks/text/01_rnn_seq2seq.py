@@ -90,8 +90,9 @@ for name, language in (("sky", "italian"), ("bread", "spanish")):
 # First, words must become numbers. The course has a small grammar that generates sentences in English, French, Italian
 # and Spanish, so we have as many sentence pairs as we like without any download. The units that a model reads and
 # writes are called **tokens**. Here each word is one token, and so are a full stop and an elided form such as *l'*.
-# (When we count the words of a sentence, we count these, too.) All tokens of a language form its **vocabulary**, and
-# the number of a token is its index in that list. Three tokens are not words: `[PAD]` fills empty positions, `[START]`
+# (When we count the words of a sentence, full stops and elided forms count, too.) All tokens of a language form its
+# **vocabulary**, a list, and the number of a token is its index in it. Three tokens are not words: `[PAD]` fills empty
+# positions, `[START]`
 # stands before a translation that is being written, and `[STOP]` ends every sentence. (The line
 # `# NBVAL_CHECK_OUTPUT` in some cells is a mark for the course's own tests; ignore it.)
 
@@ -115,8 +116,9 @@ print("and back:", italian.decode(italian.encode(pair.target)))
 # $$h_t = f_W(x_t, h_{t-1}), \qquad \text{in the simplest case} \qquad h_t = \tanh(x_t W_x + h_{t-1} W_h + b)$$
 #
 # Here $W$ stands for all weights of the network. The network applies the same function with the same weights at every
-# step, so it can read a sentence of any length. The vector $x_t$ is the **embedding** of the token. It comes from a
-# learned table (`nn.Embedding`), which has one row of $D_E$ numbers for each token of the vocabulary.
+# step, so it can read a sentence of any length. In these formulas $x_t$ is a vector, the **embedding** of the token at
+# position $t$. It comes from a learned table (`nn.Embedding`), which has one row of $D_E$ numbers for each token of the
+# vocabulary.
 
 # %%
 D_E, D_H = 5, 7  # small enough to print
@@ -134,7 +136,7 @@ b = (cell.bias_ih + cell.bias_hh).detach()  # [D_H]; torch has two biases, which
 
 # %% [markdown]
 # The folded cell above takes the weights $W_x$ `[D_E, D_H]`, $W_h$ `[D_H, D_H]` and $b$ `[D_H]` from torch's own
-# `nn.RNNCell`. One step is then the formula itself:
+# `nn.RNNCell`. With these weights, one line of code computes one step, just as the formula says:
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -243,9 +245,9 @@ show(
 )
 
 # %% [markdown]
-# **Figure 1.** One step of a GRU. Along the thick straight path at the top, the old hidden state meets only two
-# operations: it is multiplied by the gate $z_t$, and what is written is added. The gates and the proposal read the
-# input $x_t$ and the old hidden state.
+# **Figure 1.** One step of a GRU. Along the thick straight path at the top, only two operations change the old hidden
+# state: it is multiplied by the gate $z_t$, and then $(1 - z_t) \odot n_t$ is added. The gates and the proposal $n_t$
+# read the input $x_t$ and the old hidden state.
 #
 # The vector $n_t$ is the proposed new hidden state. The gate $r_t$ says how much of the old hidden state the proposal
 # sees, and the gate $z_t$ says how much of the old hidden state stays. Where $z_t$ is close to 1, the old number passes
@@ -355,8 +357,11 @@ show(
 # from those before them. A network, on the other hand, cannot use every bit of its numbers.)
 #
 # This narrow passage is the **bottleneck** of the model. A larger $D_H$ widens it, but at a price, since the number of
-# weights in a GRU grows with $D_H^2$; and whatever $D_H$ we choose, its size stays fixed while sentences grow. At what
-# length does the bottleneck begin to hurt? To find out, we need a trained translator.
+# weights in a GRU grows with $D_H^2$; and whatever $D_H$ we choose, the size of $c$ stays fixed while sentences grow.
+#
+# At what length does the bottleneck begin to hurt? The count of bits does not tell us: a sentence of 25 tokens takes
+# only about 170 bits, but a network must also *learn* to store the tokens so that the decoder can read them. We have to
+# measure, and for that we need a trained translator.
 
 # %% [markdown]
 # ## Teacher forcing
@@ -568,9 +573,9 @@ show(
 )
 
 # %% [markdown]
-# **Figure 6.** The training loss of the three translators. All begin near $\log V$, the loss of a model that has
-# learned nothing, and the wider the hidden state is, the lower the loss becomes. (The wider the hidden state, the darker
-# its curve, here and below.)
+# **Figure 6.** The training loss of the three translators, averaged over 30 steps. All begin near $\log V$, the loss of
+# a model that has learned nothing, and the wider the hidden state is, the lower the loss becomes. (The wider the hidden
+# state, the darker its curve, here and below.)
 
 # %% [markdown]
 # ## Greedy decoding
@@ -705,9 +710,9 @@ show(
 # probability of the next word; the number at the right is the probability of the whole sentence. Coloured boxes are
 # hypotheses that the beam keeps, and the thick path leads to the most likely sentence, which greedy decoding misses.
 #
-# With $k = 1$ beam search is greedy decoding. With $k$ large enough it tries every sentence. For a $k$ in between, it
-# often finds a more likely sentence than greedy decoding, but nothing guarantees that it finds the most likely one of
-# all.
+# With $k = 1$, beam search is greedy decoding. With a large enough $k$, it tries every sentence. With a value in
+# between, beam search often finds a more likely sentence than greedy decoding does, but nothing guarantees that it
+# finds the most likely sentence of all.
 #
 # <details><summary>Going further: beam search in a real decoder</summary>
 #
@@ -734,8 +739,8 @@ show(
 # translation has the correct token. It is a strict measure, since one missing token shifts all that follow. **BLEU**
 # (Papineni et al., 2002) measures what share of the translation's runs of one to four tokens also occur in the correct
 # one, wherever they stand, and takes off points if the translation is too short. It goes from 0 to 100. The following
-# cell leaves out the first of five words. All other words are then at a wrong position, but every run of them still
-# occurs in the correct sentence, and only the missing word costs points:
+# cell leaves out the first of five words. All other words are then at a wrong position, so the token accuracy is 0. But
+# every run of them still occurs in the correct sentence, and BLEU takes off points only for the missing word:
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -851,13 +856,13 @@ assert narrow[len(narrow) // 2] < 0.75 * narrow[0], (
 )
 
 # %% [markdown]
-# Quality falls with length. A wider state moves the fall to the right but does not remove it. Is the size of $c$ the
-# only cause? Before we blame it alone, we make two more measurements with the widest model.
+# The quality falls as sentences get longer. A wider hidden state moves the fall to longer sentences but does not remove
+# it. Is the size of $c$ the only cause? To find out, we make two more measurements with the widest model.
 #
 # - **With teacher forcing.** The decoder is fed the correct beginning at every step, so no mistake can lead to another
 #   one. We count how often it predicts the correct next token.
-# - **On training sentences.** The model decodes greedily, but the sentences are ones that it was trained on. It need
-#   not generalise to new sentences.
+# - **On training sentences.** The model decodes greedily, but it translates sentences on which it was trained, so it
+#   need not generalise to new ones.
 
 
 # %% tags=["fold"]
@@ -937,14 +942,15 @@ assert trained[-1] < 0.75, "the longest sentences should be hard even if the mod
 #   and some tokens can be guessed from the beginning alone.
 # - **A lack of training sentences is not the main cause.** On the longest sentences the model is about as bad at those
 #   that it was trained on (third row) as at new ones (first row).
-# - **The bottleneck remains.** Neither correct beginnings nor known sentences stop the fall: in each row the model does
-#   worse as sentences get longer. After this training, the context vector does not keep all of a long sentence.
+# - **The bottleneck remains.** Neither correct beginnings nor known sentences stop the fall: in each row the accuracy
+#   is far lower on the longest sentences than on the shortest. After this training, the context vector does not keep
+#   all of a long sentence.
 #
 # Lesson 02 removes the bottleneck, and there we shall see how much of the fall disappears.
 #
-# Would more training help? A longer run, of many minutes, is stored beside this lesson. It runs the same cells under
-# `COURSE_FULL=1`: sentences of up to 60 words, two of the same widths and a larger one, more sentences, more steps and
-# a lower learning rate.
+# Would more training help? The results of a longer run, of about twenty minutes, are stored beside this lesson. The run
+# used the same cells under `COURSE_FULL=1`, with sentences of up to 60 words, two of the same widths and a larger one,
+# more training sentences, more steps and a lower learning rate.
 
 # %% tags=["fold"]
 if FULL:
@@ -973,8 +979,9 @@ print(f"width 256: accuracy {best[0]:.2f} at 3 to 10 words, {best[-1]:.2f} at 51
 # The longer run helps. At 11 to 20 words, width 128 now has an accuracy of 0.73; in figure 9 its three points between
 # 12 and 20 words lie near 0.5 on average. But the fall is still there, further to the right.
 #
-# The published result looks the same. Bahdanau et al. (2015, figure 2) trained such an encoder and decoder, with hidden
-# states of 1,000 numbers, on real English and French. The BLEU of this model falls steeply as sentences get longer. The
+# The published result shows the same pattern. Bahdanau et al. (2015, figure 2) trained such an encoder and decoder,
+# with hidden states of 1,000 numbers, on real English and French. The BLEU of this model falls steeply as sentences get
+# longer. The
 # BLEU of their new model, with attention and trained on sentences of up to 50 words, hardly falls. When both are
 # trained on sentences of up to 50 words, their table 1 gives, over all test sentences, 17.8 for the first model and
 # 26.8 for the second.
@@ -993,10 +1000,10 @@ print(f"width 256: accuracy {best[0]:.2f} at 3 to 10 words, {best[-1]:.2f} at 51
 #
 # </details>
 #
-# We began with *we see the sky*. Its content fits into a context vector of 64 numbers. The content of a sentence of
-# more than 50 words did not fit into 256 numbers, even after long training. Wider, deeper and better trained models all
-# move the limit, but the limit stays. Lesson 02 removes it with a new idea: why should the decoder have to remember the
-# whole sentence, if it could look at the sentence again?
+# We began with *we see the sky*. For this sentence, a context vector of 64 numbers was enough. For sentences of more
+# than 50 words, a context vector of 256 numbers was not enough, even after the long training. Wider, deeper and better
+# trained models all move the limit, but the limit stays. Lesson 02 removes it with a new idea: why should the decoder
+# have to remember the whole sentence, if it could look at the sentence again?
 
 # %% [markdown]
 # ## Summary
@@ -1084,7 +1091,7 @@ print(f"width 256: accuracy {best[0]:.2f} at 3 to 10 words, {best[-1]:.2f} at 51
 # - **`[STOP]` is a token too.** If you leave it out of the training data, the decoder never learns to end.
 # - **Two biases.** `nn.RNN` adds two biases where the formula has one; only their sum matters. In a GRU it does matter
 #   which is which, because one of them is multiplied by $r_t$.
-# - **$T_x$ and $T_y$.** The two lengths are independent. Code that was tested only with equal lengths may hide a
+# - **$T_x$ and $T_y$.** In general the two lengths differ. Code that was tested only with equal lengths may hide a
 #   mistake.
 
 # %% [markdown]
@@ -1098,9 +1105,9 @@ print(f"width 256: accuracy {best[0]:.2f} at 3 to 10 words, {best[-1]:.2f} at 51
 # ## References
 #
 # - I. Sutskever, O. Vinyals, Q. V. Le (2014). Sequence to sequence learning with neural networks. NeurIPS.
-#   arXiv:1409.3215. *Encoder and decoder as deep LSTMs; the reversed source. Their context vector is only the
-#   decoder's first state. The decoder that receives it at every step, which lectures often cite this paper for, is that
-#   of Cho et al. (2014).*
+#   arXiv:1409.3215. *Encoder and decoder as deep LSTMs; the reversed source. The context vector is only the decoder's
+#   first state. (Lectures often cite this paper for a decoder that receives the context vector at every step; that
+#   decoder is from Cho et al., 2014.)*
 # - K. Cho et al. (2014). Learning phrase representations using RNN encoder-decoder for statistical machine translation.
 #   EMNLP. arXiv:1406.1078. *The same idea with the unit that is now called GRU; the context goes to every step, as
 #   here. It scored phrases for a statistical translator.*

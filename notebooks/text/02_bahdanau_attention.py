@@ -101,13 +101,12 @@ print(" ".join(agreement.target))
 # %% [markdown]
 # ## A context vector for every output token
 #
-# The decoder is about to write token $t$, and its state so far is $s_{t-1}$. Which encoder states matter now? Three
-# steps give the decoder a context vector $c_t$ for this token alone; we say that the decoder **attends** to the encoder
-# states.
+# The decoder is about to write token $t$, and its state so far is $s_{t-1}$. Which encoder states matter now? To attend
+# to the encoder states, the decoder takes three steps, which give it a context vector $c_t$ for this token alone.
 #
 # 1. **Alignment scores**, one number for each encoder state, say how well $h_i$ fits what the decoder needs:
-#    $e_{t,i} = f_{att}(s_{t-1}, h_i)$. For now the score is the **dot product** $s_{t-1} \cdot h_i$, the sum of the
-#    products of corresponding components; the next section has two other scores.
+#    $e_{t,i} = f_{att}(s_{t-1}, h_i)$. For now the score function $f_{att}$ is the **dot product** $s_{t-1} \cdot h_i$,
+#    the sum of the products of corresponding components; the next section introduces two others.
 # 2. **Attention weights** are the softmax of the scores, so they are positive and sum to 1: $a_{t,i} = \exp(e_{t,i}) /
 #    \sum_{k=1}^{T_x} \exp(e_{t,k})$.
 # 3. The **context vector** is the sum of the encoder states, each multiplied by its weight:
@@ -116,7 +115,7 @@ print(" ".join(agreement.target))
 # The decoder's step then uses $c_t$ where it used $c$ before: $s_t = g_U(y_{t-1}, s_{t-1}, c_t)$. For the next token
 # the three steps are repeated with the new state $s_t$.
 #
-# We compute one step three times. First with explicit loops, for made-up states:
+# We now compute one step in three ways, for made-up states. The first way uses explicit loops:
 
 # %%
 T_x, D_H = 5, 6  # five input tokens; states of six numbers
@@ -134,10 +133,11 @@ for i in range(T_x):
     c_loop += a_loop[i] * H[i]
 
 # %% [markdown]
-# Then with matrix products, a line for each of the three steps; and last with torch's own function. That function calls
-# the vector that asks, here $s$, the **query**, and expects queries as the rows of a matrix. It gets $H$ twice: once to
-# be scored, once to be summed. It multiplies the scores by `scale`, which is 1 here; lesson 04 explains why other
-# values are used, too.
+# The second way uses matrix products, with one line for each of the three steps. The third way calls torch's own
+# function. In its terms, the vector with which all others are compared, here $s$, is the **query**; it expects queries
+# as the rows of a matrix. We pass $H$ twice: the first $H$ is used to compute the scores, the second is summed with
+# the weights. The function multiplies the scores by `scale`, which is 1 here; lesson 04 explains why other values are
+# used, too.
 
 # %%
 e = H @ s  # [T_x, D_H] @ [D_H] -> [T_x]
@@ -159,7 +159,7 @@ print("weights", [round(one, 2) for one in a.tolist()])
 # weights the same encoder states anew:
 
 # %% tags=["fold"]
-asking = [f"$s_{t}$ → token {t + 1}" for t in range(3)]
+asking = [f"decoder state $s_{t}$, token {t + 1}" for t in range(3)]
 weights = (normal(3, D_H) @ H.T / 2).softmax(dim=-1)  # [3, T_x], made up
 show(
     diagrams.looks(asking, [f"$h_{i + 1}$" for i in range(T_x)], weights, output="c"),
@@ -168,8 +168,9 @@ show(
 )
 
 # %% [markdown]
-# **Figure 1.** Three steps of a decoder with made-up weights, written below the states. The encoder states stay the
-# same; only the weights change from step to step, and so each output token gets another context vector.
+# **Figure 1.** Three steps of a decoder with made-up weights; the numbers below the states are the weights. The encoder
+# states stay the same; only the weights change from step to step, and so each output token gets a different context
+# vector.
 #
 # The scores, the softmax and the weighted sum can all be differentiated. So nobody has to tell the network which
 # positions it should attend to. The loss compares the predicted tokens with the right ones, and its **gradient**, which
@@ -190,8 +191,8 @@ print(f"length of the gradient at the decoder's state: {asks.grad.norm():.1f}")
 # %% [markdown]
 # ## Three ways to score
 #
-# A score function takes two vectors, a decoder state and an encoder state, and gives one number. Three functions are in
-# common use:
+# A score function takes two vectors, a decoder state $s$ of width $D_S$ and an encoder state $h$ of width $D_H$, and
+# gives one number. Three functions are in common use:
 #
 # | name | formula | learned parameters | widths of $s$ and $h$ |
 # |---|---|---|---|
@@ -202,11 +203,11 @@ print(f"length of the gradient at the decoder's state: {asks.grad.norm():.1f}")
 # The **additive score** is Bahdanau's, and attention that uses it is called **additive attention**. It is a small
 # network with one hidden layer of $D_A$ units. (Lecture slides sometimes call it a linear layer. Without the tanh it
 # would be one, but then the weights would not depend on the decoder: see question 2.) Luong et al. (2015) compared
-# several scores of this kind.
+# scores of all three kinds.
 #
-# The next cells compute all scores of $T_y$ decoder states with $T_x$ encoder states at once, first with loops. Row $t$
-# of the result belongs to the decoder state that asks at step $t$. (A decoder that is writing has to compute the rows
-# one after the other, because its next state needs the context vector of the current step.)
+# The next cells compute the scores of all pairs of $T_y$ decoder states and $T_x$ encoder states, first with loops and
+# then without. Row $t$ of the result belongs to the decoder state of step $t$. (A decoder that is writing has to
+# compute the rows one after the other, because its next state needs the context vector of the current step.)
 
 # %% tags=["fold"]
 T_y, D_S, D_A = 3, 4, 7
@@ -288,12 +289,12 @@ assert (early[3:] == 0).all()
 # %% [markdown]
 # ## Training a translator with attention
 #
-# We now train a translator with attention and, for comparison, the translator of lesson 01. Besides the attention,
-# three things are different between them:
+# We now train a translator with attention and, for comparison, the translator of lesson 01. Apart from attention, the
+# new translator differs from the old one in three ways:
 #
-# - The encoder reads **in both directions**; it is a **bidirectional GRU**. Each $h_i$ joins two states: one has read
-#   the sentence from the left up to token $i$, the other from the right. So $h_i$ knows the tokens on both sides of
-#   token $i$.
+# - The encoder reads **in both directions**; it is a **bidirectional GRU**. Each $h_i$ is the concatenation of two
+#   states: one comes from reading the sentence from the left up to token $i$, the other from reading it from the right.
+#   So $h_i$ can hold information on the tokens on both sides of token $i$.
 # - A linear layer followed by a tanh makes the decoder's first state from the encoder's final states in the two
 #   directions.
 # - The **logits**, the numbers that a softmax turns into probabilities of the output tokens, are computed from
@@ -306,9 +307,9 @@ assert (early[3:] == 0).all()
 # same weight at every step, so that its context vector is the plain mean $c = \frac{1}{T_x} \sum_i h_i$.
 #
 # All models are trained with **teacher forcing**: the decoder is fed the right tokens of the translation, not its own.
-# Then it can guess many tokens without looking at the source. After *parce*, for example, comes *que* or *qu'*. So that
-# the decoder learns to attend, three in ten of the tokens that are fed are replaced by `[PAD]` during training. This is
-# called *word dropout*; the folded cell does it.
+# Then it can guess many tokens without looking at the source. After *parce*, for example, comes *que* or *qu'*. To make
+# the decoder depend on the source, we replace some of the tokens that are fed during training by `[PAD]`, chosen at
+# random, three in ten on average. This is called *word dropout*; the folded cell does it.
 
 
 # %% tags=["fold"]
@@ -578,12 +579,13 @@ if not FULL:
 #
 # The control settles where the gain comes from. It reads in both directions, has the layer for the first state and
 # computes its logits from $[s_t; c_t]$, just as the model with attention does. This helps a little: at each length its
-# accuracy in the table is somewhat higher than that of one vector. But on long sentences it keeps only a small part of
-# the gain. What makes the difference is that the weights *change from step to step*. The mean of all encoder states is
-# again one vector for the whole sentence, and so it is a bottleneck, too.
+# accuracy in the table is somewhat higher than that of one vector. But on long sentences it reaches only a small part
+# of the gain. What makes the difference is that the weights *change from step to step*. The mean of all encoder states
+# is again one vector for the whole sentence, and so it is a bottleneck, too.
 #
-# How far does the gain reach? With `COURSE_FULL=1` the same cells train wider models on more sentences, of up to 60
-# words. The results of that long run are stored beside this lesson, and we look at them at the end of the next section.
+# Does attention help on still longer sentences? With `COURSE_FULL=1` the same cells train wider models on more
+# sentences, of up to 60 words. The results of such a long run are stored beside this lesson, and we look at them in
+# the next section.
 
 # %% [markdown]
 # ## Attention weights as an alignment
@@ -632,9 +634,9 @@ show(
 
 # %% [markdown]
 # **Figure 4.** Attention weights of the short run for the agreement sentence. Circles mark the pairs of tokens that
-# translate each other. Outside the block *zone économique européenne* most of the weight lies on the circles, except in
-# the row of *été*; inside the block it is less concentrated, and in the row of *zone* it is spread over several
-# positions.
+# translate each other; the row of `[STOP]` has none. Outside the block *zone économique européenne* most of the weight
+# lies on the circles, except in the row of *été*; inside the block it is less concentrated, and in the row of *zone* it
+# is spread over several positions.
 
 # %% tags=["fold"]
 source = [*agreement.source, "[STOP]"]
@@ -650,15 +652,17 @@ for word in ("zone", "économique", "européenne"):
 # The first line of the output gives, for each French token, the English token with the largest weight. Outside the
 # block the decoder attends to the token that it translates, except at *été*, where *signed* gets a little more weight
 # than *was* (*a été* is *was*). The other lines show the block, with the weights in parentheses. In the run that is
-# printed here *économique* and *européenne* attend most to their counterparts, and so in reverse order. *zone* does
-# not: its weight is spread over several tokens, and the largest part falls on *economic*, not on *area*. (Where two
-# weights of a row are close to each other, as in the rows of *zone* and *été*, the output on your machine may differ.)
+# printed here the decoder attends most to *economic* when it writes *économique*, and then most to *European* when it
+# writes *européenne*: it reads these two tokens in reverse order. When it writes *zone*, the weight is spread over
+# several tokens, and the largest part falls on *economic*, not on *area*. (Where two weights of a row are close to each
+# other, as in the rows of *zone* and *été*, the output on your machine may differ.)
 #
-# The circles are the sure **gold links** of the data: the grammar that wrote the sentence knows which tokens translate
-# each other. So we can count how often the attention weights agree with these links. From each row we take the input
-# position with the largest weight as the model's link.
+# The circles are **gold links**: the grammar that wrote the sentence knows which tokens translate each other. So we can
+# count how often the attention weights agree with these links. From each row we take the input position with the
+# largest weight as the model's link.
 #
-# Some gold links are **sure**: the model must find them. Others are only **possible**: they lead from a word to the
+# Some gold links are **sure**, such as those in the figure: the model must find them. Others are only **possible**:
+# they lead from a word to the
 # noun or subject that it agrees with, such as from *la* to *area* (it is *la*, not *le*, because *zone* is feminine),
 # or to a helping verb that French does not say (*are* in *are eating*). A link of this kind does not count as wrong if
 # the model has it, nor as missing if it does not. (Which links are possible is a rule of this course. Och and Ney had
@@ -744,7 +748,8 @@ show(
 
 # %% [markdown]
 # **Figure 5.** The stored long run, with sentences of up to 60 words. With attention the quality stays the same at all
-# lengths; with one context vector it falls with the length, in spite of the wider model and the longer training.
+# lengths; with one context vector it falls with the length, in spite of the wider model and the longer training. (The
+# results of the control are not stored.)
 
 # %% tags=["fold"]
 show(
@@ -857,9 +862,9 @@ print("the logits are the same, up to an error of 1e-4")
 # the decoder can know of the order is inside the states, because the encoder has written them token by token.
 #
 # This is why the same mechanism can attend to an image (lesson 03), and why a Transformer, which has no recurrent
-# encoder, needs a **positional encoding**, which tells it the position of each token (lesson 05). Later lessons call
-# whoever asks, here the decoder's state, the *query*; what is attended to, here the encoder states, the *data vectors*;
-# and what comes back, here the context vector, the *output*.
+# encoder, needs a **positional encoding**, which tells it the position of each token (lesson 05). Later lessons use
+# more general names: the decoder's state is a *query*, the encoder states are the *data vectors*, and the context
+# vector is the *output*.
 
 # %% [markdown]
 # **Follow the decoder step by step.** The first slider chooses a sentence by its length; the model has not seen this
@@ -971,13 +976,13 @@ explore(
 # %% [markdown]
 # ## Pitfalls
 #
-# - **Which state asks?** In Bahdanau's decoder it is the state before the step, $s_{t-1}$; in Luong's it is the current
-#   state $s_t$. Code that mixes the two runs without an error, but it computes another model.
+# - **Which decoder state is scored?** In Bahdanau's decoder it is the state before the step, $s_{t-1}$; in Luong's it
+#   is the current state $s_t$. Code that mixes up the two runs without an error, but it computes a different model.
 # - **Padding.** Hide padding before the softmax, with scores of $-\infty$. Weights that are set to zero after the
 #   softmax leave the others with a sum below 1.
 # - **A score of 0 is not low.** Setting the scores of the padding to 0 does not hide it: $e^0 = 1$.
-# - **Padding comes first from the right.** The half of a bidirectional encoder that reads from the right reads the
-#   padding before it reads the sentence. A mask for the attention weights does not prevent that;
+# - **Padding in a bidirectional encoder.** The half of the encoder that reads from the right reads the padding before
+#   it reads the sentence. A mask for the attention weights does not prevent that;
 #   `nn.utils.rnn.pack_padded_sequence` does.
 # - **Broadcasting.** `W(s)` has shape $[B, D_A]$ and `U(H)` has shape $[B, T_x, D_A]$. Without the new axis the two can
 #   still be added when $B = T_x$, and then sentences and positions are mixed up.
@@ -1009,10 +1014,11 @@ explore(
 # - D. Bahdanau, K. Cho, Y. Bengio (2015). Neural machine translation by jointly learning to align and translate. ICLR.
 #   arXiv:1409.0473. *This lesson.*
 # - M.-T. Luong, H. Pham, C. D. Manning (2015). Effective approaches to attention-based neural machine translation.
-#   EMNLP. arXiv:1508.04025. *Dot, bilinear and additive scores, asked by the current state; looking at a window.*
+#   EMNLP. arXiv:1508.04025. *Dot, bilinear and additive scores of the current state; local attention, to a window of
+#   positions.*
 # - F. J. Och, H. Ney (2003). A systematic comparison of various statistical alignment models. Computational Linguistics
 #   29(1). *Sure and possible links, alignment error rate.*
 # - P. Koehn, R. Knowles (2017). Six challenges for neural machine translation. Workshop on Neural Machine Translation.
-#   arXiv:1706.03872. *One of them: weights are not always an alignment.*
+#   arXiv:1706.03872. *One of the six challenges: attention weights are not always an alignment.*
 # - S. Jain, B. C. Wallace (2019). Attention is not explanation. NAACL. arXiv:1902.10186. *And the answer:* S.
 #   Wiegreffe, Y. Pinter (2019). Attention is not not explanation. EMNLP. arXiv:1908.04626.

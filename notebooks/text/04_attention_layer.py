@@ -651,7 +651,7 @@ tell("÷ √2", A[0])  # [N_X], vediamo now
 # %% tags=["fold"]
 assert_close(Y, Y_loop)
 show(
-    diagrams.looks(asked, words, A),
+    diagrams.looks([f"query: “{one}”" for one in asked], words, A),
     "Three panels. The query vediamo draws its output mostly from see and we; il mostly from the, and a little from "
     "sky; cielo almost entirely from sky.",
 )

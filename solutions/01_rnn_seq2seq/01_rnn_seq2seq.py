@@ -595,18 +595,19 @@ except NotImplementedError:
 # *when* to keep a number and when to overwrite it.
 #
 # What is written in its place is a proposal $n$, much like the new state of exercise 1. A **reset gate** $r$ says how much of the
-# old state the proposal sees. With the sigmoid $\sigma$ and the product number by number $\odot$:
+# old state the proposal sees. Both gates have the shape of the state, `[*B, D_H]`. With the sigmoid $\sigma$ and the product
+# number by number $\odot$:
 #
 # $$r = \sigma(x W_{xr} + b_{xr} + h W_{hr} + b_{hr}), \qquad z = \sigma(x W_{xz} + b_{xz} + h W_{hz} + b_{hz})$$
 # $$n = \tanh\big(x W_{xn} + b_{xn} + r \odot (h W_{hn} + b_{hn})\big), \qquad h' = (1 - z) \odot n + z \odot h$$
 #
-# This is torch's form. In the published paper the reset gate acts before the matrix, $(r \odot h) W_{hn}$; here it acts on the
-# result, the bias $b_{hn}$ included. Some papers exchange $z$ and $1 - z$; here $z$ keeps.
+# This is torch's form. In the paper of Cho et al. the reset gate acts before the matrix, $(r \odot h) W_{hn}$; here it acts on
+# the result, the bias $b_{hn}$ included. Some papers exchange $z$ and $1 - z$; here $z$ is the share of the old state.
 #
 # The weights come stacked, each stack in the order **reset, update, proposal**: `W_x` `[3, D_X, D_H]` holds $W_{xr}$, $W_{xz}$ and
-# $W_{xn}$, and `W_h` `[3, D_H, D_H]`, `b_x` `[3, D_H]` and `b_h` `[3, D_H]` are built alike. All matrices act from the right. Gates
-# may be as good as 0 or 1; `torch.sigmoid` copes with that, also on the way back, and a formula with `exp` may not. (`nn.GRU`,
-# `nn.GRUCell` and `torch.gru_cell` are not allowed here.)
+# $W_{xn}$, and `W_h` `[3, D_H, D_H]`, `b_x` `[3, D_H]` and `b_h` `[3, D_H]` are built alike. All matrices act from the right. A
+# gate may be so near to 0 or 1 that it is rounded to it. `torch.sigmoid` has correct gradients there, too; a formula of your own
+# with `exp` may overflow and give NaN. (`nn.GRU`, `nn.GRUCell` and `torch.gru_cell` are not allowed here.)
 #
 # <details><summary>Hint: the idea</summary>
 #

@@ -639,8 +639,8 @@ except NotImplementedError:
 # %% [markdown]
 # ## 9 · Stretch: local attention
 #
-# This exercise earns no points. It is the local attention of Luong, Pham and Manning (2015, section 3.2), an early form of the
-# windows that models for long texts attend in today.
+# This exercise earns no points. It is the local attention of Luong, Pham and Manning (2015, section 3.2). Today, some models for
+# long texts attend within windows as well.
 #
 # To write one token, a decoder seldom needs the whole sentence. In **predictive local attention** the decoder first predicts, at
 # each step $t$, a centre $p_t$: the position in the source sentence that it is about to translate. It then attends to a **window**
@@ -651,21 +651,20 @@ except NotImplementedError:
 # \cdot \exp\left(-\frac{(s - p_t)^2}{2\sigma^2}\right), \quad \sigma = \frac{D}{2}, \qquad A_{ts} = 0
 # \text{ outside the window}$$
 #
-# Two things have to be settled:
+# Note two things:
 #
-# - **What is normalised.** The softmax runs over the positions of the window alone, and over those that the sentence has: where a
-#   window reaches over an end of the sentence, what lies beyond it does not exist and gets no part of the weight. In the window
-#   the softmax gives weights that sum to 1.
-# - **What is not.** After the multiplication by the Gaussian factor, which is 1 at $s = p_t$ and smaller elsewhere, nothing is
+# - **What is normalised.** The softmax runs over the positions of the window alone, and only over those that the sentence has: a
+#   window may reach beyond an end of the sentence. The weights that the softmax gives sum to 1 over these positions.
+# - **What is not.** The Gaussian factor is 1 at $s = p_t$ and smaller elsewhere. After the multiplication by it nothing is
 #   normalised again, as in the paper. So a row of $A$ sums to at most 1.
 #
-# The Gaussian factor is also the way for gradients to reach $p_t$: the choice of the window has none, so without this factor the
-# model could not learn where to look.
+# The gradient reaches $p_t$ only through the Gaussian factor. Whether a position lies in the window changes in a jump, so no
+# gradient passes through this choice. Without the factor the model could not learn where to look.
 #
-# Every step has a centre of its own, `p` `[*B, T_y]`, with $0 \le p_t \le T_x - 1$. $D$ is a whole number, at least 1 (as in the
-# paper: half the length of the window, not the width of a vector). So there is always a position in the window. There is no
-# padding here. Scores may be any finite numbers, and the highest ones may lie outside the window. Weights outside the window are
-# exactly 0.
+# Every step has a centre of its own, `p` `[*B, T_y]`, with $0 \le p_t \le T_x - 1$. $D$ is a whole number, at least 1. (As in the
+# paper, it says how far the window reaches to either side; it is not the width of a vector.) So there is always a position in the
+# window. There is no padding here. Scores may be any finite numbers, and the highest scores of a row may lie outside its window.
+# Weights outside the window are exactly 0.
 #
 # <details><summary>Hint: the idea</summary>
 #
@@ -680,7 +679,7 @@ except NotImplementedError:
 #
 # 1. Compute how far each position lies from each centre.
 # 2. Find out which positions lie in the window, its edges included.
-# 3. Compute the softmax in such a way that all others get no part of it.
+# 3. Compute the softmax in such a way that all other positions get no weight.
 # 4. Multiply by the Gaussian factor.
 # </details>
 

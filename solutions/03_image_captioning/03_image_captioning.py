@@ -777,23 +777,23 @@ except NotImplementedError:
 # %% [markdown]
 # ## 8 · Stretch: a gate that compares
 #
-# This exercise earns no points; it leads to the paper *Knowing When to Look* (Lu et al., 2017), whose decoder decides by
-# comparison whether it needs the image.
+# This exercise earns no points. It leads to the paper *Knowing When to Look* (Lu et al., 2017). The decoder of this paper compares
+# the image with what it remembers, and decides by this how much of the image it needs.
 #
 # A gate lets the decoder write a token such as *of* without the image. The gate of exercise 5 depends on the state $s$ alone,
-# so it opens or closes without regard to what the cells have to offer. Lu et al. give the decoder an alternative to which it
-# can attend instead of the cells, a vector $r$ of what it remembers, the **visual sentinel**. (They compute it from the memory
-# of the decoder's LSTM; here $r$ is given.) The sentinel is scored beside the cells, with a matrix $U_r$ of its own, and
-# **one** softmax distributes a weight of 1 over all $L + 1$ scores:
+# so it opens or closes without regard to what the cells have to offer. Lu et al. give the decoder one more vector to which it
+# can attend, beside those of the cells: the **visual sentinel** $r$ holds what the decoder remembers. (They compute it from the
+# memory of the decoder's LSTM; here $r$ is given, and is as wide as a cell's vector.) The sentinel is scored like a cell, but with
+# a matrix $U_r$ of its own, and **one** softmax distributes a weight of 1 over all $L + 1$ scores:
 #
 # $$e_i = \tanh(s W + x_i U) \cdot v, \qquad e_r = \tanh(s W + r\, U_r) \cdot v, \qquad
 # (a_1, \dots, a_L, a_r) = \mathrm{softmax}(e_1, \dots, e_L, e_r)$$
 #
 # $$c = \sum_{i=1}^{L} a_i x_i + a_r\, r, \qquad \beta = \sum_{i=1}^{L} a_i$$
 #
-# So $\beta = 1 - a_r$ is again a gate, one number between 0 and 1 for each image: the share of $c$ that comes from the image. If
-# some cell scores far above the sentinel, $\beta$ is near 1, and if the sentinel scores far above all cells, near 0. (In the
-# paper $\beta$ is the share of the sentinel.)
+# So $\beta = 1 - a_r$ is again a gate, one number between 0 and 1 for each image: the share of the weight that the cells get. If
+# some cell scores far above the sentinel, $\beta$ is near 1. If the sentinel scores far above all cells, $\beta$ is near 0. (In
+# the paper $\beta$ is the share of the sentinel.) Return $c$ and $\beta$.
 #
 # <details><summary>Hint: the idea</summary>
 #

@@ -24,7 +24,7 @@
 # | 5 · a layer with keys and values | 3 | ●●○ | 20 |
 # | 6 · cross-attention | 2 | ●●○ | 10 |
 # | 7 · the gradient through a softmax | 2 | ●●● | 20 |
-# | 8 · stretch: the way back through attention | stretch | ●●● | 20 |
+# | 8 · stretch: the way back through attention | stretch | ●●○ | 20 |
 # | 9 · a written answer | 2 | ●●○ | 10 |
 #
 # **Time** about 160 minutes in all, + about 20 for the stretch.
@@ -570,16 +570,18 @@ plot_gradients()
 # %% [markdown]
 # ## 8 · Stretch: the way back through attention
 #
-# This exercise earns no points; libraries of fast attention such as FlashAttention (Dao et al., 2022) compute these gradients in
-# code of their own, without autograd.
+# This exercise earns no points. You compute the gradients of attention without autograd, as libraries of fast attention such as
+# FlashAttention (Dao et al., 2022) do in code of their own.
 #
 # Training needs the gradients of a loss $\ell$ with respect to $Q$, $K$ and $V$. For a matrix $M$ let $dM$ be the gradient
 # $\partial \ell / \partial M$: it has the shape of $M$, and its entry $(i, j)$ is $\partial \ell / \partial M_{ij}$. You are given
 # $dY$, which comes from the later layers. Backpropagation goes through $E = QK^\top/\sqrt{D_Q}$, $A = \mathrm{softmax}(E)$,
 # $Y = AV$ in the opposite order. Two rules are enough:
 #
-# - **A product.** If $C = M N$, then $dM = dC\, N^\top$ and $dN = M^\top dC$. (The shapes tell which factor is transposed.)
-# - **A softmax.** For one row, with the Jacobian $J_{ij} = a_i (\delta_{ij} - a_j)$ of exercise 7, the chain rule gives
+# - **A product.** If $C = M N$, then $dM = dC\, N^\top$ and $dN = M^\top dC$. (The shapes tell which factor is transposed. In a
+#   batch, $\top$ swaps the last two axes.)
+# - **A softmax.** Let $e$ and $a$ be one row of $E$ and of $A$, and $de$ and $da$ the same row of $dE$ and of $dA$. With the
+#   Jacobian $J_{ij} = a_i (\delta_{ij} - a_j)$ of exercise 7, the chain rule gives
 #   $de_j = \sum_i da_i\, J_{ij} = a_j \bigl(da_j - \sum_i a_i\, da_i\bigr)$. So no Jacobian has to be built.
 #
 # Together, with $\odot$ for the product entry by entry:
@@ -587,10 +589,12 @@ plot_gradients()
 # $$dV = A^\top dY, \qquad dA = dY\, V^\top, \qquad dE = A \odot \bigl(dA - \mathrm{rowsum}(dA \odot A)\bigr), \qquad
 # dQ = \frac{dE\, K}{\sqrt{D_Q}}, \qquad dK = \frac{dE^\top Q}{\sqrt{D_Q}}$$
 #
-# A score gets a positive gradient if its $dA$ lies above the weighted mean of its row. So each row of $dE$ sums to 0.
+# Here $\mathrm{rowsum}$ is the sum along each row. Since the weights of a row sum to 1, $\mathrm{rowsum}(dA \odot A)$ is a weighted
+# mean of the row of $dA$: a score has a positive gradient where $dA$ lies above this mean and a negative one where it lies below,
+# and each row of $dE$ sums to 0.
 #
-# Do not use autograd: the check refuses `requires_grad`, `backward` and `torch.autograd.grad`. Compute $A$ again from $Q$ and
-# $K$, as FlashAttention does to save memory.
+# Do not use autograd: the check refuses `requires_grad`, `backward` and `torch.autograd.grad`. $A$ is not given. Compute it from
+# $Q$ and $K$ once more, as FlashAttention does on the way back instead of storing it.
 #
 # <details><summary>Hint: the idea</summary>
 #

@@ -13,7 +13,7 @@
 # - say what each of the three does with sequences longer than those in training.
 #
 # **You need** [lesson 05](../../notebooks/05_self_attention.ipynb), and the attention layers of assignment 04. No exercise calls
-# the code of another one, so you can do them in any order; the plots at the end use all of them. The
+# the code of another one, so you can do them in any order; the plots after exercise 6 use exercises 1 to 6. The
 # [glossary](../../docs/glossary.md) explains each term in one line.
 #
 # | exercise | points | difficulty | minutes |
@@ -24,7 +24,7 @@
 # | 4 · the sinusoidal positional encoding | 3 | ●●○ | 15 |
 # | 5 · does a score depend on the offset alone? | 3 | ●●○ | 15 |
 # | 6 · the rotary position embedding, in both pairings | 4 | ●●● | 25 |
-# | 7 · linear biases in place of an encoding (ALiBi) | stretch | ●●○ | 15 |
+# | 7 · stretch: linear biases in place of an encoding (ALiBi) | stretch | ●●○ | 15 |
 # | 8 · a written answer | 2 | ●●○ | 10 |
 #
 # **Time** about 145 minutes in all, + about 15 for the stretch.
@@ -562,14 +562,14 @@ except NotImplementedError:
 # (Press, Smith and Lewis 2022), which language models such as BLOOM and MPT use.
 #
 # Nothing is added to the tokens, and nothing is rotated. Instead, every score is lowered by an amount that grows with the
-# distance of query and key. A layer often computes $H$ tables of scores side by side, each from queries and keys of its own;
-# such a part of the layer is called a **head** (lesson 06 is about them). Each head $h$ has a fixed **slope** $m_h$. To the
-# score $E_{h,i,j}$ of the query at position $i$ and the key at position $j$ the **bias** $-m_h\,|i - j|$ is added:
+# distance of query and key. A layer often consists of $H$ parts side by side, called **heads** (lesson 06 is about them), each
+# with queries and keys, and so a table of scores, of its own. Each head $h$ has a **slope** $m_h$, which is fixed and not learned.
+# To the score $E_{h,i,j}$ of the query at position $i$ and the key at position $j$ the **bias** $-m_h\,|i - j|$ is added:
 #
 # $$E'_{h,i,j} = E_{h,i,j} - m_h\,|i - j|, \qquad m_h = 2^{-8h/H}, \qquad h = 1, \dots, H$$
 #
 # Since the heads are counted from 1 here, head $h$ is the table `E[…, h - 1, :, :]`. For example, two heads have the slopes
-# $2^{-4} = 1/16$ and $2^{-8} = 1/256$. For three tokens the biases of the first head are
+# $2^{-4} = 1/16$ and $2^{-8} = 1/256$. For three tokens the biases of the first of these two heads are
 #
 # $$\begin{pmatrix} 0 & -1/16 & -2/16 \\ -1/16 & 0 & -1/16 \\ -2/16 & -1/16 & 0 \end{pmatrix}$$
 #
@@ -580,11 +580,11 @@ except NotImplementedError:
 # distance there is $i - j$. The self-attention of this lesson looks in both directions. Therefore we take $|i - j|$: a key
 # three positions ahead is treated like one three positions behind.
 #
-# **What the layer learns about positions.** The softmax turns the bias into a factor: at distance $d$, a key's weight is
-# multiplied by $e^{-m_h d}$ before the weights are normalised. Every head thus prefers near keys, each within a neighbourhood
-# of its own size. With eight heads, the factor at distance 10 is $e^{-10/2} \approx 0.007$ in the first head and
-# $e^{-10/256} \approx 0.96$ in the last. As with RoPE, only the relative position counts; but in the symmetric form only the
-# distance does, so that no bias tells a key ahead from a key behind.
+# **What the biases do.** The softmax turns the bias into a factor: at distance $d$, a key's weight is
+# multiplied by $e^{-m_h d}$ before the weights are normalised. So every head prefers near keys, and the slope sets the size of
+# its neighbourhood. With eight heads, the factor at distance 10 is $e^{-10/2} \approx 0.007$ in the first head and
+# $e^{-10/256} \approx 0.96$ in the last. As with RoPE, the bias depends on the relative position alone. The symmetric form
+# ignores its sign, too, so no bias tells a key ahead from a key behind.
 #
 # **Longer sequences.** There is no table that could end, and no angle that could return to where it was: a larger distance
 # only means a lower score. A key that is farther away than any in training is lowered even more than the farthest ones were,
@@ -593,7 +593,7 @@ except NotImplementedError:
 #
 # <details><summary>Hint: the idea</summary>
 #
-# The biases do not depend on the scores, only on $H$ and $N$. Make them all at once, as a product of slopes and distances.
+# The biases do not depend on the scores, only on $H$ and $N$. Which part of a bias depends on the head, and which on the positions?
 # </details>
 # <details><summary>Hint: shapes</summary>
 #

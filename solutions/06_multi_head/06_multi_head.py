@@ -15,7 +15,7 @@
 # | 4 · what each head contributes | 4 | ●●○ | 20 |
 # | 5 · operations and bytes | 3 | ●●○ | 15 |
 # | 6 · weights packed in three | 5 | ●●● | 25 |
-# | 7 · prune heads | stretch | ●●○ | 15 |
+# | 7 · stretch: prune heads | stretch | ●●○ | 15 |
 # | 8 · a written answer | 2 | ●●○ | 10 |
 #
 # **How to work.** Replace `raise NotImplementedError()` by your code, run the cell, then run the check below it. A check
@@ -478,30 +478,32 @@ except NotImplementedError:
 # %% [markdown]
 # ## 7 · Stretch: prune heads
 #
-# This exercise earns no points. It is about what one can do with heads that contribute little, such as the quiet one above.
+# This exercise earns no points. It is about heads that contribute little, such as the one above whose columns were made smaller.
 # Michel, Levy and Neubig (2019: "Are sixteen heads really better than one?") removed heads from trained models. They found
-# that most heads, each on its own, can go without a significant loss, and that some layers even do with a single head.
+# that most heads can be removed without a significant loss if only one is removed at a time, and that in some layers one
+# head is enough.
 #
 # To **prune** a head is to remove its weights from a trained layer. Exercise 4 has shown that the output is a sum over the
 # heads. If the output $A_h V_h$ of a head is set to zero, its contribution is missing from the sum; but its queries, keys and
 # values are still computed, and its weights are still stored. A layer that never had this head gives the same output, with
 # smaller matrices:
 #
-# $$Y = \sum_{h \text{ kept}} A_h V_h W_O^h\ \ [N, D]$$
+# $$Y = \sum_{h \text{ kept}} A_h V_h W_O^h\ \ [N_Q, D], \qquad W_O^h\,[D_H, D] \text{ as in exercise 4}$$
 #
 # The layer has no biases here, and all its matrices act from the right: `W_Q`, `W_K` and `W_V` `[D, H*D_H]` make the queries,
-# keys and values of all heads, head after head, and `W_O` `[H*D_H, D]` is the output projection. `keep` `[H]` is True for
-# each head that is kept; at least one is. Let $K$ be their number. Return four new matrices, `W_Q`, `W_K` and `W_V`
-# `[D, K*D_H]` and `W_O` `[K*D_H, D]`, with the heads that are kept in their old order. The multi-head attention with these $K$
-# heads must give exactly what the full layer gives with the outputs of the other heads set to zero.
+# keys and values of all heads, head after head, and `W_O` `[H*D_H, D]` is the output projection. (`D` need not be `H*D_H`.)
+# `keep` `[H]` is True for each head that is kept, and at least one head is kept. Let the number $K$ say how many are kept; in
+# shapes, `K` is this number and not the keys. Return four new matrices, `W_Q`, `W_K` and `W_V` `[D, K*D_H]` and `W_O`
+# `[K*D_H, D]`, with the heads that are kept in their old order. Multi-head attention with these $K$ heads must give what the
+# full layer gives when the outputs of the other heads are set to zero.
 #
 # The heads that are kept stay as they are. They are still `D_H` wide, so their scores are divided by the same $\sqrt{D_H}$ as
 # before. The input and the output are still `D` wide, so the smaller layer fits where the full one was.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# A head owns some of the numbers of each matrix, and shares none of them with another head. Are they rows or columns in the
-# first three? Are they rows or columns in `W_O`, where the heads go in?
+# A head owns some of the numbers of each matrix, and shares none of them with another head. Are they rows or columns in `W_Q`,
+# `W_K` and `W_V`? Are they rows or columns in `W_O`?
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
@@ -511,8 +513,8 @@ except NotImplementedError:
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# For each of the four matrices: cut the axis of width H*D_H into heads times features · take the heads with `keep` True ·
-# join the two axes again. This axis is the last of three matrices, and the first of one.
+# For each of the four matrices: find the axis of width H*D_H · cut it into heads times features · take the heads with `keep`
+# True · join the two axes again
 # </details>
 
 
@@ -534,7 +536,7 @@ def prune_heads(
         keep: True for each head that is kept; at least one is.
 
     Returns:
-        W_Q, W_K, W_V, W_O with the K heads that are kept alone, in their old order.
+        W_Q, W_K, W_V, W_O of the K heads that are kept and of no others, in their old order.
 
     Example:
         Two heads of width 1, and vectors of width 3. With keep = [False, True], W_Q = [[1, 2], [3, 4], [5, 6]] becomes

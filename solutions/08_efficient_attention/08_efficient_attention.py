@@ -607,7 +607,7 @@ except NotImplementedError:
 # $w$ vectors behind it. (With $w = 1$ and 5 vectors, the queries 0 to 4 have 2, 3, 3, 3 and 2 scores.) Queries, keys and values
 # belong to the same `N` vectors. `window` may be 0, and it may be larger than `N`.
 #
-# **There is no table of $N \times N$,** neither at once nor in pieces: in a sequence of $N = 400$ vectors and a window of 2, all
+# **There is no table of $N \times N$,** neither at once nor in pieces: in a sequence of $N = 300$ vectors and a window of 2, all
 # tensors that your code makes together have fewer than $N^2$ numbers. A mask alone does not achieve this, since the scores that
 # it hides are computed as well. Compute only the $2w + 1$ scores that each query needs, or not many more. For instance,
 #

@@ -16,7 +16,7 @@ class Notes:
     """What was called and, with `sizes`, the entries of what came out.
 
     `counts` holds those of the "largest" tensor, of all that were "made", and the most that was "kept" at a time. Those of an
-    expanded tensor count once, those of a view only towards the largest; what a view looks at is kept as long as the view.
+    expanded tensor count once, those of a view not at all; what a view looks at is kept as long as the view.
     """
 
     names: set[str] = field(default_factory=set)
@@ -29,8 +29,9 @@ class Notes:
         for one in result if isinstance(result, (tuple, list)) else (result,):
             if isinstance(one, torch.Tensor) and one.layout == torch.strided and one.device.type != "meta":
                 entries = min(one.numel(), one.untyped_storage().nbytes() // one.element_size())
-                self.counts["largest"] = max(self.counts["largest"], entries)
-                self.counts["made"] += 0 if view else entries
+                made = 0 if view else entries
+                self.counts["largest"] = max(self.counts["largest"], made)
+                self.counts["made"] += made
                 self._keep(one, entries, view)
 
     def _keep(self, tensor: torch.Tensor, entries: int, view: bool) -> None:

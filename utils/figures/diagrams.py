@@ -37,7 +37,7 @@ def looks(queries: Sequence[str], data: Sequence[str], A, *, output: str = "Y") 
             _box(axes, (place, 0), name, DATA_BOX, width=0.88, height=0.42)
             axes.text(place, -0.48, f"{weight:.2f}", ha="center", va="center")
         _box(axes, (middle, 1.72), f"${output}_{number}$", OUTPUT, width=0.8, height=0.44)
-        axes.set_title(f"query: “{query}”", color=QUERY, fontweight="bold")
+        axes.set_title(query, color=QUERY, fontweight="bold")
         axes.set(xlim=(-0.6, len(data) - 0.4), ylim=(-0.75, 2.05))
         axes.axis("off")
     return figure

@@ -191,7 +191,7 @@ def bottleneck(lengths: Sequence[int], width: int) -> Figure:
             0, above, f"$c$: {width} numbers,\n{written(width / T, '.3g')} for each token", ha="center", va="bottom"
         )
         axes.text(0, tall - rows - 0.8, f"{T} tokens", ha="center", va="top")
-        axes.set(xlim=(-across / 2 - 1, across / 2 + 1), ylim=(-4, above + 7), aspect="equal")
+        axes.set(xlim=(-across / 2 - 3, across / 2 + 3), ylim=(-4, above + 7), aspect="equal")
         axes.axis("off")
     return figure
 

@@ -42,9 +42,14 @@ def where(failed: list[DrawnCase], passed: list[DrawnCase]) -> str:
         return ""
     fails, passes = [circumstances(one) for one in failed], [circumstances(one) for one in passed]
     for words in fails[0]:
-        if all(one.get(words) for one in fails) and not any(one.get(words) for one in passes):
+        if all(one.get(words) for one in fails) and not any(_may_hold(one, words) for one in passes):
             return words
     return _beyond([one.given_sizes for one in failed], [one.given_sizes for one in ordinary])
+
+
+def _may_hold(found: dict[str, bool], words: str) -> bool:
+    """Whether words are true of a case, or cannot be said of it: a size that it has no name for."""
+    return found.get(words, words.endswith(" is 1"))
 
 
 def _beyond(failed: list[dict], passed: list[dict]) -> str:

@@ -72,9 +72,12 @@ def _dependence(result: str, given: str, wanted: np.ndarray, got: np.ndarray, fr
         if kind == "missing" and rows.sum() == right.sum():
             told, where = "everywhere", " at any position where it should" if (ours & ~right).any() else ""
         singular, plural, end = _WORDS[kind]
-        verb = plural if " and " in result else singular
-        end = "" if where.endswith("it should") else end
-        found[f"influence {kind}", given, told] = f"{result} {verb} on {given}{where}{end}."
+        several, end = " and " in result, "" if where.endswith("it should") else end
+        subject = (
+            f"Something of {result}" if several and kind == "extra" else result
+        )  # seen is a gradient of all together
+        verb = plural if several and kind == "missing" else singular
+        found[f"influence {kind}", given, told] = f"{subject} {verb} on {given}{where}{end}."
     return found
 
 

@@ -155,15 +155,17 @@ def _wrong_length(c, name: str, wanted, got) -> str:
     if len(wanted.shape) != len(got.shape) or len(symbols) != len(wanted.shape) or got.values is None:
         return ""
     apart = [place for place, (a, b) in enumerate(zip(wanted.shape, got.shape)) if a != b]
-    if len(apart) != 1 or symbols[apart[0]] in c.case.sizes:
+    if len(apart) != 1 or set(symbols[apart[0]].split("*")) & set(c.case.sizes):
         return ""
     place = apart[0]
     shorter = got.shape[place] < wanted.shape[place]
     both = range(min(got.shape[place], wanted.shape[place]))
     begins = np.allclose(got.values.take(both, axis=place), wanted.values.take(both, axis=place), 1e-3, 1e-4)
-    so_far = "right as far as it goes" if begins else "not right as far as it goes either"
+    told = f"{name} is too {'short' if shorter else 'long'} along {symbols[place]}"
+    if not begins:
+        return f"{told}, and what there is of it is not right either: is its length a consequence of what was chosen before?"
     question = "Does the loop end too early?" if shorter else "Does the loop go on too long?"
-    return f"{name} is too {'short' if shorter else 'long'} along {symbols[place]}, and {so_far}. {question}"
+    return f"{told}, and right as far as it goes. {question}"
 
 
 def _wrong_dtype(c):

@@ -71,11 +71,11 @@ def _case(text, block, **more):
         _case(
             "many blocks, of which nothing is kept",
             1,
-            sizes={**LONG, "N_X": 48},
+            sizes={**LONG, "N_X": 42},
             bounds={"largest": TABLE, "kept": KEPT},
         ),
         _case("wide vectors", 8, sizes={**LONG, "N_X": 72, "D_Q": 20}, bounds={"largest": TABLE}, hidden=True),
-        _case("hundreds of blocks", 1, sizes={"N_X": 260, "N_Q": 3, "B": 1}, hidden=True),
+        _case("hundreds of blocks", 1, sizes={"N_X": 210, "N_Q": 3, "B": 1}, hidden=True),
         _case("a few vectors", 3, sizes={"N_X": 8}),
         _case("a few vectors, scores that grow", 3, edit=_drifting),
         _case("scores that fall", 2, sizes={"N_X": 9}, edit=_sinking, hidden=True),
@@ -311,4 +311,4 @@ def sums_beside_the_output(Q, K, V, block):
 
 @tiled_attention.alternative
 def queries_in_blocks_too(Q, K, V, block):
-    return torch.cat([_divided(*_tiled(q, _blocks(K, V, block))) for q in Q.split(max(block, 7), dim=1)], dim=1)
+    return torch.cat([_divided(*_tiled(q, _blocks(K, V, block))) for q in Q.split(max(block, 20), dim=1)], dim=1)
