@@ -52,7 +52,7 @@ def _case(text, part=TOKENS, V=11, D=6, L=2, edit=None, hidden=False, **sizes):
     " prompt, then each new token, at its own position, with K and V [B, L, m, D] of all m tokens before",
     cases=[
         _case("a few tokens", B=4, N=7, steps=3),
-        _case("three layers", B=2, N=6, steps=4, L=3, D=5),
+        _case("three layers", B=2, N=6, steps=4, L=3, D=5, hidden=True),
         _case("one prompt", B=1, N=5, steps=3),
         _case("prompts of one token", B=4, N=1, steps=3),
         _case("a single step", B=3, N=5, steps=1),
@@ -285,16 +285,19 @@ def one_pass_more(decoder, prompt, steps):
 
 
 @generate_with_cache.alternative
-def token_by_token(decoder, prompt, steps):
-    K = V = None
-    tokens, logits = list(prompt.split(1, dim=1)), []
-    for place in range(prompt.shape[1] + steps - 1):
-        out, k, v = read_on(decoder, tokens[place], K, V)
+def prompt_in_pieces(decoder, prompt, steps):
+    K = V = out = None
+    for piece in prompt.split(4, dim=1):
+        out, k, v = read_on(decoder, piece, K, V)
         K, V = append(K, k), append(V, v)
-        if place + 1 == len(tokens):
-            logits.append(out[:, 0])
-            tokens.append(out.argmax(dim=-1))
-    return torch.cat(tokens[prompt.shape[1] :], dim=1), torch.stack(logits, dim=1)
+    tokens, logits = [], []
+    while True:
+        logits.append(out[:, -1])
+        tokens.append(out[:, -1:].argmax(dim=-1))
+        if len(tokens) == steps:
+            return torch.cat(tokens, dim=1), torch.stack(logits, dim=1)
+        out, k, v = read_on(decoder, tokens[-1], K, V)
+        K, V = append(K, k), append(V, v)
 
 
 @generate_with_cache.alternative

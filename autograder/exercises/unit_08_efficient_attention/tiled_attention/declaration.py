@@ -16,6 +16,7 @@ from autograder.bank.families.attention import FUSED
 TABLE, WHOLE, KEPT = ("N_Q", "N_X"), ("B", "N_Q", "N_X"), ("B", "N_Q", "N_X")
 LONG = {"B": 2, "N_Q": 40, "D_Q": 3, "D_V": 4}
 MANY = {"B": 2, "N_Q": 15, "N_X": 72, "D_Q": 3, "D_V": 4}
+KEEPING = {"B": 1, "N_Q": 20, "N_X": 28, "D_Q": 3, "D_V": 2}  # narrow values: m, l and O are far smaller than the table
 FEW = {"B": 6, "N_Q": 30, "N_X": 5, "D_Q": 3, "D_V": 2}
 
 
@@ -71,7 +72,7 @@ def _case(text, block, **more):
         _case(
             "many blocks, of which nothing is kept",
             1,
-            sizes={**LONG, "N_X": 42},
+            sizes=KEEPING,
             bounds={"largest": TABLE, "kept": KEPT},
         ),
         _case("wide vectors", 8, sizes={**LONG, "N_X": 72, "D_Q": 20}, bounds={"largest": TABLE}, hidden=True),
