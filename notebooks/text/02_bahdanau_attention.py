@@ -93,7 +93,7 @@ print(" ".join(agreement.target))
 #
 # The encoder has already written one state for each input token, $h_1, \dots, h_{T_x}$. Lesson 01 threw away all of
 # them but the last. Bahdanau et al. (2015) keep them all, and before each output token the decoder decides anew how
-# much it takes from each of them. This mechanism is called **attention**: the decoder *attends* to the encoder states.
+# much it takes from each of them. This mechanism is called **attention**: the decoder **attends** to the encoder states.
 #
 # Throughout this lesson $i = 1, \dots, T_x$ counts the positions of the input and $t = 1, \dots, T_y$ the positions of
 # the output.
