@@ -1160,8 +1160,8 @@ print(f"difference of the two losses of a leaking model: at least {min(gaps):.1f
 
 # %% [markdown]
 # The result is the same with all five seeds. Each leaking model looks almost perfect in one forward pass, with a loss
-# of 0.0001. Token by token its loss is above 11, far worse than that of the uniform distribution, which is about 4.7.
-# Training for twice as long has not helped.
+# of at most 0.0001. Token by token its loss is above 11, far worse than that of the uniform distribution, which is
+# about 4.7. Training for twice as long has not helped.
 
 # %% [markdown]
 # **Leaks in published code.** Experts make this mistake too. In 2022 a user of the GPT-2 code in the library

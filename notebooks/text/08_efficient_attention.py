@@ -343,12 +343,12 @@ assert gain[-1] > gain[-2] > gain[-3]
 
 # %% [markdown]
 # The counts of operations predict that the gain grows, but they promise much more of it: at 1,024 tokens there are 598
-# times fewer operations, and in the stored run the program is 22 times faster. Operations are not all that takes time.
-# For short texts, most of the time goes into starting many small matrix products and into reading
-# the model's weights from memory, and the cache reduces neither. For long texts, our simple `extend` also copies the
-# whole cache and builds a whole square mask at each step. In decoding with a large model, reading the weights often
-# takes most of the time. Where possible, many texts are therefore generated at once, in one batch: each weight is then
-# read once for all of them.
+# times fewer operations, and in the stored run the program is 13 times faster. Operations are not all that takes time.
+# For short texts, most of the time goes into starting many small matrix products and into reading the model's weights
+# from memory, and the cache reduces neither. For long texts, our simple `extend` also copies the whole cache and builds
+# a whole square mask at each step. In decoding with a large model, reading the weights often takes most of the time.
+# Where possible, many texts are therefore generated at once, in one batch: each weight is then read once for all of
+# them.
 #
 # **The price is memory.** For each token, each layer and each head we store a key and a value. With $L$ layers and $H$
 # heads of width $D_H$ this makes $2 \cdot L \cdot H \cdot D_H$ numbers for each token.
@@ -1106,9 +1106,8 @@ assert max(cheap, key=cheap.get) == "recurrent (GRU)" and all(times[name][1] > m
 # %% [markdown]
 # Exact attention compares all pairs: its operations grow as $O(N^2)$, with and without a table. Only attention with a
 # table needs $O(N^2)$ memory. (PyTorch does not count the operations of its own attention on a CPU; the figure shows
-# the
-# count of the tiles, which multiply the same pairs. Its memory grows by less than 4 here because of its fixed working
-# space.) Linear attention, windows and latents need operations and memory in proportion to $N$, but they compute
+# the count of the tiles, which multiply the same pairs. Its memory grows by less than 4 here because of its fixed
+# working space.) Linear attention, windows and latents need operations and memory in proportion to $N$, but they compute
 # something else. The recurrent network is also $O(N)$. Yet its $N$ steps are computed one after another, which shows
 # even in one thread: among the layers whose operations grow in proportion to $N$, it takes the longest, although the
 # window needs just as many operations ($12 \cdot 64 \cdot 64$ for each vector). On a GPU, most of the thousands of

@@ -258,11 +258,15 @@ def query_by_query(Q, K, V, window):
 
 
 @windowed_attention.alternative
-def chunk_by_chunk(Q, K, V, window):
-    N, size, rows = Q.shape[1], max(window, 1), []
-    for start in range(0, N, size):
-        near = torch.arange(max(0, start - window), min(N, start + size + window), device=Q.device)
-        own = torch.arange(start, min(N, start + size), device=Q.device)[:, None]
-        E = Q[:, own[:, 0]] @ K[:, near].mT / math.sqrt(Q.shape[-1])
-        rows.append(E.masked_fill((own - near).abs() > window, -torch.inf).softmax(dim=-1) @ V[:, near])
-    return torch.cat(rows, dim=1)
+def in_chunks(Q, K, V, window):
+    N, size = Q.shape[1], max(window, 1)
+    missing = -N % size  # the last chunk is filled up
+    q = F.pad(Q, (0, 0, 0, missing)).unflatten(1, (-1, size))  # [B, chunks, size, D_Q]
+    k, v = (
+        F.pad(X, (0, 0, size, size + missing)).unfold(1, 3 * size, size).mT for X in (K, V)
+    )  # and the two beside it
+    m = torch.arange(N + missing, device=Q.device).view(-1, size, 1)
+    n = m[:, :1] + torch.arange(-size, 2 * size, device=Q.device)
+    hidden = (n < 0) | (n >= N) & (m < N) | ((m - n).abs() > window)
+    E = (q @ k.mT / math.sqrt(Q.shape[-1])).masked_fill(hidden, -torch.inf)
+    return (E.softmax(dim=-1) @ v).flatten(1, 2)[:, :N]
