@@ -503,8 +503,8 @@ except NotImplementedError:
 # %% [markdown]
 # ## 7 · Stretch: several documents in one row
 #
-# This exercise earns no points. It is good for training on texts of very different lengths: T5 and GPT-3 were trained in
-# this way, and FlashAttention's variable-length functions exist for it.
+# This exercise earns no points. It is good for training on texts of very different lengths: T5 and GPT-3 had several
+# documents in a row (GPT-3 without hiding them from each other), and FlashAttention has functions of its own for such rows.
 #
 # A batch with one document in each row is mostly padding when most documents are short. **Packing** puts several
 # documents one after another into a row. They share the row only to save space: no document may notice the others. This

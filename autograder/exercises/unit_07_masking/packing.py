@@ -33,7 +33,7 @@ def _rows(*lengths):
 @exercise(
     points=0,
     section="Padding masks",
-    source="Raffel et al. 2020, section 2.1 (packing); Brown et al. 2020, appendix B; flash_attn_varlen_func of FlashAttention",
+    source="Raffel et al. 2020, section 3.1.2 (packing); Brown et al. 2020, appendix B; flash_attn_varlen_func of FlashAttention",
     outputs="mask positions",
     formula="mask[b, 0, m, n] = (documents[b, m] = documents[b, n], not 0, and n ≤ m); mask [B, 1, N, N], torch.bool;"
     " positions[b, n] = how many tokens of the same document stand before n, and 0 at padding; positions [B, N], torch.int64",
