@@ -1,7 +1,9 @@
 # %% [markdown]
 # # 07 · Masking and autoregressive factorisation
 #
-# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/attention-course/blob/main/notebooks/07_masking.ipynb) <!-- badge -->
+# [![Open in
+# Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/attention-course/blob/main/notebooks/07_masking.ipynb)
+# <!-- badge -->
 #
 # **You will be able to**
 #
@@ -127,9 +129,9 @@ for n in range(m + 1):
     y_loop += a_loop[n] * (X[n] @ W_V)
 
 # %% [markdown]
-# These loops have a different length for each $m$. To compute all queries at once, we want a full matrix of scores. So we
-# compute all $N \cdot N$ similarity scores and then remove those that must not count. A **mask** says which ones they
-# are: it is a matrix of booleans, and in this course **True means: may attend**. The **causal mask** is True where
+# These loops have a different length for each $m$. To compute all queries at once, we want a full matrix of scores. So
+# we compute all $N \cdot N$ similarity scores and then remove those that must not count. A **mask** says which ones
+# they are: it is a matrix of booleans, and in this course **True means: may attend**. The **causal mask** is True where
 # $n \le m$. Where the mask is False, we replace the score by $-\infty$. The exponential of such a score is 0, and so is
 # its attention weight:
 #
@@ -248,8 +250,8 @@ show(
 )
 
 # %% [markdown]
-# **Figure 3.** The causal mask, the padding mask and their combination for the shorter sentence. The causal mask removes
-# the keys after each query; the padding mask removes the columns of the *[PAD]* tokens, whatever the query.
+# **Figure 3.** The causal mask, the padding mask and their combination for the shorter sentence. The causal mask
+# removes the keys after each query; the padding mask removes the columns of the *[PAD]* tokens, whatever the query.
 #
 # Both conditions must hold, so we combine the two masks with `&`, since True means *may attend*. (If True meant *must
 # not attend*, we would combine them with `|`.)
@@ -372,10 +374,10 @@ print("after_and_rescaled:", *(f"{weight:.2f}" for weight in after_and_rescaled(
 # **$-\infty$ before the softmax.**
 #
 # You will often see a large negative number such as $-10^9$ in place of $-\infty$. As long as a row has an allowed
-# position whose score is far above this number, the weights are the same: $\exp(-10^9)$ is 0 in each of PyTorch's
-# formats. Two things differ. First,
-# half precision (float16) has no such number: its largest is 65,504, and `masked_fill` raises an error. Second, the
-# result differs for a row that has *no* allowed position. The next section is about such rows.
+# position whose score is far above this number, the weights are the same: $\exp(-10^9)$ is 0 in every format that can
+# hold the number. Two things differ. First, half precision (float16) cannot hold it: the largest number there is
+# 65,504, and `masked_fill` raises an error. Second, the result differs for a row that has *no* allowed position. The
+# next section is about such rows.
 
 # %% [markdown]
 # ## Rows with nothing to attend to
@@ -445,15 +447,16 @@ trial("added before, filled after", lambda E: (E + bias).softmax(dim=-1).masked_
 assert masked_softmax(E, empty).sum(dim=-1).allclose(real.float())  # rows sum to 0 or 1
 
 # %% [markdown]
-# With $-\infty$ before the softmax alone (first row), all of the gradient of $W_V$ is NaN, although the loss is finite.
-# After one step of training all of $W_V$ is NaN, and so is the next loss. With both fills (second row) no NaN is left.
+# If $-\infty$ is filled in only before the softmax (first row), all of the gradient of $W_V$ is NaN, although the loss
+# is finite. After one step of training all of $W_V$ is NaN, and so is the next loss. With both fills (second row) no
+# NaN is left.
 #
 # <details><summary>Going further: where these NaN entries come from, and why −∞ is filled in and not added</summary>
 #
-# In the backward pass, the gradient of each value is a sum over the queries: attention weight times the gradient of that
-# query's output. For the *[PAD]* queries the gradient of the output is 0, since nothing reads it. But their weights are
-# NaN, and $\text{NaN} \cdot 0$ is NaN. The first loss is finite, so one looks for the mistake in the wrong part of the
-# code.
+# In the backward pass, the gradient of each value is a sum over the queries: attention weight times the gradient of
+# that query's output. For the *[PAD]* queries the gradient of the output is 0, since nothing reads it. But their
+# weights are NaN, and $\text{NaN} \cdot 0$ is NaN. The first loss is finite, so one looks for the mistake in the wrong
+# part of the code.
 #
 # The second `masked_fill` makes these weights 0, so that no NaN reaches the gradient of the values. The *first* one
 # stops the NaN that the softmax sends back to the scores: `masked_fill` passes no gradient to the entries that it has
@@ -462,7 +465,7 @@ assert masked_softmax(E, empty).sum(dim=-1).allclose(real.float())  # rows sum t
 #
 # </details>
 #
-# How do PyTorch's own function and module, and the large negative number, treat the first row?
+# How do PyTorch's own function and module, and the large negative number, treat the row of the first *[PAD]*?
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
@@ -512,7 +515,7 @@ for b, row in enumerate((wrong - right).abs().amax(dim=(-2, -1)).tolist()):
 # %% [markdown]
 # With two heads we get an error, which tells us about the mistake. With three heads we get none: head 0 of *every*
 # sentence uses the mask of sentence 0, head 1 that of sentence 1, and so on. The outputs are right only on the diagonal
-# of the table, where the head has the number of its sentence. So test with several sentences and a different number of
+# of the table, where head and sentence have the same number. So test with several sentences and a different number of
 # heads: then the mistake raises an error.
 #
 # **Two polarities.** PyTorch offers attention as a function and as a module, and a boolean mask means opposite things
@@ -611,11 +614,11 @@ def layer_with(mask, W_Q, W_K, W_V):
 
 # %% [markdown]
 # **Why absolute values, and why random weights?** Both prevent derivatives from cancelling each other. Derivatives with
-# respect to different input features have different signs, and their plain sum may be 0. In the same way the derivatives
-# of different output features may cancel. A softmax is a clear case: its outputs sum to 1 whatever the input, so the
-# derivative of their *plain* sum ($r = 1$ for every feature) is always 0. With random weights, the derivatives would
-# cancel only by a rare coincidence. We compare both choices of $r$ with the whole Jacobian, which PyTorch computes with
-# one backward pass for each number in $Y$:
+# respect to different input features have different signs, and their plain sum may be 0. In the same way the
+# derivatives of different output features may cancel. A softmax is a clear case: its outputs sum to 1 whatever the
+# input, so the derivative of their *plain* sum ($r = 1$ for every feature) is always 0. With random weights, the
+# derivatives would cancel only by a rare coincidence. We compare both choices of $r$ with the whole Jacobian, which
+# PyTorch computes with one backward pass for each number in $Y$:
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
@@ -639,9 +642,9 @@ for name, tried in (("attention, causal mask", layer), ("the same, then a softma
 
 # %% [markdown]
 # The random weights find all pairs of the Jacobian, here the 15 pairs of query and key that the causal mask allows. The
-# plain sum misses all of them behind a softmax. (It also misses them behind a newly initialised LayerNorm, lesson 09, whose
-# outputs sum to 0.) Because of rounding, a derivative that should be 0 may come out as a tiny number. So we count only
-# derivatives above a small bound.
+# plain sum misses all of them behind a softmax. (It also misses them behind a newly initialised LayerNorm, lesson 09,
+# whose outputs sum to 0.) Because of rounding, a derivative that should be 0 may come out as a tiny number. So we count
+# only derivatives above a small bound.
 #
 # **Compare with the mask.** We look at three masks: the causal mask; a mask whose diagonal is off by one, so that each
 # token attends to one token too many; and a window, in which each token attends to itself and to the token before it.
@@ -718,7 +721,7 @@ for name in masks:
 #   receptive field contains all earlier positions.
 #
 # (Output $m$ depends on input $m$ even where the mask forbids position $m$ to attend to itself, because the query is
-# made from $x_m$. The exception is a query that the mask leaves at most one key: its attention weights do not depend
+# made from $x_m$. The exception is a query to which the mask leaves no key or only one: its weights do not depend
 # on the scores, so the query has no influence.)
 #
 # **Try it.** Set a mask yourself: each button stands for a query (row) and a key (column), and 1 means *may attend*.
@@ -846,10 +849,10 @@ for tries in (1, 10, 200):
 # train fast: every position of every sentence is a training example, and all of them are computed in parallel. An RNN
 # learns from every position too, but it has to compute the positions one after another.
 #
-# Our model adds a learned positional encoding to the embeddings of its tokens. Two layers of self-attention follow, with
-# four heads each (lesson 06), and a linear layer computes the logits. The input of each layer is *added* to its result.
-# This addition is called a **residual connection**; lesson 09 explains what it is good for. Here is the part in which
-# the mask enters. The argument `ahead` lets us build a wrong mask later.
+# Our model adds a learned positional encoding to the embeddings of its tokens. Two layers of self-attention follow,
+# with four heads each (lesson 06), and a linear layer computes the logits. The input of each layer is *added* to its
+# result. This addition is called a **residual connection**; lesson 09 explains what it is good for. Here is the part in
+# which the mask enters. The argument `ahead` lets us build a wrong mask later.
 
 # %% tags=["fold"]
 HEADS, LONGEST = 4, 12  # LONGEST: words of a sentence
@@ -1044,14 +1047,14 @@ show(
 )
 
 # %% [markdown]
-# **Figure 8.** Training loss of the model with the causal mask and of the model whose mask is off by one. The loss of the
-# second model falls to almost zero, because the model copies each target from its own input. The dotted line is the
+# **Figure 8.** Training loss of the model with the causal mask and of the model whose mask is off by one. The loss of
+# the second model falls to almost zero, because the model copies each target from its own input. The dotted line is the
 # loss of a model that gives each of the $V$ tokens in the vocabulary the same probability.
 #
 # The loss of the leaking model looks like a success. (Losses are in **nats** here, the unit that goes with natural
-# logarithms.) To see what this loss is worth, we evaluate the model **token by token**: we give it the beginning $x_{<t}$
-# and *nothing else*, as in generation, and ask for $x_t$. With a correct mask this makes no difference, because the
-# later tokens are masked in any case.
+# logarithms.) To see what this loss is worth, we evaluate the model **token by token**: we give it the beginning
+# $x_{<t}$ and *nothing else*, as in generation, and ask for $x_t$. With a correct mask this makes no difference,
+# because the later tokens are masked in any case.
 
 
 # %%
@@ -1088,24 +1091,24 @@ show(
 
 # %% [markdown]
 # **Figure 9.** Loss on new sentences, measured in one forward pass as in training, and measured token by token as in
-# generation. With the causal mask the two losses agree. With the mask that is off by one, the loss of one forward pass is
-# close to zero, and the loss token by token is worse than that of the uniform distribution.
+# generation. With the causal mask the two losses agree. With the mask that is off by one, the loss of one forward pass
+# is close to zero, and the loss token by token is worse than that of the uniform distribution.
 #
 # New sentences do **not** reveal the leak. The model reads them with the same mask, and copying works on sentences that
 # it has never seen. A validation set cannot reveal a leak that is present in validation too.
 #
 # Evaluated token by token, the leaking model is worse than a model that gives every token the same probability: it has
 # learned to be certain, and now it is certain of wrong tokens. In generation only the loss token by token counts; the
-# difference between the two losses shows how much too good the loss of one forward pass looks. What does this model
-# write?
+# difference between the two losses shows by how much the loss of one forward pass flatters the model. What does this
+# model write?
 
 # %% tags=["fold"]
 for row in written(leaking, 5, seed=1):
     print(" ".join(english.decode(row)) or "(nothing: it stops at once)")
 
 # %% [markdown]
-# How good is such a text? For this grammar a simple measure is enough: the share of its pairs of neighbouring words
-# that occur anywhere in the 12,000 training sentences.
+# How good is such a text? The grammar that generates our sentences (lesson 01) is simple, so a simple measure is
+# enough: the share of the text's pairs of neighbouring words that occur anywhere in the 12,000 training sentences.
 
 
 # %% tags=["fold"]
@@ -1333,10 +1336,8 @@ for suspect in (honest, centred_features, centred, busiest, from_the_end):
 # | probability of a sequence | $\log P(x_1, \dots, x_T) = \sum_{t=1}^{T} \log P(x_t \mid x_{<t})$, all $T$ terms from one forward pass |
 # | leak | $J_{mn} = \sum_d \lvert \partial (r \cdot y_m) / \partial X_{nd} \rvert > 0$ for an $n$ after $m$; or outputs that change when the future is cut off |
 #
-# ```python
-# Y = F.scaled_dot_product_attention(Q, K, V, attn_mask=mask)  # True = may attend
-# Y, A = nn.MultiheadAttention(D, H, batch_first=True)(X, X, X, attn_mask=~mask)  # True = must not attend
-# ```
+# ```python Y = F.scaled_dot_product_attention(Q, K, V, attn_mask=mask)  # True = may attend Y, A =
+# nn.MultiheadAttention(D, H, batch_first=True)(X, X, X, attn_mask=~mask)  # True = must not attend ```
 #
 # **The picture:** a lower triangle of attention weights. Row $m$ is a query and spreads a weight of 1 over the columns
 # $n \le m$; the columns of *[PAD]* are empty. The target of row $m$ stands just to the right of the diagonal, where the

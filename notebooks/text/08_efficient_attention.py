@@ -1,7 +1,9 @@
 # %% [markdown]
 # # 08 · Efficient attention
 #
-# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/attention-course/blob/main/notebooks/08_efficient_attention.ipynb) <!-- badge -->
+# [![Open in
+# Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/attention-course/blob/main/notebooks/08_efficient_attention.ipynb)
+# <!-- badge -->
 #
 # **You will be able to**
 #
@@ -114,9 +116,8 @@ print(f"operations to read the text once: {once:.1e}, that is {once / 312e12:.0f
 # Generating a text is also called **decoding**: run the model, choose the next token, append it, and run the model
 # again over all tokens so far. How much of this work is new? With a causal mask, the output at position $n$ depends
 # only on the positions up to $n$, and a new token comes after all of them. So at the old positions nothing changes in
-# any layer: neither the
-# **hidden states** (the vectors that pass from layer to layer) nor the keys nor the values. They were computed in an
-# earlier step, and computing them again gives the same numbers.
+# any layer: neither the **hidden states** (the vectors that pass from layer to layer) nor the keys nor the values. They
+# were computed in an earlier step, and computing them again gives the same numbers.
 #
 # What does the new token need from the old ones? In each layer only their keys and values: its own query is compared
 # with the old keys and with its own key. The old queries are never used again. So we keep the keys and the values and
@@ -125,9 +126,8 @@ print(f"operations to read the text once: {once:.1e}, that is {once / 312e12:.0f
 #
 # We take a small language model like that of lesson 07. It has two layers of causal self-attention with four heads
 # each, and a residual connection around each layer. We train it for a few seconds on short English sentences. (The
-# folded cell defines and
-# trains the model. It needs no padding mask, since the padding stands at the end of each sentence, where the causal
-# mask hides it.)
+# folded cell defines and trains the model. It needs no padding mask, since the padding stands at the end of each
+# sentence, where the causal mask hides it.)
 
 # %% tags=["fold"]
 english = vocabulary("english")
@@ -261,8 +261,8 @@ show(
 )
 
 # %% [markdown]
-# **Figure 1.** The positions that are computed (1) at each step of generation. Without a cache every step computes all
-# positions again; with the cache each step computes only the newest position.
+# **Figure 1.** The positions that are computed at each step of generation, marked by 1. Without a cache every step
+# computes all positions again; with the cache each step computes only the newest position.
 #
 # Without the cache the model computes $N(N+1)/2$ positions to write $N$ tokens, with it only $N$. What does this mean
 # in operations? By the counts of lesson 06, a layer takes $8 n D^2 + 4\,n\,N_X D$ operations for $n$ queries and $N_X$
@@ -342,13 +342,13 @@ print(f"{decoding['lengths'][-1]} tokens: {slow:.1f} s without, {quick:.1f} s wi
 assert gain[-1] > gain[-2] > gain[-3]
 
 # %% [markdown]
-# The counts of operations predict that the gain grows, but they promise much more of it: at 1,024 tokens there are 598
-# times fewer operations, and in the stored run the program is 13 times faster. Operations are not all that takes time.
-# For short texts, most of the time goes into starting many small matrix products and into reading the model's weights
-# from memory, and the cache reduces neither. For long texts, our simple `extend` also copies the whole cache and builds
-# a whole square mask at each step. In decoding with a large model, reading the weights often takes most of the time.
-# Where possible, many texts are therefore generated at once, in one batch: each weight is then read once for all of
-# them.
+# The counts of operations predict that the gain grows, but they promise a much larger gain: at 1,024 tokens there are
+# 598 times fewer operations, but in the stored run the program is only 13 times faster. Operations are not all that
+# takes time. For short texts, most of the time goes into starting many small matrix products and into reading the
+# model's weights from memory, and the cache reduces neither. For long texts, our simple `extend` also copies the whole
+# cache and builds a whole square mask at each step. In decoding with a large model, reading the weights often takes
+# most of the time. Where possible, many texts are therefore generated at once, in one batch: each weight is then read
+# once for all of them.
 #
 # **The price is memory.** For each token, each layer and each head we store a key and a value. With $L$ layers and $H$
 # heads of width $D_H$ this makes $2 \cdot L \cdot H \cdot D_H$ numbers for each token.
@@ -377,8 +377,8 @@ print(f"the novel of 100,000 tokens: {cache_bytes(80, 64, 128, 100_000) / 1e9:.0
 # times the size of the model's parameters". (Our numbers are those of a multi-head variant of PaLM 540B: 118 layers, 48
 # heads of 128 numbers, two bytes each. GPT-3 has 96 layers and 96 heads of 128.)
 #
-# For the novel, the cache of one text takes more memory than the weights of the whole model, which are 140 GB. And at
-# each step all of it has to be read.
+# The cache of the novel alone takes more memory than the weights of the whole model, which take 140 GB. And at each
+# step all of this cache has to be read.
 
 # %% [markdown]
 # ## Grouped-query attention
@@ -396,8 +396,8 @@ show(
 )
 
 # %% [markdown]
-# **Figure 3.** Eight query heads (below) and the $G$ heads of keys and values that they use (above). Multi-head attention
-# is the case $G = H$, multi-query attention the case $G = 1$.
+# **Figure 3.** Eight query heads (below) and the $G$ heads of keys and values that they use (above). Multi-head
+# attention is the case $G = H$, multi-query attention the case $G = 1$.
 #
 # Query head $h$ uses group $\lfloor h / (H/G) \rfloor$; in code this is `h // (H // G)`:
 #
@@ -442,12 +442,12 @@ show(
 )
 
 # %% [markdown]
-# **Figure 4.** Measured size of the KV cache of a model with four layers and eight query heads of width 32, for different
-# numbers $G$ of key-value heads. The size is in proportion to $G$, as the formula says.
+# **Figure 4.** Measured size of the KV cache of a model with four layers and eight query heads of width 32, for
+# different numbers $G$ of key-value heads. The size is in proportion to $G$, as the formula says.
 #
 # What does sharing cost in quality? Ainslie et al. (2023, table 1) converted a trained model, T5-XXL with 64 heads, and
-# trained it for another 5 % of the original training. Decoding becomes faster, because a smaller cache is read, and
-# with eight groups hardly any quality is lost:
+# trained it for another 5 % of the original number of steps. Decoding becomes faster, because a smaller cache is read,
+# and with eight groups hardly any quality is lost:
 #
 # | published, T5-XXL | seconds for one sample | mean score of seven tasks |
 # |---|---|---|
@@ -637,9 +637,9 @@ show(
 
 # %% [markdown]
 # **Figure 6.** The memory hierarchy of an A100 GPU, with the size and the **bandwidth** of each memory (the bytes that
-# it can read or write in a second) as published by Dao et al.
-# (2022), and what attention keeps in each memory. (SRAM, static random access memory, lies beside the arithmetic units
-# and their registers; HBM, high-bandwidth memory, is what is usually called "the GPU's memory".)
+# it can read or write in a second) as published by Dao et al. (2022), and what attention keeps in each memory. (SRAM,
+# static random access memory, lies beside the arithmetic units and their registers; HBM, high-bandwidth memory, is what
+# is usually called "the GPU's memory".)
 #
 # Attention with a table computes the scores $E$, writes them to HBM, reads them again for the softmax, writes the
 # weights $A$, and reads them again for the weighted sums. How long does this take, compared with the arithmetic? We
@@ -819,10 +819,9 @@ assert_close(window(Q, K, V), masked_window(Q, K, V))
 
 # %% [markdown]
 # But a mask alone saves nothing, since the scores that it hides are computed as well. To save operations, cut the
-# sequence into
-# chunks of $w$ vectors. A chunk of queries then needs only its own chunk of keys and the two chunks beside it. This
-# makes $3w$ scores for each query instead of $N$, and a cost of $O(N w)$. (The folded cell does this and checks that
-# both functions agree.)
+# sequence into chunks of $w$ vectors. A chunk of queries then needs only its own chunk of keys and the two chunks
+# beside it. This makes $3w$ scores for each query instead of $N$, and a cost of $O(N w)$. (The folded cell does this
+# and checks that both functions agree.)
 #
 # What does a window give up? In one layer, far vectors cannot be attended to. With each further layer the **receptive
 # field** of an output grows by $w$ positions on either side (lesson 07), so information from far away arrives only step
@@ -886,9 +885,9 @@ show(
 )
 
 # %% [markdown]
-# **Figure 10.** The attention weights of four kinds of attention, for forty queries and forty keys. Softmax can pick out
-# single keys. Linear attention spreads its weights, a window sees only nearby keys, and with six latents many queries
-# share the same pattern.
+# **Figure 10.** The attention weights of four kinds of attention, for forty queries and forty keys. Softmax can pick
+# out single keys. Linear attention spreads its weights, a window sees only nearby keys, and with six latents many
+# queries share the same pattern.
 #
 # (Queries, keys and latents are drawn at random here. The lightest colour stands for 0.5 and more.) The weights of
 # linear attention are nearly even. To attend to *one* key and to no other, a query needs one similarity that is many
@@ -899,10 +898,9 @@ show(
 # ## Looking up one key among many
 #
 # A small task shows what the cheaper kinds of attention lose. The data are $N$ pairs of a name and a number. A query is
-# one of the names, and
-# the answer is its number, as when we look up a word in a dictionary. (The window needs a position for each query, so
-# the queries stand at even distances along the pairs.) Each kind of attention is trained in the same way, on 4 to 64
-# pairs.
+# one of the names, and the answer is its number, as when we look up a word in a dictionary. (The window needs a
+# position for each query, so the queries stand at even distances along the pairs.) Each kind of attention is trained in
+# the same way, on 4 to 64 pairs.
 #
 # Predict: which kinds get worse as the number of pairs grows, and from which number on?
 
@@ -1015,8 +1013,8 @@ show(
 )
 
 # %% [markdown]
-# **Figure 12.** A recurrent network, a stack of convolutions and self-attention, with operations and sequential steps of
-# one layer and the longest path between two positions (after Vaswani et al., 2017). The marked path leads from the
+# **Figure 12.** A recurrent network, a stack of convolutions and self-attention, with operations and sequential steps
+# of one layer and the longest path between two positions (after Vaswani et al., 2017). The marked path leads from the
 # first input to the last output: through all states of the recurrent network, through $2(N-1)/(k-1)$ convolutions on
 # top of each other (here four), and through a single layer of attention. (With gaps between their inputs that grow from
 # layer to layer, dilated convolutions need only $O(\log_k N)$ layers.)
@@ -1106,15 +1104,15 @@ assert max(cheap, key=cheap.get) == "recurrent (GRU)" and all(times[name][1] > m
 # %% [markdown]
 # Exact attention compares all pairs: its operations grow as $O(N^2)$, with and without a table. Only attention with a
 # table needs $O(N^2)$ memory. (PyTorch does not count the operations of its own attention on a CPU; the figure shows
-# the count of the tiles, which multiply the same pairs. Its memory grows by less than 4 here because of its fixed
-# working space.) Linear attention, windows and latents need operations and memory in proportion to $N$, but they compute
-# something else. The recurrent network is also $O(N)$. Yet its $N$ steps are computed one after another, which shows
-# even in one thread: among the layers whose operations grow in proportion to $N$, it takes the longest, although the
-# window needs just as many operations ($12 \cdot 64 \cdot 64$ for each vector). On a GPU, most of the thousands of
-# cores would be idle. The convolution is among the cheapest layers, but each of its outputs depends on
-# three inputs only. The slides say of attention: "expensive: $O(N^2)$ compute" and "highly parallel, it's just 4
-# matmuls". The first we have measured; the second follows from the products themselves, in which no row waits for
-# another.
+# the count of the tiles, which multiply the same pairs. The memory of PyTorch's attention grows by a factor below 4
+# here, because of its fixed working space.) Linear attention, windows and latents need operations and memory in
+# proportion to $N$, but they compute something else. The recurrent network is also $O(N)$. Yet its $N$ steps are
+# computed one after another, which shows even in one thread: among the layers whose operations grow in proportion to
+# $N$, it takes the longest, although the window needs just as many operations ($12 \cdot 64 \cdot 64$ for each vector).
+# On a GPU, most of the thousands of cores would be idle. The convolution is among the cheapest layers, but each of its
+# outputs depends on three inputs only. Some lecture slides say of attention: "expensive: $O(N^2)$ compute" and "highly
+# parallel, it's just 4 matmuls". The first we have measured; the second follows from the products themselves, in which
+# no row waits for another.
 #
 # **The novel again.** What does it take now to read 100,000 tokens and to write one more? We count attention alone,
 # with the sizes of the beginning.
@@ -1133,12 +1131,12 @@ for G in (64, 8, 1):
 print(f"computing one more token at 312e12 operations a second takes {1000 * one_more / 312e12:.1f} ms")
 
 # %% [markdown]
-# Each new token needs a hundred thousand times fewer operations than without a cache, about a millisecond of computing.
-# *Reading* the cache takes longer than this computing. (The weights have to be read too, but in a batch one reading
-# serves all texts, whereas each text has a cache of its own.) This is why grouped-query attention pays off: it hardly
-# changes the operations (only the projections of keys and values become smaller), but with $G = 8$ only an eighth of
-# the bytes of the cache has to be read. Reading the novel once still costs $O(N^2)$ operations. Whoever wants to avoid
-# this cost has to give up exact attention.
+# With the cache, each new token needs a hundred thousand times fewer operations than without it; these take about a
+# millisecond. *Reading* the cache takes longer than this computing. (The weights have to be read too, but in a batch
+# one reading serves all texts, whereas each text has a cache of its own.) This is why grouped-query attention pays off:
+# it hardly changes the operations (only the projections of keys and values become smaller), but with $G = 8$ only an
+# eighth of the bytes of the cache has to be read. Reading the novel once still costs $O(N^2)$ operations. Whoever wants
+# to avoid this cost has to give up exact attention.
 
 # %% [markdown]
 # ## Summary
@@ -1152,10 +1150,8 @@ print(f"computing one more token at 312e12 operations a second takes {1000 * one
 # | $M$ latents | attention twice, through $[M, D]$ | $O(N M D)$ | $O(N M)$ |
 # | one step of decoding with a KV cache | new query $[H, 1, D_H]$, all keys and values $[G, N, D_H]$ | $O(D^2 + N D)$ a layer | $2 L G D_H$ numbers a token |
 #
-# ```python
-# F.scaled_dot_product_attention(Q, K, V)  # [B, H, N, D_H] each: in tiles, exact
-# F.scaled_dot_product_attention(Q, K, V, enable_gqa=True)  # K, V [B, G, N, D_H]: head h uses group h // (H // G)
-# ```
+# ```python F.scaled_dot_product_attention(Q, K, V)  # [B, H, N, D_H] each: in tiles, exact
+# F.scaled_dot_product_attention(Q, K, V, enable_gqa=True)  # K, V [B, G, N, D_H]: head h uses group h // (H // G) ```
 #
 # The picture to remember is the memory hierarchy: what does not leave the small, fast memory costs little time.
 

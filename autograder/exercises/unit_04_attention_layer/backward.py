@@ -9,7 +9,12 @@ from torch import Tensor
 from autograder.bank.declaration import Case, exercise
 from autograder.bank.families.attention import SMALL
 
-AUTOGRAD = ("requires_grad_", "requires_grad =", "backward", "make_dual")  # leaves, what runs back from them, and forward mode
+AUTOGRAD = (
+    "requires_grad_",
+    "requires_grad =",
+    "backward",
+    "make_dual",
+)  # leaves, what runs back from them, and forward mode
 
 
 @exercise(
