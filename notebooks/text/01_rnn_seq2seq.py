@@ -5,7 +5,7 @@
 #
 # **You will be able to**
 #
-# - turn a sentence into one vector with a recurrent network, and turn that vector into a sentence of another language;
+# - turn a sentence into one vector with a recurrent network, and turn that vector into a sentence in another language;
 # - train such a translator with teacher forcing, leave padding out of its loss, and decode with it, greedily or with a
 #   beam;
 # - show by measurement where it fails: a vector of fixed size holds only so much of a long sentence.
@@ -90,11 +90,10 @@ for name, language in (("sky", "italian"), ("bread", "spanish")):
 # First, words must become numbers. The course has a small grammar that generates sentences in English, French, Italian
 # and Spanish, so we have as many sentence pairs as we like without any download. The units that a model reads and
 # writes are called **tokens**. Here each word is one token, and so are a full stop and an elided form such as *l'*.
-# (When we count the words of a sentence, full stops and elided forms count, too.) All tokens of a language form its
-# **vocabulary**, a list, and the number of a token is its index in it. Three tokens are not words: `[PAD]` fills empty
-# positions, `[START]`
-# stands before a translation that is being written, and `[STOP]` ends every sentence. (The line
-# `# NBVAL_CHECK_OUTPUT` in some cells is a mark for the course's own tests; ignore it.)
+# (When we count the words of a sentence, full stops and elided forms count, too.) The **vocabulary** of a language is
+# the list of all its tokens, and each token is represented by its index in this list. Three tokens are not words:
+# `[PAD]` fills empty positions, `[START]` stands before a translation that is being written, and `[STOP]` ends every
+# sentence. (The line `# NBVAL_CHECK_OUTPUT` in some cells is a mark for the course's own tests; ignore it.)
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -356,8 +355,9 @@ show(
 # numbers of 32 bits each have only 4,096 bits. (Real text needs fewer bits, because many of its tokens can be guessed
 # from those before them. A network, on the other hand, cannot use every bit of its numbers.)
 #
-# This narrow passage is the **bottleneck** of the model. A larger $D_H$ widens it, but at a price, since the number of
-# weights in a GRU grows with $D_H^2$; and whatever $D_H$ we choose, the size of $c$ stays fixed while sentences grow.
+# The context vector is thus the **bottleneck** of the model. A larger $D_H$ widens it, but at a price, since the
+# number of weights in a GRU grows with $D_H^2$; and whatever $D_H$ we choose, the size of $c$ stays fixed while
+# sentences grow.
 #
 # At what length does the bottleneck begin to hurt? The count of bits does not tell us: a sentence of 25 tokens takes
 # only about 170 bits, but a network must also *learn* to store the tokens so that the decoder can read them. We have to
@@ -418,8 +418,8 @@ show(
 
 # %% [markdown]
 # **Figure 5.** A batch of three sentences with padding. The frames mark the last token of each sentence. The hidden
-# state at this position is the context vector that we want, and only for the longest sentence is it the last position
-# of the row.
+# state at this position is the context vector that we want. Only in the row of the longest sentence is this position
+# also the last one of the row.
 #
 # Padding causes trouble in two parts of the model: the encoder and the loss.
 #
@@ -525,9 +525,9 @@ def translation_loss(model, batch):
 # the same sentences of 3 to 24 words in the same order, for the same number of steps. Does a translator with a wider
 # hidden state learn more?
 #
-# The function `train` in the folded cell is an ordinary training loop: it uses Adam, a learning rate that rises and
-# then falls to zero, and gradient clipping. (With `COURSE_FULL=1` in the environment the same cells run a larger
-# setting, which is described below.)
+# The folded cell calls the function `train` of the course's package, an ordinary training loop: it uses Adam, a
+# learning rate that rises and then falls to zero, and gradient clipping. (With `COURSE_FULL=1` in the environment the
+# same cells run a larger setting, which is described below.)
 
 # %% tags=["fold"]
 FULL = stored_runs.full()
@@ -737,10 +737,11 @@ show(
 # We let the three translators translate sentences that they have never seen, and group the results by the length of the
 # sentence. Two measures tell how good the translations are. **Token accuracy** is the share of positions at which the
 # translation has the correct token. It is a strict measure, since one missing token shifts all that follow. **BLEU**
-# (Papineni et al., 2002) measures what share of the translation's runs of one to four tokens also occur in the correct
-# one, wherever they stand, and takes off points if the translation is too short. It goes from 0 to 100. The following
-# cell leaves out the first of five words. All other words are then at a wrong position, so the token accuracy is 0. But
-# every run of them still occurs in the correct sentence, and BLEU takes off points only for the missing word:
+# (Papineni et al., 2002) looks at all runs of one, two, three and four successive tokens of the translation. It
+# measures what share of these runs also occurs in the correct translation, wherever they stand there, and takes off
+# points if the translation is too short. It goes from 0 to 100. The following cell leaves out the first of five words.
+# All other words are then at a wrong position, so the token accuracy is 0. But every run of them still occurs in the
+# correct sentence, and BLEU takes off points only for the missing word:
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -916,7 +917,7 @@ show(
 
 # %% [markdown]
 # **Figure 10.** Three measurements of the widest translator, by the number of words in the sentence. The solid coloured
-# curve, greedy decoding on new sentences, is that of the widest translator in figure 9. Teacher forcing removes a large
+# curve, greedy decoding on new sentences, is that of the widest translator in Figure 9. Teacher forcing removes a large
 # part of the fall but not all of it; on the longest sentences it makes little difference whether the model was trained
 # on them.
 #
@@ -967,8 +968,8 @@ show(
 )
 
 # %% [markdown]
-# **Figure 11.** The stored long run: token accuracy and BLEU by the number of words in the sentence. Longer training and
-# wider states move the fall to longer sentences, but every curve still falls.
+# **Figure 11.** The stored long run: token accuracy and BLEU by the number of words in the sentence. Longer training
+# and wider states move the fall to longer sentences, but every curve still falls.
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
@@ -976,15 +977,15 @@ best = long_quality[256]["accuracy"]
 print(f"width 256: accuracy {best[0]:.2f} at 3 to 10 words, {best[-1]:.2f} at 51 to 60")
 
 # %% [markdown]
-# The longer run helps. At 11 to 20 words, width 128 now has an accuracy of 0.73; in figure 9 its three points between
-# 12 and 20 words lie near 0.5 on average. But the fall is still there, further to the right.
+# The longer run helps. Compare width 128 in the two figures: at 11 to 20 words its accuracy is above 0.7 in Figure 11,
+# while in Figure 9 it falls from about 0.7 at 12 to 14 words to about 0.4 at 18 to 20 words. But the fall is still
+# there, further to the right.
 #
 # The published result shows the same pattern. Bahdanau et al. (2015, figure 2) trained such an encoder and decoder,
 # with hidden states of 1,000 numbers, on real English and French. The BLEU of this model falls steeply as sentences get
-# longer. The
-# BLEU of their new model, with attention and trained on sentences of up to 50 words, hardly falls. When both are
-# trained on sentences of up to 50 words, their table 1 gives, over all test sentences, 17.8 for the first model and
-# 26.8 for the second.
+# longer. The BLEU of their new model, with attention and trained on sentences of up to 50 words, hardly falls. Table 1
+# of the paper gives the BLEU over all test sentences. For training sentences of up to 50 words it is 17.8 without
+# attention and 26.8 with attention.
 #
 # Their experiment differs from ours. They trained on sentences of up to 30 or 50 words and also tested on longer ones,
 # with a vocabulary of 30,000 words and beam search. Our language is tiny and regular, so that a wide model translates
@@ -1001,9 +1002,9 @@ print(f"width 256: accuracy {best[0]:.2f} at 3 to 10 words, {best[-1]:.2f} at 51
 # </details>
 #
 # We began with *we see the sky*. For this sentence, a context vector of 64 numbers was enough. For sentences of more
-# than 50 words, a context vector of 256 numbers was not enough, even after the long training. Wider, deeper and better
-# trained models all move the limit, but the limit stays. Lesson 02 removes it with a new idea: why should the decoder
-# have to remember the whole sentence, if it could look at the sentence again?
+# than 50 words, a context vector of 256 numbers was not enough, even after the long training. A wider, deeper or better
+# trained model can manage longer sentences, but there is always a limit. Lesson 02 removes it with a new idea: why
+# should the decoder have to remember the whole sentence, if it could look at the sentence again?
 
 # %% [markdown]
 # ## Summary
@@ -1018,12 +1019,10 @@ print(f"width 256: accuracy {best[0]:.2f} at 3 to 10 words, {best[-1]:.2f} at 51
 # | loss | mean of $-\log P(y_t \mid y_{<t}, x)$ over the real tokens, with teacher forcing | a number |
 # | decoding | the likeliest token at each step (greedy), or the $k$ likeliest hypotheses (beam search), up to `[STOP]` | |
 #
-# ```python
-# H, h_last = nn.GRU(D_E, D_H, batch_first=True)(X)  # [B, T, D_E] -> [B, T, D_H] and [1, B, D_H]
-# loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=PAD)  # logits [B, T_y, V], targets [B, T_y]
-# ```
+# ```python H, h_last = nn.GRU(D_E, D_H, batch_first=True)(X)  # [B, T, D_E] -> [B, T, D_H] and [1, B, D_H] loss =
+# F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=PAD)  # logits [B, T_y, V], targets [B, T_y] ```
 #
-# The picture to remember is figure 2: the encoder reads, one context vector goes across, the decoder writes. The
+# The picture to remember is Figure 2: the encoder reads, one context vector goes across, the decoder writes. The
 # context vector has the same size for every sentence, and so translations get worse as sentences get longer.
 
 # %% [markdown]
@@ -1074,7 +1073,7 @@ print(f"width 256: accuracy {best[0]:.2f} at 3 to 10 words, {best[-1]:.2f} at 51
 #
 # $z$, $r$ and $n$ each have a matrix from state to state, together $3 D_H^2$ weights. When $D_H$ doubles, their number
 # becomes four times as large. The matrices from the input only double, so that at our widths the GRU as a whole becomes
-# about three times as large. The length does not double. In figure 9 the accuracy crosses 0.5 near 10 words for width
+# about three times as large. The length does not double. In Figure 9 the accuracy crosses 0.5 near 10 words for width
 # 64 and near 16 for width 128.
 #
 # </details>

@@ -93,7 +93,8 @@ print(" ".join(agreement.target))
 #
 # The encoder has already written one state for each input token, $h_1, \dots, h_{T_x}$. Lesson 01 threw away all of
 # them but the last. Bahdanau et al. (2015) keep them all, and before each output token the decoder decides anew how
-# much it takes from each of them. This mechanism is called **attention**: the decoder **attends** to the encoder states.
+# much it takes from each of them. This mechanism is called **attention**: the decoder **attends** to the encoder
+# states.
 #
 # Throughout this lesson $i = 1, \dots, T_x$ counts the positions of the input and $t = 1, \dots, T_y$ the positions of
 # the output.
@@ -134,9 +135,9 @@ for i in range(T_x):
 
 # %% [markdown]
 # The second way uses matrix products, with one line for each of the three steps. The third way calls torch's own
-# function. In its terms, the vector with which all others are compared, here $s$, is the **query**; it expects queries
-# as the rows of a matrix. We pass $H$ twice: the first $H$ is used to compute the scores, the second is summed with
-# the weights. The function multiplies the scores by `scale`, which is 1 here; lesson 04 explains why other values are
+# function. In its terms, the vector with which all others are compared, here $s$, is the **query**, and the function
+# expects queries as the rows of a matrix. We pass $H$ twice: the first $H$ serves for the scores, the second for the
+# weighted sum. The function multiplies the scores by `scale`, which is 1 here; lesson 04 explains why other values are
 # used, too.
 
 # %%
@@ -177,8 +178,8 @@ show(
 # says how the loss changes with each parameter, teaches the network which states help. There are **no labels for the
 # weights**.
 #
-# The next cell takes an arbitrary loss of the context vector. The decoder's state enters that loss through the
-# attention weights alone, and still it receives a gradient:
+# The next cell uses an arbitrary function of the context vector as the loss. The decoder's state enters this loss only
+# through the attention weights, and still the state receives a gradient:
 
 # %%
 asks = s.clone().requires_grad_()  # [D_H]
@@ -206,7 +207,7 @@ print(f"length of the gradient at the decoder's state: {asks.grad.norm():.1f}")
 # scores of all three kinds.
 #
 # The next cells compute the scores of all pairs of $T_y$ decoder states and $T_x$ encoder states, first with loops and
-# then without. Row $t$ of the result belongs to the decoder state of step $t$. (A decoder that is writing has to
+# then without. Each row of the result holds the scores of one decoder state. (A decoder that is writing has to
 # compute the rows one after the other, because its next state needs the context vector of the current step.)
 
 # %% tags=["fold"]
@@ -236,9 +237,9 @@ assert_close(E_bilinear, bilinear_loop)
 assert_close(E_additive, additive_loop)
 
 # %% [markdown]
-# torch has layers for both scores: `nn.Bilinear` for the bilinear one; for the additive one two `nn.Linear` without
-# bias, whose weights are stored transposed, and the vector $v$. The folded cell gives these layers the matrices from
-# above, and asserts that they compute the same scores.
+# With torch's own layers, `nn.Bilinear` computes the bilinear score, and the additive score takes the vector $v$ and
+# two `nn.Linear` layers without bias, which store their weights transposed. The folded cell gives these layers the
+# matrices from above, and asserts that they compute the same scores.
 
 # %% tags=["fold"]
 own = nn.Bilinear(D_S, D_H, 1, bias=False, device=DEVICE)
@@ -300,7 +301,8 @@ assert (early[3:] == 0).all()
 # - The **logits**, the numbers that a softmax turns into probabilities of the output tokens, are computed from
 #   $[s_t; c_t]$.
 #
-# The decoder has to take its steps in a loop, because the attention weights of each step need the state before.
+# The decoder has to take its steps in a loop, because the attention weights of each step depend on the state that the
+# previous step has produced.
 #
 # If the new translator is better, is this due to attention, or to one of these three changes? To find out, we also
 # train a **control**: a third translator that has the three changes and no attention. It gives every encoder state the
@@ -308,8 +310,8 @@ assert (early[3:] == 0).all()
 #
 # All models are trained with **teacher forcing**: the decoder is fed the right tokens of the translation, not its own.
 # Then it can guess many tokens without looking at the source. After *parce*, for example, comes *que* or *qu'*. To make
-# the decoder depend on the source, we replace some of the tokens that are fed during training by `[PAD]`, chosen at
-# random, three in ten on average. This is called *word dropout*; the folded cell does it.
+# the decoder depend on the source, we choose at random three in ten, on average, of the tokens that it is fed in
+# training, and replace them with `[PAD]`. This is called *word dropout*; the folded cell does it.
 
 
 # %% tags=["fold"]
@@ -661,16 +663,16 @@ for word in ("zone", "économique", "européenne"):
 # count how often the attention weights agree with these links. From each row we take the input position with the
 # largest weight as the model's link.
 #
-# Some gold links are **sure**, such as those in the figure: the model must find them. Others are only **possible**:
-# they lead from a word to the
-# noun or subject that it agrees with, such as from *la* to *area* (it is *la*, not *le*, because *zone* is feminine),
-# or to a helping verb that French does not say (*are* in *are eating*). A link of this kind does not count as wrong if
-# the model has it, nor as missing if it does not. (Which links are possible is a rule of this course. Och and Ney had
-# people mark the links; those that the people were not sure of counted as possible.)
+# Some gold links are **sure**, such as those in the figure: the model must find them. Others are only **possible**.
+# They lead from a word to the noun or subject that it agrees with, for example from *la* to *area* (it is *la*, not
+# *le*, because *zone* is feminine), or to a helping verb that French leaves out (*are* in *are eating*). A link of this
+# kind does not count as wrong if the model has it, nor as missing if it does not. (In this course a rule decides which
+# links are possible. Och and Ney, 2003, from whose work the two kinds are taken, had people mark the links; those that
+# the people were not sure of counted as possible.)
 #
 # The **alignment error rate** (AER) compares the model's links with the gold ones. Let $A$ be the set of the model's
-# links, $S$ the set of the sure links and $P$ the set of the possible ones, which contains $S$. (These are the letters
-# of Och and Ney, 2003; in this formula they do not mean weights and states.) Then
+# links, $S$ the set of the sure links and $P$ the set of all gold links, sure or only possible. (These are the letters
+# of Och and Ney; in this formula they do not mean weights and states.) Then
 #
 # $$\text{alignment error rate} = 1 - \frac{|A \cap S| + |A \cap P|}{|A| + |S|}$$
 #
@@ -713,8 +715,8 @@ if not FULL:  # the long run aligns worse, as is shown below
 
 # %% [markdown]
 # Nobody told the model which tokens belong together. Aligning them is *one* way to lower the loss, and this run has
-# found it. Other runs need not look as tidy: we tried four seeds, with a slightly longer training, and chose the seed
-# with the clearest block.
+# found it. Other runs need not look as tidy. We chose the seed of this run among four, as the one with the clearest
+# block; in that comparison we trained slightly longer than here.
 #
 # Aligning is not the only way to lower the loss, as the stored long run shows. We first look at its translations:
 
@@ -775,16 +777,16 @@ print(f"at {long['groups'][0][0]} to {long['groups'][0][1]} words {long['error r
 
 # %% [markdown]
 # The stored run gives two results. With attention, nearly all tokens of new sentences are right at all lengths on which
-# the model was trained, while the control with equal weights does no better than one vector. And yet this run aligns **worse** than the short one above, on short sentences, too. In the
-# agreement sentence it attends to *on* when *la* is due, to *European* when *zone* is due, and to *area* when
-# *européenne* is due.
+# the model was trained, while the control with equal weights does no better than one vector. And yet this run aligns
+# **worse** than the short one above, on short sentences, too. In the agreement sentence it attends to *on* when *la* is
+# due, to *European* when *zone* is due, and to *area* when *européenne* is due.
 #
-# How can a model attend to other tokens and still translate well? A likely reason is that the encoder states have read
-# their neighbours: the state at *European* can know what comes next. The loss asks for the right tokens, and does not
-# depend on the state from which the decoder has fetched the information. (The two runs differ in width, data and length
-# of training, so do not conclude that more training spoils the alignment. Koehn and Knowles, 2017, saw weights that
-# were off by one position in full-size translators.) **Good translations do not make the weights a good alignment**,
-# however sharp the weights are.
+# How can a model attend to other tokens and still translate well? A likely reason is that each encoder state also holds
+# information on the neighbouring tokens: the state at *European* can know what comes next. The loss asks only for the
+# right tokens; it does not ask from which state the decoder takes the information. (The two runs differ in width, data
+# and length of training, so do not conclude that more training spoils the alignment. Koehn and Knowles, 2017, saw
+# weights that were off by one position in full-size translators.) **Good translations do not make the weights a good
+# alignment**, however sharp the weights are.
 #
 # ### The published result
 #
@@ -819,10 +821,10 @@ show(
 )
 
 # %% [markdown]
-# **Figure 7.** BLEU. Left: the published models on all test sentences; attention gains 7.6 points with the shorter
-# training sentences and 8.9 with the longer ones, and the model with attention that was trained on short sentences
-# beats the one without that was trained on long ones. Right: our stored run. (The two scales differ, and so do the
-# tasks.)
+# **Figure 7.** BLEU. Left: the published models on all test sentences. Attention gains 7.6 points with the shorter
+# training sentences and 8.9 with the longer ones. Even when trained on the shorter sentences, the model with attention
+# beats the model with one context vector that was trained on the longer ones. Right: our stored run. (The two scales
+# differ, and so do the tasks.)
 #
 # The paper's figure 2 shows BLEU by the length of the sentence, like our figures, but its numbers were not published,
 # so we do not draw its curves. The text says what is to be seen in them: without attention BLEU "dramatically drops" as
@@ -857,8 +859,8 @@ print("the logits are the same, up to an error of 1e-4")
 
 # %% [markdown]
 # The weights move along with their states; the context vector, the logits and everything after them stay the same.
-# **The decoder never uses that the $h_i$ form a sequence**: for the decoder they are a collection of vectors. All that
-# the decoder can know of the order is inside the states, because the encoder has written them token by token.
+# **The decoder makes no use of the order of the $h_i$**: for the decoder they are just a collection of vectors. All
+# that the decoder can know of the order is inside the states, because the encoder has written them token by token.
 #
 # This is why the same mechanism can attend to an image (lesson 03), and why a Transformer, which has no recurrent
 # encoder, needs a **positional encoding**, which tells it the position of each token (lesson 05). Later lessons use
@@ -921,12 +923,11 @@ explore(
 # | cost | one score for every pair of an output and an input position | $T_y \cdot T_x$ scores |
 # | alignment error rate | $1 - (\lvert A \cap S\rvert + \lvert A \cap P\rvert) / (\lvert A\rvert + \lvert S\rvert)$ | 0 is best |
 #
-# ```python
-# c = F.scaled_dot_product_attention(s[:, None], H, H, scale=1.0)[:, 0]  # [B, 1, D_H], [B, T_x, D_H] twice -> [B, D_H]
-# e = v(torch.tanh(W(s)[:, None] + U(H)))[..., 0]  # additive: nn.Linear W, U and v without bias -> [B, T_x]
+# ```python c = F.scaled_dot_product_attention(s[:, None], H, H, scale=1.0)[:, 0]  # [B, 1, D_H], [B, T_x, D_H] twice ->
+# [B, D_H] e = v(torch.tanh(W(s)[:, None] + U(H)))[..., 0]  # additive: nn.Linear W, U and v without bias -> [B, T_x]
 # ```
 #
-# The picture to remember is figure 1: the encoder states stay, the weights change from step to step, and each output
+# The picture to remember is Figure 1: the encoder states stay, the weights change from step to step, and each output
 # token gets a context vector of its own.
 
 # %% [markdown]
@@ -976,7 +977,7 @@ explore(
 # ## Pitfalls
 #
 # - **Which decoder state is scored?** In Bahdanau's decoder it is the state before the step, $s_{t-1}$; in Luong's it
-#   is the current state $s_t$. Code that mixes up the two runs without an error, but it computes a different model.
+#   is the current state $s_t$. If your code confuses the two states, it raises no error but computes a different model.
 # - **Padding.** Hide padding before the softmax, with scores of $-\infty$. Weights that are set to zero after the
 #   softmax leave the others with a sum below 1.
 # - **A score of 0 is not low.** Setting the scores of the padding to 0 does not hide it: $e^0 = 1$.

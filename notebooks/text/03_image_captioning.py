@@ -73,9 +73,9 @@ def normal(*shape):
 #
 # A **captioner** receives an image and writes a caption, a short description in words. Lesson 01 had a design for such
 # a task: an encoder turns the input into one context vector, and a decoder writes tokens from this vector. For an image
-# the encoder is a **convolutional neural network** (CNN) instead of an RNN: a network whose layers apply the same small
-# learned filters at every position of the image. Early captioners were built in this way (Vinyals et al., 2015; their
-# decoder saw the vector only once, before the first token). After lessons 01 and 02, which difficulty do you expect?
+# the encoder is not an RNN but a **convolutional neural network** (CNN), whose layers apply the same small learned
+# filters at every position of the image. Early captioners were built in this way (Vinyals et al., 2015; their decoder
+# saw the vector only once, before the first token). After lessons 01 and 02, which difficulty do you expect?
 #
 # Our images are *scenes*. Each scene shows two objects that differ in shape and in colour. An object is large or small.
 # The two objects are separated by a gap in exactly one direction, horizontal or vertical, so that they stand either
@@ -289,8 +289,8 @@ show(
 #
 # The captioner needs three more parts:
 #
-# 1. **A first state.** The decoder starts from the mean of all cells: $s_0 = \tanh(\mathrm{linear}(\bar g))$ with
-#    $\bar g = \frac{1}{L}\sum_i x_i$.
+# 1. **A first state.** The decoder starts from the mean of all cells:
+#    $s_0 = \tanh(\mathrm{linear}(\frac{1}{L} \sum_i x_i))$.
 # 2. **A gate.** After *left* comes *of*, and for this token the decoder does not need the image. A **gate**
 #    $\beta_t = \sigma(\mathrm{gate}(s_{t-1}))$, a number between 0 and 1, decides how much of the context vector the
 #    step receives: $z_t = \beta_t c_t$. Here $\mathrm{gate}$ is a linear layer with one output, and $\sigma$ is the
@@ -318,9 +318,9 @@ show(
 )
 
 # %% [markdown]
-# **Figure 4.** One step of the captioner, with made-up weights (blue). The old state $s_{t-1}$ enters three parts of the
-# step: the scores of the cells, the gate and the GRU. The output token is computed from the new state and from what the
-# gate lets through.
+# **Figure 4.** One step of the captioner, with made-up weights (blue). The old state $s_{t-1}$ enters three parts of
+# the step: the scores of the cells, the gate and the GRU. The output token is computed from the new state and from what
+# the gate lets through.
 #
 # For comparison we also build a captioner without attention. It gets one vector, which a linear layer and a ReLU make
 # from all cells, in place of $c_t$ at every step. Everything else is the same in both.
@@ -498,9 +498,9 @@ show(
 )
 
 # %% [markdown]
-# **Figure 6.** Captions that are not exact, with the wrong tokens framed. In the first two scenes only the captioner with
-# one vector makes a mistake; in the last two the captioner with attention makes one. Every caption here has the form of
-# a right caption, and most of its tokens are right.
+# **Figure 6.** Captions that are not exact, with the wrong tokens framed. In the first two scenes only the captioner
+# with one vector makes a mistake; in the last two the captioner with attention makes one. Every caption here has the
+# form of a right caption, and most of its tokens are right.
 #
 # Now we count the exact captions, and how many captions name a wrong size, colour, shape or relation.
 
@@ -571,17 +571,17 @@ if not FULL:  # the long run makes fewer mistakes, as is said below
 # that are left are in the relation, for which the decoder has to compare the positions of both objects. There the
 # captioner with attention is no better than the captioner with one vector.
 #
-# Attention helps here, but not for the reason of lesson 02, where one vector did not keep all of a long sentence. In
+# Attention helps here, but not for the same reason as in lesson 02, where one vector lost part of a long sentence. In
 # the stored run further down, with three times the scenes and five times the steps, the difference is much smaller:
 # 0.92 of the captions are exact with one vector, and 0.98 with attention. So most of what the caption needs, three
 # properties of each object and the relation, does fit into one vector of 64 numbers. (Both captioners also have the
 # first state $s_0$, which is computed from the mean of the cells.) But with one vector, the captioner needs more
 # scenes and more steps to learn how to pack this information into the vector and how to unpack it again.
 #
-# Two remarks on the comparison. First, attention is not better because it has more parameters: the layer that makes the
-# one vector has about 590,000 of them, and the scores of attention have about 4,000. Second, although the test images
-# are new, most of their captions are not: only 1,920 captions are possible, and most of them occur in the training
-# data.
+# Two remarks on the comparison. First, the captioner with attention is better although it has far fewer parameters: the
+# layer that makes the one vector has about 590,000 of them, and the scores of attention have only about 4,000. Second,
+# although the test images are new, most of their captions are not: only 1,920 captions are possible, and most of them
+# occur in the training data.
 #
 # **Published results.** Xu et al. (2015, table 1) tested their captioners on photographs with captions written by
 # people (the data set COCO). The log-bilinear model in their table has no attention. BLEU-4 is BLEU with runs of one to
@@ -605,9 +605,9 @@ if not FULL:  # the long run makes fewer mistakes, as is said below
 # %% [markdown]
 # ## Does the captioner attend to what it names?
 #
-# The captioner was trained on captions alone. It was never told where an object is. (Its CNN was trained before, on
-# windows that were cut around single objects, and for this their positions were used. But the CNN was never asked where
-# in a whole image an object is.) The next figure shows the attention map for each token, with teacher forcing: the
+# The captioner was trained on captions alone. It was never told where an object is. (The positions of the objects were
+# used only to cut out the windows on which the CNN had been trained. The CNN itself was never asked where in a whole
+# image an object is.) The next figure shows the attention map for each token, with teacher forcing: the
 # decoder is fed the right tokens. A white **box**, the rectangle around an object, marks the object that the token
 # describes. It is drawn for us; the captioner does not know it.
 
@@ -697,8 +697,8 @@ show(
 
 # %% [markdown]
 # **Figure 9.** Where the weight lies for tokens that name a size, a colour or a shape, averaged over 300 new captions.
-# Most of it is on the object that the token describes, far more than equal weights would give (grey). In the run printed
-# here, figure 8 shows a typical caption: its own share, in the last line of the output, is close to this mean.
+# Most of it is on the object that the token describes, far more than equal weights would give (grey). In the run
+# printed here, Figure 8 shows a typical caption: its own share, in the last line of the output, is close to this mean.
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
@@ -968,18 +968,16 @@ assert error < 0.1 and single > 1
 # | penalty (doubly stochastic) | $\lambda \sum_i (1 - \sum_t a_{t,i})^2$ | a number |
 # | soft, hard | weighted sum of all cells; one cell drawn with probability $a_{t,i}$ | $[B, D]$ |
 #
-# ```python
-# X = G.flatten(2).mT  # [B, D, H, W] -> [B, L, D]
+# ```python X = G.flatten(2).mT  # [B, D, H, W] -> [B, L, D]
 # # with the dot product as the score, so that s has D numbers: [B, 1, D], [B, L, D] twice -> [B, D]
-# c = F.scaled_dot_product_attention(s[:, None], X, X, scale=1.0)[:, 0]
-# maps = A.unflatten(-1, (H, W))  # [B, T, L] -> [B, T, H, W], one attention map for each token
-# ```
+# c = F.scaled_dot_product_attention(s[:, None], X, X, scale=1.0)[:, 0] maps = A.unflatten(-1, (H, W))  # [B, T, L] ->
+# [B, T, H, W], one attention map for each token ```
 #
 # The lesson began with a question: which difficulty do you expect if one vector stands for the whole image? In our
 # experiment it was to keep each property together with its object. With attention, the decoder fetches for each token
 # what this token needs.
 #
-# The picture to remember is the row of attention maps over one image, one for each token (figure 8): the bright spot
+# The picture to remember is the row of attention maps over one image, one for each token (Figure 8): the bright spot
 # moves to the object that the token describes. But a cell sees more of the image than the spot shows.
 
 # %% [markdown]
@@ -1031,10 +1029,10 @@ assert error < 0.1 and single > 1
 # %% [markdown]
 # ## Pitfalls
 #
-# - **`reshape` is not `permute`.** `G.reshape(B, H*W, D)` has the right shape, and mixes up cells and features.
+# - **`reshape` is not `permute`.** `G.reshape(B, H*W, D)` has the right shape, but mixes up cells and features.
 # - **One softmax over all cells.** A softmax for each row of the grid is wrong.
-# - **Rows before columns.** Cell $(h, w)$ has the number $h \cdot W + w$, counted from 0. Boxes give pixels as
-#   $(x, y)$ = (column, row), but tensors are indexed as [row, column].
+# - **Rows before columns.** Cell $(h, w)$ has the number $h \cdot W + w$, counted from 0. The corners of a box are
+#   given in pixels as $(x, y)$ = (column, row), but tensors are indexed as [row, column].
 # - **Attention maps are not explanations.** A cell depends on its whole receptive field, and the decoder may predict a
 #   token from the tokens before it, without the image.
 # - **A CNN left in training mode.** Batch normalisation then makes the features of one image depend on the other images

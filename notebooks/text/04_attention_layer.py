@@ -12,7 +12,7 @@
 #   another.
 #
 # **You need** PyTorch basics (tensors, matrix products, `nn.Linear`, `backward`), and what mean and variance are.
-# Lesson 02 shows where the idea came from, but nothing of it is assumed.
+# Lesson 02 shows where the idea came from, but you do not need it here.
 #
 # **Time** about 45 minutes to read; the cells run in about 20 seconds on two CPU cores.
 
@@ -236,7 +236,7 @@ show(
 #
 # **What can go wrong?** The softmax depends only on the differences between the scores: adding the same number $c$ to
 # all of them multiplies numerator and denominator by $\exp(c)$, which cancels. So $e$ and $e + 1000$ must have the same
-# weights. Does the computation give the same weights?
+# weights. Does our code agree?
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -842,8 +842,8 @@ show(
 
 # %% [markdown]
 # **Figure 11.** The weights, computed from queries and keys (left), and the outputs, which are weighted sums of the
-# values (right). A query whose hue is among the keys gives nearly all its weight to that paint; the query for orange
-# divides its weight between two paints.
+# values (right). A query whose hue is among the keys gives nearly all its weight to the paint of this hue; the query
+# for orange divides its weight between two paints.
 #
 # The next figure shows the whole layer with the numbers of the paints.
 
@@ -880,7 +880,8 @@ assert_close(layer(X_paint), X_paint @ W_K)
 # than the encoder states, and their features may have other meanings. How can a dot product compare the two?
 #
 # The solution is to project the queries as well. One sequence $S\,[N_Q, D_S]$ provides the queries, another sequence
-# $X\,[N_X, D_X]$ provides the keys and values, and the **projections** map both into a common space of width $D_Q$:
+# $X\,[N_X, D_X]$ provides the keys and values. The matrices make **projections** of the two sequences; $W_Q$ and $W_K$
+# project them into a common space of width $D_Q$, in which queries and keys can be compared:
 #
 # $$Q = S W_Q\ [N_Q, D_Q], \qquad K = X W_K\ [N_X, D_Q], \qquad V = X W_V\ [N_X, D_V]$$
 #
@@ -966,9 +967,7 @@ for data, output in ((X_cross, Y_cross), (longer, Y_longer)):
 # | why the root | $\operatorname{Var}(q \cdot k) = D_Q$ for independent features of mean 0 and variance 1 | |
 # | order | permuting the data vectors leaves $Y$ unchanged; permuting the queries permutes the rows of $Y$ | |
 #
-# ```python
-# Y = F.scaled_dot_product_attention(Q, K, V)  # divides by √D_Q; a batch axis may stand in front of each
-# ```
+# ```python Y = F.scaled_dot_product_attention(Q, K, V)  # divides by √D_Q; a batch axis may stand in front of each ```
 #
 # The picture to remember is Figure 13: a matrix with a row for each query and a column for each data vector. The keys
 # decide where the weight of a row goes, and the values decide what its output is made of.
@@ -1071,7 +1070,7 @@ for data, output in ((X_cross, Y_cross), (longer, Y_longer)):
 # %% [markdown]
 # ## Where to go next
 #
-# - **Practise**: the [assignment of this lesson](../assignments/04_attention_layer/04_attention_layer.ipynb).
+# - **Practise**: the [assignment of this unit](../assignments/04_attention_layer/04_attention_layer.ipynb).
 # - **Read on**: [lesson 05](05_self_attention.ipynb), where queries, keys and values come from one sequence.
 # - **Look up**: the [glossary](../docs/glossary.md).
 
@@ -1277,8 +1276,8 @@ for name, (at_first, at_last) in together.items():
 # %% [markdown]
 # With a shared matrix the undivided layer learns the task, too, at least at width 64 and with its best learning rate.
 # So the conclusion is this: without the division a layer *starts* saturated. Where each query has its own parameters,
-# most queries stay saturated. Where many examples share $W_Q$, training may recover, but the published table shows
-# that it need not. The division costs nothing and removes the risk at the start.
+# most queries stay saturated. Where many examples share $W_Q$, the layer may recover, but the published table suggests
+# that it does not always do so. The division costs nothing and removes the risk at the start.
 
 # %% [markdown]
 # ## References

@@ -253,7 +253,7 @@ show(
 #
 # The matrix of attention weights is square: row $m$ holds the weights with which token $m$ attends, and column $n$
 # belongs to the token $n$ that is attended to. (Code counts rows from 0; the figures so far, and the text about them,
-# count from 1. From the section on positional encodings on, positions count from 0, in the figures too.) The scores are
+# count from 1. As soon as we come to positional encodings, the figures, too, count positions from 0.) The scores are
 # not symmetric: the score of the query of *man* with the key of *dog* (row 5, column 2) is about twice as large as the
 # score of the query of *dog* with the key of *man* (row 2, column 5).
 #
@@ -294,8 +294,8 @@ print(f"{'outputs Y':<18}   {difference(Y_new, Y):<12}   {difference(Y_new, Y[or
 # %% [markdown]
 # In the last column nothing but rounding is left: at each step the rows are the same as before, only in the new order.
 # The softmax runs over a row whose entries have merely been reordered, and the sum over the values does not depend on
-# the order of its terms.
-# Call the layer $F$, and let $\sigma X$ be $X$ with its rows in the order $\sigma$. Then for each order
+# the order of its terms. Call the layer $F$, and let $\sigma X$ be $X$ with its rows in the order $\sigma$. Then for
+# each order
 #
 # $$F(\sigma X) = \sigma F(X).$$
 #
@@ -372,7 +372,8 @@ explore(
 #
 # - Each position has **its own** vector, different from all others, and always the same one.
 # - The entries are **bounded**, so that the vector of position 5,000 does not drown the vector of the token.
-# - A step from $n$ to $n + 1$ means **the same** in a short sentence and in a long one.
+# - A step from $n$ to $n + 1$ means **the same** everywhere: at the beginning of a sentence and at its end, in a short
+#   sentence and in a long one.
 # - There is no **largest** position: sentences longer than those in training have encodings, too.
 #
 # Which vectors have these properties? The number $n$ itself will not do, since it is not bounded. The fraction $n/N$ is
@@ -798,8 +799,8 @@ print("difference of the two pairings, features reordered:", difference(by_halve
 # %% [markdown]
 # ## Two tasks that need order
 #
-# Does all this matter in practice? Here are two tasks for a model of a single self-attention layer with a linear layer
-# on top. It reads a sequence of letters, one token each, and has to write a sequence of the same length:
+# Does all this matter in practice? Here are two tasks for a small model: a single self-attention layer, followed by a
+# linear layer. It reads a sequence of letters, one token each, and has to write a sequence of the same length:
 #
 # - **copy**: at each position the letter that stands three positions before it (nothing is asked for at the first three
 #   positions);
@@ -932,9 +933,8 @@ print(f"the 22 positions between, mean:       {by_position[1:-1].mean():.1f}")
 # At the two ends the model is right. For the first and for the last position, the opposite position is the one farthest
 # away. A model that knows only distances can find *the farthest key*: it can give the largest distances the highest
 # scores, and the softmax runs only over the keys that exist. Relative positions thus reveal where the sequence begins
-# and ends. A deep model can use this to learn more
-# about the positions themselves. (The causal mask of lesson 07, which hides all later tokens, reveals the beginning
-# too.) At the 22 positions between the ends, the model can only guess.
+# and ends. A deep model can use this to learn more about the positions themselves. (The causal mask of lesson 07, which
+# hides all later tokens, reveals the beginning too.) At the 22 positions between the ends, the model can only guess.
 #
 # **The published comparison.** Vaswani et al. compared a learned table with their sinusoidal encoding in translation
 # from English to German (their table 3, row E). The BLEU scores are 25.7 and 25.8, nearly the same. In our miniature, a
@@ -994,8 +994,8 @@ assert max(beyond["learned"]) < 0.1 and max(beyond["sinusoidal"]) < 0.5 and max(
 # - **Sinusoidal**: the formula gives a vector for every position, and its entries stay bounded; yet the *layer* fails.
 #   Its matrices do the right thing for the encodings that occurred in training, and nothing ties their behaviour at
 #   position 40 to that at position 10. The layer is right again at a few positions, and wrong next to them. The
-#   additional keys can even spoil a position that occurred in training: where the accuracy at position 3 is low, its
-#   query now attends to keys far out, which it never met in training.
+#   additional keys can even spoil a position that occurred in training: in a model whose accuracy at position 3 is low,
+#   the query of this position now attends to keys far out, which it never met in training.
 # - **Rotary**: the score of a query at position 50 with a key at position 47 is computed like that of a query at
 #   position 5 with a key at position 2. So a trained layer can continue as if nothing had happened.
 #
@@ -1020,9 +1020,9 @@ print(stored_runs.how(run))
 #
 # **Larger models.** All this was copying, with one layer. On real text RoPE extrapolates less well. Press et al. (2022)
 # trained language models on texts of one length and tested them on longer ones. With the sinusoidal encoding the models
-# became worse as soon as the texts were a few dozen tokens longer than in training. With RoPE they became worse later,
-# but they too became worse. To use a rotary model far beyond its training length, one trains it a little more on long
-# texts, with a larger base, so that its pairs turn more slowly.
+# became worse as soon as the texts were a few dozen tokens longer than in training. With RoPE they became worse, too,
+# only later. To use a rotary model far beyond its training length, one trains it a little more on long texts, with a
+# larger base, so that its pairs turn more slowly.
 #
 # **Back to the animal.** Self-attention lets *it* receive something of *animal*, in one layer and at any distance, and
 # a positional encoding lets the layer use the order of the words. To *which* tokens *it* should attend is for training
@@ -1047,10 +1047,8 @@ print(stored_runs.how(run))
 # | the distance (*copy*) | must be learned, pair by pair | can be learned | built in |
 # | beyond the training length | no row, or an untrained one | computable, but not met in training | computable; only longer distances are new |
 #
-# ```python
-# Y = F.scaled_dot_product_attention(X @ W_Q, X @ W_K, X @ W_V)  # [N, D_V], blind to the order of the rows
-# X = X + nn.Embedding(longest, D)(torch.arange(N))  # a learned positional encoding; the other two you write yourself
-# ```
+# ```python Y = F.scaled_dot_product_attention(X @ W_Q, X @ W_K, X @ W_V)  # [N, D_V], blind to the order of the rows X
+# = X + nn.Embedding(longest, D)(torch.arange(N))  # a learned positional encoding; the other two you write yourself ```
 #
 # The picture to remember is the first one of this lesson: a line from every token to every output. Nothing in it says
 # which token stands where, so the positions must be given.
@@ -1102,10 +1100,10 @@ print(stored_runs.how(run))
 #
 # </details>
 #
-# <details><summary><b>7.</b> In the first explorer, with positional encoding: are the outputs of the₁ and the₂ still the
-# same?</summary>
+# <details><summary><b>7.</b> In Figure 5, with the first order and with positional encoding: are the outputs of the₁
+# and the₂ still the same?</summary>
 #
-# No. Their vectors are $x + p_0$ and $x + p_3$: the same word at different positions has different queries.
+# No. Their vectors are $x + p_0$ and $x + p_3$. So their queries differ, and with them the weights and the outputs.
 #
 # </details>
 
@@ -1137,7 +1135,7 @@ print(stored_runs.how(run))
 # %% [markdown]
 # ## Where to go next
 #
-# - **Practise**: the [assignment of this lesson](../assignments/05_self_attention/05_self_attention.ipynb).
+# - **Practise**: the [assignment of this unit](../assignments/05_self_attention/05_self_attention.ipynb).
 # - **Read on**: [lesson 06](06_multi_head.ipynb) gives each token several ways to attend at once.
 # - **Look up**: the [glossary](../docs/glossary.md).
 
@@ -1183,11 +1181,12 @@ show(
 # there is nothing to explain. In the run shown here, position 30 attends to distance $-3$, as it should, but also to
 # two distances that differ from it by 25, namely $-28$ and $22$.
 #
-# The right panel shows why. Its heights are the mean length of the query's pair, over all letters, times that of the
-# key's pair, divided by $\sqrt{D_Q}$: the most that this pair can contribute to a score, for a typical letter. The
-# failing training relies almost only on the two fastest pairs; the others use slower pairs, too. But 25 steps are
-# nearly $4 \cdot 2\pi$, four full turns of the first pair, and nearly three turns of the second. At the distances $-28$
-# and $22$ these two pairs therefore stand almost as they do at distance $-3$, and the scores are almost as large.
+# The right panel shows why. The height of a curve at $j$ is the mean length of pair $j$ in the queries of all letters,
+# times its mean length in the keys of all letters, divided by $\sqrt{D_Q}$. It is the most that pair $j$ can contribute
+# to a score, for a typical letter. The failing training relies almost only on the two fastest pairs; the others use
+# slower pairs, too. But 25 steps are nearly $4 \cdot 2\pi$, four full turns of the first pair, and nearly three turns
+# of the second. At the distances $-28$ and $22$ these two pairs therefore stand almost as they do at distance $-3$, and
+# the scores are almost as large.
 #
 # Training could not correct this, because its sequences were too short: a key 28 positions back did not exist, and one
 # 22 positions ahead existed only where no letter was asked for. Rotary scores do not depend on the position itself, but

@@ -117,8 +117,8 @@ print(f"distance between the values, put side by side: {(one.flatten() - other.f
 # ## Several heads
 #
 # A layer with $H$ heads, called **multi-head attention**, consists of $H$ small attention layers that read the same
-# $X\,[N, D]$. Head $h$ has its own matrices, and can therefore attend to other positions than the other heads do. The
-# results of all heads are concatenated, and a last matrix mixes them:
+# $X\,[N, D]$. Each head has its own matrices, so different heads can attend to different positions. The results of all
+# heads are concatenated, and a last matrix mixes them:
 
 # %% tags=["fold"]
 show(
@@ -178,8 +178,8 @@ show(
 )
 
 # %% [markdown]
-# **Figure 2.** The attention weights of three heads over the same five vectors. Each head has a table of its own, and the
-# three tables differ, because each head has its own matrices.
+# **Figure 2.** The attention weights of three heads over the same five vectors. Each head has a table of its own, and
+# the three tables differ, because each head has its own matrices.
 #
 # Each row of each table sums to 1. The heads do not share one row of weights, so they do not compete with each other.
 #
@@ -231,9 +231,9 @@ show(
 )
 
 # %% [markdown]
-# **Figure 3.** Split (from left to right) and merge (back again) for a batch of two sequences; each head has its own shade
-# of grey. Sequence 0 is the example above, and heads are counted from 0 as in the code. With a reshape alone, on the
-# right, each head receives numbers that belong to two different heads.
+# **Figure 3.** Split (from left to right) and merge (back again) for a batch of two sequences; each head has its own
+# shade of grey. Sequence 0 is the example above, and heads are counted from 0 as in the code. With a reshape alone, on
+# the right, each head receives numbers that belong to two different heads.
 
 
 # %%
@@ -335,8 +335,8 @@ with torch.no_grad():
     assert_close(attend(to_query(X), to_key(X), to_value(X)), Y_trained)
 
 # %% [markdown]
-# Not all models pack their weights in this order. Some interleave them head by head: first the query, the key and the
-# value of head 1, $D_H$ rows each, then those of head 2, and so on. (GPT-NeoX and BLOOM do this in their published
+# Not all models pack their weights in this order. Some interleave them head by head: first the query, key and value
+# weights of head 1, $D_H$ rows each, then those of head 2, and so on. (GPT-NeoX and BLOOM do this in their published
 # weights.)
 
 # %% tags=["fold"]
@@ -438,8 +438,8 @@ show(
 )
 
 # %% [markdown]
-# **Figure 5.** Operations of one layer of width 512 against the length $N$, on logarithmic axes. The projections dominate
-# short sequences, the scores and the weighted sums dominate long ones, and the two lines cross at $N = 2D$.
+# **Figure 5.** Operations of one layer of width 512 against the length $N$, on logarithmic axes. The projections
+# dominate short sequences, the scores and the weighted sums dominate long ones, and the two lines cross at $N = 2D$.
 #
 # **How much memory does the layer need?** $X$, $Q$, $K$, $V$ and $Y$ hold $N \cdot D$ numbers each, which is $O(N)$.
 # The attention weights $A$ are $H \cdot N \cdot N$ numbers, which is $O(N^2)$. Here $H$ does *not* cancel, because each
@@ -581,14 +581,13 @@ show(
 )
 
 # %% [markdown]
-# **Figure 6.** Share of newly drawn tales in which both answers are right, for one, two, four and eight heads, with three
-# trainings each. One head stays well behind; from two heads on, nearly all answers are right.
+# **Figure 6.** Share of newly drawn tales in which both answers are right, for one, two, four and eight heads, with
+# three trainings each. One head stays well behind; from two heads on, nearly all answers are right.
 #
 # In the run shown here, each training with one head gets about 0.7 of the tales right, and each training with two heads
 # or more gets nearly all of them right. There are two questions, and two heads are enough. More heads than questions do
-# no harm here, although each
-# of eight heads is only 6 wide. What does a single head do? It does not simply answer one question and ignore the
-# other:
+# no harm here, although each of eight heads is only 6 wide. What does a single head do? It does not simply answer one
+# question and ignore the other:
 
 # %% tags=["fold"]
 of_noun = [list(pronoun_tales.KINDS).index(kind) for kind, nouns in pronoun_tales.KINDS.items() for _ in nouns]
@@ -611,13 +610,14 @@ for seed in SEEDS:
 # pronouns differ, the pronoun itself tells the two apart, and *who* is far more often right (the second line of each
 # training).
 #
-# Is the task *impossible* for one head, then? No, but it is hard. A fixed ratio of the two weights is not enough. If
-# the true identity always has the larger weight, and the two nouns have the same pronoun, then the true identity gets
-# the larger logit for both questions. The weights have to depend on the nouns: suppose that each noun attracts a weight
-# of its own. The average contains the positional encodings, too, each multiplied by the weight of its position. The
-# size of that part can therefore tell which noun stands at the position. Training finds such weights slowly, and two
-# heads do not need them. In a stored run, we trained three models with one head fifteen times as long, and
-# measured again the share of tales in which both answers are right:
+# Is the task *impossible* for one head, then? No, but it is hard. Suppose that the true identity always has a larger
+# weight than the noun that is meant. Where these two have the same pronoun, the true identity then gets the larger
+# logit for both questions. So a fixed ratio of the two weights is not enough; the weights have to depend on the nouns.
+# Suppose instead that each noun attracts a weight of its own, wherever it stands. The average also contains the
+# positional encoding of the place where it stands, multiplied by the same weight. So the size of this multiple can
+# tell which noun stands there. Training finds such weights slowly, and two heads do not need them. In a stored run, we
+# trained three models with one head fifteen times as long, and measured again the share of tales in which both answers
+# are right:
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
@@ -750,9 +750,10 @@ contributions = A @ V @ W_O_blocks  # [H, N, N] @ [H, N, D_H] @ [H, D_H, D] = [H
 assert_close(contributions.sum(dim=0), Y)
 
 # %% [markdown]
-# Each contribution is as wide as the output, so it can be measured and even left out. We do this with the trained
-# models with two heads, at the position of the pronoun. What share of the answers is still right when the contribution
-# of one head is left out of the sum? And how large is each contribution, that is, what is the mean norm of this vector?
+# Since the output is the sum of the contributions, we can measure each of them, and even leave one out. We do this with
+# the trained models with two heads, at the position of the pronoun. What share of the answers is still right when the
+# contribution of one head is left out of the sum? And how large is each contribution, that is, what is the mean norm of
+# this vector?
 
 
 # %% tags=["fold"]
@@ -802,11 +803,11 @@ with torch.no_grad():
 # eight heads of a layer attended from *it* to *animal* in the first sentence, and to *street* in the second (Uszkoreit,
 # 2017).
 #
-# We train the same task in miniature. What follows is measured, not drawn by hand, but both the model and its language
-# are tiny. There are 2,048 sentences of this form: eight animals, eight places, eight adjectives that fit an animal,
-# eight that fit a place, and either order of the two clauses. The model is the `Reader` with a single answer: at the
-# position of *it*, it has to choose *il* or *elle*. Three quarters of the sentences are used for training. The others
-# are kept for the test, among them the two sentences above.
+# We train a model on the same task in miniature. All weights shown below are measured, but both the model and its
+# language are tiny. There are 2,048 sentences of this form: eight animals, eight places, eight adjectives that fit an
+# animal, eight that fit a place, and either order of the two clauses. The model is the `Reader` with a single answer:
+# at the position of *it*, it has to choose *il* or *elle*. Three quarters of the sentences are used for training. The
+# others are kept for the test, among them the two sentences above.
 
 # %% tags=["fold"]
 ANIMALS = {"animal": "il", "dog": "il", "cat": "il", "horse": "il", "cow": "elle", "goat": "elle", "hen": "elle", "tortoise": "elle"}
@@ -925,9 +926,9 @@ for adjective in ("tired", "wide"):
 # sentence. One head attends to *animal* in both readings. In the first reading, the other head attends to *tired* and
 # has nearly no vote; in the second, it attends to *street* and outvotes the first head.
 #
-# Lecture slides describe this sentence with one head that attends to *animal* and another head that attends to *tired*.
-# For the first sentence, this is just what we have measured. But the votes tell more: the head that attends to *tired*
-# has almost no vote. What matters is that, in this sentence, the head does **not** attend to *street*. How can the
+# Lecture slides show the first sentence with one head that attends to *animal* and another head that attends to
+# *tired*. This is just what we have measured. But the votes tell more: the vote of the head that attends to *tired* is
+# almost zero. What matters is that, in this sentence, the head does **not** attend to *street*. How can the
 # weights of this head change, although its query is the same in both sentences? The keys compete in the softmax, and
 # the key of the last token differs. We compare the score of the last token with that of *street*:
 
@@ -945,9 +946,10 @@ for adjective in ("tired", "wide"):
 # value adds almost nothing to the difference of the two logits. The vote of the head is then close to zero: the head
 # abstains.
 #
-# In our three trainings, one head alone gets at most about three quarters of the unseen sentences right. A model that
-# always follows the same noun gets three quarters: in half of the sentences both nouns have the same gender in
-# French, so that either noun gives the right answer, and in the other half such a model is right every second time.
+# In our three trainings, the model with a single head gets at most about three quarters of the unseen sentences right.
+# A model that always follows the animal, or always the place, gets three quarters: in half of the sentences both nouns
+# have the same gender in French, so that either noun gives the right answer, and in the other half such a model is
+# right every second time.
 #
 # **Try it.** Choose the nouns, the adjective and the training. Do the heads of the other trainings divide the work in
 # the same way? (Many of these sentences make little sense. The model does not know this; it has learned which
@@ -967,7 +969,7 @@ explore(
 # **Figure 10.** Attention weights and votes for a sentence of your choice. The pronoun is translated correctly when
 # the sum of the votes has the right sign, whatever the vote of each head is.
 #
-# This answers the question with which the lesson began. The token *it* has to attend to two tokens for two different
+# This brings us back to the beginning of the lesson. The token *it* has to attend to two tokens for two different
 # reasons, and a layer can do this with two rows of weights, one in each head. A word of caution: that a head attends to
 # *animal* is something we can measure. That it does so *because it looks for animals* is an interpretation, and the
 # votes have shown that such interpretations need a test.
@@ -984,11 +986,9 @@ explore(
 # | operations of the matrix products, for each sequence | $8ND^2 + 4N^2D$, whatever $H$ is | |
 # | attention weights, for each sequence | $H \cdot N^2$ numbers, if they are stored | |
 #
-# ```python
-# layer = nn.MultiheadAttention(D, H, batch_first=True)  # in_proj_weight [3 * D, D], out_proj.weight [D, D]
-# Y, A = layer(X, X, X, average_attn_weights=False)  # [B, N, D], [B, H, N, N]
-# Y_heads = F.scaled_dot_product_attention(Q, K, V)  # [B, H, N, D_H] each, without the projections
-# ```
+# ```python layer = nn.MultiheadAttention(D, H, batch_first=True)  # in_proj_weight [3 * D, D], out_proj.weight [D, D]
+# Y, A = layer(X, X, X, average_attn_weights=False)  # [B, N, D], [B, H, N, N] Y_heads =
+# F.scaled_dot_product_attention(Q, K, V)  # [B, H, N, D_H] each, without the projections ```
 #
 # The picture to remember is Figure 1: project, attend in each head, concatenate, mix.
 

@@ -1,9 +1,7 @@
 # %% [markdown]
 # # 07 · Masking and autoregressive factorisation
 #
-# [![Open in
-# Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/attention-course/blob/main/notebooks/07_masking.ipynb)
-# <!-- badge -->
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/attention-course/blob/main/notebooks/07_masking.ipynb) <!-- badge -->
 #
 # **You will be able to**
 #
@@ -1343,7 +1341,7 @@ for suspect in (honest, centred_features, centred, busiest, from_the_end):
 # $n \le m$; the columns of *[PAD]* are empty. The target of row $m$ stands just to the right of the diagonal, where the
 # weight must be 0.
 #
-# **Next:** the [assignment of this lesson](../assignments/07_masking/07_masking.ipynb), then
+# **Next:** the [assignment of this unit](../assignments/07_masking/07_masking.ipynb), then
 # [lesson 08, efficient attention](08_efficient_attention.ipynb). Every term is in the [glossary](../docs/glossary.md).
 
 # %% [markdown]

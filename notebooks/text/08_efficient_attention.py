@@ -1,9 +1,7 @@
 # %% [markdown]
 # # 08 · Efficient attention
 #
-# [![Open in
-# Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/attention-course/blob/main/notebooks/08_efficient_attention.ipynb)
-# <!-- badge -->
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/attention-course/blob/main/notebooks/08_efficient_attention.ipynb) <!-- badge -->
 #
 # **You will be able to**
 #
