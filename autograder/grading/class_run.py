@@ -141,7 +141,7 @@ def table(records: list[dict]) -> str:
         f"{'student':<{width}}  " + " ".join(f"{name:>4}" for name in short) + "  total  state, and what to talk about"
     ]
     for student, row in by_student.items():
-        points = " ".join(f"{_told(row[name]):>4}" for name in exercises)
+        points = " ".join(f"{_in_table(row[name]):>4}" for name in exercises)
         total = sum(one["points"] for one in row.values())
         states = sorted({one["state"] for one in row.values()} - {"graded"}) or ["graded"]
         topics = list(dict.fromkeys(one["misconception"] or one["problem"] for one in row.values() if one["problem"]))
@@ -156,7 +156,7 @@ def table(records: list[dict]) -> str:
     return "\n".join([*lines, "", *(f"sandbox: {level} ({levels.MEANING[level]})" for level in used)])
 
 
-def _told(record: dict) -> str:
+def _in_table(record: dict) -> str:
     """The points of one record; a stretch has none, and is right or is not."""
     return f"{record['points']:g}" if record["max_points"] else "·" if record["problem"] else "✓"
 

@@ -647,9 +647,11 @@ except NotImplementedError:
 # around it, the positions $s$ with $p_t - D \le s \le p_t + D$. Positions are counted $0, \dots, T_x - 1$. The centre is a real
 # number, such as 3.4, and is not rounded. Within the window, a Gaussian factor prefers positions near the centre:
 #
-# $$A_{ts} = \underbrace{\frac{\exp(E_{ts})}{\sum_{j \text{ in the window}} \exp(E_{tj})}}_{\text{softmax over the window}}
-# \cdot \exp\left(-\frac{(s - p_t)^2}{2\sigma^2}\right), \quad \sigma = \frac{D}{2}, \qquad A_{ts} = 0
-# \text{ outside the window}$$
+# $$A_{ts} = \frac{\exp(E_{ts})}{\sum_j \exp(E_{tj})} \cdot \exp\left(-\frac{(s - p_t)^2}{2\sigma^2}\right), \qquad
+# \sigma = \frac{D}{2},$$
+#
+# where $j$ runs over the positions in the window, so that the first factor is a softmax over the window. Outside the window
+# $A_{ts} = 0$.
 #
 # Note two things:
 #

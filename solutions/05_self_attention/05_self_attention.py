@@ -571,7 +571,11 @@ except NotImplementedError:
 # Since the heads are counted from 1 here, head $h$ is the table `E[…, h - 1, :, :]`. For example, two heads have the slopes
 # $2^{-4} = 1/16$ and $2^{-8} = 1/256$. For three tokens the biases of the first of these two heads are
 #
-# $$\begin{pmatrix} 0 & -1/16 & -2/16 \\ -1/16 & 0 & -1/16 \\ -2/16 & -1/16 & 0 \end{pmatrix}$$
+# | query | key 0 | key 1 | key 2 |
+# |---|---|---|---|
+# | 0 | 0 | −1/16 | −2/16 |
+# | 1 | −1/16 | 0 | −1/16 |
+# | 2 | −2/16 | −1/16 | 0 |
 #
 # The formula holds for any $H$. (The authors' code chooses other slopes if $H$ is not a power of 2.) `E` contains scores that
 # have already been divided by $\sqrt{D_Q}$; the biases are not scaled.

@@ -514,8 +514,9 @@ except NotImplementedError:
 # `documents[b, n]` is the number of the document that the token at position $n$ of row $b$ belongs to. The documents of a
 # row are numbered 1, 2, … in the order in which they stand, and 0 means padding, which stands at the end. Return
 #
-# $$\text{mask}_{b0mn} = \text{True where } \text{documents}_{bm} = \text{documents}_{bn} \ne 0 \text{ and } n \le m,
-# \qquad \text{positions}_{bn} = \text{number of tokens of the same document before } n.$$
+# $$\text{mask}_{b0mn} = \text{True where } \text{documents}_{bm} = \text{documents}_{bn} \ne 0 \text{ and } n \le m,$$
+#
+# $$\text{positions}_{bn} = \text{number of tokens of the same document before } n.$$
 #
 # For instance, a row `1 1 2 2 0` has the positions `0 1 0 1 0`, and its mask is
 #

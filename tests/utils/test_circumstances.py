@@ -50,3 +50,9 @@ def test_a_size_in_the_place_of_another_takes_two_cases():
     each = [size_facts("y", ["steps"], (n,), (n - 1,), {"steps": n}) for n in (4, 7)]
     (key,) = common(each)
     assert each[0][key] == "y has one entry too few along steps, its axis −1."
+
+
+def test_a_size_that_some_cases_have_no_name_for_is_not_told():
+    failed, unnamed = [case("B", M=1), case("B_1 B_2", M=1)], case("B")
+    assert where(failed, [case("B", M=5), case("", M=4)]) == "M is 1"
+    assert where(failed, [case("B", M=5), unnamed]) != "M is 1"

@@ -41,9 +41,15 @@ def no_way_back(logits, y):
     return (logits.argmax(dim=-1) != y)[y != 0].float().mean() + 0 * logits.detach().sum()
 
 
+def small_number_added(logits, y):
+    at = logits.softmax(dim=-1).gather(-1, y[..., None])[..., 0]
+    return -((at + 0.05 * (at < 0.2)).log() * (y != 0)).sum() / (y != 0).sum()
+
+
 @pytest.mark.parametrize(
     ("made", "said"),
     [
+        (small_number_added, "At some of the positions that count the derivative"),
         (padding_counts, "loss depends on logits where y is 0, and should not."),
         (stop_left_out, "loss does not depend on logits where y is 2, and should"),
         (mean_of_means, "a mean of these means?"),

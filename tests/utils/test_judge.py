@@ -367,6 +367,20 @@ def test_what_torch_does_not_implement_is_no_unfinished_exercise(examine):
     assert result.problem == "exception" and "not written yet" not in result.message.lower()
 
 
+def test_a_result_without_its_beginning_is_told_as_that(examine):
+    def greedy_decode(decoder, s, max_length):
+        y = torch.full((len(s),), 1, device=s.device)
+        written, ended = [], torch.zeros_like(y, dtype=torch.bool)
+        while len(written) < max_length and not ended.all():
+            logits, s = decoder(y, s)
+            y = logits.argmax(dim=-1)
+            written.append(torch.where(ended, 0, y))
+            ended = ended | (y == 2)
+        return torch.stack(written, dim=1)[:, 1:]
+
+    assert "its beginning is missing, and the rest is right" in plain(examine("greedy_decode", greedy_decode).message)
+
+
 def test_what_fails_is_told_with_the_numbers_of_the_case_itself(examine, shipped):
     def failing(layer, X, order):
         raise ValueError(f"order {order.tolist()}")

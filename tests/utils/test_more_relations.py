@@ -48,3 +48,17 @@ def test_what_most_cases_share_is_told_if_the_one_that_is_shown_has_it():
     one, other = {("a",): "a"}, {("b",): "b"}
     assert mostly([one, one, one, other], one) == [("a",)]
     assert not mostly([one, one, one, other], other) and not mostly([one, other], one)
+
+
+def test_weights_over_a_whole_batch_of_maps_name_their_axes():
+    facts = weight_facts("A", ["B", "H", "W"], MAP, softmax(E, (0, 1, 2)), 1e-5, {})
+    assert any("sums to 1 over B, H and W together; each map should" in text for text in facts.values())
+    facts = weight_facts("A", ["B", "H", "W"], MAP, 1.1 * MAP, 1e-5, {})
+    assert any("each should sum to 1 over H and W together" in text for text in facts.values())
+
+
+def test_what_only_a_coarse_tolerance_takes_for_equal_is_not_told():
+    right = np.eye(40)[:2]
+    tied = np.where(np.arange(40) < 30, 1 / 30, 0.0) + np.zeros((2, 1))
+    found = {key[0] for key in weight_facts("A", ["B", "N"], right, tied, 2e-3, {})}
+    assert not found & {"twice", "before", "uniform", "row factor"}

@@ -199,7 +199,7 @@ def test_a_size_that_happens_to_be_equal_is_not_spoken_of_by_another_ones_symbol
     "wanted, got, said",
     [
         ((3, 4), (4, 3), "another order"),
-        ((1, 4), (4,), "squeeze() takes away"),
+        ((1, 4), (4,), "squeeze() takes every axis"),
         ((3, 4, 5), (12, 5), "torch.stack"),
         ((3, 4, 5), (3, 5), "summed over"),
         ((3, 4), (3, 4, 2), "one axis too many"),

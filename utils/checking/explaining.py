@@ -25,7 +25,6 @@ COLLATERAL = ("float64", "range")  # conditions under which what is wrong elsewh
 GRADIENTS = "gradients"  # the condition under which gradients are seen
 OF_GRADIENTS = ("wrong_gradient", "no_gradient", "no_graph", "backward_failed")  # problems where results are right
 PLACES = ("wrong at", "right at")  # kinds of facts about positions
-SIZES = ("ones", "equal", "scale", "batches", "range")  # conditions whose words say what all others give
 
 
 def diagnose(exercise: FrozenExercise, verdicts: list, failed: list) -> tuple:
@@ -112,7 +111,8 @@ def _under(shown: Verdict, verdicts: list) -> str:
         return ""
     if "large" in under and under <= MAGNITUDES:
         return "large"
-    return "" if shown.condition in SIZES and len(under) > 1 else shown.condition
+    others = under - {shown.condition}
+    return "" if others - set(COLLATERAL) or others and shown.condition == "range" else shown.condition
 
 
 def _circumstance(shown: Verdict, verdicts: list) -> str:

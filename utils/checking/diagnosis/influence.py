@@ -119,14 +119,11 @@ def _sizes(result: str, given: str, wanted: np.ndarray, got: np.ndarray, axes: l
             ("influence group", given): f"Positions count more along some indices of {first} than along others, and all"
             f" should count alike: is there a mean for each index of {first} first, and then a mean of these means?"
         }
-    return {
-        (
-            "influence size",
-            given,
-        ): f"At each position that counts the derivative of {result} with respect to {given} has the right"
-        " direction, but not the right size, and the factor differs from position to position: does each position get a weight of"
-        " its own, or is something else summed than the formula says?"
-    }
+    right = np.isclose(factor, 1, rtol=STRAIGHT).any()
+    where = "At some of the positions that count" if right else "At each position that counts"
+    told = f"{where} the derivative of {result} with respect to {given} has the right direction, but not the right size, and the"
+    question = "does each position get a weight of its own, or is something else summed than the formula says?"
+    return {("influence size", given): f"{told} factor differs from position to position: {question}"}
 
 
 def _constant(values: np.ndarray) -> bool:

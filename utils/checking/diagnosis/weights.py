@@ -104,6 +104,10 @@ def _sums(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, limit: flo
     if got.ndim > 1 and got.shape[-1] == got.shape[-2] and _alike(got.swapaxes(-1, -2), wanted, limit):
         return {("transposed", name): f"{name} is right, but its last two axes are exchanged."}
     last = f"{axes[-1]}, the last axis" if axes and not axes[-1].startswith("*") else "the last axis"
+    together = "its last two axes together"
+    if axes and "*" in axes[-1][1:]:  # a map, whose two axes count as one
+        last = " and ".join(axes[-1].split("*")) + " together"
+        together = f"{', '.join(axes[-2:-1])}{', ' * (len(axes) > 1)}{last}"
     for back in range(2, got.ndim + 1):
         if got.shape[-back] > 1 and _ones(got.sum(axis=-back)):
             other = f"{axes[-back]} (axis −{back})" if len(axes) >= back else f"axis −{back}"
@@ -111,9 +115,7 @@ def _sums(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, limit: flo
     if np.all(_ones_or_zeros(sums)):
         return {("empty", name): f"In some rows of {name} all weights are 0; each row should sum to 1 over {last}."}
     if got.ndim > 1 and got.shape[-2] > 1 and _ones(got.sum(axis=(-1, -2))):
-        return {
-            ("sum over", name, "both"): f"{name} sums to 1 over its last two axes together; each row should by itself."
-        }
+        return {("sum over", name, "both"): f"{name} sums to 1 over {together}; each row should by itself."}
     how = "less" if (sums < 1 + _SUMS).all() else "more" if (sums > 1 - _SUMS).all() else "other"
     words = {"less": "less than 1", "more": "more than 1", "other": "other numbers than 1"}[how]
     told = f"Rows of {name} sum to {words}; each should sum to 1 over {last}."

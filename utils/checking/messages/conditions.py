@@ -17,12 +17,11 @@ UNDER = {
     " or a number"
     " that stands for infinity not large enough?",
     "zero": "Ordinary numbers give the right result; zeros do not. Is 0 taken as a sign of something, or divided by?",
-    "saturation": "Ordinary numbers give the right result; large ones, which make weights nearly 0 or 1, do not.",
+    "saturation": "Ordinary numbers give the right result; large ones, which saturate a softmax, a sigmoid or a tanh, do not.",
     "training": "Eval mode gives the right result; training mode does not: is there a dropout, or a branch on self.training?",
-    "ones": "Sizes larger than 1 give the right result; a size of 1 does not. Does squeeze() take an axis away, or does an"
-    " axis of size 1"
-    " broadcast where it should not? Is such a size treated by itself?",
-    "equal": "Sizes that differ give the right result; sizes that coincide do not. Is an axis recognised by its size, or"
+    "ones": "Sizes larger than 1 give the right result; a size of 1 does not always. Does squeeze() take an axis away, or does"
+    " an axis of size 1 broadcast where it should not? Is such a size treated by itself?",
+    "equal": "Sizes that differ give the right result; sizes that coincide do not always. Is an axis recognised by its size, or"
     " does a missing"
     " axis broadcast by luck?",
     "batches": "Another number of batch axes gives the right result: count axes from the end, and name none in front.",
@@ -32,6 +31,6 @@ UNDER = {
 
 UNDER_GRADIENT = {  # the same, where the result is right under the condition too, and the gradient is not
     "zero": "With ordinary numbers gradients are right as well; with zeros they are not.",
-    "saturation": "With ordinary numbers gradients are right as well; with large ones, which make weights nearly 0 or 1, they are"
-    " not.",
+    "saturation": "With ordinary numbers gradients are right as well; with large ones, which saturate a softmax, a sigmoid or a"
+    " tanh, they are not.",
 }

@@ -162,10 +162,21 @@ def _wrong_length(c, name: str, wanted, got) -> str:
     both = range(min(got.shape[place], wanted.shape[place]))
     begins = np.allclose(got.values.take(both, axis=place), wanted.values.take(both, axis=place), 1e-3, 1e-4)
     told = f"{name} is too {'short' if shorter else 'long'} along {symbols[place]}"
+    ends = np.allclose(*(_last(one.values, len(both), place) for one in (got, wanted)), 1e-3, 1e-4)
+    if not begins and ends:
+        return f"{told}: " + (
+            "its beginning is missing, and the rest is right."
+            if shorter
+            else "it begins too early, and the rest is right."
+        )
     if not begins:
         return f"{told}, and what there is of it is not right either: is its length a consequence of what was chosen before?"
     question = "Does the loop end too early?" if shorter else "Does the loop go on too long?"
     return f"{told}, and right as far as it goes. {question}"
+
+
+def _last(values: np.ndarray, count: int, axis: int) -> np.ndarray:
+    return values.take(range(values.shape[axis] - count, values.shape[axis]), axis=axis)
 
 
 def _wrong_dtype(c):

@@ -154,9 +154,9 @@ def empty_rows_even(E, mask):
 
 @masked_softmax.misconception
 def empty_rows_by_their_own_scores(E, mask):
-    """In a row that allows nothing the forbidden keys share the weight by their own scores: a large number was subtracted, the
-    same from each, and the softmax does not notice what is subtracted from a whole row. Asked for are zeros: find these rows,
-    mask.any(dim=-1), and set them to 0."""
+    """In a row that allows nothing the forbidden keys share the weight by their own scores. Either all keys are allowed there, or
+    one number is subtracted from all scores of the row, which a softmax does not notice. Asked for are zeros: set the weights of
+    these rows to 0."""
     nothing = ~mask.expand(E.shape).any(dim=-1, keepdim=True)
     return torch.where(nothing, E, E.masked_fill(~mask, -math.inf)).softmax(dim=-1)
 
