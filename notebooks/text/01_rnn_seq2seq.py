@@ -1019,8 +1019,10 @@ print(f"width 256: accuracy {best[0]:.2f} at 3 to 10 words, {best[-1]:.2f} at 51
 # | loss | mean of $-\log P(y_t \mid y_{<t}, x)$ over the real tokens, with teacher forcing | a number |
 # | decoding | the likeliest token at each step (greedy), or the $k$ likeliest hypotheses (beam search), up to `[STOP]` | |
 #
-# ```python H, h_last = nn.GRU(D_E, D_H, batch_first=True)(X)  # [B, T, D_E] -> [B, T, D_H] and [1, B, D_H] loss =
-# F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=PAD)  # logits [B, T_y, V], targets [B, T_y] ```
+# ```python
+# H, h_last = nn.GRU(D_E, D_H, batch_first=True)(X)  # [B, T, D_E] -> [B, T, D_H] and [1, B, D_H]
+# loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=PAD)  # logits [B, T_y, V], targets [B, T_y]
+# ```
 #
 # The picture to remember is Figure 2: the encoder reads, one context vector goes across, the decoder writes. The
 # context vector has the same size for every sentence, and so translations get worse as sentences get longer.

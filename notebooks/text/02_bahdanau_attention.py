@@ -42,6 +42,7 @@ installed = prepare()
 
 # %% tags=["fold"]
 import itertools
+import textwrap
 import time
 
 import torch
@@ -586,7 +587,7 @@ if not FULL:
 # is again one vector for the whole sentence, and so it is a bottleneck, too.
 #
 # Does attention help on still longer sentences? With `COURSE_FULL=1` the same cells train wider models on more
-# sentences, of up to 60 words. The results of such a long run are stored beside this lesson, and we look at them in
+# sentences, of up to 60 words. The results of such a long run are stored beside this lesson, and we look at them after
 # the next section.
 
 # %% [markdown]
@@ -718,7 +719,12 @@ if not FULL:  # the long run aligns worse, as is shown below
 # found it. Other runs need not look as tidy. We chose the seed of this run among four, as the one with the clearest
 # block; in that comparison we trained slightly longer than here.
 #
-# Aligning is not the only way to lower the loss, as the stored long run shows. We first look at its translations:
+# Aligning is not the only way to lower the loss, as the stored long run shows.
+
+# %% [markdown]
+# ## A longer run, and the published result
+#
+# How do the three models translate after a longer training, on sentences of up to 60 words?
 
 # %% tags=["fold"]
 if FULL:
@@ -788,9 +794,7 @@ print(f"at {long['groups'][0][0]} to {long['groups'][0][1]} words {long['error r
 # weights that were off by one position in full-size translators.) **Good translations do not make the weights a good
 # alignment**, however sharp the weights are.
 #
-# ### The published result
-#
-# Bahdanau et al. (2015) trained translators from English to French, on real text, with one context vector (they call
+# How do these results compare with the published ones? Bahdanau et al. (2015) trained translators from English to French, on real text, with one context vector (they call
 # this model RNNencdec) and with attention (RNNsearch). Each was trained twice: on sentences of up to 30 words, and on
 # sentences of up to 50 words. Here is the BLEU of their four models, from table 1 of the paper, beside that of our
 # stored run.
@@ -911,6 +915,37 @@ explore(
 # are still to come in grey. The thicker a line, the more weight the decoder gives to that English token.
 
 # %% [markdown]
+# ## Back to the agreement sentence
+#
+# A human translator looks at the source again before each part of the translation. Now our three models translate the
+# agreement sentence by themselves; at each step the decoder reads the token that it has just written.
+
+# %% tags=["fold"]
+def side_by_side(pair):
+    """Prints an English sentence, its right translation, and what each model writes."""
+    lines = {"English": pair.source, "right": pair.target}
+    lines |= {name: translate(model, pair.source)[0] for name, model in models.items()}
+    for name, words in lines.items():
+        print(textwrap.fill(" ".join(words), 108, initial_indent=f"{name:>14}: ", subsequent_indent=" " * 16))
+
+
+side_by_side(agreement)
+
+# %% [markdown]
+# The decoder with attention did what the human translator does, and its translation is right. In the run that is
+# printed here, one context vector is enough for this sentence, too: its 13 words are not yet too many. With equal
+# weights the decoder misplaces *européen*: it makes the agreement European, not the area. Now a new sentence that is
+# nearly twice as long:
+
+# %% tags=["fold"]
+side_by_side(max((pair for pair in fresh if len(pair.source) <= 24), key=lambda pair: len(pair.source)))
+
+# %% [markdown]
+# With one vector and with equal weights the translation begins well and then goes on with words that would fit many
+# sentences, but not this one. Only the decoder that looks at the source again before each token still knows what the
+# end of the sentence says.
+
+# %% [markdown]
 # ## Summary
 #
 # | what | formula | shape |
@@ -923,8 +958,9 @@ explore(
 # | cost | one score for every pair of an output and an input position | $T_y \cdot T_x$ scores |
 # | alignment error rate | $1 - (\lvert A \cap S\rvert + \lvert A \cap P\rvert) / (\lvert A\rvert + \lvert S\rvert)$ | 0 is best |
 #
-# ```python c = F.scaled_dot_product_attention(s[:, None], H, H, scale=1.0)[:, 0]  # [B, 1, D_H], [B, T_x, D_H] twice ->
-# [B, D_H] e = v(torch.tanh(W(s)[:, None] + U(H)))[..., 0]  # additive: nn.Linear W, U and v without bias -> [B, T_x]
+# ```python
+# c = F.scaled_dot_product_attention(s[:, None], H, H, scale=1.0)[:, 0]  # [B, 1, D_H], [B, T_x, D_H] twice -> [B, D_H]
+# e = v(torch.tanh(W(s)[:, None] + U(H)))[..., 0]  # additive: nn.Linear W, U and v without bias -> [B, T_x]
 # ```
 #
 # The picture to remember is Figure 1: the encoder states stay, the weights change from step to step, and each output

@@ -968,10 +968,12 @@ assert error < 0.1 and single > 1
 # | penalty (doubly stochastic) | $\lambda \sum_i (1 - \sum_t a_{t,i})^2$ | a number |
 # | soft, hard | weighted sum of all cells; one cell drawn with probability $a_{t,i}$ | $[B, D]$ |
 #
-# ```python X = G.flatten(2).mT  # [B, D, H, W] -> [B, L, D]
+# ```python
+# X = G.flatten(2).mT  # [B, D, H, W] -> [B, L, D]
 # # with the dot product as the score, so that s has D numbers: [B, 1, D], [B, L, D] twice -> [B, D]
-# c = F.scaled_dot_product_attention(s[:, None], X, X, scale=1.0)[:, 0] maps = A.unflatten(-1, (H, W))  # [B, T, L] ->
-# [B, T, H, W], one attention map for each token ```
+# c = F.scaled_dot_product_attention(s[:, None], X, X, scale=1.0)[:, 0]
+# maps = A.unflatten(-1, (H, W))  # [B, T, L] -> [B, T, H, W], one attention map for each token
+# ```
 #
 # The lesson began with a question: which difficulty do you expect if one vector stands for the whole image? In our
 # experiment it was to keep each property together with its object. With attention, the decoder fetches for each token

@@ -967,7 +967,9 @@ for data, output in ((X_cross, Y_cross), (longer, Y_longer)):
 # | why the root | $\operatorname{Var}(q \cdot k) = D_Q$ for independent features of mean 0 and variance 1 | |
 # | order | permuting the data vectors leaves $Y$ unchanged; permuting the queries permutes the rows of $Y$ | |
 #
-# ```python Y = F.scaled_dot_product_attention(Q, K, V)  # divides by √D_Q; a batch axis may stand in front of each ```
+# ```python
+# Y = F.scaled_dot_product_attention(Q, K, V)  # divides by √D_Q; a batch axis may stand in front of each
+# ```
 #
 # The picture to remember is Figure 13: a matrix with a row for each query and a column for each data vector. The keys
 # decide where the weight of a row goes, and the values decide what its output is made of.

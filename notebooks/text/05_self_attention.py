@@ -1047,8 +1047,10 @@ print(stored_runs.how(run))
 # | the distance (*copy*) | must be learned, pair by pair | can be learned | built in |
 # | beyond the training length | no row, or an untrained one | computable, but not met in training | computable; only longer distances are new |
 #
-# ```python Y = F.scaled_dot_product_attention(X @ W_Q, X @ W_K, X @ W_V)  # [N, D_V], blind to the order of the rows X
-# = X + nn.Embedding(longest, D)(torch.arange(N))  # a learned positional encoding; the other two you write yourself ```
+# ```python
+# Y = F.scaled_dot_product_attention(X @ W_Q, X @ W_K, X @ W_V)  # [N, D_V], blind to the order of the rows
+# X = X + nn.Embedding(longest, D)(torch.arange(N))  # a learned positional encoding; the other two you write yourself
+# ```
 #
 # The picture to remember is the first one of this lesson: a line from every token to every output. Nothing in it says
 # which token stands where, so the positions must be given.

@@ -986,9 +986,11 @@ explore(
 # | operations of the matrix products, for each sequence | $8ND^2 + 4N^2D$, whatever $H$ is | |
 # | attention weights, for each sequence | $H \cdot N^2$ numbers, if they are stored | |
 #
-# ```python layer = nn.MultiheadAttention(D, H, batch_first=True)  # in_proj_weight [3 * D, D], out_proj.weight [D, D]
-# Y, A = layer(X, X, X, average_attn_weights=False)  # [B, N, D], [B, H, N, N] Y_heads =
-# F.scaled_dot_product_attention(Q, K, V)  # [B, H, N, D_H] each, without the projections ```
+# ```python
+# layer = nn.MultiheadAttention(D, H, batch_first=True)  # in_proj_weight [3 * D, D], out_proj.weight [D, D]
+# Y, A = layer(X, X, X, average_attn_weights=False)  # [B, N, D], [B, H, N, N]
+# Y_heads = F.scaled_dot_product_attention(Q, K, V)  # [B, H, N, D_H] each, without the projections
+# ```
 #
 # The picture to remember is Figure 1: project, attend in each head, concatenate, mix.
 

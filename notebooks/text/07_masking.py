@@ -1334,8 +1334,10 @@ for suspect in (honest, centred_features, centred, busiest, from_the_end):
 # | probability of a sequence | $\log P(x_1, \dots, x_T) = \sum_{t=1}^{T} \log P(x_t \mid x_{<t})$, all $T$ terms from one forward pass |
 # | leak | $J_{mn} = \sum_d \lvert \partial (r \cdot y_m) / \partial X_{nd} \rvert > 0$ for an $n$ after $m$; or outputs that change when the future is cut off |
 #
-# ```python Y = F.scaled_dot_product_attention(Q, K, V, attn_mask=mask)  # True = may attend Y, A =
-# nn.MultiheadAttention(D, H, batch_first=True)(X, X, X, attn_mask=~mask)  # True = must not attend ```
+# ```python
+# Y = F.scaled_dot_product_attention(Q, K, V, attn_mask=mask)  # True = may attend
+# Y, A = nn.MultiheadAttention(D, H, batch_first=True)(X, X, X, attn_mask=~mask)  # True = must not attend
+# ```
 #
 # **The picture:** a lower triangle of attention weights. Row $m$ is a query and spreads a weight of 1 over the columns
 # $n \le m$; the columns of *[PAD]* are empty. The target of row $m$ stands just to the right of the diagonal, where the

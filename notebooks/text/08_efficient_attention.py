@@ -1148,8 +1148,10 @@ print(f"computing one more token at 312e12 operations a second takes {1000 * one
 # | $M$ latents | attention twice, through $[M, D]$ | $O(N M D)$ | $O(N M)$ |
 # | one step of decoding with a KV cache | new query $[H, 1, D_H]$, all keys and values $[G, N, D_H]$ | $O(D^2 + N D)$ a layer | $2 L G D_H$ numbers a token |
 #
-# ```python F.scaled_dot_product_attention(Q, K, V)  # [B, H, N, D_H] each: in tiles, exact
-# F.scaled_dot_product_attention(Q, K, V, enable_gqa=True)  # K, V [B, G, N, D_H]: head h uses group h // (H // G) ```
+# ```python
+# F.scaled_dot_product_attention(Q, K, V)  # [B, H, N, D_H] each: in tiles, exact
+# F.scaled_dot_product_attention(Q, K, V, enable_gqa=True)  # K, V [B, G, N, D_H]: head h uses group h // (H // G)
+# ```
 #
 # The picture to remember is the memory hierarchy: what does not leave the small, fast memory costs little time.
 

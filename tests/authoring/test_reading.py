@@ -1,5 +1,6 @@
 """What a reader meets: folded machinery, numbered captions, honest minutes, and pages that keep the descriptions of figures."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from autograder import settings
 from autograder.authoring.reading import CAPTION, is_folded, lay_out, lines_in_view, minutes
 
 LESSONS = sorted(settings.LESSONS.glob("*.ipynb"))
+NOTEBOOKS = [*LESSONS, *sorted(settings.ASSIGNMENTS.glob("*/*.ipynb"))]
 LONGEST = 75  # minutes
 
 
@@ -82,3 +84,14 @@ def test_every_figure_has_a_caption_below_it(path):
 
 def _shows_a_picture(cell) -> bool:
     return any("image/png" in output.get("data", {}) for output in cell.outputs)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_code_in_prose_stands_in_lines_of_its_own_and_is_python(path):
+    for cell in nbformat.read(path, as_version=4).cells:
+        if cell.cell_type == "markdown":
+            fences = re.findall(r"^```.*$", cell.source, re.MULTILINE)
+            assert fences[::2] == [one for one in fences[::2] if re.fullmatch(r"```\w*", one)], fences
+            assert set(fences[1::2]) <= {"```"} and len(fences) % 2 == 0, fences
+            for code in re.findall(r"^```python\n(.*?)^```$", cell.source, re.MULTILINE | re.DOTALL):
+                ast.parse(code)
