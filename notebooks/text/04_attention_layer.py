@@ -505,7 +505,7 @@ for name, divisor in divisors.items():
         entropy[name].append(spent.sum(dim=-1).median().item())  # [samples] -> a number
         gradient[name].append((shared * (1 - shared)).sum(dim=-1).median().item())  # [samples] -> a number
 
-shade = {"undivided": plots.VERMILLION, "÷ √D": plots.BLUE, "÷ D": plots.GREEN}
+shade = {"undivided": plots.PURPLE, "÷ √D": plots.BLUE, "÷ D": plots.GREEN}
 marks = {"undivided": "s-", "÷ √D": "o-", "÷ D": "^-"}
 look = {"x_label": "width D", "log": "x", "colours": shade, "styles": marks}
 figure, panels = plots.canvas(12, 3.9, 3)

@@ -690,6 +690,8 @@ def peaks(function, lengths=MEASURED):
     return found
 
 
+COLOURS = {"table of weights": plots.BLUE, "tiles of 128 keys": plots.GREEN, OWN: plots.BLACK}  # the same in all figures
+COLOURS |= {"softmax": plots.BLUE, "linear": plots.ORANGE, "window": plots.PURPLE, "latents": plots.SKY}
 memory = {
     "table of weights": peaks(plain),
     "tiles of 128 keys": peaks(tiles),
@@ -697,7 +699,13 @@ memory = {
 }
 show(
     plots.curves(
-        MEASURED, memory, title="measured, one head of 64", x_label="number of vectors N", y_label="peak memory, MiB", log="xy"
+        MEASURED,
+        memory,
+        title="measured, one head of 64",
+        x_label="number of vectors N",
+        y_label="peak memory, MiB",
+        log="xy",
+        colours=COLOURS,
     ),
     "Peak memory at N = 256, 1,024, 4,096 and 16,384. The table grows sixteenfold at each step and reaches "
     f"{memory['table of weights'][-1]:,.0f} MiB; tiles of 128 keys grow fourfold and reach {memory['tiles of 128 keys'][-1]:.0f} MiB; PyTorch's own "
@@ -961,7 +969,7 @@ def looked_up(kind):
 found = {kind: looked_up(kind) for kind in ("softmax", "linear", "window", "latents")}
 axes = plots.canvas(7, 3.6)[1][0]
 styles = {"window": "s--"}  # softmax lies below it where both are right
-plots.curves(SIZES, found, x_label="number of pairs", y_label="right answers", log="x", styles=styles, axes=axes)
+plots.curves(SIZES, found, x_label="number of pairs", y_label="right answers", log="x", styles=styles, colours=COLOURS, axes=axes)
 axes.set_ylim(0, 1.05)
 show(
     axes.figure,
@@ -1062,16 +1070,17 @@ growth = {name: [after / before for before, after in (counts[name], peak[name])]
 print(stored_runs.how(record))
 
 # %% tags=["fold"]
-COLOURS = [plots.GREY, plots.GREY, *[plots.BLUE] * 3, *[plots.SKY] * 3]  # no attention, exact attention, cheaper kinds
+kinds = [plots.GREY, plots.GREY, *COLOURS.values()]
+kinds.pop(5)  # softmax, which has the table's colour
 figure, panels = plots.canvas(11, 4, 3, sharey=True)
 for place, title in enumerate(("operations", "peak memory")):
-    panels[place].barh(list(growth), [factors[place] for factors in growth.values()], color=COLOURS, height=0.6)
+    panels[place].barh(list(growth), [factors[place] for factors in growth.values()], color=kinds, height=0.6)
     panels[place].set(title=f"{title}, N × 4", xscale="log", xlim=(1, 26), xticks=(2, 4, 8, 16))
     panels[place].set_xlabel("grows by the factor")
     panels[place].set_xticklabels(("2", "4", "8", "16"))
     for factor in (4, 16):
         panels[place].axvline(factor, color=plots.BLACK, linestyle=":", linewidth=1)
-panels[2].barh(list(growth), [times[name][1] for name in growth], color=COLOURS, height=0.6)
+panels[2].barh(list(growth), [times[name][1] for name in growth], color=kinds, height=0.6)
 for line, name in enumerate(growth):
     panels[2].text(times[name][1] * 1.2, line, f"{times[name][1]:.3g}", va="center")
 panels[2].set(title="time for N = 16,384 (stored)", xscale="log", xlim=(0.004, 20), xlabel="seconds, one thread")
@@ -1088,8 +1097,8 @@ show(
 
 # %% [markdown]
 # **Figure 13.** Growth of operations and memory when $N$ is four times as large (the dotted lines stand for $O(N)$ and
-# $O(N^2)$), and the stored time for 16,384 vectors. Grey: layers without attention; dark blue: exact attention; light
-# blue: cheaper kinds of attention.
+# $O(N^2)$), and the stored time for 16,384 vectors. The two grey layers have no attention, the next three compute exact
+# attention, the last three are cheaper kinds; colours as in Figures 7 and 11.
 
 # %% tags=["fold"]
 exact_ones = ("attention, table", "attention, tiles", "attention, PyTorch's own")
