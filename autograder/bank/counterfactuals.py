@@ -170,8 +170,13 @@ def _scaled_by(name: str, axis: str, size: Callable) -> Iterator[tuple]:
             f"Is a division by {label} missing, or a multiplication too many?",
             f"Is a division by {label} too many, or a multiplication missing?",
         )
-        yield f"times {label}", f"{name} were multiplied by {label}", missing, lambda X, e=exponent: X * size(X) ** e
-        yield f"over {label}", f"{name} were divided by {label}", twice, lambda X, e=exponent: X / size(X) ** e
+        yield (
+            f"times {label}",
+            f"{name} were multiplied by {label} first",
+            missing,
+            lambda X, e=exponent: X * size(X) ** e,
+        )
+        yield f"over {label}", f"{name} were divided by {label} first", twice, lambda X, e=exponent: X / size(X) ** e
 
 
 def _of_truths(name: str, axes: list) -> Iterator[tuple]:

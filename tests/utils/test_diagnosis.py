@@ -98,7 +98,7 @@ def test_wrong_weights_are_described_before_what_is_made_with_them(examine):
         Y, A = _attend(Q, X, dim=-1)
         return Y + Y * Y, A
 
-    assert "A is right, Y is not: look at what else Y is made of." in plain(
+    assert "A is right, Y is not: look at what is done with A, and at what else goes into Y." in plain(
         examine("scaled_dot_product_attention", doubled).message
     )
 

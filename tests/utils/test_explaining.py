@@ -1,6 +1,9 @@
 """What is named or said of a condition holds for all that was seen, not for the part of it that fits."""
 
+import math
+
 import torch
+from torch import nn
 
 from autograder.bank.audit import examine
 from autograder.bank.catalogue import find_exercise
@@ -31,3 +34,87 @@ def test_a_condition_is_told_only_where_nothing_else_fails():
     result = examine(freeze(find_exercise("attention_weights"), "eight", grading=True), attention_weights, reveal=False)
     assert not result.passed and {"spread", "scale"} <= {one.condition for one in result.verdicts if not one.passed}
     assert "numbers that differ much in size" not in " ".join(result.message.split())
+
+
+def said(name, made, seed="six"):
+    """The message on what was made, in one line."""
+    result = examine(freeze(find_exercise(name), seed, grading=True), made, reveal=False)
+    assert not result.passed
+    return " ".join(result.message.split())
+
+
+class ExchangedWidths(nn.Module):
+    """Right, but that __init__ takes D_Q before D_X."""
+
+    def __init__(self, D_Q, D_X, D_V):
+        super().__init__()
+        self.W_K, self.W_V = nn.Linear(D_X, D_Q, bias=False), nn.Linear(D_X, D_V, bias=False)
+
+    def forward(self, Q, X):
+        A = (Q @ self.W_K(X).mT / math.sqrt(Q.shape[-1])).softmax(dim=-1)
+        return A @ self.W_V(X), A
+
+
+def test_where_arguments_by_position_alone_fail_their_order_is_told_and_no_layer_is_blamed():
+    told = said("AttentionLayer", ExchangedWidths)
+    assert "by position it is not" in told and "__init__(self, D_X, D_Q, D_V)" in told
+    assert "wrong shape" not in told
+
+
+def nearly_normalised(Q, X):
+    """Weights that sum to a little less than 1, within tolerance in short rows of large weights."""
+    E = Q @ X.mT / math.sqrt(Q.shape[-1])
+    P = (E - E.amax(dim=-1, keepdim=True)).exp()
+    A = P / (P.sum(dim=-1, keepdim=True) + 1.5e-5)
+    return A @ X, A
+
+
+def test_what_is_off_within_tolerance_is_not_called_right():
+    for seed in ("one", "two", "three"):
+        told = said("scaled_dot_product_attention", nearly_normalised, seed)
+        assert "A is right" not in told and "Sizes larger than 1 give the right result" not in told
+        assert "fails exactly where" not in told and "All else that was checked holds" not in told
+
+
+def times_infinity(E, mask):
+    return (E + (~mask.unsqueeze(-2)).to(E.dtype) * -torch.inf).softmax(dim=-1)
+
+
+def test_nan_is_no_sign_of_another_input():
+    told = said("attention_weights", times_infinity)
+    assert "contains NaN" in told and "one would get" not in told
+
+
+def cut_if_a_row_is_empty(E, mask):
+    """Right numbers, but no gradient as soon as one row allows nothing."""
+    nothing = ~mask.any(dim=-1, keepdim=True)
+    A = E.masked_fill(~mask, -torch.inf).softmax(dim=-1)
+    return A.detach().masked_fill(nothing, 0.0) if nothing.any() else A
+
+
+def test_no_gradient_is_no_gradient_of_nan():
+    told = said("masked_softmax", cut_if_a_row_is_empty)
+    assert "no gradient reaches E" in told and "NaN" not in told
+
+
+def blind_to_the_third(decoder, prompt, steps):
+    """Right for two tokens; from the third on the last logits are those of the token before."""
+    N = prompt.shape[1]
+    new, K, V, chosen, said = prompt, None, None, [], []
+    for step in range(steps):
+        m, n = 0 if K is None else K.shape[2], new.shape[1]
+        mask = torch.arange(m + n, device=new.device) <= torch.arange(m, m + n, device=new.device)[:, None]
+        if step > 1:
+            mask = mask & (torch.arange(m + n, device=new.device) != N)
+        logits, k, v = decoder(new, torch.arange(m, m + n, device=new.device), mask, K, V)
+        K, V = (one if old is None else torch.cat([old, one], dim=2) for old, one in ((K, k), (V, v)))
+        said.append(logits[:, -1])
+        new = said[-1].argmax(dim=-1, keepdim=True)
+        chosen.append(new)
+    return torch.cat(chosen, dim=1), torch.stack(said, dim=1)
+
+
+def test_the_last_position_is_told_only_where_no_longer_case_belies_it():
+    told = said("generate_with_cache", blind_to_the_third)
+    assert "right but for the last position" not in told
+    assert "right at the first 2 positions" in told or "right at the first positions" in told

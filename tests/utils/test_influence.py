@@ -51,10 +51,10 @@ def small_number_added(logits, y):
     [
         (small_number_added, "At some of the positions that count the derivative"),
         (padding_counts, "loss depends on logits where y is 0, and should not."),
-        (stop_left_out, "loss does not depend on logits where y is 2, and should"),
+        (stop_left_out, "The derivative of loss with respect to logits is 0 where y is 2, and should not be"),
         (mean_of_means, "a mean of these means?"),
         (padding_alone, "loss depends on logits where y is 0, and should not."),
-        (padding_alone, "loss does not depend on logits at any position where it should."),
+        (padding_alone, "The derivative of loss with respect to logits is 0 at each position where it should not be:"),
         (wrong_everywhere, "does each position get a weight of its own"),
         (no_way_back, "No gradient flows from loss back to logits"),
     ],

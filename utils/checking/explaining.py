@@ -22,9 +22,11 @@ UNLIKE = (  # problems that are no case's own
 )
 MAGNITUDES = {"large", "range", "saturation", "spread", "scale"}  # conditions under which numbers are large
 COLLATERAL = ("float64", "range")  # conditions under which what is wrong elsewhere shows too, through finer tolerances
+CALLS = "calls"  # the condition under which arguments come by position, or by name
 GRADIENTS = "gradients"  # the condition under which gradients are seen
 OF_GRADIENTS = ("wrong_gradient", "no_gradient", "no_graph", "backward_failed")  # problems where results are right
 PLACES = ("wrong at", "right at")  # kinds of facts about positions
+SHORT = 3  # positions along an axis before anything is told of its first or last
 
 
 def diagnose(exercise: FrozenExercise, verdicts: list, failed: list) -> tuple:
@@ -48,7 +50,7 @@ def diagnose(exercise: FrozenExercise, verdicts: list, failed: list) -> tuple:
     return _explanation(exercise, verdicts, written) or alone, shown
 
 
-def related(shown: Verdict, verdicts: list) -> tuple[Verdict, str | None]:
+def related(exercise: FrozenExercise, shown: Verdict, verdicts: list) -> tuple[Verdict, str | None]:
     """The verdict that is shown with what all failures of its kind have in common, and the name of that; else as it is.
 
     What fails under a condition or a circumstance alone is told by it, before what was found about its numbers.
@@ -61,36 +63,66 @@ def related(shown: Verdict, verdicts: list) -> tuple[Verdict, str | None]:
     if shown.extreme or shown.condition in MAGNITUDES:  # where cases share one set of numbers, places are accidents
         alike = [replace(one, facts=_without(one.facts, PLACES)) for one in alike]
         shown = next(one for one in alike if one.property == shown.property)
+    alike = [replace(one, facts=_held(one.facts, shown, verdicts)) for one in alike]
+    shown = next(one for one in alike if one.property == shown.property)
     keys = common([one.facts for one in alike])
     told = [shown.facts[key] for key in keys]
-    if all(key[0] == "which" for key in keys):  # which tells where to look, and not for what
-        told += _by_influence(shown, verdicts) or _by_most(shown, [one.facts for one in alike], keys)
-    under, circumstance = _under(shown, verdicts), _circumstance(shown, verdicts)
     failed = [one for one in verdicts if not one.passed]
-    only = not under and len({one.property for one in failed}) == 1 and len(verdicts) > len(failed) + 3
-    hint = composing.hint(
-        "" if circumstance else under, circumstance, only and not circumstance, shown.problem in OF_GRADIENTS
-    )
+    if all(_by_call_alone(one, shown) for one in failed):
+        return replace(shown, sentence=composing.called(exercise, shown.case.by)), f"called by {shown.case.by}"
+    if all(key[0] == "which" for key in keys):  # which tells where to look, and not for what
+        influenced, by_influence = _by_influence(shown, verdicts)
+        if by_influence:
+            shown = replace(shown, property=influenced.property, detail=influenced.detail)
+        told += by_influence or _by_most(shown, [one.facts for one in alike], keys)
+    hint, names = _where_it_fails(shown, verdicts, failed)
     sentence = composing.related(shown, told, hint)
-    names = (
-        [" ".join(map(str, key)) for key in keys]
-        + ["influence"] * (len(told) > len(keys))
-        + [f"under {under}"] * bool(under)
-        + ["only here"] * only
-    )
-    names += [f"where {circumstance}"] * bool(circumstance)
+    names = [" ".join(map(str, key)) for key in keys] + ["influence"] * (len(told) > len(keys)) + names
     return replace(shown, sentence=sentence), ", ".join(names) or None
 
 
-def _by_influence(shown: Verdict, verdicts: list) -> list[str]:
-    """What a wrong result depends on and should not, or the other way round, where gradients were seen."""
+def _where_it_fails(shown: Verdict, verdicts: list, failed: list) -> tuple[str, list[str]]:
+    """The words for a condition or a circumstance under which alone code fails, and the names of these.
+
+    What is wrong by little may pass elsewhere because it is within tolerance there: then only the size of numbers is told.
+    """
+    by_luck = any(key[0] == "close" for key in shown.facts) and any(one.near for one in verdicts)
+    under = _under(shown, verdicts)
+    if by_luck:
+        under = under if under in MAGNITUDES else ""
+        return composing.hint(under, near_enough=True), [f"under {under}"] * bool(under)
+    circumstance = _circumstance(shown, verdicts)
+    only = not under and len({one.property for one in failed}) == 1 and len(verdicts) > len(failed) + 3
+    names = [f"under {under}"] * bool(under) + ["only here"] * only + [f"where {circumstance}"] * bool(circumstance)
+    if circumstance:
+        under, only = "", False
+    return composing.hint(under, circumstance, only, shown.problem in OF_GRADIENTS), names
+
+
+def _by_call_alone(one: Verdict, shown: Verdict) -> bool:
+    """Whether code took its arguments and fails where they come in one of the two ways."""
+    return one.condition == CALLS and one.problem != "wrong_signature" and one.case.by == shown.case.by
+
+
+def _held(facts: dict, shown: Verdict, verdicts: list) -> dict:
+    """Facts without those about places along an axis that another failed case of the part belies, whatever its condition."""
+    others = [one for one in verdicts if one.problem in COMPARED and one.part == shown.part and not one.extreme]
+
+    def belied(key: tuple) -> bool:
+        return any(key not in one.facts and one.case.sizes.get(key[2], SHORT) >= SHORT for one in others)
+
+    return {key: text for key, text in facts.items() if key[0] not in PLACES or not belied(key)}
+
+
+def _by_influence(shown: Verdict, verdicts: list) -> tuple[Verdict | None, list[str]]:
+    """What a wrong result depends on and should not, or the other way round, and a verdict where gradients were seen."""
     if shown.problem not in COMPARED or shown.condition or shown.extreme:
-        return []
+        return None, []
     seen = [
         one for one in verdicts if one.part == shown.part and one.condition == GRADIENTS and one.problem in COMPARED
     ]
     facts = [{key: text for key, text in one.facts.items() if key[0].startswith("influence")} for one in seen]
-    return [facts[0][key] for key in common(facts)]
+    return (seen[0] if seen else None), [facts[0][key] for key in common(facts)]
 
 
 def _by_most(shown: Verdict, each: list, known: list) -> list[str]:
@@ -144,6 +176,8 @@ def _explanation(exercise: FrozenExercise, verdicts: list, failed: list) -> str 
     def holds(name: str) -> bool:
         own = [one for one in failed if name in one.matches]
         sure = any(one.problem != "not_finite" for one in own)  # NaN is like NaN whatever made it
+        if not sure and name in exercise.invented:
+            return False
         return contradicted(name) <= (len(own) if sure and name not in exercise.invented else 0)
 
     candidates = [name for name in exercise.misconceptions if explains(name) and holds(name)]

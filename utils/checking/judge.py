@@ -10,7 +10,7 @@ from utils.checking.messages import composing
 from utils.checking.messages.wrong_results import describe, forbidden_call, other_order
 from utils.checking.records import DrawnCase, Failure, FrozenCase, FrozenExercise, Observation, Output
 from utils.checking.refusals import CONFINED, NOT_ALLOWED
-from utils.checking.tolerance import GRADIENTS, close, right_rows, sketches_agree, tolerance
+from utils.checking.tolerance import GRADIENTS, clear, close, right_rows, sketches_agree, tolerance
 from utils.checking.verdict import Result, Verdict
 
 MISPLACED = ("wrong_shape", "wrong_dtype", "wrong_value")  # problems that results in another order look like
@@ -35,7 +35,10 @@ def judge(exercise: FrozenExercise, frozen: FrozenCase, observation: Observation
     if problem in (*COMPARED, "wrong_shape") and not case.rows:
         found = facts(exercise, frozen, observation)
     compared = tuple(frozen.mistakes)
-    about = {"condition": case.condition, "facts": found, "extreme": case.extreme, "case": case}
+    limit = tolerance(case, frozen.expected, observation)
+    pairs = zip(frozen.expected.outputs, observation.outputs)
+    near = problem is None and not case.rows and not all(clear(case, a, b, limit) for a, b in pairs)
+    about = {"near": near, "condition": case.condition, "facts": found, "extreme": case.extreme, "case": case}
     return Verdict(case.property, case.part, problem, sentence, detail, matches, compared, **about)
 
 
@@ -51,7 +54,7 @@ def conclude(exercise: FrozenExercise, verdicts: list[Verdict]) -> Result:
     relation = None
     misconception, shown = diagnose(exercise, verdicts, failed)
     if misconception is None:
-        shown, relation = related(shown, verdicts)
+        shown, relation = related(exercise, shown, verdicts)
     unwritten = any(verdict.problem == "unfinished" for verdict in failed)
     message = composing.failure(exercise, shown, misconception, lost & seen, points, unwritten)
     total = sum(exercise.points.values())
@@ -205,7 +208,9 @@ def _output_problem(wanted: Output, got: Output, seen: Observation) -> str | Non
 def _wrong_gradient(case: DrawnCase, expected: Observation, seen: Observation, scale: float) -> str | None:
     wanted = {name: gradient for name, gradient in expected.gradients.items() if gradient is not None}
     found = {name: seen.gradients.get(name) for name in wanted}
-    if any(got is None and np.abs(wanted[name]).max(initial=0) > scale for name, got in found.items()):
+    if any(
+        got is None and not np.abs(wanted[name]).max(initial=0) <= scale for name, got in found.items()
+    ):  # NaN counts
         return "no_gradient"
     for name, got in found.items():
         if got is None:

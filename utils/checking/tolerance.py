@@ -4,11 +4,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from utils.checking.records import DrawnCase, Observation
+from utils.checking.records import DrawnCase, Observation, Output
 
 _RELATIVE = {"torch.float64": 3e-7, "torch.float32": 1e-5, "torch.bfloat16": 2e-2, "torch.float16": 2e-3}
 # Double precision is told by its type and its range; a scale computed in single precision is no mistake of attention.
 _COARSE = 2e-2
+CLEARLY = 10  # times closer than it must be is what is called right beside something wrong
 GRADIENTS = 10  # times as much room as results have
 _ELSEWHERE = 1e-4  # accelerators add in another order
 
@@ -41,6 +42,13 @@ def close(got: np.ndarray, expected: np.ndarray, relative: float, among: str = "
         with np.errstate(invalid="ignore"):  # np.isclose says the same, and takes thrice as long
             return np.abs(got - expected) <= relative + relative * np.abs(expected)
     return np.isclose(got, expected, rtol=relative, atol=relative, equal_nan=True)
+
+
+def clear(case: DrawnCase, expected: Output, got: Output, limit: float) -> bool:
+    """Whether a result that counts as right is so by much: what is wrong by a little may be within tolerance, too."""
+    if case.coarse or got.values is None or expected.values is None or got.values.shape != expected.values.shape:
+        return True
+    return bool(close(got.values, expected.values, limit / CLEARLY).all())
 
 
 def right_rows(got: np.ndarray, expected: np.ndarray, relative: float) -> np.ndarray:

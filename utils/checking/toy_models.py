@@ -48,7 +48,7 @@ class ToyDecoder:
             raise AskedTooOften(
                 f"taking the likeliest word each time, all sentences together need {self.limit} words at most, and more were"
                 " asked for. Does the loop notice that all have ended, and that max_length is reached? Is each word the"
-                " likeliest?"
+                " likeliest, and the one that is fed next?"
             )
         s = torch.tanh(s @ self.W + self.E[y])  # [B, D_H]
         return s @ self.U + self.b, s  # [B, V], [B, D_H]
@@ -210,6 +210,10 @@ class ToyCachedDecoder:
         B, n = shapes["tokens"]
         m = shapes["K"][2] if shapes["K"] and len(shapes["K"]) == 4 else 0
         cache = (B, len(self.W), m, self.E.shape[1]) if K is not None else None
+        for name, one in {"K": K, "V": V}.items():
+            if one is not None and len(shapes[name] or ()) != 4:
+                asked = f"{name} is None as long as nothing is in the cache, and then [B, L, m, D]"
+                raise ValueError(f"the decoder's {asked}; it was given {_said(one)}")
         for name, shape in {"positions": (n,), "mask": (n, m + n), "K": cache, "V": cache}.items():
             if shapes[name] != shape:
                 asked = f"{name} should be {list(shape) if shape else shape} where n = {n} tokens come to m = {m} in the cache"

@@ -17,6 +17,7 @@ class Verdict:
         detail: the numbers that show it; empty for a case that the student may not see.
         matches: the misconceptions that would have given just what was observed.
         compared: the misconceptions that were held against what was observed; of others nothing is known here.
+        near: the case passed, but not by much: what fails elsewhere may be wrong here too, within tolerance.
         extreme: the case's numbers are large on purpose.
         facts: what wrong numbers have in common with the right ones, by key: see `utils.checking.diagnosis`.
         case: the case itself, for what is true of all that fail.
@@ -33,6 +34,7 @@ class Verdict:
     condition: str = ""
     facts: dict = field(default_factory=dict)
     extreme: bool = False
+    near: bool = False
     case: DrawnCase | None = field(default=None, compare=False, repr=False)
 
     @property

@@ -158,8 +158,7 @@ def _padded(words):
 @greedy_decode.misconception
 def never_stops(decoder, s, max_length):
     """The decoder is asked for more tokens although every sentence has written its [STOP]. Leave the loop as soon as
-    all sentences have ended. A test such as (tokens == STOP).all() on the tokens of one step is True only if all
-    sentences end at the same step: remember which sentences have ended."""
+    all sentences have ended, before the next step. They end at different steps, so remember which have ended."""
     return _padded(_steps(decoder, s, max_length))
 
 

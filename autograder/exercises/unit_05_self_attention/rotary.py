@@ -143,7 +143,8 @@ def positions_from_one(X, positions, base, interleaved):
 
 @rotary_encoding.misconception
 def base_ignored(X, positions, base, interleaved):
-    """The base is always 10000. It is an argument: use base."""
+    """The result is that of base 10000, whatever base is given: is 10000 written into the code, or are frequencies kept from
+    an earlier call? The base is an argument: use it in each call."""
     return _turned(X, _angles(X, positions, 10000.0), interleaved)
 
 
@@ -157,7 +158,7 @@ def frequencies_counted_from_one(X, positions, base, interleaved):
 
 @rotary_encoding.misconception
 def half_the_exponent(X, positions, base, interleaved):
-    """The exponent of pair j is j/D; it should be 2j/D."""
+    """The exponent of pair j is −j/D; it should be −2j/D."""
     D = X.shape[-1]
     return _turned(X, _angles(X, positions, base, torch.arange(D // 2, device=X.device) / D), interleaved)
 
@@ -227,7 +228,7 @@ def sine_and_cosine_exchanged(X, positions, base, interleaved):
 
 @rotary_encoding.misconception
 def twice_the_exponent(X, positions, base, interleaved):
-    """The exponent of pair j is 4j/D; it should be 2j/D. Write either arange(0, D, 2) / D or 2 · arange(D/2) / D, but
+    """The exponent of pair j is −4j/D; it should be −2j/D. Write either arange(0, D, 2) / D or 2 · arange(D/2) / D, but
     not both factors of 2."""
     D = X.shape[-1]
     return _turned(X, _angles(X, positions, base, 2 * torch.arange(0, D, 2, device=X.device) / D), interleaved)

@@ -24,7 +24,9 @@ def influence_facts(exercise: FrozenExercise, frozen: FrozenCase, seen: Observat
             continue
         result = " and ".join(names)
         if got is None:
-            found["influence none", given] = f"No gradient flows from {result} back to {given}: {_CUT}"
+            found["influence none", given] = (
+                f"No gradient flows from {result} back to {given}: {_CUT.replace(' there', '')}"
+            )
         elif got.shape == wanted.shape and got.ndim and np.isfinite(got).all():
             found |= _shift(result, given, wanted, got, frozen.case.symbols.get(given, "").split())
             found |= _dependence(result, given, wanted, got, frozen)
@@ -48,13 +50,9 @@ def _shift(result: str, given: str, wanted: np.ndarray, got: np.ndarray, axes: l
     }
 
 
-_CUT = "is it used at all, or only through something without a derivative, such as argmax or a comparison?"
-
-
-_WORDS = {
-    "extra": ("depends", "depend", ", and should not"),
-    "missing": ("does not depend", "do not depend", ", and should: the derivative there is 0"),
-}
+_CUT = (
+    "is it used there at all, or only through something without a derivative, such as argmax, rounding or a comparison?"
+)
 
 
 def _rows(gradient: np.ndarray) -> np.ndarray:
@@ -65,19 +63,19 @@ def _rows(gradient: np.ndarray) -> np.ndarray:
 def _dependence(result: str, given: str, wanted: np.ndarray, got: np.ndarray, frozen: FrozenCase) -> Facts:
     """Rows of an input that count and should not, or the other way round; another input's value there may tell which."""
     right, ours, found = _rows(wanted), _rows(got), {}
-    for kind, rows in (("extra", ours & ~right), ("missing", right & ~ours)):
-        if not rows.any() or right.ndim == 0:
-            continue
-        told, where = _told_by(rows, right if kind == "missing" else ~right, given, frozen)
-        if kind == "missing" and rows.sum() == right.sum():
-            told, where = "everywhere", " at any position where it should" if (ours & ~right).any() else ""
-        singular, plural, end = _WORDS[kind]
-        several, end = " and " in result, "" if where.endswith("it should") else end
-        subject = (
-            f"Something of {result}" if several and kind == "extra" else result
-        )  # seen is a gradient of all together
-        verb = plural if several and kind == "missing" else singular
-        found[f"influence {kind}", given, told] = f"{subject} {verb} on {given}{where}{end}."
+    extra, missing = ours & ~right, right & ~ours
+    if right.ndim and extra.any():
+        told, where = _told_by(extra, ~right, given, frozen)
+        subject = f"Something of {result}" if " and " in result else result  # seen is a gradient of all together
+        found["influence extra", given, told] = f"{subject} depends on {given}{where}, and should not."
+    if right.ndim and missing.any():
+        told, where = _told_by(missing, right, given, frozen)
+        if missing.sum() == right.sum():
+            told, where = "everywhere", " at each position where it should not be" if extra.any() else ""
+        end = "" if where.endswith("not be") else ", and should not be"
+        found["influence missing", given, told] = (
+            f"The derivative of {result} with respect to {given} is 0{where}{end}: {_CUT}"
+        )
     return found
 
 

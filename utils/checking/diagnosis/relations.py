@@ -12,9 +12,9 @@ from utils.checking.diagnosis.influence import influence_facts
 from utils.checking.diagnosis.places import place_facts
 from utils.checking.diagnosis.scales import scale_facts
 from utils.checking.diagnosis.sizes import size_facts
-from utils.checking.diagnosis.weights import are_weights, weight_facts
-from utils.checking.records import FrozenCase, FrozenExercise, Observation
-from utils.checking.tolerance import close, tolerance
+from utils.checking.diagnosis.weights import are_weights, look_past, weight_facts
+from utils.checking.records import DrawnCase, FrozenCase, FrozenExercise, Observation
+from utils.checking.tolerance import clear, close, tolerance
 
 
 def facts(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) -> Facts:
@@ -26,11 +26,13 @@ def facts(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) -> Fa
     pairs = list(zip(exercise.outputs, frozen.expected.outputs, seen.outputs))
     shapes = [size_facts(name, axes.split(), a.shape, b.shape, case.given_sizes) for (name, axes), a, b in pairs]
     if any(a.shape != b.shape for _, a, b in pairs):
-        return next((one for one in shapes if one), {})
+        asked, came = (sorted(one.shape for one in outputs) for outputs in (frozen.expected.outputs, seen.outputs))
+        exchanged = asked == came and len(set(asked)) > 1  # which is told as such
+        return {} if exchanged else next((one for one in shapes if one), {})
     comparable = [one for one in pairs if one[2].values is not None and one[1].values.shape == one[2].values.shape]
     among = "row" if case.coarse else ""
     wrong = [one for one in comparable if not close(one[2].values, one[1].values, limit, among).all()]
-    found: Facts = _chosen(comparable) | _which(exercise, wrong, comparable)
+    found: Facts = _chosen(comparable) | _which(exercise, case, wrong, comparable, limit)
     for (name, symbols), wanted, got in wrong:
         if wanted.values.dtype.kind == "f":
             axes = symbols.split()
@@ -69,14 +71,19 @@ def _at(scores, places) -> bool:
     return bool((found == scores.max(axis=-1)).all())
 
 
-def _which(exercise: FrozenExercise, wrong: list, comparable: list) -> Facts:
+def _which(exercise: FrozenExercise, case: DrawnCase, wrong: list, comparable: list, limit: float) -> Facts:
     """Of several results: which are right, and where to look if the right ones are weights."""
     bad = [name for (name, _), _, _ in wrong]
-    good = [name for (name, _), wanted, _ in comparable if name not in bad]
+    good = [one for one in comparable if one[0][0] not in bad]
+    if not all(
+        clear(case, a, b, limit) for _, a, b in good
+    ):  # what is as wrong, and within tolerance, is not called right
+        return {}
+    good = [name for (name, _), _, _ in good]
     if not bad or not good or len(comparable) < len(exercise.outputs):
         return {}
     weights = [name for (name, _), wanted, _ in comparable if name in good and are_weights(wanted.values)]
-    after = f": look at what else {bad[0]} is made of" if weights else ""
+    after = f": {look_past(weights, bad)}" if weights else ""
     verb = "is" if len(good) == 1 else "are"
     return {
         (

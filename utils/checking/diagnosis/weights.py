@@ -21,6 +21,12 @@ def weighed_axes(values: np.ndarray) -> int:
     return 2 if values.ndim > 1 and values.shape[-2] > 1 and _ones(values.sum(axis=(-1, -2))) else 0
 
 
+def look_past(weights: list, wrong: list) -> str:
+    """Where to look if weights are right, and other results that are made with them are not."""
+    made = wrong[0] if len(wrong) == 1 else "them"
+    return f"look at what is done with {weights[0]}, and at what else goes into {made}"
+
+
 def _ones(sums: np.ndarray) -> bool:
     return bool(np.allclose(sums, 1, atol=_SUMS))
 
@@ -89,6 +95,7 @@ def _map_facts(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, limit
             break
     for row, one in (
         ("Rows of", "Maps of"),
+        ("Some rows", "Some maps"),
         ("each row", "each map"),
         ("some rows", "some maps"),
         ("rows sum", "maps sum"),
@@ -118,10 +125,11 @@ def _sums(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, limit: flo
         return {("sum over", name, "both"): f"{name} sums to 1 over {together}; each row should by itself."}
     how = "less" if (sums < 1 + _SUMS).all() else "more" if (sums > 1 - _SUMS).all() else "other"
     words = {"less": "less than 1", "more": "more than 1", "other": "other numbers than 1"}[how]
-    told = f"Rows of {name} sum to {words}; each should sum to 1 over {last}."
+    rows = "Some rows" if _ones_or_zeros(sums).any() else "Rows"
+    told = f"{rows} of {name} sum to {words}; each should sum to 1 over {last}."
     return {
         ("sum", name, how): told,
-        ("sum", name, "?"): f"Rows of {name} do not sum to 1, as they should over {last}.",
+        ("sum", name, "?"): f"{rows} of {name} do not sum to 1, as they should over {last}.",
     }
 
 
@@ -130,13 +138,17 @@ def _order(name: str, wanted: np.ndarray, got: np.ndarray, limit: float) -> dict
     shown = (wanted > 0).sum(axis=-1) > 1
     if not shown.any():
         return {}
-    if np.array_equal(wanted.argsort(axis=-1, kind="stable")[shown], got.argsort(axis=-1, kind="stable")[shown]):
-        told = f"In each row the weights of {name} have the right order, from smallest to largest, but not the right sizes."
-        return {("order", name): told}
-    nearly_right = np.abs(got - wanted).max() < NEARLY  # which is told as such
-    if nearly_right or not np.allclose(got.sum(axis=-1), 1, atol=10 * limit) or not np.ptp(got):
+    if np.abs(got - wanted).max() < NEARLY:  # which is told as such
         return {}
-    told = f"Rows of {name} sum to 1, but they are not the softmax of the right scores: look before it and after it."
+    order = wanted.argsort(axis=-1, kind="stable")
+    theirs, ours = (np.diff(np.take_along_axis(one, order, axis=-1), axis=-1)[shown] for one in (wanted, got))
+    if ((ours > 0) | (ours == 0) & (theirs == 0)).all():
+        told = f"In each row the weights of {name} have the right order, from smallest to largest"
+        return {("order", name): f"{told}, but not all have the right size."}
+    if not np.allclose(got.sum(axis=-1), 1, atol=10 * limit) or not np.ptp(got):
+        return {}
+    told = f"Rows of {name} sum to 1, but they are not the softmax of the right scores"
+    told += ": is the mistake in the scores, in the softmax itself, or in what is done with its result?"
     return {("other scores", name): told}
 
 
@@ -198,10 +210,11 @@ def _temperature(name: str, wanted: np.ndarray, got: np.ndarray, limit: float, s
                     name,
                 ): f"{told} that should not be: are only some positions kept, and the rest shared out among them?"
             }
-    if abs(factor - 1) < 1e-3:
+    if abs(factor - 1) < 1e-3 and not lost.any():
         if not np.allclose(got[both], wanted[both], rtol=1e-3) and not _ones(got.sum(axis=-1)[both.any(axis=-1)]):
-            told = f"In each row of {name} the weights that should not be 0 are in the right proportion, but their sum is not 1"
             total = got.sum(axis=-1)
+            rows = "some rows" if _ones_or_zeros(total).any() else "each row"
+            told = f"In {rows} of {name} the weights that should not be 0 are in the right proportion, but their sum is not 1"
             counts = (wanted > 0).sum(axis=-1)
             again = np.allclose(total * counts, 1, atol=1e-2) and np.ptp(counts) > 0
             late = not got[wanted == 0].any() and (wanted == 0).any() and (got.sum(axis=-1) < 1 + _SUMS).all()

@@ -48,10 +48,26 @@ def related(shown, found: list[str], hint: str) -> str:
     return f"{hint} {sentence}" if hint else sentence
 
 
-def hint(under: str, circumstance: str, only: bool, gradient: bool = False) -> str:
+def called(exercise: FrozenExercise, by: str) -> str:
+    """The sentence where results are right but for arguments that come by "position", or by "name"."""
+    order = f"{exercise.name}({', '.join(exercise.parameters)})"
+    if exercise.is_module:
+        inner = ", ".join(("self", *exercise.constructor))
+        order = f"__init__({inner}) and forward({', '.join(('self', *exercise.parameters))})"
+    if by == "name":
+        return f"With arguments by position it is right, by name it is not: does each name stand for what it should in {order}?"
+    return (
+        f"With arguments by name it is right, by position it is not: does your code take them in this order, {order}?"
+    )
+
+
+def hint(
+    under: str, circumstance: str = "", only: bool = False, gradient: bool = False, near_enough: bool = False
+) -> str:
     """Where code fails, in words.
 
     Args:
+        near_enough: whether results that pass are off by a little, too.
         gradient: whether results are right, and gradients are not.
         under: the condition under which alone anything fails; empty if ordinary inputs fail too.
         circumstance: what is true of all that fails, and of nothing that passes.
@@ -61,7 +77,8 @@ def hint(under: str, circumstance: str, only: bool, gradient: bool = False) -> s
         return f"In all that was checked here it fails exactly where {circumstance}."
     if only:
         return "All else that was checked holds; only this does not."
-    return UNDER_GRADIENT.get(under, "") if gradient else UNDER.get(under, "")
+    told = UNDER_GRADIENT.get(under, "") if gradient else UNDER.get(under, "")
+    return told.replace("the right result;", "a result that is near enough;") if near_enough else told
 
 
 def unjudged(exercise: FrozenExercise, shown) -> str:

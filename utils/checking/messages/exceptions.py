@@ -77,6 +77,11 @@ _HINTS = (  # phrases of errors' texts, and what they mean
         "An input was overwritten in place (+=, -=, or a method that ends in _). Make a new tensor instead.",
     ),
     (
+        ("is a view and is being modified inplace", "modified inplace because it is an output"),
+        "What chunk, split and unbind give are views of one tensor: gradients do not allow +=, /= or a method that ends in _ on"
+        " them. Make a new tensor: Q = Q / …",
+    ),
+    (
         ("view size is not compatible",),
         "The numbers of this input do not lie side by side in memory: use reshape, which copies where it must.",
     ),
@@ -194,7 +199,10 @@ def integers(wanted: str, dtype: str) -> str:
     if dtype == "torch.bool":
         return f"{asked} Is it a comparison?"
     if "float" in dtype:
-        return f"{asked} /, a root, .float(), and a tensor that is made without dtype=, make numbers with a fraction."
+        return (
+            f"{asked} /, a root, .float(), zeros or ones without dtype=, and .to() another type make numbers with a"
+            " fraction."
+        )
     return f"{asked} A smaller type overflows where numbers get large."
 
 
@@ -204,4 +212,5 @@ def origin(dtype: str) -> str:
         return ".half(), .bfloat16() or autocast"
     if not dtype.startswith("torch.float"):
         return "an argmax, a comparison or // where numbers with a fraction were meant"
-    return f"a tensor that your code makes without dtype=, or .{'float' if dtype == 'torch.float32' else 'double'}()"
+    short = "float" if dtype == "torch.float32" else "double"
+    return f"a tensor that your code makes without dtype=, a dtype= that is not the inputs', or .{short}()"

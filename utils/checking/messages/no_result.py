@@ -62,7 +62,7 @@ def _wrong_signature(c):
     left_out = [name for name in c.exercise.parameters if name not in c.case.inputs]
     if left_out and failure.text.split(", ") == list(c.exercise.parameters):
         return (
-            f"It is called without {', '.join(left_out)} here: give it the default that the exercise's first line shows.",
+            f"It is called without {', '.join(left_out)} here: give it the default that the signature above shows.",
             "",
         )
     if failure.type in ("name", "position"):
@@ -103,11 +103,7 @@ def _wrong_parameters(c):
         return f"The module has no parameter {failure.text}. {_make(c.exercise.layers, failure.text)}", expected
     if failure.type == "extra":
         bias = all(name.endswith(".bias") for name in failure.text.split(", "))
-        advice = (
-            "A layer without bias is nn.Linear(…, …, bias=False)."
-            if bias
-            else "Leave them out, or use the asked names."
-        )
+        advice = "A layer without bias is nn.Linear(…, …, bias=False)." if bias else "Leave them out."
         return f"The module has parameters that were not asked for: {failure.text}. {advice}", expected
     if failure.type == "type":
         name, kind = failure.text.split(" ", 1)

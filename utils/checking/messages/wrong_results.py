@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from utils.checking.diagnosis.weights import are_weights
+from utils.checking.diagnosis.weights import are_weights, look_past
 from utils.checking.messages.context import Context
 from utils.checking.messages.exceptions import integers, origin
 from utils.checking.messages.no_result import NO_RESULT
 from utils.checking.messages.shapes import looks_like
 from utils.checking.messages.wrong_numbers import numbers, rows
 from utils.checking.records import MAX_OUTPUTS, DrawnCase, FrozenCase, FrozenExercise, Observation
-from utils.checking.tolerance import close, tolerance
+from utils.checking.tolerance import clear, close, tolerance
 
 
 def describe(
@@ -44,8 +44,9 @@ def _returned_none(c):
     what = (
         "The result" if len(c.exercise.outputs) == 1 or c.seen.structure == "NoneType" else f"{' and '.join(missing)}"
     )
+    mode = " (The module is in eval mode here.)" if c.exercise.is_module and not c.case.training else ""
     return (
-        f"{what} is None: does a branch, or the end of the function, lack `return {c.returns.strip('()')}`?",
+        f"{what} is None: does a branch, or the end of the function, lack `return {c.returns.strip('()')}`?{mode}",
         f"expected {c.returns}",
     )
 
@@ -63,10 +64,10 @@ def _wrong_structure(c):
         how = (
             "torch.stack makes one tensor of a list."
             if tensors
-            else "torch.tensor makes a tensor of a list of numbers."
+            else "torch.tensor makes a tensor of numbers, or of lists of them that are all of one length."
         )
         return f"It should return {wanted}; it returns a list of {many}. {how}", ""
-    pair = " If max(dim=…) is what gave two: take .values of it, or use amax." if (count, got) == (1, 2) else ""
+    pair = " If max(dim=…) is what gave two: take .values or .indices of it." if (count, got) == (1, 2) else ""
     if count == 1 and got > 2 and len({one.shape for one in c.seen.outputs}) == 1:
         pair = " Pieces of equal shape become one tensor with torch.stack(…, dim=…), along a new axis, or torch.cat."
     return f"It should return {wanted}; it returns {'one tensor' if got == 1 else f'{got} values'}.{pair}", ""
@@ -150,12 +151,12 @@ def _wrong_shape(c):
 
 
 def _wrong_length(c, name: str, wanted, got) -> str:
-    """Where only the number of steps differs, whose number the exercise itself decides: whether there are too few or too many."""
+    """Where one axis differs, and its beginning or end is right, or the exercise decides its length: too short or too long."""
     symbols = dict(c.exercise.outputs)[name].split()
     if len(wanted.shape) != len(got.shape) or len(symbols) != len(wanted.shape) or got.values is None:
         return ""
     apart = [place for place, (a, b) in enumerate(zip(wanted.shape, got.shape)) if a != b]
-    if len(apart) != 1 or set(symbols[apart[0]].split("*")) & set(c.case.sizes):
+    if len(apart) != 1:
         return ""
     place = apart[0]
     shorter = got.shape[place] < wanted.shape[place]
@@ -170,7 +171,10 @@ def _wrong_length(c, name: str, wanted, got) -> str:
             else "it begins too early, and the rest is right."
         )
     if not begins:
-        return f"{told}, and what there is of it is not right either: is its length a consequence of what was chosen before?"
+        if set(symbols[place].split("*")) & set(c.case.sizes):  # a size that is given: it follows from nothing chosen
+            return ""
+        question = "is its length a consequence of what was chosen before, or does something stand in front?"
+        return f"{told}, and what there is of it is not right either: {question}"
     question = "Does the loop end too early?" if shorter else "Does the loop go on too long?"
     return f"{told}, and right as far as it goes. {question}"
 
@@ -254,16 +258,22 @@ def _wrong_value(c):
     if c.case.rows:
         return rows(name, wanted, got, limit, c.case.rows)
     what = "truth values" if wanted.dtype == "torch.bool" else "numbers"
-    found = [f"The shape of {name} is right, its {what} are not.", *_beside(name, [pair[0] for pair in wrong], weights)]
+    sure = all(clear(c.case, one, got, limit) for given, one, got in c.pairs() if given in weights)
+    beside = _beside(name, [pair[0] for pair in wrong], weights, sure)
+    found = [f"The shape of {name} is right, its {what} are not.", *beside]
     return f"{' '.join(found)}\n{c.exercise.formula}", numbers(name, wanted, got)
 
 
-def _beside(name: str, wrong: list, weights: list) -> list[str]:
-    """What it means that a wrong result and weights came together, if they did."""
+def _beside(name: str, wrong: list, weights: list, sure: bool) -> list[str]:
+    """What it means that a wrong result and weights came together, if they did.
+
+    Args:
+        sure: weights that count as right are so by much.
+    """
     if name in weights and len(wrong) > 1:
         return [f"{_listed(one for one in wrong if one != name)} is wrong as well, and may be so because of {name}."]
-    if weights and not set(weights) & set(wrong):
-        return [f"{_listed(weights)} is right: look at what else {name} is made of."]
+    if weights and sure and not set(weights) & set(wrong):
+        return [f"{_listed(weights)} is right: {look_past(weights, [name])}."]
     return []
 
 

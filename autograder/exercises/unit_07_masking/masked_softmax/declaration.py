@@ -146,9 +146,9 @@ def made_to_sum_to_one_with_a_small_number(E, mask):
 
 @masked_softmax.misconception
 def empty_rows_even(E, mask):
-    """In a row that allows nothing all keys get the same weight. A large negative number for the forbidden scores (−1e9, or the
-    lowest of the type) does that: all scores of the row are equal, and so are the weights. Such a query would attend to
-    padding, or to the future. Asked for are zeros: find these rows, mask.any(dim=-1), and set them to 0."""
+    """In a row that allows nothing all keys get the same weight. Equal scores do that, such as one number in the
+    place of all of them (−1e9, the lowest of the type, or 0). Such a query would attend to padding, or to the future. Asked
+    for are weights of 0: find these rows, mask.any(dim=-1), and set their weights to 0 after the softmax."""
     return E.masked_fill(~mask, torch.finfo(E.dtype).min).softmax(dim=-1)
 
 
