@@ -62,3 +62,11 @@ def test_what_only_a_coarse_tolerance_takes_for_equal_is_not_told():
     tied = np.where(np.arange(40) < 30, 1 / 30, 0.0) + np.zeros((2, 1))
     found = {key[0] for key in weight_facts("A", ["B", "N"], right, tied, 2e-3, {})}
     assert not found & {"twice", "before", "uniform", "row factor"}
+
+
+def test_a_number_of_the_keys_alone_and_a_factor_of_each_row_are_told_from_other_scores():
+    rows, draw = softmax(E, -1), np.random.default_rng(1)
+    assert "column" in kinds(rows, softmax(E + draw.normal(size=(2, 1, 4)), -1))
+    assert "row temperature" in kinds(rows, softmax(E * draw.uniform(0.3, 3, size=(2, 3, 1)), -1))
+    assert not {"column", "row temperature"} & kinds(rows, softmax(E + draw.normal(size=E.shape), -1))
+    assert not {"column", "row temperature"} & kinds(rows, softmax(2 * E, -1))  # one factor has a sentence of its own

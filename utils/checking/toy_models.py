@@ -47,8 +47,8 @@ class ToyDecoder:
         if self.limit and self.asked > self.limit:
             raise AskedTooOften(
                 f"taking the likeliest word each time, all sentences together need {self.limit} words at most, and more were"
-                " asked for. Does the loop notice that all have ended, and that max_length is reached? Is each word the"
-                " likeliest, and the one that is fed next?"
+                " asked for. Does the loop end as soon as all have ended, or max_length is reached? Is [START] fed first,"
+                " and then the likeliest word, with the state that came with it?"
             )
         s = torch.tanh(s @ self.W + self.E[y])  # [B, D_H]
         return s @ self.U + self.b, s  # [B, V], [B, D_H]

@@ -115,7 +115,7 @@ def divided_by_all_places(logits, y):
 
 @masked_cross_entropy.misconception
 def summed(logits, y):
-    """This is the sum over all tokens. The exercise asks for the mean: divide by the number of tokens that are not
+    """This is the sum over the tokens that count. The exercise asks for the mean: divide by the number of tokens that are not
     padding."""
     nll, real = _each(logits, y)
     return (nll * real).sum()

@@ -41,13 +41,9 @@ def _shift(result: str, given: str, wanted: np.ndarray, got: np.ndarray, axes: l
     if wanted.shape[-1] < 2 or not sums[1] or sums[0] > STRAIGHT * sums[1] or size[0] <= 10 * STRAIGHT * size[1]:
         return {}
     along = f" along {axes[-1]}, its last axis," if axes else " along the last axis"
-    return {
-        (
-            "influence shift",
-            given,
-        ): f"One number added to all of {given}{along} should not change {result}, and it does: does the"
-        " softmax run along that axis, and is its result used whole?"
-    }
+    place = " at one position" if wanted.ndim > 1 else ""
+    told = f"One number added to all of {given}{along}{place} should not change {result}, and it does"
+    return {("influence shift", given): f"{told}: does the softmax run along that axis, and is its result used whole?"}
 
 
 _CUT = (

@@ -5,6 +5,7 @@ import numpy as np
 from utils.checking.diagnosis.scales import NEARLY, asked, named_factors
 
 _SUMS = 1e-3
+_EXACT = 2e-3  # of the size of log-weights: how far a pattern in them may be off
 
 
 def are_weights(values: np.ndarray) -> bool:
@@ -60,7 +61,7 @@ def weight_facts(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, lim
     if not found or {("sum", name, "less"), ("sum", name, "more"), ("lost", name)} & set(found):
         found |= _temperature(name, wanted, got, limit, sizes)
     if not {"temperature", "proportion", "sum over", "twice", "cut", "kept"} & {key[0] for key in found}:
-        found |= _order(name, wanted, got, limit)
+        found |= _pattern(name, wanted, got, limit) or _order(name, wanted, got, limit)
     if are_weights(got):
         if ((got == 0) | (got == 1)).all():
             found["hard", name] = (
@@ -96,6 +97,7 @@ def _map_facts(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, limit
     for row, one in (
         ("Rows of", "Maps of"),
         ("Some rows", "Some maps"),
+        ("Each row", "Each map"),
         ("each row", "each map"),
         ("some rows", "some maps"),
         ("rows sum", "maps sum"),
@@ -133,6 +135,36 @@ def _sums(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, limit: flo
     }
 
 
+def _pattern(name: str, wanted: np.ndarray, got: np.ndarray, limit: float) -> dict:
+    """Whether rows hold the right weights elsewhere, or scores a factor for each row, or a number for each column."""
+    apart = np.abs(got - wanted).max()
+    if apart > NEARLY and np.allclose(np.sort(got, axis=-1), np.sort(wanted, axis=-1), rtol=1e-3, atol=10 * limit):
+        return {
+            ("moved in rows", name): f"Each row of {name} holds the right weights, at other positions than asked for."
+        }
+    if got.ndim < 2 or min(got.shape[-2:]) < 3 or (wanted <= 1e-9).any() or (got <= 1e-9).any():
+        return {}
+    a, b = (np.log(one) - np.log(one).mean(axis=-1, keepdims=True) for one in (wanted, got))
+    if np.ptp(a, axis=-1).min() < 0.1 or np.abs(b - a).max() < 0.05:
+        return {}
+    factors = (a * b).sum(axis=-1, keepdims=True) / (a * a).sum(axis=-1, keepdims=True)
+    if np.abs(b - factors * a).max() < _EXACT * (1 + np.abs(b).max()):
+        told = (
+            f"In each row the weights of {name} stand to each other as if the scores were the right ones times a factor"
+        )
+        return {
+            (
+                "row temperature",
+                name,
+            ): f"{told} of the row's own: are they divided by something that differs from row to row?"
+        }
+    added = (b - a).mean(axis=-2, keepdims=True)
+    if np.abs(b - a - added).max() < _EXACT * (1 + np.abs(b).max()):
+        told = f"The weights of {name} are as if a number had been added to the scores of each column, the same for all rows"
+        return {("column", name): f"{told}: does something that belongs to the keys alone come in before the softmax?"}
+    return {}
+
+
 def _order(name: str, wanted: np.ndarray, got: np.ndarray, limit: float) -> dict:
     """Whether larger weights are larger in each row, though their sizes are others; or whether they come from other scores."""
     shown = (wanted > 0).sum(axis=-1) > 1
@@ -157,7 +189,7 @@ def _support(name: str, axes: list, wanted: np.ndarray, got: np.ndarray) -> dict
     found = {}
     leaked, lost = (wanted == 0) & (got > 0), (wanted > 1e-6) & (got == 0)
     if leaked.any():
-        found["leak", name] = f"{name} gives weight to positions that should get none."
+        found["leak", name] = f"{name} gives weight to positions where it should be 0."
     if lost.any():
         found["lost", name] = f"{name} gives no weight at all to some positions that should get some."
         found |= _triangle(name, axes, wanted > 1e-6, lost)
@@ -192,7 +224,7 @@ def _temperature(name: str, wanted: np.ndarray, got: np.ndarray, limit: float, s
     if weight < 1e-3:
         return {}
     factor = (a * b).sum() / weight
-    if np.abs(b - factor * a).max() > 2e-3 * (1 + np.abs(b).max()):
+    if np.abs(b - factor * a).max() > _EXACT * (1 + np.abs(b).max()):
         return {}
     found = {}
     if abs(factor) < 1e-3:

@@ -6,19 +6,19 @@ UNDER = {
     "range": "Ordinary inputs give the right result; numbers of float64 that are larger than float32 can hold do not: is"
     " something computed in float32 on the way, or is a number that stands for infinity not large enough?",
     "bfloat16": "Ordinary inputs give the right result; inputs of bfloat16 do not: is a count or a position computed in the"
-    " inputs' own type,"
-    " or something fixed to another?",
+    " inputs' own type, something fixed to another, or is a function called that does not exist for it?",
     "layout": "Inputs that lie in memory in order give the right result; views, such as transposed or sliced tensors, do not:"
     " does something depend on how numbers lie in memory?",
-    "large": "Ordinary numbers give the right result; large ones do not. Does something overflow or underflow, such as exp of"
-    " scores from which no maximum is subtracted, or one maximum for several rows? Is a number cut off, or one"
-    " that stands for infinity not large enough?",
+    "large": "Ordinary numbers give the right result; large ones do not. Does something overflow or underflow: exp without the"
+    " maximum of its own row subtracted, a square, a type with fewer digits? Is a number cut off, or one that stands for infinity"
+    " not large enough?",
     "spread": "Ordinary inputs give the right result; numbers that differ much in size do not. Is something small cut off,"
     " or a number"
     " that stands for infinity not large enough?",
     "zero": "Ordinary numbers give the right result; zeros do not. Is 0 taken as a sign of something, or divided by?",
     "saturation": "Ordinary numbers give the right result; large ones, which saturate a softmax, a sigmoid or a tanh, do not.",
-    "training": "Eval mode gives the right result; training mode does not: is there a dropout, or a branch on self.training?",
+    "training": "Eval mode gives the right result; training mode does not: is there a dropout, a batch"
+    " normalisation, or a branch on self.training?",
     "ones": "Sizes larger than 1 give the right result; a size of 1 does not always. Does squeeze() take an axis away, or does"
     " an axis of size 1 broadcast where it should not? Is such a size treated by itself?",
     "equal": "Sizes that differ give the right result; sizes that coincide do not always. Is an axis recognised by its size, or"

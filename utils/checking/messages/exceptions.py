@@ -83,7 +83,8 @@ _HINTS = (  # phrases of errors' texts, and what they mean
     ),
     (
         ("view size is not compatible",),
-        "The numbers of this input do not lie side by side in memory: use reshape, which copies where it must.",
+        "The numbers of this tensor do not lie side by side in memory, as after a transpose: use reshape, which copies where it"
+        " must.",
     ),
     (
         ("the same dtype", "Float and Double", "Double but found Float", "Float but found Double"),
@@ -213,4 +214,4 @@ def origin(dtype: str) -> str:
     if not dtype.startswith("torch.float"):
         return "an argmax, a comparison or // where numbers with a fraction were meant"
     short = "float" if dtype == "torch.float32" else "double"
-    return f"a tensor that your code makes without dtype=, a dtype= that is not the inputs', or .{short}()"
+    return f"a tensor that your code makes without dtype=, a dtype= that names another type, or .{short}()"

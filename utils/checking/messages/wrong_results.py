@@ -8,7 +8,7 @@ from utils.checking.messages.exceptions import integers, origin
 from utils.checking.messages.no_result import NO_RESULT
 from utils.checking.messages.shapes import looks_like
 from utils.checking.messages.wrong_numbers import numbers, rows
-from utils.checking.records import MAX_OUTPUTS, DrawnCase, FrozenCase, FrozenExercise, Observation
+from utils.checking.records import MAX_OUTPUTS, DrawnCase, FrozenCase, FrozenExercise, Helper, Observation
 from utils.checking.tolerance import clear, close, tolerance
 
 
@@ -175,7 +175,11 @@ def _wrong_length(c, name: str, wanted, got) -> str:
             return ""
         question = "is its length a consequence of what was chosen before, or does something stand in front?"
         return f"{told}, and what there is of it is not right either: {question}"
-    question = "Does the loop end too early?" if shorter else "Does the loop go on too long?"
+    question = (
+        "Does the loop end too early, or is something cut off?"
+        if shorter
+        else ("Does the loop go on too long, or is something put behind?")
+    )
     return f"{told}, and right as far as it goes. {question}"
 
 
@@ -193,7 +197,10 @@ def _wrong_dtype(c):
             f"{name} is {got.dtype}; it should be {wanted.dtype}, torch's usual type for numbers with a fraction.",
             "",
         )
-    kept = f"the inputs are {wanted.dtype}, and the result keeps their type"
+    arrays = any(isinstance(one, np.ndarray) and one.dtype.kind == "f" for one in c.case.inputs.values())
+    helper = next((given for given, one in c.case.inputs.items() if isinstance(one, Helper)), "")
+    source = "the inputs are" if arrays or not helper else f"`{helper}` computes in"
+    kept = f"{source} {wanted.dtype}, and the result keeps that type"
     return f"{name} is {got.dtype}; {kept}. Look for {origin(got.dtype)}.", ""
 
 
@@ -278,8 +285,11 @@ def _beside(name: str, wrong: list, weights: list, sure: bool) -> list[str]:
 
 
 def _unstable(c):
+    twice = "Two calls with the same inputs"
+    if c.exercise.is_module:
+        twice = "Two calls with the same inputs, or two modules with the same weights,"
     return (
-        "Two calls with the same inputs gave different results. Nothing in it may depend on chance, on an earlier call, or on a"
+        f"{twice} gave different results. Nothing in it may depend on chance, on an earlier call, or on a"
         " copy of weights that was made in __init__: they are learned, and set, later.",
         "",
     )

@@ -80,7 +80,8 @@ def not_scaled(self, X, context=None):
 
 @MultiHeadAttention.misconception
 def multiplied_by_the_root(self, X, context=None):
-    """The scores are multiplied by √D_H, not divided by it. Look for a bracket, or a minus in the exponent, that is missing."""
+    """The scores are multiplied by √D_H, not divided by it. Look for a * in the place of a /, or for a bracket or a minus
+    in the exponent that is missing."""
     Q, K, V = _projected(self, X, context)
     return _attend(self, Q, K, V, divisor=(Q.shape[-1] // self.H) ** -0.5)
 
