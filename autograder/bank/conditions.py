@@ -212,7 +212,7 @@ def _ones(exercise, base: declaration.Case) -> Iterable:
     base = _with_one_batch(exercise, base)
     axes = _free_axes(exercise, base)
     if len(axes) > 1:
-        yield "every free size 1", replace(base, sizes={**base.sizes, **dict.fromkeys(axes, 1)})
+        yield "every size that can be 1 is 1", replace(base, sizes={**base.sizes, **dict.fromkeys(axes, 1)})
     for axis in axes:
         yield f"{axis} = 1", replace(base, sizes={**base.sizes, axis: 1})
 

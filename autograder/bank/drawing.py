@@ -61,8 +61,14 @@ def _under(condition: Condition, exercise: declaration.Exercise, number: int, dr
         pairs = [(one, words, varied) for words, case in given for one, varied in condition.vary(exercise, case)]
         made = [(", ".join(filter(None, (one, words))), varied) for one, words, varied in pairs]
     return [
-        replace(case, property=f"{words}: {base.property}", condition=condition.name, once=True) for words, case in made
+        replace(case, property=_headline(words, base, drawn, case), condition=condition.name, once=True)
+        for words, case in made
     ]
+
+
+def _headline(words: str, base: declaration.Case, drawn: DrawnCase, case: DrawnCase) -> str:
+    """What a case under a condition examines, with its author's words as long as it has their axes: "two batch axes"."""
+    return f"{words}: {base.property}" if case.symbols == drawn.symbols else words
 
 
 def _bases(exercise: declaration.Exercise) -> list[declaration.Case]:

@@ -161,7 +161,9 @@ def _pattern(name: str, wanted: np.ndarray, got: np.ndarray, limit: float) -> di
     added = (b - a).mean(axis=-2, keepdims=True)
     if np.abs(b - a - added).max() < _EXACT * (1 + np.abs(b).max()):
         told = f"The weights of {name} are as if a number had been added to the scores of each column, the same for all rows"
-        return {("column", name): f"{told}: does something that belongs to the keys alone come in before the softmax?"}
+        return {
+            ("column", name): f"{told}: is something added to the scores of a key, or the same vector to all queries?"
+        }
     return {}
 
 

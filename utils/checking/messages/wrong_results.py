@@ -165,11 +165,8 @@ def _wrong_length(c, name: str, wanted, got) -> str:
     told = f"{name} is too {'short' if shorter else 'long'} along {symbols[place]}"
     ends = np.allclose(*(_last(one.values, len(both), place) for one in (got, wanted)), 1e-3, 1e-4)
     if not begins and ends:
-        return f"{told}: " + (
-            "its beginning is missing, and the rest is right."
-            if shorter
-            else "it begins too early, and the rest is right."
-        )
+        behind = "what is asked for comes last, behind something else: is a first token written too, or an earlier call's result?"
+        return f"{told}: {'its beginning is missing, and the rest is right.' if shorter else behind}"
     if not begins:
         if set(symbols[place].split("*")) & set(c.case.sizes):  # a size that is given: it follows from nothing chosen
             return ""
