@@ -75,8 +75,8 @@ def normal(*shape):
 # Lesson 01 built a translator from two recurrent networks. The **encoder** reads the source sentence and writes a
 # **hidden state** after each token; the **decoder** writes the translation one token at a time. (A **token** is the
 # unit that a model reads and writes. In this lesson a token is a word, an elided form such as *l'*, or a punctuation
-# mark.) All that the decoder got from the encoder was one **context vector** $c$, a single vector for the whole
-# sentence, and long sentences did not fit into it.
+# mark.) The decoder got only one thing from the encoder: the **context vector** $c$, a single vector for the whole
+# sentence. It was too small for long sentences.
 #
 # How do people translate a sentence like the following one?
 
@@ -157,8 +157,8 @@ assert_close(c_torch, c)
 print("weights", [round(one, 2) for one in a.tolist()])
 
 # %% [markdown]
-# All three computations agree; the line above shows the attention weights of this step. At the next steps the decoder
-# weights the same encoder states anew:
+# All three computations agree; the line above shows the attention weights of this step. With another state the decoder
+# weights the same encoder states differently. The figure shows the weights for three new made-up decoder states:
 
 # %% tags=["fold"]
 asking = [f"decoder state $s_{t}$, token {t + 1}" for t in range(3)]
@@ -258,8 +258,8 @@ assert_close(torch.tanh(maps["W"](S)[:, None] + maps["U"](H)) @ v, E_additive)
 # computes it once for each sentence and not again at every step.
 #
 # **What does attention cost?** There is a score for every pair of an output and an input position, $T_y \cdot T_x$
-# scores in all. A sentence twice as long, with a translation twice as long, has four times as many. For single
-# sentences that is little. For a text of a thousand tokens and a translation of the same length it is a million.
+# scores in all. A sentence twice as long, with a translation twice as long, takes four times as many. For single
+# sentences these are few, but a text of a thousand tokens and a translation of the same length take a million.
 
 # %% [markdown]
 # ## Padding gets no weight
@@ -311,8 +311,8 @@ assert (early[3:] == 0).all()
 #
 # All models are trained with **teacher forcing**: the decoder is fed the right tokens of the translation, not its own.
 # Then it can guess many tokens without looking at the source. After *parce*, for example, comes *que* or *qu'*. To make
-# the decoder depend on the source, we choose at random three in ten, on average, of the tokens that it is fed in
-# training, and replace them with `[PAD]`. This is called *word dropout*; the folded cell does it.
+# the decoder depend on the source, we replace about three in ten of the tokens that it is fed in training, chosen at
+# random, with `[PAD]`. This is called *word dropout*; the folded cell does it.
 
 
 # %% tags=["fold"]
@@ -327,9 +327,9 @@ def fed_words(y, training):
 
 
 # %% [markdown]
-# The method `step` is one step of the decoder: score, softmax, context vector, new state. Apart from the changes listed
-# above, everything else is as in lesson 01. The names `W`, `U` and `v` are those of the additive score; `HU` is the
-# part that is computed once for each sentence.
+# The method `step` is one step of the decoder: score, softmax, context vector, new state. Apart from attention and the
+# changes listed above, the model is that of lesson 01. The names `W`, `U` and `v` are those of the additive score; `HU`
+# is the part that is computed once for each sentence.
 
 
 # %%
@@ -547,8 +547,8 @@ show(
 
 # %% [markdown]
 # **Figure 3.** Quality of the translations by the length of the English sentence. All three models do well on short
-# sentences; on long ones only the model with attention does. The control, with equal weights, falls almost like the
-# model with one context vector.
+# sentences; on long ones only the model with attention does. The control, with equal weights, is better than the model
+# with one context vector, more clearly so in BLEU, but it falls almost as steeply.
 #
 # The left panel as a table:
 
@@ -574,7 +574,7 @@ if not FULL:
     print(
         f"{low} to {high} words: above 0.9 with attention; below half of that with one vector, and with equal weights"
     )
-    print("share of the gain of attention over one vector that equal weights reach: below 0.2")
+    print("of what attention gains over one vector at this length, equal weights gain less than 0.2")
 
 # %% [markdown]
 # With attention, a sentence of twenty words is hardly more difficult than one of five. Each step of the decoder can
@@ -660,9 +660,10 @@ for word in ("zone", "économique", "européenne"):
 # several tokens, and the largest part falls on *economic*, not on *area*. (Where two weights of a row are close to each
 # other, as in the rows of *zone* and *été*, the output on your machine may differ.)
 #
-# The circles are **gold links**: the grammar that wrote the sentence knows which tokens translate each other. So we can
-# count how often the attention weights agree with these links. From each row we take the input position with the
-# largest weight as the model's link.
+# A **link** is a pair of tokens that belong together, one in each language. The circles mark **gold links**, links that
+# are known to be right: the grammar that wrote the sentence knows which tokens translate each other. So we can count
+# how often the attention weights agree with these links. From each row we take the input position with the largest
+# weight as the model's link.
 #
 # Some gold links are **sure**, such as those in the figure: the model must find them. Others are only **possible**.
 # They lead from a word to the noun or subject that it agrees with, for example from *la* to *area* (it is *la*, not
@@ -716,8 +717,8 @@ if not FULL:  # the long run aligns worse, as is shown below
 
 # %% [markdown]
 # Nobody told the model which tokens belong together. Aligning them is *one* way to lower the loss, and this run has
-# found it. Other runs need not look as tidy. We chose the seed of this run among four, as the one with the clearest
-# block; in that comparison we trained slightly longer than here.
+# found it. Other runs need not look as tidy. To choose the seed of this run, we compared four runs with different
+# seeds, each slightly longer than this one, and took the seed whose weights showed the reversed block most clearly.
 #
 # Aligning is not the only way to lower the loss, as the stored long run shows.
 
@@ -783,9 +784,10 @@ print(f"at {long['groups'][0][0]} to {long['groups'][0][1]} words {long['error r
 
 # %% [markdown]
 # The stored run gives two results. With attention, nearly all tokens of new sentences are right at all lengths on which
-# the model was trained, while the control with equal weights does no better than one vector. And yet this run aligns
-# **worse** than the short one above, on short sentences, too. In the agreement sentence it attends to *on* when *la* is
-# due, to *European* when *zone* is due, and to *area* when *européenne* is due.
+# the model was trained, while the control with equal weights does no better than one vector on sentences of more than
+# ten words. And yet this run aligns **worse** than the short one above, on short sentences, too. In the agreement
+# sentence it attends to *on* when *la* is due, to *European* when *zone* is due, and to *area* when *européenne* is
+# due.
 #
 # How can a model attend to other tokens and still translate well? A likely reason is that each encoder state also holds
 # information on the neighbouring tokens: the state at *European* can know what comes next. The loss asks only for the
@@ -794,10 +796,10 @@ print(f"at {long['groups'][0][0]} to {long['groups'][0][1]} words {long['error r
 # weights that were off by one position in full-size translators.) **Good translations do not make the weights a good
 # alignment**, however sharp the weights are.
 #
-# How do these results compare with the published ones? Bahdanau et al. (2015) trained translators from English to French, on real text, with one context vector (they call
-# this model RNNencdec) and with attention (RNNsearch). Each was trained twice: on sentences of up to 30 words, and on
-# sentences of up to 50 words. Here is the BLEU of their four models, from table 1 of the paper, beside that of our
-# stored run.
+# How do these results compare with the published ones? Bahdanau et al. (2015) trained two kinds of translators from
+# English to French, on real text: RNNencdec, with one context vector, and RNNsearch, with attention. They trained each
+# kind twice: on sentences of up to 30 words, and on sentences of up to 50 words. Here is the BLEU of their four models,
+# from table 1 of the paper, beside that of our stored run.
 
 # %% tags=["fold"]
 published = {
@@ -933,9 +935,9 @@ side_by_side(agreement)
 
 # %% [markdown]
 # The decoder with attention did what the human translator does, and its translation is right. In the run that is
-# printed here, one context vector is enough for this sentence, too: its 13 words are not yet too many. With equal
-# weights the decoder misplaces *européen*: it makes the agreement European, not the area. Now a new sentence that is
-# nearly twice as long:
+# printed here, the decoder with one context vector gets this sentence right, too, although at this length (13 words)
+# it often fails, as the table under Figure 3 shows. With equal weights the decoder misplaces *européen*: it makes the
+# agreement European, not the area. Now a new sentence that is nearly twice as long:
 
 # %% tags=["fold"]
 side_by_side(max((pair for pair in fresh if len(pair.source) <= 24), key=lambda pair: len(pair.source)))

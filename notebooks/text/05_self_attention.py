@@ -213,9 +213,9 @@ D_Q, D_V = 4, 3
 W_Q, W_K, W_V = normal(D, D_Q) / 2, normal(D, D_Q) / 2, normal(D, D_V) / 2
 
 # %% [markdown]
-# As in lesson 04, we compute it three times: with loops for a single query, with matrices for all queries, and with
-# PyTorch's own function. In all formulas and code of this lesson, $m$ is the position of the query and $n$ the position
-# of the key.
+# As in lesson 04, we compute the output in three ways: with loops for a single query, with matrices for all queries,
+# and with PyTorch's own function. In all formulas and code of this lesson, $m$ is the position of the query and $n$ the
+# position of the key.
 
 # %%
 m = 2  # the query of "bites"
@@ -366,9 +366,9 @@ explore(
 # ## What a positional encoding should be
 #
 # The first idea is to give position $n$ a vector $p_n$ of its own and to add it to the vector of the token there:
-# $\tilde x_n = x_n + p_n$. (One can also concatenate the two. Then nothing is lost, since a matrix applied to $[x, p]$
-# can add the two itself; but the vectors get wider. Adding is the usual choice.) What should such a vector be like?
-# Think about it before you read on.
+# $\tilde x_n = x_n + p_n$. (One can also concatenate the two. Addition is then a special case, since the matrix that is
+# applied to $[x, p]$ can add the two parts; but the vectors get wider. Adding is the usual choice.) What should the
+# vectors $p_n$ be like? Think about it before you read on.
 #
 # - Each position has **its own** vector, different from all others, and always the same one.
 # - The entries are **bounded**, so that the vector of position 5,000 does not drown the vector of the token.
@@ -631,15 +631,17 @@ print("dot products of the encodings alone:      ", f"{spread_at(P @ P.T, 2):.2f
 print("token plus encoding, random W_Q and W_K:  ", f"{spread_at(E_sinusoidal, 2):.2f}")
 
 # %% [markdown]
+# The dot products of the encodings alone have the spread 0.00, but the scores of the layer have the spread 1.15,
+# although the token is the same everywhere.
+
+# %% [markdown]
 # ## Rotary position embedding (RoPE)
 #
-# The dot products of the encodings alone have the spread 0.00, but the scores of the layer have the spread 1.15,
-# although the token is the same everywhere. Can we *guarantee* that only the distance counts? Then the position must
-# enter where the scores are computed, after the matrices $W_Q$ and $W_K$. The **rotary position embedding**, **RoPE**
-# for short (Su et al., 2021), does this. It adds nothing to the input. It *rotates* the query at position $m$ by an
-# angle $m\,\omega$ and the key at position $n$ by $n\,\omega$. The dot product of two arrows depends on their lengths
-# and on the angle between them. When both are rotated, that angle changes by $(n - m)\,\omega$, which depends on the
-# distance alone.
+# Can we *guarantee* that only the distance counts? Then the position must enter where the scores are computed, after
+# the matrices $W_Q$ and $W_K$. The **rotary position embedding**, **RoPE** for short (Su et al., 2021), does this. It
+# adds nothing to the input. Instead it *rotates* the query at position $m$ by an angle $m\,\omega$ and the key at
+# position $n$ by $n\,\omega$. The dot product of two arrows depends on their lengths and on the angle between them.
+# When both are rotated, that angle changes by $(n - m)\,\omega$, which depends on the distance alone.
 #
 # The next figure shows this in the plane, with $\omega = 0.5$, for a query at the positions 1, 3 and 5 and a key that
 # always stands one position before it.
@@ -709,7 +711,7 @@ def rotated_loop(x, n, base=10000.0):
 
 
 # %% [markdown]
-# With it we check the identity for the query and the key of the token from the last section. The first two pairs of
+# With it we check the identity for the query and the key of the token from the previous section. The first two pairs of
 # positions have the same relative position, $-5$; the third pair has the relative position $5$:
 
 # %%
@@ -780,13 +782,14 @@ show(
 # every layer. A learned or sinusoidal encoding is added only once, to the input of the first layer; in a deep model the
 # **residual connections**, which add the input of a layer to its output, carry the encoding to the layers above.
 #
-# **Two pairings.** RoFormer, GPT-J and Meta's own code for Llama pair neighbours, features $(2j, 2j+1)$, as we did.
-# GPT-NeoX and the Llama of the library `transformers` pair features $(j, j + D_Q/2)$. Neither pairing is better; the
-# two are the same up to the order of the features: put all even features first, then all odd ones, and the first
-# pairing becomes the second. But weights that were trained with one pairing give nonsense with the other, and no error
-# message warns of it. (When Meta's weights are converted for `transformers`, the features of queries and keys are
-# reordered in just this way, for each of the attention heads that lesson 06 introduces. These features are the columns
-# of our $W_Q$ and $W_K$, or the rows of the weight of an `nn.Linear`.)
+# **Two pairings.** RoFormer (the model of Su et al.), GPT-J and Meta's own code for Llama pair neighbours, features
+# $(2j, 2j+1)$, as we did. GPT-NeoX and the Llama of the library `transformers` pair features $(j, j + D_Q/2)$.
+# Neither pairing is better; the two are the same up to the order of the features: put all even features first, then
+# all odd ones, and the first pairing becomes the second. But weights that were trained with one pairing give nonsense
+# with the other, and no error message warns of it. (When Meta's weights are converted for `transformers`, the
+# features of queries and keys are reordered in just this way, for each of the attention heads that lesson 06
+# introduces. The features correspond to the columns of our $W_Q$ and $W_K$, and to the rows of the weight of an
+# `nn.Linear`.)
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
@@ -994,8 +997,8 @@ assert max(beyond["learned"]) < 0.1 and max(beyond["sinusoidal"]) < 0.5 and max(
 # - **Sinusoidal**: the formula gives a vector for every position, and its entries stay bounded; yet the *layer* fails.
 #   Its matrices do the right thing for the encodings that occurred in training, and nothing ties their behaviour at
 #   position 40 to that at position 10. The layer is right again at a few positions, and wrong next to them. The
-#   additional keys can even spoil a position that occurred in training: in a model whose accuracy at position 3 is low,
-#   the query of this position now attends to keys far out, which it never met in training.
+#   additional keys can even spoil a position that occurred in training. Look at position 3 in the figure: where a curve
+#   starts low, the query of this position now attends to keys far out, which it never met in training.
 # - **Rotary**: the score of a query at position 50 with a key at position 47 is computed like that of a query at
 #   position 5 with a key at position 2. So a trained layer can continue as if nothing had happened.
 #
@@ -1020,9 +1023,9 @@ print(stored_runs.how(run))
 #
 # **Larger models.** All this was copying, with one layer. On real text RoPE extrapolates less well. Press et al. (2022)
 # trained language models on texts of one length and tested them on longer ones. With the sinusoidal encoding the models
-# became worse as soon as the texts were a few dozen tokens longer than in training. With RoPE they became worse, too,
-# only later. To use a rotary model far beyond its training length, one trains it a little more on long texts, with a
-# larger base, so that its pairs turn more slowly.
+# became worse as soon as the texts were a few dozen tokens longer than in training. With RoPE, too, they became worse,
+# but only later. To use a rotary model far beyond its training length, one trains it a little more on long texts, with
+# a larger base, so that its pairs turn more slowly.
 #
 # **Back to the animal.** Self-attention lets *it* receive something of *animal*, in one layer and at any distance, and
 # a positional encoding lets the layer use the order of the words. To *which* tokens *it* should attend is for training
@@ -1044,7 +1047,7 @@ print(stored_runs.how(run))
 # | what is done | added to $X$, once | added to $X$, once | rotates $Q$ and $K$, in each layer |
 # | parameters | $N \cdot D$ | none | none |
 # | the position itself (*reverse*) | known | known | only the two ends can be recognised |
-# | the distance (*copy*) | must be learned, pair by pair | can be learned | built in |
+# | the distance (*copy*) | must be learned for each pair of positions | can be learned | built in |
 # | beyond the training length | no row, or an untrained one | computable, but not met in training | computable; only longer distances are new |
 #
 # ```python
@@ -1195,8 +1198,9 @@ show(
 # a distance that never occurred in training can look like one that did.
 #
 # The curve of this training in Figure 12 confirms the explanation. Its accuracy drops at position 28, the first one
-# with a key at distance $-28$, and rises at position 42, the first one without a key at distance $22$. The smaller
-# steps, at positions 17 and 53, belong to the distances $47$ and $-53$, which differ from $-3$ by twice 25.
+# with a key at distance $-28$, and rises at position 42, the first one without a key at distance $22$. Two more steps
+# belong to distances that differ from $-3$ by twice 25: the accuracy rises at position 17, the first one without a key
+# at distance $47$, and drops at position 53, the first one with a key at distance $-53$.
 
 # %% [markdown]
 # ## References

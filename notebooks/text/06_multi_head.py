@@ -7,7 +7,7 @@
 #
 # - let one layer attend to several things at once, with several heads, and compute all heads together in four matrix
 #   products;
-# - load PyTorch's packed weights into separate layers, and recognise another layout when you meet it;
+# - load PyTorch's packed weights into separate layers, and convert weights that are stored in another order;
 # - count the operations and the bytes of a layer from its shapes, and say which of them grow with the square of the
 #   length;
 # - say what each head attends to and what it contributes to the output.
@@ -93,7 +93,8 @@ def normal(*shape):
 # Who is *it*? The frog. What was it really? A witch. Now exchange the two: *"The witch did not marry the king,
 # because she was a frog."* Both answers are exchanged, too. But the average of the values of *witch* and *frog* is
 # the same vector as the average of the values of *frog* and *witch*: it cannot tell which noun answers which
-# question.
+# question. (Here the pronoun gives a hint, since *it* has become *she*. With *frog* and *wolf* there is no such hint:
+# the pronoun is *it* for both.)
 #
 # Do positional encodings help? No. They are added to the embeddings, and $W_V$ is linear. The values of *frog* at
 # position 1 and *witch* at position 12 have the same sum as the values of *witch* at position 1 and *frog* at position
@@ -153,7 +154,8 @@ show(
 N, H, D_H = 5, 3, 4
 D = H * D_H  # 12
 X = normal(N, D)
-W_Q, W_K, W_V, W_O = (normal(D, D) / math.sqrt(D) for _ in range(4))  # head h owns the columns h·D_H to (h+1)·D_H
+W_Q, W_K, W_V, W_O = (normal(D, D) / math.sqrt(D) for _ in range(4))  # [D, D] each
+# in W_Q, W_K and W_V, head h owns the columns h·D_H to (h+1)·D_H
 
 found, weights = [], []
 for h in range(H):
@@ -281,10 +283,10 @@ Y_fused = merge((Q @ K.mT / math.sqrt(D_H)).softmax(dim=-1) @ V) @ W_O
 assert_close(Y_fused, Y_loop)
 
 # %% [markdown]
-# PyTorch's own layer, `nn.MultiheadAttention`, holds the same two matrices, the fused projection and the output
-# projection, and by default a bias for each. Two of its properties are easily overlooked. First, it stores the
-# transposes of our matrices, as every `nn.Linear` does. Second, it **averages the attention weights over the heads**
-# before it returns them, unless you pass `average_attn_weights=False`.
+# PyTorch's own layer, `nn.MultiheadAttention`, holds the same two matrices, one for the fused projection and one for
+# the output projection; by default, each comes with a bias. Two of its properties are easily overlooked. First, it
+# stores the transposes of our matrices, as every `nn.Linear` does. Second, it **averages the attention weights over the
+# heads** before it returns them, unless you pass `average_attn_weights=False`.
 
 # %%
 layer = nn.MultiheadAttention(D, H, bias=False, batch_first=True, device=DEVICE)
@@ -413,11 +415,11 @@ for N_, D_, H_ in ((128, 64, 1), (128, 64, 8), (256, 64, 8), (512, 64, 8)):
 # %% [markdown]
 # From 256 to 512 vectors, the operations more than triple. The formula has two terms: $8ND^2$ doubles when $N$ doubles,
 # and $4N^2D$ grows fourfold. The two terms are equal at $N = 2D$. For shorter sequences, most operations are in the
-# projections; for longer ones, most are in the scores and the weighted sums.
+# projections; for longer ones, most are in the scores and the weighted sums. (GPT-3 has $D = 12{,}288$ and reads 2,048
+# tokens. There the quadratic term is by far the smaller one.)
 #
 # We write $O(N)$ for a cost that grows in proportion to $N$, and $O(N^2)$ for one that grows in proportion to its
-# square; constant factors are left out. (GPT-3 has $D = 12{,}288$ and reads 2,048 tokens. There the "quadratic" term is
-# by far the smaller one.)
+# square; constant factors are left out.
 
 # %% tags=["fold"]
 lengths = [2**k for k in range(7, 17)]
@@ -611,13 +613,14 @@ for seed in SEEDS:
 # training).
 #
 # Is the task *impossible* for one head, then? No, but it is hard. Suppose that the true identity always has a larger
-# weight than the noun that is meant. Where these two have the same pronoun, the true identity then gets the larger
-# logit for both questions. So a fixed ratio of the two weights is not enough; the weights have to depend on the nouns.
-# Suppose instead that each noun attracts a weight of its own, wherever it stands. The average also contains the
-# positional encoding of the place where it stands, multiplied by the same weight. So the size of this multiple can
-# tell which noun stands there. Training finds such weights slowly, and two heads do not need them. In a stored run, we
-# trained three models with one head fifteen times as long, and measured again the share of tales in which both answers
-# are right:
+# weight than the noun that is meant. The average then contains more of the true identity, whichever question is read
+# from it. Where the two nouns have the same pronoun, nothing else tells them apart, so the true identity gets the
+# larger logit for both questions. A fixed ratio of the two weights is therefore not enough: the weights have to depend
+# on the nouns. Suppose instead that each noun attracts a weight of its own, wherever it stands: *frog* a large one,
+# *wolf* a small one. The positional encoding of a place is in the average with the weight of the noun that stands
+# there. So if the encoding of position 1 has a large share in the average, *frog* stands at position 1. Training finds
+# such weights slowly, and two heads do not need them. In a stored run, we trained three models with one head fifteen
+# times as long, and measured again the share of tales in which both answers are right:
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
@@ -724,10 +727,10 @@ assert min(divided) > 0.8
 
 # %% [markdown]
 # Nobody told a head what to attend to. Training lowers a single number, the sum of the losses of both questions. In
-# some trainings (the first and the third of the run shown here) one head has most of its weight on *who* and the other
-# on *what*: each head has taken one question. In other trainings (here the second) each head has some weight on both
-# nouns, because the heads change roles with the pronoun: the head that attends to *who* for one pronoun attends to
-# *what* for another. Within a single tale, the two heads still divide the two questions between them most of the time:
+# some trainings (the first and the third of the run shown here), one head has most of its weight on *who* and the other
+# on *what*: each head has taken one question. In other trainings (here the second), the heads change roles with the
+# pronoun: the head that attends to *who* for one pronoun attends to *what* for another. Averaged over all tales, each
+# head then has some weight on both nouns. But within a single tale, the two heads usually still divide the questions:
 # in each training, in more than 0.8 of the tales.
 
 # %% [markdown]
@@ -798,10 +801,10 @@ with torch.no_grad():
 #
 # In the first sentence *it* is the animal, in the second *it* is the street. Only the last token differs. English can
 # leave the question open, since the pronoun is *it* for both nouns. A translation into French cannot: the animal is
-# *il* (*l'animal* is masculine), and the street is *elle* (*la rue* is feminine). The pair of sentences
-# became known when the Transformer was presented. In a model trained to translate from English into French, one of the
-# eight heads of a layer attended from *it* to *animal* in the first sentence, and to *street* in the second (Uszkoreit,
-# 2017).
+# *il* (*l'animal* is masculine), and the street is *elle* (*la rue* is feminine). The two sentences became known
+# through the blog post that presented the Transformer (Uszkoreit, 2017). In the model shown there, trained to translate
+# from English into French, one of the eight heads of a layer attended from *it* to *animal* in the first sentence, and
+# to *street* in the second.
 #
 # We train a model on the same task in miniature. All weights shown below are measured, but both the model and its
 # language are tiny. There are 2,048 sentences of this form: eight animals, eight places, eight adjectives that fit an
@@ -864,7 +867,10 @@ assert max(translators[1, seed][1] for seed in SEEDS) < 0.95 and min(translators
 # is its query. The scores of *animal* and of *street* are therefore the same, too, whatever the last token is. In one
 # row of weights, the **ratio** of the two weights is then fixed, and the average always leans towards the same noun.
 # (The value of the last token is part of the average, too, but this token knows nothing about the genders of the two
-# nouns.) A second head makes the difference.
+# nouns.) A model that always follows the animal, or always the place, gets three quarters of all sentences right: in
+# half of them both nouns have the same gender in French, so that either noun gives the right answer, and in the other
+# half such a model is right every second time. In our three trainings, the single head does no better than that. A
+# second head makes the difference.
 #
 # To see how, we look at two things: the attention weights of *it* in both heads, and the **vote** of each head. Take
 # the difference of the two logits, that of *elle* minus that of *il*. The vote of a head is the part of this
@@ -946,11 +952,6 @@ for adjective in ("tired", "wide"):
 # value adds almost nothing to the difference of the two logits. The vote of the head is then close to zero: the head
 # abstains.
 #
-# In our three trainings, the model with a single head gets at most about three quarters of the unseen sentences right.
-# A model that always follows the animal, or always the place, gets three quarters: in half of the sentences both nouns
-# have the same gender in French, so that either noun gives the right answer, and in the other half such a model is
-# right every second time.
-#
 # **Try it.** Choose the nouns, the adjective and the training. Do the heads of the other trainings divide the work in
 # the same way? (Many of these sentences make little sense. The model does not know this; it has learned which
 # adjectives go with which nouns, and the gender of each noun.)
@@ -969,10 +970,11 @@ explore(
 # **Figure 10.** Attention weights and votes for a sentence of your choice. The pronoun is translated correctly when
 # the sum of the votes has the right sign, whatever the vote of each head is.
 #
-# This brings us back to the beginning of the lesson. The token *it* has to attend to two tokens for two different
-# reasons, and a layer can do this with two rows of weights, one in each head. A word of caution: that a head attends to
-# *animal* is something we can measure. That it does so *because it looks for animals* is an interpretation, and the
-# votes have shown that such interpretations need a test.
+# This brings us back to the beginning of the lesson. One row of weights cannot do two jobs at once; two heads have two
+# rows. In the fairy tales, each head answered one of the two questions. In Figure 9, one head follows the animal, and
+# the other follows the street or abstains. A word of caution: that a head attends to *animal* is something we can
+# measure. That it does so *because it looks for animals* is an interpretation, and the votes have shown that such
+# interpretations need a test.
 
 # %% [markdown]
 # ## Summary

@@ -255,8 +255,8 @@ show(
 # not attend*, we would combine them with `|`.)
 #
 # The padding mask removes *columns*: no query attends to a *[PAD]*. It does not remove *rows*: the *[PAD]* tokens still
-# have queries and outputs. These outputs are meaningless, but nothing reads them, since the loss leaves these positions
-# out.
+# have queries and outputs. These outputs are meaningless, but nothing reads them: in the next layer no query attends to
+# these positions, and the loss leaves them out.
 #
 # Here is a question. We have padded at the end. With the causal mask in place, does the padding mask change the output
 # of any real token? To find out, we compare the outputs of *[START] we sleep* in the padded batch with its outputs
@@ -480,11 +480,11 @@ print("-1e9 in place of -inf, weights:        ", *(f"{weight:.2f}" for weight in
 # We see three different answers. PyTorch's function gives 0 (before version 2.5 it gave NaN). PyTorch's module gives
 # NaN if it returns the attention weights too, as it does here and by default. With `need_weights=False` the module
 # calls the function and gives 0 (torch 2.13 on a CPU). The number $-10^9$ gives no NaN, but its result is wrong: all
-# scores of the row are equal, so the *[PAD]* attends *evenly to all positions*, among them tokens to which it must not
-# attend. There is no error and no NaN to warn us.
+# scores of the row are equal, so the *[PAD]*, which may attend to nothing, attends *evenly to all positions*, even to
+# later tokens. There is no error and no NaN to warn us.
 #
-# Such rows are not rare. They arise from padding at the beginning, from an empty sentence, from a batch that is filled
-# up with empty sentences, and from a query that stands before all keys.
+# Such rows are not rare. They arise from padding at the beginning, from empty sentences (a batch may be filled up with
+# them), and from a query that stands before all keys, as happens if `offset` is negative.
 
 # %% [markdown]
 # ## Masks and heads
@@ -786,10 +786,11 @@ print("one layer: ", in_words(dependence(layer_with(single, *one), X)))
 print("two layers:", in_words(dependence(stacked(single), X)))
 
 # %% [markdown]
-# With one wrong entry in the mask, every output depends on the last token after two layers: in the second layer all
+# With one wrong entry in the mask, after two layers every output depends on the last token: in the second layer all
 # tokens attend to *[START]*, and in the first layer *[START]* has attended to the last token. *[START]* itself depends
-# on all tokens, because it attends in the second layer to *cool*, which has attended to all of them in the first. So
-# one wrong entry is enough to let every position depend on a later token, also in rows whose own mask is correct.
+# on all tokens, because in the second layer it attends to *cool*, which has attended to all of them in the first. So
+# one wrong entry is enough to make every position but the last depend on a later token, even where its own row of the
+# mask is correct.
 #
 # **Evidence and proof.** A derivative that is not 0 proves that output $m$ depends on input $n$. A derivative that *is*
 # 0 at one input proves nothing. Behind a ReLU that happens to be off, every derivative is 0. A saturated softmax, whose
@@ -1093,7 +1094,7 @@ show(
 # is close to zero, and the loss token by token is worse than that of the uniform distribution.
 #
 # New sentences do **not** reveal the leak. The model reads them with the same mask, and copying works on sentences that
-# it has never seen. A validation set cannot reveal a leak that is present in validation too.
+# it has never seen. For the same reason no validation set reveals such a leak, however large it is.
 #
 # Evaluated token by token, the leaking model is worse than a model that gives every token the same probability: it has
 # learned to be certain, and now it is certain of wrong tokens. In generation only the loss token by token counts; the
@@ -1132,9 +1133,9 @@ print("share of known pairs:", ", ".join(f"{name} {value:.2f}" for name, value i
 # The leaking model cannot write. During generation there is no next token to copy, and copying is all that the model
 # has learned.
 #
-# **Is this a matter of one seed?** In a stored run both models were trained once with each of five seeds, for twice as
-# many steps. (Run the notebook with `COURSE_FULL=1` to repeat it.) The table shows both losses on new
-# sentences and the share of known pairs.
+# **Is this a matter of one seed?** In a stored run we trained both models with each of five seeds, and for twice as
+# many steps. (Run the notebook with `COURSE_FULL=1` to repeat it.) The table shows both losses on new sentences and the
+# share of known pairs.
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
@@ -1167,11 +1168,12 @@ print(f"difference of the two losses of a leaking model: at least {min(gaps):.1f
 # %% [markdown]
 # **Leaks in published code.** Experts make this mistake too. In 2022 a user of the GPT-2 code in the library
 # `transformers` reported "almost 0 training and validation loss" and "very bad performance when feeding the model
-# incomplete sequences". The mask filled in the finite number $-10^4$, and in training some scores had fallen below it.
-# In 2026 four other decoders of this library were found to attend to all tokens: "the loss fell to almost zero within
-# a few hundred steps on random tokens". The repair came with a test that changes the later tokens and demands that the
-# earlier outputs stay as they are. (Both reports are in the references. They agree with our experiment in the losses
-# that look too good. They give no loss token by token that we could set beside our table.)
+# incomplete sequences". The mask filled in the finite number $-10^4$, and in training some scores had fallen below it,
+# so that the masked tokens had the higher scores and received the weight. In 2026 four other decoders of this library
+# were found to attend to all tokens: "the loss fell to almost zero within a few hundred steps on random tokens". The
+# repair came with a test that changes the later tokens and demands that the earlier outputs stay as they are. (Both
+# reports are in the references. They agree with our experiment in the losses that look too good. They give no loss
+# token by token that we could set beside our table.)
 
 # %% [markdown]
 # ## Finding leaks before training
@@ -1252,7 +1254,7 @@ def centred_features(X):
 
 
 def busiest(X, count=3):
-    """Only the three vectors with the largest norm pass through attention; the others skip it, to save time."""
+    """Only the three vectors with the largest norm are replaced by their attention outputs; the others stay."""
     norms = X.norm(dim=1)  # [N]
     chosen = norms >= norms.topk(min(count, len(X))).values[-1]  # [N] booleans
     return torch.where(chosen[:, None], honest(X), X)
@@ -1265,7 +1267,7 @@ def from_the_end(X):
 
 
 # %% [markdown]
-# We use three tests. The first says most precisely where a leak is; the last finds the most kinds of leak:
+# We use three tests, and here each answers only yes or no:
 #
 # - **gradient**: draw several random sequences. In any of them, does output $m$ have a derivative other than 0 with
 #   respect to a vector after position $m$?
@@ -1343,8 +1345,8 @@ for suspect in (honest, centred_features, centred, busiest, from_the_end):
 # $n \le m$; the columns of *[PAD]* are empty. The target of row $m$ stands just to the right of the diagonal, where the
 # weight must be 0.
 #
-# **Next:** the [assignment of this unit](../assignments/07_masking/07_masking.ipynb), then
-# [lesson 08, efficient attention](08_efficient_attention.ipynb). Every term is in the [glossary](../docs/glossary.md).
+# **Next:** the [assignment of this unit](../assignments/07_masking/07_masking.ipynb), then [lesson 08, efficient
+# attention](08_efficient_attention.ipynb). Every term is in the [glossary](../docs/glossary.md).
 
 # %% [markdown]
 # ## Before you go on
@@ -1432,8 +1434,8 @@ for suspect in (honest, centred_features, centred, busiest, from_the_end):
 #
 # - *$P(X) = \prod_{t=0}^{T} P(x_{t+1} \mid x_1, \dots, x_t)$.* This has one factor too many for a sequence of $T$
 #   tokens. It should be $\prod_{t=1}^{T} P(x_t \mid x_{<t})$.
-# - *"Override similarities with −inf."* We do the same. The slide's softmax with "dim=1" runs over the keys only as
-#   long as there is neither a batch nor a head axis. With these axes, write `dim=-1`.
+# - *"Override similarities with −inf."* We do the same. The slide's softmax has "dim=1". That is the axis of the keys
+#   if the scores have two axes; with a batch or a head axis it is another one. `dim=-1` is right in all cases.
 # - *"Don't let vectors look ahead"*, *"each token can only see the ones before it".* Each token may also attend to
 #   itself.
 #
@@ -1451,6 +1453,6 @@ for suspect in (honest, centred_features, centred, busiest, from_the_end):
 #   generation.*
 # - [karpathy/minGPT, issue 75](https://github.com/karpathy/minGPT/issues/75) (2022) and
 #   [huggingface/transformers, issue 48745](https://github.com/huggingface/transformers/issues/48745) (2026). *Two leaks
-#   in published code.*
+#   in published code. The first report was filed with minGPT, but the code that it quotes is that of `transformers`.*
 # - PyTorch: `torch.nn.functional.scaled_dot_product_attention`, `torch.nn.MultiheadAttention`. *The two polarities, in
 #   their own words.*

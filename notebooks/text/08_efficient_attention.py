@@ -105,8 +105,8 @@ print(f"operations to read the text once: {once:.1e}, that is {once / 312e12:.0f
 # The first problem is solved by keeping what has been computed: the KV cache. The cache is large in its turn, and heads
 # that share keys and values make it smaller. The second problem is solved by attention in tiles, which never holds more
 # than a small piece of the table. Neither the cache nor the tiles change any output (shared heads do). Then we look at
-# layers that no longer compute softmax attention over all pairs and are cheaper still, and at the price that they pay.
-# At the end we return to the novel.
+# layers that no longer compute softmax attention over all pairs: they are cheaper still, and we shall see what they
+# give up. At the end we return to the novel.
 
 # %% [markdown]
 # ## Decoding with a KV cache
@@ -348,8 +348,8 @@ assert gain[-1] > gain[-2] > gain[-3]
 # most of the time. Where possible, many texts are therefore generated at once, in one batch: each weight is then read
 # once for all of them.
 #
-# **The price is memory.** For each token, each layer and each head we store a key and a value. With $L$ layers and $H$
-# heads of width $D_H$ this makes $2 \cdot L \cdot H \cdot D_H$ numbers for each token.
+# **The price of the cache is memory.** For each token, each layer and each head we store a key and a value. With $L$
+# layers and $H$ heads of width $D_H$ this makes $2 \cdot L \cdot H \cdot D_H$ numbers for each token.
 
 
 # %%
@@ -375,8 +375,8 @@ print(f"the novel of 100,000 tokens: {cache_bytes(80, 64, 128, 100_000) / 1e9:.0
 # times the size of the model's parameters". (Our numbers are those of a multi-head variant of PaLM 540B: 118 layers, 48
 # heads of 128 numbers, two bytes each. GPT-3 has 96 layers and 96 heads of 128.)
 #
-# The cache of the novel alone takes more memory than the weights of the whole model, which take 140 GB. And at each
-# step all of this cache has to be read.
+# Back to the novel: its cache alone takes more memory than all the weights of Llama 3, 140 GB for 70 billion numbers of
+# two bytes. And at each step the whole cache has to be read.
 
 # %% [markdown]
 # ## Grouped-query attention
@@ -622,8 +622,9 @@ explore(
 # come. With each tile, they shrink towards the final weights.
 #
 # Attention in tiles, with an online softmax, is the idea of **FlashAttention** (Dao et al., 2022). It saves time as
-# well as memory, and the reason for this lies in the hardware. A GPU works with several memories, its own and that of
-# the host; the larger a memory is, the slower it is. This is called a **memory hierarchy**:
+# well as memory, and the reason for this lies in the hardware. A GPU works with several memories: a small one on its
+# chip, a larger one beside the chip, and that of the host. The larger a memory is, the slower it is. This is called a
+# **memory hierarchy**:
 
 # %% tags=["fold"]
 show(
@@ -838,8 +839,9 @@ assert_close(window(Q, K, V), masked_window(Q, K, V))
 #
 # The third way puts a few vectors between the data and the queries. $M$ learned vectors, called **latents**, attend to
 # the $N$ data vectors and summarise them, with $M$ much smaller than $N$ (Perceiver; Jaegle et al., 2021). All later
-# queries attend to these $M$ summaries only (as in Perceiver IO; Jaegle et al., 2021). Both steps are ordinary
-# attention, and both cost $O(N M)$:
+# queries attend to these $M$ vectors only: here the latents are the keys and their summaries the values. (Perceiver IO,
+# Jaegle et al., 2021, computes the keys from the summaries, too, and so does our experiment below.) Both steps are
+# ordinary attention, and both cost $O(N M)$:
 
 # %% tags=["fold"]
 show(
@@ -904,9 +906,10 @@ show(
 # ## Looking up one key among many
 #
 # A small task shows what the cheaper kinds of attention lose. The data are $N$ pairs of a name and a number. A query is
-# one of the names, and the answer is its number, as when we look up a word in a dictionary. (The window needs a
-# position for each query, so the queries stand at even distances along the pairs.) Each kind of attention is trained in
-# the same way, on 4 to 64 pairs.
+# one of the names, and the answer is its number, as when we look up a word in a dictionary. All vectors have width 32,
+# the window reaches 8 positions to either side, and there are 8 latents. (The window needs a position for each query,
+# so the queries stand at even distances along the pairs.) Each kind of attention is trained in the same way, on 4 to 64
+# pairs.
 #
 # Predict: which kinds get worse as the number of pairs grows, and from which number on?
 
@@ -1113,13 +1116,16 @@ assert max(cheap, key=cheap.get) == "recurrent (GRU)" and all(times[name][1] > m
 # table needs $O(N^2)$ memory. (PyTorch does not count the operations of its own attention on a CPU; the figure shows
 # the count of the tiles, which multiply the same pairs. The memory of PyTorch's attention grows by a factor below 4
 # here, because of its fixed working space.) Linear attention, windows and latents need operations and memory in
-# proportion to $N$, but they compute something else. The recurrent network is also $O(N)$. Yet its $N$ steps are
-# computed one after another, which shows even in one thread: among the layers whose operations grow in proportion to
-# $N$, it takes the longest, although the window needs just as many operations ($12 \cdot 64 \cdot 64$ for each vector).
-# On a GPU, most of the thousands of cores would be idle. The convolution is among the cheapest layers, but each of its
-# outputs depends on three inputs only. Some lecture slides say of attention: "expensive: $O(N^2)$ compute" and "highly
-# parallel, it's just 4 matmuls". The first we have measured; the second follows from the products themselves, in which
-# no row waits for another.
+# proportion to $N$, but they compute something else.
+#
+# The recurrent network is also $O(N)$. Yet its $N$ steps are computed one after another, which shows even in one
+# thread: among the layers whose operations grow in proportion to $N$, it takes the longest, although the window needs
+# just as many operations ($12 \cdot 64 \cdot 64$ for each vector). On a GPU, a single step would leave most of the
+# thousands of cores idle. The convolution is among the cheapest layers, but each of its outputs depends on three inputs
+# only.
+#
+# Some lecture slides say of attention: "expensive: $O(N^2)$ compute" and "highly parallel, it's just 4 matmuls". The
+# first we have measured; the second follows from the products themselves, in which no row waits for another.
 #
 # **The novel again.** What does it take now to read 100,000 tokens and to write one more? We count attention alone,
 # with the sizes of the beginning.
@@ -1139,8 +1145,8 @@ print(f"computing one more token at 312e12 operations a second takes {1000 * one
 
 # %% [markdown]
 # With the cache, each new token needs a hundred thousand times fewer operations than without it; these take about a
-# millisecond. *Reading* the cache takes longer than this computing. (The weights have to be read too, but in a batch
-# one reading serves all texts, whereas each text has a cache of its own.) This is why grouped-query attention pays off:
+# millisecond. *Reading* the cache takes longer than that. (The weights have to be read too, but in a batch one reading
+# serves all texts, whereas each text has a cache of its own.) This is why grouped-query attention pays off:
 # it hardly changes the operations (only the projections of keys and values become smaller), but with $G = 8$ only an
 # eighth of the bytes of the cache has to be read. Reading the novel once still costs $O(N^2)$ operations. Whoever wants
 # to avoid this cost has to give up exact attention.
@@ -1244,8 +1250,8 @@ print(f"computing one more token at 312e12 operations a second takes {1000 * one
 #
 # <details><summary><b>If you also use lecture slides</b>: where some of them differ</summary>
 #
-# - *"If N=100K, H=64 then HxNxN attention weights take 1.192 TB".* These are 1,192 GiB, divided by 1,000. The lesson
-#   counts $10^{12}$ bytes as a terabyte and gets 1.28 TB.
+# - *"If N=100K, H=64 then HxNxN attention weights take 1.192 TB".* The weights take 1,192 GiB, and the slide divided
+#   this number by 1,000. The lesson counts $10^{12}$ bytes as a terabyte and gets 1.28 TB.
 # - *"O(N) memory" and "O(N²) memory" for self-attention.* The first holds if the weights are not stored, the second if
 #   they are.
 # - *"1D convolution: need to stack many layers".* One needs $2(N-1)/(k-1)$ layers, or about $\log_k N$ if they are

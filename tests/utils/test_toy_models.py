@@ -205,9 +205,10 @@ def test_a_size_that_happens_to_be_equal_is_not_spoken_of_by_another_ones_symbol
         ((3, 4), (3, 4, 2), "one axis too many"),
         ((3, 4), (3, 1), "left over from keepdim"),
         ((), (2,), "one axis too many"),
-        ((3, 4), (3, 7), "the wrong size along one axis"),
+        ((3, 4), (3, 7), "the wrong size along M, its axis −1"),
+        ((3, 4), (1, 4), "size 1 along N, its axis −2"),
         ((3, 4), (5, 7), "the wrong shape"),
     ],
 )
 def test_a_wrong_shape_is_told_by_what_became_of_its_axes(wanted, got, said):
-    assert said in looks_like(wanted, got)
+    assert said in looks_like(wanted, got, ("N", "M"))

@@ -292,8 +292,8 @@ def half_of_the_features(X, positions, base, interleaved):
 
 @rotary_encoding.misconception
 def overwritten_too_early(X, positions, base, interleaved):
-    """The second feature of a pair is computed from the new value of the first. Both need the old values: keep x
-    before it is overwritten."""
+    """The second feature of a pair is computed from the new value of the first. Both need the old values of
+    x and y."""
     x, y = _pairs(X, interleaved)
     angles = _angles(X, positions, base)
     x = x * angles.cos() - y * angles.sin()

@@ -43,11 +43,17 @@ def _shift(result: str, given: str, wanted: np.ndarray, got: np.ndarray, axes: l
     along = f" along {axes[-1]}, its last axis," if axes else " along the last axis"
     place = " at one position" if wanted.ndim > 1 else ""
     told = f"One number added to all of {given}{along}{place} should not change {result}, and it does"
-    return {("influence shift", given): f"{told}: does the softmax run along that axis, and is its result used whole?"}
+    return {
+        (
+            "influence shift",
+            given,
+        ): f"{told}: does the softmax run along that axis, with exp itself, and is its result used whole?"
+    }
 
 
 _CUT = (
-    "is it used there at all, or only through something without a derivative, such as argmax, rounding or a comparison?"
+    "is it used there at all, or only through something without a derivative, such as argmax, rounding or a comparison, or does"
+    " a mask hide too much?"
 )
 
 

@@ -16,8 +16,8 @@ def symbolic(shape: tuple, sizes: dict, declared: tuple = ()) -> str:
     return "[" + ", ".join(written) + "]"
 
 
-def looks_like(wanted: tuple, got: tuple) -> str:
-    """The end of a sentence that begins with an output's name: what became of the axes."""
+def looks_like(wanted: tuple, got: tuple, axes: list | tuple = ()) -> str:
+    """The end of a sentence that begins with an output's name: what became of the axes, by their symbols if known."""
     if sorted(wanted) == sorted(got):
         return "has its axes in another order."
     if len(got) == len(wanted) - 1:
@@ -30,9 +30,11 @@ def looks_like(wanted: tuple, got: tuple) -> str:
     if len(got) == len(wanted) + 1:
         return "has one axis too many: a sum or a flatten that is missing, or an unsqueeze that was not undone?"
     if len(got) == len(wanted) and sum(a != b for a, b in zip(got, wanted)) == 1:
-        if any(a == 1 != b for a, b in zip(got, wanted)):
-            return "has size 1 along one axis: is it left over from keepdim or unsqueeze, or lost to a sum?"
-        return "has the wrong size along one axis."
+        place = next(place for place, (a, b) in enumerate(zip(got, wanted)) if a != b)
+        where = f"{axes[place]}, its axis −{len(got) - place}" if len(axes) == len(got) else "one axis"
+        if got[place] == 1:
+            return f"has size 1 along {where}: is it left over from keepdim or unsqueeze, or lost to a sum?"
+        return f"has the wrong size along {where}."
     return "has the wrong shape."
 
 

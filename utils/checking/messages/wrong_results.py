@@ -146,13 +146,13 @@ def _wrong_shape(c):
         )
         return f"{told} Their numbers are not all right yet, either.\n{c.exercise.formula}", ""
     shapes = [c.shape(shape, name, wanted.shape) for shape in (wanted.shape, got.shape)]
-    sentence = _wrong_length(c, name, wanted, got) or f"{name} {looks_like(wanted.shape, got.shape)}"
+    sentence = _wrong_length(c, name, wanted, got) or f"{name} {looks_like(wanted.shape, got.shape, _axes(c, name))}"
     return f"{sentence}\n{c.exercise.formula}", f"expected {shapes[0]}, yours is {shapes[1]}"
 
 
 def _wrong_length(c, name: str, wanted, got) -> str:
     """Where one axis differs, and its beginning or end is right, or the exercise decides its length: too short or too long."""
-    symbols = dict(c.exercise.outputs)[name].split()
+    symbols = _axes(c, name)
     if len(wanted.shape) != len(got.shape) or len(symbols) != len(wanted.shape) or got.values is None:
         return ""
     apart = [place for place, (a, b) in enumerate(zip(wanted.shape, got.shape)) if a != b]
@@ -178,6 +178,11 @@ def _wrong_length(c, name: str, wanted, got) -> str:
         else ("Does the loop go on too long, or is something put behind?")
     )
     return f"{told}, and right as far as it goes. {question}"
+
+
+def _axes(c, name: str) -> list[str]:
+    """The symbols of a result's axes."""
+    return dict(c.exercise.outputs)[name].split()
 
 
 def _last(values: np.ndarray, count: int, axis: int) -> np.ndarray:
@@ -210,10 +215,12 @@ def _wrong_device(c):
 
 
 def _left_behind(c):
+    given = next((name for name, one in c.case.inputs.items() if isinstance(one, np.ndarray)), "")
+    device = f", or with device={given}.device" if given else ""
     return (
         "With inputs on a GPU, a tensor would stay behind on the CPU: is it made there, without device= or with"
         ' device="cpu", or moved there by .cpu(), .numpy() or .tolist()? Make new tensors from the inputs (zeros_like,'
-        " new_zeros), or with device=X.device."
+        f" new_zeros){device}."
     ), f"the line is: {c.seen.failure.line}" if c.seen.failure and c.seen.failure.line else ""
 
 
