@@ -8,12 +8,12 @@
 # - turn a sentence into one vector with a recurrent network, and turn that vector into a sentence in another language;
 # - train such a translator with teacher forcing, leave padding out of its loss, and decode with it, greedily or with a
 #   beam;
-# - show by measurement where it fails: a vector of fixed size holds only so much of a long sentence.
+# - show by measurement that it fails on long sentences, and explain why: a vector of fixed size holds only so much.
 #
 # **You need** PyTorch basics (tensors, matrix products, modules, `backward`) and the softmax. You need no knowledge of
 # attention: this lesson builds the model whose weakness attention was invented to repair.
 #
-# **Time** about 40 minutes to read; the cells run in about a minute on two CPU cores.
+# **Time** about 45 minutes to read; the cells run in about a minute on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -253,9 +253,9 @@ show(
 # almost unchanged to the next step, and on the way back the gradient passes almost unchanged, too. An untrained GRU
 # forgets as well, but a GRU *can learn* which numbers to keep.
 #
-# In PyTorch, `nn.GRU` is called like `nn.RNN` and returns tensors of the same shapes. From here on we use GRUs. The
-# encoder, the decoder and the bottleneck below would be the same with plain RNNs or LSTMs (an LSTM hands over two
-# vectors instead of one).
+# In PyTorch, `nn.GRU` takes the same arguments as `nn.RNN` and returns tensors of the same shapes. From here on we use
+# GRUs. With plain RNNs or LSTMs, the encoder and the decoder would be built in the same way, and would have the same
+# weakness (an LSTM hands over two vectors instead of one).
 
 # %% [markdown]
 # ## Encoder and decoder: one context vector for a sentence
@@ -282,10 +282,11 @@ for words in (["we", "see", "the", "sky"], lecture("agreement", "italian").sourc
 #
 # $$s_t = g_U(y_{t-1}, s_{t-1}, c), \qquad P(y_t \mid y_{<t}, x) = \operatorname{softmax}(s_t W_{out} + b_{out})$$
 #
-# Here $y_{<t}$ are all tokens before $y_t$, and $U$ stands for the decoder's weights. Below, $V$ is the number of
-# tokens in the vocabulary. The decoder's first state is the context vector, $s_0 = c$. At each step its input is the
-# token that it has written last (at first `[START]`) together with $c$. Because $c$ comes in again at every step, the
-# decoder need not carry the whole sentence in its own state while it writes.
+# Here $x$ is the whole source sentence, $y_{<t}$ are all tokens before $y_t$, and $U$ stands for the decoder's weights.
+# The decoder's first state is the context vector, $s_0 = c$. At each step its input is the token that it has written
+# last, together with $c$; at the first step, where nothing has been written, this token is $y_0 =$ `[START]`. Because
+# $c$ comes in again at every step, the decoder need not carry the whole sentence in its own state while it writes.
+# Below, $V$ is the number of tokens in the target vocabulary.
 #
 # The output layer gives each token of the vocabulary a number. These numbers are called **logits**, and the softmax
 # turns them into probabilities. The translation is complete when the decoder writes `[STOP]`: this is how it decides on
@@ -438,8 +439,9 @@ print(f"distance from c, last position of the row: {(h_last[0, 0] - c_right).nor
 print(f"distance from c, end of the sentence:      {(H_padded[0, len(sky) - 1] - c_right).norm():.2f}")
 
 # %% [markdown]
-# For a whole batch, we index with two vectors, the rows and the last position of each row, and get one context vector
-# for each sentence. A boolean **mask** tells tokens from padding: it is True at tokens and False at padding.
+# For a whole batch, we index with two vectors, the numbers of the rows and, for each row, the position of its last
+# token. This gives one context vector for each sentence. A boolean **mask** tells tokens from padding: it is True at
+# tokens and False at padding.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -573,9 +575,10 @@ show(
 )
 
 # %% [markdown]
-# **Figure 6.** The training loss of the three translators, averaged over 30 steps. All begin near $\log V$, the loss of
-# a model that has learned nothing, and the wider the hidden state is, the lower the loss becomes. (The wider the hidden
-# state, the darker its curve, here and below.)
+# **Figure 6.** The training loss of the three translators; each point is the mean over 30 steps. Before training, the
+# loss is about $\log V \approx 5.3$, as for any model that has learned nothing; the first points already lie below this
+# value. The wider the hidden state is, the lower the loss becomes. (The wider the hidden state, the darker its curve,
+# here and below.)
 
 # %% [markdown]
 # ## Greedy decoding
@@ -660,8 +663,8 @@ explore(
 # ## Beam search
 #
 # Does the most likely token at each step lead to the most likely *sentence*? Let us look at a toy decoder that writes
-# only two words, with the probabilities below. (*il* and *la* are *the*, *un* is *a*; *cielo* is sky, *cane* dog,
-# *libro* book, *casa* house, *lettera* letter and *amico* friend.)
+# only two words, with the probabilities below. (*Il* and *la* mean "the" and *un* means "a"; the nouns are *cielo*,
+# "sky", *cane*, "dog", *libro*, "book", *casa*, "house", *lettera*, "letter", and *amico*, "friend".)
 
 # %%
 # the tokens written so far -> the probabilities of the next
@@ -833,9 +836,9 @@ show(
 # %% [markdown]
 # **Figure 9.** Token accuracy and BLEU of the three translators on new sentences, by the number of words in the
 # sentence. All three translate long sentences badly; the wider the hidden state, the longer the sentences that the
-# translator can manage. The number of sentences in each group stands in parentheses. (The first group is small, because
-# most of the shortest sentences occur in the training data, so its values are uncertain; its points are hollow. A BLEU
-# of 0 there means that not one run of four tokens was correct.)
+# translator can manage. The number of sentences in each group stands in parentheses. (Most of the shortest sentences
+# occur in the training data, so the first group is small and its values are uncertain; its points are hollow. A BLEU of
+# 0 in this group means that not one run of four tokens was correct.)
 #
 # The next cell prints the curves of the left panel as a table.
 
@@ -938,9 +941,9 @@ assert trained[-1] < 0.75, "the longest sentences should be hard even if the mod
 # %% [markdown]
 # What do the two measurements show?
 #
-# - **Mistakes lead to mistakes.** With teacher forcing the model predicts many more tokens correctly (second row). A
-#   part of this gain is due to the measure: where every beginning is correct, no missing token can shift the others,
-#   and some tokens can be guessed from the beginning alone.
+# - **Mistakes lead to mistakes.** With teacher forcing the model predicts many more tokens correctly (second row). Not
+#   all of this gain comes from avoided mistakes, however. With a correct beginning, no missing token can shift those
+#   that follow, and some tokens can be guessed from the beginning alone, without the source sentence.
 # - **A lack of training sentences is not the main cause.** On the longest sentences the model is about as bad at those
 #   that it was trained on (third row) as at new ones (first row).
 # - **The bottleneck remains.** Neither correct beginnings nor known sentences stop the fall: in each row the accuracy
@@ -977,11 +980,11 @@ best = long_quality[256]["accuracy"]
 print(f"width 256: accuracy {best[0]:.2f} at 3 to 10 words, {best[-1]:.2f} at 51 to 60")
 
 # %% [markdown]
-# The longer run helps. Compare width 128 in the two figures: at 11 to 20 words its accuracy is above 0.7 in Figure 11,
-# while in Figure 9 it falls from about 0.7 at 12 to 14 words to about 0.4 at 18 to 20 words. But the fall is still
-# there, further to the right.
+# The longer run helps. Compare width 128 in Figures 9 and 11. In Figure 9 its accuracy falls from about 0.7 at 12 to
+# 14 words to about 0.4 at 18 to 20 words; in Figure 11 it is still above 0.7 at 11 to 20 words. But the fall has not
+# gone: it has only moved further to the right.
 #
-# The published result shows the same pattern. Bahdanau et al. (2015, figure 2) trained such an encoder and decoder,
+# Published results show the same pattern. Bahdanau et al. (2015, figure 2) trained such an encoder and decoder,
 # with hidden states of 1,000 numbers, on real English and French. The BLEU of this model falls steeply as sentences get
 # longer. The BLEU of their new model, with attention and trained on sentences of up to 50 words, hardly falls. Table 1
 # of the paper gives the BLEU over all test sentences. For training sentences of up to 50 words it is 17.8 without

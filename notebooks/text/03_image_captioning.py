@@ -78,10 +78,10 @@ def normal(*shape):
 # saw the vector only once, before the first token). After lessons 01 and 02, which difficulty do you expect?
 #
 # Our images are *scenes*. Each scene shows two objects that differ in shape and in colour. An object is large or small.
-# The two objects are separated by a gap in exactly one direction, horizontal or vertical, so that they stand either
-# side by side or one above the other. The caption names the large object first. If both objects have the same size, the
-# caption first names the one on the left, or the upper one. So each image has exactly one right caption. Each word of a
-# caption is one token.
+# Either a vertical or a horizontal line would fit between the two objects, but never both, so that they stand either
+# side by side or one above the other. If one object is large and the other small, the caption names the large one
+# first. If both have the same size, it first names the one on the left, or the upper one. So each image has exactly one
+# right caption. Each word of a caption is one token.
 
 # %% tags=["fold"]
 FULL = stored_runs.full()
@@ -172,16 +172,16 @@ show(
 # %% [markdown]
 # **Figure 2.** What one cell sees. Left: the photograph, cut into the cells over which attention runs; the framed cell
 # lies on the glasses. Middle: the pixels that the network is given; the vector of this cell depends on all pixels in
-# the clear square, which holds most of the face. Right: how strongly it depends on each of them, where 1 stands for the
-# largest value: strongly on many pixels around the cell, weakly on those at the border of the square. (Grace Hopper,
-# who wrote one of the first compilers. Photograph: James S. Davis, US Navy, 1984; public domain. It comes with
-# matplotlib.)
+# the clear square, which holds most of the face. Right: how strongly it depends on each of them, as a share of the
+# largest value. It depends strongly on many pixels around the cell, and weakly on those at the border of the square.
+# (Grace Hopper, who wrote one of the first compilers. Photograph: James S. Davis, US Navy, 1984; public domain. It
+# comes with matplotlib.)
 #
 # So weight on this cell is not weight on the glasses alone. This will matter when we ask what a captioner attends to.
-# In deep networks receptive fields are wider still. Counted in the same way, pooling layers included, a cell of the
-# last convolutional layer of VGG with 19 layers, a network for photographs of $224 \times 224$ pixels, has a receptive
-# field of $252 \times 252$ pixels: it is larger than the whole photograph. (There, too, the pixels near the middle of
-# the receptive field count most: Luo et al., 2016.)
+# In deeper networks receptive fields are wider still. Take VGG-19, a network of 19 layers for photographs of
+# $224 \times 224$ pixels. Counted in the same way, pooling layers included, the receptive field of a cell of its last
+# convolutional layer is $252 \times 252$ pixels, larger than the whole photograph. (There, too, the pixels near the
+# middle of the receptive field count most: Luo et al., 2016.)
 #
 # ### From the grid to a collection of vectors
 #
@@ -302,8 +302,9 @@ show(
 #    always cell $i$ with this vector added.
 #
 # The rest of the step is that of lesson 02, with $z_t$ in place of $c_t$. The scores are additive,
-# $e_{t,i} = v \cdot \tanh(s_{t-1} W + x_i U)$; the next state is $s_t = g_U([y_{t-1}; z_t], s_{t-1})$, where $g_U$ is a
-# GRU and $y_{t-1}$ stands for the embedding of the previous token; and the logits are computed from $[s_t; z_t]$.
+# $e_{t,i} = v \cdot \tanh(s_{t-1} W + x_i U)$. (Here $W$ is a learned matrix, as in lesson 02, not the width of the
+# grid.) The next state is $s_t = g_U([y_{t-1}; z_t], s_{t-1})$, where $g_U$ is a GRU and $y_{t-1}$ stands for the
+# embedding of the previous token. The logits are computed from $[s_t; z_t]$.
 
 # %% tags=["fold"]
 left, top, right, bottom = (side / 4 for side in some[0].things[0].box)  # of the described object, in cells
@@ -571,12 +572,12 @@ if not FULL:  # the long run makes fewer mistakes, as is said below
 # that are left are in the relation, for which the decoder has to compare the positions of both objects. There the
 # captioner with attention is no better than the captioner with one vector.
 #
-# Attention helps here, but not for the same reason as in lesson 02, where one vector lost part of a long sentence. In
-# the stored run further down, with three times the scenes and five times the steps, the difference is much smaller:
-# 0.92 of the captions are exact with one vector, and 0.98 with attention. So most of what the caption needs, three
-# properties of each object and the relation, does fit into one vector of 64 numbers. (Both captioners also have the
-# first state $s_0$, which is computed from the mean of the cells.) But with one vector, the captioner needs more
-# scenes and more steps to learn how to pack this information into the vector and how to unpack it again.
+# Attention helps here, but not for the same reason as in lesson 02. There, one vector lost part of a long sentence.
+# Here, most of what the caption needs, three properties of each object and the relation, does fit into one vector of 64
+# numbers. We see this in the stored run further down, with three times the scenes and five times the steps. There the
+# difference is much smaller: 0.92 of the captions are exact with one vector, and 0.98 with attention. (Both captioners
+# also have the first state $s_0$, which is computed from the mean of the cells.) But with one vector, the captioner
+# needs more scenes and more steps to learn how to pack this information into the vector and how to unpack it again.
 #
 # Two remarks on the comparison. First, the captioner with attention is better although it has far fewer parameters: the
 # layer that makes the one vector has about 590,000 of them, and the scores of attention have only about 4,000. Second,
@@ -643,12 +644,12 @@ show(
 
 # %% [markdown]
 # **Figure 8.** Attention maps of one caption, token by token. For the colour and the shape of an object, most of the
-# weight is on the object or right beside it. For the size, a part of the weight is on or beside the other object. For
+# weight is on the object or just beside it. For the size, part of the weight is on or beside the other object. For
 # *of*, most of the weight is on empty ground.
 #
 # How much of the weight is on the object in other captions? We measure it for every token that names a size, a colour
 # or a shape. Let $b$ be the box of the object that token $t$ describes. We add up the weights of all cells that this
-# box touches:
+# box touches, even if a cell extends beyond the box (by three pixels at most):
 #
 # $$\text{share of the weight on the object} = \sum_{i \text{ touches } b} a_{t,i} .$$
 #
@@ -733,14 +734,16 @@ show(
 
 # %% [markdown]
 # **Figure 10.** Left, the share of the weight on the described object; right, the mean of the gate $\beta_t$, for each
-# kind of token. The dotted line shows the share if all weights were equal. Compare *a* with the shape on the left, and
-# *of* with the other tokens on the right (*where* stands for *above*, *below*, *left* and *right*).
+# kind of token. The dotted line shows the share if all weights were equal. In the left panel, compare the bar for *a*
+# with the bar for shapes; in the right panel, compare *of* with the other tokens (*where* stands for *above*, *below*,
+# *left* and *right*).
 #
 # In the run printed here, the share is largest for colour and shape, and smaller for the size and for *a*. That it is
 # small for *a* is no surprise: every description begins with *a*, so the decoder needs no image to write this token.
-# The gate is almost fully open for colour and shape. It is most closed for *of*, which needs no image either. For *a*
-# the gate is more open than for *of*. A possible reason is that whatever passes the gate also enters the state $s_t$,
-# so the decoder can use this step to prepare for the tokens that follow.
+# The gate is almost fully open for colour and shape. It is most closed for *of*, which needs no image either. But the
+# gate does not simply follow this need: it is more open for *a*, which needs no image, than for *where*, which does. A
+# possible reason is that whatever passes the gate also enters the state $s_t$, so the decoder can use a step to prepare
+# for the tokens that follow. It may know something about the positions before it has to name the relation.
 #
 # So the captioner attends to what it names. But we must be careful about what this means. The vector of a cell depends
 # on all pixels in the receptive field of the cell, as we saw on the photograph: $25 \times 25$ pixels, about a quarter
@@ -915,10 +918,15 @@ show(
 # The difficulty is that no gradient passes through the draw: if a score changes a little, the drawn cell usually stays
 # the same. But we can compute how the *mean* loss over many draws changes with the scores. Suppose that the loss
 # depends on the context vector alone, for example $\ell(c) = |c - g|^2$ with a fixed goal $g$. Then the mean loss of
-# hard attention is $\sum_i a_i\, \ell(x_i)$. Since $\nabla a_i = a_i\, \nabla \log a_i$, its gradient is the mean of
-# $\ell(x_i)\, \nabla \log a_i$ over draws $i \sim a$, so we can estimate it from draws (*REINFORCE*, Williams, 1992).
-# With respect to the scores, $\nabla \log a_i$ is the one-hot vector of $i$ minus the vector of all weights. We now
-# check this on six made-up cells, and see how noisy the estimate is.
+# hard attention is $\sum_i a_i\, \ell(x_i)$. Since $\nabla a_i = a_i\, \nabla \log a_i$, the gradient of this mean
+# is
+#
+# $$\nabla \sum_i a_i\, \ell(x_i) = \sum_i \ell(x_i)\, \nabla a_i = \sum_i a_i \cdot \ell(x_i)\, \nabla \log a_i .$$
+#
+# The right side is the mean of $\ell(x_i)\, \nabla \log a_i$ if each $i$ is drawn with probability $a_i$. So we can
+# estimate the gradient from draws (*REINFORCE*, Williams, 1992). With respect to the scores, $\nabla \log a_i$ is the
+# one-hot vector of $i$ minus the vector of all weights. We now check this on six made-up cells, and see how noisy the
+# estimate is.
 
 # %%
 cells, goal = normal(6, 4), normal(4)  # [L, D], [D]

@@ -614,7 +614,7 @@ for seed in SEEDS:
 #
 # Is the task *impossible* for one head, then? No, but it is hard. Suppose that the true identity always has a larger
 # weight than the noun that is meant. The average then contains more of the true identity, whichever question is read
-# from it. Where the two nouns have the same pronoun, nothing else tells them apart, so the true identity gets the
+# from it. Where the two nouns have the same pronoun, the pronoun cannot tell them apart, so the true identity gets the
 # larger logit for both questions. A fixed ratio of the two weights is therefore not enough: the weights have to depend
 # on the nouns. Suppose instead that each noun attracts a weight of its own, wherever it stands: *frog* a large one,
 # *wolf* a small one. The positional encoding of a place is in the average with the weight of the noun that stands

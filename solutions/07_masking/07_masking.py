@@ -503,8 +503,9 @@ except NotImplementedError:
 # %% [markdown]
 # ## 7 · Stretch: several documents in one row
 #
-# This exercise earns no points. It is good for training on texts of very different lengths: T5 and GPT-3 had several
-# documents in a row (GPT-3 without hiding them from each other), and FlashAttention has functions of its own for such rows.
+# This exercise earns no points. Several documents in one row are good for training on texts of very different lengths:
+# T5 and GPT-3 had such rows (GPT-3 without hiding the documents from each other), and FlashAttention has functions of
+# its own for them.
 #
 # A batch with one document in each row is mostly padding when most documents are short. **Packing** puts several
 # documents one after another into a row. They share the row only to save space: no document may notice the others. This
@@ -516,11 +517,11 @@ except NotImplementedError:
 #
 # $$\text{mask}_{b0mn} = \text{True where } \text{documents}_{bm} = \text{documents}_{bn} \ne 0 \text{ and } n \le m,$$
 #
-# $$\text{positions}_{bn} = \text{number of tokens of the same document before } n.$$
+# $$\text{positions}_{bn} = \text{number of tokens of the same document before } n, \text{ and } 0 \text{ at padding.}$$
 #
 # For instance, a row `1 1 2 2 0` has the positions `0 1 0 1 0`, and its mask is
 #
-# | query | 1 | 1 | 2 | 2 | 0 |
+# | query ↓ · key → | 1 | 1 | 2 | 2 | 0 |
 # |---|---|---|---|---|---|
 # | 1 | True | False | False | False | False |
 # | 1 | True | True | False | False | False |
@@ -546,8 +547,8 @@ except NotImplementedError:
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# same = documents as a column = documents as a row · allowed = same, in the lower triangle, and no padding · positions =
-# row sums of allowed, less 1, but 0 at padding · mask = allowed with an axis for the heads
+# same = where documents as a column equal documents as a row · allowed = same, in the lower triangle, and no padding ·
+# positions = row sums of allowed, less 1, but 0 at padding · mask = allowed with an axis for the heads
 # </details>
 
 

@@ -595,8 +595,8 @@ except NotImplementedError:
 # %% [markdown]
 # ## 6 · Stretch: windowed attention
 #
-# This exercise earns no points. It is good for long texts: Longformer attends in this way, and in other models some of the
-# layers do, with a window that looks to the past alone.
+# This exercise earns no points. A window is good for long texts: Longformer attends in this way, but for a few tokens that
+# attend to all, and in other models some of the layers do, with a window that looks to the past alone.
 #
 # In windowed attention, each vector attends only to those at most `window` positions away, on both sides:
 #
@@ -604,16 +604,17 @@ except NotImplementedError:
 # {\sum_{j=m-w}^{m+w} e^{q_m \cdot k_j / \sqrt{D_Q}}},$$
 #
 # where $w$ is `window`, and both sums leave out positions outside the sequence. So the first vector attends to itself and to
-# $w$ vectors behind it. (With $w = 1$ and 5 vectors, the queries 0 to 4 have 2, 3, 3, 3 and 2 scores.) Queries, keys and values
-# belong to the same `N` vectors. `window` may be 0, and it may be larger than `N`.
+# the $w$ vectors that follow it, or all if there are fewer. (With $w = 1$ and 5 vectors, the queries 0 to 4 have 2, 3, 3, 3 and
+# 2 scores.) Queries, keys and values belong to the same `N` vectors. `window` may be 0, and it may be larger than `N`.
 #
-# **There is no table of $N \times N$,** neither at once nor in pieces: in a sequence of $N = 300$ vectors and a window of 2, all
-# tensors that your code makes together have fewer than $N^2$ numbers. A mask alone does not achieve this, since the scores that
-# it hides are computed as well. Compute only the $2w + 1$ scores that each query needs, or not many more. For instance,
+# **There is no table of $N \times N$,** neither at once nor in pieces: for one sequence of $N = 400$ vectors of 4 features and a
+# window of 2, all tensors that your code makes together have fewer than $N^2$ numbers. A mask alone does not achieve this, since
+# the scores that it hides are computed as well. Compute only the $2w + 1$ scores that each query needs, or not many more. For
+# instance,
 #
 # - keep each key in $2w + 1$ copies, one for each query that it meets, by an index `[N, 2w+1]` of positions; or
 # - add $w$ vectors of zeros at both ends and look at the result through `unfold(1, 2 * window + 1, 1)`, which gives each query
-#   its own stretch of keys, `[B, N, D, 2w+1]`, without a copy; or
+#   its own stretch of keys, `[B, N, D, 2w+1]`, without a copy (a product `@` with it may make one); or
 # - loop over the distances, or over the queries.
 #
 # Take care at both ends: whatever stands for a position outside, a zero for instance, must get no weight.
@@ -627,7 +628,8 @@ except NotImplementedError:
 # <details><summary>Hint: shapes</summary>
 #
 # Positions as a column, `[N, 1]`, plus distances as a row, `[2w+1]`, give the position of each key, `[N, 2w+1]`. With those
-# outside moved to the ends, `K[:, near]` is `[B, N, 2w+1, D_Q]`. Queries `[B, N, D_Q, 1]` make products with it.
+# outside moved to the ends, `K[:, near]` is `[B, N, 2w+1, D_Q]`. Queries `[B, N, D_Q, 1]` make products with it,
+# `[B, N, 2w+1, 1]`; remove just this last axis, `squeeze(-1)`. Weights meet `V[:, near]` as rows, `[B, N, 1, 2w+1]`.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
@@ -652,8 +654,8 @@ def windowed_attention(
         the outputs Y.
 
     Example:
-        If all queries are 0, each output is the mean of the values in the window. With the values [[1], [3], [8]] and
-        window = 1 the outputs are [[2], [4], [5.5]].
+        If all queries are 0, each output is the mean of the values in the window. With the values [[[1], [3], [8]]] and
+        window = 1 the outputs are [[[2], [4], [5.5]]].
     """
     ### BEGIN SOLUTION
     N, positions = Q.shape[1], torch.arange(Q.shape[1], device=Q.device)

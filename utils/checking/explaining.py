@@ -71,10 +71,10 @@ def related(exercise: FrozenExercise, shown: Verdict, verdicts: list) -> tuple[V
     if all(_by_call_alone(one, shown) for one in failed):
         return replace(shown, sentence=composing.called(exercise, shown.case.by)), f"called by {shown.case.by}"
     if all(key[0] == "which" for key in keys):  # which tells where to look, and not for what
-        influenced, by_influence = _by_influence(shown, verdicts)
-        if by_influence:
-            shown = replace(shown, property=influenced.property, detail=influenced.detail)
-        told += by_influence or _by_most(shown, [one.facts for one in alike], keys)
+        influence = _by_influence(shown, verdicts)
+        if influence and not told:
+            told = [shown.sentence.partition("\n")[0]]  # that numbers are wrong, before what gradients show
+        told += influence or _by_most(shown, [one.facts for one in alike], keys)
     hint, names = _where_it_fails(shown, verdicts, failed)
     sentence = composing.related(shown, told, hint)
     names = [" ".join(map(str, key)) for key in keys] + ["influence"] * (len(told) > len(keys)) + names
@@ -114,15 +114,15 @@ def _held(facts: dict, shown: Verdict, verdicts: list) -> dict:
     return {key: text for key, text in facts.items() if key[0] not in PLACES or not belied(key)}
 
 
-def _by_influence(shown: Verdict, verdicts: list) -> tuple[Verdict | None, list[str]]:
-    """What a wrong result depends on and should not, or the other way round, and a verdict where gradients were seen."""
+def _by_influence(shown: Verdict, verdicts: list) -> list[str]:
+    """What a wrong result depends on and should not, or the other way round, where gradients were seen."""
     if shown.problem not in COMPARED or shown.condition or shown.extreme:
-        return None, []
+        return []
     seen = [
         one for one in verdicts if one.part == shown.part and one.condition == GRADIENTS and one.problem in COMPARED
     ]
     facts = [{key: text for key, text in one.facts.items() if key[0].startswith("influence")} for one in seen]
-    return (seen[0] if seen else None), [facts[0][key] for key in common(facts)]
+    return [facts[0][key] for key in common(facts)]
 
 
 def _by_most(shown: Verdict, each: list, known: list) -> list[str]:

@@ -101,6 +101,13 @@ def padding_counted(documents):
 
 
 @packed_mask.misconception
+def minus_one_at_padding(documents):
+    """The positions are right at tokens, and −1 at padding: a padding may attend to nothing, and 0 less 1 is −1. Padding has
+    position 0."""
+    return _packed(documents, positions=_allowed(documents).sum(dim=-1) - 1)
+
+
+@packed_mask.misconception
 def documents_see_each_other(documents):
     """This is the causal mask with the padding mask: a token attends also to the documents before its own in the row. They only
     share the row to save padding; a key is allowed only if it belongs to the same document."""
@@ -139,8 +146,8 @@ def padding_attends_to_itself(documents):
 
 @packed_mask.misconception
 def itself_hidden(documents):
-    """No token may attend to itself, so that the first one of each document has no key at all. The key is not later than the
-    query, n ≤ m: its own key is allowed."""
+    """In your mask no token attends to itself, so the first one of each document has no key at all. The key is not later than
+    the query, n ≤ m: its own key is allowed."""
     return _packed(documents, _allowed(documents).tril(-1))
 
 

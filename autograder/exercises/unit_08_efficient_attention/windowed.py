@@ -79,7 +79,7 @@ def _near(Q, K, V, before, after, allowed=_inside, scale=None):
 @windowed_attention.misconception
 def whole_table(Q, K, V, window):
     """The numbers are right, but a table of N × N is made on the way: of scores, of distances, or a mask. A mask saves nothing,
-    since the scores that it hides are computed as well. Make 2·window + 1 scores for each query, and nothing larger."""
+    since the scores that it hides are computed as well. Make 2·window + 1 scores for each query, and no more."""
     m, n = torch.arange(Q.shape[1], device=Q.device)[:, None], torch.arange(Q.shape[1], device=Q.device)
     E = Q @ K.mT * Q.shape[-1] ** -0.5
     return E.masked_fill((m - n).abs() > window, -torch.inf).softmax(dim=-1) @ V
@@ -102,6 +102,18 @@ def padding_takes_part(Q, K, V, window):
     """At both ends of the sequence, positions outside take part in the softmax: keys of zeros that were filled in have the score
     0, and take weight from the others. Their score has to be −∞, or they must not be there at all."""
     return _near(Q, K, V, window, window, allowed=lambda places: torch.ones_like(places, dtype=torch.bool))
+
+
+@windowed_attention.misconception
+def slices_from_the_end(Q, K, V, window):
+    """The first outputs are wrong: where the slice of a query would begin before the sequence, its start is negative, which
+    counts from the end, and other keys, or none, come out. Let it begin at max(0, m − window)."""
+    rows = []
+    for m in range(Q.shape[1]):
+        near = slice(m - window, m + window + 1)
+        A = (Q[:, m : m + 1] @ K[:, near].mT * Q.shape[-1] ** -0.5).softmax(dim=-1)
+        rows.append(A @ V[:, near])
+    return torch.cat(rows, dim=1)
 
 
 @windowed_attention.misconception
