@@ -14,7 +14,7 @@
 # **You need** PyTorch basics (tensors, matrix products, `nn.Linear`, `backward`), and what mean and variance are.
 # Lesson 02 shows where the idea came from, but you do not need it here.
 #
-# **Time** about 45 minutes to read; the cells run in about 20 seconds on two CPU cores.
+# **Time** about 50 minutes to read; the cells run in about 20 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -94,8 +94,11 @@ def tell(name, values):
 # general operator, and this lesson builds that operator step by step.
 #
 # To make every number easy to follow, we invent hidden states that have only two features. In a trained model the
-# hidden states result from training and have hundreds of features. The helper `tell` prints a vector on one
-# line. Cells that import, prepare data, measure, draw or check are folded; unfold them if you like.
+# hidden states result from training and have hundreds of features. The data vectors are the rows of a matrix
+# $X\,[N_X, D_X]$, the queries those of a matrix $Q\,[N_Q, D_Q]$. The brackets give the shape: $N$ is the number of
+# vectors, and $D$ is their **width**, the number of their features. Comments in the code give shapes in the same way.
+# The helper `tell` prints a vector on one line. Cells that import, prepare data, measure, draw or check are folded;
+# unfold them if you like.
 
 # %%
 words = ["we", "see", "the", "sky"]
@@ -262,9 +265,9 @@ tell("torch", far.softmax(dim=-1))
 
 # %% [markdown]
 # The first row shows the weights of $e$, the second the weights of $e + 1000$ after the subtraction, and the third
-# PyTorch's softmax of $e + 1000$, which subtracts the largest score as well. (The first row agrees with the other two
-# to about four digits only: near 1000, neighbouring `float32` numbers are $2^{-14}$ apart, so adding 1000 has already
-# rounded the scores.)
+# PyTorch's softmax of $e + 1000$, which subtracts the largest score as well. (The first row differs from the other two,
+# but only beyond the decimals printed here: near 1000, neighbouring `float32` numbers are $2^{-14}$ apart, so adding
+# 1000 has already rounded the scores.)
 
 # %% [markdown]
 # ## One query attends to all data vectors
@@ -279,9 +282,10 @@ for i in range(N_X):
     y_loop += a[i] * X[i]
 
 # %% [markdown]
-# Once more one line replaces the loop, and PyTorch has a call of its own for all three steps together. That call
-# expects a matrix of queries, so `q` goes in as a matrix with one row, $[1, D_Q]$. It multiplies the scores by its
-# argument `scale`, so `scale=1.0` leaves them as they are. (Its default is another factor; the next section shows why.)
+# Once more one line replaces the loop. PyTorch also has a single call for scores, softmax and sum together. It expects
+# a matrix of queries, so `q` goes in as a matrix with one row, $[1, D_Q]$. It takes `X` twice, because the data vectors
+# have two roles, as we shall see. It multiplies the scores by its argument `scale`, so `scale=1.0` leaves them as they
+# are. (Its default is another factor; the next section shows why.)
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -404,7 +408,8 @@ show(
 #
 # Transformers do not use $q \cdot X_i$ as it is. They use the **scaled dot product** $q \cdot X_i / \sqrt{D_Q}$;
 # attention with these scores is called **scaled dot-product attention**. A well-known example comes from Alammar's *The
-# Illustrated Transformer* (2018), with the two tokens *Thinking Machines*. Its vectors have 64 features. The query of
+# Illustrated Transformer* (2018), with the two tokens *Thinking Machines*. There each token has both a query and a
+# vector with which queries are compared (lesson 05 shows how), and these vectors have 64 features. The query of
 # *Thinking* has the score 112 with the vector of *Thinking* itself and the score 96 with that of *Machines*. The
 # division by $\sqrt{64} = 8$ gives the scores 14 and 12, and the published weights are 0.88 and 0.12. We compute the
 # weights with and without the division:
@@ -428,8 +433,8 @@ print(f"undivided  weight of the second token: {thinking.softmax(dim=-1)[1]:.1e}
 # \qquad\Longrightarrow\qquad \text{standard deviation } \sqrt{D}$$
 #
 # So a typical score grows like $\sqrt D$, and after division by $\sqrt D$ its standard deviation is 1 at every width.
-# (Two vectors whose features are all equal would not show this: their dot product grows like $D$.) We check the formula
-# with random queries and random data vectors at eleven widths, from 1 to 1024:
+# (The argument needs mean 0 and independence: if all features of both vectors are 1, the dot product is $D$, not about
+# $\sqrt D$.) We check the formula with random queries and random data vectors at eleven widths, from 1 to 1024:
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
@@ -489,7 +494,7 @@ show(
 # - the **entropy** $-\sum_i a_i \ln a_i$ of the weights: it is $\ln N_X$ if all weights are equal, and 0 if one data
 #   vector has all the weight (with the natural logarithm its unit is called *nat*);
 # - $\sum_i \partial a_i / \partial e_i = \sum_i a_i (1 - a_i)$, which measures how strongly the weights still react to
-#   their own scores. We call it the **gradient left**, because it shows how much of the gradient the softmax leaves.
+#   their own scores. We call it the **remaining gradient**, because it shows how much of the gradient the softmax leaves.
 #
 # We report the median over the queries, because the mean would be dominated by the few queries whose softmax happens
 # not to be saturated.
@@ -518,7 +523,7 @@ panels[0].plot(
 )
 panels[0].legend(frameon=False)
 plots.curves(widths, entropy, title="weights: entropy", y_label="median entropy (nats)", axes=panels[1], **look)
-plots.curves(widths, gradient, title="gradient left", y_label="median Σ a(1 − a)", axes=panels[2], **look)
+plots.curves(widths, gradient, title="remaining gradient", y_label="median Σ a(1 − a)", axes=panels[2], **look)
 plots.level(panels[1], math.log(N_data), "all weights equal: $\\ln N_X$")
 panels[1].set_ylim(top=3.1)
 show(
@@ -531,21 +536,21 @@ show(
 
 # %% [markdown]
 # **Figure 6.** Three quantities at widths from 1 to 1024. Left panel: the standard deviation of the scores. Middle
-# panel: the median entropy of the weights. Right panel: the median of the quantity "gradient left". Undivided scores
-# saturate the softmax more and more as the width grows; division by $\sqrt D$ keeps all three quantities nearly
-# constant. The rows below give two of the values at the largest width.
+# panel: the median entropy of the weights. Right panel: the median of $\sum_i a_i (1 - a_i)$. Undivided scores saturate
+# the softmax more and more as the width grows; division by $\sqrt D$ keeps all three quantities nearly constant. The
+# rows below give the last two quantities at the largest width.
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
 print("at D = 1024 (equal weights: entropy", f"{math.log(N_data):.2f})")
 for name in divisors:
-    print(f"{name:>10}: entropy {entropy[name][-1]:.2f}, gradient left {gradient[name][-1]:.2f}")
+    print(f"{name:>10}: entropy {entropy[name][-1]:.2f}, remaining gradient {gradient[name][-1]:.2f}")
 
 # %% [markdown]
 # At large width the three divisors behave differently. Undivided scores saturate the softmax. With scores divided by
 # $D$, the gradient of the softmax is large, but all weights are nearly equal at the start of training: whatever the
-# query is, its output is nearly the plain average of the data vectors. (The gradient with respect to the query also
-# contains the divisor, so division by $D$ calls for a larger learning rate.) Only division by $\sqrt D$ keeps the
+# query is, its output is nearly the plain average of the data vectors. (On its way back to the query the gradient is
+# divided by $D$ as well, so division by $D$ calls for a larger learning rate.) Only division by $\sqrt D$ keeps the
 # sharpness of the weights about constant. The section "Going further" near the end of this lesson measures whether
 # these differences matter for learning.
 
@@ -616,9 +621,9 @@ explore(
 # %% [markdown]
 # ## Many queries at once
 #
-# The decoder has a query for each token that it writes. In an RNN they arise one after the other, because each state
-# depends on the output before it. But if all queries are given, as here, we need no loop: we put them as rows into a
-# matrix $Q\,[N_Q, D_Q]$ and write the scores as a matrix too, with one row for each query:
+# The decoder has a query for each token that it writes. In an RNN the queries arise one after the other, because each
+# decoder state depends on the step before it. But if all queries are given, as here, we need no loop: we put them as
+# rows into a matrix $Q\,[N_Q, D_Q]$ and write the scores as a matrix too, with one row for each query:
 #
 # $$E = \frac{Q X^\top}{\sqrt{D_Q}}\ [N_Q, N_X], \qquad A = \operatorname{softmax}(E)\ \text{along each row}, \qquad
 # Y = A X\ [N_Q, D_X]$$
@@ -818,17 +823,6 @@ for name, price in zip(wanted, Y_paint[:, 0].tolist()):
 # Orange is not among the paints. Its hue lies halfway between red and yellow, so each of the two gets half of the
 # weight, and the output is the mean of their prices. Attention is a dictionary that also answers queries between its
 # keys: it interpolates the values.
-#
-# **What happens if the keys also serve as the values?** Then the output is a weighted average of the *keys*. We ask for
-# a hue and get, at best, the same hue back:
-
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
-back = F.scaled_dot_product_attention(Q_paint, K_paint, K_paint)  # [N_Q, D_Q], keys in place of values
-assert torch.allclose(back, Q_paint / 20, atol=0.15)
-received = torch.atan2(back[:, 1], back[:, 0]).rad2deg().round() % 360  # [N_Q], as hues
-for name, hue, answer in zip(wanted, angles.rad2deg().tolist(), received.tolist()):
-    print(f"{name:>7}: asked for hue {hue:3.0f}°, received hue {int(answer):3d}°")
 
 # %% tags=["fold"]
 figure, (left, right) = plots.canvas(10.5, 3.4, 2, gridspec_kw={"width_ratios": [2.6, 1]})
@@ -845,6 +839,18 @@ show(
 # values (right). A query whose hue is among the keys gives nearly all its weight to the paint of this hue; the query
 # for orange divides its weight between two paints.
 #
+# **What happens if the keys also serve as the values?** Then the output is a weighted average of the *keys*. We ask for
+# a hue and get, at best, the same hue back:
+
+# %% tags=["fold"]
+# NBVAL_CHECK_OUTPUT
+back = F.scaled_dot_product_attention(Q_paint, K_paint, K_paint)  # [N_Q, D_Q], keys in place of values
+assert torch.allclose(back, Q_paint / 20, atol=0.15)
+received = torch.atan2(back[:, 1], back[:, 0]).rad2deg().round() % 360  # [N_Q], as hues
+for name, hue, answer in zip(wanted, angles.rad2deg().tolist(), received.tolist()):
+    print(f"{name:>7}: asked for hue {hue:3.0f}°, received hue {int(answer):3d}°")
+
+# %% [markdown]
 # The next figure shows the whole layer with the numbers of the paints.
 
 # %% tags=["fold"]
@@ -860,10 +866,10 @@ show(
 # $X_5$ are the paints in the order of the list. The keys decide where the weight goes, and the values decide what the
 # outputs are made of.
 #
-# **Our matrices act from the right, and `nn.Linear` stores the transpose.** In our formulas each row is a vector, and a
-# matrix acts from the right: $Y = XW$ with $W\,[D_{in}, D_{out}]$. An `nn.Linear` stores the transposed matrix
-# $W^\top\,[D_{out}, D_{in}]$ as its `weight`, and computes `x @ weight.T + bias`. Without the bias the result is the
-# same, but if you copy a matrix from one form to the other, you must transpose it.
+# **Our matrices act from the right, and `nn.Linear` stores the transpose.** In our formulas each vector is a row, and
+# $Y = XW$ with $W\,[D_{in}, D_{out}]$. An `nn.Linear` stores $W^\top\,[D_{out}, D_{in}]$ as its `weight` and computes
+# `x @ weight.T + bias`. Without the bias this is $XW$ again; but if you copy a matrix from one form to the other, you
+# must transpose it.
 
 # %%
 layer = nn.Linear(in_features=3, out_features=2, bias=False, device=DEVICE)  # D_X -> D_Q
@@ -1181,8 +1187,8 @@ for rate, (before, after) in slow_and_fast.items():  # [128, 16] both
     assert (moved < 0.5 if rate < 1 else moved > 0.5) and largest > 0.99
 
 # %% [markdown]
-# **The published figure.** Vaswani et al. refer to Britz et al. (2017), who trained translators with attention of
-# several widths. The BLEU score says how close a translation comes to human ones; higher is better.
+# **Published results.** Vaswani et al. refer to Britz et al. (2017), who trained translators with attention of several
+# widths. The BLEU score says how close a translation comes to human ones; higher is better.
 #
 # | attention width | dot product, undivided | additive |
 # |---:|:---:|:---:|
@@ -1239,10 +1245,9 @@ assert abs(by_root - small_start) < 0.05  # the same start and step in another f
 #
 # <details><summary>Going further: the experiment with a shared matrix</summary>
 #
-# The width is 64. Each step draws 64 new examples of 16 data vectors. The first data vector of each example is the one
-# to be found. (The layer cannot make use of its being the first, because the order of the data vectors does not
-# matter.) The query is made from this vector by a fixed rotation followed by $W_Q$, so $W_Q$ must learn to undo the
-# rotation.
+# The width is 64. Each step draws 64 new examples of 16 data vectors. In each example the first data vector is the one
+# to be found. (Its place gives nothing away, because the order of the data vectors does not matter to the layer.) The
+# query is made from this vector by a fixed rotation followed by $W_Q$, so $W_Q$ must learn to undo the rotation.
 #
 # </details>
 
@@ -1277,9 +1282,10 @@ for name, (at_first, at_last) in together.items():
 
 # %% [markdown]
 # With a shared matrix the undivided layer learns the task, too, at least at width 64 and with its best learning rate.
-# So the conclusion is this: without the division a layer *starts* saturated. Where each query has its own parameters,
-# most queries stay saturated. Where many examples share $W_Q$, the layer may recover, but the published table suggests
-# that it does not always do so. The division costs nothing and removes the risk at the start.
+# So the conclusion is this: without the division a wide layer *starts* saturated. Where each query has its own
+# parameters, most queries of such a layer stay saturated. Where many examples share $W_Q$, the layer may recover, but
+# the published table suggests that it does not always do so. The division costs nothing and removes the risk at the
+# start.
 
 # %% [markdown]
 # ## References
@@ -1295,7 +1301,7 @@ for name, (at_first, at_last) in together.items():
 # - A. Vaswani et al. (2017). Attention is all you need. NeurIPS. arXiv:1706.03762. *Section 3.2.1: the scaled dot
 #   product; its footnote 4 has the variance argument.*
 # - D. Britz, A. Goldie, M.-T. Luong, Q. V. Le (2017). Massive exploration of neural machine translation architectures.
-#   EMNLP. arXiv:1703.03906. *The published figure: dot-product and additive attention at several widths.*
+#   EMNLP. arXiv:1703.03906. *The published table: dot-product and additive attention at several widths.*
 # - J. Alammar (2018). The illustrated Transformer. https://jalammar.github.io/illustrated-transformer/. *The example of
 #   the scores 112 and 96.*
 # - G. Yang et al. (2022). Tensor programs V: tuning large neural networks via zero-shot hyperparameter transfer.
