@@ -483,7 +483,7 @@ check(CrossAttentionLayer)
 # the softmax, which are divided by $\sqrt{D_Q}$ if `scaled` is True and plain dot products if not, and let
 # $a = \mathrm{softmax}(e)$. How strongly do the weights react to a change of the scores? All the derivatives
 # $J_{ij} = \partial a_i / \partial e_j$ form the Jacobian, and one number measures its size, the Frobenius norm
-# $g = \sqrt{\sum_{ij} J_{ij}^2}$. Return one $g$ for each query. (The lesson's "gradient left" was the sum of the diagonal; here
+# $g = \sqrt{\sum_{ij} J_{ij}^2}$. Return one $g$ for each query. (The lesson's "remaining gradient" was the sum of the diagonal; here
 # every entry counts.)
 #
 # The derivative has a closed form, $J_{ij} = a_i (\delta_{ij} - a_j)$ with $\delta_{ij} = 1$ if $i = j$ and 0 otherwise. You may

@@ -91,7 +91,7 @@ def diagonal_alone(Q, X, scaled):
 
 @gradient_through_softmax.misconception
 def diagonal_summed(Q, X, scaled):
-    """This is Σ_i a_i (1 − a_i), the lesson's "gradient left", which is the sum of the diagonal of J alone. Here all
+    """This is Σ_i a_i (1 − a_i), the lesson's "remaining gradient", which is the sum of the diagonal of J alone. Here all
     entries count, including −a_i a_j off the diagonal: g is the root of the sum of their squares."""
     A = _softmaxed(Q, X, scaled)
     return (A * (1 - A)).sum(dim=-1)
