@@ -117,7 +117,7 @@ print(" ".join(agreement.target))
 # The decoder's step then uses $c_t$ where it used $c$ before: $s_t = g_U(y_{t-1}, s_{t-1}, c_t)$. For the next token
 # the three steps are repeated with the new state $s_t$.
 #
-# We now compute one step in three ways, for made-up states. The first way uses explicit loops:
+# We now compute one such context vector in three ways, from made-up states. The first way uses explicit loops:
 
 # %%
 T_x, D_H = 5, 6  # five input tokens; states of six numbers
@@ -299,8 +299,8 @@ assert (early[3:] == 0).all()
 #   So $h_i$ can hold information on the tokens on both sides of token $i$.
 # - A linear layer followed by a tanh makes the decoder's first state from the encoder's final states in the two
 #   directions.
-# - The **logits**, the numbers that a softmax turns into probabilities of the output tokens, are computed from
-#   $[s_t; c_t]$.
+# - The **logits**, the numbers that a softmax turns into probabilities of the output tokens, are computed not from
+#   $s_t$ alone but from $[s_t; c_t]$, the concatenation of $s_t$ and $c_t$.
 #
 # The decoder has to take its steps in a loop, because the attention weights of each step depend on the state that the
 # previous step has produced.
@@ -467,13 +467,15 @@ show(
 
 # %% [markdown]
 # **Figure 2.** Training loss of the three translators, averaged over 20 steps. With attention the loss comes close to
-# zero; the two models with one context vector for the whole sentence are still far from it when training ends.
+# zero; the losses of the two models without attention are still far from zero when training ends.
 
 # %% [markdown]
 # ## Long sentences again
 #
 # We repeat the experiment of lesson 01 with the three models. They translate sentences that none of them has seen in
-# training, and use **greedy decoding**: at each step the decoder writes the token with the largest probability.
+# training, and use **greedy decoding**: at each step the decoder writes the token with the largest probability. The
+# measures are again **token accuracy**, the share of positions with the correct token, and **BLEU**, which goes from 0
+# to 100 and compares runs of up to four tokens, wherever they stand in the sentence.
 
 
 # %% tags=["fold"]
@@ -574,7 +576,7 @@ if not FULL:
     print(
         f"{low} to {high} words: above 0.9 with attention; below half of that with one vector, and with equal weights"
     )
-    print("of what attention gains over one vector at this length, equal weights gain less than 0.2")
+    print("at this length equal weights gain less than a fifth of what attention gains over one vector")
 
 # %% [markdown]
 # With attention, a sentence of twenty words is hardly more difficult than one of five. Each step of the decoder can
@@ -660,17 +662,18 @@ for word in ("zone", "économique", "européenne"):
 # several tokens, and the largest part falls on *economic*, not on *area*. (Where two weights of a row are close to each
 # other, as in the rows of *zone* and *été*, the output on your machine may differ.)
 #
-# A **link** is a pair of tokens that belong together, one in each language. The circles mark **gold links**, links that
-# are known to be right: the grammar that wrote the sentence knows which tokens translate each other. So we can count
-# how often the attention weights agree with these links. From each row we take the input position with the largest
-# weight as the model's link.
+# A **link** is a pair of tokens that belong together, one in each language. **Gold links** are those with which we
+# compare the model's links. Here the grammar that wrote the sentence provides them, and so we can count how often the
+# attention weights agree with them. From each row we take the input position with the largest weight as the model's
+# link.
 #
-# Some gold links are **sure**, such as those in the figure: the model must find them. Others are only **possible**.
-# They lead from a word to the noun or subject that it agrees with, for example from *la* to *area* (it is *la*, not
-# *le*, because *zone* is feminine), or to a helping verb that French leaves out (*are* in *are eating*). A link of this
-# kind does not count as wrong if the model has it, nor as missing if it does not. (In this course a rule decides which
-# links are possible. Och and Ney, 2003, from whose work the two kinds are taken, had people mark the links; those that
-# the people were not sure of counted as possible.)
+# Some gold links are **sure**: these join tokens that translate each other. They are circled in the figure, and the
+# model must find them. Others are only **possible**, and are not circled. They lead from a word to the noun or subject
+# that it agrees with, for example from *la* to *area* (it is *la*, not *le*, because *zone* is feminine), or to a
+# helping verb that French leaves out (*are* in *are eating*). A link of this kind does not count as wrong if the model
+# has it, nor as missing if it does not. (In this course a rule decides which links are possible. Och and Ney, 2003,
+# from whose work the two kinds are taken, had people mark the links; those that the people were not sure of counted as
+# possible.)
 #
 # The **alignment error rate** (AER) compares the model's links with the gold ones. Let $A$ be the set of the model's
 # links, $S$ the set of the sure links and $P$ the set of all gold links, sure or only possible. (These are the letters
@@ -678,7 +681,8 @@ for word in ("zone", "économique", "européenne"):
 #
 # $$\text{alignment error rate} = 1 - \frac{|A \cap S| + |A \cap P|}{|A| + |S|}$$
 #
-# For comparison we also compute the rate of a rule that simply follows the diagonal, whatever the tokens are.
+# The rate is 0 if the model has found all sure links and has no link outside $P$; it is 1 if none of its links is in
+# $P$. For comparison we also compute the rate of a rule that simply follows the diagonal, whatever the tokens are.
 
 
 # %% tags=["fold"]
@@ -833,9 +837,9 @@ show(
 # differ, and so do the tasks.)
 #
 # The paper's figure 2 shows BLEU by the length of the sentence, like our figures, but its numbers were not published,
-# so we do not draw its curves. The text says what is to be seen in them: without attention BLEU "dramatically drops" as
-# sentences get longer, while RNNsearch-50 shows "no performance deterioration even with sentences of length 50 or
-# more".
+# so we do not draw its curves. The text describes them: without attention BLEU "dramatically drops" as sentences get
+# longer, while RNNsearch-50, the model with attention trained on sentences of up to 50 words, shows "no performance
+# deterioration even with sentences of length 50 or more".
 #
 # Their experiment differs from ours in several ways. They had a vocabulary of 30,000 words, recurrent layers of 1,000
 # units and **beam search**, which follows several unfinished translations at once. They made the decoder's first state
@@ -874,8 +878,10 @@ print("the logits are the same, up to an error of 1e-4")
 # vector is the *output*.
 
 # %% [markdown]
-# **Follow the decoder step by step.** The first slider chooses a sentence by its length; the model has not seen this
-# sentence in training. The second slider chooses the token that the decoder is about to write.
+# ## Follow the decoder step by step
+#
+# Here you can watch the trained decoder at work. The first slider chooses a sentence by its length; the model has not
+# seen this sentence in training. The second slider chooses the token that the decoder is about to write.
 
 # %% tags=["fold"]
 examples = {}
@@ -1003,7 +1009,7 @@ side_by_side(max((pair for pair in fresh if len(pair.source) <= 24), key=lambda 
 #
 # </details>
 #
-# <details><summary><b>5.</b> All weights of a step lie on one token. Has the model become sure of its
+# <details><summary><b>5.</b> At some step all the weight lies on one token. Has the model become sure of its
 # translation?</summary>
 #
 # No. The model is sure where to attend, not what to write. The probabilities of the output tokens are computed later,

@@ -162,7 +162,7 @@ e = X @ q  # [N_X, D_Q] @ [D_Q] -> [N_X]
 tell("scores", e)
 
 # %% [markdown]
-# Two points deserve attention. First, the sum runs over the features, so for now queries and data vectors must have the
+# Note two points. First, the sum runs over the features, so for now queries and data vectors must have the
 # same width, $D_Q = D_X$. Second, the dot product is not the cosine: it also depends on the vectors' lengths. If the
 # query becomes three times as long, every score is multiplied by three (second row below). If only the data vector
 # $X_2$, *see*, becomes three times as long, only its own score changes (third row).
@@ -358,7 +358,7 @@ tell("y shuffled", y_shuffled)
 # %% [markdown]
 # **The grid of an image is a collection of vectors too.** A convolutional network (CNN) turns an image into a **feature
 # map**, which has one feature vector at each position of an $H\times W$ grid. As the order of the data vectors does not
-# matter, we can line up all positions in one long row. This gives $N_X = H \cdot W$ data vectors and *one* softmax over
+# matter, we can put all positions into one long list. This gives $N_X = H \cdot W$ data vectors and *one* softmax over
 # all of them. Afterwards we put the weights back into the shape of the grid.
 #
 # Below, the three features of a position are the red, green and blue of its colour. The query asks for yellow: its
@@ -452,8 +452,8 @@ print(f"std(q·X) / √D lies between {min(ratios):.2f} and {max(ratios):.2f}")
 assert all(abs(ratio - 1) < 0.05 for ratio in ratios)  # at every width
 
 # %% [markdown]
-# **Why are large scores a problem?** The derivative of the softmax shows it. If the score $e_j$ changes by a small
-# step, the weight $a_i$ changes by about this derivative times that step:
+# **Why are large scores a problem?** The derivatives of the softmax show it. They say how strongly each weight $a_i$
+# reacts to a small change of each score $e_j$:
 #
 # $$\frac{\partial a_i}{\partial e_j} = a_i(\delta_{ij} - a_j), \qquad
 # \delta_{ij} = 1 \text{ if } i = j \text{, else } 0$$
@@ -548,11 +548,11 @@ for name in divisors:
 
 # %% [markdown]
 # At large width the three divisors behave differently. Undivided scores saturate the softmax. With scores divided by
-# $D$, the gradient of the softmax is large, but all weights are nearly equal at the start of training: whatever the
-# query is, its output is nearly the plain average of the data vectors. (On its way back to the query the gradient is
-# divided by $D$ as well, so division by $D$ calls for a larger learning rate.) Only division by $\sqrt D$ keeps the
-# sharpness of the weights about constant. The section "Going further" near the end of this lesson measures whether
-# these differences matter for learning.
+# $D$, the gradient of the softmax is large, but all weights are nearly equal: whatever the query is, its output is
+# nearly the plain average of the data vectors. Only division by $\sqrt D$ keeps the sharpness of the weights about
+# constant. The queries and data vectors were random, as in a network before training; the section "Going further" near
+# the end of this lesson measures whether these differences matter for learning. (There, division by $D$ will need a
+# larger learning rate: the divisor of the scores also divides the gradient that reaches the query.)
 
 # %% [markdown]
 # ## Explorer: one query in the plane
@@ -709,8 +709,8 @@ tell("wrong", wrong.sum(dim=-1))
 
 # %% [markdown]
 # With a softmax over each column, the queries compete for the data vectors. With a softmax over each row, the queries
-# are independent of each other: if we remove some queries, the outputs of the others do not change. That is why all
-# outputs can be computed in parallel.
+# are independent of each other: if we remove some queries, the outputs of the others do not change. So we may compute
+# the outputs all at once or one by one, and get the same.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -733,7 +733,7 @@ Y_batch = A_batch @ X_batch  # [B, N_Q, D_X]
 # %% [markdown]
 # What if each example has a single query, so that the queries form a matrix $[B, D_Q]$? A product of stacks needs a
 # matrix for each example. `q[..., None]` adds an axis at the end, which makes each query a matrix with one column, and
-# `squeeze(-1)` removes this axis from the result.
+# `squeeze(-1)` removes this axis from the result. (Only the shapes matter here, so we leave out the division.)
 
 # %%
 q_batch = Q_batch[:, 0]  # [B, D_Q], the first query of each example
@@ -775,8 +775,10 @@ for paint, hue, price in zip(paints, hues.rad2deg().tolist(), prices.tolist()):
     print(f"{paint:>7}: hue {hue:3.0f}°, price {price:.0f}")
 
 # %% [markdown]
-# A query has two features and a data vector has three, so their dot product does not even exist. Besides, the query
-# says nothing about prices. We solve both problems with two matrices, each of which takes from $X$ what is needed:
+# There are two problems. A query has two features and a data vector has three, so their dot product does not even
+# exist. And the output, a weighted sum of whole data vectors, would mix hues and prices, while we want prices only. We
+# solve the first problem with a matrix $W_K$, which takes from $X$ what is to be compared (the keys), and the second
+# with a matrix $W_V$, which takes from $X$ what is to be received (the values):
 #
 # $$K = X W_K\ [N_X, D_Q], \qquad V = X W_V\ [N_X, D_V], \qquad
 # A = \operatorname{softmax}\!\left(\frac{Q K^\top}{\sqrt{D_Q}}\right), \qquad Y = A V\ [N_Q, D_V]$$
@@ -882,20 +884,22 @@ assert_close(layer(X_paint), X_paint @ W_K)
 # %% [markdown]
 # ## Cross-attention: two sequences
 #
-# In the translator the queries have a source as well: they come from the decoder states. These may be wider or narrower
-# than the encoder states, and their features may have other meanings. How can a dot product compare the two?
+# So far a decoder state was itself the query. But decoder states may be wider or narrower than encoder states, and
+# their features may have other meanings. How can a dot product compare the two?
 #
-# The solution is to project the queries as well. One sequence $S\,[N_Q, D_S]$ provides the queries, another sequence
-# $X\,[N_X, D_X]$ provides the keys and values. The matrices make **projections** of the two sequences; $W_Q$ and $W_K$
-# project them into a common space of width $D_Q$, in which queries and keys can be compared:
+# The solution is to compute the queries with a matrix, too. One sequence $S\,[N_Q, D_S]$ provides the queries, another
+# sequence $X\,[N_X, D_X]$ provides the keys and values. Queries, keys and values are each a **projection** of their
+# sequence, which here simply means its product with a learned matrix. $W_Q$ and $W_K$ project the two sequences into a
+# common space of width $D_Q$, in which queries and keys can be compared:
 #
 # $$Q = S W_Q\ [N_Q, D_Q], \qquad K = X W_K\ [N_X, D_Q], \qquad V = X W_V\ [N_X, D_V]$$
 #
 # This is **cross-attention**. In the translator, $S$ holds the decoder states of *"vediamo il cielo"* and $X$ the
 # encoder states of *"we see the sky"*.
 #
-# Here is the layer with learnable matrices, which are not trained yet. All widths and lengths are different numbers.
-# That is a good habit: a transpose in the wrong place then raises an error at once.
+# Here is the layer with learnable matrices, which are not trained yet. (By default each `nn.Linear` also adds a
+# learnable bias, which our formulas leave out.) All widths and lengths are different numbers. That is a good habit: a
+# transpose in the wrong place then raises an error at once.
 
 # %%
 S, X_cross = normal(3, 7), normal(5, 6)  # [N_Q, D_S], [N_X, D_X]
@@ -1220,9 +1224,10 @@ for rate, (before, after) in slow_and_fast.items():  # [128, 16] both
 #   scores. If the softmax is saturated at the start, there is almost no gradient, and no step size helps. (Training
 #   also makes queries and keys less and less independent; Yang et al., 2022, divide by $D$ for that reason.)
 # - **The division changes the start and the step, not what the layer can express.** Set $q' = q/\sqrt D$. Then $q'$ has
-#   the same scores without the division as $q$ has with it. For gradient descent to take the same steps, $q'$ must move
-#   $\sqrt D$ times less than $q$, although its gradient is $\sqrt D$ times larger. So its learning rate must be $D$
-#   times smaller. With this start and this learning rate, gradient descent does the same without the division:
+#   the same scores without the division as $q$ has with it. If the scores are to stay the same during training, $q'$
+#   must move $\sqrt D$ times less than $q$ in each step, although its gradient is $\sqrt D$ times larger. So its
+#   learning rate must be $D$ times smaller. With this start and this learning rate, gradient descent gives the same
+#   scores without the division:
 
 # %% tags=["fold"]
 width, rate = 512, 1.0
@@ -1236,8 +1241,9 @@ assert by_width < 0.1 < 0.5 < by_root  # too flat is slow
 assert abs(by_root - small_start) < 0.05  # the same start and step in another form
 
 # %% [markdown]
-# The undivided layer now does as well as the layer that divides by $\sqrt D$. Division by $D$, which does best with its
-# own learning rate, fails at this one: its gradients are smaller, so the same rate makes its steps too short.
+# At width 512 the undivided layer now does as well as the layer that divides by $\sqrt D$. Division by $D$, which does
+# best with its own learning rate, fails at this one: its gradients are smaller, so the same rate makes its steps too
+# short.
 #
 # In a translator one matrix $W_Q$ makes all the queries of a layer. A query that is not saturated then changes $W_Q$,
 # and so it changes all other queries, even those that get almost no gradient themselves. Can an undivided layer with a
