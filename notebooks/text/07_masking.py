@@ -5,7 +5,8 @@
 #
 # **You will be able to**
 #
-# - build causal masks and padding masks, and combine them, for one head or many and in both of PyTorch's polarities;
+# - build causal masks and padding masks, and combine them, for one head or many, whether True means *may attend* or
+#   *must not attend* (PyTorch uses both);
 # - apply a mask at the right step, and say what goes wrong at any other;
 # - write the probability of a sequence as a product of factors, and compute all factors in one forward pass;
 # - compute from gradients which outputs depend on which inputs, and so find a leak of future tokens before it makes the
@@ -422,7 +423,8 @@ def masked_softmax(E, mask):
 # %% [markdown]
 # Does the NaN matter at all, if nothing reads the output of a *[PAD]*? It does, since it can reach the gradient. Below,
 # the loss reads the outputs of the three real tokens alone. We count the NaN entries in the gradients of the three
-# matrices.
+# matrices, for three ways of masking: $-\infty$ filled in before the softmax; the two fills of `masked_softmax`; and
+# $-\infty$ *added* to the scores, with the second fill as before.
 
 
 # %% tags=["fold"]
@@ -484,7 +486,8 @@ print("-1e9 in place of -inf, weights:        ", *(f"{weight:.2f}" for weight in
 # later tokens. There is no error and no NaN to warn us.
 #
 # Such rows are not rare. They arise from padding at the beginning, from empty sentences (a batch may be filled up with
-# them), and from a query that stands before all keys, as happens if `offset` is negative.
+# them), and from queries that stand before the first key: for these `offset` $+\, m$ is negative, so no key satisfies
+# $n \le$ `offset` $+\, m$.
 
 # %% [markdown]
 # ## Masks and heads
@@ -693,9 +696,9 @@ for depth, found, alt in (
     show(figure, alt)
 
 # %% [markdown]
-# **Figure 5.** How strongly each output depends on each input, after one layer (first row of panels) and after two
-# (second row), on one colour scale for all panels. Two layers under the causal mask are still causal, the mask that is
-# off by one leaks further with each layer, and the window grows wider with each layer.
+# **Figure 5.** The numbers $J_{mn}$ after one layer (first row of panels) and after two (second row), on one colour
+# scale for all panels; what counts is where they are 0. Two layers under the causal mask are still causal, the mask
+# that is off by one leaks further with each layer, and the window grows wider with each layer.
 
 
 # %% tags=["fold"]
@@ -1048,12 +1051,12 @@ show(
 # %% [markdown]
 # **Figure 8.** Training loss of the model with the causal mask and of the model whose mask is off by one. The loss of
 # the second model falls to almost zero, because the model copies each target from its own input. The dotted line is the
-# loss of a model that gives each of the $V$ tokens in the vocabulary the same probability.
+# loss of a model that gives each of the $V$ tokens in the vocabulary the same probability. Losses are in **nats**, the
+# unit that goes with natural logarithms.
 #
-# The loss of the leaking model looks like a success. (Losses are in **nats** here, the unit that goes with natural
-# logarithms.) To see what this loss is worth, we evaluate the model **token by token**: we give it the beginning
-# $x_{<t}$ and *nothing else*, as in generation, and ask for $x_t$. With a correct mask this makes no difference,
-# because the later tokens are masked in any case.
+# The loss of the leaking model looks like a success. To see what this loss is worth, we evaluate the model **token by
+# token**: we give it the beginning $x_{<t}$ and *nothing else*, as in generation, and ask for $x_t$. With a correct
+# mask this makes no difference, because the later tokens are masked in any case.
 
 
 # %%
@@ -1107,7 +1110,8 @@ for row in written(leaking, 5, seed=1):
 
 # %% [markdown]
 # How good is such a text? The grammar that generates our sentences (lesson 01) is simple, so a simple measure is
-# enough: the share of the text's pairs of neighbouring words that occur anywhere in the 12,000 training sentences.
+# enough. We take all pairs of neighbouring words in the text. A pair is *known* if it also occurs somewhere in the
+# 12,000 training sentences. The measure is the share of known pairs.
 
 
 # %% tags=["fold"]
@@ -1172,8 +1176,8 @@ print(f"difference of the two losses of a leaking model: at least {min(gaps):.1f
 # so that the masked tokens had the higher scores and received the weight. In 2026 four other decoders of this library
 # were found to attend to all tokens: "the loss fell to almost zero within a few hundred steps on random tokens". The
 # repair came with a test that changes the later tokens and demands that the earlier outputs stay as they are. (Both
-# reports are in the references. They agree with our experiment in the losses that look too good. They give no loss
-# token by token that we could set beside our table.)
+# reports are in the references. As in our experiment, the losses looked too good. The loss token by token is not
+# reported, so we cannot compare it with our table.)
 
 # %% [markdown]
 # ## Finding leaks before training
@@ -1231,12 +1235,11 @@ show(
 # **Figure 10.** How strongly the logits of untrained models depend on each input, as shares of the largest entry of the
 # panel, with the target of each position circled. A number on a circle means that the model can read its own target.
 #
-# Each circle marks the token that its row has to predict. (In the first two panels the last row has no circle: it has
-# to predict *[STOP]*, which is not among the inputs.) Where no number is written, the derivative is exactly 0. **No
-# number may stand on a circle, or to the right of one.** In the middle panel the mask breaks this rule. The rule finds
-# more than wrong masks: in the right panel the mask is correct, but the targets are not shifted, so that position $m$
-# has to predict $x_m$, the very token that is fed in there (question 2 of lesson 01). The model is as causal as before,
-# and still it can copy every target.
+# In the first two panels the last row has no circle: it has to predict *[STOP]*, which is not among the inputs. Where
+# no number is written, the derivative is exactly 0. **No number may stand on a circle, or to the right of one.** In the
+# middle panel the mask breaks this rule. The rule finds more than wrong masks: in the right panel the mask is correct,
+# but the targets are not shifted, so that position $m$ has to predict $x_m$, the very token that is fed in there
+# (question 2 of lesson 01). The model is as causal as before, and still it can copy every target.
 #
 # **Leaks that are not in the mask.** Every operation that mixes positions can leak, and attention is not the only such
 # operation. Here are four layers that use the correct causal mask of `honest`. Which of them are free of leaks?
@@ -1321,8 +1324,8 @@ for suspect in (honest, centred_features, centred, busiest, from_the_end):
 # two losses, with `token_by_token`, tests both.)
 #
 # Back to *attention is very cool*. At *is* the model with a causal mask depends on *[START] attention is* and on
-# nothing else, as the RNN did. It has to predict *very* from these three tokens, in training as in use, and all five
-# predictions of the sentence are computed at once.
+# nothing else, as the RNN did. It has to predict *very* from these three tokens, in training as in generation. But in
+# training all five predictions of the sentence are computed at once.
 
 # %% [markdown]
 # ## Summary
@@ -1421,7 +1424,8 @@ for suspect in (honest, centred_features, centred, busiest, from_the_end):
 #   an allowed position.
 # - **Rows with nothing to attend to** give NaN, and the NaN reaches the gradient even if the loss does not read these
 #   rows. Fill them with 0 after the softmax.
-# - **The mask needs an axis for the heads.** $[B, N, N]$ becomes $[B, 1, N, N]$. Test with $B \ne H$ and with $B = H$.
+# - **The mask needs an axis for the heads.** $[B, N, N]$ becomes $[B, 1, N, N]$. Test with $B \ne H$, both greater than
+#   1: if $B = H$, a missing axis raises no error.
 # - **`mask.float()` masks nothing.** A mask of floats is added to the scores, so it has to contain 0 and $-\infty$.
 # - **`is_causal` begins at the top left.** With fewer queries than keys, build the mask with its offset.
 # - **Padding at the beginning shifts the positions.** Count positions from the first real token; otherwise, with
