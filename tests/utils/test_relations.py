@@ -175,3 +175,11 @@ def test_factors_go_by_the_names_of_sizes():
     assert ("√D_Q",) in named_factors(7**0.5, SIZES, 1e-4)
     assert ("√D_Q/√N_X", Cases(2)) in named_factors((7 / 5) ** 0.5, SIZES, 1e-4)
     assert named_factors(0.777, SIZES, 1e-4) == []
+
+
+def test_huge_rows_have_no_length_to_compare():
+    huge = np.full((2, 3), 1e200)
+    with np.errstate(all="raise"):
+        assert not {"length", "row factor"} & {
+            key[0] for key in scale_facts("Y", huge, huge * [1, 2, 3], 1e-5, {}, vectors=True)
+        }

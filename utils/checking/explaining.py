@@ -72,7 +72,7 @@ def related(exercise: FrozenExercise, shown: Verdict, verdicts: list) -> tuple[V
         return replace(shown, sentence=composing.called(exercise, shown.case.by)), f"called by {shown.case.by}"
     if all(key[0] == "which" for key in keys):  # which tells where to look, and not for what
         influence = _by_influence(shown, verdicts)
-        if influence and not told:
+        if influence and not told and shown.problem != "not_finite":  # which stays as it is
             told = [shown.sentence.partition("\n")[0]]  # that numbers are wrong, before what gradients show
         told += influence or _by_most(shown, [one.facts for one in alike], keys)
     hint, names = _where_it_fails(shown, verdicts, failed)

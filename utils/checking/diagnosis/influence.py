@@ -28,29 +28,33 @@ def influence_facts(exercise: FrozenExercise, frozen: FrozenCase, seen: Observat
                 f"No gradient flows from {result} back to {given}: {_CUT.replace(' there', '')}"
             )
         elif got.shape == wanted.shape and got.ndim and np.isfinite(got).all():
-            found |= _shift(result, given, wanted, got, frozen.case.symbols.get(given, "").split())
+            axes, softmax = (
+                frozen.case.symbols.get(given, "").split(),
+                any(word in exercise.formula for word in ("softmax", "exp(")),
+            )
+            found |= _shift(result, given, wanted, got, axes, softmax)
             found |= _dependence(result, given, wanted, got, frozen)
             if all(one.shape == () for one in frozen.expected.outputs):
-                found |= _sizes(result, given, wanted, got, frozen.case.symbols.get(given, "").split())
+                found |= _sizes(result, given, wanted, got, axes)
     return found
 
 
-def _shift(result: str, given: str, wanted: np.ndarray, got: np.ndarray, axes: list) -> Facts:
-    """Whether one number added to all of an input along its last axis should change nothing, and does."""
+def _shift(result: str, given: str, wanted: np.ndarray, got: np.ndarray, axes: list, softmax: bool) -> Facts:
+    """Whether one number added to all of an input along its last axis should change nothing, and does.
+
+    Args:
+        softmax: whether that is so because of a softmax.
+    """
     sums, size = ([np.abs(one.sum(axis=-1)).max(), np.abs(one).max()] for one in (wanted, got))
     if wanted.shape[-1] < 2 or not sums[1] or sums[0] > STRAIGHT * sums[1] or size[0] <= 10 * STRAIGHT * size[1]:
         return {}
     along = f" along {axes[-1]}, its last axis," if axes else " along the last axis"
     place = " at one position" if wanted.ndim > 1 else ""
     told = f"One number added to all of {given}{along}{place} should not change {result}, and it does"
-    return {
-        (
-            "influence shift",
-            given,
-        ): f"{told}: does the softmax run along that axis, with exp itself, and is its result used whole?"
-    }
+    return {("influence shift", given): f"{told}{_SOFTMAX if softmax else '.'}"}
 
 
+_SOFTMAX = ": does the softmax run along that axis, with exp itself, and is its result used whole?"
 _CUT = (
     "is it used there at all, or only through something without a derivative, such as argmax, rounding or a comparison, or does"
     " a mask hide too much?"
