@@ -23,11 +23,15 @@ class KitError(Exception):
     """Something that the person at the command line can mend; its message is one sentence for them."""
 
 
+def declared_units() -> list[str]:
+    """The units whose exercises are declared, in order, also before they have a lesson; nothing is loaded."""
+    folders = sorted((ROOT / "autograder" / "exercises").glob("unit_*"))
+    return [folder.name.removeprefix("unit_") for folder in folders]
+
+
 def units() -> list[str]:
     """The units of the course, such as "04_attention_layer", in order: those with a lesson; nothing is loaded."""
-    folders = sorted((ROOT / "autograder" / "exercises").glob("unit_*"))
-    names = [folder.name.removeprefix("unit_") for folder in folders]
-    return [name for name in names if (LESSON_TWINS / f"{name}.py").exists()]
+    return [name for name in declared_units() if (LESSON_TWINS / f"{name}.py").exists()]
 
 
 def find_unit(name: str) -> str:

@@ -51,7 +51,7 @@ SEEDS = (VISIBLE_SEED, "audit")  # the self-checks, and a draw as for grading
 def audit(*units: str) -> list[Audited]:
     """Audits units' exercises on the CPU, and on CUDA where there is one; two exercises at a time where there are two cores."""
     devices = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
-    names = [exercise.name for unit in units for exercise in catalogue.units()[unit]]
+    names = [exercise.name for unit in units for exercise in catalogue.declared()[unit]]
     fresh = multiprocessing.get_context("spawn")  # a process forked after torch has computed may hang
     workers = min(2, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
     with ProcessPoolExecutor(workers, fresh, initializer=torch.set_num_threads, initargs=(1,)) as pool:

@@ -11,9 +11,15 @@ from autograder.bank.substitutions import substitutions
 
 
 @cache
+def declared() -> dict[str, tuple[Exercise, ...]]:
+    """Every unit whose exercises are declared, with these in order, by name such as "04_attention_layer"."""
+    return {unit: load(f"autograder.exercises.unit_{unit}") for unit in settings.declared_units()}
+
+
+@cache
 def units() -> dict[str, tuple[Exercise, ...]]:
-    """Every unit of the course with its exercises in order, by name such as "04_attention_layer"."""
-    return {unit: load(f"autograder.exercises.unit_{unit}") for unit in settings.units()}
+    """Every unit of the course, which has a lesson, with its exercises in order."""
+    return {unit: declared()[unit] for unit in settings.units()}
 
 
 def load(package: str) -> tuple[Exercise, ...]:
@@ -46,7 +52,7 @@ def find_exercise(name: str) -> Exercise:
     Raises:
         LookupError: there is none; the message lists those there are.
     """
-    known = {one.name: one for unit in units().values() for one in unit}
+    known = {one.name: one for unit in declared().values() for one in unit}
     if name not in known:
         raise LookupError(f"no exercise is called {name!r}; there are: {', '.join(known)}")
     return known[name]

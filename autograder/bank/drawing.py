@@ -75,10 +75,17 @@ def _bases(exercise: declaration.Exercise) -> list[declaration.Case]:
     """For each part, the plain case with the most axes, which every condition is tried on."""
     special = ("extreme", "hidden", "rows", "raises")
     plain = [
-        one for one in exercise.cases if not (any(getattr(one, name) for name in special) or 1 in one.sizes.values())
+        one
+        for one in exercise.cases
+        if not any(getattr(one, name) for name in special) and 1 not in _without_flags(one.sizes).values()
     ]
     parts = dict.fromkeys(one.part for one in plain)
     return [max((one for one in plain if one.part == part), key=_freedom) for part in parts]
+
+
+def _without_flags(sizes: dict) -> dict:
+    """The sizes among what a constructor takes: True is no size of 1."""
+    return {axis: size for axis, size in sizes.items() if not isinstance(size, bool)}
 
 
 def _freedom(declared: declaration.Case) -> tuple[int, int]:
@@ -106,7 +113,7 @@ def _case(exercise: declaration.Exercise, declared: declaration.Case, rng) -> Dr
     inputs = {name: inputs[name] for name in exercise.signature.parameters if name in inputs}
     build = {name: sizes[name] for name in constructor} if exercise.is_module else None
     weights = _weights(exercise, build, rng) if exercise.is_module else {}
-    made = DrawnCase(declared.property, declared.part, inputs, symbols, sizes, build, weights)
+    made = DrawnCase(declared.property, declared.part, inputs, symbols, _without_flags(sizes), build, weights)
     bounds = {name: math.prod(sizes[axis] for axis in axes) - 1 for name, axes in declared.bounds.items()}
     special = {"rows": declared.rows, "raises": declared.raises, "bounds": bounds, "extreme": declared.extreme}
     return replace(made, condition=HIDDEN if declared.hidden else "", **special)

@@ -17,7 +17,7 @@ def discrete_facts(name: str, wanted: np.ndarray, got: np.ndarray) -> dict:
         found["off by", name, int(apart.flat[0])] = f"Each number of {name} is {_by(int(apart.flat[0]))}."
     if (wanted != 0).all() and np.any(apart):
         ratio = got / wanted
-        if np.allclose(ratio, ratio.flat[0], rtol=1e-9) and ratio.flat[0] != 0:
+        if np.allclose(ratio, ratio.flat[0], rtol=1e-9) and not np.isclose(ratio.flat[0], [0, 1], rtol=1e-6).any():
             found["times", name, f"{ratio.flat[0]:.6g}"] = (
                 f"Each number of {name} is {ratio.flat[0]:.4g} times the right one."
             )

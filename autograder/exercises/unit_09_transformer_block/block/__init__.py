@@ -1,0 +1,1 @@
+"""The exercise TransformerBlock: its declaration, and its mistakes by what they are about."""

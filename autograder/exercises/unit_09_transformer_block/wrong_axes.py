@@ -1,0 +1,57 @@
+"""Means over other numbers than the features of one position: mistakes that layer normalisation and RMSNorm share."""
+
+from autograder.bank.declaration import Exercise
+
+RIGHT = "{Name} treats each position by itself, over its D features: dim=-1."
+AXES = {  # name: the axes, and the sentence
+    "over_everything": (
+        lambda X: tuple(range(X.ndim)),
+        f"{{Means}} taken over all numbers of X. {RIGHT} What comes out for one position must not depend on the others.",
+    ),
+    "over_each_sequence": (
+        lambda X: (-2, -1),
+        f"{{Means}} taken over the last two axes, positions and features together. {RIGHT} Otherwise a token would change when"
+        " another one is added to the sequence.",
+    ),
+    "over_axes_one_and_two": (
+        lambda X: (1, 2),
+        "dim=(1, 2) takes in positions and features together where there is one batch axis, and does not exist in X [N, D]."
+        f" {RIGHT}",
+    ),
+    "over_the_positions": (
+        lambda X: -2,
+        f"{{Means}} taken over the last axis but one, the positions, for each feature by itself. {RIGHT}",
+    ),
+    "over_the_first_axis": (
+        lambda X: 0,
+        "{Means} taken over the first axis: the batch in X [B, N, D], the positions in X [N, D]. Batch normalisation looks across"
+        f" examples. {RIGHT}",
+    ),
+    "over_the_first_two_axes": (
+        lambda X: (0, 1),
+        "{Means} taken over the first two axes, in X [B, N, D] for each feature over the whole batch. Batch normalisation looks"
+        f" across examples. {RIGHT}",
+    ),
+    "over_axis_one": (
+        lambda X: 1,
+        "dim=1 is the axis of the features only in X [N, D]. With a batch axis in front it is another one. The features are"
+        " always the last axis: dim=-1.",
+    ),
+}
+
+
+def declare_wrong_axes(exercise: Exercise, normalise, name: str, means: str) -> None:
+    """Registers the mistakes of AXES.
+
+    Args:
+        normalise: takes the exercise's arguments and `dim`.
+        name: of the normalisation, as a sentence begins with it.
+        means: the beginning of a sentence, "Mean and variance were".
+    """
+    for mistake, (axes, sentence) in AXES.items():
+
+        def made(X, *others, axes=axes):
+            return normalise(X, *others, dim=axes(X))
+
+        made.__name__, made.__doc__ = mistake, sentence.format(Name=name, Means=means)
+        exercise.misconception(made)
