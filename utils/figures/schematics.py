@@ -22,23 +22,23 @@ def multi_head() -> Figure:
     """Multi-head attention with three heads: each projects X and attends, their outputs are concatenated, W_O mixes them."""
     figure, (axes,) = canvas(10.5, 4.9)
     rows = (3.4, 1.7, 0.0)  # the heights of the heads
-    _box(axes, (0.45, 1.7), 0.9, 1.5, _DATA, "$X$\n$[N, D]$")
+    box(axes, (0.45, 1.7), 0.9, 1.5, _DATA, "$X$\n$[N, D]$")
     for h, (middle, pattern) in enumerate(zip(rows, _PATTERNS, strict=True), start=1):
-        _arrow(axes, (0.95, 1.7 + 0.35 * (2 - h)), (2.15, middle))
+        arrow(axes, (0.95, 1.7 + 0.35 * (2 - h)), (2.15, middle))
         for place, (name, colour) in enumerate((("Q", QUERY), ("K", KEYS), ("V", VALUES))):
-            _box(axes, (2.5 + 0.62 * place, middle), 0.55, 0.85, colour, f"${name}_{h}$")
-        _arrow(axes, (4.08, middle), (4.68, middle))
+            box(axes, (2.5 + 0.62 * place, middle), 0.55, 0.85, colour, f"${name}_{h}$")
+        arrow(axes, (4.08, middle), (4.68, middle))
         weights = pattern(np.subtract.outer(np.arange(5), np.arange(5)))
         extent = (4.75, 5.75, middle - 0.5, middle + 0.5)
         axes.imshow(weights / weights.sum(axis=1, keepdims=True), cmap=MAP, extent=extent, vmin=0, zorder=3)
         axes.text(5.25, middle - 0.55, f"$A_{h}\\ [N, N]$", ha="center", va="top")
-        _arrow(axes, (5.82, middle), (6.58, middle), f"$A_{h}V_{h}$")
-        _box(axes, (6.95, middle), 0.6, 0.85, OUTPUT, f"$Y_{h}$")
+        arrow(axes, (5.82, middle), (6.58, middle), f"$A_{h}V_{h}$")
+        box(axes, (6.95, middle), 0.6, 0.85, OUTPUT, f"$Y_{h}$")
         axes.text(1.98, middle + 0.62, f"head {h}", ha="left", fontweight="bold")
-        _arrow(axes, (7.3, middle), (8.28, 1.7 + 0.3 * (2 - h)))
-        _box(axes, (8.65 + 0.52 * (h - 1), 1.7), 0.52, 1.2, OUTPUT, f"$Y_{h}$")
-    _arrow(axes, (10.0, 1.7), (10.95, 1.7), "$W_O$")
-    _box(axes, (11.5, 1.7), 0.95, 1.2, OUTPUT, "$Y$\n$[N, D]$")
+        arrow(axes, (7.3, middle), (8.28, 1.7 + 0.3 * (2 - h)))
+        box(axes, (8.65 + 0.52 * (h - 1), 1.7), 0.52, 1.2, OUTPUT, f"$Y_{h}$")
+    arrow(axes, (10.0, 1.7), (10.95, 1.7), "$W_O$")
+    box(axes, (11.5, 1.7), 0.95, 1.2, OUTPUT, "$Y$\n$[N, D]$")
     for x, text in (
         (3.12, "project with\n$W_Q^h, W_K^h, W_V^h$"),
         (5.25, "attend:\nsoftmax over keys"),
@@ -47,7 +47,7 @@ def multi_head() -> Figure:
         (11.5, "mix"),
     ):
         axes.text(x, 4.35 if x < 8 else 2.55, text, ha="center", va="bottom")
-    return _finish(axes, (-0.1, 12.1), (-1.0, 5.2))
+    return finish(axes, (-0.1, 12.1), (-1.0, 5.2))
 
 
 @styled
@@ -81,8 +81,8 @@ def split_and_merge(B: int = 2, N: int = 2, H: int = 3, D_H: int = 2) -> Figure:
             (starts[1] + wide + (H - 1) * apart, starts[2] - 1.7, "transpose(1, 2)", "transpose(1, 2)"),
         )
         for begin, end, there, back in gaps:
-            _arrow(axes, (begin + 0.25, row - N / 2 + 0.4), (end - 0.25, row - N / 2 + 0.4), there)
-            _arrow(axes, (end - 0.25, row - N / 2 - 0.4), (begin + 0.25, row - N / 2 - 0.4))
+            arrow(axes, (begin + 0.25, row - N / 2 + 0.4), (end - 0.25, row - N / 2 + 0.4), there)
+            arrow(axes, (end - 0.25, row - N / 2 - 0.4), (begin + 0.25, row - N / 2 - 0.4))
             axes.text((begin + end) / 2, row - N / 2 - 0.6, back, ha="center", va="top")
     ends = (wide, wide + (H - 1) * apart, D_H, D_H)
     titles = ("$[B, N, H \\cdot D_H]$", "$[B, N, H, D_H]$", "split:\n$[B, H, N, D_H]$", "a reshape alone:\nwrong")
@@ -90,7 +90,7 @@ def split_and_merge(B: int = 2, N: int = 2, H: int = 3, D_H: int = 2) -> Figure:
         axes.text(start + width / 2, 0.45, title, ha="center", va="bottom", linespacing=1.3)
     bottom = -B * (tall + 1.1) + 1.1
     axes.plot([starts[3] - 1.3] * 2, [bottom, 1.9], color=GREY, linestyle=":", linewidth=1.5)
-    return _finish(axes, (-1.0, starts[3] + D_H + 1.2), (bottom - 0.2, 2.1))
+    return finish(axes, (-1.0, starts[3] + D_H + 1.2), (bottom - 0.2, 2.1))
 
 
 def _numbers(axes: Axes, corner, numbers, owner) -> None:
@@ -98,7 +98,7 @@ def _numbers(axes: Axes, corner, numbers, owner) -> None:
     shades = ("white", "#CFCFCF", "#8F8F8F")
     for (i, j), number in np.ndenumerate(numbers):
         centre = (corner[0] + j + 0.5, corner[1] - i - 0.5)
-        _box(axes, centre, 1, 1, shades[owner[i, j] % len(shades)], f"{number}")
+        box(axes, centre, 1, 1, shades[owner[i, j] % len(shades)], f"{number}")
 
 
 @styled
@@ -113,10 +113,10 @@ def fused_layouts(H: int = 3) -> Figure:
     for line, (title, order) in enumerate(orders):
         middle = -1.7 * line
         for place, (name, h) in enumerate(order):
-            _box(axes, (place + 0.5, middle), 1.0, 0.7, colours[name], f"$W_{name}^{h}$")
+            box(axes, (place + 0.5, middle), 1.0, 0.7, colours[name], f"$W_{name}^{h}$")
         axes.text(0, middle + 0.45, title, ha="left", va="bottom")
     axes.text(3 * H / 2, -2.2, "rows of the weight, $D_H$ in each box", ha="center", va="top")
-    return _finish(axes, (-0.1, 3 * H + 0.1), (-2.75, 1.0))
+    return finish(axes, (-0.1, 3 * H + 0.1), (-2.75, 1.0))
 
 
 @styled
@@ -126,14 +126,14 @@ def grouped_heads(H: int = 8, groups: Sequence[int] = (8, 2, 1)) -> Figure:
     for axes, G in zip(panels, groups, strict=True):
         at = [(H / G) * (g + 0.5) - 0.5 for g in range(G)]  # each above the middle of its own query heads
         for g, x in enumerate(at):
-            _box(axes, (x, 1.95), 0.74, 0.5, KEYS, f"$K_{g}$")
-            _box(axes, (x, 1.4), 0.74, 0.5, VALUES, f"$V_{g}$")
+            box(axes, (x, 1.95), 0.74, 0.5, KEYS, f"$K_{g}$")
+            box(axes, (x, 1.4), 0.74, 0.5, VALUES, f"$V_{g}$")
         for h in range(H):
             axes.plot([h, at[h // (H // G)]], [0.25, 1.15], color=_LINE, linewidth=1.2, zorder=1)
-            _box(axes, (h, 0), 0.74, 0.5, QUERY, f"$Q_{h}$")
+            box(axes, (h, 0), 0.74, 0.5, QUERY, f"$Q_{h}$")
         kind = {H: "multi-head", 1: "multi-query"}.get(G, "grouped-query")
         axes.set_title(f"{kind}: G = {G}")
-        _finish(axes, (-0.6, H - 0.4), (-0.35, 2.3))
+        finish(axes, (-0.6, H - 0.4), (-0.35, 2.3))
     return figure
 
 
@@ -161,10 +161,10 @@ def orders_of_products() -> Figure:
                 continue
             name, tall, wide, colour, shape = part
             room = max(wide, 0.95)  # for the shape written below
-            _box(axes, (x + room / 2, middle), wide, tall, colour, name)
+            box(axes, (x + room / 2, middle), wide, tall, colour, name)
             axes.text(x + room / 2, middle - tall / 2 - 0.12, shape, ha="center", va="top")
             x += room
-    return _finish(axes, (-0.1, 12.6), (-5.1, 1.3))
+    return finish(axes, (-0.1, 12.6), (-5.1, 1.3))
 
 
 @styled
@@ -178,10 +178,10 @@ def latents(N: int = 12, M: int = 3) -> Figure:
                 begin, end = (n, x) if low == 0 else (x, n)
                 axes.plot([begin, end], [low + 0.25, high - 0.25], color=WEIGHTS, linewidth=0.9, alpha=0.6, zorder=1)
     for n in range(N):
-        _box(axes, (n, 0), 0.8, 0.5, _DATA, f"$x_{{{n}}}$")
-        _box(axes, (n, 4), 0.8, 0.5, OUTPUT, f"$y_{{{n}}}$")
+        box(axes, (n, 0), 0.8, 0.5, _DATA, f"$x_{{{n}}}$")
+        box(axes, (n, 4), 0.8, 0.5, OUTPUT, f"$y_{{{n}}}$")
     for m, x in enumerate(at):
-        _box(axes, (x, 2), 1.5, 0.5, "white", f"latent {m}")
+        box(axes, (x, 2), 1.5, 0.5, "white", f"latent {m}")
     for height, text in (
         (0, "$N$ data vectors:\nkeys and values"),
         (1, "$M \\cdot N$ weights"),
@@ -191,7 +191,7 @@ def latents(N: int = 12, M: int = 3) -> Figure:
     ):
         colour = WEIGHTS if height % 2 else BLACK
         axes.text(-0.7, height, text, ha="right", va="center", color=colour, linespacing=1.3)
-    return _finish(axes, (-3.6, N - 0.4), (-0.45, 4.45))
+    return finish(axes, (-3.6, N - 0.4), (-0.45, 4.45))
 
 
 @styled
@@ -213,7 +213,7 @@ def memory_hierarchy() -> Figure:
         axes.text(0, (top + bottom) / 2, f"{size}\n{rate}", ha="center", va="center", linespacing=1.4)
         axes.text(-3.7, (top + bottom) / 2, name, ha="right", va="center", fontweight="bold")
         axes.text(3.75, (top + bottom) / 2, use, ha="left", va="center", linespacing=1.4)
-    return _finish(axes, (-8.3, 9.6), (-0.1, 3.1))
+    return finish(axes, (-8.3, 9.6), (-0.1, 3.1))
 
 
 @styled
@@ -252,7 +252,7 @@ def paths(N: int = 5) -> Figure:
             axes.text(N / 2 - 0.15, height, f"{name}:", ha="right", va="center")
             axes.text(N / 2, height, cost, ha="left", va="center")
         axes.set_title(title)
-        _finish(axes, (-0.6, N - 0.4), (-2.4, depth + 0.4))
+        finish(axes, (-0.6, N - 0.4), (-2.4, depth + 0.4))
     return figure
 
 
@@ -261,19 +261,22 @@ def _line(axes: Axes, begin, end, up: float, colour: str, width: float) -> None:
     axes.plot([begin[0], end[0]], [begin[1] * up, end[1] * up], **style)
 
 
-def _box(axes: Axes, centre, width: float, height: float, colour: str, label: str) -> None:
+def box(axes: Axes, centre, width: float, height: float, colour: str, label: str, ink: str = BLACK) -> None:
+    """A box with writing in the colour `ink`, around a point of an axes that `finish` will close."""
     corner = (centre[0] - width / 2, centre[1] - height / 2)
     axes.add_patch(Rectangle(corner, width, height, facecolor=colour, edgecolor=BLACK, linewidth=0.9, zorder=3))
-    axes.text(*centre, label, ha="center", va="center", zorder=4, linespacing=1.3)
+    axes.text(*centre, label, ha="center", va="center", color=ink, zorder=4, linespacing=1.3)
 
 
-def _arrow(axes: Axes, start, end, label: str = "") -> None:
+def arrow(axes: Axes, start, end, label: str = "") -> None:
+    """An arrow between two points, with a label above its middle."""
     arrow = {"arrowstyle": "-|>", "color": _LINE, "lw": 1.5, "shrinkA": 0, "shrinkB": 0}
     axes.annotate("", end, start, arrowprops=arrow)
     axes.text((start[0] + end[0]) / 2, (start[1] + end[1]) / 2 + 0.15, label, ha="center", va="bottom")
 
 
-def _finish(axes: Axes, x: tuple[float, float], y: tuple[float, float]) -> Figure:
+def finish(axes: Axes, x: tuple[float, float], y: tuple[float, float]) -> Figure:
+    """Sets what is seen of a scheme, takes the axes' frame away and gives the figure."""
     axes.set(xlim=x, ylim=y)
     axes.axis("off")
     return axes.figure
