@@ -8,8 +8,8 @@ from torch import Tensor
 
 from autograder.bank.declaration import Case, exercise
 
-ALL = ("T", "E", "D_H")  # the hidden layers of all experts for all tokens
-MANY = {"T": 20, "E": 32, "D": 3, "D_H": 24}  # a loop makes far less, even if it makes its sum anew for each expert
+ALL = ("T", "E", "D_F")  # the hidden layers of all experts for all tokens
+MANY = {"T": 20, "E": 32, "D": 3, "D_F": 24}  # a loop makes far less, even if it makes its sum anew for each expert
 MOST = 3  # experts that a token chooses, or a few more where an expert would be left over
 
 
@@ -42,7 +42,7 @@ def _one_for_all(inputs, rng):
     source="Shazeer et al. 2017, section 2, equation 1",
     outputs="Y",
     formula="Y_t = Σ_e gates_te · GELU(X_t W_in_e) W_out_e over the experts e with gates_te ≠ 0; X [T, D], gates [T, E], W_in"
-    " [E, D, D_H], W_out [E, D_H, D] give Y [T, D], and all that is made on the way has fewer than T·E·D_H numbers",
+    " [E, D, D_F], W_out [E, D_F, D] give Y [T, D], and all that is made on the way has fewer than T·E·D_F numbers",
     cases=[
         Case("a few tokens"),
         Case("more tokens than experts", sizes={"T": 11, "E": 3}),
@@ -56,8 +56,8 @@ def _one_for_all(inputs, rng):
 def mixture_of_experts(
     X: Float[Tensor, "T D"],
     gates: Float[Tensor, "T E"],
-    W_in: Float[Tensor, "E D D_H"],
-    W_out: Float[Tensor, "E D_H D"],
+    W_in: Float[Tensor, "E D D_F"],
+    W_out: Float[Tensor, "E D_F D"],
 ) -> Float[Tensor, "T D"]:
     given = gates.masked_fill(gates == 0, 0)  # who was not chosen is not computed, and sends no gradient back
     hidden = F.gelu(torch.einsum("td,edh->teh", X, W_in))
