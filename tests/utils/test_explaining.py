@@ -118,3 +118,25 @@ def test_the_last_position_is_told_only_where_no_longer_case_belies_it():
     told = said("generate_with_cache", blind_to_the_third)
     assert "right but for the last position" not in told
     assert "right at the first 2 positions" in told or "right at the first positions" in told
+
+
+class OtherDefault(nn.Module):
+    """Right wherever a context is given; without one, keys and values are those of the first vector alone."""
+
+    def __init__(self, H, D_H):
+        super().__init__()
+        self.H, self.W_QKV, self.W_O = H, nn.Linear(H * D_H, 3 * H * D_H), nn.Linear(H * D_H, H * D_H)
+
+    def forward(self, X, context="none"):
+        source = X if context is None else X[:, :1] if isinstance(context, str) else context
+        W, b = self.W_QKV.weight.chunk(3), self.W_QKV.bias.chunk(3)
+        Q, K, V = (
+            nn.functional.linear(one, W[n], b[n]).unflatten(-1, (self.H, -1)).transpose(1, 2)
+            for n, one in enumerate((X, source, source))
+        )
+        A = (Q @ K.mT / math.sqrt(Q.shape[-1])).softmax(dim=-1)
+        return self.W_O((A @ V).transpose(1, 2).flatten(-2)), A
+
+
+def test_a_wrong_default_is_not_told_as_an_order_of_arguments():
+    assert "by position it is not" not in said("MultiHeadAttention", OtherDefault)

@@ -101,7 +101,8 @@ def _where_it_fails(shown: Verdict, verdicts: list, failed: list) -> tuple[str, 
 
 def _by_call_alone(one: Verdict, shown: Verdict) -> bool:
     """Whether code took its arguments and fails where they come in one of the two ways."""
-    return one.condition == CALLS and one.problem != "wrong_signature" and one.case.by == shown.case.by
+    alone = one.condition == CALLS and bool(one.case.by) and one.case.by == shown.case.by  # not where defaults are left
+    return alone and one.problem != "wrong_signature"
 
 
 def _held(facts: dict, shown: Verdict, verdicts: list) -> dict:

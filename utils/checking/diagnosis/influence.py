@@ -28,10 +28,8 @@ def influence_facts(exercise: FrozenExercise, frozen: FrozenCase, seen: Observat
                 f"No gradient flows from {result} back to {given}: {_CUT.replace(' there', '')}"
             )
         elif got.shape == wanted.shape and got.ndim and np.isfinite(got).all():
-            axes, softmax = (
-                frozen.case.symbols.get(given, "").split(),
-                any(word in exercise.formula for word in ("softmax", "exp(")),
-            )
+            axes = frozen.case.symbols.get(given, "").split()
+            softmax = any(word in exercise.formula for word in ("softmax", "exp("))
             found |= _shift(result, given, wanted, got, axes, softmax)
             found |= _dependence(result, given, wanted, got, frozen)
             if all(one.shape == () for one in frozen.expected.outputs):

@@ -62,7 +62,7 @@ def _wrong_signature(c):
     left_out = [name for name in c.exercise.parameters if name not in c.case.inputs]
     if left_out and failure.text.split(", ") == list(c.exercise.parameters):
         return (
-            f"It is called without {', '.join(left_out)} here: give it the default that the signature above shows.",
+            f"It is called without {', '.join(left_out)} here: give it the default that the exercise's signature shows.",
             "",
         )
     if failure.type in ("name", "position"):
