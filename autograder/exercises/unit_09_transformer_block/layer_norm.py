@@ -5,18 +5,9 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from autograder.bank.declaration import Case, exercise
+from autograder.bank.declaration import exercise
 from autograder.bank.families.attention import SMALL
-from autograder.exercises.unit_09_transformer_block.wrong_axes import declare_wrong_axes
-
-
-def _case(text, axes, eps, **more):
-    return Case(text, expand={"*S": axes}, values={"eps": eps}, **more)
-
-
-def _off_zero(inputs, rng):
-    """A mean that differs from 0: of a few numbers it might be 0 by chance."""
-    inputs["X"] += 1
+from autograder.exercises.unit_09_transformer_block.normalising import case, declare_wrong_axes, off_zero
 
 
 def _one_constant(inputs, rng):
@@ -38,15 +29,15 @@ def _far(inputs, rng):
     formula="at each position of X [*S, D]: μ = mean of its D numbers, σ² = mean of their (x − μ)²,"
     " y = (x − μ) / √(σ² + eps) · weight + bias; Y [*S, D]",
     cases=[
-        _case("a batch of sequences", "B N", 0.1),
-        _case("one sequence", "N", 0.5),
-        _case("one position by itself", "", 0.3, edit=_off_zero),
-        _case("three axes in front", "B_1 B_2 N", 0.2, sizes=SMALL),
-        _case("a batch of one", "B N", 0.4, sizes={"B": 1}),
-        _case("an eps that is larger than the variance", "B N", 2.5),
-        _case("a position whose numbers are all equal", "B N", 0.01, edit=_one_constant),
-        _case("positions far from 0", "B N", 1e-5, sizes={"B": 4, "N": 6}, edit=_far),
-        _case("a small eps", "B N", 1e-6, hidden=True),
+        case("a batch of sequences", "B N", 0.1),
+        case("one sequence", "N", 0.5),
+        case("one position by itself", "", 0.3, edit=off_zero),
+        case("three axes in front", "B_1 B_2 N", 0.2, sizes=SMALL),
+        case("a batch of one", "B N", 0.4, sizes={"B": 1}),
+        case("an eps that is larger than the variance", "B N", 2.5),
+        case("a position whose numbers are all equal", "B N", 0.01, edit=_one_constant),
+        case("positions far from 0", "B N", 1e-5, sizes={"B": 4, "N": 6}, edit=_far),
+        case("a small eps", "B N", 1e-6, hidden=True),
     ],
     forbidden=("layer_norm", "group_norm", "instance_norm", "batch_norm"),
 )

@@ -1,6 +1,6 @@
-"""Means over other numbers than the features of one position: mistakes that layer normalisation and RMSNorm share."""
+"""What layer normalisation and RMSNorm share: how cases are declared, and means over other numbers than a position's features."""
 
-from autograder.bank.declaration import Exercise
+from autograder.bank.declaration import Case, Exercise
 
 RIGHT = "{Name} treats each position by itself, over its D features: dim=-1."
 AXES = {  # name: the axes, and the sentence
@@ -55,3 +55,13 @@ def declare_wrong_axes(exercise: Exercise, normalise, name: str, means: str) -> 
 
         made.__name__, made.__doc__ = mistake, sentence.format(Name=name, Means=means)
         exercise.misconception(made)
+
+
+def case(text: str, axes: str, eps: float, **more) -> Case:
+    """A case of a normalisation with these axes in front of the features."""
+    return Case(text, expand={"*S": axes}, values={"eps": eps}, **more)
+
+
+def off_zero(inputs: dict, rng) -> None:
+    """A mean that differs from 0: of a few numbers it might be 0 by chance."""
+    inputs["X"] += 1
