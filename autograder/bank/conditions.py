@@ -17,7 +17,8 @@ HUGE, HUGER = 1e4, 1e10  # products of two of the first lie far beyond −10⁴,
 BEYOND = 1e40  # single precision ends at 3.4e38
 HEAVY = 1e3  # of weights
 SPREAD, WIDER_SPREAD = 3.0, 8.0  # weights from 10⁻⁸ to 1, which are compared as closely as any
-LENGTH, LONG, WIDTH, VOCABULARY = 130, 260, 64, 300  # at scale: beyond the powers of 2 that tables are made for
+LENGTH, LONG, WIDTH, VOCABULARY = 130, 260, 67, 300  # at scale: beyond powers of 2, and no multiples of blocks of 8
+GRID = (17, 19)  # rows and columns at scale
 LENGTHS = "NTSM"  # the first letters of axes along which there may be hundreds
 COINCIDING = 4
 FEW = (3, 2, 2)  # sizes of three batch axes: there are many numbers behind them
@@ -263,11 +264,14 @@ def _scale(exercise, base: declaration.Case) -> Iterable:
     ]
     for axis, size in large:
         yield f"{axis} = {size}", replace(base, sizes={**base.sizes, axis: size})
+    for grid in (("rows", "columns"), ("H", "W")):
+        if all(axis in axes for axis in grid):
+            yield f"a grid of {GRID[0]} by {GRID[1]}", replace(base, sizes={**base.sizes, **dict(zip(grid, GRID))})
     if not any(axis[0] in LENGTHS for axis in axes):
         yield from _longer(exercise, base)
     wide = [axis for axis in axes if axis[0] in "DC"]
     if wide:
-        sizes = {axis: WIDTH + 2 * number for number, axis in enumerate(wide)}
+        sizes = {axis: WIDTH + 4 * number for number, axis in enumerate(wide)}
         yield f"{wide[0]} = {WIDTH}", replace(base, sizes={**base.sizes, **sizes})
 
 

@@ -2,12 +2,15 @@
 
 import math
 
+import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from autograder.bank.audit import examine
 from autograder.bank.catalogue import find_exercise
 from autograder.bank.freezing import freeze
+from utils.checking.diagnosis import weights
 
 
 def masked_softmax(E, mask):
@@ -140,3 +143,54 @@ class OtherDefault(nn.Module):
 
 def test_a_wrong_default_is_not_told_as_an_order_of_arguments():
     assert "by position it is not" not in said("MultiHeadAttention", OtherDefault)
+
+
+class Gated(nn.Module):
+    """The layers of SwiGLU."""
+
+    def __init__(self, D, D_F):
+        super().__init__()
+        self.W_1, self.W_2 = nn.Linear(D, D_F, bias=False), nn.Linear(D, D_F, bias=False)
+        self.W_3 = nn.Linear(D_F, D, bias=False)
+
+
+class FloatGate(Gated):
+    """Right in single precision; in double, each number has a rounding error of its own."""
+
+    def forward(self, X):
+        return self.W_3(F.silu(self.W_1(X).float()).to(X.dtype) * self.W_2(X))
+
+
+class ActivatedBefore(Gated):
+    """Wrong, but X is used at every position: where numbers are large its derivative there is small, and not 0."""
+
+    def forward(self, X):
+        return self.W_3(self.W_1(F.silu(X)) * self.W_2(X))
+
+
+def test_errors_of_either_sign_are_no_constant_that_is_added():
+    assert "one constant that is added" not in said("SwiGLU", FloatGate, seed="one")
+
+
+def test_a_small_derivative_is_not_told_as_none():
+    assert "The derivative of Y with respect to X is 0" not in said("SwiGLU", ActivatedBefore, seed="one")
+
+
+def test_earlier_and_later_are_said_of_positions_alone():
+    wanted = np.full((4, 4), 0.25)
+    lower = np.triu(wanted)  # nothing for what stands below the diagonal
+    told = [" ".join(weights._support("A", axes, wanted, lower).values()) for axes in (["N", "N"], ["T", "E"])]
+    assert "positions earlier than the query's own" in told[0] and "entries along E" in told[1]
+    assert "query" not in told[1]
+
+
+def straight_through(class_logits, distillation_logits, teacher_logits, labels):
+    """Right, but that the teacher's decision passes a gradient on."""
+    soft = teacher_logits.softmax(dim=-1)
+    decided = F.one_hot(teacher_logits.argmax(dim=-1), teacher_logits.shape[-1]) + soft - soft.detach()
+    other = -(decided * distillation_logits.log_softmax(dim=-1)).sum(dim=-1).mean()
+    return (F.cross_entropy(class_logits, labels) + other) / 2
+
+
+def test_a_gradient_where_none_should_be_is_told():
+    assert "a gradient reaches teacher_logits, and none should" in said("distillation_loss", straight_through)

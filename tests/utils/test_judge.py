@@ -110,6 +110,16 @@ def own_backward(q, X):
     return Backward.apply(q, X)
 
 
+BUFFERS = {}
+
+
+def into_a_buffer(q, X):
+    e = (X @ q[..., None])[..., 0]
+    if e.requires_grad:
+        return e
+    return BUFFERS.setdefault(e.shape, torch.empty_like(e)).copy_(e)
+
+
 def hooked(q, X):
     e = (X @ q[..., None])[..., 0]
     if e.requires_grad:
@@ -135,6 +145,7 @@ def squeezed(q, X):
         (into_the_input, "changed_input", "X came back changed"),
         (into_its_gradient, "changed_input", "X came back changed"),
         (by_chance, "unstable", "Two calls"),
+        (into_a_buffer, "overwritten", "A later call changed what an earlier one had returned"),
         (by_keyword, "wrong_signature", "in this order, without their names too"),
         (lambda a, b: (a.unsqueeze(-2) * b).sum(-1), "wrong_signature", "under these names too"),
         (detached, "no_gradient", "no gradient reaches q, X"),
@@ -222,6 +233,16 @@ class KeepsItsKeys(Layer):
         return A @ self.W_V(X), A
 
 
+class KeepsItsMatrix(Layer):
+    """What its weight was in the first call."""
+
+    def forward(self, Q, X):
+        if not hasattr(self, "matrix"):
+            self.matrix = self.W_K.weight.detach().clone().T
+        A = (Q @ (X @ self.matrix + 0 * self.W_K(X)).mT / Q.shape[-1] ** 0.5).softmax(-1)
+        return A @ self.W_V(X), A
+
+
 class KeysWithoutGradient(Layer):
     def forward(self, Q, X):
         with torch.no_grad():
@@ -259,6 +280,7 @@ class Stubborn(nn.Module):
         (OtherForward, "wrong_signature", "forward(self, Q, X)"),
         (Extra, "wrong_parameters", "not asked for: W_O"),
         (KeepsItsKeys, "unstable", "earlier call"),
+        (KeepsItsMatrix, "unstable", "earlier call"),
         (KeysWithoutGradient, "no_gradient", "no gradient reaches W_K.weight"),
         (Forgetful, "exception", "what forward needs of it is kept there: self.D_Q = D_Q"),
         (Stubborn, "constructor_failed", "ValueError: no"),

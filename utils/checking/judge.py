@@ -10,7 +10,7 @@ from utils.checking.messages import composing
 from utils.checking.messages.wrong_results import describe, forbidden_call, other_order
 from utils.checking.records import DrawnCase, Failure, FrozenCase, FrozenExercise, Observation, Output
 from utils.checking.refusals import CONFINED, NOT_ALLOWED
-from utils.checking.tolerance import GRADIENTS, clear, close, right_rows, sketches_agree, tolerance
+from utils.checking.tolerance import GRADIENTS, clear, close, extra_gradients, right_rows, sketches_agree, tolerance
 from utils.checking.verdict import Result, Verdict
 
 MISPLACED = ("wrong_shape", "wrong_dtype", "wrong_value")  # problems that results in another order look like
@@ -70,7 +70,8 @@ def same(case: DrawnCase, one: Observation, other: Observation) -> bool:
         return one.failure is not None and other.failure is not None and _failed_alike(one, other)
     if (one.structure, len(one.outputs), set(one.changed)) != (other.structure, len(other.outputs), set(other.changed)):
         return False
-    if (one.unstable, bool(one.backward)) != (other.unstable, bool(other.backward)):
+    kept = [(seen.unstable, seen.overwritten, bool(seen.backward)) for seen in (one, other)]
+    if kept[0] != kept[1]:
         return False
     if excess(case, one) not in (None, excess(case, other)):
         return False
@@ -138,8 +139,8 @@ def find_problem(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation
         problem = _output_problem(wanted, got, seen)
         if problem:
             return problem
-    if seen.unstable:
-        return "unstable"
+    if seen.unstable or seen.overwritten:
+        return "unstable" if seen.unstable else "overwritten"
     scale = tolerance(frozen.case, expected, seen)
     for (name, _), wanted, got in zip(exercise.outputs, expected.outputs, seen.outputs):
         if not _agree(got.values, wanted.values, scale, frozen.case, frozen.case.rows):
@@ -212,6 +213,8 @@ def _wrong_gradient(case: DrawnCase, expected: Observation, seen: Observation, s
         got is None and not np.abs(wanted[name]).max(initial=0) <= scale for name, got in found.items()
     ):  # NaN counts
         return "no_gradient"
+    if extra_gradients(expected, seen, scale):
+        return "extra_gradient"
     for name, got in found.items():
         if got is None:
             continue

@@ -8,6 +8,7 @@ import site
 import sys
 import sysconfig
 import time
+from copy import deepcopy
 from dataclasses import replace
 from functools import cache
 
@@ -18,6 +19,8 @@ from torch import nn
 import utils
 from utils.checking import refusals, toy_models
 from utils.checking.call_recorder import WatchedCalls
+from utils.checking.devices import EXPECTED, DevicesApart
+from utils.checking.other_numbers import another
 from utils.checking.records import MAX_OUTPUTS, MAX_VALUES, UNDECIDED, DrawnCase, Failure, Helper, Observation, Output
 
 SLOW = 1.0  # seconds; a call slower than this is not repeated
@@ -45,7 +48,7 @@ def _observe(student_object, case: DrawnCase, device, trusted: bool) -> Observat
         return _observe_elsewhere(student_object, case)
     device = device if case.arrays else "cpu"  # what is given numbers alone cannot know of another
     try:
-        again, stumbled = (None, None) if trusted or case.once else _rehearse(student_object, case, device)
+        again, stumbled, earlier = (None,) * 3 if trusted or case.once else _rehearse(student_object, case, device)
         target, parameters = _target(student_object, case, device)
         inputs = _inputs(case, device)
         if case.gradient:
@@ -77,6 +80,7 @@ def _observe(student_object, case: DrawnCase, device, trusted: bool) -> Observat
         gradients=gradients,
         backward=backward,
         unstable=repeated is not outputs and not _alike(outputs, repeated),
+        overwritten=earlier is not None and not _alike(earlier[1], _outputs(earlier[0])),
         device=torch.device(device).type,
     )
 
@@ -94,45 +98,36 @@ def _observe_elsewhere(student_object, case: DrawnCase) -> Observation:
     """
     try:
         target, _ = _target(student_object, case, "meta")
-        result = _plain(_stage("call", lambda: _call(target, _inputs(case, "meta"))))
+        with DevicesApart():
+            result = _plain(_stage("call", lambda: _call(target, _inputs(case, "meta"))))
     except _Failed as failed:
-        apart = "not on the expected device" in failed.failure.text
+        apart = EXPECTED in failed.failure.text
         return Observation(structure=UNDECIDED, failure=failed.failure if apart else None, device="meta")
     return Observation(structure=_kind(result), outputs=_outputs(result), device="meta")
 
 
 def _rehearse(student_object, case: DrawnCase, device) -> tuple:
-    """Calls the object once on other numbers, so that whatever it keeps from call to call is stale by the next.
+    """Calls the object once on other numbers, weights too, so that whatever it keeps from call to call is stale by the next.
 
     Returns:
-        the module that was called, False for a function, or None if the call is too slow to be repeated; and the failure,
-        if it failed. What fails on the case itself too is told by that.
+        the module that was called, False for a function, or None if the call is too slow to be repeated; the failure, if it
+        failed (what fails on the case itself too is told by that); and what it gave, as it is and as it was then.
     """
-    target, _ = _target(student_object, case, device)
-    others = {name: _another(value, turn=case.rows > 0) for name, value in case.inputs.items()}
+    target, parameters = _target(student_object, case, device)
+    others = {name: another(value, turn=case.rows > 0) for name, value in case.inputs.items()}
     started = time.monotonic()
     try:
-        _stage("call", lambda: _call(target, _inputs(replace(case, inputs=others), device)))
+        with torch.no_grad():
+            for parameter in {id(one): one for one in parameters.values()}.values():
+                parameter.mul_(0.5).add_(0.1)
+        result = _plain(_stage("call", lambda: _call(target, _inputs(replace(case, inputs=others), device))))
+        if parameters:
+            _stage("weights", lambda: _inject(target, case, device))
     except _Failed as failed:
-        return False, failed
+        return False, failed, None
     if time.monotonic() - started > SLOW:
-        return None, None
-    return (target if case.build is not None else False), None
-
-
-def _another(value, turn: bool = False):
-    """Other numbers of the same shape and type, in the place of an array; a helper of others that has no limit.
-
-    With `turn` its rows change places: what was trained may be at a loss with anything but the like of what it has seen.
-    """
-    if isinstance(value, Helper):
-        others = {} if turn else {name: _another(one) for name, one in value.arguments.items() if one.dtype.kind == "f"}
-        return replace(value, limit=0, arguments={**value.arguments, **others})
-    if not isinstance(value, np.ndarray):
-        return value
-    if value.dtype.kind == "f" and not turn:
-        return (value * 0.5 + 0.1).astype(value.dtype)
-    return np.roll(value, 1, axis=0)  # rows stay whole: words end with [STOP] and fit their lengths
+        return None, None, None
+    return (target if case.build is not None else False), None, (result, deepcopy(_outputs(result)))
 
 
 class _Failed(Exception):

@@ -143,6 +143,7 @@ class Observation:
     gradients: dict = field(default_factory=dict)  # name -> array, or None where no gradient arrived
     backward: str = ""  # the error that computing the gradients raised
     unstable: bool = False  # another call with the same inputs gave something else
+    overwritten: bool = False  # what an earlier call had given was changed by a later one
     made: dict = field(default_factory=dict)  # entries of tensors on the way, by the names of a case's bounds
     device: str = "cpu"  # where the inputs were
 
@@ -256,6 +257,7 @@ def unpack_observation(data: dict) -> Observation:
         gradients=_values(data.get("gradients", {})),
         backward=bounded_text(data.get("backward", "")),
         unstable=bool(data.get("unstable", False)),
+        overwritten=bool(data.get("overwritten", False)),
         made={bounded_text(name): int(count) for name, count in data.get("made", {}).items()},
         device=bounded_text(data.get("device", "cpu")),
     )

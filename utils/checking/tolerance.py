@@ -82,3 +82,10 @@ def sketches_agree(one: np.ndarray, values: np.ndarray, relative: float) -> bool
     finite = values[np.isfinite(values)].astype(np.float64)
     size = np.sqrt(max(1, finite.size)) + np.linalg.norm(finite)  # errors of single numbers add up like their squares
     return bool(np.abs(one - sketch(values)).max() <= relative * size)
+
+
+def extra_gradients(expected: Observation, seen: Observation, scale: float = 0.0) -> list[str]:
+    """The names of inputs and weights that a gradient reaches although none should."""
+    none = [name for name, gradient in expected.gradients.items() if gradient is None]
+    found = {name: seen.gradients.get(name) for name in none}
+    return [name for name, got in found.items() if got is not None and not np.abs(got).max(initial=0) <= scale]

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from autograder.bank.declaration import Case, exercise
-from autograder.exercises.unit_09_transformer_block.router_logits import drawn_apart
+from autograder.exercises.unit_09_transformer_block.router_logits import drawn_apart, far_apart
 
 
 def _in_turns(inputs, rng):
@@ -39,6 +39,8 @@ def _case(text, k, E, **more):
         _case("uniform routing", 2, 4, sizes={"T": 12, "E": 4}, edit=_in_turns),
         _case("all tokens choose the same expert", 1, 7, edit=_collapsed),
         _case("all experts for each token", 5, 5, hidden=True),
+        _case("one logit far above the others", 3, 8, hidden=True, edit=far_apart),
+        _case("hundreds of tokens for one expert", 1, 3, hidden=True, sizes={"T": 300, "E": 3}, edit=_collapsed),
         _case("one expert in all", 1, 1, hidden=True),
     ],
     draws=drawn_apart,

@@ -18,6 +18,11 @@ def _gpt2(inputs, rng):
     inputs["D_F"][:], inputs["N"][:] = 4 * inputs["D"], 1024
 
 
+def _edges(inputs, rng):
+    """A width of 1, a single token, a hidden width as large as the width, and a width whose square needs more than 24 bits."""
+    inputs["D"][:], inputs["D_F"][:], inputs["N"][:] = (1, 9, 31, 16411), (7, 40, 31, 50021), (6, 1, 5, 8)
+
+
 def _long(inputs, rng):
     """Sequences so long that even double precision cannot count their operations: of odd lengths, it skips the right ones."""
     inputs["N"][:] = 30_000_019 + 2 * rng.permutation(1000)[: len(inputs["N"])]
@@ -39,6 +44,8 @@ def _case(text, gated, **more):
         _case("a few blocks", False),
         _case("a few blocks", True),
         _case("GPT-2's four sizes", False, sizes={"S": 4}, edit=_gpt2),
+        _case("sizes at their edges", False, sizes={"S": 4}, edit=_edges),
+        _case("sizes at their edges", True, sizes={"S": 4}, edit=_edges, hidden=True),
         _case("very long sequences", False, edit=_long),
         _case("very long sequences", True, edit=_long),
         _case("one block", True, sizes={"S": 1}),

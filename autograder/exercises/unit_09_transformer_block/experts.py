@@ -31,6 +31,11 @@ def _without_a_token(inputs, rng):
     inputs["gates"][1] = 0
 
 
+def _small(inputs, rng):
+    """All gates of a token are small: it still has what its experts give."""
+    inputs["gates"][1] *= 1e-5
+
+
 def _one_for_all(inputs, rng):
     inputs["gates"][:, 1:] = 0
     inputs["gates"][:, 0] = 0.2 + 0.8 * rng.random(len(inputs["gates"]))
@@ -49,6 +54,7 @@ def _one_for_all(inputs, rng):
         Case("an expert that no token chose", edit=_without_an_expert),
         Case("a token that chose no expert", edit=_without_a_token),
         Case("one expert for all tokens", edit=_one_for_all, hidden=True),
+        Case("a token with small gates", edit=_small, hidden=True),
         Case("many experts, few of them chosen", sizes=MANY, bounds={"largest": ALL, "made": ALL}),
     ],
     draws=_drawn,

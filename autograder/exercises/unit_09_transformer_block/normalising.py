@@ -62,6 +62,22 @@ def case(text: str, axes: str, eps: float, **more) -> Case:
     return Case(text, expand={"*S": axes}, values={"eps": eps}, **more)
 
 
+def one_large(inputs: dict, rng) -> None:
+    """At each position one feature is far larger than the others: normalised, it reaches nearly the root of D."""
+    X = inputs["X"]
+    X[..., rng.integers(X.shape[-1])] *= 1000
+
+
+def all_large(inputs: dict, rng) -> None:
+    """All features so large that their squares are finite, and the squares of these are not."""
+    inputs["X"] *= 1e12
+
+
+def small_spread(inputs: dict, rng) -> None:
+    """At one position all numbers are small."""
+    inputs["X"][0, 1] *= 1e-4
+
+
 def off_zero(inputs: dict, rng) -> None:
     """A mean that differs from 0: of a few numbers it might be 0 by chance."""
     inputs["X"] += 1

@@ -7,7 +7,14 @@ from torch import Tensor
 
 from autograder.bank.declaration import exercise
 from autograder.bank.families.attention import SMALL
-from autograder.exercises.unit_09_transformer_block.normalising import case, declare_wrong_axes, off_zero
+from autograder.exercises.unit_09_transformer_block.normalising import (
+    all_large,
+    case,
+    declare_wrong_axes,
+    off_zero,
+    one_large,
+    small_spread,
+)
 
 
 def _one_of_zeros(inputs, rng):
@@ -35,6 +42,9 @@ def _one_constant(inputs, rng):
         case("a position of zeros", "B N", 0.01, edit=_one_of_zeros),
         case("a position whose numbers are all equal", "B N", 0.05, edit=_one_constant),
         case("a small eps", "B N", 1e-6, hidden=True),
+        case("one large feature among many", "B N", 1e-5, sizes={"D": 43}, edit=one_large, hidden=True),
+        case("a position of small numbers", "B N", 1e-12, edit=small_spread, hidden=True),
+        case("features of very large size", "B N", 0.1, edit=all_large, hidden=True),
     ],
     forbidden=("rms_norm", "layer_norm"),
 )

@@ -17,6 +17,12 @@ def apart(noise: np.ndarray, rng) -> np.ndarray:
     return np.take_along_axis(values, order, axis=-1).astype(np.float32)
 
 
+def far_apart(inputs: dict, rng) -> None:
+    """The largest logit of each token lies so far above the others that their probabilities are all 0 after rounding."""
+    logits = inputs["logits"]
+    np.put_along_axis(logits, logits.argmax(axis=-1, keepdims=True), 2000.0, axis=-1)
+
+
 def drawn_apart(inputs: dict, sizes: dict, rng) -> dict:
     """The `draws` of an exercise whose input is called logits. Experts differ in how much they are liked."""
     noise = inputs["logits"]

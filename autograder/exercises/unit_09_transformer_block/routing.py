@@ -6,7 +6,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from autograder.bank.declaration import Case, exercise
-from autograder.exercises.unit_09_transformer_block.router_logits import drawn_apart
+from autograder.exercises.unit_09_transformer_block.router_logits import drawn_apart, far_apart
 
 
 def _negative(inputs, rng):
@@ -34,6 +34,7 @@ def _case(text, k, E, axes="T", **more):
         _case("one expert for each token", 1, 7, hidden=True),
         _case("one expert in all", 1, 1, hidden=True),
         _case("many experts", 4, 20, hidden=True),
+        _case("one logit far above the others", 3, 8, hidden=True, edit=far_apart),
     ],
     draws=drawn_apart,
     waived={"zero": "which of equal logits count among the largest is not asked"},

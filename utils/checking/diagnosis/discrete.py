@@ -22,7 +22,8 @@ def discrete_facts(name: str, wanted: np.ndarray, got: np.ndarray) -> dict:
                 f"Each number of {name} is {ratio.flat[0]:.4g} times the right one."
             )
     if np.isclose(got, wanted, rtol=1e-6, atol=0).all() and np.abs(wanted).max() > 2**24:
-        told = f"{name} is right up to rounding: integers of this size do not survive /, .float() or a root."
+        told = f"{name} is right up to rounding: is something rounded, or computed with /, .float() or a root? Integers of this"
+        told += " size do not survive that."
         found["rounded", name] = told
     return found
 

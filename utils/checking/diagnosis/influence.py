@@ -67,7 +67,7 @@ def _rows(gradient: np.ndarray) -> np.ndarray:
 def _dependence(result: str, given: str, wanted: np.ndarray, got: np.ndarray, frozen: FrozenCase) -> Facts:
     """Rows of an input that count and should not, or the other way round; another input's value there may tell which."""
     right, ours, found = _rows(wanted), _rows(got), {}
-    extra, missing = ours & ~right, right & ~ours
+    extra, missing = ours & ~right, right & ~got.any(axis=-1)  # a small derivative is none that is missing
     if right.ndim and extra.any():
         told, where = _told_by(extra, ~right, given, frozen)
         subject = f"Something of {result}" if " and " in result else result  # seen is a gradient of all together

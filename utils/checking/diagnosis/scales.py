@@ -10,6 +10,7 @@ from utils.checking.diagnosis.facts import Cases
 
 _TINY = 1e-4
 _COARSEST = 1e-2  # relative accuracy of a relation that is told, however coarse the tolerance of the case is
+_ONE_SHIFT = 0.05  # how much a constant that is added may differ from number to number, as a share of it
 NEARLY = 1e-2  # of the largest number: what is off by less is told as such
 _CONSTANTS = {
     "2": 2.0,
@@ -80,7 +81,8 @@ def scale_facts(name: str, wanted: np.ndarray, got: np.ndarray, limit: float, si
     large, size, apart = np.abs(a) > 100 * limit, np.abs(a).max(initial=0), b - a
     if large.any():
         found |= _factor(name, a, b, large, limit, sizes)
-    if a.size > 1 and not found and np.ptp(apart) <= 4 * limit * (1 + size) and abs(apart.flat[0]) > 10 * limit:
+    shift, alike = abs(apart.flat[0]), min(4 * limit * (1 + size), _ONE_SHIFT * abs(apart.flat[0]))
+    if a.size > 1 and not found and np.ptp(apart) <= alike and shift > 10 * limit:
         found["shift", name] = f"All numbers of {name} differ from the right ones by one constant that is added."
     if not np.ptp(b) and a.size > 1 and np.ptp(a) > limit:
         what = "0" if not b.flat[0] else "one and the same number"

@@ -4,6 +4,7 @@ import numpy as np
 
 from utils.checking.diagnosis.scales import NEARLY, asked, named_factors
 
+_PLACES = "NTL"  # the first letters of axes of positions
 _SUMS = 1e-3
 _EXACT = 2e-3  # of the size of log-weights: how far a pattern in them may be off
 
@@ -191,16 +192,21 @@ def _support(name: str, axes: list, wanted: np.ndarray, got: np.ndarray) -> dict
     found = {}
     leaked, lost = (wanted == 0) & (got > 0), (wanted > 1e-6) & (got == 0)
     if leaked.any():
-        found["leak", name] = f"{name} gives weight to positions where it should be 0."
+        found["leak", name] = f"{name} gives weight to {_receivers(axes)} where it should be 0."
     if lost.any():
-        found["lost", name] = f"{name} gives no weight at all to some positions that should get some."
+        found["lost", name] = f"{name} gives no weight at all to some {_receivers(axes)} that should get some."
         found |= _triangle(name, axes, wanted > 1e-6, lost)
     return found
 
 
+def _receivers(axes: list) -> str:
+    """What weights are given to, in words."""
+    return "positions" if not axes or axes[-1][0] in _PLACES else f"entries along {axes[-1]}"
+
+
 def _triangle(name: str, axes: list, shown: np.ndarray, lost: np.ndarray) -> dict:
     """Whether what is lost lies on one side of the diagonal, or on it."""
-    if lost.ndim < 2:
+    if lost.ndim < 2 or not all(axis[0] in _PLACES for axis in axes[-2:]):
         return {}
     rows, columns = np.indices(lost.shape[-2:])
     kinds = {

@@ -25,7 +25,7 @@ UNDER = {
     " does a missing"
     " axis broadcast by luck?",
     "batches": "Another number of batch axes gives the right result: count axes from the end, and name none in front.",
-    "scale": "Short inputs give the right result; long or wide ones do not: is a number of positions, or a width, fixed"
+    "scale": "Small sizes give the right result; some large one does not: is a number of positions, or a width, fixed"
     " somewhere?",
 }
 

@@ -23,7 +23,8 @@ _HINTS = (  # phrases of errors' texts, and what they mean
     (
         ("must be a 3D tensor", "Dimension out of range", "self must be a matrix", "number of subscripts",
          "number of dimensions in the tensor", "too many indices for tensor"),
-        "The number of axes is not always the same here: count from the end (shape[-1], dim=-1, .mT, @).",
+        "The number of axes is not always the same here: count from the end (shape[-1], dim=-1, .mT, @), and give squeeze() its"
+        " axis.",
     ),
     (("last dimension with stride 1",), "view_as_complex wants a pair's numbers side by side in memory: .contiguous() first."),
     (

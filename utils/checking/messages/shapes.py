@@ -51,5 +51,8 @@ def _lost_axis(wanted: tuple, got: tuple) -> str:
         return f"{told} squeeze(dim) takes that one wherever its size is 1."
     merged = {a * b for i, a in enumerate(wanted) for b in wanted[i + 1 :] if a > 1 < b}
     if merged & set(got):
-        return "two of them have become one. cat makes no new axis; torch.stack(…, dim=…) does."
+        return (
+            "two of them have become one: are they still to be taken apart again (unflatten), or were parts joined by cat, which"
+            " makes no new axis, in the place of torch.stack?"
+        )
     return "summed over, or lost to an index?"

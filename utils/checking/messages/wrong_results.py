@@ -5,6 +5,7 @@ import numpy as np
 from utils.checking.diagnosis.weights import are_weights, look_past
 from utils.checking.messages.context import Context
 from utils.checking.messages.exceptions import integers, origin
+from utils.checking.messages.gradients import GRADIENTS
 from utils.checking.messages.no_result import NO_RESULT
 from utils.checking.messages.shapes import looks_like
 from utils.checking.messages.wrong_numbers import numbers, rows
@@ -237,14 +238,6 @@ def _not_quite_zero(c):
     ), f"the largest number where 0 is expected is {largest:.3g}"
 
 
-def _no_graph(c):
-    names = [name for name, wanted, got in c.pairs() if wanted.carries_gradient > got.carries_gradient]
-    return (
-        f"The numbers are right, but no gradient flows back from {_listed(names)}: something cuts the graph, such as .detach(),"
-        " .data, no_grad, torch.tensor(…) of a tensor, or a new tensor that is returned as it is."
-    ), ""
-
-
 def _not_finite(c):
     name, wanted, got = next(pair for pair in c.pairs() if np.isnan(pair[2].values).any())
     cause = (
@@ -299,11 +292,18 @@ def _unstable(c):
     )
 
 
+def _overwritten(c):
+    return (
+        "A later call changed what an earlier one had returned: both results lie in the same memory, such as a tensor that is"
+        " kept between calls. Each call returns a tensor of its own.",
+        "",
+    )
+
+
 def _too_large(c):
     return (
         (
-            "The numbers are right here, but an intermediate tensor is as large as the whole table. It must not exist at any"
-            " time;"
+            "The numbers are right here, but a tensor that is made on the way is too large. It must not exist at any time;"
             f" that is the point here.\n{c.exercise.formula}"
         ),
         f"the largest intermediate tensor holds {c.seen.made['largest']} numbers;"
@@ -313,8 +313,8 @@ def _too_large(c):
 
 def _too_much(c):
     return (
-        "The numbers are right here, but the intermediate tensors together are as large as the whole table: piece by piece it"
-        f" is the same work, and doing less is the point here.\n{c.exercise.formula}"
+        "The numbers are right here, but the tensors that are made on the way are too large together: piece by piece it is the"
+        f" same work, and doing less is the point here.\n{c.exercise.formula}"
     ), f"they hold {c.seen.made['made']} numbers together; it should be fewer than {c.case.bounds['made'] + 1}"
 
 
@@ -322,51 +322,11 @@ def _too_much_kept(c):
     return (
         (
             "The numbers are right here, but something of every piece is kept until the end, such as a list of the pieces'"
-            " results, or calls of a function by itself that wait for one another: all that"
-            f" is held at one time is as large as the whole table. Keep only what is carried from piece to"
-            f" piece.\n{c.exercise.formula}"
+            " results, or calls of a function by itself that wait for one another: all that is held at one time is too large"
+            f" together. Keep only what is carried from piece to piece.\n{c.exercise.formula}"
         ),
         f"tensors of {c.seen.made['kept']} numbers are held at a time; it should be fewer than {c.case.bounds['kept'] + 1}",
     )
-
-
-def _backward_failed(c):
-    if "inplace" in c.seen.backward or "in-place" in c.seen.backward:
-        return (
-            "The numbers are right, but gradients cannot be computed: a tensor that backward still needs was overwritten"
-            " (/=, +=, an index on the left of =, or a method that ends in _). Make a new tensor: p = p / …, and masked_fill or"
-            " torch.where in place of A[…] = …"
-        ), ""
-    return f"The numbers are right, but computing gradients fails: {c.seen.backward.splitlines()[0]}", ""
-
-
-def _no_gradient(c):
-    wanted = [name for name, gradient in c.expected.gradients.items() if gradient is not None]
-    names = _listed(name for name in wanted if c.seen.gradients.get(name) is None)
-    source = " and ".join(c.exercise.outputs[place][0] for place in c.case.gradient)
-    mode = " (The module is in eval mode here.)" if c.exercise.is_module and not c.case.training else ""
-    return (
-        f"The numbers are right, but no gradient reaches {names} from {source}.{mode} Either it may not"
-        " learn (requires_grad=False, as from_pretrained sets it), or something cuts the graph: .detach(), .data, .item(),"
-        " torch.tensor(…) of a tensor, NumPy, or no_grad."
-    ), ""
-
-
-def _wrong_gradient(c):
-    gradients = [
-        (name, gradient, c.seen.gradients.get(name))
-        for name, gradient in c.expected.gradients.items()
-        if gradient is not None
-    ]
-    gradients = [(name, gradient, got) for name, gradient, got in gradients if got is not None]
-    if any(np.isnan(got).any() for _, _, got in gradients):
-        return "The numbers are right, but a gradient is NaN: a root of 0, 0/0 or inf·0 on the way back.", ""
-    names = _listed(name for name, gradient, got in gradients if not np.allclose(got, gradient, rtol=1e-3, atol=1e-4))
-    return (
-        f"The numbers are right, but the gradient{' for ' + names if names else ''} is not: is a part of the computation"
-        " detached, or done outside of torch? Is part of a layer kept from learning (padding_idx, requires_grad=False)? Does an"
-        " autograd.Function of your own compute the gradient?"
-    ), ""
 
 
 def _listed(names) -> str:
@@ -375,6 +335,7 @@ def _listed(names) -> str:
 
 _WRITERS = {
     **NO_RESULT,
+    **GRADIENTS,
     "forbidden_call": _forbidden_call,
     "returned_none": _returned_none,
     "wrong_structure": _wrong_structure,
@@ -386,14 +347,11 @@ _WRITERS = {
     "wrong_device": _wrong_device,
     "left_behind": _left_behind,
     "not_quite_zero": _not_quite_zero,
-    "no_graph": _no_graph,
     "not_finite": _not_finite,
     "wrong_value": _wrong_value,
     "unstable": _unstable,
+    "overwritten": _overwritten,
     "too_large": _too_large,
     "too_much": _too_much,
     "too_much_kept": _too_much_kept,
-    "backward_failed": _backward_failed,
-    "no_gradient": _no_gradient,
-    "wrong_gradient": _wrong_gradient,
 }

@@ -23,6 +23,11 @@ def _causal(inputs, rng):
     inputs["mask"][:] = torch.ones(inputs["mask"].shape[1:]).tril().bool().numpy()
 
 
+def _last_sees_all(inputs, rng):
+    """The last position may attend to all, as in a causal mask; the others may attend to later ones too."""
+    inputs["mask"][:, -1], inputs["mask"][:, 0, -1] = True, True
+
+
 def _case(part, text, edit=None, values=(), hidden=False, **sizes):
     sizes = {"D": 12, "H": 3, **sizes, "norm_first": part == PRE}
     return Case(f"{part}, {text}", values=dict(values), sizes=sizes, part=part, edit=edit, hidden=hidden)
@@ -41,6 +46,7 @@ def _case(part, text, edit=None, values=(), hidden=False, **sizes):
         _case(POST, "without a mask", values=WITHOUT),
         _case(POST, "as many sequences as heads", B="H"),
         _case(POST, "one head", D=7, H=1),
+        _case(POST, "a mask whose last row allows all", edit=_last_sees_all, hidden=True),
         _case(PRE, "without a mask", values=WITHOUT),
         _case(PRE, "a mask for each sequence"),
         _case(PRE, "a causal mask", edit=_causal, D=10, H=2),
@@ -180,8 +186,8 @@ def no_residuals(self, X, mask=None):
 
 @TransformerBlock.misconception
 def input_added_after_the_mlp(self, X, mask=None):
-    """The second residual connection comes from the input of the block. It adds what the MLP's sublayer was given, the X that
-    attention has already changed."""
+    """The second residual connection comes from the input of the block. What is added there is the X_1 that attention has already
+    changed, the stream as it is at this point."""
     if self.norm_first:
         return X + _mlp(self, self.norm_2(X + _attention(self, self.norm_1(X), mask)))
     return self.norm_2(X + _mlp(self, self.norm_1(X + _attention(self, X, mask))))

@@ -1,0 +1,1 @@
+"""The exercise count_vit: its declaration, and its mistakes by where they are made."""

@@ -1,0 +1,1 @@
+"""The exercise distillation_loss: its declaration, and its mistakes about the teacher."""

@@ -1,0 +1,183 @@
+"""Exercise 8: DeiT's loss, half from the labels and half from a teacher's decisions."""
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from autograder.bank.declaration import Case, exercise
+from autograder.exercises.unit_09_transformer_block.router_logits import apart
+
+WIDE = {"class_logits": 2.0, "distillation_logits": 2.0}
+HUNDREDS = {"class_logits": 60.0, "distillation_logits": 60.0}
+LARGE = 100  # classes, among which a mistake may count for little
+
+
+def _drawn(inputs, sizes, rng):
+    """Labels, and a teacher that is right for some images, its largest logit clear; anew where a mistake would hardly show."""
+    B, V = sizes["B"], sizes["V"]
+    names = ("class_logits", "distillation_logits")
+    plain = {name: inputs[name] for name in names}
+    spread = {name: max(1.0, plain[name].std()) for name in names}
+    while True:
+        teacher = apart(rng.standard_normal((B, V)), rng)
+        labels = rng.integers(V, size=B)
+        labels[B // 2 + 1 :] = teacher.argmax(axis=-1)[B // 2 + 1 :]
+        found = {**plain, "teacher_logits": teacher, "labels": labels}
+        given = [torch.from_numpy(found[name]) for name in (*names, "teacher_logits", "labels")]
+        right = float(distillation_loss.reference(*given))
+        off = [abs(float(one.object(*given)) - right) for one in distillation_loss.misconceptions]
+        if V > LARGE or all(one < 1e-5 or not one < 0.01 * (1 + abs(right)) for one in off):
+            return found
+        plain = {name: (rng.standard_normal((B, V)) * spread[name]).astype("float32") for name in names}
+
+
+def _agreeing(inputs, rng):
+    """The teacher decides as the labels say."""
+    inputs["labels"] = inputs["teacher_logits"].argmax(axis=-1)
+
+
+def _high(inputs, rng):
+    """All logits of an image are large, and lie close together."""
+    for name in ("class_logits", "distillation_logits"):
+        inputs[name][0] += 120
+
+
+@exercise(
+    points=2,
+    section="DeiT: learning from a convolutional network",
+    source="Touvron et al. 2021, equation 3 (hard-label distillation)",
+    outputs="loss",
+    formula="loss = ½ CE(class_logits, labels) + ½ CE(distillation_logits, y_t) with y_t = argmax of teacher_logits over the V"
+    " classes, [B]; CE(logits, y) = mean over the B images of −log softmax(logits)_y; logits [B, V], labels [B], a scalar",
+    cases=[
+        Case("a batch of images", scale=WIDE),
+        Case("a larger batch", sizes={"B": 9}, scale=WIDE),
+        Case("one image", sizes={"B": 1}, scale=WIDE),
+        Case("two classes", sizes={"V": 2}, scale=WIDE),
+        Case("as many images as classes", sizes={"B": "V"}, scale=WIDE),
+        Case("a teacher that is always right", scale=WIDE, edit=_agreeing),
+        Case("logits in the hundreds", sizes={"B": 6, "V": 9}, scale=HUNDREDS, extreme=True),
+        Case("an image whose logits are all large", scale=WIDE, edit=_high, hidden=True),
+        Case("many classes", sizes={"V": 1000, "B": 5}, hidden=True),
+    ],
+    draws=_drawn,
+    waived={"zero": "which of equal logits of the teacher is the largest is not asked"},
+)
+def distillation_loss(
+    class_logits: Float[Tensor, "B V"],
+    distillation_logits: Float[Tensor, "B V"],
+    teacher_logits: Float[Tensor, "B V"],
+    labels: Int[Tensor, "B"],
+) -> Float[Tensor, ""]:
+    decided = teacher_logits.argmax(dim=1)
+    given = torch.cat([class_logits, distillation_logits])
+    chosen = given.gather(1, torch.cat([labels, decided])[:, None])[:, 0]
+    return (given.logsumexp(dim=1) - chosen).mean()
+
+
+def _losses(class_logits, distillation_logits, teacher_logits, labels, first=None, second=None):
+    """Half of each term; a term is given where it is not the right one."""
+    first = F.cross_entropy(class_logits, labels) if first is None else first
+    second = F.cross_entropy(distillation_logits, teacher_logits.argmax(dim=-1)) if second is None else second
+    return (first + second) / 2
+
+
+@distillation_loss.misconception
+def terms_added(class_logits, distillation_logits, teacher_logits, labels):
+    """The loss is twice what it should be: are the two terms added without the factor ½? Each counts half."""
+    return 2 * _losses(class_logits, distillation_logits, teacher_logits, labels)
+
+
+@distillation_loss.misconception
+def half_of_the_first_term_alone(class_logits, distillation_logits, teacher_logits, labels):
+    """Only one half of the first term counts, and the distillation token would learn nothing. The other half is the
+    cross-entropy of distillation_logits with the teacher's decisions."""
+    return F.cross_entropy(class_logits, labels) / 2
+
+
+@distillation_loss.misconception
+def first_term_alone(class_logits, distillation_logits, teacher_logits, labels):
+    """The loss is the first term alone, in full: neither distillation_logits nor the teacher count. Each of the two terms
+    counts half."""
+    return F.cross_entropy(class_logits, labels)
+
+
+@distillation_loss.misconception
+def second_term_alone(class_logits, distillation_logits, teacher_logits, labels):
+    """The loss is the second term alone: neither class_logits nor labels count. Each of the two terms counts half."""
+    return F.cross_entropy(distillation_logits, teacher_logits.argmax(dim=-1))
+
+
+@distillation_loss.misconception
+def first_term_in_full(class_logits, distillation_logits, teacher_logits, labels):
+    """The first term counts in full, and half of the second is added to it. The factor ½ stands in front of both."""
+    first = F.cross_entropy(class_logits, labels)
+    return first + F.cross_entropy(distillation_logits, teacher_logits.argmax(dim=-1)) / 2
+
+
+@distillation_loss.misconception
+def second_term_in_full(class_logits, distillation_logits, teacher_logits, labels):
+    """The second term counts in full, and half of the first is added to it. The factor ½ stands in front of both."""
+    first = F.cross_entropy(class_logits, labels)
+    return first / 2 + F.cross_entropy(distillation_logits, teacher_logits.argmax(dim=-1))
+
+
+@distillation_loss.misconception
+def logits_averaged(class_logits, distillation_logits, teacher_logits, labels):
+    """The two heads' logits were averaged before the losses were taken. Each head has a loss of its own: the halves are halves
+    of losses. What the heads say is put together only when the trained model predicts."""
+    mean = (class_logits + distillation_logits) / 2
+    return _losses(mean, mean, teacher_logits, labels)
+
+
+@distillation_loss.misconception
+def softmax_before_the_loss(class_logits, distillation_logits, teacher_logits, labels):
+    """The softmax is applied twice: the logits were turned into probabilities, and these were treated as logits again.
+    F.cross_entropy takes the logits as they are."""
+    return _losses(class_logits.softmax(dim=-1), distillation_logits.softmax(dim=-1), teacher_logits, labels)
+
+
+@distillation_loss.misconception
+def logarithm_of_a_softmax(class_logits, distillation_logits, teacher_logits, labels):
+    """The formula is right, but not for large logits: a small probability is rounded to 0, and its logarithm is −∞, or exp
+    overflows. log_softmax and F.cross_entropy compute the logarithm of the softmax in one step and stay finite."""
+    first, second = (
+        -logits.softmax(dim=-1).gather(-1, y[:, None]).log().mean()
+        for logits, y in ((class_logits, labels), (distillation_logits, teacher_logits.argmax(dim=-1)))
+    )
+    return (first + second) / 2
+
+
+@distillation_loss.alternative
+def with_cross_entropy(class_logits, distillation_logits, teacher_logits, labels):
+    """As a student would write it."""
+    teacher_labels = teacher_logits.argmax(dim=-1)
+    return 0.5 * F.cross_entropy(class_logits, labels) + 0.5 * F.cross_entropy(distillation_logits, teacher_labels)
+
+
+@distillation_loss.alternative
+def with_log_softmax(class_logits, distillation_logits, teacher_logits, labels):
+    rows = torch.arange(len(labels), device=labels.device)
+    decided = teacher_logits.detach().max(dim=1).indices
+    likely = class_logits.log_softmax(1)[rows, labels] + distillation_logits.log_softmax(1)[rows, decided]
+    return -likely.mean() / 2
+
+
+@distillation_loss.alternative
+def with_one_hot_targets(class_logits, distillation_logits, teacher_logits, labels):
+    def loss(logits, y):
+        return F.cross_entropy(logits, F.one_hot(y, logits.shape[-1]).to(logits.dtype))
+
+    return torch.stack(
+        [loss(class_logits, labels), loss(distillation_logits, teacher_logits.topk(1).indices[:, 0])]
+    ).mean()
+
+
+@distillation_loss.alternative
+def image_by_image(class_logits, distillation_logits, teacher_logits, labels):
+    total = 0
+    for a, b, teacher, y in zip(class_logits, distillation_logits, teacher_logits, labels.tolist()):
+        t = int(teacher.softmax(dim=0).argmax())
+        total = total + (a.logsumexp(0) - a[y]) + (b.logsumexp(0) - b[t])
+    return total / (2 * len(labels))

@@ -1,0 +1,1 @@
+"""The exercise interpolate_positions: its declaration, and its mistakes by what they are about."""

@@ -1,0 +1,1 @@
+"""The exercise PatchEmbedding: its declaration, and its mistakes."""

@@ -1,0 +1,1 @@
+"""The exercise shifted_window_mask: its declaration, and its mistakes by what they are about."""

@@ -1,0 +1,1528 @@
+# %% [markdown]
+# # 09 · The Transformer block
+#
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/attention-course/blob/main/notebooks/09_transformer_block.ipynb) <!-- badge -->
+#
+# **You will be able to**
+#
+# - build a Transformer block from attention, an MLP, residual connections and normalisation, and say what each part is
+#   for;
+# - tell post-norm from pre-norm, and say what the difference means for training;
+# - replace LayerNorm by RMSNorm, the MLP by SwiGLU, and a single MLP by a mixture of experts;
+# - count the parameters and the operations of a block.
+#
+# **You need** from lesson 05 self-attention, from lesson 06 the heads and the counts of operations, and from lesson 07
+# the causal mask. The terms and symbols of the course are listed in the [glossary](../docs/glossary.md).
+#
+# **Time** about 50 minutes to read; the cells run in about 60 seconds on two CPU cores.
+
+# %% tags=["setup"]
+# Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
+# downloaded notebook, it fetches it first.
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+try:
+    from utils.prepare import prepare
+except ImportError:
+    sys.modules.pop("utils", None)
+    address = os.environ.get("COURSE_REPOSITORY", "https://github.com/OWNER/attention-course")
+    folders = [*Path.cwd().resolve().parents, Path.cwd(), Path("attention-course").resolve()]
+    home = next((folder for folder in folders if (folder / "utils" / "prepare.py").exists()), folders[-1])
+    clone = ["git", "clone", "--quiet", "--depth", "1", address, str(home)]
+    if not home.exists() and ("/OWNER/" in address or subprocess.run(clone).returncode):
+        raise RuntimeError(
+            f"The course could not be fetched from {address}. Ask your instructor for its address."
+        ) from None
+    sys.path.insert(0, str(home))
+    from utils.prepare import prepare
+
+installed = prepare()
+
+# %% tags=["fold"]
+import time
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.testing import assert_close
+from torch.utils.flop_counter import FlopCounterMode
+
+from utils.device import device
+from utils.figures import blocks, plots
+from utils.figures.explorers import Choice, Slider, Switch, explore, progress
+from utils.figures.plots import show
+from utils.measures import stored_runs
+from utils.models.training import train
+
+torch.set_num_threads(1)  # for matrices this small, sharing the work costs more than doing it
+DEVICE = device()
+BEGUN = time.perf_counter()
+generator = torch.Generator().manual_seed(9)
+
+
+# %% tags=["fold"]
+def normal(*shape):
+    """Independent numbers with mean 0 and variance 1, the same on every device."""
+    return torch.randn(*shape, generator=generator).to(DEVICE)
+
+
+# %% [markdown]
+# ## Attention alone is not enough
+#
+# *"The animal didn't cross the street because it was too tired."* To understand this sentence takes several steps: find
+# out what *it* refers to, then who was tired, then why nobody crossed the street. A deep network has a layer for each
+# step. So let us stack attention layers: the outputs of one are the inputs of the next. Twelve layers are a common
+# depth. What do they make of the eleven tokens?
+#
+# We give each token a random vector, which stands for its embedding with its positional encoding, and apply twelve
+# multi-head attention layers as they are before any training. After each layer we compare the tokens. The **cosine** of
+# two vectors, $x \cdot y / (\lVert x \rVert \lVert y \rVert)$, is 1 if they have the same direction, and near 0 if they
+# have nothing to do with each other. We take the mean over all pairs of different tokens.
+#
+# Before you run the cell: will the mean cosine grow or shrink from layer to layer?
+
+
+# %%
+def similarity(X):
+    """The mean cosine over all pairs of different vectors in X [N, D]."""
+    cosines = F.normalize(X, dim=-1) @ F.normalize(X, dim=-1).T  # [N, N]
+    N = len(X)
+    return ((cosines.sum() - N) / (N * (N - 1))).item()  # each vector's cosine with itself, 1, is taken off
+
+
+words = "the animal didn't cross the street because it was too tired".split()
+N, D, H = len(words), 64, 4
+X_0 = normal(N, D)
+
+torch.manual_seed(9)
+attention_layers = [nn.MultiheadAttention(D, H).to(DEVICE) for _ in range(12)]
+X, alone = X_0, [similarity(X_0)]
+with torch.no_grad():
+    for attention in attention_layers:
+        X = attention(X, X, X)[0]  # [N, D]
+        alone.append(similarity(X))
+
+# %% tags=["fold"]
+figure, (left, right) = plots.canvas(10.5, 3.4, 2)
+plots.curves(range(13), {"attention alone": alone}, x_label="layers", y_label="mean cosine of two tokens", axes=left)
+left.set_ylim(-0.1, 1.1)
+left.legend(frameon=False, loc="center right")
+cosines = F.normalize(X, dim=-1) @ F.normalize(X, dim=-1).T
+plots.heat_map(cosines, words, words, numbers="", title="cosines after twelve layers", axes=right)
+right.tick_params(axis="x", rotation=60)
+show(
+    figure,
+    f"Left, the mean cosine of two tokens after 0 to 12 attention layers: {', '.join(f'{value:.2f}' for value in alone)}. Right, "
+    "the cosines of all pairs of the eleven tokens after twelve layers: all are 1.",
+)
+
+# %% [markdown]
+# **Figure 1.** Twelve attention layers, one after another. Left, how similar the tokens are after each layer; right,
+# the cosine of each pair of tokens after the last.
+
+# %% tags=["fold"]
+print(f"mean cosine before the first layer {alone[0]:.2f}, after one {alone[1]:.2f}, after two {alone[2]:.3f}, after twelve {alone[12]:.4f}")
+assert abs(alone[0]) < 0.1 and 0.6 < alone[1] < 0.97 and alone[2] > 0.99 and alone[12] > 0.9999
+
+# %% [markdown]
+# After two layers, all eleven tokens are nearly the same vector, and after twelve no layer could tell *animal* from
+# *street*. The reason is not bad luck with the weights. Each output of attention is an average of values, and an
+# untrained layer spreads its weights over all tokens, the more evenly the more alike they are. An average of averages
+# is still closer to the common mean, so what distinguishes the tokens is lost. (Dong et al., 2021, prove it for weights
+# that are not too large: if attention layers are stacked with nothing between them, what remains of the differences
+# shrinks doubly exponentially with depth.) Training could in principle make the averages more selective. But where
+# would training start, if the output says almost nothing about the input?
+#
+# The **Transformer block** (Vaswani et al., 2017) adds what is missing: a path on which each token keeps what it has, a
+# layer that does something other than averaging, and a normalisation that keeps the numbers in range. We add these
+# three parts one by one, put them together in two ways, and measure which way trains. Then come the variants that
+# today's models use. At the end, we shall meet the equal vectors of this section once more, where we should no longer
+# expect them: in a stack with all its parts in place.
+
+# %% [markdown]
+# ## The residual stream
+#
+# A layer with a residual connection (He et al., 2016) does not replace its input. It computes what to *add* to it:
+#
+# $$X_\text{new} = X + f(X)$$
+#
+# Here $f$ is the layer, for example attention. So the vector of a token runs through the whole network, and each layer
+# reads it and adds something to it. This running sum is called the **residual stream**. What follows from this little
+# change?
+#
+# - A token keeps its own content, even if the layer gives the same output at all positions.
+# - A layer whose output is near 0, as it may be before training, does no harm.
+# - A layer can use what *any* earlier layer has written into the stream, not only the last one.
+# - The gradient reaches every layer on a direct path: the derivative of $X + f(X)$ is the identity plus the derivative
+#   of $f$. Even if $f$ passes on almost no gradient, the identity passes on all of it.
+#
+# There is a price: what is added must have the shape of $X$. So the width $D$ of the stream is the same through the
+# whole network, and every block takes $[N, D]$ and returns $[N, D]$.
+#
+# The same twelve layers, now with residual connections:
+
+# %%
+X, with_residual = X_0, [similarity(X_0)]
+with torch.no_grad():
+    for attention in attention_layers:
+        X = X + attention(X, X, X)[0]  # [N, D]
+        with_residual.append(similarity(X))
+
+# %% tags=["fold"]
+lines = {"attention alone": alone, "with residual connections": with_residual}
+figure = plots.curves(range(13), lines, x_label="layers", y_label="mean cosine of two tokens")
+figure.axes[0].set_ylim(-0.1, 1.1)
+show(
+    figure,
+    "The mean cosine of two tokens after 0 to 12 layers. Attention alone reaches 1 after two layers; with residual connections "
+    f"it grows slowly to {with_residual[12]:.2f}.",
+)
+
+# %% [markdown]
+# **Figure 2.** The similarity of the tokens in the same twelve attention layers, without and with residual connections.
+
+# %% tags=["fold"]
+print(f"mean cosine after twelve layers with residual connections: {with_residual[12]:.2f}")
+assert 0.1 < with_residual[12] < 0.75
+
+# %% [markdown]
+# The tokens still become more similar, because all of them receive nearly the same average. But what was their own is
+# still there.
+
+# %% [markdown]
+# ## The MLP: each token alone
+#
+# The second thing that is missing is a layer that *computes* with what a token has collected. Attention is a poor tool
+# for this: once the weights are fixed, each output is a linear function of the values. So the block has a second layer,
+# a **multi-layer perceptron (MLP)** with one hidden layer, also called the **feed-forward network**. It widens each
+# vector to a hidden width $D_F$, applies an activation function, and comes back to the width of the stream:
+#
+# $$\operatorname{MLP}(x) = \operatorname{GELU}(x W_\text{in} + b_\text{in})\, W_\text{out} + b_\text{out}, \qquad
+# W_\text{in}\,[D, D_F],\quad W_\text{out}\,[D_F, D]$$
+#
+# The usual hidden width is $D_F = 4D$. **GELU** is the activation function of GPT-2 and BERT, a smooth relative of the
+# ReLU of the first Transformers: $\operatorname{GELU}(x) = x\,\Phi(x)$, where $\Phi(x)$ is the probability that a
+# standard normal number is smaller than $x$.
+#
+# The same MLP is applied to every token, and to each token by itself. It moves no information between tokens. That is
+# the division of labour in a Transformer: **attention moves information between tokens, and the MLP works on each token
+# alone**.
+
+# %%
+mlp = nn.Sequential(nn.Linear(D, 4 * D), nn.GELU(), nn.Linear(4 * D, D)).to(DEVICE)
+with torch.no_grad():
+    together = mlp(X_0)  # [N, D]: all tokens at once
+    one_by_one = torch.stack([mlp(x) for x in X_0])  # each token by itself
+assert_close(together, one_by_one)
+
+# %% [markdown]
+# ## Layer normalisation
+#
+# The residual stream is a sum, and a sum grows with the number of its terms. How fast? We stack 24 pairs of an
+# attention layer and an MLP, each with a residual connection, and compute the size of the numbers in the stream. (Size
+# means the **root mean square (RMS)**, the root of the mean of the squared numbers. The weights are drawn as
+# in PyTorch's own `nn.Transformer`, by the rule of Glorot and Bengio (2010), also called Xavier initialisation, which
+# keeps the size of the numbers about the same in a single linear layer.)
+
+
+# %% tags=["fold"]
+def xavier(layers):
+    """Draws all matrices by the rule of Glorot and Bengio (2010), as `nn.Transformer` does; biases are set to 0."""
+    for name, weight in layers.named_parameters():
+        if weight.dim() > 1:
+            nn.init.xavier_uniform_(weight)
+        elif name.endswith("bias"):
+            nn.init.zeros_(weight)
+
+
+# %%
+torch.manual_seed(9)
+X, sizes = X_0, [X_0.pow(2).mean().sqrt().item()]
+with torch.no_grad():
+    for _ in range(24):
+        attention = nn.MultiheadAttention(D, H).to(DEVICE)
+        mlp = nn.Sequential(nn.Linear(D, 4 * D), nn.GELU(), nn.Linear(4 * D, D)).to(DEVICE)
+        xavier(attention), xavier(mlp)
+        X = X + attention(X, X, X)[0]  # [N, D]
+        X = X + mlp(X)  # [N, D]
+        sizes.append(X.pow(2).mean().sqrt().item())
+
+# %% tags=["fold"]
+print("RMS of the stream after 0, 6, 12 and 24 pairs:", ", ".join(f"{sizes[depth]:,.0f}" for depth in (0, 6, 12, 24)))
+assert sizes[24] > 300 and sizes[12] > 5
+
+# %% [markdown]
+# The numbers grow without bound, since what a layer adds is in proportion to what it reads: the larger the stream, the
+# larger the next addition. After 24 pairs they are about a thousand times as large as at the beginning, and the
+# gradients on their way back grow, too, as Figure 8 will show. **Normalisation** takes care of that. **Layer
+# normalisation**, or LayerNorm (Ba et al., 2016), treats each token by itself. It computes the mean and the variance of
+# the token's $D$ features, subtracts the one and divides by the root of the other:
+#
+# $$\mu = \frac1D \sum_{d=1}^{D} x_d, \qquad \sigma^2 = \frac1D \sum_{d=1}^{D} (x_d - \mu)^2, \qquad
+# y_d = \frac{x_d - \mu}{\sqrt{\sigma^2 + \varepsilon}}\;\gamma_d + \beta_d$$
+#
+# Without $\gamma$ and $\beta$, every token then has mean 0 and variance 1 (up to $\varepsilon$), whatever came before.
+# The small number $\varepsilon$ (`eps`) guards against a division by 0. The learned **gain** $\gamma$ and **bias**
+# $\beta$, both of shape $[D]$, let the network choose another scale and another centre for each feature; they begin as
+# 1 and 0. We compute it twice, in a loop over the tokens and with PyTorch:
+
+# %%
+X = normal(3, 5) * 4 + 2  # [N, D]: three tokens, whose numbers are neither centred nor of size 1
+Y_loop = torch.zeros_like(X)
+for n in range(len(X)):
+    mean = sum(X[n]) / 5
+    variance = sum((X[n] - mean) ** 2) / 5  # divided by D, not by D − 1
+    Y_loop[n] = (X[n] - mean) / (variance + 1e-5) ** 0.5  # with gain 1 and bias 0
+
+norm = nn.LayerNorm(5).to(DEVICE)  # eps is 1e-5 by default
+assert_close(norm(X), Y_loop)
+
+# %% tags=["fold"]
+tokens, features = [f"token {n}" for n in range(3)], [f"$x_{d + 1}$" for d in range(5)]
+figure, (left, right) = plots.canvas(10.5, 2.6, 2)
+plots.heat_map(X, tokens, features, limits=None, numbers=".1f", title="before", axes=left)
+plots.heat_map(Y_loop, tokens, features, limits=None, numbers=".1f", title="after LayerNorm", axes=right)
+show(
+    figure,
+    "Two tables of numbers, three tokens with five features each, before and after LayerNorm. After it, each row has mean 0 and "
+    "variance 1; the order of the numbers in a row is unchanged.",
+)
+
+# %% [markdown]
+# **Figure 3.** Layer normalisation of three tokens with five features. Each row is normalised by itself: after it, the
+# row's mean is 0 and its variance 1.
+#
+# **Why not over the batch?** Convolutional networks use batch normalisation, which computes mean and variance for each
+# *feature*, over all examples of the batch. (In a sequence, this means over all positions of all sequences.) Then the
+# output for one sentence depends on which other sentences happen to be in its batch. Let us measure this: we normalise
+# the same sentence in two batches, once with each normalisation, and compute by how much its numbers change. In the
+# second batch, the numbers of the other sentences are three times as large.
+
+# %%
+# NBVAL_CHECK_OUTPUT
+sentence, others, longer = normal(1, 6, 8), normal(3, 6, 8), 3 * normal(3, 6, 8)  # [B, N, D] each
+batch_norm = nn.BatchNorm1d(8).to(DEVICE)  # takes [examples, D]
+layer_norm = nn.LayerNorm(8).to(DEVICE)
+for name, norm in {"batch normalisation": batch_norm, "layer normalisation": layer_norm}.items():
+    one, other = (norm(torch.cat([sentence, rest]).flatten(0, 1))[:6] for rest in (others, longer))  # [6, 8]: our sentence
+    print(f"{name}: the numbers of the sentence change by {(one - other).abs().mean().item():.2f} on average")
+
+# %% [markdown]
+# With batch normalisation the numbers change, although the sentence is the same; with layer normalisation they do not.
+# There are more reasons. In a language model with a causal mask, a mean over positions would carry information from
+# later tokens to earlier ones: a leak of the kind that lesson 07 looked for. Padding would enter the mean as well. And
+# a model that writes one text at a time has no batch to average over; batch normalisation then uses averages kept from
+# training, so that it computes something else than in training. LayerNorm knows nothing of other tokens, and computes
+# the same in training and afterwards.
+
+# %% [markdown]
+# ## Post-norm and pre-norm
+#
+# We have all parts: attention, the MLP, residual connections, normalisation. Where does the normalisation stand? There
+# are two answers. In the first Transformers it comes after each sum (**post-norm**). Most models since GPT-2 apply it
+# to what a layer *reads*, and leave the stream itself alone (**pre-norm**):
+#
+# | post-norm | pre-norm |
+# |---|---|
+# | $X_1 = \operatorname{norm}_1(X + \operatorname{attention}(X))$ | $X_1 = X + \operatorname{attention}(\operatorname{norm}_1(X))$ |
+# | $X_\text{new} = \operatorname{norm}_2(X_1 + \operatorname{MLP}(X_1))$ | $X_\text{new} = X_1 + \operatorname{MLP}(\operatorname{norm}_2(X_1))$ |
+
+# %% tags=["fold"]
+show(
+    blocks.block_wirings(),
+    "Two schemes, read from the bottom to the top, with the residual stream as a thick line. Post-norm: a branch with attention "
+    "leaves the stream and is added to it, then LayerNorm stands on the stream; the same with the MLP. Pre-norm: each branch "
+    "begins with LayerNorm, followed by attention or the MLP, and is added to the stream, on which nothing stands.",
+)
+
+# %% [markdown]
+# **Figure 4.** The Transformer block in its two wirings; the thick line is the residual stream. Attention looks at all
+# tokens together; the MLP and LayerNorm treat each token alone.
+#
+# Both wirings have the same parts and the same parameters. In code the difference is two lines:
+
+
+# %%
+class Block(nn.Module):
+    """Attention and an MLP, each with a residual connection and a normalisation: [B, N, D] gives [B, N, D]."""
+
+    def __init__(self, D, H, D_F, norm_first, norm=nn.LayerNorm, mlp=None, residual=True):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(D, H, batch_first=True)
+        self.mlp = mlp or nn.Sequential(nn.Linear(D, D_F), nn.GELU(), nn.Linear(D_F, D))
+        self.norm_1, self.norm_2 = norm(D), norm(D)
+        self.norm_first, self.kept = norm_first, float(residual)  # kept: 1, or 0 without residual connections
+
+    def attend(self, X):
+        return self.attention(X, X, X, need_weights=False)[0]
+
+    def forward(self, X):
+        if self.norm_first:
+            X = self.kept * X + self.attend(self.norm_1(X))
+            return self.kept * X + self.mlp(self.norm_2(X))
+        X = self.norm_1(self.kept * X + self.attend(X))
+        return self.norm_2(self.kept * X + self.mlp(X))
+
+
+# %% [markdown]
+# (With `norm`, `mlp` and `residual` we shall exchange parts of the block further below.) PyTorch has the block, too,
+# under the name `nn.TransformerEncoderLayer`, and its argument `norm_first` chooses between the two wirings. By default
+# it is False: post-norm. With the same weights it computes the same as ours:
+
+# %%
+for norm_first in (False, True):
+    block = Block(64, 4, 256, norm_first).to(DEVICE)
+    settings = {"dropout": 0.0, "activation": "gelu", "batch_first": True, "norm_first": norm_first}
+    torchs = nn.TransformerEncoderLayer(64, 4, 256, device=DEVICE, **settings)
+    pairs = {"self_attn": "attention", "linear1": "mlp.0", "linear2": "mlp.2", "norm1": "norm_1", "norm2": "norm_2"}
+    for theirs, ours in pairs.items():
+        torchs.get_submodule(theirs).load_state_dict(block.get_submodule(ours).state_dict())
+    X = normal(2, 11, 64)  # [B, N, D]
+    assert_close(torchs(X), block(X), rtol=1e-4, atol=1e-5)
+
+# %% [markdown]
+# ## Which part moves information between tokens?
+#
+# We have said that attention does, and that the MLP does not. The numbers show it. We take the sentence with its eleven
+# tokens, change the vector of a single one, *animal*, and see at which positions the output of each part changes.
+
+# %% tags=["fold"]
+torch.manual_seed(9)
+block = Block(D=64, H=4, D_F=256, norm_first=True).to(DEVICE)
+before, after = X_0[None], X_0[None].clone()  # [1, N, D]
+after[0, 1] = normal(64)  # another token in the place of "animal"
+parts = {
+    "attention": block.attend,
+    "MLP": block.mlp,
+    "LayerNorm": block.norm_1,
+    "batch normalisation": lambda X: nn.BatchNorm1d(64).to(DEVICE)(X[0])[None],
+    "the whole block": block,
+}
+with torch.no_grad():
+    moved = torch.stack([(part(after) - part(before)).norm(dim=-1)[0] for part in parts.values()])  # [parts, N]
+moved = moved / moved[:, 1:2]  # relative to the change at "animal" itself
+figure = plots.heat_map(moved, list(parts), words, numbers=".2f")
+show(
+    figure,
+    "How much the output of each part changes at each of the eleven tokens when the vector of animal is changed, relative to the "
+    "change at animal. Attention, batch normalisation and the whole block change at all positions; MLP and LayerNorm change "
+    "at animal only, and are exactly 0 elsewhere.",
+)
+
+# %% [markdown]
+# **Figure 5.** The vector of *animal* is changed: by how much does the output of each part change at each token? (1.00
+# is the change at *animal* itself.)
+
+# %% tags=["fold"]
+elsewhere = [n for n in range(11) if n != 1]
+assert (moved[1:3, elsewhere] == 0).all() and (moved[[0, 3, 4]][:, elsewhere] > 0).all()
+
+# %% [markdown]
+# The MLP and LayerNorm change at *animal* alone; at all other tokens the change is exactly 0. Attention carries the
+# change to every token. It is the only part of the block that does so. (With batch normalisation there would be a
+# second one.) Remember the block as two steps that take turns: the tokens **exchange** something, then each of them
+# **thinks** about it.
+
+# %% [markdown]
+# ## Which wiring trains?
+#
+# Pre-norm and post-norm look like a matter of taste. To see what difference they make, we train both on a task that
+# needs many steps: **sorting**. The input is a sequence of $N = 12$ symbols, each drawn at random from $V = 16$; at
+# position $n$ the model has to name the $n$-th smallest of them. Guessing without any knowledge is right in $1/16$ of
+# the cases. A model that knows the position, but does not look at the symbols, can be right in 26 % of them: at the
+# first position, for example, the lowest of the 16 symbols is the right answer more often than not. Only more than
+# that shows that a model *reads* its input.
+#
+# The model adds a learned positional encoding to the embeddings and applies 12 blocks. A last linear layer, the
+# **output head** (not to be confused with the heads of attention), then computes logits over the 16 symbols at each
+# position. There is no mask. The model is small ($D = 32$, $H = 4$, $D_F = 64$) so that we can train it many times.
+# In a pre-norm model, one more LayerNorm comes between the last block and the head. Why does a post-norm model not need
+# it? There, the last block has just normalised the stream, whereas the stream of a pre-norm model is a plain sum, which
+# no normalisation has touched. (The folded cell defines the model. The matrices of its blocks are drawn by Xavier
+# initialisation, as in `nn.Transformer`.)
+
+
+# %% tags=["fold"]
+class Sorter(nn.Module):
+    """Names at position n the n-th smallest of N symbols: symbols [B, N] give logits [B, N, V]."""
+
+    def __init__(self, depth, norm_first=True, V=16, N=12, D=32, H=4, D_F=64, make_mlp=None, **options):
+        super().__init__()
+        self.symbols, self.positions = nn.Embedding(V, D), nn.Parameter(torch.randn(N, D))
+        mlps = [make_mlp() if make_mlp else None for _ in range(depth)]
+        self.blocks = nn.ModuleList(Block(D, H, D_F, norm_first, mlp=mlp, **options) for mlp in mlps)
+        self.norm = options.get("norm", nn.LayerNorm)(D) if norm_first else nn.Identity()
+        self.head = nn.Linear(D, V)
+        xavier(self.blocks)
+
+    def streams(self, x):
+        """The residual stream before the first and after each of the blocks, [B, N, D] each."""
+        found = [self.symbols(x) + self.positions]
+        for block in self.blocks:
+            found.append(block(found[-1]))
+        return found
+
+    def hidden(self, x):
+        """The vectors that the head reads, [B, N, D]."""
+        return self.norm(self.streams(x)[-1])
+
+    def forward(self, x):
+        return self.head(self.hidden(x))
+
+
+def sorter(seed, depth=12, **options):
+    torch.manual_seed(seed)
+    return Sorter(depth, **options).to(DEVICE)
+
+
+def sequences(B, seed):
+    """Without end, batches of sequences [B, N] of symbols."""
+    drawn = torch.Generator().manual_seed(seed)
+    while True:
+        yield torch.randint(16, (B, 12), generator=drawn).to(DEVICE)
+
+
+def sorting_loss(model, x):
+    """The mean of −log P of the symbols in order; x [B, N]."""
+    return F.cross_entropy(model(x).flatten(0, 1), x.sort(dim=-1).values.flatten())
+
+
+@torch.no_grad()
+def accuracy(model, x):
+    """The share of positions at which the model names the right symbol."""
+    return (model(x).argmax(dim=-1) == x.sort(dim=-1).values).float().mean().item()
+
+
+# %% [markdown]
+# This time we write the training loop ourselves, because the learning rate is what matters here. **Warm-up** means that
+# the learning rate begins near 0, grows over the first steps, and reaches its full value only then:
+
+
+# %%
+def fit(model, batches, steps, rate, warm_up=0):
+    """Trains with Adam; the learning rate grows over `warm_up` steps and then stays. Gives the loss of each step."""
+    optimizer = torch.optim.Adam(model.parameters(), lr=rate, fused=True)
+    losses = []
+    for step, x in zip(range(steps), batches):
+        optimizer.param_groups[0]["lr"] = rate * min(1, (step + 1) / (warm_up + 1))
+        optimizer.zero_grad()
+        loss = sorting_loss(model, x)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+# %% [markdown]
+# Each model is trained for 150 steps, on 16 sequences at a time. We try two learning rates, 0.001 and 0.004, and
+# warm-up over half of the steps at the larger one; every setting with three seeds. The table gives the mean accuracy on
+# 500 new sequences, and the lowest and highest of the three.
+
+# %% tags=["fold"]
+WAYS = {  # name: (norm_first, rate, steps of warm-up)
+    "post-norm, rate 0.001": (False, 1e-3, 0),
+    "pre-norm, rate 0.001": (True, 1e-3, 0),
+    "post-norm, rate 0.004": (False, 4e-3, 0),
+    "post-norm, rate 0.004, warm-up": (False, 4e-3, 75),
+    "pre-norm, rate 0.004": (True, 4e-3, 0),
+}
+
+
+def trained(norm_first, rate, warm_up, seed):
+    """A model after 150 steps, and its losses."""
+    model = sorter(seed, norm_first=norm_first)
+    return model, fit(model, sequences(16, seed), 150, rate, warm_up)
+
+
+def test(seed):
+    """500 sequences that no training has seen."""
+    return next(sequences(500, 10_000 + seed))
+
+
+reached, losses, models = {}, {}, {}
+for name, seed in progress([(name, seed) for name in WAYS for seed in range(3)], "fifteen sorters"):
+    models[name], curve = trained(*WAYS[name], seed)
+    losses.setdefault(name, curve)  # of seed 0
+    reached.setdefault(name, []).append(accuracy(models[name], test(seed)))
+
+places = next(sequences(100_000, 1)).sort(dim=-1).values  # [100000, N]
+likeliest = [(places[:, n] == places[:, n].mode().values).float().mean().item() for n in range(12)]
+print(f"who looks at the position alone can reach {sum(likeliest) / 12:.2f}")
+for name, shares in reached.items():
+    print(f"{name:32} {sum(shares) / 3:.3f}  ({min(shares):.3f} to {max(shares):.3f})")
+
+# %% tags=["fold"]
+assert max(reached["post-norm, rate 0.004"]) < 0.12
+assert min(reached["pre-norm, rate 0.004"]) > 0.6 and min(reached["post-norm, rate 0.004, warm-up"]) > 0.35
+assert min(reached["post-norm, rate 0.001"]) > 0.45 and min(reached["pre-norm, rate 0.001"]) > 0.5
+
+# %% [markdown]
+# At the rate 0.004 the pre-norm model learns, while the post-norm model stays at chance with every seed. With warm-up,
+# it learns at this rate, too. And at the rate 0.001 it learns without any warm-up. The figure shows the losses of this
+# run, and the same comparison over five rates and ten seeds from a stored run:
+
+# %% tags=["fold"]
+RATES, SEEDS = [5e-4, 1e-3, 2e-3, 4e-3, 8e-3], range(10)
+LINES = {"post-norm": (False, 0), "post-norm, warm-up": (False, 75), "pre-norm": (True, 0)}
+
+
+def wirings():
+    """The stored run: accuracies by rate and seed; after 600 steps; with PyTorch's own initialisation; with 6 blocks."""
+    kept = {"rates": RATES, "sweep": {}, "longer": {}, "own": {}, "shallow": []}
+    for name, (norm_first, warm_up) in LINES.items():
+        kept["sweep"][name] = [
+            [accuracy(trained(norm_first, rate, warm_up, seed)[0], test(seed)) for seed in SEEDS] for rate in RATES
+        ]
+    for seed in range(3):
+        model = sorter(seed, depth=6, norm_first=False)
+        fit(model, sequences(16, seed), 150, 4e-3)
+        kept["shallow"].append(accuracy(model, test(seed)))
+    later = [("post-norm", 1e-3), ("pre-norm", 1e-3), ("post-norm", 4e-3), ("post-norm, warm-up", 4e-3), ("pre-norm", 4e-3)]
+    for name, rate in later:
+        found = kept["longer"][f"{name}, rate {rate:g}"] = []
+        for seed in range(3):
+            model = sorter(seed, norm_first=LINES[name][0])
+            fit(model, sequences(16, seed), 600, rate, LINES[name][1])
+            found.append(accuracy(model, test(seed)))
+    for name, rate in [("post-norm", 4e-3), ("pre-norm", 4e-3), ("post-norm", 1.6e-2), ("pre-norm", 1.6e-2)]:
+        found = kept["own"][f"{name}, rate {rate:g}"] = []
+        for seed in range(3):
+            model = sorter(seed, norm_first=LINES[name][0])
+            for layer in model.blocks.modules():
+                if isinstance(layer, nn.Linear):
+                    layer.reset_parameters()  # as PyTorch draws a linear layer that stands by itself
+            fit(model, sequences(16, seed), 150, rate)
+            found.append(accuracy(model, test(seed)))
+    return kept
+
+
+if stored_runs.full():
+    kept = wirings()
+else:
+    record = stored_runs.load("09_transformer_block")
+    kept = record["results"]["wirings"]
+    print(stored_runs.how(record))
+
+SHADES = {"post-norm": plots.VERMILLION, "post-norm, warm-up": plots.ORANGE, "pre-norm": plots.BLUE}
+shown = {name: f"{name.partition(',')[0]}, rate 0.004" + (", warm-up" if warm_up else "") for name, (_, warm_up) in LINES.items()}
+figure, (left, right) = plots.canvas(11, 3.7, 2)
+options = {"colours": SHADES, "legend": False}
+curves = {name: losses[way] for name, way in shown.items()}
+plots.curves(range(150), curves, x_label="step", y_label="loss", styles=dict.fromkeys(shown, "-"), axes=left, **options)
+left.set_title("this run: rate 0.004, seed 0")
+means = {name: [sum(found) / len(found) for found in rows] for name, rows in kept["sweep"].items()}
+bands = {name: ([min(found) for found in rows], [max(found) for found in rows]) for name, rows in kept["sweep"].items()}
+plots.curves(kept["rates"], means, log="x", x_label="learning rate", y_label="accuracy", bands=bands, axes=right, **options)
+plots.level(right, 1 / 16, "chance", at=0.1, above=False)
+right.set(title="stored: 150 steps, ten seeds a rate", ylim=(0, 0.85))
+left.legend(frameon=False, loc="lower left")
+ends = {name: sum(curve[-15:]) / 15 for name, curve in curves.items()}
+show(
+    figure,
+    "Left, the loss over 150 steps at the rate 0.004; at the end "
+    + ", ".join(f"{name} {value:.1f}" for name, value in ends.items())
+    + ". Right, stored accuracies at the rates "
+    + f"{', '.join(f'{rate:g}' for rate in kept['rates'])}: "
+    + "; ".join(f"{name} {', '.join(f'{value:.2f}' for value in values)}" for name, values in means.items())
+    + ".",
+)
+
+# %% [markdown]
+# **Figure 6.** Sorting with 12 blocks. Left, the loss at the rate 0.004; a loss of $\ln 16 = 2.77$ is that of guessing.
+# Right, the accuracy after 150 steps at five learning rates, from the stored run: means of ten seeds, with the range
+# from the lowest to the highest.
+
+# %% tags=["fold"]
+for name, values in means.items():
+    print(f"{name:20}", "  ".join(f"rate {rate:g}: {value:.3f}" for rate, value in zip(kept["rates"], values)))
+for title, rows in (("after 600 steps", kept["longer"]), ("with PyTorch's own initialisation", kept["own"])):
+    print(f"{title}:", "; ".join(f"{name} {sum(found) / 3:.2f}" for name, found in rows.items()))
+print(f"post-norm with 6 blocks at the rate 0.004, without warm-up: {sum(kept['shallow']) / 3:.2f}")
+for values in zip(*means.values()):
+    assert max(values) == values[2]
+best = {name: max(values) for name, values in means.items()}
+assert 0 <= best["post-norm"] - best["post-norm, warm-up"] < 0.05 and means["post-norm"][4] < 0.1 < means["pre-norm"][4] - 0.4
+assert sum(kept["longer"]["post-norm, rate 0.004"]) / 3 < 0.1 < 0.7 < sum(kept["longer"]["post-norm, rate 0.001"]) / 3
+assert min(kept["shallow"]) > 0.4
+assert sum(kept["own"]["post-norm, rate 0.004"]) / 3 > 0.5 and sum(kept["own"]["post-norm, rate 0.016"]) / 3 < 0.1
+
+# %% [markdown]
+# **What happens in the model that learns nothing?** Its loss does not explode; it stays where it is. So let us look at
+# the vectors that its output head reads, at all positions of 40 sequences. We compute the mean cosine of all pairs of
+# these vectors, as at the beginning of the lesson, after 0, 1, 3, 10 and 30 steps of training (seed 0). We also compute
+# how large a gradient still reaches the first block:
+
+# %% tags=["fold"]
+x = test(0)[:40]
+moments, alike, reaching = (0, 1, 3, 10, 30), {}, {}
+for name in (*shown.values(), "post-norm, rate 0.001"):
+    norm_first, rate, warm_up = WAYS[name]
+    for steps in moments:
+        model = sorter(0, norm_first=norm_first)
+        fit(model, sequences(16, 0), steps, rate, warm_up)
+        alike.setdefault(name, []).append(similarity(model.hidden(x).detach().flatten(0, 1)))
+        model.zero_grad()
+        sorting_loss(model, x).backward()
+        reaching.setdefault(name, []).append(model.blocks[0].mlp[2].weight.grad.norm().item())
+print("after", ", ".join(str(steps) for steps in moments), "steps")
+for name in alike:
+    print(f"{name:32} cosine {'  '.join(f'{value:.3f}' for value in alike[name])}", end="; ")
+    print(f"gradient in the first block {'  '.join(f'{value:.0e}' for value in reaching[name])}")
+stuck, *others = alike
+assert min(alike[stuck][3:]) > 0.999 and reaching[stuck][3] < 0.002
+assert all(alike[name][4] < 0.7 and min(reaching[name]) > 0.005 for name in others)
+
+# %% [markdown]
+# A single step at the full rate makes all vectors of the post-norm model nearly the same, whatever the symbol and
+# whatever the position; after ten steps their mean cosine is 1 to three decimals. The output head can then only give
+# the same answer everywhere. And the gradient in the first block has shrunk to about a thousandth of what it was at the
+# beginning, so that almost nothing is left that could pull the vectors apart again. The post-norm models that learn
+# come close to this state, too: the cosine grows to 0.98 with warm-up, and to more than 0.99 at the rate 0.001. But
+# with their smaller steps enough of the gradient remains, and the vectors come apart again.
+#
+# **Why in post-norm?** One difference is plain. In a pre-norm model the stream is a sum to which each block adds its
+# share, so a single block can change only a part of it, and the embeddings remain in the sum. In a post-norm model, two
+# normalisations stand on the stream in every block. Each of them divides *everything* that came before by the size of
+# the sum. So with twelve blocks the embedding's share is divided $2 \cdot 12 = 24$ times, whereas the last block's is
+# divided only once or twice. Xiong et al. (2020) show what this means for the gradients before training: in a post-norm
+# model, those of the last blocks stay large however deep the model is; in a pre-norm model, they become smaller with
+# depth, in proportion to $1/\sqrt{L}$ for $L$ blocks. In our models:
+
+# %% tags=["fold"]
+depths, gradients = (6, 12, 24), {}
+for norm_first in (False, True):
+    for depth in depths:
+        found = []
+        for seed in range(3):
+            model = sorter(seed, depth, norm_first=norm_first)
+            sorting_loss(model, next(sequences(64, seed))).backward()
+            found.append(torch.tensor([block.mlp[2].weight.grad.norm() for block in model.blocks]))
+        gradients[norm_first, depth] = torch.stack(found).mean(dim=0)  # [depth]
+figure, panels = plots.canvas(10.5, 3.3, 2, sharey=True)
+for panel, norm_first in zip(panels, (False, True)):
+    for depth, colour in zip(depths, (plots.SKY, plots.BLUE, plots.BLACK)):
+        panel.plot(range(1, depth + 1), gradients[norm_first, depth], "o-", color=colour, markersize=4, label=f"{depth} blocks")
+    panel.set(title=("post-norm", "pre-norm")[norm_first], xlabel="block", ylim=(0, None))
+    panel.grid(True)
+panels[0].set_ylabel("norm of the gradient")
+panels[1].legend(frameon=False)
+last = {("post-norm", "pre-norm")[first]: [gradients[first, depth][-1].item() for depth in depths] for first in (False, True)}
+show(
+    figure,
+    "The norm of the gradient of W_out, block by block, before training, for 6, 12 and 24 blocks. In the last block: "
+    + "; ".join(f"{wiring} {', '.join(f'{value:.2f}' for value in values)}" for wiring, values in last.items())
+    + ".",
+)
+
+# %% [markdown]
+# **Figure 7.** The norm of the gradient of $W_\text{out}$ in each block before the first step, means of three seeds.
+
+# %% tags=["fold"]
+for wiring, values in last.items():
+    print(f"gradient in the last of 6, 12 and 24 blocks, {wiring}: {', '.join(f'{value:.2f}' for value in values)}")
+assert last["post-norm"][0] < last["post-norm"][2] and last["pre-norm"][0] > last["pre-norm"][2]
+
+# %% [markdown]
+# In the last block, the gradients of the post-norm model are larger, and they do not become smaller with depth; those
+# of the pre-norm model do, though more slowly than $1/\sqrt{L}$. This agrees with the paper in direction. What follows
+# from all this, and what does not?
+#
+# - **Pre-norm is the safe choice.** It learned at every rate that we tried, without warm-up, and at each rate it learned
+#   more in 150 steps than post-norm.
+# - **Post-norm can be trained without warm-up**, at a smaller rate. Smaller initial weights help, too: if $W_O$ and the
+#   matrices of the MLP have the weights that PyTorch gives to a linear layer by default, post-norm learns at 0.004, and
+#   fails at 0.016 (no rate between was tried). With 6 blocks instead of 12, it learns at 0.004 as well.
+# - **Warm-up makes a large rate usable.** In our runs, though, a large rate with warm-up is no better than a small rate
+#   without it: the best mean with warm-up is not above the best one without. (But our warm-up
+#   takes half of the 150 steps, and no other length was tried.)
+# - **Patience does not help**, as far as we tried: after 600 steps the stuck model is still at chance.
+# - **The cause is not settled by our figures.** The gradients differ by a factor of about five at most, and the size of
+#   a step of
+#   Adam hardly depends on the gradient's size. Liu et al. (2020) argue that the gradients are not to blame: in a
+#   post-norm model, a small change of the parameters changes the output too much. Our first step shows such a jump; it
+#   does not show which explanation is right.
+# - **Nothing follows about long training.** Liu et al. report that in translation post-norm models, once they train,
+#   end better than pre-norm ones.
+#
+# The published experiment: Xiong et al. trained a post-norm Transformer with 6 + 6 blocks to translate from German to
+# English (IWSLT14). With Adam and without warm-up it reached 8.45 BLEU, with warm-up about 34; pre-norm reached as much
+# without warm-up. Their task, model and length of training differ from ours, and so does the outcome: their stuck model
+# had learned something, ours nothing at all.
+
+# %% [markdown]
+# ## Watch the stream
+#
+# With the following controls you build a stack of blocks, as it is before training, and look at its stream: the size of
+# its numbers, the similarity of its tokens, and the gradients of $W_\text{out}$ in each block. Try to predict the three
+# curves before you change a control. What happens without residual connections? Without normalisation, with 24 blocks?
+
+
+# %% tags=["fold"]
+def measure(norm, residual, depth):
+    """The RMS of the stream before the first and after each block, the mean cosine of its tokens, the gradients' norms."""
+    options = {"norm_first": norm != "post-norm", "residual": residual}
+    model = sorter(0, int(depth), norm=nn.Identity if norm == "no normalisation" else nn.LayerNorm, **options)
+    x = next(sequences(16, 0))
+    streams = model.streams(x)
+    sorting_loss(model, x).backward()
+    sizes = [X.pow(2).mean().sqrt().item() for X in streams]
+    cosines = [similarity(X[0].detach()) for X in streams]
+    return sizes, cosines, [block.mlp[2].weight.grad.norm().item() for block in model.blocks]
+
+
+def draw_stack(norm, residual, depth):
+    sizes, cosines, norms = measure(norm, residual, depth)
+    figure, panels = plots.canvas(11.5, 3.3, 3)
+    series = (("RMS of the stream", sizes, 0), ("mean cosine of two tokens", cosines, 0), ("norm of the gradient", norms, 1))
+    for panel, (title, values, first) in zip(panels, series):
+        panel.plot(range(first, first + len(values)), values, "o-", color=plots.BLUE, markersize=4)
+        panel.set(title=title, xlabel="block")
+        panel.grid(True)
+    for panel, values in ((panels[0], sizes), (panels[2], norms)):
+        panel.set_yscale("log")
+        panel.set_ylim(min(0.01, min(values) / 2), max(10, 2 * max(values)))
+    panels[1].set_ylim(-0.2, 1.1)
+    return figure
+
+
+def say_stack(norm, residual, depth):
+    sizes, cosines, norms = measure(norm, residual, depth)
+    return (
+        f"{norm}, {'with' if residual else 'without'} residual connections, {int(depth)} blocks. RMS of the stream from {sizes[0]:.1f} "
+        f"to {sizes[-1]:.3g}; mean cosine of two tokens from {cosines[0]:.2f} to {cosines[-1]:.2f}; gradient in the first block "
+        f"{norms[0]:.2g}, in the last {norms[-1]:.2g}."
+    )
+
+
+explore(
+    draw_stack,
+    alt=say_stack,
+    norm=Choice("normalisation", ["pre-norm", "post-norm", "no normalisation"], "pre-norm"),
+    residual=Switch("residual connections"),
+    depth=Slider("blocks", 2, 24, 12, 1),
+)
+
+# %% [markdown]
+# **Figure 8.** A stack of blocks before training. Left, the size of the numbers in the stream before the first block
+# and after each; middle, the similarity of the twelve tokens of one sequence; right, the norm of the gradient of
+# $W_\text{out}$. (The scales left and right are logarithmic.)
+
+# %% tags=["fold"]
+for norm, residual in (("pre-norm", True), ("pre-norm", False), ("post-norm", True), ("no normalisation", True)):
+    print(say_stack(norm, residual, 24))
+without, pure = measure("pre-norm", False, 24), measure("no normalisation", True, 24)
+assert without[1][-1] > 0.8 and 0.05 < without[2][0] / without[2][-1] < 20 and pure[2][0] > 1e6
+
+# %% [markdown]
+# Without normalisation the stream grows as we have seen, and the gradients in the first block are larger than those in
+# the last one by many orders of magnitude. Without residual connections the tokens become the same again, in spite of
+# MLPs and normalisation. And in post-norm with 24 blocks they are nearly the same before any training, which fits with
+# how little is left of the embeddings. (One often reads that the gradient vanishes without residual connections. With
+# the normalisations in place it did not in our stacks; what vanishes is the difference between the tokens.)
+
+# %% [markdown]
+# ## RMSNorm: without the mean
+#
+# LayerNorm subtracts the mean, divides by the standard deviation, multiplies by a gain and adds a bias. Is all of this
+# needed? **RMSNorm** (Zhang and Sennrich, 2019) keeps the division only: each token is divided by its root mean square,
+# and multiplied by a gain. Nothing is subtracted, nothing is added:
+#
+# $$y = \frac{x}{\sqrt{\frac1D \sum_{d=1}^{D} x_d^2 + \varepsilon}} \odot \gamma$$
+#
+# ($\odot$ multiplies number by number.)
+
+# %%
+X, gain, eps = normal(3, 5) * 4 + 2, torch.ones(5, device=DEVICE), 1e-6  # X [N, D], gain [D]
+Y = X / torch.sqrt((X**2).mean(dim=-1, keepdim=True) + eps) * gain  # [N, D]
+norm = nn.RMSNorm(5, eps=eps).to(DEVICE)
+assert_close(norm(X), Y)
+
+# %% [markdown]
+# For a token whose mean is 0, both norms are the same up to the bias. RMSNorm needs fewer operations and half the
+# parameters, and its authors report results about as good as those of LayerNorm in 7 % to 64 % less time, depending on
+# the model. Llama and many other language models use it. Two details differ between programs: where $\varepsilon$
+# stands (inside the root in PyTorch and Llama, outside in the authors' own code), and how large it is (`nn.RMSNorm`
+# takes, unless you say otherwise, the distance from 1 to the next number of the format, $1.2 \cdot 10^{-7}$ in float32;
+# Llama $10^{-6}$ or $10^{-5}$).
+
+# %% [markdown]
+# ## Gated MLPs: SwiGLU
+#
+# In the MLP of the first Transformers, the hidden layer is one projection and an activation function. A **gated MLP**
+# has *two* projections, and one of them decides, number by number, how much of the other passes: it is a **gate**.
+# **SwiGLU** (Shazeer, 2020) is the gated MLP of Llama and of many models after it:
+#
+# $$Y = \big(\operatorname{SiLU}(X W_1) \odot X W_2\big)\, W_3, \qquad \operatorname{SiLU}(x) = x\,\sigma(x)$$
+#
+# where $\sigma$ is the logistic sigmoid. $W_1$ and $W_2$ are $[D, D_F]$, and $W_3$ is $[D_F, D]$; there are no biases.
+# (SiLU is also called *Swish*, hence the name: a gated linear unit with Swish.)
+
+# %%
+N, D, D_F = 12, 32, 85
+X, W_1, W_2, W_3 = normal(N, D), normal(D, D_F) / D**0.5, normal(D, D_F) / D**0.5, normal(D_F, D) / D_F**0.5
+gate = F.silu(X @ W_1)  # [N, D_F]
+Y = (gate * (X @ W_2)) @ W_3  # [N, D]
+
+# %% [markdown]
+# A gated MLP has three matrices where the ordinary one has two. To compare them fairly, we give both the same number
+# of parameters: $3 D D_F = 2 D \cdot 4D$, so that $D_F = 8D/3$. For $D = 32$ this would be about 85; in the experiment
+# below we take 87, since there the ordinary MLP has biases, which count as well. (Llama rounds it up to a multiple of
+# 256: $D = 4096$ gives 11,008.)
+
+# %% [markdown]
+# ## Do RMSNorm and SwiGLU make the model better?
+#
+# We train pre-norm sorters with two blocks in all four combinations. The learning rate follows the usual schedule of
+# this course: warm-up over a twentieth of the steps, then a straight fall to 0. Before you look: what do you expect?
+
+
+# %% tags=["fold"]
+class Gated(nn.Module):
+    """SwiGLU, with W_1 and W_2 side by side in one matrix: [*S, D] gives [*S, D]."""
+
+    def __init__(self, D, D_F):
+        super().__init__()
+        self.W_12, self.W_3 = nn.Linear(D, 2 * D_F, bias=False), nn.Linear(D_F, D, bias=False)
+
+    def forward(self, X):
+        first, second = self.W_12(X).chunk(2, dim=-1)
+        return self.W_3(F.silu(first) * second)
+
+
+KINDS = {
+    "LayerNorm, GELU": {},
+    "RMSNorm, GELU": {"norm": nn.RMSNorm},
+    "LayerNorm, SwiGLU": {"make_mlp": lambda: Gated(32, 87)},
+    "RMSNorm, SwiGLU": {"norm": nn.RMSNorm, "make_mlp": lambda: Gated(32, 87)},
+}
+
+
+def variant(kind, seed):
+    """A sorter of two blocks; its MLP has 8,352 parameters, gated (3 · 32 · 87) or not (2 · 32 · 128 + 128 + 32)."""
+    return sorter(seed, depth=2, D_F=128, **KINDS[kind])
+
+
+def final_loss(kind, rate, seed):
+    """The loss on 2,000 new sequences after 200 steps on 32 sequences each."""
+    model = variant(kind, seed)
+    train(model, sequences(32, seed), sorting_loss, steps=200, rate=rate, what=f"{kind}, seed {seed}")
+    with torch.no_grad():
+        return sorting_loss(model, next(sequences(2000, 10_000 + seed))).item()
+
+
+NORM_RATES = [2.5e-3, 5e-3, 1e-2, 2e-2]
+live = {kind: [final_loss(kind, 1e-2, seed) for seed in range(3)] for kind in KINDS}
+if stored_runs.full():
+    found = {kind: [[final_loss(kind, rate, seed) for seed in SEEDS] for rate in NORM_RATES] for kind in KINDS}
+    variants = {"rates": NORM_RATES, "loss": found}
+else:
+    variants = record["results"]["variants"]
+
+TONES = dict(zip(KINDS, (plots.BLACK, plots.GREY, plots.BLUE, plots.SKY)))
+figure, (left, right) = plots.canvas(11, 3.6, 2)
+for place, (kind, found) in enumerate(live.items()):
+    left.bar(place, sum(found) / 3, color=TONES[kind], width=0.6, alpha=0.55)
+    left.plot([place - 0.12, place, place + 0.12], found, "o", color=TONES[kind], markersize=6)
+left.set_xticks(range(4), [kind.replace(", ", "\n") for kind in KINDS])
+left.set(title="this run: rate 0.01, three seeds", ylabel="loss on new sequences", ylim=(0, None))
+means_of = {kind: [sum(found) / 10 for found in rows] for kind, rows in variants["loss"].items()}
+spread = {kind: ([min(found) for found in rows], [max(found) for found in rows]) for kind, rows in variants["loss"].items()}
+options = {"log": "xy", "x_label": "learning rate", "y_label": "loss on new sequences", "colours": TONES}
+plots.curves(variants["rates"], means_of, axes=right, **options)
+right.set_title("stored: means of ten seeds")
+show(
+    figure,
+    "Loss after 200 steps. Left, this run at the rate 0.01, means of three seeds: "
+    + ", ".join(f"{kind} {sum(found) / 3:.2f}" for kind, found in live.items())
+    + f". Right, stored means of ten seeds at the rates {', '.join(f'{rate:g}' for rate in variants['rates'])}: "
+    + "; ".join(f"{kind} {', '.join(f'{value:.2f}' for value in values)}" for kind, values in means_of.items())
+    + ".",
+)
+
+# %% [markdown]
+# **Figure 9.** RMSNorm in the place of LayerNorm, and SwiGLU in the place of the ordinary MLP with as many parameters.
+# Left, the loss at the rate 0.01 for three seeds (dots) and their mean (bars); right, means of ten seeds at four
+# learning rates.
+
+# %% tags=["fold"]
+for kind, found in live.items():
+    count = sum(weight.numel() for weight in variant(kind, 0).parameters())
+    stored = "  ".join(f"{value:.3f}" for value in means_of[kind])
+    print(f"{kind:18} {count:,} parameters; now {', '.join(f'{value:.3f}' for value in found)}; stored {stored}")
+assert all(rms < layer for rms, layer in zip(means_of["RMSNorm, GELU"], means_of["LayerNorm, GELU"]))
+assert all(gated < plain for gated, plain in zip(means_of["LayerNorm, SwiGLU"], means_of["LayerNorm, GELU"]))
+first, last_rate = means_of["LayerNorm, GELU"][0] - means_of["LayerNorm, SwiGLU"][0], means_of["LayerNorm, GELU"][-1]
+rows = variants["loss"]
+wins = sum(one < other for one, other in zip(rows["LayerNorm, SwiGLU"][0], rows["LayerNorm, GELU"][0]))
+print(f"at the rate 0.0025, SwiGLU has the lower loss in {wins} of ten seeds (LayerNorm); at 0.02 in", end=" ")
+print(f"{sum(one < other for one, other in zip(rows['LayerNorm, SwiGLU'][-1], rows['LayerNorm, GELU'][-1]))} of ten")
+
+# %% [markdown]
+# RMSNorm has a slightly lower loss than LayerNorm at every rate, and SwiGLU has a lower loss than the ordinary MLP,
+# more clearly so at the larger rates. What may be said?
+#
+# - On this task **neither exchange costs anything**, and SwiGLU helps. At the smallest rate its advantage is so small that a
+#   few seeds could have told the opposite: there it wins in seven of ten. Always look at more than one seed.
+# - The choice of the learning rate matters far more: from 0.0025 to 0.02 the loss falls to less than a quarter, with
+#   any of the four. The largest rate is the best one, so that the figure does not show where the optimum lies.
+# - After 200 steps all models are still learning. A lower loss means that a model learns *faster* here; whether it ends
+#   better is not shown.
+# - Nothing is said about time: on a CPU, RMSNorm is not even faster in PyTorch.
+#
+# The published comparison is of the same kind: after 524,288 steps of pre-training, Shazeer (2020) reports a
+# log-perplexity (the mean of $-\log P$ of the right token, the same kind of loss as ours) of 1.679 with GELU and 1.636
+# with SwiGLU, at equal parameters and operations. The paper offers no explanation of why SwiGLU works better.
+
+# %% [markdown]
+# ## Counting a block
+#
+# How many parameters does a block have? We count the block of this lesson, with biases and LayerNorm. Attention has four
+# matrices $[D, D]$ (for queries, keys, values and the output) with a bias each: $4D^2 + 4D$. The MLP has
+# $2 D D_F + D_F + D$, with $D_F = 4D$ that is $8D^2 + 5D$. Two LayerNorms have $4D$. Altogether
+#
+# $$12 D^2 + 13 D$$
+#
+# The number of heads does not matter, and neither does the number of tokens: the same weights serve every position. Two
+# thirds of the numbers in the matrices are the MLP's. Now the operations, as in lesson 06: a product of $[n, k]$ and
+# $[k, m]$ takes $2nkm$ operations. For $N$ tokens, the matrices of attention take $8ND^2$ and those of the MLP
+# $16ND^2$. The scores and the weighted sums, which have no parameters, take $4N^2D$ together. Altogether
+#
+# $$24 N D^2 + 4 N^2 D$$
+#
+# PyTorch counts for us, with the sizes of the smallest GPT-2:
+
+# %%
+# NBVAL_CHECK_OUTPUT
+D, N = 768, 1024
+block = Block(D, H=12, D_F=4 * D, norm_first=True)
+parameters = sum(weight.numel() for weight in block.parameters())
+with FlopCounterMode(display=False) as counter, torch.no_grad():
+    block(torch.zeros(1, N, D))
+scores = 4 * N**2 * D  # torch does not count its own attention on a CPU
+print(f"parameters: {parameters:,}, by the formula {12 * D**2 + 13 * D:,}")
+print(f"operations without scores and sums: {counter.get_total_flops():,}, by the formula {24 * N * D**2:,}")
+print(f"scores and weighted sums: {scores:,}, {scores / (24 * N * D**2 + scores):.0%} of all")
+
+# %% tags=["fold"]
+lengths = [256, 1024, 4096, 16384]
+parts = {"attention: projections": [8 * N * D**2 for N in lengths], "MLP": [16 * N * D**2 for N in lengths]}
+parts["attention: scores and sums"] = [4 * N**2 * D for N in lengths]
+totals = [sum(values) for values in zip(*parts.values())]
+figure, (axes,) = plots.canvas(8, 2.7)
+begin = [0.0] * len(lengths)
+for (name, values), colour in zip(parts.items(), (plots.SKY, plots.OUTPUT, plots.WEIGHTS)):
+    shares = [value / total for value, total in zip(values, totals)]
+    axes.barh(range(len(lengths)), shares, left=begin, color=colour, edgecolor="white", label=name)
+    begin = [left + share for left, share in zip(begin, shares)]
+axes.set_yticks(range(len(lengths)), [f"N = {N:,}" for N in lengths])
+axes.set(xlabel="share of the operations", xlim=(0, 1))
+axes.invert_yaxis()
+axes.legend(frameon=False, ncols=3, loc="lower center", bbox_to_anchor=(0.45, 1.0))
+show(
+    figure,
+    "Shares of the operations of a block of width 768 for 256 to 16,384 tokens. Scores and weighted sums: "
+    + ", ".join(f"{value / total:.0%} at {N:,}" for N, value, total in zip(lengths, parts["attention: scores and sums"], totals))
+    + ".",
+)
+
+# %% [markdown]
+# **Figure 10.** Where the operations of a block of width $D = 768$ go. At $N = 6D = 4{,}608$ tokens, the scores and
+# weighted sums take half of them.
+#
+# **Attention is quadratic in the number of tokens, but is a Transformer?** Only for long texts. At 1,024 tokens the
+# quadratic part is less than a fifth of all operations, and the wider the model, the smaller is its share. Without it,
+# a simple rule remains: *two operations for each parameter and each token*, $24ND^2 = 2N \cdot 12D^2$. (It is the rule
+# of Kaplan et al. (2020), who count $2N^2D$ for the quadratic part, half of ours.)
+#
+# **A rule of thumb for whole models**: $L$ blocks have about $12LD^2$ parameters. How good is it? We compare it with
+# published sizes.
+
+# %%
+# NBVAL_CHECK_OUTPUT
+PUBLISHED = {  # name: (blocks, width, published number of parameters in billions)
+    "GPT-2, largest": (48, 1600, 1.5),
+    "Megatron-LM": (72, 3072, 8.3),
+    "Turing-NLG": (78, 4256, 17),
+    "GPT-3": (96, 12288, 175),
+    "Gopher": (80, 16384, 280),
+    "Llama 2 70B": (80, 8192, 70),
+}
+for name, (L, D, published) in PUBLISHED.items():
+    rule = 12 * L * D**2 / 1e9
+    print(f"{name:15} 12LD² = {rule:6.1f} billion, published {published:5}, {rule / published - 1:+.0%}")
+
+# %% [markdown]
+# For four models the rule is within 2 % of the published, rounded figures (5 % below GPT-2's exact number);
+# embeddings explain most of what is missing. For the last two it is 8 % too small, and their blocks are different.
+# Llama 2 has grouped-query attention (lesson 08), so that its keys and values are narrower, and a SwiGLU that is wider
+# than $8D/3$: $D_F = 28{,}672$ at $D = 8192$. Gopher has relative positional encodings as in Transformer-XL; one more
+# matrix $[D, D]$ in each block would make 279 billion. One has to read the block before one uses the rule.
+
+# %% [markdown]
+# ## Mixture of experts
+#
+# Larger models are often better, but each parameter of a block costs operations for every token. Could a model have
+# more parameters without more operations? Two thirds of the parameters are the MLP's, which works on each token alone.
+# So it is possible to have several MLPs, called **experts**, and to send each token to only a few of them. This is a
+# **mixture of experts (MoE)** (Shazeer et al., 2017, between the layers of an RNN; in very large Transformers since
+# 2020).
+#
+# Which experts get a token? This is decided by a **router**, a single linear layer that gives each token $E$ logits
+# $z$, one for each expert. The $k$ experts with the largest logits are chosen, which is called **top-k routing**, and
+# their outputs are added with weights, called **gates** (here a single number for each chosen expert, unlike in
+# SwiGLU):
+#
+# $$y = \sum_{e\,\in\,\mathcal K} g_e\, \operatorname{MLP}_e(x), \qquad g_e = \frac{e^{z_e}}{\sum_{j \in \mathcal K} e^{z_j}}$$
+#
+# Here $\mathcal K$ is the set of the $k$ chosen experts. So the gates are a softmax over the chosen logits only, and
+# they sum to 1. For one token with four experts and $k = 2$:
+
+# %%
+# NBVAL_CHECK_OUTPUT
+z = torch.tensor([0.5, 2.0, -1.0, 1.0])  # [E]
+values, chosen = z.topk(2)  # [k] each: the largest logits, and whose they are
+gates = values.softmax(dim=0)  # [k]
+print("experts", chosen.tolist(), "with the gates", [round(gate, 3) for gate in gates.tolist()])
+
+# %% [markdown]
+# (Why not the softmax over all logits, of which only the chosen are kept? That is possible, too, and the gates then sum
+# to less than 1. With $k = 1$ some such change is necessary: the softmax over a single logit is always 1, whatever the
+# logit, and no gradient of the model's loss would reach the router. Switch Transformers, which have $k = 1$, therefore
+# take the probability among all experts as the gate.)
+#
+# What is gained? With $E$ experts of the usual size, the MLP's $8D^2$ become $8ED^2$, and each token uses $8kD^2$ of
+# them. A block with $12D^2$ in its matrices becomes larger by a factor of $(4 + 8E)/12 = (1 + 2E)/3$, and needs
+# $(1 + 2k)/3$ times as many operations (without scores and sums). The router's $DE$ are negligible. A real example is
+# Mixtral 8×7B (Jiang et al., 2024). Its name promises 8 times 7 billion parameters. Does it keep the promise?
+
+# %%
+# NBVAL_CHECK_OUTPUT
+L, D, D_F, E, k, V = 32, 4096, 14336, 8, 2, 32000
+attention = 2 * D**2 + 2 * D * 1024  # 8 heads of keys and values, each 128 wide (grouped-query attention)
+rest = L * (attention + D * E + 2 * D) + 2 * V * D + D  # with routers, norms, embeddings and head
+print(f"all:    {(rest + L * E * 3 * D * D_F) / 1e9:.1f} billion parameters")
+print(f"active: {(rest + L * k * 3 * D * D_F) / 1e9:.1f} billion for each token")
+
+# %% [markdown]
+# Not 56, but 46.7 billion, because only the MLPs are there eight times; and each token uses 12.9 billion of them. These
+# are the published figures, 47 and 13 billion.
+#
+# **In code.** The experts' matrices are stacked along a first axis. To compute only what is chosen, the tokens are
+# sorted by expert, cut into $E$ pieces, and each expert computes its piece. This is the case $k = 1$, with the gate of
+# Switch Transformers. (What `balance` is for comes in the next section.)
+
+
+# %%
+class Experts(nn.Module):
+    """E small MLPs without biases; a router sends each token to one of them. Tokens [T, D] give [T, D]."""
+
+    def __init__(self, D, D_F, E):
+        super().__init__()
+        self.E, self.router = E, nn.Linear(D, E, bias=False)
+        self.W_in = nn.Parameter(torch.randn(E, D, D_F) * (2 / D) ** 0.5)
+        self.W_out = nn.Parameter(torch.randn(E, D_F, D) * (1 / D_F) ** 0.5)
+
+    def forward(self, X):
+        P = self.router(X).softmax(dim=-1)  # [T, E]
+        gates, chosen = P.max(dim=-1)  # [T] each: the largest probability, and whose it is
+        count = chosen.bincount(minlength=self.E)  # [E]: how many tokens chose each expert
+        order = chosen.argsort()  # the tokens, expert by expert
+        pieces = X[order].split(count.tolist())  # E pieces [count[e], D], some perhaps empty
+        found = [F.gelu(piece @ W_in) @ W_out for piece, W_in, W_out in zip(pieces, self.W_in, self.W_out)]
+        Y = torch.zeros_like(X).index_copy(0, order, torch.cat(found))  # [T, D]: back to the tokens' own places
+        balance = self.E * (count / len(X) * P.mean(dim=0)).sum()
+        return gates[:, None] * Y, balance
+
+
+# %% [markdown]
+# ## The load-balancing loss
+#
+# Will the router use all experts? There is a danger. An expert that by chance gets a few more tokens at the beginning
+# learns more, becomes better, and is chosen more often still; an expert that gets no tokens learns nothing, and has no
+# chance ever to be chosen. Therefore a second loss is added, which is smallest, roughly, if all experts are used
+# equally: the **load-balancing loss** of Switch Transformers (Fedus et al., 2022).
+#
+# $$\mathcal L_\text{balance} = E \sum_{e=1}^{E} f_e P_e$$
+#
+# - $f_e$ is the share of the choices that fell on expert $e$,
+# - $P_e$ is the mean probability that the router gave to expert $e$: the mean over all tokens of a softmax over all $E$
+#   logits.
+#
+# Why two factors? The share $f_e$ is what we want to equalise, but it is counted, and counting has no gradient. $P_e$
+# has one. An expert with a large $f_e$ has its $P_e$ pushed down, and the others are pushed up in relation to it. If
+# everything is equal, $f_e = P_e = 1/E$, the loss is 1; if all tokens go to one expert with probability 1, it is $E$.
+# (But 1 is no lower bound: if $f$ and $P$ differ, the loss can be a little below.)
+#
+# **An experiment.** Are all experts used without this loss? And what are they worth, compared with a single MLP? There
+# are 16 kinds of tokens. The tokens of a kind are scattered around a centre of their own. Each kind also has its own
+# map, which turns the difference vector between a token and its centre into what the model has to compute. So there are
+# 16 tasks in one, and 16 experts could share them, if the router learns to tell the kinds apart. An expert has $D = 16$
+# and $D_F = 8$. Beside the experts we train two ordinary MLPs: one with as many multiplications for each token as the
+# router and one expert together (512), and one with as many parameters as the router and all experts (4,352). Before
+# you look: which of the two will the experts resemble? We measure the **unexplained variance** on new tokens, the
+# squared error divided by the variance of what is wanted: 1 for a model that knows only the mean, 0 for a perfect one.
+
+
+# %% tags=["fold"]
+WIDTH, E = 16, 16
+BALANCE = {"experts without balance loss": 0.0, "experts with balance loss": 0.02}
+DENSE = {"one MLP, as many operations": 16, "one MLP, as many parameters": 136}
+
+
+def kinds_of_token(seed):
+    """The centres [16, D] of 16 kinds, and for each a map [16, D, D] of what is asked of its tokens."""
+    drawn = torch.Generator().manual_seed(seed)
+    centres, maps = torch.randn(16, WIDTH, generator=drawn), torch.randn(16, WIDTH, WIDTH, generator=drawn) / WIDTH**0.5
+    return centres.to(DEVICE), maps.to(DEVICE)
+
+
+def tokens(kinds, T, seed):
+    """Without end: tokens [T, D] of random kinds, what is asked of them [T, D], and their kinds [T]."""
+    centres, maps = kinds
+    drawn = torch.Generator().manual_seed(seed)
+    while True:
+        kind = torch.randint(16, (T,), generator=drawn).to(DEVICE)
+        scatter = 0.5 * torch.randn(T, WIDTH, generator=drawn).to(DEVICE)
+        yield centres[kind] + scatter, torch.tanh(2 * (scatter[:, None] @ maps[kind])[:, 0]), kind
+
+
+def trained_on_kinds(name, seed):
+    """One of the four models after 600 steps on 256 tokens each."""
+    torch.manual_seed(seed)
+    if name in BALANCE:
+        model = Experts(WIDTH, 8, E).to(DEVICE)
+    else:
+        hidden = DENSE[name]
+        layers = nn.Linear(WIDTH, hidden, bias=False), nn.GELU(), nn.Linear(hidden, WIDTH, bias=False)
+        model = nn.Sequential(*layers).to(DEVICE)
+
+    def loss(model, batch):
+        if name in DENSE:
+            return F.mse_loss(model(batch[0]), batch[1])
+        Y, balance = model(batch[0])
+        return F.mse_loss(Y, batch[1]) + BALANCE[name] * balance
+
+    train(model, tokens(kinds_of_token(seed), 256, seed), loss, steps=600, rate=1e-2, what=f"{name}, seed {seed}")
+    return model
+
+
+@torch.no_grad()
+def examined(model, seed):
+    """Unexplained variance on 8,000 new tokens; how many of them go to each expert, as shares [E], None without experts."""
+    X, wanted, _ = next(tokens(kinds_of_token(seed), 8000, 10_000 + seed))
+    shares, Y = None, model(X)
+    if isinstance(model, Experts):
+        Y, shares = Y[0], model.router(X).argmax(dim=-1).bincount(minlength=E) / len(X)
+    return (F.mse_loss(Y, wanted) / wanted.var()).item(), shares
+
+
+def in_use(shares):
+    """How many experts get more than 1 % of the tokens; 0 where there are none."""
+    return 0 if shares is None else (shares > 0.01).sum().item()
+
+
+mixtures = {name: [trained_on_kinds(name, seed) for seed in range(3)] for name in (*BALANCE, *DENSE)}
+outcomes = {name: [examined(model, seed) for seed, model in enumerate(models)] for name, models in mixtures.items()}
+if stored_runs.full():
+    more = {name: outcomes[name] + [examined(trained_on_kinds(name, seed), seed) for seed in range(3, 10)] for name in outcomes}
+    experts = {name: [[unexplained, in_use(shares)] for unexplained, shares in found] for name, found in more.items()}
+    results = {"wirings": kept, "variants": variants, "experts": experts}
+    record = stored_runs.keep("09_transformer_block", results, seed=0, seconds=time.perf_counter() - BEGUN)
+experts = record["results"]["experts"]
+
+figure, (left, right) = plots.canvas(11, 3.5, 2, gridspec_kw={"width_ratios": [1.1, 1]})
+HUES = dict(zip(outcomes, (plots.VERMILLION, plots.BLUE, plots.GREY, plots.BLACK)))
+for name, offset in zip(BALANCE, (-0.2, 0.2)):
+    shares = outcomes[name][0][1].sort(descending=True).values
+    left.bar([place + offset for place in range(1, 17)], shares.tolist(), width=0.4, color=HUES[name], label=name)
+plots.level(left, 1 / 16, "equal shares")
+left.set(title="seed 0: share of the tokens of each expert", xlabel="experts, the busiest first")
+left.legend(frameon=False)
+for place, (name, found) in enumerate(outcomes.items()):
+    values = [unexplained for unexplained, _ in found]
+    right.barh(place, sum(values) / 3, color=HUES[name], height=0.6, alpha=0.55)
+    right.plot(values, [place - 0.12, place, place + 0.12], "o", color=HUES[name], markersize=5)
+right.set_yticks(range(4), [name.replace(" balance", "\nbalance").replace(", ", ",\n") for name in outcomes])
+right.set(title="unexplained variance, three seeds", xlim=(0, 1))
+right.invert_yaxis()
+show(
+    figure,
+    "Left, the shares of 16 experts, sorted: without the balance loss some experts get about two sixteenths of "
+    "the tokens and some none; with it nearly all are near one sixteenth. "
+    "Right, mean unexplained variance of three seeds: "
+    + ", ".join(f"{name} {sum(value for value, _ in found) / 3:.2f}" for name, found in outcomes.items())
+    + ".",
+)
+
+# %% [markdown]
+# **Figure 11.** A mixture of 16 experts with and without the load-balancing loss. Left, how the tokens are shared among
+# the experts (seed 0); right, the unexplained variance of three seeds (dots) and their mean (bars), with two ordinary
+# MLPs beside them.
+
+# %% tags=["fold"]
+for name, found in outcomes.items():
+    now = f"unexplained {sum(value for value, _ in found) / 3:.3f}"
+    later = f"stored, ten seeds: {sum(value for value, _ in experts[name]) / 10:.3f}"
+    if name in BALANCE:
+        now += f", experts used {', '.join(str(in_use(shares)) for _, shares in found)}"
+        later += f", experts used {min(count for _, count in experts[name])} to {max(count for _, count in experts[name])}"
+    print(f"{name:29} {now}; {later}")
+without, balanced, narrow, wide = ([value for value, _ in experts[name]] for name in outcomes)
+assert all(more > less for more, less in zip(without, balanced)) and min(narrow) > 0.8
+assert abs(sum(balanced) - sum(wide)) / 10 < 0.05
+
+# %% [markdown]
+# Without the balance loss some experts stay idle: 9 to 15 of the 16 are used, depending on the seed. (*Used* means:
+# gets more than 1 % of the tokens.) With it, 15 or 16 are used, and the unexplained variance is lower in each of the
+# ten seeds of the stored run (0.444 against 0.535 on average). The balanced experts do about as well as the single MLP
+# with as many parameters (0.457), and each token costs 512 multiplications instead of 4,352. The MLP with 512
+# multiplications explains little (0.890).
+#
+# What does not follow? That experts are as good on any task: this one was made for them, with as many kinds as experts
+# and a map for each kind. Nor that they beat a large MLP in general: we tried a single learning rate, and at a smaller
+# one the large MLP may be ahead. Nor that they save time: in this run they took longer than the large MLP, since 16
+# small products are slower than a large one. (And because our experts are so small, the router takes half of the 512
+# multiplications.) In practice there is a second reason for balance: the experts are on different machines, and an
+# expert with many tokens keeps the others waiting.
+
+# %% tags=["fold"]
+SAMPLE = next(tokens(kinds_of_token(0), 4000, 77))
+
+
+def routes(name):
+    """For each kind the share of its tokens that go to each expert [16, E], the experts in the order of the kinds' favourites."""
+    X, _, kind = SAMPLE
+    with torch.no_grad():
+        chosen = mixtures[name][0].router(X).argmax(dim=-1)  # [T]
+    shares = torch.stack([chosen[kind == number].bincount(minlength=E) / (kind == number).sum() for number in range(16)])
+    favourites = list(dict.fromkeys(shares.argmax(dim=1).tolist()))
+    order = favourites + [e for e in range(E) if e not in favourites]
+    return shares[:, order].cpu(), order
+
+
+def draw_routes(name, number):
+    shares, order = routes(name)
+    kind = int(number) - 1
+    X = kinds_of_token(0)[0][kind]  # the centre of this kind
+    with torch.no_grad():
+        P = mixtures[name][0].router(X).softmax(dim=-1)[order].cpu()  # [E]
+    figure, (left, right) = plots.canvas(11.5, 4.3, 2)
+    plots.field(shares, limits=(0, 1), x_label="expert", y_label="kind of token", row=kind, title="share of each kind", axes=left)
+    right.bar(range(E), P.tolist(), color=plots.BLUE)
+    right.set(title=f"the router's probabilities at the centre of kind {kind + 1}", xlabel="expert", ylim=(0, 1))
+    for panel in (left, right):
+        panel.set_xticks(range(E), [str(e + 1) for e in order])
+    left.set_yticks(range(0, 16, 3), range(1, 17, 3))
+    return figure
+
+
+def say_routes(name, number):
+    shares, order = routes(name)
+    row = shares[int(number) - 1]
+    best = row.argmax().item()
+    return (
+        f"{name}: {in_use(shares.mean(dim=0))} experts are used. Of kind {int(number)}, expert {order[best] + 1} gets "
+        f"{row[best].item():.0%} of the tokens; it is the favourite of {(shares.argmax(dim=1) == best).sum().item()} kinds."
+    )
+
+
+explore(
+    draw_routes,
+    alt=say_routes,
+    name=Choice("router", list(BALANCE), "experts with balance loss"),
+    number=Slider("kind of token", 1, 16, 1, 1),
+)
+
+# %% [markdown]
+# **Figure 12.** Where the router sends the tokens (seed 0). Left, for each kind of token the share that goes to each
+# expert; right, the router's probabilities for a token at the centre of the marked kind. The experts are sorted so that
+# each kind's favourite stands as near to the diagonal as possible.
+#
+# Choose the router without the balance loss: some experts serve two kinds, others none. With the loss, nearly every
+# kind has an expert of its own. Nobody told the router which token is of which kind.
+
+# %% [markdown]
+# ## Twelve layers again
+#
+# At the beginning we stacked twelve attention layers, and all tokens became the same vector. With twelve blocks, how
+# similar are the tokens? We take the sorters with the rate 0.004 that were trained in this run, and one new sequence:
+
+# %% tags=["fold"]
+x = test(0)[:1]
+with torch.no_grad():
+    similar = {name: [similarity(X[0]) for X in models[way].streams(x)] for name, way in shown.items()}
+figure = plots.curves(range(13), {"attention alone": alone, **similar}, colours={"attention alone": plots.GREY, **SHADES}, legend=False)
+axes = figure.axes[0]
+axes.set(xlabel="layers or blocks", ylabel="mean cosine of two tokens", ylim=(-0.25, 1.1))
+axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+show(
+    figure,
+    "The mean cosine of two tokens after 0 to 12 layers. At the end: attention alone, untrained, "
+    f"{alone[-1]:.2f}; trained blocks, " + ", ".join(f"{name} {values[-1]:.2f}" for name, values in similar.items()) + ".",
+)
+
+# %% [markdown]
+# **Figure 13.** The similarity of the tokens, layer by layer: in the twelve untrained attention layers of Figure 1, and
+# in three trained models with twelve blocks.
+
+# %% tags=["fold"]
+for name, way in list(shown.items())[1:]:
+    some = test(0)[:100]
+    with torch.no_grad():
+        U = F.normalize(models[way].hidden(some).flatten(0, 1), dim=-1)  # [1200, D]
+    answer = some.sort(dim=-1).values.flatten()
+    same = (answer[:, None] == answer) & ~torch.eye(len(answer), dtype=torch.bool, device=DEVICE)
+    alike_same, alike_other = (U @ U.T)[same].mean().item(), (U @ U.T)[answer[:, None] != answer].mean().item()
+    print(f"{name:20} mean cosine of tokens with the same answer {alike_same:.2f}, with different answers {alike_other:.2f}")
+    assert alike_same > 0.65 > 0.3 > alike_other
+print("after the last block:", ", ".join(f"{name} {values[-1]:.2f}" for name, values in similar.items()))
+assert similar["post-norm"][-1] > 0.98 and max(similar["pre-norm"][-1], similar["post-norm, warm-up"][-1]) < 0.6
+
+# %% [markdown]
+# The post-norm model that stayed at chance is where we began: its twelve blocks make all tokens the same vector, with
+# residual connections, MLPs and normalisation in place. Having the right parts is not enough; they have to be wired and
+# trained in a way that keeps the tokens apart. The two models that learned do so, and their vectors at the end differ
+# in what counts: of tokens that need the same answer, two have a mean cosine of 0.66 or 0.81, of tokens that need
+# different answers about 0 (over 100 sequences). A model that is to understand *"it was too tired"* needs the same:
+# twelve layers in which *it* takes from *animal* what it needs, and remains *it*.
+
+# %% [markdown]
+# ## Summary
+#
+# | part | formula | parameters | operations for $N$ tokens |
+# |---|---|---|---|
+# | residual connection | $X + f(X)$ | none | |
+# | multi-head attention | lesson 06 | $4D^2 + 4D$ | $8ND^2 + 4N^2D$ |
+# | MLP, $D_F = 4D$ | $\operatorname{GELU}(XW_\text{in} + b)W_\text{out} + b$ | $8D^2 + 5D$ | $16ND^2$ |
+# | SwiGLU, $D_F = 8D/3$ | $(\operatorname{SiLU}(XW_1) \odot XW_2)W_3$ | $8D^2$ | $16ND^2$ |
+# | LayerNorm | $(x-\mu)/\sqrt{\sigma^2+\varepsilon} \odot \gamma + \beta$ | $2D$ | |
+# | RMSNorm | $x/\sqrt{\operatorname{mean}(x^2)+\varepsilon} \odot \gamma$ | $D$ | |
+# | mixture of experts | $\sum_{e \in \mathcal K} g_e \operatorname{MLP}_e(x)$ | $8ED^2 + ED$ | $16kND^2 + 2NED$ |
+# | load-balancing loss | $E \sum_e f_e P_e$ | | |
+#
+# Post-norm: $\operatorname{norm}(X + f(X))$. Pre-norm: $X + f(\operatorname{norm}(X))$, and one more normalisation at
+# the end of the stack.
+#
+# ```python
+# nn.TransformerEncoderLayer(D, H, D_F, norm_first=True, dropout=0.0, activation="gelu", batch_first=True)
+# nn.LayerNorm(D), nn.RMSNorm(D)  # over the last axis
+# ```
+#
+# The picture to remember is Figure 4: a stream that runs from the first block to the last, and branches that read it
+# and add to it.
+
+# %% [markdown]
+# ## Before you go on
+#
+# <details><summary><b>1.</b> Both $W_O$ and $W_\text{out}$ of a block are 0, and so are their biases. What does a pre-norm
+# block compute, and what a post-norm block?</summary>
+#
+# A pre-norm block returns $X$ unchanged, since both branches add 0. A post-norm block returns $X$ normalised: twice,
+# which is the same as once as long as the gains are 1 and the biases 0.
+#
+# </details>
+#
+# <details><summary><b>2.</b> A colleague normalises over the positions instead of the features. The language model reaches a
+# very small training loss and writes nonsense. Why?</summary>
+#
+# The mean over all positions contains the later tokens. So each position receives information about the token that it
+# is to predict: a leak, in spite of the causal mask. When it writes, the later tokens do not exist.
+#
+# </details>
+#
+# <details><summary><b>3.</b> Which parts of a block would have to change if the number of tokens doubled?</summary>
+#
+# None. Every weight acts on one token at a time; where attention combines tokens, in the scores and the weighted sums,
+# there are no parameters. So no shape contains $N$. (A learned positional encoding is not part of the block, and it
+# would change.)
+#
+# </details>
+#
+# <details><summary><b>4.</b> $D = 512$ and $D_F = 2048$. What is the hidden width of a SwiGLU with about as many
+# parameters?</summary>
+#
+# $2 \cdot 2048/3 = 1365.3$, so 1365 or, rounded up to a multiple of 64, 1408.
+#
+# </details>
+#
+# <details><summary><b>5.</b> A model with $D = 4096$ reads 1,000 tokens. What share of a block's operations do the scores and
+# weighted sums take?</summary>
+#
+# $4N^2D/(24ND^2 + 4N^2D) = N/(6D + N) = 1000/25576 \approx 4\,\%$.
+#
+# </details>
+#
+# <details><summary><b>6.</b> A mixture has $E = 64$ experts and $k = 2$. By which factors does a block grow in parameters and
+# in operations (scores and sums left out)?</summary>
+#
+# $(1 + 2 \cdot 64)/3 = 43$ times the parameters, $(1 + 2 \cdot 2)/3 = 1.67$ times the operations.
+#
+# </details>
+#
+# <details><summary><b>7.</b> Why is the balance loss computed with $P_e$ and not with $f_e^2$?</summary>
+#
+# $f_e$ is counted from choices. A small change of the router's weights does not change the counts, so their gradient is 0.
+# $P_e$ changes with the weights.
+#
+# </details>
+
+# %% [markdown]
+# ## Pitfalls
+#
+# - **`nn.TransformerEncoderLayer` is post-norm with ReLU and a dropout of 0.1** unless you say otherwise, and takes
+#   `[N, B, D]` unless you set `batch_first=True`.
+# - **A pre-norm stack needs a last normalisation.** Without it the head reads a sum whose size depends on the depth.
+# - **In pre-norm, add to the stream as it was**, not to its normalised copy: `X + f(norm(X))`.
+# - **The variance is divided by $D$**, not by $D - 1$. `torch.var` divides by $D - 1$ unless you set `correction=0`.
+# - **"A Transformer has $12LD^2$ parameters"** holds for $D_F = 4D$, without embeddings, experts and grouped queries.
+# - **A mixture of experts needs memory for all experts**, however few are used for a token.
+#
+# <details><summary><b>If you also use lecture slides</b>: where some of them differ</summary>
+#
+# - *"12 blocks, 6 heads, D = 512"*, and *"12 blocks, D = 1024, 213M"* for the original Transformer. It has 6 encoder and 6
+#   decoder blocks with 8 heads and $D = 512$ (65 million parameters); the larger one has $D = 1024$ and 16 heads (213 million).
+# - *RMSNorm with $1/N$.* The mean is over the $D$ features. *"A bit more stable":* the paper claims comparable quality in less
+#   time.
+# - *SwiGLU with $\sigma$ and $W_3\,[D, H]$.* The activation is SiLU, and $W_3$ is $[D_F, D]$.
+# - *"MoE multiplies the parameters by E".* Those of the MLPs only; the router is added.
+# - *Layer normalisation as $\mu$ and $\sigma$ alone.* It also has $\varepsilon$, gain and bias.
+# - *"Post-norm cannot learn the identity."* On a stream that is normalised already, $\operatorname{norm}(X + 0) = X$. The
+#   evidence for pre-norm is in training, as in this lesson.
+#
+# </details>
+
+# %% [markdown]
+# ## Where to go next
+#
+# - **Practise**: the [assignment of this unit](../assignments/09_transformer_block/09_transformer_block.ipynb).
+# - **Read on**: lesson 10 will put blocks together into the full Transformer, with encoder and decoder. If you want to
+#   see the block at work on pictures first, lesson 13, the Vision Transformer, needs nothing more than this lesson.
+# - **Look up**: the [glossary](../docs/glossary.md).
+
+# %% [markdown]
+# ## References
+#
+# - X. Glorot, Y. Bengio (2010). Understanding the difficulty of training deep feedforward neural networks. AISTATS.
+# - K. He, X. Zhang, S. Ren, J. Sun (2016). Deep residual learning for image recognition. CVPR. arXiv:1512.03385.
+# - J. L. Ba, J. R. Kiros, G. E. Hinton (2016). Layer normalization. arXiv:1607.06450.
+# - A. Vaswani et al. (2017). Attention is all you need. NeurIPS. arXiv:1706.03762. *Section 3.1: the post-norm block;
+#   section 5.3: warm-up.*
+# - A. Radford, J. Wu, R. Child, D. Luan, D. Amodei, I. Sutskever (2019). Language models are unsupervised multitask
+#   learners. OpenAI. *Section 2.3: pre-norm, and the last normalisation.*
+# - R. Xiong et al. (2020). On layer normalization in the Transformer architecture. ICML. arXiv:2002.04745. *The published
+#   comparison, and the gradients at the start.*
+# - L. Liu, X. Liu, J. Gao, W. Chen, J. Han (2020). Understanding the difficulty of training Transformers. EMNLP.
+#   arXiv:2004.08249.
+# - Y. Dong, J.-B. Cordonnier, A. Loukas (2021). Attention is not all you need: pure attention loses rank doubly
+#   exponentially with depth. ICML. arXiv:2103.03404.
+# - B. Zhang, R. Sennrich (2019). Root mean square layer normalization. NeurIPS. arXiv:1910.07467.
+# - N. Shazeer (2020). GLU variants improve Transformer. arXiv:2002.05202.
+# - J. Kaplan et al. (2020). Scaling laws for neural language models. arXiv:2001.08361. *Section 2.1: counting.*
+# - N. Shazeer, A. Mirhoseini, K. Maziarz, A. Davis, Q. Le, G. Hinton, J. Dean (2017). Outrageously large neural networks: the
+#   sparsely-gated mixture-of-experts layer. ICLR. arXiv:1701.06538.
+# - W. Fedus, B. Zoph, N. Shazeer (2022). Switch Transformers: scaling to trillion parameter models with simple and
+#   efficient sparsity. JMLR 23(120). arXiv:2101.03961. *The load-balancing loss.*
+# - A. Q. Jiang et al. (2024). Mixtral of experts. arXiv:2401.04088.

@@ -1,0 +1,1065 @@
+# %% [markdown]
+# # 13 · The Vision Transformer
+#
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/attention-course/blob/main/notebooks/13_vision_transformer.ipynb) <!-- badge -->
+#
+# **You will be able to**
+#
+# - turn an image into tokens, by cutting it into patches or by a strided convolution, and say why both are the same;
+# - build a Vision Transformer with a class token, learned positions and either pooling, and count its parameters;
+# - say what a convolution knows before it has seen any image, and measure what this is worth for few and for many images;
+# - look into a trained model: its positions, how far its heads attend, and where its class token looks;
+# - explain how DeiT, Swin and ConvNeXt answer the Vision Transformer.
+#
+# **You need** from lesson 03 convolutions and feature maps, from lesson 05 learned positional encodings, from lesson 06
+# multi-head attention, and from lesson 09 the Transformer block. (Lessons 10 to 12 are not needed.) The terms and
+# symbols of the course are listed in the [glossary](../docs/glossary.md).
+#
+# **Time** about 40 minutes to read; the cells run in about 75 seconds on two CPU cores.
+
+# %% tags=["setup"]
+# Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
+# downloaded notebook, it fetches it first.
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+try:
+    from utils.prepare import prepare
+except ImportError:
+    sys.modules.pop("utils", None)
+    address = os.environ.get("COURSE_REPOSITORY", "https://github.com/OWNER/attention-course")
+    folders = [*Path.cwd().resolve().parents, Path.cwd(), Path("attention-course").resolve()]
+    home = next((folder for folder in folders if (folder / "utils" / "prepare.py").exists()), folders[-1])
+    clone = ["git", "clone", "--quiet", "--depth", "1", address, str(home)]
+    if not home.exists() and ("/OWNER/" in address or subprocess.run(clone).returncode):
+        raise RuntimeError(
+            f"The course could not be fetched from {address}. Ask your instructor for its address."
+        ) from None
+    sys.path.insert(0, str(home))
+    from utils.prepare import prepare
+
+installed = prepare()
+
+# %% tags=["fold"]
+import math
+import time
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.testing import assert_close
+
+from utils.data import scenes
+from utils.data.digits import digits
+from utils.device import device
+from utils.figures import captioning, plots
+from utils.figures import patches as drawings
+from utils.figures.explorers import Choice, Slider, explore
+from utils.figures.plots import show
+from utils.measures import stored_runs
+from utils.models.training import train
+from utils.models.vision_transformers import (
+    SmallCNN,
+    accuracy,
+    attention_distance,
+    attention_weights,
+    augmented,
+    patch_distances,
+    rollout,
+    shuffle_order,
+    single_things,
+)
+
+torch.set_num_threads(1)  # for matrices this small, sharing the work costs more than doing it
+DEVICE = device()
+BEGUN = time.perf_counter()
+generator = torch.Generator().manual_seed(13)
+
+
+# %% tags=["fold"]
+def normal(*shape):
+    """Independent numbers with mean 0 and variance 1, the same on every device."""
+    return torch.randn(*shape, generator=generator).to(DEVICE)
+
+
+# %% [markdown]
+# ## What are the tokens of a picture?
+#
+# A Transformer reads a sequence of tokens. In a sentence the tokens are words, or pieces of words. What are they in a
+# picture? Here are some: windows of 24 by 24 pixels from the scenes of lesson 03. The model has to say what it sees: a
+# circle, a square, a triangle or a cross.
+
+# %% tags=["fold"]
+pictures, labels = single_things(6400, seed=0)  # [6400, 3, 24, 24], standardised; [6400]
+new_pictures, new_labels = single_things(1000, seed=1000)  # to test with
+names = [scenes.SHAPES[label] for label in labels[:8].tolist()]
+
+
+def visible(images):
+    """Standardised pictures with values from 0 to 1, as they are drawn."""
+    return (images / 3 + 0.8).clamp(0, 1)
+
+
+show(
+    captioning.gallery(visible(pictures[:8]), names),
+    f"Eight windows of 24 by 24 pixels with some noise: {', '.join(names)}.",
+)
+
+# %% [markdown]
+# **Figure 1.** Eight pictures and their labels. Colour and size differ, and so does the place of the thing in its
+# window; there is noise, and sometimes a part of another thing.
+#
+# The obvious answer is that each pixel is a token. For a photograph of 224 by 224 pixels, the usual size in such
+# experiments, this gives 50,176 tokens, and each layer compares all pairs:
+
+# %%
+# NBVAL_CHECK_OUTPUT
+for side, what in ((1, "each pixel a token"), (16, "patches of 16 by 16")):
+    N = (224 // side) ** 2
+    print(f"{what:20} {N:6,} tokens, {N**2:13,} attention weights in each head")
+
+# %% [markdown]
+# Two and a half billion attention weights for each head of each layer are too many. The **Vision Transformer (ViT)**
+# (Dosovitskiy et al., 2021) takes something larger than a pixel as a token: a square piece of the picture, called a
+# **patch**. With patches of 16 by 16 pixels, the photograph becomes a sequence of 196 tokens. (This gave the paper its
+# title: "An image is worth 16×16 words".) What then follows is the Transformer of lesson 09, almost unchanged. This
+# lesson builds it, compares it with a convolutional network, and looks into it.
+
+# %% [markdown]
+# ## Patches as tokens
+#
+# An image $[C, H, W]$ has $C$ channels (3 for red, green and blue), $H$ rows and $W$ columns. We cut it into squares of
+# $P$ by $P$ pixels. This gives $N = (H/P) \cdot (W/P)$ patches, which we count row by row from the top left. Each patch
+# holds $C \cdot P \cdot P$ numbers, which we write in one row: first all of channel 0, row by row, then those of
+# channel 1, and so on. This is how `flatten` reads them. For our pictures and $P = 6$:
+
+# %%
+C, H, W, P = 3, 24, 24, 6
+picture = pictures[0].to(DEVICE)  # [C, H, W]
+cut = []
+for row in range(0, H, P):
+    for column in range(0, W, P):
+        cut.append(picture[:, row : row + P, column : column + P].flatten())  # [C * P * P]
+patches = torch.stack(cut)  # [N, C * P * P] = [16, 108]
+
+# %% tags=["fold"]
+assert patches.shape == (16, 108)
+show(
+    drawings.cut_up(visible(pictures[0]), P),
+    "Above, a picture with the lines along which it is cut into 4 by 4 patches. Below, the sixteen patches in a row, numbered from "
+    "0 to 15, as they are counted: row by row from the top left.",
+)
+
+# %% [markdown]
+# **Figure 2.** A picture is cut into 16 patches of 6 by 6 pixels, and the patches are put in a sequence, row by row.
+#
+# What is left is to bring each patch to the width $D$ of the model. This is done by one matrix $W_E\,[CP^2, D]$ and a
+# bias, the same for all patches. It is called the **patch embedding**, and does for a patch what the table of
+# embeddings does for a word:
+#
+# $$X = \text{patches} \cdot W_E + b_E \qquad [N, CP^2]\,[CP^2, D] = [N, D]$$
+
+# %%
+D = 48
+W_E, b_E = normal(C * P * P, D) / math.sqrt(C * P * P), normal(D)
+X = patches @ W_E + b_E  # [N, D]
+
+# %% [markdown]
+# Two things are worth noting. The patches do not overlap, and the cut takes no notice of what is in the picture: a
+# circle may be spread over nine patches. And *within* a patch, the matrix does not know which pixels are neighbours. It
+# treats the 108 numbers as a plain vector.
+
+# %% [markdown]
+# ## A strided convolution does the same
+#
+# Cutting and multiplying can be done in one step. Do you know a layer that places the same small window on every part
+# of an image and multiplies what it sees by the same weights?
+#
+# It is a convolution (lesson 03) with a filter of $P$ by $P$ pixels. Usually a filter moves by one pixel at a time. If
+# it moves by $P$ pixels (a **stride** of $P$), it lands exactly once on each patch. A convolution with $D$ filters
+# gives $D$ numbers at each place. Its weights $[D, C, P, P]$ are the matrix $W_E$ in another shape: filter $d$ is
+# column $d$ of the matrix.
+
+# %%
+convolution = nn.Conv2d(C, D, kernel_size=P, stride=P).to(DEVICE)
+with torch.no_grad():
+    convolution.weight.copy_(W_E.T.reshape(D, C, P, P))  # row d of the transpose, in the order channel, row, column
+    convolution.bias.copy_(b_E)
+grid = convolution(picture)  # [D, H / P, W / P]
+assert_close(grid.flatten(1).T, X, rtol=1e-4, atol=1e-5)  # [D, N] and [N, D]
+
+# %% [markdown]
+# Both give the same numbers, as long as the order agrees: a patch is flattened as the convolution's weight is, and the
+# grid is flattened row by row. Most programs embed patches by a convolution. So a ViT is not free of convolutions: its
+# first layer is one, though one without overlap.
+
+# %% [markdown]
+# ## The class token and the positions
+#
+# To the model, the tokens are a set so far. As in lesson 05, we add a **learned positional encoding**: one vector for
+# each of the $N$ places. Each place has a number, and not a row and a column, so nothing tells the model that patch 5
+# lies below patch 1. Will it find out? We shall look at it after training.
+#
+# It remains to say where to read the answer. A Transformer gives $N$ output vectors, and we need a single one for
+# the whole picture. The ViT takes an idea from BERT: it puts one more token in front of the patches, the **class
+# token**. It stands for no patch; its vector is learned, and the same for all pictures. In each block the class token
+# attends to the patches and collects what is needed, and at the end the classifier reads its vector alone. It has a
+# position, too, so that there are $N + 1$ of them:
+
+# %%
+class_token, positions = normal(1, D) * 0.02, normal(17, D) * 0.02  # random here; parameters in the model below
+tokens = torch.cat([class_token, X], dim=0) + positions  # [N + 1, D]
+
+# %% [markdown]
+# ## Encoder, pooling and head
+#
+# From here on it is the pre-norm Transformer of lesson 09: blocks, a last normalisation, and a linear layer that gives
+# one logit for each class. This layer is called the **classification head**, or simply the head; it has nothing to do
+# with the heads of attention. There is no mask: a picture has no past and no future, so every patch may attend to every
+# other.
+
+
+# %%
+class ViT(nn.Module):
+    """Images [B, C, S, S] give logits [B, classes]."""
+
+    def __init__(self, P=6, D=48, heads=4, D_F=192, depth=2, classes=4, S=24, C=3):
+        super().__init__()
+        self.embed = nn.Conv2d(C, D, kernel_size=P, stride=P)
+        self.class_token = nn.Parameter(0.02 * torch.randn(1, D))
+        self.positions = nn.Parameter(0.02 * torch.randn((S // P) ** 2 + 1, D))
+        options = {"dropout": 0.0, "activation": "gelu", "batch_first": True, "norm_first": True}
+        self.blocks = nn.ModuleList(nn.TransformerEncoderLayer(D, heads, D_F, **options) for _ in range(depth))
+        self.norm, self.head = nn.LayerNorm(D), nn.Linear(D, classes)
+
+    def encode(self, images):
+        X = self.embed(images).flatten(2).mT  # [B, N, D]
+        X = torch.cat([self.class_token.expand(len(X), 1, -1), X], dim=1) + self.positions  # [B, N + 1, D]
+        for block in self.blocks:
+            X = block(X)
+        return self.norm(X)
+
+    def forward(self, images):
+        return self.head(self.encode(images)[:, 0])  # the class token's vector
+
+
+# %% [markdown]
+# Instead of reading the class token, one can take the mean over the outputs of all patches (**mean pooling**), as many
+# convolutional networks do at their end. Then no class token is needed. Lecture slides often show this variant. The
+# authors of the ViT found both equally good, once each has its own learning rate.
+#
+# ## Counting a ViT
+#
+# How large is a ViT? Everything has been counted before: the patch embedding $CP^2D + D$; the class token $D$; the
+# positions $(N+1)D$; $L$ blocks with $4D^2 + 4D$ in attention, $2DD_F + D_F + D$ in the MLP and $4D$ in two
+# normalisations (lesson 09); the last normalisation $2D$; the head $DK + K$ for $K$ classes. The paper has three sizes,
+# for pictures of 224 by 224 pixels and 1,000 classes:
+
+
+# %%
+# NBVAL_CHECK_OUTPUT
+def parameters_of(S, P, D, L, D_F, C=3, K=1000):
+    N = (S // P) ** 2
+    block = 4 * D**2 + 4 * D + 2 * D * D_F + D_F + D + 4 * D
+    return (C * P**2 * D + D) + D + (N + 1) * D + L * block + 2 * D + (D * K + K)
+
+
+for name, side, width, depth in (("ViT-B/16", 16, 768, 12), ("ViT-L/16", 16, 1024, 24), ("ViT-H/14", 14, 1280, 32)):
+    print(f"{name}: {(224 // side) ** 2} patches, {parameters_of(224, side, width, depth, 4 * width):,} parameters")
+ours = sum(weight.numel() for weight in ViT().parameters())
+assert ours == parameters_of(24, 6, 48, 2, 192, K=4)
+print(f"our ViT: 16 patches, {ours:,} parameters")
+
+# %% [markdown]
+# The number after the slash is the patch size. These are the counts of today's libraries, to the last digit. The paper
+# gives 86, 307 and 632 million: the first fits a ViT-B/16 without its head, the second a ViT-L with patches of 32 by
+# 32. Almost all parameters are in the blocks, as in a large language model.
+#
+# ## What a convolution knows beforehand
+#
+# Convolutional networks were made for images. A convolution with a filter of 3 by 3 pixels has two assumptions built
+# in:
+#
+# - **Locality**: what belongs together stands close together. An output sees only nine neighbouring pixels.
+# - **Translation equivariance**: the same filter works everywhere. If the picture moves by a pixel, the output moves along.
+#   (At the borders, and after pooling, this holds only roughly.)
+#
+# Such assumptions, built into a model before it has seen any data, are called its **inductive bias**. A ViT has less of
+# it. Patches are local, and the embedding and the blocks have the same weights for all patches; but every token may
+# attend to every other from the first block on, and which patches are near has to be learned.
+#
+# How can one show that a network *uses* its assumptions? We take them away. We choose one random order of the pixels
+# and apply it to every picture, to those of training and those of the test: within each patch the pixels change their
+# places, all patches alike, and the patches change their places, too. No information is lost, but a person no longer
+# recognises the shapes.
+
+# %% tags=["fold"]
+ORDER = shuffle_order(24, P, seed=13).to(DEVICE)
+
+
+def shuffled(images):
+    """The same pixels in another order, the same for all images [B, C, 24, 24]."""
+    return images.flatten(2)[..., ORDER.to(images.device)].unflatten(2, (24, 24))
+
+
+show(
+    captioning.gallery(
+        visible(torch.cat([pictures[:3], shuffled(pictures[:3])])),
+        [*names[:3], *(f"{name}, shuffled" for name in names[:3])],
+    ),
+    f"Three pictures: {', '.join(names[:3])}; and the same with their pixels in another order: nothing can be recognised.",
+)
+
+# %% [markdown]
+# **Figure 3.** Three pictures, and the same three with their pixels shuffled. The order is the same for all pictures.
+#
+# What does this do to a ViT? Think about the patch embedding and the positions before you read on.
+#
+# Nothing at all. The embedding treats a patch as a plain vector of 108 numbers, so another order of the pixels is the
+# same as another order of the rows of $W_E$. And the patches are a set, whose places are told by learned vectors, so
+# another order of the patches is the same as another order of the position vectors. For a model with random initial
+# weights one order is as good as another. We can check it: we take a ViT, reorder its weights in this way, and give it
+# the shuffled pictures.
+
+# %% tags=["fold"]
+torch.manual_seed(0)
+vit = ViT(P).to(DEVICE).eval()
+other = ViT(P).to(DEVICE).eval()
+other.load_state_dict(vit.state_dict())
+place = torch.arange(24 * 24, device=DEVICE).view(1, 1, 24, 24).float()
+moved = shuffled(place).long()  # [1, 1, 24, 24]: where the pixel at each place comes from
+from_patch = F.unfold(moved.float(), P, stride=P)[0].T.long()  # [N, P * P]: the pixels' old places, patch by patch
+row, column = from_patch // 24, from_patch % 24
+patch = (row // P * (24 // P) + column // P)[:, 0]  # [N]: which old patch it was
+pixel = (row % P * P + column % P)[0]  # [P * P]: the order within a patch, the same in all
+with torch.no_grad():
+    other.embed.weight.copy_(vit.embed.weight.flatten(2)[..., pixel].unflatten(2, (P, P)))
+    other.positions[1:] = vit.positions[1:][patch]
+    difference = (other(shuffled(pictures[:8].to(DEVICE))) - vit(pictures[:8].to(DEVICE))).abs().max()
+print(f"largest difference of the logits: {difference:.0e}")
+assert difference < 1e-4
+
+# %% [markdown]
+# A convolutional network has no such way out: its filters of 3 by 3 pixels now see pixels that have nothing to do with
+# each other. Its layers, its parameters and its training are the same; only its assumptions have become false. So if it
+# falls back on shuffled pictures, its lead had come from the assumptions. (The fall may be larger than the lead: a
+# wrong assumption can be worse than none.)
+#
+# ## How many images?
+#
+# Now the comparison: our ViT, and a small convolutional network (CNN) with three layers. The network has fewer
+# parameters than the ViT, but needs about one and a half times as many operations for a picture. Each is trained on
+# 100, 800 and 6,400 pictures, with the same number of steps for every size (300 for the convolutional network, 500 for
+# the ViT), and tested on 1,000 new ones. The learning rate is the same for all and was not tuned for either. The ViT is
+# also trained with **data augmentation**: in each step every picture is mirrored or not, and moved by up to three
+# pixels in each direction, so that each picture comes in 98 variants. (The moves teach by examples one of the two
+# things that the convolution has built in, translation; the mirror image is something that the convolution does not
+# know either.) And the convolutional network is also trained on shuffled pictures.
+
+# %% tags=["fold"]
+KINDS = {"CNN": 300, "CNN, shuffled pixels": 300, "ViT": 500, "ViT, augmented": 500}  # steps of this run
+SIZES = [100, 800, 6400]
+
+
+def fitted(kind, count, steps, data, seed, make=None):
+    """A model of that kind, trained on the first `count` pictures of `data`, and a function that prepares pictures for it."""
+    torch.manual_seed(seed)
+    model = (make or (ViT if "ViT" in kind else SmallCNN))().to(DEVICE)
+    seeded = torch.Generator().manual_seed(seed)
+    images, right = data[0][:count].to(DEVICE), data[1][:count].to(DEVICE)
+    prepare = shuffled if "shuffled" in kind else (lambda some: some)
+
+    def batches():
+        while True:
+            chosen = torch.randint(len(images), (32,), generator=seeded).to(DEVICE)
+            some = augmented(images[chosen], seeded) if "augmented" in kind else images[chosen]
+            yield prepare(some), right[chosen]
+
+    def loss(model, batch):
+        return F.cross_entropy(model(batch[0]), batch[1])
+
+    train(model, batches(), loss, steps=steps, what=f"{kind}, {count:,} pictures")
+    return model, prepare
+
+
+# %% tags=["fold"]
+runs, models = {}, {}
+for kind, steps in KINDS.items():
+    for count in SIZES:
+        models[kind, count] = fitted(kind, count, steps, (pictures, labels), seed=0)
+        model, prepare = models[kind, count]
+        runs.setdefault(kind, []).append(accuracy(model, prepare(new_pictures), new_labels))
+for kind, values in runs.items():
+    size = sum(weight.numel() for weight in models[kind, 100][0].parameters())
+    print(
+        f"{kind:21} {size:,} parameters;", ", ".join(f"{count:,}: {value:.3f}" for count, value in zip(SIZES, values))
+    )
+
+# %% [markdown]
+# The numbers are the accuracies after training on so many pictures; a quarter of the answers would be right by chance.
+# One run of a few hundred steps says little; at 6,400 pictures the ViT is not yet trained to the end, so that its
+# distance from the convolutional network is partly one of steps. So here is a stored run: up to 12,800 pictures, 4,000
+# steps for every model, and three seeds.
+
+# %% tags=["fold"]
+LARGER, SIDES = [100, 400, 1600, 12800], [12, 8, 6, 4, 3]  # pictures; sides of a patch, for later
+
+
+def place_similarity(positions):
+    """The cosines [N, N] between the position vectors of the patches, their mean taken off."""
+    own = positions.detach()[1:].cpu()
+    own = F.normalize(own - own.mean(dim=0), dim=-1)
+    return own @ own.T
+
+
+def long_runs():
+    """The stored run: accuracies by kind, number of pictures and seed; by patch size; what the positions have learned."""
+    grid = {kind: [[] for _ in LARGER] for kind in KINDS}
+    by_side = {str(side): [] for side in SIDES}
+    for seed in range(3):
+        data = single_things(12800, seed=seed)
+        for kind in KINDS:
+            for place, count in enumerate(LARGER):
+                model, prepare = fitted(kind, count, 4000, data, seed)
+                grid[kind][place].append(accuracy(model, prepare(new_pictures), new_labels))
+        for side in SIDES:
+            model, _ = fitted("ViT, augmented", 6400, 1500, data, seed, make=lambda: ViT(side))
+            by_side[str(side)].append(accuracy(model, new_pictures, new_labels))
+            if side == 4 and seed == 0:
+                places = [[round(value, 2) for value in row] for row in place_similarity(model.positions).tolist()]
+    return {"grid": grid, "sizes": by_side, "places": places}
+
+
+if stored_runs.full():
+    kept = long_runs()
+else:
+    record = stored_runs.load("13_vision_transformer")
+    kept = record["results"]["long"]
+    print(stored_runs.how(record))
+grid = kept["grid"]
+
+SHADES = {"CNN": plots.VERMILLION, "CNN, shuffled pixels": plots.ORANGE, "ViT": plots.BLUE, "ViT, augmented": plots.SKY}
+PUBLISHED = {  # pictures in millions; top-1 accuracy on ImageNet: Dosovitskiy et al. 2021, table 5; BiT: table 2 of its paper, and of theirs
+    "BiT (CNN)": ([1.3, 14, 303], [81.30, 85.39, 87.54]),
+    "ViT-B/16": ([1.3, 14, 303], [77.91, 83.97, 84.15]),
+    "ViT-L/16": ([1.3, 14, 303], [76.53, 85.15, 87.12]),
+    "ViT-H/14": ([14, 303], [85.13, 88.04]),
+}
+figure, (left, right) = plots.canvas(11, 3.8, 2)
+means = {kind: [sum(found) / len(found) for found in grid[kind]] for kind in KINDS}
+bands = {kind: ([min(found) for found in grid[kind]], [max(found) for found in grid[kind]]) for kind in KINDS}
+options = {"x_label": "pictures", "y_label": "accuracy", "colours": SHADES, "bands": bands}
+plots.curves(LARGER, means, axes=left, **options)
+left.set(xscale="log", title="stored: 4,000 steps, three seeds")
+left.set_xticks(LARGER, [f"{count:,}" for count in LARGER])
+left.minorticks_off()
+left.legend(frameon=False, fontsize=9, loc="lower right")
+for (name, (millions, values)), colour in zip(
+    PUBLISHED.items(), (plots.VERMILLION, plots.BLUE, plots.GREEN, plots.PURPLE)
+):
+    right.plot(millions, values, "o-", color=colour, label=name)
+right.set(xscale="log", title="published: ImageNet", xlabel="millions of pictures", ylabel="accuracy, %")
+right.set_xticks([1.3, 14, 303], ["1.3", "14", "303"])
+right.minorticks_off()
+right.grid(True)
+right.legend(frameon=False, fontsize=9, loc="lower right")
+show(
+    figure,
+    f"Left, stored accuracies for {', '.join(f'{count:,}' for count in LARGER)} pictures: "
+    + "; ".join(f"{kind} {', '.join(f'{value:.2f}' for value in values)}" for kind, values in means.items())
+    + ". Right, published accuracies in per cent after pre-training on 1.3, 14 and 303 million pictures: "
+    + "; ".join(f"{name} {', '.join(f'{value:.1f}' for value in values)}" for name, (_, values) in PUBLISHED.items())
+    + ".",
+)
+
+# %% [markdown]
+# **Figure 4.** Accuracy against number of pictures. Left, our models, from the stored run, with the range from the
+# lowest to the highest of three seeds. Right, the published comparison. The models are first trained on ImageNet (1.3
+# million pictures), ImageNet-21k (14 million) or JFT (303 million, not public), which is called pre-training. Then they
+# are trained briefly on ImageNet and tested there; an answer is right if the class with the largest logit is (top-1
+# accuracy). BiT is a very large ResNet (ResNet-152x4).
+
+# %% tags=["fold"]
+for kind, values in means.items():
+    print(f"{kind:21}", "  ".join(f"{count:,}: {value:.3f}" for count, value in zip(LARGER, values)))
+gaps = [cnn - vit for cnn, vit in zip(means["CNN"], means["ViT"])]
+print("CNN before ViT by", ", ".join(f"{gap:.3f}" for gap in gaps))
+assert all(gap > 0 for gap in gaps) and gaps[0] > 0.35 > 0.06 > gaps[-1]
+assert means["CNN, shuffled pixels"][2] < means["ViT"][2] and means["CNN, shuffled pixels"][3] < means["ViT"][3]
+assert means["ViT, augmented"][0] > means["ViT"][0] + 0.2
+
+# %% [markdown]
+# What do we see?
+#
+# - **The convolutional network is ahead of the ViT at every size, and the gap in accuracy closes with the number of
+#   pictures**: from 0.50 at 100 pictures to 0.02 at 12,800. Locality and equivariance gain most where pictures are
+#   few: they stand in for what pictures would have to teach. Counted in mistakes, though, the gap does not close: at
+#   100 pictures the ViT makes about five times as many as the convolutional network, at 12,800 more than ten times as
+#   many.
+# - **Its lead comes from its assumptions.** On shuffled pixels the convolutional network is no better than the ViT at
+#   100 pictures and worse from 1,600 on. (But for chance, the curve of the ViT is also its curve on shuffled pixels:
+#   for it they are the same task. At 400 pictures the seeds overlap.)
+# - **Augmentation replaces many pictures**: at 100 pictures it brings the ViT from 0.39 to 0.88, about as far as 1,600
+#   pictures do without it. It does not make up for the convolution, though: with augmentation the convolutional network
+#   becomes better, too (it is the teacher of the section on DeiT, below). At 12,800 pictures
+#   little is left to gain: 0.984 against 0.977.
+#
+# And what do we not see? In the published comparison on the right there is a crossing: after 303 million pictures the
+# largest ViT is ahead of the convolutional network, which led at 1.3 million. In ours there is none, and there could be
+# none: from 1,600 pictures on our convolutional network makes hardly any mistakes, which leaves a ViT nothing to win.
+# Nor does ours show that *larger* models need more pictures, as the published one does (at 1.3 million, the larger
+# ViT-L is behind the smaller ViT-B). And neither comparison is of models alone: each model comes with a way of
+# training, and in the published one ViT and BiT differ in resolution and schedule. How much this matters, DeiT shows
+# (below): trained in another way, a ViT-B/16 reaches 81.8 % on the same 1.3 million pictures, where the figure has 77.9
+# %.
+
+# %% [markdown]
+# ## What the positions have learned
+#
+# The model was told nothing about rows and columns: each place has a vector of its own, random at first. Is the vector
+# of a place similar to those of its neighbours? We subtract the mean of all position vectors and compare them by their
+# cosines. The figure shows a stored model with smaller patches and so a finer grid; the printed lines compare it with
+# the ViT of this run that was trained on 6,400 pictures, and with an untrained one.
+
+# %% tags=["fold"]
+vit = models["ViT", 6400][0]
+ours = place_similarity(vit.positions)  # [16, 16], of this run
+torch.manual_seed(0)
+untrained = place_similarity(ViT().positions)
+places = torch.tensor(kept["places"])  # [36, 36], of the stored run
+figure = plots.canvas(5.2, 5.2)[0]
+figure.clear()
+for place, panel in enumerate(figure.subplots(6, 6).flat):
+    panel.imshow(places[place].view(6, 6), cmap=plots.MAP, vmin=-1, vmax=1)
+    panel.set(xticks=[], yticks=[])
+    panel.plot(place % 6, place // 6, "x", color=plots.VERMILLION, markersize=6, markeredgewidth=2)
+show(
+    figure,
+    "36 small maps, one for each place of a grid of 6 by 6. Each shows how similar the position vector of the marked place is to those "
+    "of all places: light at the mark and near it; places of the border also resemble one another, as do those of the middle.",
+)
+for name, S, side in (
+    ("untrained", untrained, 4),
+    ("this run, 4 by 4 places", ours, 4),
+    ("stored run, 6 by 6 places", places, 6),
+):
+    apart = patch_distances(side, side)
+    print(
+        f"{name:26} mean cosine of neighbours {S[apart == 1].mean():+.2f}, of places half a side or more apart {S[apart >= side / 2].mean():+.2f}"
+    )
+apart = patch_distances(6, 6)
+assert places[apart == 1].mean() > 0.3 > 0 > places[apart >= 3].mean()
+
+# %% [markdown]
+# **Figure 5.** For each of the 36 places of a ViT with patches of 4 by 4 pixels (marked by a cross) the cosines of its
+# position vector with those of all places, from dark (−1) to light (1). This is a model of the stored run, trained on
+# 6,400 pictures with augmentation; the ViT of this run had none.
+#
+# The model has found out much of what it was never told: which places are neighbours. On average, the position vectors
+# of neighbouring places have become similar, those of distant places dissimilar; clearly so in the stored run, weakly
+# in the short one. The maps show more: the places of the middle resemble one another, and so do those of the border,
+# some of them even from opposite corners. Nothing but the pictures could teach this, since to an untrained ViT one
+# order of the patches is as good as another. A likely reason: the thing stands near the middle of its window, and
+# neighbouring patches often belong to one thing. (The authors of the ViT also tried encodings with a row and a column
+# given; they were no better than these.)
+
+# %% [markdown]
+# ## What does a single head attend to?
+#
+# Attention weights can be read off the model, for each block and head. Does a head look at the thing? The first view
+# may surprise you: most of the weight goes to patches of the background. Choose other pictures, heads and patches.
+
+# %% tags=["fold"]
+across = 24 // P  # patches side by side
+SHOWN = [place for place, label in enumerate(new_labels.tolist()) if label in (0, 3)][:6]  # circles and crosses
+
+
+def attended(image):
+    """The attention weights [depth, heads, N + 1, N + 1] of the trained ViT for one picture."""
+    return attention_weights(vit.blocks, lambda: vit(image[None].to(DEVICE)))[:, 0].cpu()
+
+
+def chosen_weights(picture, block, head, asking):
+    A = attended(new_pictures[SHOWN[int(picture) - 1]])[int(block) - 1, int(head) - 1]
+    row = A[0 if asking == 0 else int(asking)]
+    return row, row[1:].view(across, across)
+
+
+def draw_attention(picture, block, head, asking):
+    row, weights = chosen_weights(picture, block, head, asking)
+    image = visible(new_pictures[SHOWN[int(picture) - 1]])
+    name = "class token" if asking == 0 else f"patch {int(asking) - 1}"
+    return drawings.weights_over([image], [weights], [f"asking: {name}"], [None if asking == 0 else int(asking) - 1])
+
+
+def say_attention(picture, block, head, asking):
+    row, weights = chosen_weights(picture, block, head, asking)
+    best = weights.flatten().argmax().item()
+    name = "the class token" if asking == 0 else f"patch {int(asking) - 1}"
+    return f"Block {int(block)}, head {int(head)}: {name} gives most weight to patch {best}, {weights.max():.2f}, and {row[0]:.2f} to the class token."
+
+
+explore(
+    draw_attention,
+    alt=say_attention,
+    picture=Slider("picture", 1, len(SHOWN), 1, 1),
+    block=Slider("block", 1, 2, 2, 1),
+    head=Slider("head", 1, 4, 1, 1),
+    asking=Slider("asking (0: class token, 1 to 16: a patch)", 0, 16, 0, 1),
+)
+
+# %% [markdown]
+# **Figure 6.** The attention weights of one head: left the picture with the asking patch outlined, right the weights
+# that it gives to the patches.
+#
+# ## How far do the heads look?
+#
+# For each head one can compute the **attention distance**: the mean distance between the asking patch and the patches
+# it attends to, weighted by the attention weights (without the class token). For a filter of a convolution this
+# distance would be small. How large would it be for a head that attends to all patches equally?
+
+# %% tags=["fold"]
+with torch.no_grad():
+    # [depth, B, heads, N + 1, N + 1]
+    A = attention_weights(vit.blocks, lambda: vit(new_pictures[:200].to(DEVICE))).cpu()
+distance = attention_distance(A, across, P)
+uniform = patch_distances(across, across).mean().item() * P
+figure, (axes,) = plots.canvas(6.5, 3.2)
+for block in range(len(distance)):
+    axes.plot([block + 1] * 4, distance[block].tolist(), "o", color=plots.WEIGHTS, markersize=9)
+plots.level(axes, uniform, "all patches equally")
+axes.set(xticks=[1, 2], yticks=[0, 4, 8, 12, 16], xlim=(0.5, 3), xlabel="block", ylabel="distance, pixels")
+show(
+    figure,
+    f"The attention distance of each head, in pixels. {'; '.join(f'Block {b + 1}: ' + ', '.join(f'{v:.1f}' for v in row.tolist()) for b, row in enumerate(distance))}. All patches equally: {uniform:.1f}.",
+)
+
+# %% [markdown]
+# **Figure 7.** The attention distance of the four heads in each block, mean over 200 pictures; the dotted line is the
+# distance of a head that attends to all patches equally.
+#
+# The distances of our heads are close to that of a head that attends everywhere equally, so none of them is a local
+# head. In the large ViTs of the paper, trained on JFT, some heads of the first layers look near and others far, and in
+# the upper layers all look far. Raghu et al. (2021) found that the local heads are missing if the same models are
+# trained on ImageNet alone: they, too, have to be learned from many pictures. Ours saw few. (It has only two blocks and
+# 16 patches as well; which of these is the reason we did not test.)
+#
+# ## Where does the class token look?
+#
+# The weights of the last block are only half of the answer, since the patches have already exchanged information in the
+# block before. **Attention rollout** (Abnar and Zuidema, 2020) follows the weights through all blocks. In each block,
+# the matrix $A$ of attention weights is averaged over the heads; the residual connection is counted as attention of
+# each token to itself, with half of the weight; and the tables $\tfrac12 A + \tfrac12 I$ of all blocks are multiplied.
+# Row 0 of the product tells how much of each patch reaches the class token:
+
+# %% tags=["fold"]
+R = rollout(A)[:, 0, 1:]  # [B, N]: from the class token to the patches
+R = R / R.sum(dim=-1, keepdim=True)
+some = SHOWN[:4]
+show(
+    drawings.weights_over(
+        visible(new_pictures[some]), [R[place].view(across, across) for place in some], ["rollout"] * 4
+    ),
+    "Four pictures and, beside each, the attention rollout of the class token over the 16 patches: "
+    "somewhat more of it where the thing is than elsewhere.",
+)
+seen = visible(new_pictures[:200])
+background = seen.median(dim=3, keepdim=True).values.median(dim=2, keepdim=True).values  # [B, 3, 1, 1]
+things = (seen - background).abs().sum(dim=1, keepdim=True) > 0.45  # [B, 1, 24, 24]
+covered = F.avg_pool2d(things.float(), P).flatten(1)  # [B, N]: the share of each patch that differs from the background
+ways = {
+    "the rollout of each picture": R,
+    "one map for all, the mean of the rollouts": R.mean(dim=0),
+    "equal weights": torch.full((16,), 1 / 16),
+}
+for name, given in ways.items():
+    print(f"share on what differs from the background, {name}: {(given * covered).sum(dim=1).mean():.2f}")
+
+# %% [markdown]
+# **Figure 8.** Attention rollout of the class token for four pictures: how much of each patch reaches the class token
+# in the last block, if one follows the attention weights through all blocks.
+#
+# Does the rollout follow the thing? A little: 0.40 of it lies on what differs from the background, where equal weights
+# would give 0.32. But how much of this is knowledge of *this* picture? The things stand near the middle of their
+# windows, so that even one and the same map for all pictures, the mean of all rollouts, reaches 0.35. What the picture
+# itself adds is the difference, and that is small. (The measure is a rough one: noise and parts of other things also
+# differ from the background.) Such a map leaves out values, MLPs and normalisations. It is an illustration, no proof of
+# what the model uses.
+
+# %% [markdown]
+# ## Patch size
+#
+# With smaller patches there are more tokens, each with less in it. What does it cost, and what does it bring? Choose a
+# patch size:
+
+
+# %% tags=["fold"]
+def operations_of(P, D=48, D_F=192, depth=2, S=24, C=3):
+    """Operations of a ViT for one picture: two for each multiplication and addition, in products of matrices."""
+    N = (S // P) ** 2 + 1
+    return 2 * (N - 1) * C * P**2 * D + depth * (8 * N * D**2 + 4 * N * D * D_F + 4 * N**2 * D)
+
+
+def draw_sides(side):
+    side = int(side)
+    figure, (left, right) = plots.canvas(10, 3.6, 2)
+    drawings.outline(left, visible(new_pictures[SHOWN[0]]), side)
+    left.set_title(f"{(24 // side) ** 2} patches")
+    costs = [operations_of(each) / 1e6 for each in SIDES]
+    found = [kept["sizes"][str(each)] for each in SIDES]
+    for cost, values, each in zip(costs, found, SIDES):
+        colour = plots.VERMILLION if each == side else plots.GREY
+        right.plot([cost] * len(values), values, "o", color=colour, markersize=6)
+        right.annotate(
+            f"P = {each}", (cost, sum(values) / len(values)), xytext=(8, -3), textcoords="offset points", color=colour
+        )
+    right.set(
+        xscale="log", xlabel="million operations for one picture", ylabel="accuracy", ylim=(0.85, 1), xlim=(0.5, 20)
+    )
+    right.grid(True)
+    return figure
+
+
+def say_sides(side):
+    side = int(side)
+    values = kept["sizes"][str(side)]
+    return (
+        f"Patches of {side} by {side}: {(24 // side) ** 2} of them, {operations_of(side) / 1e6:.1f} million operations for a picture, stored "
+        f"accuracy {sum(values) / len(values):.3f} ({min(values):.3f} to {max(values):.3f})."
+    )
+
+
+explore(draw_sides, alt=say_sides, side=Choice("side of a patch in pixels", [str(side) for side in SIDES], "6"))
+
+# %% [markdown]
+# **Figure 9.** Patch size, cost and accuracy. Left, a picture and its patches; right, the accuracy of three seeds
+# against the operations for one picture (stored: 6,400 pictures with augmentation, 1,500 steps).
+
+# %% tags=["fold"]
+for side in SIDES:
+    print(say_sides(side))
+
+# %% [markdown]
+# With patches of 12 by 12 pixels there are only four tokens, which meet in the middle of the window, and so in the
+# middle of the thing. Smaller patches divide the picture more finely and cost more: each halving of the side gives four
+# times as many tokens, so that the operations grow at least fourfold once there are many, and in the end, where the
+# $N^2$ term rules, sixteenfold. Here patches of 12 by 12 are clearly the worst, and those of 4 by 4 have the highest
+# mean; but from 8 by 8 on, the seeds of one size differ as much as the sizes do. After 1,500 steps none of these models
+# is trained to the end, so this does not show that smaller patches bring nothing: the ViTs of the paper gain by them
+# when they have many pictures. The number of parameters changes by about a quarter at most.
+
+# %% [markdown]
+# ## Another image size
+#
+# A ViT was trained on pictures of 224 by 224 pixels and is now to read pictures of 384 by 384. With the same patch
+# size there are $24 \cdot 24 = 576$ patches instead of $14 \cdot 14 = 196$. The blocks accept any number of tokens. But
+# there are only 197 position vectors. Where do the others come from?
+#
+# Adding new vectors at the end would be wrong: patch 196 of the new grid lies in its ninth row, not below the old
+# picture. The new grid covers the *same* picture more finely, so a new place lies *between* old places. Hence one
+# interpolates: the position vectors are laid out as a grid, and the values in between are computed from the neighbours,
+# for each feature separately. The class token's position belongs to no place and stays as it is. For one feature of our
+# model, from a grid of 4 by 4 to one of 6 by 6:
+
+# %%
+one = vit.positions.detach()[1:, 0].view(4, 4)  # feature 0 of the 16 places, as a grid
+finer = F.interpolate(one[None, None], size=(6, 6), mode="bilinear", align_corners=False)[0, 0]  # [6, 6]
+
+# %% tags=["fold"]
+figure, panels = plots.canvas(7.4, 3.3, 2)
+bound = one.abs().max().item()
+for panel, values, title in zip(panels, (one, finer), ("learned, 4 by 4", "interpolated, 6 by 6")):
+    plots.field(values, limits=(-bound, bound), title=title, axes=panel)
+    panel.set(xticks=[], yticks=[])
+show(
+    figure,
+    "Feature 0 of the position vectors, as a grid of 4 by 4 places and interpolated to 6 by 6 places: the same picture, finer.",
+)
+
+# %% [markdown]
+# **Figure 10.** One feature of the learned positions, on the grid it was learned for, and interpolated to a finer one.
+#
+# (Here the two grids cover the same area, so that their corner *places* do not coincide: `align_corners=False`. The
+# authors' own program lets the corner places coincide, and the library transformers uses bicubic interpolation. Usually
+# the model is then trained a little further at the new size, its positions too.)
+
+# %% [markdown]
+# ## DeiT: learning from a convolutional network
+#
+# If a ViT lacks what a convolution knows beforehand, can a convolutional network teach it? **Knowledge distillation**
+# (Hinton et al., 2015) trains a model, the student, to answer as another model does, the teacher. DeiT ("data-efficient
+# image Transformer"; Touvron et al., 2021) does this with a convolutional network as the teacher. It adds one more
+# token, the **distillation token**, with a head of its own. The class token's head learns the true label $y$; the
+# distillation token's head learns the teacher's answer, the class with its largest logit, $y_t = \arg\max z_t$ (**hard
+# distillation**):
+#
+# $$\mathcal L = \tfrac12 \operatorname{CE}(z_\text{class}, y) + \tfrac12 \operatorname{CE}(z_\text{distill}, y_t)$$
+#
+# What could be the use of the teacher's answers, if the true labels are known? First, a teacher sees each augmented
+# picture: if little of the thing is left in it, the label stays, but the teacher answers what it still sees. Second,
+# its mistakes tell which pictures are alike to a convolutional network. And third, a teacher can also answer where
+# nobody knows the label. This third use is the easiest to show. A convolutional network is trained on 100 pictures,
+# with augmentation; then it names these and 6,300 other pictures, whose labels it does not get, and a ViT learns from
+# its answers. (This is not the recipe of DeiT: it has no distillation token and no true labels. It is known as
+# **pseudo-labelling**.)
+
+
+# %% tags=["fold"]
+def taught(steps, seed, data):
+    """Accuracies of a CNN that learned from 100 labels, of a ViT that did, and of a ViT that learned from the CNN's answers."""
+    images, right = data
+    teacher, _ = fitted("CNN, augmented", 100, 300, data, seed)
+    alone, _ = fitted("ViT, augmented", 100, steps, data, seed)
+    with torch.no_grad():
+        answers = torch.cat([teacher(some.to(DEVICE)).argmax(dim=-1).cpu() for some in images[:6400].split(500)])
+    student, _ = fitted("ViT, augmented", 6400, steps, (images, answers), seed)
+    return [accuracy(model, new_pictures, new_labels) for model in (teacher, alone, student)]
+
+
+if stored_runs.full():
+    lessons = [taught(1500, seed, single_things(6400, seed=seed)) for seed in range(3)]
+else:
+    lessons = record["results"]["taught"]
+for name, values in zip(
+    ("teacher: CNN, 100 labels", "ViT, 100 labels", "ViT, 6,400 answers of the CNN"), zip(*lessons)
+):
+    print(f"{name:30} {sum(values) / 3:.3f}  ({min(values):.3f} to {max(values):.3f})")
+
+# %% [markdown]
+# Taught by the convolutional network, the ViT stays behind its teacher, but is ahead of a ViT that learned from the
+# same 100 labels alone. How much of this is what a convolution knows beforehand, passed on in the form of answers, and
+# how much comes simply from 6,300 further pictures, this comparison does not separate. (Where a teacher agrees with
+# every label, hard distillation adds nothing; a teacher whose answers differ is needed.)
+#
+# The published result (Touvron et al., 2021; ImageNet, ViT-B at 224 by 224 pixels, called DeiT-B): 81.8 % without a
+# teacher, 83.4 % with the distillation token. A convolutional network is the better teacher: one that reached only 80.0
+# % itself brought its student to 82.7 %, while a DeiT-B with 81.8 % brought its student to 81.9 %, hardly further than
+# no teacher. Most of what DeiT gained over the first ViT (77.9 %, above) came from augmentation and a careful way of
+# training.
+
+# %% [markdown]
+# ## Swin: attention in windows
+#
+# Every patch attends to every other: this costs $4N^2D$ operations a layer, and $N$ grows with the area of the picture.
+# For large pictures with small patches, **Swin** (Liu, Ze et al., 2021) brings back locality. The grid of patches is
+# cut into **windows** of $M$ by $M$ patches, usually $M = 7$, and each patch attends only to the patches of its own
+# window. With $N$ patches, the scores and weighted sums then take $4 N M^2 D$ operations in the place of $4N^2D$:
+# proportional to $N$. But then no information could pass from window to window. So in every second layer the windows
+# are **shifted** by half a window:
+
+# %% tags=["fold"]
+show(
+    drawings.windows(),
+    "Two grids of 8 by 8 patches with four windows of 4 by 4. Left, each window has a colour. Right, the patches were moved by two "
+    "rows and two columns, so that each window holds patches of all four colours; those that came in on the other side are hatched.",
+)
+
+# %% [markdown]
+# **Figure 11.** Windows of 4 by 4 patches, in one layer (left) and in the next, where they are shifted by two patches
+# (right). The colour of a patch shows its window in the layer before; hatched patches were pushed out at the top or on
+# the left and came in again on the opposite side.
+#
+# Patches that were in different windows meet in the next layer. In practice the grid is moved cyclically (what leaves
+# it at the top comes in at the bottom), so that all windows have the same size. This also puts patches from opposite
+# edges of the picture into one window, and a mask keeps them apart. This mask is the stretch exercise of the
+# assignment. Swin also makes the grid coarser from stage to stage, as convolutional networks do: every four
+# neighbouring patches are merged into one.
+#
+# ## ConvNeXt: the answer of the convolutional networks
+#
+# Is it attention, then, that makes these models good? **ConvNeXt** (Liu, Zhuang et al., 2022) starts from a ResNet-50,
+# a convolutional network with 76.1 % on ImageNet, and takes over from Transformers one thing after another. The modern
+# way of training alone (longer, with much the same augmentation as DeiT's) brings it to 78.8 %. Then come, among
+# others, another division into stages, patches at the beginning, wider layers whose filters of 7 by 7 work on each
+# channel alone, GELU, LayerNorm, and fewer of both. Together they bring it to 82.0 %, slightly more than a Swin of the
+# same size (81.3 %); not every step brings something by itself. Nothing in it attends. So part of what looked like the
+# strength of attention was the strength of how it was trained.
+
+# %% [markdown]
+# ## Real images
+#
+# All pictures so far were drawn by a program. Do the findings hold for real ones? scikit-learn comes with 1,797 images
+# of handwritten digits, 8 by 8 pixels each. We train on 1,000 and test on the other 797; the ViT has patches of 2 by 2
+# pixels.
+
+# %% tags=["fold"]
+found, which = digits()
+order = torch.randperm(len(found), generator=torch.Generator().manual_seed(0))
+found, which = found[order], which[order]
+show(
+    captioning.gallery(
+        ((found[:8] * 6 + 4.9) / 16).expand(-1, 3, -1, -1).clamp(0, 1), [str(digit) for digit in which[:8].tolist()]
+    ),
+    f"Eight handwritten digits: {', '.join(str(digit) for digit in which[:8].tolist())}.",
+)
+
+
+def on_digits(kind, steps, seed):
+    """The accuracy of a model that learned 1,000 digits."""
+    make = {"CNN": lambda: SmallCNN(C=1, classes=10), "ViT": lambda: ViT(P=2, S=8, C=1, classes=10)}[kind]
+    model, _ = fitted(kind, 1000, steps, (found, which), seed, make=make)
+    return accuracy(model, found[1000:], which[1000:])
+
+
+if stored_runs.full():
+    handwritten = {kind: [on_digits(kind, 1000, seed) for seed in range(3)] for kind in ("CNN", "ViT")}
+    results = {"long": kept, "taught": lessons, "digits": handwritten}
+    record = stored_runs.keep("13_vision_transformer", results, seed=0, seconds=time.perf_counter() - BEGUN)
+handwritten = record["results"]["digits"]
+for kind in handwritten:
+    values = handwritten[kind]
+    print(
+        f"{kind}: now {on_digits(kind, 400, 0):.3f} after 400 steps; stored, 1,000 steps, three seeds: {sum(values) / 3:.3f}"
+    )
+assert min(handwritten["CNN"]) > max(handwritten["ViT"])
+
+# %% [markdown]
+# **Figure 12.** Eight of the handwritten digits, with their labels.
+#
+# On real images the order is the same: the convolutional network is ahead, with less than half of the parameters. (This
+# is one number of pictures and one division into training and test; how the gap changes with more digits it does not
+# show.)
+
+# %% [markdown]
+# ## Circle or cross?
+#
+# What do the models see in pictures such as those at the beginning? We give the first six circles and crosses of the
+# test pictures to the two models of this run that learned from 800 pictures, and to the ViT that learned from 6,400:
+
+# %% tags=["fold"]
+some = new_pictures[SHOWN]
+answers = {}
+for name, key in {"CNN, 800": ("CNN", 800), "ViT, 800": ("ViT", 800), "ViT, 6,400": ("ViT", 6400)}.items():
+    with torch.no_grad():
+        answers[name] = [scenes.SHAPES[number] for number in models[key][0](some.to(DEVICE)).argmax(dim=-1).tolist()]
+truth = [scenes.SHAPES[label] for label in new_labels[SHOWN].tolist()]
+show(
+    captioning.gallery(visible(some), truth),
+    f"Six new pictures: {', '.join(truth)}.",
+)
+for name, said in answers.items():
+    print(f"{name:11}", "  ".join(f"{word:9}" for word in said), sum(a == b for a, b in zip(said, truth)), "of 6 right")
+
+# %% [markdown]
+# **Figure 13.** Six new pictures with their labels; below them, what three models say.
+#
+# With 800 pictures the ViT still makes mistakes that the convolutional network does not make; with 6,400 it makes
+# fewer. (Six pictures prove nothing; the accuracies on 1,000 pictures, above, say the same.) At the beginning we asked
+# what the tokens of a picture are. The answer, patches, took one line of code. All the rest is the Transformer of
+# lesson 09, and what it does not know about pictures, it has to learn from pictures: which places are neighbours, which
+# patches belong together, and that a circle is still a circle when it has moved.
+
+# %% [markdown]
+# ## Summary
+#
+# | part | formula | shape |
+# |---|---|---|
+# | patches | $N = (H/P)(W/P)$, row by row | $[B, N, CP^2]$ |
+# | patch embedding | patches $\cdot\, W_E + b_E$ = convolution with filter and stride $P$ | $[B, N, D]$ |
+# | class token, positions | $[\,x_\text{class}; X\,] + \text{positions}$, learned | $[B, N+1, D]$ |
+# | encoder | $L$ pre-norm blocks without a mask, last normalisation | $[B, N+1, D]$ |
+# | head | logits from the class token, or from the mean of the patches | $[B, K]$ |
+# | hard distillation | $\tfrac12\operatorname{CE}(z_\text{class}, y) + \tfrac12\operatorname{CE}(z_\text{distill}, \arg\max z_t)$ | a number |
+# | windows of $M$ by $M$ | scores and sums $4NM^2D$ in the place of $4N^2D$ | |
+#
+# ```python
+# nn.Conv2d(C, D, kernel_size=P, stride=P)(images).flatten(2).mT  # [B, N, D]
+# F.interpolate(grid, size=(rows, columns), mode="bilinear", align_corners=False)  # grid [1, D, old rows, old columns]
+# ```
+#
+# The picture to remember is Figure 2: an image becomes a sentence of patches. From there on it is a Transformer.
+
+# %% [markdown]
+# ## Before you go on
+#
+# <details><summary><b>1.</b> A picture of 32 by 48 pixels with three channels is cut with P = 8. How many patches are there, and how
+# many numbers does each hold? Which patch is the first of the second row?</summary>
+#
+# $4 \cdot 6 = 24$ patches with $3 \cdot 64 = 192$ numbers each. Each row has six patches, so the first of the second
+# row is patch 6 (counted from 0).
+#
+# </details>
+#
+# <details><summary><b>2.</b> All pictures of a set are turned upside down, in training and in the test. Does the ViT become worse? Does the
+# convolutional network?</summary>
+#
+# Neither. For the ViT this is one of the orders of pixels that it does not notice. For the convolutional network
+# neighbours remain neighbours; only the filters are learned upside down.
+#
+# </details>
+#
+# <details><summary><b>3.</b> The side of a patch is halved. What happens to the number of tokens, to the attention weights and to the
+# parameters?</summary>
+#
+# Four times as many patches, about sixteen times as many attention weights. The parameters hardly change: the embedding
+# has a quarter of its weights left, and there are more position vectors.
+#
+# </details>
+#
+# <details><summary><b>4.</b> Why does the class token have a position vector, although it stands nowhere?</summary>
+#
+# It need not have one: both vectors are learned and only ever appear as a sum, so that one would do. It is there
+# because it makes the code simpler.
+#
+# </details>
+#
+# <details><summary><b>5.</b> A head has an attention distance of 12 pixels in pictures of 24 by 24. Is it a head that looks far?</summary>
+#
+# Not necessarily. A head that attends to all patches equally has about this distance. One has to compare.
+#
+# </details>
+#
+# <details><summary><b>6.</b> Swin with M = 7 reads 56 by 56 patches. By which factor do the operations of scores and weighted sums
+# fall?</summary>
+#
+# By $N/M^2 = 3136/49 = 64$.
+#
+# </details>
+
+# %% [markdown]
+# ## Pitfalls
+#
+# - **Two orders have to agree**: how a patch is flattened (channel, row, column) and how the patches are counted (row by row).
+#   A `reshape` of $[C, H, W]$ to $[N, CP^2]$ has the right shape and mixes the pixels of different patches.
+# - **$CP^2 = D$ by chance**: in ViT-B/16 both are 768, so that a transposed matrix raises no error.
+# - **The class token comes first**: leave it out (`X[:, 1:]`) before you put outputs or positions back into a grid.
+# - **Do not append positions** for a larger picture; interpolate them, without the class token's.
+# - **"ViTs need more data"** is a statement about models *and* how they are trained. Augmentation and a teacher change it.
+# - **A map of attention weights is no explanation.** It leaves out values, MLPs and normalisations; compare it with the same map
+#   for other pictures.
+#
+# <details><summary><b>If you also use lecture slides</b>: where some of them differ</summary>
+#
+# - *"Average pool"* at the end: the ViT of the paper has a class token. Averaging is a variant that works as well.
+# - *"The 2D position of each patch"*: the paper's encoding is learned, one vector for each place; that places form a grid, it learns.
+# - *"Vision Transformers"* over a picture of DETR: that model detects objects, with a convolutional network in front (lesson 14).
+# - *"DeiT III"*: a later paper, without distillation.
+#
+# </details>
+
+# %% [markdown]
+# ## Where to go next
+#
+# - **Practise**: the [assignment of this unit](../assignments/13_vision_transformer/13_vision_transformer.ipynb).
+# - **Read on**: lesson 14 will detect objects with a Transformer, lesson 16 will join pictures and language.
+# - **Look up**: the [glossary](../docs/glossary.md).
+
+# %% [markdown]
+# ## References
+#
+# - A. Dosovitskiy et al. (2021). An image is worth 16x16 words: Transformers for image recognition at scale. ICLR.
+#   arXiv:2010.11929. *Table 5: the published curve; appendix D: pooling, positions, attention distance.*
+# - H. Touvron, M. Cord, M. Douze, F. Massa, A. Sablayrolles, H. Jégou (2021). Training data-efficient image Transformers &
+#   distillation through attention. ICML. arXiv:2012.12877.
+# - A. Kolesnikov et al. (2020). Big transfer (BiT): general visual representation learning. ECCV. arXiv:1912.11370. *The
+#   convolutional network of the published curve.*
+# - Liu, Ze, et al. (2021). Swin Transformer: hierarchical vision Transformer using shifted windows. ICCV. arXiv:2103.14030.
+# - Liu, Zhuang, et al. (2022). A ConvNet for the 2020s. CVPR. arXiv:2201.03545.
+# - M. Raghu, T. Unterthiner, S. Kornblith, C. Zhang, A. Dosovitskiy (2021). Do vision Transformers see like convolutional neural
+#   networks? NeurIPS. arXiv:2108.08810.
+# - S. Abnar, W. Zuidema (2020). Quantifying attention flow in Transformers. ACL. arXiv:2005.00928.
+# - G. Hinton, O. Vinyals, J. Dean (2015). Distilling the knowledge in a neural network. arXiv:1503.02531.
+# - E. Alpaydin, C. Kaynak (1998). Optical recognition of handwritten digits. UCI Machine Learning Repository. *The digits, CC BY
+#   4.0.*

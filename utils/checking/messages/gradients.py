@@ -1,0 +1,67 @@
+"""The sentences about right numbers with wrong gradients."""
+
+import numpy as np
+
+from utils.checking.tolerance import extra_gradients
+
+
+def _no_graph(c):
+    names = [name for name, wanted, got in c.pairs() if wanted.carries_gradient > got.carries_gradient]
+    return (
+        f"The numbers are right, but no gradient flows back from {', '.join(names)}: something cuts the graph, such as .detach(),"
+        " .data, no_grad, torch.tensor(…) of a tensor, or a new tensor that is returned as it is."
+    ), ""
+
+
+def _backward_failed(c):
+    if "inplace" in c.seen.backward or "in-place" in c.seen.backward:
+        return (
+            "The numbers are right, but gradients cannot be computed: a tensor that backward still needs was overwritten"
+            " (/=, +=, an index on the left of =, or a method that ends in _). Make a new tensor: p = p / …, and masked_fill or"
+            " torch.where in place of A[…] = …"
+        ), ""
+    return f"The numbers are right, but computing gradients fails: {c.seen.backward.splitlines()[0]}", ""
+
+
+def _no_gradient(c):
+    wanted = [name for name, gradient in c.expected.gradients.items() if gradient is not None]
+    names = ", ".join(name for name in wanted if c.seen.gradients.get(name) is None)
+    source = " and ".join(c.exercise.outputs[place][0] for place in c.case.gradient)
+    mode = " (The module is in eval mode here.)" if c.exercise.is_module and not c.case.training else ""
+    return (
+        f"The numbers are right, but no gradient reaches {names} from {source}.{mode} Either it may not"
+        " learn (requires_grad=False, as from_pretrained sets it), or something cuts the graph: .detach(), .data, .item(),"
+        " torch.tensor(…) of a tensor, NumPy, or no_grad."
+    ), ""
+
+
+def _wrong_gradient(c):
+    gradients = [
+        (name, gradient, c.seen.gradients.get(name))
+        for name, gradient in c.expected.gradients.items()
+        if gradient is not None
+    ]
+    gradients = [(name, gradient, got) for name, gradient, got in gradients if got is not None]
+    if any(np.isnan(got).any() for _, _, got in gradients):
+        return "The numbers are right, but a gradient is NaN: a root of 0, 0/0 or inf·0 on the way back.", ""
+    names = ", ".join(name for name, gradient, got in gradients if not np.allclose(got, gradient, rtol=1e-3, atol=1e-4))
+    return (
+        f"The numbers are right, but the gradient{' for ' + names if names else ''} is not: is a part of the computation"
+        " detached, or done outside of torch? Is part of a layer kept from learning (padding_idx, requires_grad=False)? Does an"
+        " autograd.Function of your own compute the gradient? Is something cut off (a threshold, where, a comparison)?"
+    ), ""
+
+
+def _extra_gradient(c):
+    names = ", ".join(extra_gradients(c.expected, c.seen))
+    told = "and none should: what is decided or counted there is taken as it is."
+    return f"The numbers are right, but a gradient reaches {names}, {told}", ""
+
+
+GRADIENTS = {
+    "no_graph": _no_graph,
+    "backward_failed": _backward_failed,
+    "no_gradient": _no_gradient,
+    "wrong_gradient": _wrong_gradient,
+    "extra_gradient": _extra_gradient,
+}
