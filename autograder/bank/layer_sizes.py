@@ -31,8 +31,8 @@ class Told:
         layers: by name, as it is written: {"W_K": "nn.Linear(D_X, D_Q, bias=False)", "mlp.0": "nn.Linear(D, 4*D)"};
             parameters that belong to no layer of torch's among them. What stands further down than at the top is there if
             it is always there: not the fourth layer of a list of H.
-        shapes: of the parameters that are always there, by name: {"W_K.weight": "[D_Q, D_X]"}; without those that no
-            symbols could be found for.
+        shapes: of the parameters, by name: {"W_K.weight": "[D_Q, D_X]"}, those of the fourth layer of a list of H among
+            them; without those that no symbols could be found for.
     """
 
     layers: dict[str, str]
@@ -71,7 +71,9 @@ def tell(reference: type[nn.Module], builds: list[dict]) -> Told:
                 f"{reference.__name__}.{name}: a size in it differs from case to case, and its history was lost. Compute it"
                 " in an __init__, from the arguments, with + - * / // % ** int round max min and what is made of these."
             )
-    agreed = {name: _agreed(texts) for name, texts in shapes.items() if len(texts) == always}
+    agreed = {
+        name: _agreed(texts) for name, texts in shapes.items() if len(texts) > 1
+    }  # one look tells no symbol from a number
     return Told(told, {name: text for name, text in agreed.items() if text is not None})
 
 

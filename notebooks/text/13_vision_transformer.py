@@ -482,6 +482,7 @@ show(
 # accuracy). BiT is a very large ResNet (ResNet-152x4).
 
 # %% tags=["fold"]
+# NBVAL_CHECK_OUTPUT
 for kind, values in means.items():
     print(f"{kind:21}", "  ".join(f"{count:,}: {value:.3f}" for count, value in zip(LARGER, values)))
 gaps = [cnn - vit for cnn, vit in zip(means["CNN"], means["ViT"])]
@@ -607,7 +608,7 @@ explore(
     picture=Slider("picture", 1, len(SHOWN), 1, 1),
     block=Slider("block", 1, 2, 2, 1),
     head=Slider("head", 1, 4, 1, 1),
-    asking=Slider("asking (0: class token, 1 to 16: a patch)", 0, 16, 0, 1),
+    asking=Slider("asks (0: class token)", 0, 16, 0, 1),
 )
 
 # %% [markdown]
@@ -683,7 +684,7 @@ for name, given in ways.items():
 #
 # Does the rollout follow the thing? A little: 0.40 of it lies on what differs from the background, where equal weights
 # would give 0.32. But how much of this is knowledge of *this* picture? The things stand near the middle of their
-# windows, so that even one and the same map for all pictures, the mean of all rollouts, reaches 0.35. What the picture
+# windows, so that even one and the same map for all pictures, the mean of all rollouts, reaches 0.34. What the picture
 # itself adds is the difference, and that is small. (The measure is a rough one: noise and parts of other things also
 # differ from the background.) Such a map leaves out values, MLPs and normalisations. It is an illustration, no proof of
 # what the model uses.
@@ -738,6 +739,7 @@ explore(draw_sides, alt=say_sides, side=Choice("side of a patch in pixels", [str
 # against the operations for one picture (stored: 6,400 pictures with augmentation, 1,500 steps).
 
 # %% tags=["fold"]
+# NBVAL_CHECK_OUTPUT
 for side in SIDES:
     print(say_sides(side))
 
@@ -807,6 +809,7 @@ show(
 
 
 # %% tags=["fold"]
+# NBVAL_CHECK_OUTPUT
 def taught(steps, seed, data):
     """Accuracies of a CNN that learned from 100 labels, of a ViT that did, and of a ViT that learned from the CNN's answers."""
     images, right = data
