@@ -1,39 +1,77 @@
-"""On torch's device without numbers, tensors of two devices do not meet unseen."""
+"""On another device, tensors of two devices do not meet unseen, and numbers are there for whatever asks for them."""
 
 import pytest
 import torch
+from torch import nn
 
-from utils.checking.devices import EXPECTED, DevicesApart
+from utils.checking.devices import EXPECTED, THERE, OtherDevice
 
-HERE, THERE = torch.ones(3, 3), torch.ones(3, 3, device="meta")
 REFUSED = {
-    "a product": lambda: THERE @ HERE,
-    "a sum": lambda: THERE + HERE,
-    "a table of the CPU": lambda: torch.nn.functional.embedding(torch.zeros(2, dtype=torch.long, device="meta"), HERE),
-    "torch.where": lambda: torch.where(HERE > 0, THERE, THERE),
+    "a product": lambda there, here: there @ here,
+    "a sum": lambda there, here: there + here,
+    "numpy": lambda there, here: there.numpy(),
+    "a table on the CPU": lambda there, here: nn.functional.embedding(there.long(), here),
+    "a table on the CPU, by an index": lambda there, here: here[there[0].long()],
+    "torch.where": lambda there, here: torch.where(here > 0, there, there),
+    "a layer that was left there": lambda there, here: nn.Linear(3, 2)(there),
 }
 ALLOWED = {
-    "a number without axes": lambda: THERE + torch.tensor(1.0),
-    "indices on the CPU": lambda: THERE[torch.arange(2)],
-    "a copy to the device": lambda: HERE.to("meta"),
-    "all on one device": lambda: (THERE @ THERE).softmax(dim=-1),
+    "a number without axes": lambda there, here: torch.tensor(1.0) + there,
+    "indices on the CPU": lambda there, here: there[torch.arange(2)],
+    "a copy to the device": lambda there, here: here.to(there.device),
+    "what is made like another": lambda there, here: torch.zeros(3, device=there.device) + torch.ones_like(there),
+    "what is copied into it": lambda there, here: there.clone().copy_(here),
+    "a part that is set": lambda there, here: there.clone().index_fill_(0, there[0].long(), 0.0),
+    "all on one device": lambda there, here: (there @ there).softmax(dim=-1),
+    "a layer that was moved": lambda there, here: nn.MultiheadAttention(3, 1).to(THERE)(there, there, there)[0],
+    "fused attention": lambda there, here: nn.functional.scaled_dot_product_attention(there, there, there),
 }
+HERE = {
+    "numbers that are read": lambda there: torch.tensor(there.tolist()),
+    "what is moved back": lambda there: there.cpu(),
+    "what is copied into a tensor of the CPU": lambda there: torch.zeros(3, 3).copy_(there),
+}
+
+
+def _there():
+    return torch.ones(3, 3).to(THERE)
 
 
 @pytest.mark.parametrize("operate", REFUSED.values(), ids=REFUSED)
 def test_two_devices_are_refused(operate):
-    with DevicesApart(), pytest.raises(RuntimeError, match=EXPECTED):
-        operate()
+    with OtherDevice(), pytest.raises(RuntimeError, match=EXPECTED):
+        operate(_there(), torch.ones(3, 3))
 
 
 @pytest.mark.parametrize("operate", ALLOWED.values(), ids=ALLOWED)
 def test_what_a_gpu_allows_is_allowed(operate):
-    with DevicesApart():
-        assert operate().device.type == "meta"
+    with OtherDevice():
+        assert operate(_there(), torch.ones(3, 3)).device.type == THERE
 
 
-def test_what_is_copied_into_a_tensor_of_the_cpu_stays_there():
-    with DevicesApart():
-        kept = torch.zeros(3, 3)
-        kept[...] = THERE
-    assert kept.device.type == "cpu"
+@pytest.mark.parametrize("operate", HERE.values(), ids=HERE)
+def test_what_leaves_the_device_is_on_the_cpu(operate):
+    with OtherDevice():
+        result = operate(_there())
+    assert result.device.type == "cpu" and torch.equal(result, torch.ones(3, 3))
+
+
+def test_what_asks_for_numbers_gets_them():
+    with OtherDevice():
+        there = torch.arange(6.0).to(THERE)
+        assert there.sum().item() == 15 and (there > 4).any() and int(there.argmax()) == 5
+        assert len(there[there > 2]) == 3 and there.nonzero().shape == (5, 1)
+
+
+def test_a_change_in_place_is_seen():
+    with OtherDevice():
+        there = torch.zeros(4).to(THERE)
+        view = there[1:3]
+        view += 1
+        there[3] = 5
+        assert there.tolist() == [0, 1, 1, 5]
+
+
+def test_a_shape_that_is_changed_in_place_is_refused_as_what_is_not_known():
+    with OtherDevice(), pytest.raises(RuntimeError, match="in place"):
+        torch.zeros(4).to(THERE).unsqueeze_(0)

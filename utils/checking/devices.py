@@ -1,30 +1,84 @@
-"""Refuses what a GPU would refuse, on torch's device without numbers: operations on tensors of two devices."""
+"""Another device where there is none: tensors that say they are there, and refuse what a GPU would refuse.
+
+Each holds its numbers on the CPU, so that whatever asks for them (`.tolist()`, `.item()`, a branch, a Boolean index) gets them.
+"""
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_leaves, tree_map
 
-EXPECTED = "not on the expected device"  # part of what torch itself says where it notices
+THERE = "meta"  # torch knows this device everywhere, and keeps no numbers there, so that none are mistaken for it
+EXPECTED = "not on the expected device"
 _INDEXING = ("aten::index", "aten::index_put", "aten::_index_put_impl", "aten::index_put_")  # take indices on the CPU
 _COPY, _TO = "aten::copy_", "aten::_to_copy"
+_ATTENTION = "aten::_fused_sdp_choice"  # which way to compute attention; 0, the plain one, is right on any device
 
 
-class DevicesApart(TorchDispatchMode):
-    """Within it, an operation on tensors of two devices is an error, as with a GPU; torch itself lets some pass there.
+class _There(torch.Tensor):
+    """A tensor that says it is on the other device; `numbers` are its numbers, on the CPU."""
 
-    What a GPU allows is allowed: numbers without axes and indices on the CPU, and a copy from one device to the other, which
-    leaves the CPU's tensor on the CPU.
+    @staticmethod
+    def __new__(cls, numbers: torch.Tensor):
+        layout = {"strides": numbers.stride(), "storage_offset": numbers.storage_offset(), "dtype": numbers.dtype}
+        made = torch.Tensor._make_wrapper_subclass(cls, numbers.size(), **layout, device=THERE)
+        made.numbers = numbers
+        return made
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        if func is torch.Tensor.tolist:  # which torch has for no tensor of another class
+            return args[0].numbers.tolist()
+        if func in (torch.Tensor.numpy, torch.Tensor.__array__):
+            raise RuntimeError(f"a tensor is {EXPECTED}: numpy")
+        return torch._C._disabled_torch_function_impl(func, types, args, kwargs or {})
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        raise RuntimeError(f"{func._schema.name} was called outside the other device")
+
+
+class OtherDevice(TorchDispatchMode):
+    """Within it, torch's device "meta" computes, and an operation on tensors of two devices is an error, as with a GPU.
+
+    What a GPU allows is allowed: numbers without axes and indices on the CPU, and copies from one device to the other.
 
     Raises:
         RuntimeError: where an operation meets tensors of two devices.
     """
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        kwargs, name = kwargs or {}, func._schema.name
-        given = [one for one in tree_leaves((args, kwargs)) if isinstance(one, torch.Tensor) and one.ndim]
-        if len({tensor.device.type for tensor in given}) > 1:
-            if name == _COPY:
-                return args[0]  # its numbers are unknown from here on, and are not looked at
-            if name not in _INDEXING:
-                raise RuntimeError(f"tensors are {EXPECTED}: {name}")
-        return func(*args, **kwargs)
+        kwargs, name = dict(kwargs or {}), func._schema.name
+        if name == _ATTENTION:
+            return 0
+        given = [one for one in tree_leaves((args, kwargs)) if isinstance(one, torch.Tensor)]
+        there = [one for one in given if isinstance(one, _There)]
+        if name not in (_COPY, _TO) and there and not _may_meet(name, given):
+            raise RuntimeError(f"tensors are {EXPECTED}: {name}")
+        asked, known = kwargs.get("device"), {id(one.numbers): one for one in there}
+        goes_there = torch.device(asked).type == THERE if asked is not None else bool(there)
+        if name == _COPY:
+            goes_there = isinstance(given[0], _There)
+        args, kwargs = tree_map(_numbers, (args, {**kwargs, **({} if asked is None else {"device": "cpu"})}))
+        result = func(*args, **kwargs)
+        return tree_map(lambda one: _moved(one, known), result) if goes_there else result
+
+
+def _may_meet(name: str, given: list) -> bool:
+    """Whether an operation takes these tensors: all there, but for numbers without axes, and indices of what is there."""
+    here = [one for one in given if not isinstance(one, _There) and one.ndim]
+    if name in _INDEXING and isinstance(given[0], _There):
+        here = [one for one in here if one.dtype.is_floating_point]
+    return not here
+
+
+def _numbers(value):
+    return value.numbers if isinstance(value, _There) else value
+
+
+def _moved(value, known: dict):
+    """A result on the other device; what was changed in place is the tensor that it was."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    if id(value) in known and known[id(value)].shape != value.shape:
+        raise RuntimeError("the shape of a tensor was changed in place")  # which a wrapper cannot follow
+    return known[id(value)] if id(value) in known else _There(value)

@@ -19,7 +19,7 @@ from torch import nn
 import utils
 from utils.checking import refusals, toy_models
 from utils.checking.call_recorder import WatchedCalls
-from utils.checking.devices import EXPECTED, DevicesApart
+from utils.checking.devices import EXPECTED, THERE, OtherDevice
 from utils.checking.other_numbers import another
 from utils.checking.records import MAX_OUTPUTS, MAX_VALUES, UNDECIDED, DrawnCase, Failure, Helper, Observation, Output
 
@@ -92,18 +92,18 @@ def _changed(tensor: torch.Tensor, before: torch.Tensor, asked: bool) -> bool:
 
 
 def _observe_elsewhere(student_object, case: DrawnCase) -> Observation:
-    """What the object gives on torch's device without numbers, and whether it mixes tensors of that and the CPU.
+    """What the object gives where its inputs are on another device, and whether it mixes tensors of that and the CPU.
 
-    What cannot be run without numbers stays undecided.
+    What ends in an error that a GPU would not raise stays undecided.
     """
     try:
-        target, _ = _target(student_object, case, "meta")
-        with DevicesApart():
-            result = _plain(_stage("call", lambda: _call(target, _inputs(case, "meta"))))
+        with OtherDevice():
+            target, _ = _target(student_object, case, THERE)
+            result = _plain(_stage("call", lambda: _call(target, _inputs(case, THERE))))
     except _Failed as failed:
         apart = EXPECTED in failed.failure.text
-        return Observation(structure=UNDECIDED, failure=failed.failure if apart else None, device="meta")
-    return Observation(structure=_kind(result), outputs=_outputs(result), device="meta")
+        return Observation(structure=UNDECIDED, failure=failed.failure if apart else None, device=THERE)
+    return Observation(structure=_kind(result), outputs=_outputs(result), device=THERE)
 
 
 def _rehearse(student_object, case: DrawnCase, device) -> tuple:
