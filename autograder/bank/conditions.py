@@ -17,6 +17,7 @@ HUGE, HUGER = 1e4, 1e10  # products of two of the first lie far beyond −10⁴,
 BEYOND = 1e40  # single precision ends at 3.4e38
 HEAVY = 1e3  # of weights
 SPREAD, WIDER_SPREAD = 3.0, 8.0  # weights from 10⁻⁸ to 1, which are compared as closely as any
+UNEVEN, STRIDE = 9, 4  # from 10⁻⁴ to 10⁴, neighbours by very different factors
 LENGTH, LONG, WIDTH, VOCABULARY = 130, 260, 67, 300  # at scale: beyond powers of 2, and no multiples of blocks of 8
 GRID = (17, 19)  # rows and columns at scale
 LENGTHS = "NTSM"  # the first letters of axes along which there may be hundreds
@@ -93,6 +94,14 @@ def _half(exercise, case: DrawnCase) -> Iterable:
         yield "bfloat16", replace(case, inputs=rounded, weights=weights, precision="bfloat16", coarse=True)
 
 
+def _long(exercise, base: declaration.Case) -> Iterable:
+    """So many positions that bfloat16, which holds no odd numbers beyond 256, cannot count them."""
+    free = [axis for axis in _free_axes(exercise, base) if axis[0] in LENGTHS or axis in ("rows", "H")]
+    for axis in free[:1]:
+        if "scale" not in exercise.waived and not _is_squared(exercise, axis):
+            yield f"{axis} = {LONG}", replace(base, sizes={**base.sizes, axis: LONG})
+
+
 def _rounded(value):
     return torch.from_numpy(value).bfloat16().float().numpy() if _real(value) else value
 
@@ -134,22 +143,31 @@ def _large(exercise, case: DrawnCase) -> Iterable:
     name = reals[0]
     array = case.inputs[name]
     if array.ndim > 1 and max(array.shape[:-1]) > 1:
-        yield f"one row of {name} with large numbers", replace(_with_first_row(case, name, STEEP), coarse=True)
+        yield f"one row of {name} with large numbers", replace(_with_row(case, name, STEEP), coarse=True)
 
 
 def _spread(exercise, case: DrawnCase) -> Iterable:
     reals = _reals(case)
     if reals:
         yield "numbers of a wide spread", _scaled(case, WIDER_SPREAD if len(reals) == 1 else SPREAD)
+    if reals and _gives_reals(exercise):
+        uneven = {name: _uneven(case.inputs[name]) for name in reals}
+        yield "numbers of very different sizes", replace(case, inputs={**case.inputs, **uneven}, single=True)
+
+
+def _uneven(array: np.ndarray) -> np.ndarray:
+    """The numbers, each times a power of ten of its own."""
+    powers = np.arange(array.size) * STRIDE % UNEVEN - UNEVEN // 2
+    return array * (10.0 ** powers.reshape(array.shape)).astype(np.float32)
 
 
 def _zero(exercise, case: DrawnCase) -> Iterable:
     reals = [name for name in _reals(case) if case.inputs[name].ndim]
     zeroed = case
     for name in reals:
-        zeroed = _with_first_row(zeroed, name, 0.0)
+        zeroed = _with_row(_with_row(zeroed, name, 0.0), name, 0.0, last=True)
     if reals:
-        yield "a first row that is 0 all through", replace(zeroed, gradient=exercise.gradients)
+        yield "a first and a last row that are 0 all through", replace(zeroed, gradient=exercise.gradients)
 
 
 def _scaled(case: DrawnCase, factor: float) -> DrawnCase:
@@ -158,9 +176,10 @@ def _scaled(case: DrawnCase, factor: float) -> DrawnCase:
     )
 
 
-def _with_first_row(case: DrawnCase, name: str, factor: float) -> DrawnCase:
+def _with_row(case: DrawnCase, name: str, factor: float, last: bool = False) -> DrawnCase:
+    """The case with the first or the last row of an input times a factor."""
     array = case.inputs[name].copy()
-    array[(0,) * (array.ndim - 1)] *= np.float32(factor)
+    array[(-1 if last else 0,) * (array.ndim - 1)] *= np.float32(factor)
     return replace(case, inputs={**case.inputs, name: array})
 
 
@@ -297,7 +316,7 @@ CONDITIONS = (
         vary=_double,
     ),
     Condition("range", "Numbers of float64 may be larger than float32 can hold.", vary=_beyond, shown=0),
-    Condition("bfloat16", "Inputs of bfloat16 give results of bfloat16.", vary=_half, shown=0),
+    Condition("bfloat16", "Inputs of bfloat16 give results of bfloat16.", declare=_long, vary=_half, shown=0),
     Condition(
         "layout",
         "Inputs may be views in any memory layout: transposed, permuted, sliced with a step, expanded.",

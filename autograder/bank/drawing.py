@@ -14,6 +14,9 @@ from utils.checking.records import DrawnCase
 
 SMALLEST, SPARE = 3, 2  # sizes start at 3, and a few more are on offer than there are axes
 VISIBLE_SEED = "visible"
+SMALLEST_SIZES = (
+    "ones"  # the condition under which gradients are observed too: with sizes of 1 some code takes another way
+)
 HIDDEN = "hidden"  # what a declared case that self-checks leave out has for its condition
 MARGIN = 0.05  # of the share of right rows: which are drawn is chance, and what passed the self-check should pass again
 
@@ -60,8 +63,15 @@ def _under(condition: Condition, exercise: declaration.Exercise, number: int, dr
         given = [("", drawn), *made]
         pairs = [(one, words, varied) for words, case in given for one, varied in condition.vary(exercise, case)]
         made = [(", ".join(filter(None, (one, words))), varied) for one, words, varied in pairs]
+    backward = exercise.gradients if condition.name == SMALLEST_SIZES and "gradients" not in exercise.waived else ()
     return [
-        replace(case, property=_headline(words, base, drawn, case), condition=condition.name, once=True)
+        replace(
+            case,
+            property=_headline(words, base, drawn, case),
+            condition=condition.name,
+            once=True,
+            gradient=case.gradient or backward,
+        )
         for words, case in made
     ]
 

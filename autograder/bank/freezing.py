@@ -12,7 +12,7 @@ from autograder.bank import catalogue, declaration, rounding
 from autograder.bank.drawing import VISIBLE_SEED, draw
 from autograder.bank.layer_sizes import Told, tell
 from autograder.bank.separation import SEPARATION, moved
-from utils.checking.judge import same
+from utils.checking.judge import in_units, same
 from utils.checking.observe import observe
 from utils.checking.records import (
     DrawnCase,
@@ -53,7 +53,8 @@ def freeze(
     alike = _alike(list(frozen.values()), some) if mistakes else []
     for case in drawn:
         if not case.plain:
-            told = alike if case.precision != "bfloat16" else []  # in so few digits mistakes are hardly told apart
+            few = case.precision == "bfloat16"  # in so few digits mistakes are hardly told apart
+            told = [] if few or case.single else alike
             frozen[id(case)] = freeze_case(exercise, case, bool(told), device, told)
     return frozen_exercise(exercise, [frozen[id(case)] for case in drawn])
 
@@ -85,7 +86,11 @@ def freeze_case(
     exercise: declaration.Exercise, case: DrawnCase, mistakes: bool = True, device="cpu", names=None
 ) -> FrozenCase:
     """One case with the reference's observation and, if asked for, each misconception's, or of those that are named."""
-    frozen = allow_for_rounding(exercise, expect(exercise, case, device))
+    frozen = expect(exercise, case, device)
+    if case.single:
+        sizes = rounding.units(exercise.reference, case)
+        return replace(frozen, expected=in_units(frozen.expected, sizes), units=sizes)
+    frozen = allow_for_rounding(exercise, frozen)
     names = [one.name for one in exercise.explanations] if names is None else names
     made = add_mistakes(exercise, frozen, names, device) if mistakes else frozen
     return _told_apart(made) if made.case.tolerance or not case.plain else made

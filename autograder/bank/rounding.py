@@ -15,6 +15,8 @@ from utils.checking.tolerance import GRADIENTS, tolerance
 MARGIN = 16  # right answers in other styles were seen to differ by up to several times what is measured
 RESULTS = ""  # by which the tolerance of results goes; gradients have names
 _UNITS = {"bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}  # between 1 and the next number
+_MORE_DRAWS = 8  # where each number counts, which chance may leave where it is
+_TINY = 1e-30
 _DRAWS = 2  # of which number is rounded up and which down
 _EXACT = set(  # what chooses, copies or fills, as torch's dispatcher names it
     "abs amax amin cat clamp clamp_max clamp_min clone constant_pad_nd copy embedding fill flip full_like gather index"
@@ -76,6 +78,21 @@ def allow_for_rounding(reference, case: DrawnCase, expected: Observation) -> Dra
     usual = GRADIENTS * max(own, results)
     room = {name: MARGIN * far for name, far in most.items() if MARGIN * far > usual}
     return replace(case, tolerance=results if results > own else case.tolerance, gradient_tolerances=room)
+
+
+def units(reference, case: DrawnCase) -> tuple:
+    """For each result the sizes of its numbers: each as far as rounding moves it, over the resolution of its type.
+
+    What is moved by nothing but the rounding of the inputs, as a number that is only copied, has the size that it is of.
+    """
+    exact = _observed(reference, case)
+    sizes = [np.abs(output.values) for output in exact.outputs]
+    unit = _UNITS["float32"]
+    for seed in range(_MORE_DRAWS):
+        rounded = _observed(reference, case, _Rounded(unit, seed))
+        moved = [np.abs(one.values - other.values) / unit for one, other in zip(exact.outputs, rounded.outputs)]
+        sizes = [np.maximum(size, far) for size, far in zip(sizes, moved)]
+    return tuple(np.maximum(size, _TINY) for size in sizes)
 
 
 def _observed(reference, case: DrawnCase, rounded: _Rounded | None = None) -> Observation:

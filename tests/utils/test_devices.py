@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from utils.checking.devices import EXPECTED, THERE, OtherDevice
+from utils.checking.devices import EXPECTED, THERE, other_device
 
 REFUSED = {
     "a product": lambda there, here: there @ here,
@@ -20,6 +20,8 @@ ALLOWED = {
     "indices on the CPU": lambda there, here: there[torch.arange(2)],
     "a copy to the device": lambda there, here: here.to(there.device),
     "what is made like another": lambda there, here: torch.zeros(3, device=there.device) + torch.ones_like(there),
+    "what is made of a list": lambda there, here: torch.tensor([1.0, 2.0, 3.0], device=there.device) + there,
+    "what is made of a list, of its type": lambda there, here: there.new_tensor([1.0, 2.0, 3.0]) + there,
     "what is copied into it": lambda there, here: there.clone().copy_(here),
     "a part that is set": lambda there, here: there.clone().index_fill_(0, there[0].long(), 0.0),
     "all on one device": lambda there, here: (there @ there).softmax(dim=-1),
@@ -39,32 +41,32 @@ def _there():
 
 @pytest.mark.parametrize("operate", REFUSED.values(), ids=REFUSED)
 def test_two_devices_are_refused(operate):
-    with OtherDevice(), pytest.raises(RuntimeError, match=EXPECTED):
+    with other_device(), pytest.raises(RuntimeError, match=EXPECTED):
         operate(_there(), torch.ones(3, 3))
 
 
 @pytest.mark.parametrize("operate", ALLOWED.values(), ids=ALLOWED)
 def test_what_a_gpu_allows_is_allowed(operate):
-    with OtherDevice():
+    with other_device():
         assert operate(_there(), torch.ones(3, 3)).device.type == THERE
 
 
 @pytest.mark.parametrize("operate", HERE.values(), ids=HERE)
 def test_what_leaves_the_device_is_on_the_cpu(operate):
-    with OtherDevice():
+    with other_device():
         result = operate(_there())
     assert result.device.type == "cpu" and torch.equal(result, torch.ones(3, 3))
 
 
 def test_what_asks_for_numbers_gets_them():
-    with OtherDevice():
+    with other_device():
         there = torch.arange(6.0).to(THERE)
         assert there.sum().item() == 15 and (there > 4).any() and int(there.argmax()) == 5
         assert len(there[there > 2]) == 3 and there.nonzero().shape == (5, 1)
 
 
 def test_a_change_in_place_is_seen():
-    with OtherDevice():
+    with other_device():
         there = torch.zeros(4).to(THERE)
         view = there[1:3]
         view += 1
@@ -73,5 +75,5 @@ def test_a_change_in_place_is_seen():
 
 
 def test_a_shape_that_is_changed_in_place_is_refused_as_what_is_not_known():
-    with OtherDevice(), pytest.raises(RuntimeError, match="in place"):
+    with other_device(), pytest.raises(RuntimeError, match="in place"):
         torch.zeros(4).to(THERE).unsqueeze_(0)

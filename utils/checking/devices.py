@@ -3,7 +3,10 @@
 Each holds its numbers on the CPU, so that whatever asks for them (`.tolist()`, `.item()`, a branch, a Boolean index) gets them.
 """
 
+from contextlib import contextmanager
+
 import torch
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
@@ -37,7 +40,8 @@ class _There(torch.Tensor):
         raise RuntimeError(f"{func._schema.name} was called outside the other device")
 
 
-class OtherDevice(TorchDispatchMode):
+@contextmanager
+def other_device():
     """Within it, torch's device "meta" computes, and an operation on tensors of two devices is an error, as with a GPU.
 
     What a GPU allows is allowed: numbers without axes and indices on the CPU, and copies from one device to the other.
@@ -45,7 +49,24 @@ class OtherDevice(TorchDispatchMode):
     Raises:
         RuntimeError: where an operation meets tensors of two devices.
     """
+    with _Making(), _Computing():
+        yield
 
+
+class _Making(TorchFunctionMode):
+    """Makes tensors of lists on the CPU before they are moved; by themselves they would lose their numbers."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        kwargs = dict(kwargs or {})
+        if func is torch.Tensor.new_tensor:
+            func, kwargs = torch.tensor, {"dtype": args[0].dtype, "device": args[0].device, **kwargs}
+            args = args[1:]
+        if func in (torch.tensor, torch.as_tensor, torch.asarray) and kwargs.get("device") is not None:
+            return func(*args, **{**kwargs, "device": None}).to(kwargs["device"])
+        return func(*args, **kwargs)
+
+
+class _Computing(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs, name = dict(kwargs or {}), func._schema.name
         if name == _ATTENTION:

@@ -21,7 +21,11 @@ UNLIKE = (  # problems that are no case's own
     "too_much_kept",
 )
 MAGNITUDES = {"large", "range", "saturation", "spread", "scale"}  # conditions under which numbers are large
-COLLATERAL = ("float64", "range")  # conditions under which what is wrong elsewhere shows too, through finer tolerances
+COLLATERAL = (
+    "float64",
+    "range",
+    "spread",
+)  # conditions under which what is wrong elsewhere shows too, through finer tolerances
 CALLS = "calls"  # the condition under which arguments come by position, or by name
 GRADIENTS = "gradients"  # the condition under which gradients are seen
 OF_GRADIENTS = ("wrong_gradient", "no_gradient", "no_graph", "backward_failed")  # problems where results are right

@@ -1,6 +1,7 @@
 """Compares an observation with what was expected and reaches a verdict; never runs a student's code."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,6 +21,8 @@ ALIKE = 0.5  # the share of rows in which what was trained must do what a miscon
 
 def judge(exercise: FrozenExercise, frozen: FrozenCase, observation: Observation, reveal: bool = True) -> Verdict:
     """The verdict on one observation; `reveal=False` keeps the case's numbers out of the message."""
+    observation = in_units(observation, frozen.units)
+    reveal = reveal and not frozen.units
     problem = find_problem(exercise, frozen, observation)
     if problem in MISPLACED and other_order(frozen.case, frozen.expected, observation):
         problem = "wrong_order"
@@ -32,7 +35,7 @@ def judge(exercise: FrozenExercise, frozen: FrozenCase, observation: Observation
     if problem:
         sentence, detail = describe(problem, exercise, frozen, observation, reveal)
     case, found = frozen.case, {}
-    if problem in (*COMPARED, "wrong_shape") and not case.rows:
+    if problem in (*COMPARED, "wrong_shape") and not case.rows and not frozen.units:
         found = facts(exercise, frozen, observation)
     compared = tuple(frozen.mistakes)
     limit = tolerance(case, frozen.expected, observation)
@@ -40,6 +43,18 @@ def judge(exercise: FrozenExercise, frozen: FrozenCase, observation: Observation
     near = problem is None and not case.rows and not all(clear(case, a, b, limit) for a, b in pairs)
     about = {"near": near, "condition": case.condition, "facts": found, "extreme": case.extreme, "case": case}
     return Verdict(case.property, case.part, problem, sentence, detail, matches, compared, **about)
+
+
+def in_units(seen: Observation, units: tuple) -> Observation:
+    """The observation with each number divided by its unit, where there are units of its results' shapes."""
+    if len(units) != len(seen.outputs):
+        return seen
+    pairs = [
+        (one, unit, one.values is not None and one.values.shape == unit.shape) for one, unit in zip(seen.outputs, units)
+    ]
+    return replace(
+        seen, outputs=tuple(replace(one, values=one.values / unit) if fits else one for one, unit, fits in pairs)
+    )
 
 
 def conclude(exercise: FrozenExercise, verdicts: list[Verdict]) -> Result:

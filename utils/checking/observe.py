@@ -8,6 +8,7 @@ import site
 import sys
 import sysconfig
 import time
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache
@@ -19,8 +20,8 @@ from torch import nn
 import utils
 from utils.checking import refusals, toy_models
 from utils.checking.call_recorder import WatchedCalls
-from utils.checking.devices import EXPECTED, THERE, OtherDevice
-from utils.checking.other_numbers import another
+from utils.checking.devices import EXPECTED, THERE, other_device
+from utils.checking.other_numbers import another, shortened
 from utils.checking.records import MAX_OUTPUTS, MAX_VALUES, UNDECIDED, DrawnCase, Failure, Helper, Observation, Output
 
 SLOW = 1.0  # seconds; a call slower than this is not repeated
@@ -97,7 +98,7 @@ def _observe_elsewhere(student_object, case: DrawnCase) -> Observation:
     What ends in an error that a GPU would not raise stays undecided.
     """
     try:
-        with OtherDevice():
+        with other_device():
             target, _ = _target(student_object, case, THERE)
             result = _plain(_stage("call", lambda: _call(target, _inputs(case, THERE))))
     except _Failed as failed:
@@ -107,7 +108,7 @@ def _observe_elsewhere(student_object, case: DrawnCase) -> Observation:
 
 
 def _rehearse(student_object, case: DrawnCase, device) -> tuple:
-    """Calls the object once on other numbers, weights too, so that whatever it keeps from call to call is stale by the next.
+    """Calls the object on fewer positions, and then on other numbers, weights too: what it keeps from call to call is stale.
 
     Returns:
         the module that was called, False for a function, or None if the call is too slow to be repeated; the failure, if it
@@ -115,6 +116,8 @@ def _rehearse(student_object, case: DrawnCase, device) -> tuple:
     """
     target, parameters = _target(student_object, case, device)
     others = {name: another(value, turn=case.rows > 0) for name, value in case.inputs.items()}
+    with suppress(_Failed):  # what it gives here is not looked at: there may be no right way to shorten inputs
+        _stage("call", lambda: _call(target, _inputs(replace(case, inputs=shortened(case)), device)))
     started = time.monotonic()
     try:
         with torch.no_grad():

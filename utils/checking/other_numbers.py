@@ -1,10 +1,10 @@
-"""Other numbers of the same form, for a call before the one that counts."""
+"""Other inputs than a case's, for calls before the one that counts: other numbers of the same form, and fewer positions."""
 
 from dataclasses import replace
 
 import numpy as np
 
-from utils.checking.records import Helper
+from utils.checking.records import DrawnCase, Helper
 
 
 def another(value, turn: bool = False):
@@ -20,3 +20,16 @@ def another(value, turn: bool = False):
     if value.dtype.kind == "f" and not turn:
         return (value * 0.5 + 0.1).astype(value.dtype)
     return np.roll(value, 1, axis=0)  # rows stay whole: words end with [STOP] and fit their lengths
+
+
+def shortened(case: DrawnCase) -> dict:
+    """The inputs with one position less along each axis that the constructor leaves open, batch and positions alike."""
+    fixed = {*(case.build or ()), *(axis for axis, size in case.sizes.items() if size < 2)}
+    axes = {name: shape.split() for name, shape in case.symbols.items()}
+    return {name: _cut(value, axes.get(name, []), {*case.sizes} - fixed) for name, value in case.inputs.items()}
+
+
+def _cut(value, axes: list, free: set):
+    if not isinstance(value, np.ndarray) or value.ndim != len(axes):
+        return value
+    return value[tuple(slice(0, size - (axis in free)) for axis, size in zip(axes, value.shape))].copy()

@@ -51,6 +51,7 @@ class DrawnCase:
         once: the object is called once; whether a call depends on those before is seen on other cases.
         tolerance: a coarser tolerance than the numbers' type asks for, where rounding itself is large; else 0.
         gradient_tolerances: by name, those of gradients that rounding moves further than results.
+        single: each number counts by its own size, to within what rounding alone may do to it.
         rows: the share of rows, along the first axis, that must be right all through: what a trained model is asked for;
             0 where every number counts.
         raises: the type of the error that must be raised, such as "ValueError"; empty where a result is asked for.
@@ -75,6 +76,7 @@ class DrawnCase:
     by: str = ""
     gradient: tuple = ()
     once: bool = False
+    single: bool = False
     tolerance: float = 0.0
     gradient_tolerances: dict = field(default_factory=dict)
     rows: float = 0.0
@@ -150,11 +152,16 @@ class Observation:
 
 @dataclass(frozen=True)
 class FrozenCase:
-    """A case with what is expected of it and what each misconception would give."""
+    """A case with what is expected of it and what each misconception would give.
+
+    Where each number counts by its own size, `units` are these sizes, an array for each result, and the numbers expected are
+    divided by them.
+    """
 
     case: DrawnCase
     expected: Observation
     mistakes: dict = field(default_factory=dict)  # misconception -> Observation, None where it gives what is expected
+    units: tuple = ()
 
 
 @dataclass(frozen=True)
@@ -373,7 +380,8 @@ def unpack_exercise(data: dict) -> FrozenExercise:
     cases = []
     for item in data["cases"]:
         expected = unpack_observation(item["expected"])
-        cases.append(FrozenCase(unpack_case(item["case"]), expected, _mistakes(item, expected, names)))
+        units = tuple(map(_array, item.get("units", ())))
+        cases.append(FrozenCase(unpack_case(item["case"]), expected, _mistakes(item, expected, names), units))
     rest = {name: tuple(data.get(name, ())) for name in ("parameters", "constructor", "forbidden", "zeros", "invented")}
     outputs = tuple((name, shape) for name, shape in data["outputs"])
     return FrozenExercise(**{**data, **rest, "outputs": outputs, "cases": tuple(cases)})
