@@ -17,9 +17,11 @@ HUGE, HUGER = 1e4, 1e10  # products of two of the first lie far beyond −10⁴,
 BEYOND = 1e40  # single precision ends at 3.4e38
 HEAVY = 1e3  # of weights
 SPREAD, WIDER_SPREAD = 3.0, 8.0  # weights from 10⁻⁸ to 1, which are compared as closely as any
-UNEVEN, STRIDE = 9, 4  # from 10⁻⁴ to 10⁴, neighbours by very different factors
+UNEVEN, STRIDE = 7, 4  # from 1 to 10⁻⁶, neighbours by very different factors
+UNLIKE, STEP = 4, 2  # rows of numbers about 1, 10⁻², 10⁻⁴ and 10⁻⁶
 LENGTH, LONG, WIDTH, VOCABULARY = 130, 260, 67, 300  # at scale: beyond powers of 2, and no multiples of blocks of 8
 GRID = (17, 19)  # rows and columns at scale
+GRIDS = (("rows", "columns"), ("H", "W"))  # what the axes of a grid are called
 LENGTHS = "NTSM"  # the first letters of axes along which there may be hundreds
 COINCIDING = 4
 FEW = (3, 2, 2)  # sizes of three batch axes: there are many numbers behind them
@@ -89,21 +91,16 @@ def _beyond(exercise, case: DrawnCase) -> Iterable:
 
 def _half(exercise, case: DrawnCase) -> Iterable:
     if _reals(case) and _gives_reals(exercise) and not _has_helpers(case):
-        rounded = {name: _rounded(value) for name, value in case.inputs.items()}
-        weights = {name: _rounded(value) for name, value in case.weights.items()}
-        yield "bfloat16", replace(case, inputs=rounded, weights=weights, precision="bfloat16", coarse=True)
+        few = {"inputs": rounded(case.inputs), "weights": rounded(case.weights)}
+        yield "bfloat16", replace(case, **few, precision="bfloat16", coarse=True)
 
 
-def _long(exercise, base: declaration.Case) -> Iterable:
-    """So many positions that bfloat16, which holds no odd numbers beyond 256, cannot count them."""
-    free = [axis for axis in _free_axes(exercise, base) if axis[0] in LENGTHS or axis in ("rows", "H")]
-    for axis in free[:1]:
-        if "scale" not in exercise.waived and not _is_squared(exercise, axis):
-            yield f"{axis} = {LONG}", replace(base, sizes={**base.sizes, axis: LONG})
-
-
-def _rounded(value):
-    return torch.from_numpy(value).bfloat16().float().numpy() if _real(value) else value
+def rounded(values: dict) -> dict:
+    """The values by name, numbers with a fraction as bfloat16 holds them."""
+    return {
+        name: torch.from_numpy(value).bfloat16().float().numpy() if _real(value) else value
+        for name, value in values.items()
+    }
 
 
 # layouts
@@ -152,13 +149,27 @@ def _spread(exercise, case: DrawnCase) -> Iterable:
         yield "numbers of a wide spread", _scaled(case, WIDER_SPREAD if len(reals) == 1 else SPREAD)
     if reals and _gives_reals(exercise):
         uneven = {name: _uneven(case.inputs[name]) for name in reals}
+        unlike = {name: _unlike(case.inputs[name], first) for first, name in enumerate(reals)}
         yield "numbers of very different sizes", replace(case, inputs={**case.inputs, **uneven}, single=True)
+        weights = {name: _unlike(weight.reshape(len(weight), -1), 0) for name, weight in case.weights.items()}
+        weights = {name: few.reshape(case.weights[name].shape) for name, few in weights.items()}
+        yield (
+            "rows of very different sizes",
+            replace(case, inputs={**case.inputs, **unlike}, weights=weights, single=True),
+        )
 
 
 def _uneven(array: np.ndarray) -> np.ndarray:
     """The numbers, each times a power of ten of its own."""
-    powers = np.arange(array.size) * STRIDE % UNEVEN - UNEVEN // 2
-    return array * (10.0 ** powers.reshape(array.shape)).astype(np.float32)
+    powers = np.arange(array.size) * STRIDE % UNEVEN
+    return array * (10.0 ** -powers.reshape(array.shape).astype(np.float64)).astype(np.float32)
+
+
+def _unlike(array: np.ndarray, first: int) -> np.ndarray:
+    """The numbers, each row (along the last axis) times a power of ten of its own."""
+    rows = np.arange(first, first + array[..., 0].size if array.ndim else first + 1) * -STEP % (UNLIKE * STEP)
+    powers = rows.reshape(*array.shape[:-1], 1) if array.ndim else rows[0]
+    return array * np.float32(10.0) ** -powers.astype(np.float32)
 
 
 def _zero(exercise, case: DrawnCase) -> Iterable:
@@ -283,7 +294,7 @@ def _scale(exercise, base: declaration.Case) -> Iterable:
     ]
     for axis, size in large:
         yield f"{axis} = {size}", replace(base, sizes={**base.sizes, axis: size})
-    for grid in (("rows", "columns"), ("H", "W")):
+    for grid in GRIDS:
         if all(axis in axes for axis in grid):
             yield f"a grid of {GRID[0]} by {GRID[1]}", replace(base, sizes={**base.sizes, **dict(zip(grid, GRID))})
     if not any(axis[0] in LENGTHS for axis in axes):
@@ -316,7 +327,7 @@ CONDITIONS = (
         vary=_double,
     ),
     Condition("range", "Numbers of float64 may be larger than float32 can hold.", vary=_beyond, shown=0),
-    Condition("bfloat16", "Inputs of bfloat16 give results of bfloat16.", declare=_long, vary=_half, shown=0),
+    Condition("bfloat16", "Inputs of bfloat16 give results of bfloat16.", vary=_half, shown=0),
     Condition(
         "layout",
         "Inputs may be views in any memory layout: transposed, permuted, sliced with a step, expanded.",

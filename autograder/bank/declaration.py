@@ -22,6 +22,8 @@ class Case:
         part: the part of the exercise that the case belongs to.
         hidden: leaves the case out of the self-check; grading still examines it.
         extreme: the numbers are large on purpose, so saturation is no fault of the case.
+        precision: the type in which numbers with a fraction arrive, where it is not float32: "float64" or "bfloat16".
+        layout: how the inputs lie in memory, where they are not contiguous: "transposed", "permuted" or "stepped".
         rows: the share of rows that must be right all through, for a function that uses what was trained; else 0. Such a
             case is examined as it is, in no other type or memory layout.
         raises: the error that the reference raises on the case and everybody should, such as "ValueError". Its message must
@@ -40,6 +42,8 @@ class Case:
     part: str = "result"
     hidden: bool = False
     extreme: bool = False
+    precision: str = ""
+    layout: str = ""
     rows: float = 0.0
     raises: str = ""
     bounds: dict = field(default_factory=dict)

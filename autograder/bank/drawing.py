@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from autograder.bank import declaration
-from autograder.bank.conditions import CONDITIONS, Condition
+from autograder.bank.conditions import CONDITIONS, Condition, rounded
 from utils.checking import toy_models
 from utils.checking.records import DrawnCase
 
@@ -48,7 +48,7 @@ def draw(exercise: declaration.Exercise, seed: str, grading: bool = False) -> li
 
 def _with_gradients(exercise: declaration.Exercise, declared: declaration.Case, case: DrawnCase) -> DrawnCase:
     """A second draw, which is observed once, with gradients where they can be compared; these keep what is computed."""
-    if declared.extreme or case.rows or case.raises:
+    if declared.extreme or declared.precision or case.rows or case.raises:
         return replace(case, once=True)
     bounds = {name: bound for name, bound in case.bounds.items() if name != "kept" or not exercise.gradients}
     return replace(case, once=True, gradient=exercise.gradients, bounds=bounds)
@@ -83,7 +83,7 @@ def _headline(words: str, base: declaration.Case, drawn: DrawnCase, case: DrawnC
 
 def _bases(exercise: declaration.Exercise) -> list[declaration.Case]:
     """For each part, the plain case with the most axes, which every condition is tried on."""
-    special = ("extreme", "hidden", "rows", "raises")
+    special = ("extreme", "hidden", "precision", "layout", "rows", "raises")
     plain = [
         one
         for one in exercise.cases
@@ -125,8 +125,10 @@ def _case(exercise: declaration.Exercise, declared: declaration.Case, rng) -> Dr
     weights = _weights(exercise, build, rng) if exercise.is_module else {}
     made = DrawnCase(declared.property, declared.part, inputs, symbols, _without_flags(sizes), build, weights)
     bounds = {name: math.prod(sizes[axis] for axis in axes) - 1 for name, axes in declared.bounds.items()}
-    special = {"rows": declared.rows, "raises": declared.raises, "bounds": bounds, "extreme": declared.extreme}
-    return replace(made, condition=HIDDEN if declared.hidden else "", **special)
+    if declared.precision == "bfloat16":
+        made = replace(made, inputs=rounded(made.inputs), weights=rounded(made.weights), coarse=True)
+    as_declared = {name: getattr(declared, name) for name in ("precision", "layout", "rows", "raises", "extreme")}
+    return replace(made, condition=HIDDEN if declared.hidden else "", bounds=bounds, **as_declared)
 
 
 def _sizes(axes: list, fixed: dict, rng) -> dict:

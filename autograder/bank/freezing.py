@@ -88,7 +88,7 @@ def freeze_case(
     """One case with the reference's observation and, if asked for, each misconception's, or of those that are named."""
     frozen = expect(exercise, case, device)
     if case.single:
-        sizes = rounding.units(exercise.reference, case)
+        sizes = rounding.units([exercise.reference, *(one.object for one in exercise.alternatives)], case)
         return replace(frozen, expected=in_units(frozen.expected, sizes), units=sizes)
     frozen = allow_for_rounding(exercise, frozen)
     names = [one.name for one in exercise.explanations] if names is None else names

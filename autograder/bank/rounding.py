@@ -15,7 +15,6 @@ from utils.checking.tolerance import GRADIENTS, tolerance
 MARGIN = 16  # right answers in other styles were seen to differ by up to several times what is measured
 RESULTS = ""  # by which the tolerance of results goes; gradients have names
 _UNITS = {"bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}  # between 1 and the next number
-_MORE_DRAWS = 8  # where each number counts, which chance may leave where it is
 _TINY = 1e-30
 _DRAWS = 2  # of which number is rounded up and which down
 _EXACT = set(  # what chooses, copies or fills, as torch's dispatcher names it
@@ -80,19 +79,25 @@ def allow_for_rounding(reference, case: DrawnCase, expected: Observation) -> Dra
     return replace(case, tolerance=results if results > own else case.tolerance, gradient_tolerances=room)
 
 
-def units(reference, case: DrawnCase) -> tuple:
+def units(ways: list, case: DrawnCase) -> tuple:
     """For each result the sizes of its numbers: each as far as rounding moves it, over the resolution of its type.
 
     What is moved by nothing but the rounding of the inputs, as a number that is only copied, has the size that it is of.
+
+    Args:
+        ways: the reference, and other right ways to compute the same; what is lost in one of them may be lost.
     """
-    exact = _observed(reference, case)
+    exact = _observed(ways[0], case)
     sizes = [np.abs(output.values) for output in exact.outputs]
     unit = _UNITS["float32"]
-    for seed in range(_MORE_DRAWS):
-        rounded = _observed(reference, case, _Rounded(unit, seed))
-        moved = [np.abs(one.values - other.values) / unit for one, other in zip(exact.outputs, rounded.outputs)]
-        sizes = [np.maximum(size, far) for size, far in zip(sizes, moved)]
-    return tuple(np.maximum(size, _TINY) for size in sizes)
+    for way in ways:
+        for seed in range(_DRAWS):
+            rounded = _observed(way, case, _Rounded(unit, seed))
+            if rounded.failure:  # a way that does without torch, or knows single precision alone
+                break
+            moved = [np.abs(one.values - other.values) / unit for one, other in zip(exact.outputs, rounded.outputs)]
+            sizes = [np.maximum(size, np.where(np.isfinite(far), far, 0.0)) for size, far in zip(sizes, moved)]
+    return tuple(np.where(np.isfinite(size), np.maximum(size, _TINY), 1.0) for size in sizes)
 
 
 def _observed(reference, case: DrawnCase, rounded: _Rounded | None = None) -> Observation:

@@ -17,35 +17,15 @@ SLIPS = {  # wrong answers that are not caught, or not on every draw: what would
     "masked_cross_entropy": {"counts_in_bfloat16", "words_as_floats"},
     "MultiHeadAttention": {"KeepsContext"},
     "generate_with_cache": {"by_half_precision"},
-    "greedy_decode": {"coarse_states", "stops_at_a_column_of_pads", "ended_states_zeroed", "by_single_precision"},
+    "greedy_decode": {"ended_states_zeroed", "by_single_precision"},
     "rotary_encoding": {"rough_pi"},  # less wrong at far positions than angles of single precision may be
-    "tiled_attention": {"by_recursion"},
     "SwiGLU": {"ByTanh"},  # what cancels is 10⁻⁸ of the rest
-    "TransformerBlock": {"NormBeginsAtZero", "CancellingNorm", "MaskKept"},
-    "count_block": {"on_the_cpu"},  # integers are read as numbers, which another device's do not let one do
-    "top_k_gates": {"chosen_by_probability"},  # the same but for logits closer than a softmax resolves
+    "TransformerBlock": {"CancellingNorm", "MaskKept"},
     "balance_loss": {"counts_in_bfloat16", "sum_token_by_token"},
-    "mixture_of_experts": {"zeros_without_device"},
-    "interpolate_positions": {
-        "centres_in_single",
-        "by_differences",
-        "divides_at_the_end",
-        "small_ones_cut_off",
-        "centred_first",
-        "centres_in_bfloat16",
-    },
-    "VisionTransformer": {"ZeroTokensMasked", "NumberOfPatchesKept", "MeanWithEps"},
-    "count_vit": {"on_the_cpu"},
-    "distillation_loss": {
-        "decision_after_softmax",
-        "teacher_in_float32",
-        "table_on_the_default_device",
-        "constant_for_one_class",
-    },
-    "shifted_window_mask": {"kept_without_the_shift", "numbered_in_bfloat16", "compared_with_tolerance"},
-    "patchify": {"shifted_and_back"},
-    "add_class_token_and_positions": {"differences_of_sums"},
-    "PatchEmbedding": {"ViewOfThePixels", "TinyTokensVanish", "PatchesConvolved", "PatchAfterPatch"},
+    "interpolate_positions": {"centres_in_single", "divides_at_the_end"},
+    "VisionTransformer": {"MeanWithEps"},  # by less than a scale of single precision may be off in double
+    "distillation_loss": {"constant_for_one_class"},
+    "PatchEmbedding": {"PatchesConvolved", "PatchAfterPatch"},  # the numbers are right
 }
 UNSAID = ("wrong_value", "not_finite", "wrong_shape", "exception")  # problems that say little by themselves
 TOLD = 0.5  # the least share of an exercise's wrong answers whose mistake is named, related, or of a kind that says it

@@ -26,6 +26,9 @@ ALLOWED = {
     "a part that is set": lambda there, here: there.clone().index_fill_(0, there[0].long(), 0.0),
     "all on one device": lambda there, here: (there @ there).softmax(dim=-1),
     "a layer that was moved": lambda there, here: nn.MultiheadAttention(3, 1).to(THERE)(there, there, there)[0],
+    "a packed sequence": lambda there, here: (
+        nn.GRU(3, 2).to(THERE)(nn.utils.rnn.pack_padded_sequence(there[:, None], torch.tensor([3])))[0].data
+    ),
     "fused attention": lambda there, here: nn.functional.scaled_dot_product_attention(there, there, there),
 }
 HERE = {

@@ -14,6 +14,7 @@ THERE = "meta"  # torch knows this device everywhere, and keeps no numbers there
 EXPECTED = "not on the expected device"
 _INDEXING = ("aten::index", "aten::index_put", "aten::_index_put_impl", "aten::index_put_")  # take indices on the CPU
 _COPY, _TO = "aten::copy_", "aten::_to_copy"
+_PACKING = "aten::_pack_padded_sequence"  # takes lengths on the CPU, and gives sizes of batches there
 _ATTENTION = "aten::_fused_sdp_choice"  # which way to compute attention; 0, the plain one, is right on any device
 
 
@@ -81,13 +82,15 @@ class _Computing(TorchDispatchMode):
             goes_there = isinstance(given[0], _There)
         args, kwargs = tree_map(_numbers, (args, {**kwargs, **({} if asked is None else {"device": "cpu"})}))
         result = func(*args, **kwargs)
+        if name == _PACKING and goes_there:
+            return _moved(result[0], known), result[1]
         return tree_map(lambda one: _moved(one, known), result) if goes_there else result
 
 
 def _may_meet(name: str, given: list) -> bool:
     """Whether an operation takes these tensors: all there, but for numbers without axes, and indices of what is there."""
     here = [one for one in given if not isinstance(one, _There) and one.ndim]
-    if name in _INDEXING and isinstance(given[0], _There):
+    if name in (*_INDEXING, _PACKING) and isinstance(given[0], _There):
         here = [one for one in here if one.dtype.is_floating_point]
     return not here
 

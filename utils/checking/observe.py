@@ -116,13 +116,13 @@ def _rehearse(student_object, case: DrawnCase, device) -> tuple:
     """
     target, parameters = _target(student_object, case, device)
     others = {name: another(value, turn=case.rows > 0) for name, value in case.inputs.items()}
-    with suppress(_Failed):  # what it gives here is not looked at: there may be no right way to shorten inputs
-        _stage("call", lambda: _call(target, _inputs(replace(case, inputs=shortened(case)), device)))
     started = time.monotonic()
     try:
         with torch.no_grad():
             for parameter in {id(one): one for one in parameters.values()}.values():
                 parameter.mul_(0.5).add_(0.1)
+        with suppress(_Failed):  # what it gives here is not looked at: there may be no right way to shorten inputs
+            _stage("call", lambda: _call(target, _inputs(replace(case, inputs=shortened(case)), device)))
         result = _plain(_stage("call", lambda: _call(target, _inputs(replace(case, inputs=others), device))))
         if parameters:
             _stage("weights", lambda: _inject(target, case, device))

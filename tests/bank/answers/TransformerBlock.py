@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from answers import right, wrong
+from answers import left_open, right, wrong
 
 
 class _Base(nn.Module):
@@ -718,7 +718,7 @@ class RMSNorms(_Base):
         self.norm_1, self.norm_2 = nn.RMSNorm(D, eps=1e-5), nn.RMSNorm(D, eps=1e-5)
 
 
-@wrong("norm_2 begins with weight 0, so that a new post-norm block returns zeros instead of normalised vectors",
+@left_open("norm_2 begins with weight 0, so that a new post-norm block returns zeros instead of normalised vectors; weights are injected, and no text asks how they begin",
        kind="module")
 class NormBeginsAtZero(_Base):
     def __init__(self, D, H, D_F, norm_first):

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from answers import right, wrong
+from answers import left_open, right, wrong
 
 
 # ---------------------------------------------------------------------------------------------------------------- right
@@ -393,7 +393,7 @@ def logits_clamped(class_logits, distillation_logits, teacher_logits, labels):
     return (first + F.cross_entropy(distillation_logits.clamp(-50, 50), teacher_logits.argmax(dim=1))) / 2
 
 
-@wrong("the teacher's argmax is taken after a softmax, in which logits that are very close become equal",
+@left_open("the teacher's argmax is taken after a softmax, in which logits that are very close become equal; the declaration counts it among the right ways",
        kind="numerics")
 def decision_after_softmax(class_logits, distillation_logits, teacher_logits, labels):
     y_t = teacher_logits.softmax(dim=1).argmax(dim=1)

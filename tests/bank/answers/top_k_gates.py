@@ -3,7 +3,7 @@ import math
 
 import torch
 import torch.nn.functional as F
-from answers import right, wrong
+from answers import left_open, right, wrong
 
 # ---------------------------------------------------------------- right
 
@@ -388,7 +388,7 @@ def limited(logits, k):
     return torch.zeros_like(logits).scatter(-1, experts, values.clamp(-50, 50).softmax(-1))
 
 
-@wrong("chosen by the probabilities: logits that differ by less than the softmax resolves tie, so a smaller may win",
+@left_open("chosen by the probabilities: logits that differ by less than the softmax resolves tie, so a smaller may win; the declaration counts it among the right ways",
        kind="numerics")
 def chosen_by_probability(logits, k):
     values, experts = logits.softmax(-1).topk(k, dim=-1)

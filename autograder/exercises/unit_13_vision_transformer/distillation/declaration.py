@@ -1,5 +1,6 @@
 """Exercise 8: DeiT's loss, half from the labels and half from a teacher's decisions."""
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
@@ -37,6 +38,12 @@ def _agreeing(inputs, rng):
     inputs["labels"] = inputs["teacher_logits"].argmax(axis=-1)
 
 
+def _close(inputs, rng):
+    """The teacher's logits differ by less than single precision resolves."""
+    order = inputs["teacher_logits"].argsort(axis=-1).argsort(axis=-1)
+    inputs["teacher_logits"] = 1 + 1e-9 * order.astype(np.float64)
+
+
 def _high(inputs, rng):
     """All logits of an image are large, and lie close together."""
     for name in ("class_logits", "distillation_logits"):
@@ -59,6 +66,7 @@ def _high(inputs, rng):
         Case("a teacher that is always right", scale=WIDE, edit=_agreeing),
         Case("logits in the hundreds", sizes={"B": 6, "V": 9}, scale=HUNDREDS, extreme=True),
         Case("an image whose logits are all large", scale=WIDE, edit=_high, hidden=True),
+        Case("a teacher whose logits are close", scale=WIDE, edit=_close, precision="float64", hidden=True),
         Case("many classes", sizes={"V": 1000, "B": 5}, hidden=True),
     ],
     draws=_drawn,

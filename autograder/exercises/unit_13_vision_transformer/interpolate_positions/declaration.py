@@ -58,8 +58,9 @@ def interpolate_positions(
 
 def _tents(old, new):
     """[new, old]: what each old place gives to a new one, 1 − their distance where that is positive; centres meet centres."""
-    centres = (torch.arange(new, dtype=torch.float64) + 0.5) * (old / new) - 0.5
-    return (1 - (centres.clamp(0, old - 1)[:, None] - torch.arange(old)).abs()).relu()
+    centres = (np.arange(new) + 0.5) * (old / new) - 0.5
+    distances = np.abs(centres.clip(0, old - 1)[:, None] - np.arange(old))
+    return torch.from_numpy(np.maximum(1 - distances, 0))
 
 
 def _image(grid, rows, columns):
