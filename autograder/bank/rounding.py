@@ -16,6 +16,7 @@ MARGIN = 16  # right answers in other styles were seen to differ by up to severa
 RESULTS = ""  # by which the tolerance of results goes; gradients have names
 _UNITS = {"bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}  # between 1 and the next number
 _TINY = 1e-30
+_MORE_DRAWS = 4  # where each number counts
 _DRAWS = 2  # of which number is rounded up and which down
 _EXACT = set(  # what chooses, copies or fills, as torch's dispatcher names it
     "abs amax amin cat clamp clamp_max clamp_min clone constant_pad_nd copy embedding fill flip full_like gather index"
@@ -30,9 +31,10 @@ class _Rounded(TorchDispatchMode):
     Source: Parker, "Monte Carlo Arithmetic" (1997).
     """
 
-    def __init__(self, unit: float, seed: int):
+    def __init__(self, unit: float, seed: int, evenly: bool = False):
+        """With `evenly` by any part of twice the unit, so that two moves hardly ever make up for one another."""
         super().__init__()
-        self.unit, self.chance = unit, torch.Generator().manual_seed(seed)
+        self.unit, self.chance, self.evenly = unit, torch.Generator().manual_seed(seed), evenly
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         result = function(*args, **(kwargs or {}))
@@ -44,6 +46,8 @@ class _Rounded(TorchDispatchMode):
     def moved(self, values: torch.Tensor) -> torch.Tensor:
         """Each number a little larger or smaller."""
         side = torch.randint(0, 2, values.shape, generator=self.chance) * 2.0 - 1
+        if self.evenly:
+            side = side * 2 * torch.rand(values.shape, generator=self.chance)
         return values * (1 + side * self.unit)
 
 
@@ -91,8 +95,8 @@ def units(ways: list, case: DrawnCase) -> tuple:
     sizes = [np.abs(output.values) for output in exact.outputs]
     unit = _UNITS["float32"]
     for way in ways:
-        for seed in range(_DRAWS):
-            rounded = _observed(way, case, _Rounded(unit, seed))
+        for seed in range(_MORE_DRAWS):
+            rounded = _observed(way, case, _Rounded(unit, seed, evenly=True))
             if rounded.failure:  # a way that does without torch, or knows single precision alone
                 break
             moved = [np.abs(one.values - other.values) / unit for one, other in zip(exact.outputs, rounded.outputs)]

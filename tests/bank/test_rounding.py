@@ -7,8 +7,10 @@ from torch import nn
 from autograder.bank import catalogue, rounding
 from autograder.bank.audit import examine
 from autograder.bank.drawing import draw
-from autograder.bank.freezing import allow_for_rounding, expect, freeze
+from autograder.bank.freezing import allow_for_rounding, expect, freeze, freeze_case
 from autograder.bank.rounding import MARGIN
+from utils.checking.judge import judge
+from utils.checking.observe import observe
 
 STEEP = "s9"  # with scores of ±500, in which single precision errs by 3e-4
 
@@ -67,3 +69,34 @@ def test_gradients_that_cancel_have_room_for_rounding(seed):
     assert any(one.case.gradient_tolerances for one in frozen.cases if one.case.condition == "saturation")
     result = examine(frozen, Late)
     assert result.passed, result.message
+
+
+def _single(name):
+    """An exercise's case in which each number counts by its own size, with what is expected."""
+    exercise = catalogue.find_exercise(name)
+    case = next(one for one in draw(exercise, "s", grading=True) if one.single)
+    return exercise, freeze_case(exercise, case, mistakes=False)
+
+
+def test_a_number_that_is_only_copied_has_its_own_size():
+    _, frozen = _single("patchify")
+    assert (0.05 < np.abs(frozen.expected.outputs[0].values)).all()
+    assert np.ptp(np.log10(frozen.units[0])) > 5
+
+
+def test_a_number_that_a_right_way_loses_has_the_size_of_what_hides_it():
+    exercise, frozen = _single("rnn_step")  # one of its right ways is 2σ(2z) − 1 for tanh z
+    alone = rounding.units([exercise.reference], frozen.case)[0]
+    assert alone.min() < 1e-2 < 0.1 < frozen.units[0].min()
+
+
+@pytest.mark.parametrize("limit, passes", [(1e-4, False), (0.0, True)])
+def test_small_numbers_count_beside_large_ones(limit, passes):
+    exercise, frozen = _single("patchify")
+
+    def cut_off(images, P):
+        X = exercise.alternatives[0].object(images, P)
+        return X * (X.abs() > limit)
+
+    verdict = judge(freeze(exercise, "s", mistakes=False), frozen, observe(cut_off, frozen.case))
+    assert verdict.passed == passes

@@ -233,6 +233,16 @@ class KeepsItsKeys(Layer):
         return A @ self.W_V(X), A
 
 
+class KeepsItsNumber(Layer):
+    """How many vectors there were in the first call."""
+
+    def forward(self, Q, X):
+        if not hasattr(self, "N_X"):
+            self.N_X = X.shape[-2]
+        Y, A = super().forward(Q, X)
+        return Y * (X.shape[-2] / self.N_X), A
+
+
 class KeepsItsMatrix(Layer):
     """What its weight was in the first call."""
 
@@ -280,6 +290,7 @@ class Stubborn(nn.Module):
         (OtherForward, "wrong_signature", "forward(self, Q, X)"),
         (Extra, "wrong_parameters", "not asked for: W_O"),
         (KeepsItsKeys, "unstable", "earlier call"),
+        (KeepsItsNumber, "unstable", "earlier call"),
         (KeepsItsMatrix, "unstable", "earlier call"),
         (KeysWithoutGradient, "no_gradient", "no gradient reaches W_K.weight"),
         (Forgetful, "exception", "what forward needs of it is kept there: self.D_Q = D_Q"),

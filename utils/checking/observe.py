@@ -37,7 +37,7 @@ def observe(student_object, case: DrawnCase, device: torch.device | str = "cpu",
     A module class is built with `case.build`, put in eval mode and given `case.weights`; a function is called as it
     is. Whatever the student's code raises becomes the observation's `failure`, except KeyboardInterrupt, by which
     time limits reach the code. The state of torch's random numbers is left as it was. A trusted object is called once,
-    any other thrice, unless `case.once`, to see whether a call depends on the ones before.
+    any other several times, unless `case.once`, to see whether a call depends on the ones before.
     """
     with torch.random.fork_rng(devices=[]), torch.enable_grad():
         torch.default_generator.manual_seed(0)
@@ -63,11 +63,7 @@ def _observe(student_object, case: DrawnCase, device, trusted: bool) -> Observat
         if stumbled:
             raise stumbled
         outputs = _outputs(result)
-        repeated = (
-            outputs
-            if again is None
-            else _outputs(_stage("call", lambda: _call(again or target, _inputs(case, device))))
-        )
+        repeated = [] if again is None else _repetitions(student_object, again or target, case, device)
     except _Failed as failed:
         return Observation(failure=failed.failure, device=torch.device(device).type)
     watched = {**inputs, **parameters}
@@ -80,7 +76,7 @@ def _observe(student_object, case: DrawnCase, device, trusted: bool) -> Observat
         made=notes.counts if case.bounds else {},
         gradients=gradients,
         backward=backward,
-        unstable=repeated is not outputs and not _alike(outputs, repeated),
+        unstable=any(one is None or not _alike(outputs, one) for one in repeated),
         overwritten=earlier is not None and not _alike(earlier[1], _outputs(earlier[0])),
         device=torch.device(device).type,
     )
@@ -108,7 +104,7 @@ def _observe_elsewhere(student_object, case: DrawnCase) -> Observation:
 
 
 def _rehearse(student_object, case: DrawnCase, device) -> tuple:
-    """Calls the object on fewer positions, and then on other numbers, weights too: what it keeps from call to call is stale.
+    """Calls the object once on other numbers, weights too, so that whatever it keeps from call to call is stale by the next.
 
     Returns:
         the module that was called, False for a function, or None if the call is too slow to be repeated; the failure, if it
@@ -121,8 +117,6 @@ def _rehearse(student_object, case: DrawnCase, device) -> tuple:
         with torch.no_grad():
             for parameter in {id(one): one for one in parameters.values()}.values():
                 parameter.mul_(0.5).add_(0.1)
-        with suppress(_Failed):  # what it gives here is not looked at: there may be no right way to shorten inputs
-            _stage("call", lambda: _call(target, _inputs(replace(case, inputs=shortened(case)), device)))
         result = _plain(_stage("call", lambda: _call(target, _inputs(replace(case, inputs=others), device))))
         if parameters:
             _stage("weights", lambda: _inject(target, case, device))
@@ -131,6 +125,19 @@ def _rehearse(student_object, case: DrawnCase, device) -> tuple:
     if time.monotonic() - started > SLOW:
         return None, None, None
     return (target if case.build is not None else False), None, (result, deepcopy(_outputs(result)))
+
+
+def _repetitions(student_object, target, case: DrawnCase, device) -> list:
+    """What another call gives, and one after a call on fewer positions; None where that fails, as the first did not."""
+    found = [_outputs(_stage("call", lambda: _call(target, _inputs(case, device))))]
+    fewer = replace(case, inputs=shortened(case))
+    target, _ = _target(student_object, case, device)
+    with suppress(_Failed):  # what this gives is not looked at: there may be no right way to shorten inputs
+        _stage("call", lambda: _call(target, _inputs(fewer, device)))
+    try:
+        return [*found, _outputs(_stage("call", lambda: _call(target, _inputs(case, device))))]
+    except _Failed:
+        return [*found, None]
 
 
 class _Failed(Exception):
