@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, plain
 
-from utils.checking.observe import _in_a_library
+from utils.checking.failures import _in_a_library
 
 ANSWER = """
 def attention_scores(q, X):
@@ -38,7 +38,7 @@ def test_a_line_of_a_librarys_is_not_taken_for_the_students(examine, tmp_path, m
         (tmp_path / "site").mkdir()
         file = tmp_path / "site" / "textwrap.py"
         file.symlink_to(tmp_path / "cached.py")
-        monkeypatch.setattr("utils.checking.observe._NOT_THEIRS", (f"{tmp_path / 'site'}{os.sep}",))
+        monkeypatch.setattr("utils.checking.failures._NOT_THEIRS", (f"{tmp_path / 'site'}{os.sep}",))
     (tmp_path / "answer.py").write_text(ANSWER)
     answer = imported("answer", tmp_path / "answer.py")
     answer.library = imported("linked_library", file)

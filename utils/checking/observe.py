@@ -1,34 +1,23 @@
 """Runs a student's function or module on one case and writes down, as plain data, what it did."""
 
 import inspect
-import linecache
-import os
-import re
-import site
-import sys
-import sysconfig
 import time
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import torch
 from torch import nn
 
-import utils
-from utils.checking import refusals, toy_models
+from utils.checking import toy_models
 from utils.checking.call_recorder import WatchedCalls
 from utils.checking.devices import EXPECTED, THERE, other_device
+from utils.checking.failures import Failed, at_stage, error_text
 from utils.checking.other_numbers import another, shortened
 from utils.checking.records import MAX_OUTPUTS, MAX_VALUES, UNDECIDED, DrawnCase, Failure, Helper, Observation, Output
 
 SLOW = 1.0  # seconds; a call slower than this is not repeated
-_LIBRARIES = [sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-_LIBRARIES += {*site.getsitepackages(), site.getusersitepackages()} - {sys.prefix}  # which Windows counts among them
-_LIBRARIES += utils.__path__  # the kit is no student's code either
-_NOT_THEIRS = tuple({os.path.join(path, "") for one in _LIBRARIES for path in (one, os.path.realpath(one))})
 
 
 def observe(student_object, case: DrawnCase, device: torch.device | str = "cpu", trusted: bool = False) -> Observation:
@@ -59,12 +48,12 @@ def _observe(student_object, case: DrawnCase, device, trusted: bool) -> Observat
         asked = {name: value.requires_grad for name, value in _tensors({**inputs, **parameters})}
         pristine = {name: value.detach().clone() for name, value in _tensors({**inputs, **parameters})}
         with WatchedCalls(calls=not trusted, sizes=bool(case.bounds)) as notes:
-            result = _plain(_stage("call", lambda: _call(target, inputs, case.by)))
+            result = _plain(at_stage("call", lambda: _call(target, inputs, case.by)))
         if stumbled:
             raise stumbled
         outputs = _outputs(result)
         repeated = [] if again is None else _repetitions(student_object, again or target, case, device)
-    except _Failed as failed:
+    except Failed as failed:
         return Observation(failure=failed.failure, device=torch.device(device).type)
     watched = {**inputs, **parameters}
     gradients, backward = _gradients(result, watched, case.gradient) if case.gradient else ({}, "")
@@ -96,8 +85,8 @@ def _observe_elsewhere(student_object, case: DrawnCase) -> Observation:
     try:
         with other_device():
             target, _ = _target(student_object, case, THERE)
-            result = _plain(_stage("call", lambda: _call(target, _inputs(case, THERE))))
-    except _Failed as failed:
+            result = _plain(at_stage("call", lambda: _call(target, _inputs(case, THERE))))
+    except Failed as failed:
         apart = EXPECTED in failed.failure.text
         return Observation(structure=UNDECIDED, failure=failed.failure if apart else None, device=THERE)
     return Observation(structure=_kind(result), outputs=_outputs(result), device=THERE)
@@ -117,10 +106,10 @@ def _rehearse(student_object, case: DrawnCase, device) -> tuple:
         with torch.no_grad():
             for parameter in {id(one): one for one in parameters.values()}.values():
                 parameter.mul_(0.5).add_(0.1)
-        result = _plain(_stage("call", lambda: _call(target, _inputs(replace(case, inputs=others), device))))
+        result = _plain(at_stage("call", lambda: _call(target, _inputs(replace(case, inputs=others), device))))
         if parameters:
-            _stage("weights", lambda: _inject(target, case, device))
-    except _Failed as failed:
+            at_stage("weights", lambda: _inject(target, case, device))
+    except Failed as failed:
         return False, failed, None
     if time.monotonic() - started > SLOW:
         return None, None, None
@@ -129,104 +118,47 @@ def _rehearse(student_object, case: DrawnCase, device) -> tuple:
 
 def _repetitions(student_object, target, case: DrawnCase, device) -> list:
     """What another call gives, and one after a call on fewer positions; None where that fails, as the first did not."""
-    found = [_outputs(_stage("call", lambda: _call(target, _inputs(case, device))))]
+    found = [_outputs(at_stage("call", lambda: _call(target, _inputs(case, device))))]
     fewer = replace(case, inputs=shortened(case))
     target, _ = _target(student_object, case, device)
-    with suppress(_Failed):  # what this gives is not looked at: there may be no right way to shorten inputs
-        _stage("call", lambda: _call(target, _inputs(fewer, device)))
+    with suppress(Failed):  # what this gives is not looked at: there may be no right way to shorten inputs
+        at_stage("call", lambda: _call(target, _inputs(fewer, device)))
     try:
-        return [*found, _outputs(_stage("call", lambda: _call(target, _inputs(case, device))))]
-    except _Failed:
+        return [*found, _outputs(at_stage("call", lambda: _call(target, _inputs(case, device))))]
+    except Failed:
         return [*found, None]
-
-
-class _Failed(Exception):
-    def __init__(self, failure: Failure):
-        self.failure = failure
-
-
-def _stage(stage: str, action):
-    try:
-        return action()
-    except _Failed:
-        raise
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # SystemExit and exceptions of the student's own included
-        line, where = place(error)
-        bases = " ".join(kind.__name__ for kind in type(error).__mro__[1:-2])
-        own = re.search(r"\b(raise|assert)\b", line) is not None
-        refused = refusals.refusal(error, line)
-        failure = Failure(stage, type(error).__name__, _text(error), line, where, bases, refused=refused)
-        raise _Failed(replace(failure, own=own, helper=_is_the_kits(error))) from None
-
-
-def _is_the_kits(error: BaseException) -> bool:
-    """Whether an error was raised by the kit itself, which student code had called: by a toy decoder."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return trace is not None and trace.tb_frame.f_code.co_filename == toy_models.__file__
-
-
-def _text(error: BaseException) -> str:
-    try:
-        return str(error)[:2000]
-    except BaseException:
-        return ""
-
-
-def place(error: BaseException) -> tuple[str, str]:
-    """The innermost source line that is neither a library's nor the kit's; and the function it is in, if one was called."""
-    line, functions = "", []
-    trace = error.__traceback__
-    while trace is not None:
-        code = trace.tb_frame.f_code
-        if not _in_a_library(code.co_filename):
-            line = linecache.getline(code.co_filename, trace.tb_lineno, trace.tb_frame.f_globals).strip() or line
-            functions.append(code.co_name)
-        trace = trace.tb_next
-    return line[:200], functions[-1] if len(functions) > 1 else ""
-
-
-@cache
-def _in_a_library(file: str) -> bool:
-    """Whether code is a library's or the kit's, also where one of the two paths, or both, lead over symbolic links."""
-    if file.startswith("<"):  # no file: a cell, or what is built into the interpreter
-        return file.startswith("<frozen")
-    return file.startswith(_NOT_THEIRS) or os.path.realpath(file).startswith(_NOT_THEIRS)
 
 
 def _target(student_object, case: DrawnCase, device):
     """The callable that takes the inputs, and its named parameters."""
     if case.build is None:
         if not callable(student_object):
-            raise _Failed(Failure("signature", "not_callable", _kind(student_object)))
+            raise Failed(Failure("signature", "not_callable", _kind(student_object)))
         return student_object, {}
     if not (isinstance(student_object, type) and issubclass(student_object, nn.Module)):
-        raise _Failed(Failure("signature", "not_a_module", _kind(student_object)))
-    module = _stage("constructor", lambda: _call(student_object, case.build, case.by))
+        raise Failed(Failure("signature", "not_a_module", _kind(student_object)))
+    module = at_stage("constructor", lambda: _call(student_object, case.build, case.by))
     if "_parameters" not in vars(module):
-        raise _Failed(Failure("constructor", "no_super_init"))
+        raise Failed(Failure("constructor", "no_super_init"))
     if getattr(module.forward, "__func__", None) is nn.Module.forward:
-        raise _Failed(Failure("signature", "no_forward"))
-    return _stage("weights", lambda: _inject(module, case, device))
+        raise Failed(Failure("signature", "no_forward"))
+    return at_stage("weights", lambda: _inject(module, case, device))
 
 
 def _inject(module: nn.Module, case: DrawnCase, device):
     parameters = dict(module.named_parameters(remove_duplicate=False))
     for name, weight in case.weights.items():
         if name not in parameters:
-            raise _Failed(Failure("weights", "missing", name))
+            raise Failed(Failure("weights", "missing", name))
         if tuple(parameters[name].shape) != weight.shape:
-            raise _Failed(Failure("weights", "shape", f"{name} {list(parameters[name].shape)}"))
+            raise Failed(Failure("weights", "shape", f"{name} {list(parameters[name].shape)}"))
     asked = {id(parameters[name]) for name in case.weights}
     extra = sorted(name for name, parameter in parameters.items() if id(parameter) not in asked)
     if extra:
-        raise _Failed(Failure("weights", "extra", ", ".join(extra)))
+        raise Failed(Failure("weights", "extra", ", ".join(extra)))
     odd = [f"{name} {one.dtype}" for name, one in parameters.items() if one.dtype != torch.get_default_dtype()]
     if odd:
-        raise _Failed(Failure("weights", "type", odd[0]))
+        raise Failed(Failure("weights", "type", odd[0]))
     dtype = next((_real(weight, case.precision, device) for weight in case.weights.values()), None)
     module.to(device=device, dtype=dtype).train(case.training)
     parameters = dict(module.named_parameters(remove_duplicate=False))
@@ -253,7 +185,7 @@ def _call(target, arguments: dict, by: str = ""):
     if by != "position" and (by or not renamed) and _binds(signature, **arguments):
         return target(**arguments)
     names = ", ".join(_written(list(signature.parameters.values())))
-    raise _Failed(Failure("signature", by or "arguments", names))
+    raise Failed(Failure("signature", by or "arguments", names))
 
 
 def _written(parameters: list) -> list[str]:
@@ -326,7 +258,7 @@ def _plain(result):
     if isinstance(result, (tuple, list)):
         return type(result)(map(_plain, result)) if type(result) in (tuple, list) else tuple(map(_plain, result))
     if isinstance(result, torch.Tensor) and type(result) not in (torch.Tensor, nn.Parameter):
-        return _stage("call", lambda: torch.Tensor.as_subclass(torch.Tensor.alias(result), torch.Tensor))
+        return at_stage("call", lambda: torch.Tensor.as_subclass(torch.Tensor.alias(result), torch.Tensor))
     return result
 
 
@@ -385,7 +317,7 @@ def _gradients(result, watched: dict, places: tuple) -> tuple[dict, str]:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # the student's own backward and hooks run here
-        return dict.fromkeys(leaves), f"{type(error).__name__}: {_text(error)}"
+        return dict.fromkeys(leaves), f"{type(error).__name__}: {error_text(error)}"
 
 
 def _alike(first: tuple, second: tuple) -> bool:

@@ -18,7 +18,7 @@ from traitlets.config import Config
 import utils.check  # noqa: F401 - what every assignment imports
 import utils.device  # noqa: F401
 import utils.prepare  # noqa: F401
-from utils.checking.observe import place
+from utils.checking.failures import place
 from utils.checking.refusals import refusal
 
 MAX_TEXT = 50_000  # characters kept of what a cell prints

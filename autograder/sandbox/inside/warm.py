@@ -34,11 +34,14 @@ def main(descriptor: int, plan: dict) -> None:
         landlock.restrict([*plan["readable"], "/proc"], [plan["scratch"], *_DEVICES])
     import torch  # first now: what it reads is inside the sandbox's view
 
+    from utils.checking.devices import THERE, other_device
+
     from . import runner, shell
 
     torch.set_num_threads(1)
     torch.backends.cpu.get_cpu_capability()  # found out once, not in every job
-    torch.empty(2, device="meta").mul(2)  # imports, for a second, what computes shapes without numbers
+    with other_device():
+        torch.ones(2).to(THERE).mul(2)  # imports, for a second, what follows operations
     tempfile.tempdir = None  # which that import looked up: each job has a folder of its own
     shell.settle(plan["scratch"])
     made = shell.make_shell()
