@@ -3,8 +3,10 @@
 import math
 
 import numpy as np
+import pytest
 import torch
 import torch.nn.functional as F
+from answers import answers_to
 from torch import nn
 
 from autograder.bank.audit import examine
@@ -194,3 +196,24 @@ def straight_through(class_logits, distillation_logits, teacher_logits, labels):
 
 def test_a_gradient_where_none_should_be_is_told():
     assert "a gradient reaches teacher_logits, and none should" in said("distillation_loss", straight_through)
+
+
+UNTRUE = [  # exercise, answer of the bank, words that are not true of it
+    ("SwiGLU", "ResidualWhereSquare", "as it was given"),  # where the gates are 0, X is added to nothing
+    ("SwiGLU", "ResidualWhereSquare", "and should not"),
+    ("count_block", "no_norm_for_one_feature", "first position"),  # a small D happens to stand there
+    ("distillation_loss", "with_both_terms", "torch.stack"),  # the other values are no pieces of the loss
+]
+
+
+@pytest.mark.parametrize("name, made, words", UNTRUE)
+def test_what_holds_of_a_case_by_chance_is_not_told(name, made, words):
+    answer = next(one for one in answers_to(name) if one.name == made)
+    result = examine(freeze(find_exercise(name), "sample", grading=True), answer.object, reveal=False)
+    assert not result.passed and words not in " ".join(result.message.split())
+
+
+def test_a_result_beside_what_it_was_made_of_is_told_as_right():
+    answer = next(one for one in answers_to("distillation_loss") if one.name == "with_both_terms")
+    result = examine(freeze(find_exercise("distillation_loss"), "one"), answer.object)
+    assert "The first of them is loss, and right: return it alone." in " ".join(result.message.split())

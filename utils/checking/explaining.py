@@ -110,11 +110,16 @@ def _by_call_alone(one: Verdict, shown: Verdict) -> bool:
 
 
 def _held(facts: dict, shown: Verdict, verdicts: list) -> dict:
-    """Facts without those about places along an axis that another failed case of the part belies, whatever its condition."""
-    others = [one for one in verdicts if one.problem in COMPARED and one.part == shown.part and not one.extreme]
+    """Facts without those about places along an axis that another case of the part belies.
+
+    That is one that fails in another way, whatever its condition, or an ordinary one that is right at all places.
+    """
+    own = [one for one in verdicts if one.part == shown.part and one.case is not None and not one.extreme]
+    others = [one for one in own if one.problem in COMPARED or one.passed and not one.condition and not one.near]
 
     def belied(key: tuple) -> bool:
-        return any(key not in one.facts and one.case.sizes.get(key[2], SHORT) >= SHORT for one in others)
+        long = [one for one in others if one.case.sizes.get(key[2], 0 if one.passed else SHORT) >= SHORT]
+        return any(key not in one.facts for one in long)
 
     return {key: text for key, text in facts.items() if key[0] not in PLACES or not belied(key)}
 

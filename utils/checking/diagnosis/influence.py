@@ -9,6 +9,7 @@ from utils.checking.diagnosis.facts import Facts
 from utils.checking.records import FrozenCase, FrozenExercise, Observation
 
 NOTHING = 1e-12  # of the largest derivative: less is rounding
+FAINT = 1e-3  # of the derivative that was found: a right one so small says little
 STRAIGHT = 1e-3  # of a row's length: what a row of derivatives may be off the right direction
 
 
@@ -68,7 +69,8 @@ def _dependence(result: str, given: str, wanted: np.ndarray, got: np.ndarray, fr
     """Rows of an input that count and should not, or the other way round; another input's value there may tell which."""
     right, ours, found = _rows(wanted), _rows(got), {}
     extra, missing = ours & ~right, right & ~got.any(axis=-1)  # a small derivative is none that is missing
-    if right.ndim and extra.any():
+    faint = np.abs(wanted).max(initial=0) < FAINT * np.abs(got).max(initial=0)  # as where all saturates
+    if right.ndim and extra.any() and not faint:
         told, where = _told_by(extra, ~right, given, frozen)
         subject = f"Something of {result}" if " and " in result else result  # seen is a gradient of all together
         found["influence extra", given, told] = f"{subject} depends on {given}{where}, and should not."

@@ -110,6 +110,10 @@ def _of_another_case(name: str, got, frozen: FrozenCase, exercise: FrozenExercis
 def _equal_to_given(name: str, wanted, got, case, limit: float) -> Facts:
     """Whether a result, or some of its features, is one of the inputs, as it was given."""
     found = {}
+    if close(
+        got - wanted, got, limit
+    ).all():  # beside a result so small, an input that was added looks like one returned
+        return found
     for given, value in case.inputs.items():
         if (
             getattr(value, "shape", None) == got.shape

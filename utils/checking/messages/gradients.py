@@ -30,8 +30,8 @@ def _no_gradient(c):
     mode = " (The module is in eval mode here.)" if c.exercise.is_module and not c.case.training else ""
     return (
         f"The numbers are right, but no gradient reaches {names} from {source}.{mode} Either it may not"
-        " learn (requires_grad=False, as from_pretrained sets it), or something cuts the graph: .detach(), .data, .item(),"
-        " torch.tensor(…) of a tensor, NumPy, or no_grad."
+        " learn (requires_grad=False, as from_pretrained sets it), or something cuts the graph, such as .detach(), .data,"
+        " .item(), torch.tensor(…) or nn.Parameter(…) of a tensor, NumPy, or no_grad."
     ), ""
 
 

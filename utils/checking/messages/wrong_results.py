@@ -1,5 +1,7 @@
 """The sentence for each kind of problem: what was expected, what came, and what that usually comes from."""
 
+import math
+
 import numpy as np
 
 from utils.checking.diagnosis.weights import are_weights, look_past
@@ -9,7 +11,7 @@ from utils.checking.messages.gradients import GRADIENTS
 from utils.checking.messages.no_result import NO_RESULT
 from utils.checking.messages.shapes import looks_like
 from utils.checking.messages.wrong_numbers import numbers, rows
-from utils.checking.records import MAX_OUTPUTS, DrawnCase, FrozenCase, FrozenExercise, Helper, Observation
+from utils.checking.records import MAX_OUTPUTS, DrawnCase, FrozenCase, FrozenExercise, Helper, Observation, Output
 from utils.checking.tolerance import clear, close, tolerance
 
 
@@ -69,9 +71,17 @@ def _wrong_structure(c):
         )
         return f"It should return {wanted}; it returns a list of {many}. {how}", ""
     pair = " If max(dim=…) is what gave two: take .values or .indices of it." if (count, got) == (1, 2) else ""
-    if count == 1 and got > 2 and len({one.shape for one in c.seen.outputs}) == 1:
+    first, asked = c.seen.outputs[0] if got else None, c.expected.outputs[0]
+    if count == 1 and got > 1 and first.values is not None and first.shape == asked.shape and _alike(c, asked, first):
+        pair = f" The first of them is {c.exercise.outputs[0][0]}, and right: return it alone."
+    elif count == 1 and got > 2 and {math.prod(one.shape) * got for one in c.seen.outputs} == {math.prod(asked.shape)}:
         pair = " Pieces of equal shape become one tensor with torch.stack(…, dim=…), along a new axis, or torch.cat."
     return f"It should return {wanted}; it returns {'one tensor' if got == 1 else f'{got} values'}.{pair}", ""
+
+
+def _alike(c, wanted: Output, got: Output) -> bool:
+    limit = tolerance(c.case, c.expected, c.seen)
+    return wanted.values is not None and bool(close(got.values, wanted.values, limit).all())
 
 
 def other_order(case: DrawnCase, expected: Observation, seen: Observation) -> tuple | None:
