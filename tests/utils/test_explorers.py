@@ -74,3 +74,8 @@ def test_a_heat_map_takes_its_colours_from_the_finite_entries_and_writes_the_oth
     assert axes.images[0].get_clim() == (0.5, 2.0)
     assert [text.get_text() for text in axes.texts] == ["0.50", "−∞", "NaN", "2.00"]
     assert axes.images[0].get_array().mask.tolist() == [[False, True], [True, False]]
+
+
+@pytest.mark.parametrize("step, shown", [(1, "d"), (0.5, ".2f")])
+def test_a_slider_over_whole_numbers_shows_whole_numbers(step, shown):
+    assert explorers.Slider("n", 0, 4, 2, step).widget().readout_format == shown

@@ -24,7 +24,9 @@ class Slider:
     def widget(self):
         import ipywidgets
 
-        return ipywidgets.FloatSlider(min=self.low, max=self.high, step=self.step, **_described(self))
+        whole = all(float(one).is_integer() for one in (self.low, self.start, self.step))
+        shown = {"readout_format": "d" if whole else ".2f"}
+        return ipywidgets.FloatSlider(min=self.low, max=self.high, step=self.step, **shown, **_described(self))
 
 
 @dataclass(frozen=True)
