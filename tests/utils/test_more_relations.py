@@ -37,6 +37,7 @@ def test_weights_cut_to_zero_are_told_from_those_shared_anew():
 def test_rows_of_another_sequence_are_told():
     y = np.arange(6).reshape(2, 3)
     assert ("rows", "y") in discrete_facts("y", y, y[::-1]) and ("rows", "y") not in discrete_facts("y", y, y + 1)
+    assert "sequence" not in discrete_facts("y", y, y[::-1], "M")["rows", "y"]  # where there is no batch
 
 
 def test_of_equal_largest_scores_any_may_be_chosen():

@@ -3,13 +3,15 @@
 import numpy as np
 
 
-def discrete_facts(name: str, wanted: np.ndarray, got: np.ndarray) -> dict:
-    """Facts about integers of one shape."""
+def discrete_facts(name: str, wanted: np.ndarray, got: np.ndarray, first: str = "B") -> dict:
+    """Facts about integers of one shape; `first` is the name of the first axis."""
     found, apart = {}, got.astype(np.int64) - wanted.astype(np.int64)
     rows = [one.reshape(len(one), -1) for one in (wanted, got)] if wanted.ndim > 1 and len(wanted) > 1 else ()
     if rows and not np.array_equal(*rows) and sorted(map(tuple, rows[0])) == sorted(map(tuple, rows[1])):
         found["rows", name] = (
             f"Each row of {name} is right, but for another sequence of the batch: is the batch sorted, and not put back?"
+            if first.lstrip("*").startswith("B")
+            else f"The rows of {name} are the right ones, in another order along {first}."
         )
     if (apart % 2**32 == 0).all():
         found["overflow", name] = f"Numbers of {name} went past what 32 bits hold: keep integers in int64."

@@ -34,8 +34,8 @@ def facts(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) -> Fa
     wrong = [one for one in comparable if not close(one[2].values, one[1].values, limit, among).all()]
     found: Facts = _chosen(comparable) | _which(exercise, case, wrong, comparable, limit)
     for (name, symbols), wanted, got in wrong:
+        axes = symbols.split()
         if wanted.values.dtype.kind == "f":
-            axes = symbols.split()
             found |= weight_facts(name, axes, wanted.values, got.values, limit, case.sizes)
             found |= scale_facts(
                 name, wanted.values, got.values, limit, case.sizes, vectors=not are_weights(wanted.values)
@@ -45,8 +45,8 @@ def facts(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) -> Fa
         elif wanted.dtype == "torch.bool":
             found |= truth_facts(name, wanted.values.astype(bool), got.values.astype(bool))
         else:
-            found |= discrete_facts(name, wanted.values, got.values)
-        found |= place_facts(name, symbols.split(), wanted.values, got.values, limit)
+            found |= discrete_facts(name, wanted.values, got.values, *axes[:1])
+        found |= place_facts(name, axes, wanted.values, got.values, limit)
     return found | influence_facts(exercise, frozen, seen)
 
 
