@@ -109,8 +109,9 @@ def rounded(values: dict) -> dict:
 def _layouts(exercise, case: DrawnCase) -> Iterable:
     if not _has_tensors(case):
         return
-    yield "inputs whose last two axes are transposed views", replace(case, layout="transposed")
-    yield "inputs whose first axis is a permuted view", replace(case, layout="permuted")
+    if any(isinstance(value, np.ndarray) and value.ndim > 1 for value in case.inputs.values()):
+        yield "inputs whose last two axes are transposed views", replace(case, layout="transposed")
+        yield "inputs whose first axis is a permuted view", replace(case, layout="permuted")
     yield "inputs that are slices with a step", replace(case, layout="stepped")
     batched = [name for name, shape in case.symbols.items() if shape.startswith("B")]
     if batched and not _has_helpers(case):

@@ -30,6 +30,7 @@ CALLS = "calls"  # the condition under which arguments come by position, or by n
 GRADIENTS = "gradients"  # the condition under which gradients are seen
 OF_GRADIENTS = ("wrong_gradient", "no_gradient", "no_graph", "backward_failed")  # problems where results are right
 PLACES = ("wrong at", "right at")  # kinds of facts about positions
+STARTS = ("from the start", "after a start")  # and about steps
 SHORT = 3  # positions along an axis before anything is told of its first or last
 
 
@@ -65,7 +66,7 @@ def related(exercise: FrozenExercise, shown: Verdict, verdicts: list) -> tuple[V
     alike = ordinary or [one for one in alike if (one.condition, one.extreme) == (shown.condition, shown.extreme)]
     shown = shown if shown in alike else alike[0]
     if shown.extreme or shown.condition in MAGNITUDES:  # where cases share one set of numbers, places are accidents
-        alike = [replace(one, facts=_without(one.facts, PLACES)) for one in alike]
+        alike = [replace(one, facts=_without(one.facts, PLACES + STARTS)) for one in alike]
         shown = next(one for one in alike if one.property == shown.property)
     alike = [replace(one, facts=_held(one.facts, shown, verdicts)) for one in alike]
     shown = next(one for one in alike if one.property == shown.property)

@@ -245,8 +245,10 @@ def _laid_out(tensor: torch.Tensor, layout: str) -> torch.Tensor:
         return tensor.mT.contiguous().mT
     if layout == "permuted" and tensor.ndim > 1:
         return tensor.movedim(0, -1).contiguous().movedim(-1, 0)
-    wide = tensor.new_zeros([2 * size for size in tensor.shape])[(slice(None, None, 2),) * tensor.ndim]
-    return wide.copy_(tensor)
+    wide = tensor
+    for axis in range(tensor.ndim):  # each number twice, so that nothing in the gaps is out of the ordinary
+        wide = wide.repeat_interleave(2, dim=axis)
+    return wide[(slice(None, None, 2),) * tensor.ndim]
 
 
 def _tensors(values: dict):

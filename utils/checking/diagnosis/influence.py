@@ -9,7 +9,7 @@ from utils.checking.diagnosis.facts import Facts
 from utils.checking.records import FrozenCase, FrozenExercise, Observation
 
 NOTHING = 1e-12  # of the largest derivative: less is rounding
-FAINT = 1e-3  # of the derivative that was found: a right one so small says little
+FAINT = 1e-3  # of another derivative: one so small says little, as where all saturates, or where it is rounding
 STRAIGHT = 1e-3  # of a row's length: what a row of derivatives may be off the right direction
 
 
@@ -19,11 +19,15 @@ def influence_facts(exercise: FrozenExercise, frozen: FrozenCase, seen: Observat
     if seen.backward or not names or frozen.case.coarse:
         return {}
     found: Facts = {}
+    sizes = [np.abs(one).max(initial=0) for one in frozen.expected.gradients.values() if one is not None]
+    largest = np.array(max(sizes, default=0.0))
     for given in frozen.case.inputs:
         wanted, got = frozen.expected.gradients.get(given), seen.gradients.get(given)
         if wanted is None or not np.isfinite(wanted).all():
             continue
         result = " and ".join(names)
+        if got is None and _faint(wanted, largest):
+            continue
         if got is None:
             found["influence none", given] = (
                 f"No gradient flows from {result} back to {given}: {_CUT.replace(' there', '')}"
@@ -44,6 +48,8 @@ def _shift(result: str, given: str, wanted: np.ndarray, got: np.ndarray, axes: l
     Args:
         softmax: whether that is so because of a softmax.
     """
+    if _faint(got, wanted):
+        return {}
     sums, size = ([np.abs(one.sum(axis=-1)).max(), np.abs(one).max()] for one in (wanted, got))
     if wanted.shape[-1] < 2 or not sums[1] or sums[0] > STRAIGHT * sums[1] or size[0] <= 10 * STRAIGHT * size[1]:
         return {}
@@ -60,6 +66,11 @@ _CUT = (
 )
 
 
+def _faint(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether a derivative is next to nothing beside another."""
+    return bool(np.abs(one).max(initial=0) < FAINT * np.abs(other).max(initial=0))
+
+
 def _rows(gradient: np.ndarray) -> np.ndarray:
     """Where along all axes but the last a derivative is not 0."""
     return (np.abs(gradient) > NOTHING * np.abs(gradient).max(initial=0)).any(axis=-1)
@@ -69,8 +80,7 @@ def _dependence(result: str, given: str, wanted: np.ndarray, got: np.ndarray, fr
     """Rows of an input that count and should not, or the other way round; another input's value there may tell which."""
     right, ours, found = _rows(wanted), _rows(got), {}
     extra, missing = ours & ~right, right & ~got.any(axis=-1)  # a small derivative is none that is missing
-    faint = np.abs(wanted).max(initial=0) < FAINT * np.abs(got).max(initial=0)  # as where all saturates
-    if right.ndim and extra.any() and not faint:
+    if right.ndim and extra.any() and not _faint(wanted, got):
         told, where = _told_by(extra, ~right, given, frozen)
         subject = f"Something of {result}" if " and " in result else result  # seen is a gradient of all together
         found["influence extra", given, told] = f"{subject} depends on {given}{where}, and should not."
