@@ -1,0 +1,1 @@
+"""Exercise 3, from tokens back to letters."""

@@ -1,0 +1,1 @@
+"""The exercise perplexity: its declaration, and its mistakes by what they are about."""
