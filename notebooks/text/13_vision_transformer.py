@@ -121,7 +121,8 @@ for side, what in ((1, "each pixel a token"), (16, "patches of 16 by 16")):
     print(f"{what:20} {N:6,} tokens, {N**2:13,} attention weights in each head")
 
 # %% [markdown]
-# Two and a half billion attention weights for each head of each layer are too many. The **Vision Transformer (ViT)**
+# Two and a half billion attention weights for each head of each layer are too many: even if they need not be stored
+# (lesson 08), all of them have to be computed. The **Vision Transformer (ViT)**
 # (Dosovitskiy et al., 2021) takes something larger than a pixel as a token: a square piece of the picture, called a
 # **patch**. With patches of 16 by 16 pixels, the photograph becomes a sequence of 196 tokens. (This gave the paper its
 # title: "An image is worth 16×16 words".) What then follows is the Transformer of lesson 09, almost unchanged. This
@@ -330,8 +331,9 @@ show(
 #
 # Nothing at all. The embedding treats a patch as a plain vector of 108 numbers, so another order of the pixels is the
 # same as another order of the rows of $W_E$. And the patches are a set, whose places only the learned vectors tell, so
-# another order of the patches is the same as another order of the position vectors. The initial weights are drawn at
-# random and independently of each other, so no order of them is likelier than another: apart from chance, a ViT learns
+# another order of the patches is the same as another order of the position vectors. The initial rows of $W_E$ are drawn
+# independently from one distribution, and so are the position vectors; hence no order of them is likelier than another,
+# and training treats all of them alike: apart from chance, a ViT learns
 # shuffled pictures as well as the original ones. We can check that reordered weights undo the shuffling: we take a ViT,
 # reorder the rows of $W_E$ and the position vectors in this way, and give it the shuffled pictures.
 
@@ -354,6 +356,9 @@ print(f"largest difference of the logits: {difference:.0e}")
 assert difference < 1e-4
 
 # %% [markdown]
+# The reordered ViT gives for the shuffled pictures the same logits as the first ViT for the original ones, up to
+# rounding errors.
+#
 # A convolutional network has no such way out: its filters of 3 by 3 pixels now see pixels that have nothing to do with
 # each other. Its layers, its parameters and its training are the same; only its assumptions have become false. So if it
 # is ahead of the ViT on the original pictures and loses this lead on shuffled ones, the lead came from the assumptions.
@@ -579,11 +584,12 @@ assert places[apart == 1].mean() > 0.3 > 0 > places[apart >= 3].mean()
 # %% [markdown]
 # **Figure 5.** For each of the 36 places of a ViT with patches of 4 by 4 pixels (marked by a cross) the cosines of its
 # position vector with those of all places, from dark (−1) to light (1). This is a model of the stored run, trained on
-# 6,400 pictures with augmentation; the ViT of this run had none.
+# 6,400 pictures with augmentation; the ViT of this run was trained without it.
 #
 # The model has found out much of what it was never told: which places are neighbours. On average, the position vectors
-# of neighbouring places have become similar, those of distant places dissimilar: clearly in the stored run (mean
-# cosines +0.53 and −0.19), weakly in the short one (+0.14 and −0.13). The maps show more: the places of the middle
+# of neighbouring places have become similar, those of distant places (at least half the width of the grid apart)
+# dissimilar: clearly in the stored run (mean cosines +0.53 and −0.19), weakly in the short one (+0.14 and −0.13). The
+# maps show more: the places of the middle
 # resemble one another, and so do those of the border, some of them even from opposite corners. Only the training can
 # have taught this, since to an untrained ViT one order of the patches is as good as another. A likely reason: the thing
 # stands near the middle of its window, and neighbouring patches often belong to one thing. In the stored run the
@@ -595,8 +601,9 @@ assert places[apart == 1].mean() > 0.3 > 0 > places[apart >= 3].mean()
 # %% [markdown]
 # ## What does a single head attend to?
 #
-# The attention weights of a model can be read for each block and head. Here and in the next two sections the model is
-# the ViT of this run that was trained on 6,400 pictures. Does a head look at the thing? The first view may surprise
+# The attention weights of a model can be read for each block, each head and each query. Here and in the next two
+# sections the model is the ViT of this run that was trained on 6,400 pictures. The token whose query is chosen is
+# called the *asking* token in the figure. Does a head look at the thing? The first view may surprise
 # you: most of the weight goes to patches of the background. Choose other pictures, heads and patches.
 
 # %% tags=["fold"]
@@ -646,7 +653,8 @@ explore(
 # ## How far do the heads look?
 #
 # One head and one picture say little. For each head one can compute the **attention distance**: the mean distance
-# between the asking patch and the patches it attends to, weighted by the attention weights (without the class token).
+# between the asking patch and the patches it attends to, weighted by the attention weights. (The class token is left
+# out, and the weights among the patches are scaled to the sum 1. A patch has the distance 0 from itself.)
 # For a filter of a convolution this distance would be small. How large would it be for a head that attends to all
 # patches equally?
 
@@ -671,9 +679,10 @@ show(
 # overlap); the dotted line is the distance of a head that attends to all patches equally.
 #
 # The distances of our heads (11.0 to 12.3 pixels) are close to that of a head that attends everywhere equally (12.0),
-# so none of them is a local head. (This does not mean that they attend to all patches equally. In the first view of
-# Figure 6 the class token gives 0.28 of its weight to a single patch, where equal weights would be $1/17$; a distance
-# does not tell the two apart.) In the large ViTs of the paper, trained on JFT, some heads of the first layers look near
+# so none of them is a local head. (This does not mean that they attend to all patches equally: a head may prefer some
+# patches to others and still have this distance, as long as it does not prefer those nearby. The queries of the class
+# token, which has no place, are left out here altogether.) In the large ViTs of the paper, trained on JFT, some heads
+# of the first layers look near
 # and others far, and in the upper layers all look far. Raghu et al. (2021) found that the local heads are missing if
 # the same models are trained on ImageNet alone: local heads, too, have to be learned from many pictures. Our ViT saw
 # few pictures. (It also has only two blocks and 16 patches; we did not test which of these is the reason.)
@@ -782,11 +791,13 @@ for side in SIDES:
 # %% [markdown]
 # With patches of 12 by 12 pixels there are only four of them, which meet in the middle of the window, so that each
 # usually holds a part of the thing. Smaller patches divide the picture more finely and cost more: each halving of the
-# side gives four times as many patches. From 12 to 6 pixels the operations grow about threefold (0.7 to 2.2 million),
-# from 6 to 3 about fourfold (to 9.0 million), and in the end, where the $N^2$ term rules, sixteenfold. Here patches of
+# side gives four times as many patches. From 12 to 6 pixels the operations grow only about threefold (0.7 to 2.2
+# million), since the class token comes on top and the patch embedding costs the same for every size, from 6 to 3 about
+# fourfold (to 9.0 million), and in the end, where the $N^2$ term rules, sixteenfold. Here patches of
 # 12 by 12 are clearly the worst, and those of 4 by 4 have the highest mean; but among the sizes from 8 by 8 down to 3
-# by 3 the seeds of one size differ as much as the sizes do. After 1,500 steps none of these models is trained to the
-# end, so this does not show that smaller patches bring nothing. The ViTs of the paper gain by them with every set of
+# by 3 the seeds of one size differ as much as the sizes do. After 1,500 steps these models are hardly trained to the
+# end (above, the ViT with patches of 6 by 6 reached 0.981 after 4,000 steps with only 1,600 pictures, here it has
+# 0.944), so this does not show that smaller patches bring nothing. The ViTs of the paper gain by them with every set of
 # pictures, even the smallest: trained on ImageNet alone, ViT-B reaches 73.4 % with patches of 32 by 32 and 77.9 % with
 # patches of 16 by 16. The number of parameters of our models changes by about a quarter at most.
 
@@ -881,9 +892,10 @@ for name, values in zip(
 # that learned from the same 100 labels alone (0.872). What are the teacher's answers worth? With 6,400 *true* labels
 # the ViT reaches 0.944 in as many steps, hardly more than with the answers, and the ranges of the seeds overlap. (This
 # is the model of the section on patch size; its pictures are others, drawn in the same way.) So what keeps the student
-# behind its teacher is itself and its short training, rather than the teacher's mistakes. What a convolution knows
-# beforehand lets the teacher name 98 % of new pictures correctly after 100 labels, where the ViT names 87 %. In the
-# form of answers it is passed on: they serve the ViT nearly as well as 6,300 further labels. (Back to DeiT, where the
+# behind its teacher is itself and its short training, rather than the teacher's mistakes. After the same 100 labels,
+# both with augmentation, the teacher names 98 % of new pictures correctly and the ViT 87 %: this lead is what a
+# convolution knows beforehand. In the form of answers it is passed on: they serve the ViT nearly as well as 6,300
+# further labels. (Back to DeiT, where the
 # labels are known: if a teacher agrees with every label, its answers add nothing to the labels; so a useful teacher
 # must sometimes differ.)
 #
