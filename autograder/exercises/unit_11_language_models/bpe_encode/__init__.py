@@ -1,1 +1,1 @@
-"""Exercise 2, a text in the tokens that byte pair encoding has learned."""
+"""The exercise bpe_encode: its declaration, and its mistakes by the order of merges and by the places they find."""
