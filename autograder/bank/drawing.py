@@ -14,9 +14,7 @@ from utils.checking.records import DrawnCase
 
 SMALLEST, SPARE = 3, 2  # sizes start at 3, and a few more are on offer than there are axes
 VISIBLE_SEED = "visible"
-SMALLEST_SIZES = (
-    "ones"  # the condition under which gradients are observed too: with sizes of 1 some code takes another way
-)
+SMALLEST_SIZES = "ones"  # the condition under which gradients are observed too: some code takes another way there
 HIDDEN = "hidden"  # what a declared case that self-checks leave out has for its condition
 MARGIN = 0.05  # of the share of right rows: which are drawn is chance, and what passed the self-check should pass again
 

@@ -4,10 +4,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-_MIDDLE, _GAIN = (
-    4.9,
-    1 / 6.0,
-)  # of brightness from 0 to 16: brings values to a mean near 0 and a standard deviation near 1
+_MIDDLE = 4.9  # mean brightness, from 0 to 16
+_GAIN = 1 / 6.0  # brings values to a standard deviation near 1
 
 
 def digits() -> tuple[Float[Tensor, "1797 1 8 8"], Int[Tensor, "1797"]]:

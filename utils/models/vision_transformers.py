@@ -11,10 +11,8 @@ from utils.data.scenes import images, scenes
 from utils.device import device
 from utils.models.grid_cnn import crops
 
-_MIDDLE, _GAIN = (
-    0.8,
-    3.0,
-)  # the windows' mean brightness, and a factor that brings their values to a standard deviation near 1
+_MIDDLE = 0.8  # the windows' mean brightness
+_GAIN = 3.0  # brings their values to a standard deviation near 1
 
 
 def single_things(
