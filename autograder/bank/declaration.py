@@ -31,6 +31,7 @@ class Case:
         bounds: the axes of a table that must not be made. {"largest": axes}: at no time, every intermediate tensor is smaller;
             {"kept": axes}: nor in pieces that are kept, all that are alive at a time have fewer entries; {"made": axes}: nor in
             pieces one after another, all together have fewer entries.
+        starts: names of a module's parameters, "A B", that begin as the reference's do: as zeros, as one number, or as several.
     """
 
     property: str
@@ -47,6 +48,7 @@ class Case:
     rows: float = 0.0
     raises: str = ""
     bounds: dict = field(default_factory=dict)
+    starts: str = ""
 
 
 @dataclass(frozen=True)

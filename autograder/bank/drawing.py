@@ -125,7 +125,9 @@ def _case(exercise: declaration.Exercise, declared: declaration.Case, rng) -> Dr
     bounds = {name: math.prod(sizes[axis] for axis in axes) - 1 for name, axes in declared.bounds.items()}
     if declared.precision == "bfloat16":
         made = replace(made, inputs=rounded(made.inputs), weights=rounded(made.weights), coarse=True)
-    as_declared = {name: getattr(declared, name) for name in ("precision", "layout", "rows", "raises", "extreme")}
+    as_declared = {
+        name: getattr(declared, name) for name in ("precision", "layout", "rows", "raises", "extreme", "starts")
+    }
     return replace(made, condition=HIDDEN if declared.hidden else "", bounds=bounds, **as_declared)
 
 

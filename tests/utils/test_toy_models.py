@@ -212,3 +212,47 @@ def test_a_size_that_happens_to_be_equal_is_not_spoken_of_by_another_ones_symbol
 )
 def test_a_wrong_shape_is_told_by_what_became_of_its_axes(wanted, got, said):
     assert said in looks_like(wanted, got, ("N", "M"))
+
+
+def a_network(N=3, D=4, V=5, L=2):
+    rng = np.random.default_rng(0)
+    shapes = {"X": (N, D), "W": (L, 6, D, D), "head": (V, D), "b": (L, 6, D)}
+    network = Helper("ToyNetwork", {name: rng.standard_normal(shape).astype("f4") for name, shape in shapes.items()})
+    adapter = Helper("ToyAdapter", {"gains": np.linspace(0.5, 2, 8).astype("f4")})
+    inputs = {"network": network, "adapter": adapter}
+    return DrawnCase("a network", "result", inputs, gradient=(0,))
+
+
+def adapted(network, adapter):
+    network.requires_grad_(False)
+    for block in network.blocks:
+        block.attention["query"] = adapter(block.attention["query"])
+    return network
+
+
+def test_a_network_that_comes_back_is_judged_by_what_it_says_and_by_which_parameters_learn():
+    seen = observe(adapted, a_network())
+    assert not seen.failure and seen.outputs[0].shape == (3, 5)
+    reached = {name for name, gradient in seen.gradients.items() if gradient is not None}
+    assert reached == {f"blocks.{number}.attention.query.gain" for number in (0, 1)}
+    assert "head.weight" in seen.gradients and not seen.unstable
+
+
+def test_a_network_whose_weights_still_learn_shows_it():
+    seen = observe(lambda network, adapter: network, a_network())
+    assert all(gradient is not None for gradient in seen.gradients.values())
+
+
+def test_what_a_new_module_starts_with_is_seen():
+    class Module(torch.nn.Module):
+        def __init__(self, D):
+            super().__init__()
+            self.A, self.B = torch.nn.Parameter(torch.randn(D, D)), torch.nn.Parameter(torch.zeros(D))
+            self.C = torch.nn.Parameter(torch.ones(D))
+
+        def forward(self, X):
+            return X @ self.A + self.B * self.C
+
+    weights = {"A": np.ones((3, 3), "f4"), "B": np.ones(3, "f4"), "C": np.ones(3, "f4")}
+    case = DrawnCase("starts", "result", {"X": np.ones((2, 3), "f4")}, build={"D": 3}, weights=weights, starts="A B C")
+    assert observe(Module, case).starts == {"A": "different", "B": "zeros", "C": "equal"}

@@ -85,7 +85,7 @@ def same(case: DrawnCase, one: Observation, other: Observation) -> bool:
         return one.failure is not None and other.failure is not None and _failed_alike(one, other)
     if (one.structure, len(one.outputs), set(one.changed)) != (other.structure, len(other.outputs), set(other.changed)):
         return False
-    kept = [(seen.unstable, seen.overwritten, bool(seen.backward)) for seen in (one, other)]
+    kept = [(seen.unstable, seen.overwritten, bool(seen.backward), seen.starts) for seen in (one, other)]
     if kept[0] != kept[1]:
         return False
     if excess(case, one) not in (None, excess(case, other)):
@@ -162,6 +162,8 @@ def find_problem(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation
             return "not_finite" if np.isnan(got.values).any() and not np.isnan(wanted.values).any() else "wrong_value"
         if name in exercise.zeros and (np.abs(got.values[wanted.values == 0]) > VANISHING).any():
             return "not_quite_zero"
+    if seen.starts != expected.starts:
+        return "wrong_start"
     if excess(frozen.case, seen):
         return excess(frozen.case, seen)
     if seen.backward:

@@ -51,12 +51,14 @@ def _observe(student_object, case: DrawnCase, device, trusted: bool) -> Observat
             result = _plain(at_stage("call", lambda: _call(target, inputs, case.by)))
         if stumbled:
             raise stumbled
+        result, learned = _asked(result)
         outputs = _outputs(result)
+        starts = _starts(student_object, case)
         repeated = [] if again is None else _repetitions(student_object, again or target, case, device)
     except Failed as failed:
         return Observation(failure=failed.failure, device=torch.device(device).type)
     watched = {**inputs, **parameters}
-    gradients, backward = _gradients(result, watched, case.gradient) if case.gradient else ({}, "")
+    gradients, backward = _gradients(result, {**watched, **learned}, case.gradient) if case.gradient else ({}, "")
     return Observation(
         structure=_kind(result),
         outputs=outputs,
@@ -67,8 +69,26 @@ def _observe(student_object, case: DrawnCase, device, trusted: bool) -> Observat
         backward=backward,
         unstable=any(one is None or not _alike(outputs, one) for one in repeated),
         overwritten=earlier is not None and not _alike(earlier[1], _outputs(earlier[0])),
+        starts=starts,
         device=torch.device(device).type,
     )
+
+
+def _asked(result) -> tuple:
+    """What a network that was given out and comes back says when it is asked, and its parameters; any other result as it is."""
+    if not isinstance(result, toy_models.ToyNetwork):
+        return result, {}
+    return _plain(at_stage("call", result.answer)), dict(result.named_parameters())
+
+
+def _starts(student_object, case: DrawnCase) -> dict[str, str]:
+    """What the parameters that `case.starts` names hold in a new module: "zeros", "equal" numbers, or "different" ones."""
+    if not case.starts:
+        return {}
+    module = at_stage("constructor", lambda: _call(student_object, case.build, case.by))
+    parameters = {name: one.detach() for name, one in module.named_parameters() if name in case.starts.split()}
+    kinds = {name: "equal" if (one == one.flatten()[0]).all() else "different" for name, one in parameters.items()}
+    return {name: kind if parameters[name].any() else "zeros" for name, kind in kinds.items()}
 
 
 def _changed(tensor: torch.Tensor, before: torch.Tensor, asked: bool) -> bool:
@@ -85,7 +105,7 @@ def _observe_elsewhere(student_object, case: DrawnCase) -> Observation:
     try:
         with other_device():
             target, _ = _target(student_object, case, THERE)
-            result = _plain(at_stage("call", lambda: _call(target, _inputs(case, THERE))))
+            result, _ = _asked(_plain(at_stage("call", lambda: _call(target, _inputs(case, THERE)))))
     except Failed as failed:
         apart = EXPECTED in failed.failure.text
         return Observation(structure=UNDECIDED, failure=failed.failure if apart else None, device=THERE)
@@ -106,7 +126,9 @@ def _rehearse(student_object, case: DrawnCase, device) -> tuple:
         with torch.no_grad():
             for parameter in {id(one): one for one in parameters.values()}.values():
                 parameter.mul_(0.5).add_(0.1)
-        result = _plain(at_stage("call", lambda: _call(target, _inputs(replace(case, inputs=others), device))))
+        result, _ = _asked(
+            _plain(at_stage("call", lambda: _call(target, _inputs(replace(case, inputs=others), device))))
+        )
         if parameters:
             at_stage("weights", lambda: _inject(target, case, device))
     except Failed as failed:
@@ -118,13 +140,17 @@ def _rehearse(student_object, case: DrawnCase, device) -> tuple:
 
 def _repetitions(student_object, target, case: DrawnCase, device) -> list:
     """What another call gives, and one after a call on fewer positions; None where that fails, as the first did not."""
-    found = [_outputs(at_stage("call", lambda: _call(target, _inputs(case, device))))]
+
+    def again() -> tuple:
+        return _outputs(_asked(at_stage("call", lambda: _call(target, _inputs(case, device))))[0])
+
+    found = [again()]
     fewer = replace(case, inputs=shortened(case))
     target, _ = _target(student_object, case, device)
     with suppress(Failed):  # what this gives is not looked at: there may be no right way to shorten inputs
         at_stage("call", lambda: _call(target, _inputs(fewer, device)))
     try:
-        return [*found, _outputs(at_stage("call", lambda: _call(target, _inputs(case, device))))]
+        return [*found, again()]
     except Failed:
         return [*found, None]
 
@@ -303,9 +329,13 @@ def _numbers(tensor: torch.Tensor) -> np.ndarray | None:
 
 
 def _gradients(result, watched: dict, places: tuple) -> tuple[dict, str]:
-    """Gradients of a fixed, uneven sum of the outputs at `places`, so that no symmetry hides a missing one; and any error."""
+    """Gradients of a fixed, uneven sum of the outputs at `places`, so that no symmetry hides a missing one; and any error.
+
+    What is frozen, or reached by none, has the gradient None.
+    """
     items = result if isinstance(result, (tuple, list)) else (result,)
-    leaves = {name: value for name, value in watched.items() if getattr(value, "requires_grad", False)}
+    reals = {name: value for name, value in _tensors(watched) if value.is_floating_point()}
+    leaves = {name: value for name, value in reals.items() if value.requires_grad}
     total = 0.0
     try:
         for index, item in enumerate(items):
@@ -313,13 +343,14 @@ def _gradients(result, watched: dict, places: tuple) -> tuple[dict, str]:
                 weights = torch.cos(torch.arange(item.numel(), dtype=item.dtype, device=item.device) * (0.7 + index))
                 total = total + (item.reshape(-1) * weights).sum()
         if not isinstance(total, torch.Tensor):
-            return dict.fromkeys(leaves), ""
+            return dict.fromkeys(reals), ""
         found = torch.autograd.grad(total, list(leaves.values()), allow_unused=True)
-        return {name: None if gradient is None else _numbers(gradient) for name, gradient in zip(leaves, found)}, ""
+        arrived = {name: gradient for name, gradient in zip(leaves, found) if gradient is not None}
+        return {name: _numbers(arrived[name]) if name in arrived else None for name in reals}, ""
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # the student's own backward and hooks run here
-        return dict.fromkeys(leaves), f"{type(error).__name__}: {error_text(error)}"
+        return dict.fromkeys(reals), f"{type(error).__name__}: {error_text(error)}"
 
 
 def _alike(first: tuple, second: tuple) -> bool:

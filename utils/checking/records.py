@@ -57,6 +57,7 @@ class DrawnCase:
         raises: the type of the error that must be raised, such as "ValueError"; empty where a result is asked for.
         bounds: of the entries of tensors on the way, how many there may be: in the "largest", in all that are "kept" at a time,
             and in all that are "made" together.
+        starts: names of parameters of which it is looked at what they hold in a new module, separated by spaces.
     """
 
     property: str
@@ -82,6 +83,7 @@ class DrawnCase:
     rows: float = 0.0
     raises: str = ""
     bounds: dict = field(default_factory=dict)
+    starts: str = ""
 
     @property
     def plain(self) -> bool:
@@ -147,6 +149,7 @@ class Observation:
     unstable: bool = False  # another call with the same inputs gave something else
     overwritten: bool = False  # what an earlier call had given was changed by a later one
     made: dict = field(default_factory=dict)  # entries of tensors on the way, by the names of a case's bounds
+    starts: dict = field(default_factory=dict)  # name -> what a parameter holds in a new module: see `DrawnCase.starts`
     device: str = "cpu"  # where the inputs were
 
 
@@ -266,6 +269,7 @@ def unpack_observation(data: dict) -> Observation:
         unstable=bool(data.get("unstable", False)),
         overwritten=bool(data.get("overwritten", False)),
         made={bounded_text(name): int(count) for name, count in data.get("made", {}).items()},
+        starts={bounded_text(name): bounded_text(held) for name, held in data.get("starts", {}).items()},
         device=bounded_text(data.get("device", "cpu")),
     )
 

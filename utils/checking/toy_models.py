@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from utils.checking.records import DrawnCase, Helper
 from utils.data import scenes
@@ -225,6 +225,88 @@ class ToyCachedDecoder:
             raise ValueError(f"positions are 0 to {len(self.P) - 1}; it was given {positions.tolist()}")
 
 
+class ToyNetwork(nn.Module):
+    """A network without training, of layers that have names: `blocks.0.attention.query` … `blocks.1.mlp.down`, and `head`.
+
+    Args:
+        X: what it is asked with when it comes back, [N, D].
+        W: weights of the layers of each block, [L, 6, D, D]: query, key, value, output, up, down.
+        head: of the last layer, [V, D].
+        b: their biases, [L, 6, D].
+        limit: is not looked at.
+
+    `network(X)` with X [N, D] gives [N, V]; a function that returns the network is judged by this, and by which parameters learn.
+    """
+
+    def __init__(self, X: Tensor, W: Tensor, head: Tensor, b: Tensor, limit: int = 0):
+        super().__init__()
+        self._X = X
+        self.blocks = nn.ModuleList(_ToyBlock(*both) for both in zip(W, b))
+        self.head = _linear(head, torch.zeros_like(head[:, 0]))
+
+    def forward(self, X: Tensor) -> Tensor:
+        for block in self.blocks:
+            X = block(X)
+        return self.head(X)
+
+    def answer(self) -> Tensor:
+        """What the network makes of the vectors that it was built with, [N, V]."""
+        return self(self._X)
+
+
+class _ToyBlock(nn.Module):
+    """Six layers with names, one after another, in two parts."""
+
+    def __init__(self, W: Tensor, b: Tensor):
+        super().__init__()
+        query, key, value, output, up, down = (_linear(*both) for both in zip(W, b))
+        self.attention = nn.ModuleDict({"query": query, "key": key, "value": value, "output": output})
+        self.mlp = nn.ModuleDict({"up": up, "down": down})
+
+    def forward(self, X: Tensor) -> Tensor:
+        layers, mlp = self.attention, self.mlp
+        mixed = torch.tanh(layers["query"](X)) * torch.tanh(layers["key"](X)) + layers["value"](X)
+        X = X + layers["output"](mixed)
+        return X + mlp["down"](torch.tanh(mlp["up"](X)))
+
+
+def _linear(W: Tensor, b: Tensor) -> nn.Linear:
+    layer = nn.Linear(W.shape[1], W.shape[0], device="meta").to(W.dtype)
+    layer.weight, layer.bias = nn.Parameter(W), nn.Parameter(b)
+    return layer
+
+
+class ToyAdapter:
+    """Makes adapted layers: `adapter(layer)` takes an nn.Linear and gives a layer in its place, with a factor for each output.
+
+    The layer's outputs are multiplied by the factors, which are to be learned, as in (IA)³ (Liu et al., 2022).
+
+    Args:
+        gains: the factors that a layer of D outputs begins with are the first D of these, [D].
+        limit: is not looked at.
+
+    Raises:
+        TypeError: what is to be adapted is no linear layer.
+    """
+
+    def __init__(self, gains: Tensor, limit: int = 0):
+        self.gains = gains
+
+    def __call__(self, layer: nn.Linear) -> nn.Module:
+        if not isinstance(layer, nn.Linear):
+            raise TypeError(f"adapter(layer) takes an nn.Linear; it was given a {type(layer).__name__}")
+        return _Scaled(layer, self.gains[: layer.out_features].clone())
+
+
+class _Scaled(nn.Module):
+    def __init__(self, layer: nn.Linear, gains: Tensor):
+        super().__init__()
+        self.layer, self.gain = layer, nn.Parameter(gains)
+
+    def forward(self, X: Tensor) -> Tensor:
+        return self.gain * self.layer(X)
+
+
 def _said(value) -> str:
     return str(list(value.shape)) if isinstance(value, Tensor) else type(value).__name__
 
@@ -251,7 +333,16 @@ def _drawn(count: int, seed: int) -> Tensor:
 
 KINDS = {
     kind.__name__: kind
-    for kind in (ToyDecoder, ToyAttentionStep, ToyLayer, ToyMaskedModel, ToyCachedDecoder, scene_images)
+    for kind in (
+        ToyDecoder,
+        ToyAttentionStep,
+        ToyLayer,
+        ToyMaskedModel,
+        ToyCachedDecoder,
+        ToyNetwork,
+        ToyAdapter,
+        scene_images,
+    )
 }
 TENSORS = ("scene_images",)  # helpers that are a short way to write a tensor
 

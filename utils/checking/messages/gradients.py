@@ -53,9 +53,11 @@ def _wrong_gradient(c):
 
 
 def _extra_gradient(c):
-    names = ", ".join(extra_gradients(c.expected, c.seen))
-    told = "and none should: what is decided or counted there is taken as it is."
-    return f"The numbers are right, but a gradient reaches {names}, {told}", ""
+    found = extra_gradients(c.expected, c.seen)
+    told = "what is decided or counted there is taken as it is."
+    if not any(name in c.case.inputs for name in found):
+        told = "what is frozen is not to learn: requires_grad_(False) on these parameters."
+    return f"The numbers are right, but a gradient reaches {', '.join(found)}, and none should: {told}", ""
 
 
 GRADIENTS = {

@@ -310,6 +310,16 @@ def _overwritten(c):
     )
 
 
+def _wrong_start(c):
+    pairs = [(name, held, c.seen.starts.get(name)) for name, held in c.expected.starts.items()]
+    name, wanted, got = next(one for one in pairs if one[1] != one[2])
+    words = {"zeros": "zeros alone", "equal": "the same number everywhere", "different": "numbers that differ"}
+    return (
+        f"With the weights that the check sets, all is right. In a new module, though, {name} should hold {words[wanted]},"
+        f" and yours holds {words.get(got, 'nothing')}. How a layer begins decides what training can make of it."
+    ), ""
+
+
 def _too_large(c):
     return (
         (
@@ -361,6 +371,7 @@ _WRITERS = {
     "wrong_value": _wrong_value,
     "unstable": _unstable,
     "overwritten": _overwritten,
+    "wrong_start": _wrong_start,
     "too_large": _too_large,
     "too_much": _too_much,
     "too_much_kept": _too_much_kept,
