@@ -3,6 +3,7 @@
 A condition either declares a case anew (other sizes or axes) or varies one that was drawn (the same numbers, met in another way).
 """
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
@@ -318,7 +319,7 @@ def _longer(exercise, base: declaration.Case) -> Iterable:
 
 def _is_squared(exercise, axis: str) -> bool:
     """Whether a result has an axis twice, as the weights of self-attention have, so that it grows with the square."""
-    return any(shape.split().count(axis) > 1 for shape in exercise.result_shapes)
+    return any(sum(axis in re.split(r"[+*]", one) for one in shape.split()) > 1 for shape in exercise.result_shapes)
 
 
 CONDITIONS = (

@@ -12,7 +12,7 @@ from autograder.bank import catalogue, declaration, rounding
 from autograder.bank.drawing import VISIBLE_SEED, draw
 from autograder.bank.layer_sizes import Told, tell
 from autograder.bank.separation import SEPARATION, moved
-from utils.checking.judge import in_units, same
+from utils.checking.judge import VANISHING, in_units, same
 from utils.checking.observe import observe
 from utils.checking.records import (
     DrawnCase,
@@ -125,12 +125,21 @@ def add_mistakes(
             # of a change that nobody declared numbers alone are looked at
             case = replace(frozen.case, gradient=(), bounds={}) if mistake.name in invented else frozen.case
             seen = observe(mistake.object, case, device, trusted=True)
-            right = same(frozen.case, seen, frozen.expected)
+            right = same(frozen.case, seen, frozen.expected) and not _leaves_zeros(exercise, frozen.expected, seen)
             known[mistake.name] = None if right else _what_tells(frozen.case, seen, frozen.expected)
             if mistake.name in invented and known[mistake.name] is not None:
                 known[mistake.name] = _of_numbers(frozen.case, seen, frozen.expected)
     made = {mistake.name: known[mistake.name] for mistake in exercise.explanations if mistake.name in names}
     return replace(frozen, mistakes=made)
+
+
+def _leaves_zeros(exercise: declaration.Exercise, expected: Observation, seen: Observation) -> bool:
+    """Whether a number that has to be exactly 0 is merely small."""
+    pairs = zip(exercise.outputs, expected.outputs, seen.outputs)
+    return any(
+        name in exercise.zeros and (np.abs(got.values[wanted.values == 0]) > VANISHING).any()
+        for name, wanted, got in pairs
+    )
 
 
 def _told_apart(frozen: FrozenCase) -> FrozenCase:

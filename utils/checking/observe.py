@@ -168,10 +168,12 @@ def _target(student_object, case: DrawnCase, device):
         raise Failed(Failure("constructor", "no_super_init"))
     if getattr(module.forward, "__func__", None) is nn.Module.forward:
         raise Failed(Failure("signature", "no_forward"))
+    at_stage("weights", lambda: _expect_parameters(module, case))
     return at_stage("weights", lambda: _inject(module, case, device))
 
 
-def _inject(module: nn.Module, case: DrawnCase, device):
+def _expect_parameters(module: nn.Module, case: DrawnCase) -> None:
+    """Fails unless a new module has exactly the parameters that the case has weights for, in torch's usual type."""
     parameters = dict(module.named_parameters(remove_duplicate=False))
     for name, weight in case.weights.items():
         if name not in parameters:
@@ -185,6 +187,10 @@ def _inject(module: nn.Module, case: DrawnCase, device):
     odd = [f"{name} {one.dtype}" for name, one in parameters.items() if one.dtype != torch.get_default_dtype()]
     if odd:
         raise Failed(Failure("weights", "type", odd[0]))
+
+
+def _inject(module: nn.Module, case: DrawnCase, device) -> tuple:
+    """The module with the case's weights, and these by name."""
     dtype = next((_real(weight, case.precision, device) for weight in case.weights.values()), None)
     module.to(device=device, dtype=dtype).train(case.training)
     parameters = dict(module.named_parameters(remove_duplicate=False))

@@ -47,7 +47,7 @@ def _spelled(property, text, merges, V, **more):
         _spelled("nothing to merge", "cbadacb", "ab bc ca Ad dd", 6),
         _spelled("a text that becomes one token", "abcabcab", "ab Ac BB CA dd", 6, hidden=True),
         Case("a text of one letter", sizes={"N": 1, "M": 5}, hidden=True),
-        Case("hundreds of letters and many merges", sizes={"N": 400, "M": 40}, hidden=True),
+        Case("hundreds of letters and many merges", sizes={"N": 400, "M": 90}, hidden=True),
         _spelled("a large vocabulary", "dabcabcdabaabccab", "ca bc ab Bd aB Ca dd", 50257, hidden=True),
     ],
     draws=_drawn,

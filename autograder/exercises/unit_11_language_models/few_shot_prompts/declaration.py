@@ -65,6 +65,12 @@ def _pad_is_negative(inputs, rng):
     inputs["pad"] = -100
 
 
+def _enormous(inputs, rng):
+    """Numbers that single precision does not tell from their neighbours."""
+    for name in ("x", "y", "query"):
+        inputs[name] = inputs[name] + 2**40
+
+
 @exercise(
     points=2,
     section="Zero-shot, one-shot, few-shot",
@@ -85,6 +91,7 @@ def _pad_is_negative(inputs, rng):
         Case("all prompts without examples", sizes={"B": 3, "K": 4}, edit=_of(0, 0, 0), hidden=True),
         Case("all prompts use all K examples", sizes={"B": 4, "K": 3}, edit=_of(-1, -1, -1, -1), hidden=True),
         Case("a negative pad", sizes={"B": 4, "K": 5}, edit=_pad_is_negative, hidden=True),
+        Case("tokens with very large numbers", sizes={"B": 4, "K": 5}, edit=_enormous, hidden=True),
         Case("two tokens in all, of which one is pad", sizes={"B": 4, "K": 6}, edit=_few_tokens, hidden=True),
         Case("hundreds of examples", sizes={"B": 3, "K": 150}, edit=_of(-2, 0, 77), hidden=True),
     ],

@@ -65,6 +65,12 @@ def _rare(inputs, rng):
     inputs["tokens"][:] = 50256 - 7001 * inputs["tokens"]
 
 
+def _enormous(inputs, rng):
+    """Numbers that small types, and single precision, do not tell apart."""
+    half, odd = np.divmod(inputs["tokens"], 2)
+    inputs["tokens"][:] = 2**25 + 2**16 * half + odd
+
+
 @exercise(
     points=0,
     section="Induction heads",
@@ -84,6 +90,7 @@ def _rare(inputs, rng):
         Case("one line", sizes={"B": 1, "N": 14}),
         Case("one repetition in all lines", sizes={"N": 7}, edit=_single, hidden=True),
         Case("a large vocabulary", sizes={"N": 10}, edit=_rare, hidden=True),
+        Case("words with very large numbers", sizes={"N": 10}, edit=_enormous, hidden=True),
         Case("one head", sizes={"H": 1, "N": 8}, hidden=True),
     ],
     draws=_drawn,

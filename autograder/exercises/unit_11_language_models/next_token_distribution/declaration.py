@@ -6,7 +6,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from autograder.bank.declaration import Case, exercise
-from autograder.exercises.unit_11_language_models.next_token_distribution.drawing import drawn_clear, far_apart
+from autograder.exercises.unit_11_language_models.next_token_distribution.drawing import (
+    drawn_clear,
+    enlarged,
+    far_apart,
+    many,
+    one_is_zero,
+)
 
 EQUAL = "which of equal logits stay is not asked"
 NEARLY = "among logits that nearly agree, and where a sum nearly is p, rounding would decide which tokens stay"
@@ -39,6 +45,9 @@ def _case(text, temperature, k, p, V, axes="B", **more):
         _case("a low temperature", 0.1, 6, 0.9, 9, hidden=True, extreme=True),
         _case("a high temperature", 20.0, 7, 0.64, 12, hidden=True),
         _case("a large vocabulary", 1.6, 20, 0.8, 300, hidden=True),
+        _case("hundreds of tokens that stay", 1.5, 280, 0.97, 300, hidden=True, edit=many),
+        _case("large logits at a high temperature", 100.0, 6, 0.9, 9, hidden=True, extreme=True, edit=enlarged),
+        _case("a logit of 0 among those that stay", 1.5, 5, 0.9, 9, hidden=True, edit=one_is_zero),
     ],
     draws=drawn_clear,
     waived={"zero": EQUAL, "spread": NEARLY},

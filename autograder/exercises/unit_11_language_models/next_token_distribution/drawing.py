@@ -42,3 +42,24 @@ def far_apart(inputs: dict, rng) -> None:
     """The largest logit of each row lies so far above the others that their probabilities are all 0 after rounding."""
     logits = inputs["logits"]
     np.put_along_axis(logits, logits.argmax(axis=-1, keepdims=True), 2000.0, axis=-1)
+
+
+def one_is_zero(inputs: dict, rng) -> None:
+    """The second largest logit of each row becomes exactly 0, and all others move along with it."""
+    logits = inputs["logits"]
+    logits -= np.sort(logits, axis=-1)[..., -2:-1]
+
+
+def enlarged(inputs: dict, rng) -> None:
+    """Logits a hundred times as large, so that without the temperature all but one would have no probability at all."""
+    inputs["logits"] *= 100.0
+
+
+def many(inputs: dict, rng) -> None:
+    """Logits side by side, so that a few hundred tokens stay; p lies in the middle between two sums of probabilities."""
+    logits, temperature, k = inputs["logits"], inputs["temperature"], inputs["k"]
+    logits[:] = rng.permuted(np.broadcast_to(np.linspace(-3.0, 2.0, logits.shape[-1]), logits.shape), axis=-1)
+    powers = np.exp(-np.sort(-logits[0].astype(np.float64))[:k] / temperature)
+    sums = np.cumsum(powers) / powers.sum()
+    last = int(np.searchsorted(sums, inputs["p"]))
+    inputs["p"] = float(sums[last - 1 : last + 1].mean())
