@@ -10,10 +10,11 @@ SEPARATION = 100  # a mistake that shows at all moves the output by this many to
 
 
 def moved(one: FrozenCase, made: Observation) -> float:
-    """The largest difference in tolerances; infinite where shapes, types, gradients or what was kept tell the two apart."""
+    """The largest difference in tolerances; infinite where something else tells the two apart: shapes, types, gradients, what
+    was kept, or how parameters begin."""
     if made.failure or made.changed or made.unstable or one.expected.structure != made.structure:
         return np.inf
-    if excess(one.case, made):
+    if excess(one.case, made) or made.starts != one.expected.starts:
         return np.inf
     largest, expected = 0.0, one.expected
     scale = tolerance(one.case, expected, made)

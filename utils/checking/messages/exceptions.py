@@ -197,6 +197,8 @@ def integers(wanted: str, dtype: str) -> str:
     """The rest of a sentence where integers, or truth values, of type `wanted` were asked for and others came."""
     if wanted == "torch.bool":
         return "it should hold True and False, torch.bool, as a comparison gives them."
+    if wanted == "torch.uint8":
+        return f"it should hold bytes, integers from 0 to 255, of type {wanted}."
     asked = f"it should hold integers (counts, positions, token ids), of type {wanted}."
     if dtype == "torch.bool":
         return f"{asked} Is it a comparison?"

@@ -117,7 +117,11 @@ def _wrong_order(c):
 def _changed_input(c):
     names = _listed(c.seen.changed)
     if all(name in c.case.weights for name in c.seen.changed):
-        return f"Calling the module changed its weights: {names}. Only training may do that.", ""
+        return (
+            f"Calling the module changed its weights, or whether they learn: {names}. A call only computes; weights change in"
+            " training, and what is frozen is frozen in __init__.",
+            "",
+        )
     return (
         f"{names} came back changed: your code writes into what it was given (+=, /=, an index on the left of =, a method that"
         " ends in _, or backward(), which fills .grad). A caller's tensors are not yours; make new ones."

@@ -1,0 +1,1 @@
+"""The exercise quantize_blocks: its declaration, and its mistakes by the scales of blocks, and by codes and bytes."""
