@@ -1,6 +1,7 @@
 """What an exercise is given besides tensors: toy decoders that behave like models, travel as JSON, and notice endless loops."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -216,7 +217,7 @@ def test_a_wrong_shape_is_told_by_what_became_of_its_axes(wanted, got, said):
 
 def a_network(N=3, D=4, V=5, L=2):
     rng = np.random.default_rng(0)
-    shapes = {"X": (N, D), "W": (L, 6, D, D), "head": (V, D), "b": (L, 6, D)}
+    shapes = {"X": (N, D), "W": (L, 8, D, D), "b": (L, 8, D), "g": (L, D), "head": (V, D)}
     network = Helper("ToyNetwork", {name: rng.standard_normal(shape).astype("f4") for name, shape in shapes.items()})
     adapter = Helper("ToyAdapter", {"gains": np.linspace(0.5, 2, 8).astype("f4")})
     inputs = {"network": network, "adapter": adapter}
@@ -241,6 +242,39 @@ def test_a_network_that_comes_back_is_judged_by_what_it_says_and_by_which_parame
 def test_a_network_whose_weights_still_learn_shows_it():
     seen = observe(lambda network, adapter: network, a_network())
     assert all(gradient is not None for gradient in seen.gradients.values())
+
+
+def test_a_network_has_layers_whose_names_hold_others_and_a_norm_whose_weight_is_in_no_linear_layer():
+    network = build(a_network().inputs["network"])
+    linear = {name for name, layer in network.named_modules() if isinstance(layer, torch.nn.Linear)}
+    parts = [f"{part}.{name}" for part, names in network.LAYERS.items() for name in names]
+    assert linear == {"head", *(f"blocks.{number}.{name}" for number in (0, 1) for name in parts)}
+    assert {"attention.output", "attention.output_gate", "mlp.gate"} <= set(parts)
+    others = {name for name, _ in network.named_parameters() if name.rpartition(".")[0] not in linear}
+    assert others == {"blocks.0.norm.weight", "blocks.1.norm.weight"}
+
+
+def test_an_adapter_takes_linear_layers_alone():
+    given = a_network().inputs
+    with pytest.raises(TypeError, match="takes an nn.Linear; what came is of type RMSNorm"):
+        build(given["adapter"])(build(given["network"]).blocks[0].norm)
+
+
+def test_what_a_function_does_to_a_list_reaches_no_other_call():
+    case = a_network()
+    case = replace(case, inputs={"names": ["query"], **case.inputs})
+
+    def pops(network, names, adapter):
+        network.blocks[0].attention[names.pop()].requires_grad_(False)
+        return network
+
+    assert not observe(pops, case).failure and case.inputs["names"] == ["query"]
+
+
+def test_of_several_things_that_are_given_the_one_that_refuses_is_named():
+    frozen = freeze(find_exercise("add_adapters"), VISIBLE_SEED)
+    message = examine(frozen, lambda network, names, adapter: adapter(names[0])).message
+    assert "`adapter`, as your code calls it, refuses" in message and "of type str" in " ".join(message.split())
 
 
 def test_what_a_new_module_starts_with_is_seen():

@@ -249,6 +249,8 @@ def _inputs(case: DrawnCase, device) -> dict:
 def _input(value, device, case: DrawnCase):
     if isinstance(value, Helper):
         return toy_models.build(value, lambda array: _tensor(array, device, case.precision))
+    if isinstance(value, list):
+        return [*value]  # what is done to it reaches no other call
     return _laid_out(_tensor(value, device, case.precision), case.layout) if isinstance(value, np.ndarray) else value
 
 
@@ -348,7 +350,7 @@ def _gradients(result, watched: dict, places: tuple) -> tuple[dict, str]:
             if index in places and isinstance(item, torch.Tensor) and item.is_floating_point() and item.requires_grad:
                 weights = torch.cos(torch.arange(item.numel(), dtype=item.dtype, device=item.device) * (0.7 + index))
                 total = total + (item.reshape(-1) * weights).sum()
-        if not isinstance(total, torch.Tensor):
+        if not isinstance(total, torch.Tensor) or not leaves:
             return dict.fromkeys(reals), ""
         found = torch.autograd.grad(total, list(leaves.values()), allow_unused=True)
         arrived = {name: gradient for name, gradient in zip(leaves, found) if gradient is not None}

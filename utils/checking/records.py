@@ -32,7 +32,7 @@ class DrawnCase:
     Attributes:
         property: what the case examines, in words that end the headline of a message.
         part: the part of the exercise, with its own points, that the case belongs to.
-        inputs: name -> numpy array, number, bool, string, None or Helper; arrays become tensors.
+        inputs: name -> numpy array, number, bool, string, list of strings, None or Helper; arrays become tensors.
         symbols: name -> symbolic shape of an array input, such as "B N_Q D_Q".
         sizes: symbol -> size, all pairwise different.
         build: constructor arguments, for an exercise that is a module; else None.

@@ -230,18 +230,21 @@ class ToyNetwork(nn.Module):
 
     Args:
         X: what it is asked with when it comes back, [N, D].
-        W: weights of the layers of each block, [L, 6, D, D]: query, key, value, output, up, down.
+        W: weights of the linear layers of each block, [L, 8, D, D]; `LAYERS` has their names in this order.
+        b: their biases, [L, 8, D].
+        g: the weight of each block's norm, [L, D].
         head: of the last layer, [V, D].
-        b: their biases, [L, 6, D].
         limit: is not looked at.
 
     `network(X)` with X [N, D] gives [N, V]; a function that returns the network is judged by this, and by which parameters learn.
     """
 
-    def __init__(self, X: Tensor, W: Tensor, head: Tensor, b: Tensor, limit: int = 0):
+    LAYERS = {"attention": ("query", "key", "value", "output", "output_gate"), "mlp": ("gate", "up", "down")}
+
+    def __init__(self, X: Tensor, W: Tensor, b: Tensor, g: Tensor, head: Tensor, limit: int = 0):
         super().__init__()
         self._X = X
-        self.blocks = nn.ModuleList(_ToyBlock(*both) for both in zip(W, b))
+        self.blocks = nn.ModuleList(_ToyBlock(*one) for one in zip(W, b, g))
         self.head = _linear(head, torch.zeros_like(head[:, 0]))
 
     def forward(self, X: Tensor) -> Tensor:
@@ -255,23 +258,28 @@ class ToyNetwork(nn.Module):
 
 
 class _ToyBlock(nn.Module):
-    """Six layers with names, one after another, in two parts."""
+    """Linear layers with names, in two parts, behind a norm. The name of one, output_gate, holds the names of two others."""
 
-    def __init__(self, W: Tensor, b: Tensor):
+    def __init__(self, W: Tensor, b: Tensor, g: Tensor):
         super().__init__()
-        query, key, value, output, up, down = (_linear(*both) for both in zip(W, b))
-        self.attention = nn.ModuleDict({"query": query, "key": key, "value": value, "output": output})
-        self.mlp = nn.ModuleDict({"up": up, "down": down})
+        self.norm = nn.RMSNorm(len(g))
+        self.norm.weight = nn.Parameter(g)
+        layers = map(_linear, W, b)
+        for part, names in ToyNetwork.LAYERS.items():
+            self.add_module(part, nn.ModuleDict({name: next(layers) for name in names}))
 
     def forward(self, X: Tensor) -> Tensor:
-        layers, mlp = self.attention, self.mlp
-        mixed = torch.tanh(layers["query"](X)) * torch.tanh(layers["key"](X)) + layers["value"](X)
-        X = X + layers["output"](mixed)
-        return X + mlp["down"](torch.tanh(mlp["up"](X)))
+        layers, mlp, normed = self.attention, self.mlp, self.norm(X)
+        mixed = torch.tanh(layers["query"](normed)) * torch.tanh(layers["key"](normed)) + layers["value"](normed)
+        X = X + torch.tanh(layers["output_gate"](normed)) * layers["output"](mixed)
+        return X + mlp["down"](torch.tanh(mlp["gate"](X)) * mlp["up"](X))
 
 
 def _linear(W: Tensor, b: Tensor) -> nn.Linear:
-    layer = nn.Linear(W.shape[1], W.shape[0], device="meta").to(W.dtype)
+    """A linear layer with these weights; to draw others first, and throw them away, would take most of the time."""
+    layer = nn.Linear.__new__(nn.Linear)
+    nn.Module.__init__(layer)
+    layer.out_features, layer.in_features = W.shape
     layer.weight, layer.bias = nn.Parameter(W), nn.Parameter(b)
     return layer
 
@@ -294,11 +302,13 @@ class ToyAdapter:
 
     def __call__(self, layer: nn.Linear) -> nn.Module:
         if not isinstance(layer, nn.Linear):
-            raise TypeError(f"adapter(layer) takes an nn.Linear; it was given a {type(layer).__name__}")
-        return _Scaled(layer, self.gains[: layer.out_features].clone())
+            raise TypeError(f"adapter(layer) takes an nn.Linear; what came is of type {type(layer).__name__}")
+        return AdaptedLayer(layer, self.gains[: layer.out_features].clone())
 
 
-class _Scaled(nn.Module):
+class AdaptedLayer(nn.Module):
+    """A linear layer whose outputs are multiplied by factors that learn."""
+
     def __init__(self, layer: nn.Linear, gains: Tensor):
         super().__init__()
         self.layer, self.gain = layer, nn.Parameter(gains)

@@ -2,6 +2,7 @@
 
 EXERCISES = (  # in the assignment's order
     "LoRALinear",
+    "add_adapters",
     "switch_adapters",
     "prefix_attention",
     "normal_float",

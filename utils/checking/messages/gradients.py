@@ -57,7 +57,8 @@ def _extra_gradient(c):
     told = "what is decided or counted there is taken as it is."
     if not any(name in c.case.inputs for name in found):
         told = "what is frozen is not to learn: requires_grad_(False) on these parameters."
-    return f"The numbers are right, but a gradient reaches {', '.join(found)}, and none should: {told}", ""
+    some = ", ".join(found[:4]) + (f" and {len(found) - 4} more" if len(found) > 4 else "")
+    return f"The numbers are right, but a gradient reaches {some}, and none should: {told}", ""
 
 
 GRADIENTS = {

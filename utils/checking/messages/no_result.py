@@ -23,8 +23,9 @@ def _exception(c):
     text = f": {failure.text.splitlines()[0]}" if c.reveal and failure.text else ""
     sentence = f"Your code raised {failure.type}{text}"
     if failure.helper:
-        giver = next((name for name, value in c.case.inputs.items() if isinstance(value, Helper)), "what was passed in")
         said = failure.text.splitlines()[0] if failure.text else failure.type
+        givers = [name for name, value in c.case.inputs.items() if isinstance(value, Helper)] or ["what was passed in"]
+        giver = next((name for name in givers if said.startswith(f"{name}(")), givers[0])
         said = said if c.reveal else re.sub(r"\d+", "…", said)
         line = f"\n{CODE}{failure.line}" if failure.line else ""
         return (

@@ -1,0 +1,1 @@
+"""The exercise add_adapters: its declaration, and its mistakes by what they are about."""
