@@ -14,6 +14,7 @@ from utils.figures.plots import (
     MAP,
     OUTPUT,
     QUERY,
+    SCORES,
     SKY,
     array,
     canvas,

@@ -9,4 +9,5 @@ EXERCISES = (  # in the assignment's order
     "quantize_blocks",
     "dequantize_blocks",
     "quantized_bytes",
+    "subspace_overlap",
 )

@@ -1,0 +1,1 @@
+"""The exercise subspace_overlap: its declaration, and its mistakes."""
