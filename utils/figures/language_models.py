@@ -164,9 +164,9 @@ def induction(tokens: Sequence[str] = ("c", "5", "a", "2", "h", "1", "a"), found
     box(axes, (last, 4.2), 0.9, 0.6, OUTPUT, tokens[found])
     axes.annotate(
         "",
-        (found + 0.2, 2.68),
         (last - 0.5, 4.2),
-        arrowprops={"arrowstyle": "-|>", "color": QUERY, "lw": 2, "connectionstyle": "arc3,rad=0.15"},
+        (found + 0.2, 2.68),
+        arrowprops={"arrowstyle": "-|>", "color": QUERY, "lw": 2, "connectionstyle": "arc3,rad=-0.15"},
     )
     arrow(axes, (last, 2.66), (last, 3.86))
     for height, label in ((0, "tokens"), (2.2, "after layer 1"), (4.2, "after layer 2")):
@@ -175,7 +175,7 @@ def induction(tokens: Sequence[str] = ("c", "5", "a", "2", "h", "1", "a"), found
     axes.text(
         last + 0.6,
         3.3,
-        f"{tokens[last]} asks: “who stands after {tokens[last]}?”\nand copies what it finds",
+        f"{tokens[last]} asks: “what stands after {tokens[last]}?”\nand copies what it finds",
         ha="left",
         va="center",
         color=QUERY,

@@ -1,0 +1,1864 @@
+# %% [markdown]
+# # 11 · Language models
+#
+# [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/attention-course/blob/main/notebooks/11_language_models.ipynb) <!-- badge -->
+#
+# **You will be able to**
+#
+# - cut a text into tokens by byte pair encoding, and say what a larger vocabulary buys and costs;
+# - build a GPT from torch's parts, train it, and compare it with other language models by perplexity and bits a character;
+# - draw texts from it, and say what temperature, top-k and top-p change;
+# - tell zero-shot, one-shot and few-shot prompts from fine-tuning, and show which heads make a model learn from a prompt;
+# - count the parameters of GPT-2 and GPT-3, and say how BERT is trained differently.
+#
+# **You need** from lesson 05 learned positional encodings, from lesson 07 the causal mask and the chain rule of
+# probability, and from lesson 09 the Transformer block. (Lesson 10 is not needed.) The terms and symbols of the course
+# are listed in the [glossary](../docs/glossary.md).
+#
+# **Time** about 45 minutes to read; the cells run in about 60 seconds on two CPU cores.
+
+# %% tags=["setup"]
+# Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
+# downloaded notebook, it fetches it first.
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+try:
+    from utils.prepare import prepare
+except ImportError:
+    sys.modules.pop("utils", None)
+    address = os.environ.get("COURSE_REPOSITORY", "https://github.com/OWNER/attention-course")
+    folders = [*Path.cwd().resolve().parents, Path.cwd(), Path("attention-course").resolve()]
+    home = next((folder for folder in folders if (folder / "utils" / "prepare.py").exists()), folders[-1])
+    clone = ["git", "clone", "--quiet", "--depth", "1", address, str(home)]
+    if not home.exists() and ("/OWNER/" in address or subprocess.run(clone).returncode):
+        raise RuntimeError(
+            f"The course could not be fetched from {address}. Ask your instructor for its address."
+        ) from None
+    sys.path.insert(0, str(home))
+    from utils.prepare import prepare
+
+installed = prepare()
+
+# %% tags=["fold"]
+import copy
+import math
+import platform
+import re
+import time
+from collections import Counter
+from functools import cache
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.func import functional_call, vmap
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from utils.data import mappings, texts
+from utils.device import device
+from utils.figures import language_models as drawings
+from utils.figures import plots
+from utils.figures.explorers import Choice, Slider, explore
+from utils.figures.plots import show
+from utils.measures import stored_runs
+from utils.models.kneser_ney import KneserNey
+from utils.models.training import train
+
+torch.set_num_threads(1)  # for matrices this small, sharing the work costs more than doing it
+DEVICE = device()
+BEGUN = time.perf_counter()
+
+# %% [markdown]
+# ## A task that nobody trained
+#
+# Here is the beginning of a text. How does it go on?
+#
+# ```text
+# Translate English to French:
+# sea otter => loutre de mer
+# peppermint => menthe poivrée
+# plush girafe => girafe peluche
+# cheese =>
+# ```
+#
+# The text is an example from the paper on GPT-3 (Brown et al., 2020), spelling mistake included. GPT-3 continues many
+# such texts correctly. Yet it is a language model, which has been trained for a single task: to predict the next token
+# of texts from the web (lesson 07). The beginning that it continues is called a **prompt** (lesson 08). No weight
+# changes while it reads the three examples in it. Where does it learn what is wanted of it?
+#
+# Here is a task of the same kind that fits into this notebook. Each letter stands for a digit. What comes next?
+#
+# ```text
+# c5 a2 c5 h1 a…
+# ```
+#
+# You answered 2, although nobody had told you the task. At the end of this lesson a small language model will answer
+# it, too, and we shall see which of its heads find the answer. On the way there we build such a model from the
+# beginning: its tokens, its layers, its training, a measure of how good it is, and ways to draw texts from it.
+
+# %% [markdown]
+# ## What is a token?
+#
+# In the lessons so far a token was a word, and the vocabulary was small. A model that reads *all* texts cannot do that.
+# We look at two texts: sentences of this course's grammar (lesson 01), on which a small model can be trained in a few
+# seconds, and the source code of Python's standard library, which is real and much harder. How many different words do
+# they contain, and how many words of new text were never seen in training?
+
+# %% tags=["fold"]
+WORD = re.compile(r" ?\w+| ?[^\w\s]+|\s+(?!\S)|\s+")  # a space belongs to the word after it
+
+train_text, test_text = texts.grammar(6000, seed=0)
+library_text, library_test = texts.standard_library()
+print("of the grammar:", train_text.splitlines()[0])
+for name, text, new in (
+    ("the grammar", train_text, test_text),
+    ("the standard library", library_text, library_test),
+):
+    known, met = set(WORD.findall(text)), WORD.findall(new)
+    unknown = sum(word not in known for word in met) / len(met)
+    print(f"{name:21} {len(text):9,} characters, {len(known):6,} different words; unknown in new text: {unknown:.1%}")
+
+# %% [markdown]
+# The grammar has 120 different words, and new sentences hold no other. In the source code there are 57,291, and of the
+# words in new files 6.6 % are unknown: mostly names that somebody invented. To a model whose tokens are words they
+# would all be the same token, "unknown". Nor would it know that `read_line` and `read_lines` have something in common.
+#
+# With single characters as tokens, nothing is unknown, but texts become several times longer. The steps of generation
+# grow with the number of tokens, and the number of attention weights with its square. We should like something between
+# the two: short tokens for what is rare, long ones for what is frequent.
+
+# %% [markdown]
+# ## Byte pair encoding
+#
+# **Byte pair encoding (BPE)** was invented to compress files (Gage, 1994), and Sennrich et al. (2016) used it to make
+# tokens for translation. It starts with characters and repeats one step: find the most frequent pair of neighbouring
+# tokens, and make it a new token. Such a step is called a **merge**. After $M$ merges the vocabulary has $M$ tokens
+# more than there were characters. Before the merges, the text is cut into words, and no pair may reach across the
+# border of two words; the space belongs to the word after it:
+
+# %%
+print(WORD.findall("the sky is blue.\n"))  # WORD is a regular expression
+
+
+def joined(pieces, pair):
+    """The pieces of a word after one merge."""
+    done = []
+    for piece in pieces:
+        if done and (done[-1], piece) == pair:
+            done[-1] += piece
+        else:
+            done.append(piece)
+    return done
+
+
+def learn_merges(text, count):
+    words = Counter(WORD.findall(text))  # each word once, with how often it occurs
+    pieces = {word: list(word) for word in words}  # characters at first
+    merges = []
+    for _ in range(count):
+        pairs = Counter()
+        for word, times in words.items():
+            for pair in zip(pieces[word], pieces[word][1:]):
+                pairs[pair] += times
+        if not pairs:  # every word is one token
+            break
+        best = max(pairs, key=lambda pair: (pairs[pair], pair))  # the second entry decides between equals
+        merges.append(best)
+        pieces = {word: joined(pieces[word], best) for word in words}
+    return merges
+
+
+merges = learn_merges(train_text, 300)
+print(f"{len(merges)} merges; the first ten make", ["".join(pair) for pair in merges[:10]])
+
+# %% [markdown]
+# The first merges join frequent pairs of letters, such as `h` and `e`; soon a merge joins what others have made: ` t`
+# and `he` become ` the`.
+#
+# To cut a *new* text, the merges are applied in the order in which they were learned. (Taking the longest token that
+# fits at each place would give other tokens.) What do the same words look like after more and more merges?
+
+
+# %% tags=["fold"]
+def cut(text, merges):
+    """A text as tokens: of each word, of the pairs that it has, the one that was learned first is joined, until none is left."""
+    rank = {pair: place for place, pair in enumerate(merges)}
+
+    @cache
+    def pieces(word):
+        found = list(word)
+        while len(found) > 1:
+            pair = min(zip(found, found[1:]), key=lambda pair: rank.get(pair, math.inf))
+            if pair not in rank:
+                break
+            found = joined(found, pair)
+        return found
+
+    return [piece for word in WORD.findall(text) for piece in pieces(word)]
+
+
+SENTENCE = "the European agreements were signed"
+shown = {f"{count} merges": cut(SENTENCE, merges[:count]) for count in (0, 20, 100, 200)}
+show(
+    drawings.pieces(shown),
+    f"The text “{SENTENCE}” in tokens: "
+    + "; ".join(f"{name}: {' | '.join(line)}" for name, line in shown.items())
+    + ".",
+)
+assert all("".join(line) == SENTENCE for line in shown.values())  # decoding is joining
+for count in (0, 20, 100, 200):
+    print(
+        f"{count:3} merges: {len(test_text) / len(cut(test_text, merges[:count])):.2f} characters a token of new text"
+    )
+print("a word that never occurred:", "|".join(cut(" greenhouse", merges[:200])))
+
+# %% [markdown]
+# **Figure 1.** The same text, cut with 0, 20, 100 and 200 merges. Blue boxes are tokens made by merges, grey boxes
+# single characters (light and dark only alternate); ␣ marks a space.
+#
+# With 200 merges most words of this small vocabulary are a single token, and a token holds 4.06 characters on average.
+# A word that never occurred is still no problem: " greenhouse" is put together from pieces that are known. (We asked
+# for 300 merges, but learning ended after 253, when every word of the training text was one token.)
+#
+# A character that never occurred in training would still be unknown. GPT-2 therefore starts with the 256 possible
+# values of a byte instead of characters: any text is a sequence of bytes, so nothing can be unknown. (An accented
+# letter may then be cut into two tokens, neither of which means anything by itself.) Its vocabulary has $256 + 50{,}000
+# + 1 = 50{,}257$ tokens: the bytes, the merges, and a token that marks the end of a text.
+#
+# So a larger vocabulary buys shorter sequences: 4.06 characters a token instead of 1. It costs parameters, since every
+# token needs an embedding of its own, and the rarer a token is, the fewer examples there are to learn its embedding
+# from.
+
+# %% [markdown]
+# ## GPT
+#
+# A language model gives a probability to every text, by the chain rule of lesson 07:
+#
+# $$P(x_1, \dots, x_N) = \prod_{n=1}^{N} P(x_n \mid x_{<n})$$
+#
+# Each factor is a distribution over the $V$ tokens of the vocabulary. Which parts of a Transformer are needed to
+# compute it? There is no second sequence to attend to, so cross-attention falls away. What is left is a stack of blocks
+# with causal self-attention: a **decoder-only** Transformer. With learned positions, pre-norm blocks and a last
+# normalisation it is the model that OpenAI named **GPT**, for *generative pre-trained Transformer* (Radford et al.,
+# 2018; the pre-norm blocks and the last normalisation came with GPT-2, Radford et al., 2019).
+
+# %% tags=["fold"]
+show(
+    drawings.gpt(),
+    "Tokens are looked up in the table of embeddings E, V rows of D numbers; the first n rows of the table of positions P are added; "
+    "the sum goes through L causal blocks and a norm; multiplied by the transpose of E it gives n rows of V logits.",
+)
+
+# %% [markdown]
+# **Figure 2.** A GPT. The table of embeddings serves twice: at the beginning a row of it is looked up for each token,
+# and at the end every row of it is compared with the output.
+#
+# One detail is new. To get a logit for each token of the vocabulary, the last layer needs a matrix of shape $[D, V]$.
+# GPT-2 has no matrix of its own for this: it takes the table of embeddings, transposed, $\text{logits} =
+# \text{norm}(X_L)\,E^\top$. The layer that gives the logits is also called a **head** (it has nothing to do with the
+# heads of attention), and a head that shares its matrix with the embeddings is called **tied** (Press and Wolf, 2017;
+# Inan et al., 2017). A logit is then a dot product of the output with a token's embedding: the model says which token
+# comes next by producing a vector that resembles its embedding. For GPT-2 this saves $VD$ parameters, 38.6 million in
+# its smallest size.
+
+
+# %%
+class GPT(nn.Module):
+    """Tokens [B, n] give logits [B, n, V]: at each position for the token that follows; n is at most N."""
+
+    def __init__(self, V, N, D, H, L):
+        super().__init__()
+        self.tokens, self.positions = nn.Embedding(V, D), nn.Embedding(N, D)
+        options = {"dropout": 0.0, "activation": "gelu", "batch_first": True, "norm_first": True}
+        self.blocks = nn.ModuleList(nn.TransformerEncoderLayer(D, H, 4 * D, **options) for _ in range(L))
+        self.norm = nn.LayerNorm(D)
+        nn.init.normal_(self.tokens.weight, std=D**-0.5)
+        nn.init.normal_(self.positions.weight, std=0.02)
+
+    def encode(self, tokens):
+        n = tokens.shape[1]
+        X = self.tokens(tokens) + self.positions(torch.arange(n, device=tokens.device))  # [B, n, D]
+        later = torch.ones(n, n, dtype=torch.bool, device=tokens.device).triu(1)  # torch's layer: True is forbidden
+        for block in self.blocks:
+            X = block(X, src_mask=later, is_causal=True)
+        return self.norm(X)  # [B, n, D]
+
+    def forward(self, tokens):
+        return self.encode(tokens) @ self.tokens.weight.T  # [B, n, V]; the head is the table of embeddings
+
+
+# %% [markdown]
+# The embeddings are initialised with a standard deviation of $1/\sqrt D$. A normalised output has about the length
+# $\sqrt D$, so its products with the embeddings, the first logits, have a standard deviation of about 1, and the first
+# loss is not far from $\ln V$, that of a uniform distribution. (`nn.Embedding` would draw numbers of standard deviation
+# 1, and the first logits would be $\sqrt D = 8$ times as large at our width of 64.)
+#
+# Training is that of lesson 07. The model reads pieces of $N$ tokens, and predicts at each position the token that
+# follows; the causal mask keeps it from looking that token up. The loss is the mean cross-entropy over all positions.
+# No labels are needed: the text itself is the label. So one can train on any text that can be found, and GPT-3 was
+# trained on 300 billion tokens.
+
+
+# %% tags=["fold"]
+class Corpus:
+    """Text to train with and text to test with as tokens, and the positions of the test that are scored.
+
+    A model with windows of N tokens is tested on windows that begin N / 2 tokens apart, on the second half of each. So each
+    scored token has at least N / 2 tokens before it. The n-grams see all that stands before it.
+    """
+
+    def __init__(self, text, new, merges, N, longest=10**9):
+        self.N, self.merges = N, merges
+        letters = sorted(set(text) | set(new))
+        self.tokens = list(dict.fromkeys([*letters, *("".join(pair) for pair in merges)]))
+        self.number = {token: number for number, token in enumerate(self.tokens)}
+        self.V = len(self.tokens)
+        self.training, self.test = self.encode(text), self.encode(new)[:longest]
+        self.windows = self.test.unfold(0, N + 1, N // 2)  # [windows, N + 1]
+        self.scored = torch.arange(len(self.test)).unfold(0, N + 1, N // 2)[:, 1 + N // 2 :].flatten()
+        self.characters = sum(len(self.tokens[number]) for number in self.test[self.scored].tolist())
+
+    def encode(self, text):
+        return torch.tensor([self.number[token] for token in cut(text, self.merges)])
+
+    def bits(self, perplexity):
+        """Bits a character for a perplexity a token."""
+        return math.log2(perplexity) * len(self.scored) / self.characters
+
+    def n_gram(self, n, text=None):
+        """The perplexity of an n-gram model of the training text, or of other tokens."""
+        p = KneserNey(self.training if text is None else text, n, self.V).probabilities(self.test)[self.scored]
+        return math.exp(-np.log(p).mean())
+
+    @torch.no_grad()
+    def gpt(self, model):
+        """The perplexity of a GPT."""
+        parts = self.windows.to(DEVICE).split(64)
+        losses = [F.cross_entropy(model(part[:, :-1]).mT, part[:, 1:], reduction="none") for part in parts]
+        return torch.cat(losses)[:, self.N // 2 :].mean().exp().item()
+
+
+corpus = Corpus(train_text, test_text, merges[:200], N=32)
+print(f"{corpus.V} tokens in the vocabulary, {len(corpus.training):,} tokens to train with")
+
+
+def windows_of(text, N, B, seed):
+    """Batches [B, N + 1] of windows at random places of a text."""
+    generator = torch.Generator().manual_seed(seed)
+    while True:
+        begin = torch.randint(len(text) - N, (B, 1), generator=generator)
+        yield text[begin + torch.arange(N + 1)].to(DEVICE)
+
+
+# %%
+def next_token_loss(model, batch):  # batch [B, N + 1]
+    logits = model(batch[:, :-1])  # [B, N, V]: the last token is not read
+    return F.cross_entropy(logits.flatten(0, 1), batch[:, 1:].flatten())  # the first one is not predicted
+
+
+# %% tags=["fold"]
+def fitted(corpus, text=None, steps=600, seed=0, curve=None):
+    """A GPT of two layers that has learned the training text of a corpus, or other tokens."""
+    torch.manual_seed(seed)
+    model = GPT(corpus.V, corpus.N, D=64, H=4, L=2).to(DEVICE)
+    batches = windows_of(corpus.training if text is None else text, corpus.N, 32, seed)
+    losses = train(model, batches, next_token_loss, steps=steps, rate=6e-3, what=f"GPT, {steps} steps")
+    if curve is not None:
+        curve.extend(losses)
+    return model
+
+
+curve = []
+gpt = fitted(corpus, curve=curve)
+print(f"{sum(weight.numel() for weight in gpt.parameters()):,} parameters")
+print(
+    f"loss at the first step {curve[0]:.2f} (ln V = {math.log(corpus.V):.2f}), over the last 50 steps {np.mean(curve[-50:]):.2f}"
+)
+
+# %% [markdown]
+# The first loss, 6.09, is a little above $\ln V = 5.47$, that of equal probabilities, since the first logits are not
+# all equal (with a standard deviation of 1 they cost about 0.5 more); over the last 50 of 600 steps it is 1.61 on
+# average. Is this good?
+
+# %% [markdown]
+# ## Perplexity
+#
+# The loss on new text says how good the model is. It is usually reported in another form. The **perplexity** is the
+# exponential of the mean loss for a token,
+#
+# $$\text{perplexity} = \exp\Big(-\frac1N \sum_{n=1}^{N} \ln P(x_n \mid x_{<n})\Big)$$
+#
+# A model that gives each of $V$ tokens the probability $1/V$ has the perplexity $V$. So a perplexity of 6 means: on
+# average, the model is as uncertain as if it had to choose among 6 equally likely tokens. The mean is over tokens, and
+# the exponential comes last.
+#
+# Can one compare the perplexities of two models with different tokens? No: a longer token is harder to guess, but there
+# are fewer of them. What can be compared is the probability of the same text as a whole. Taken as logarithm to base 2
+# and divided by the number of characters, it gives the **bits a character** (also *bits per character*, BPC):
+#
+# $$\text{bits a character} = \frac{-\sum_n \log_2 P(x_n \mid x_{<n})}{\text{number of characters}}
+# = \frac{\log_2 \text{perplexity}}{\text{characters a token}}$$
+#
+# It is the size, for each character, to which the text can be compressed with the help of the model.
+#
+# ## The rival: counting
+#
+# A perplexity by itself says little. How good is what one can have without a network? The classical language model
+# counts. Of each sequence of $n$ tokens, called an **n-gram**, it notes how often it occurs, and it predicts the next
+# token by what followed the last $n - 1$ tokens in the training text:
+#
+# $$P(w \mid u) = \frac{\text{count}(u, w)}{\text{count}(u)}$$
+#
+# Here $u$ stands for the last $n - 1$ tokens, and $w$ for the next one. With larger $n$ the model knows more of the
+# context. But most long n-grams of a new text never occurred in training, and a single probability of 0 makes the
+# perplexity infinite. So each count is lowered by a **discount** $d$ between 0 and 1, and what this frees is given to
+# the prediction from a shorter context, which is mixed in with the weight $\lambda(u)$:
+#
+# $$P_n(w \mid u) = \frac{\max(\text{count}(u, w) - d,\, 0)}{\text{count}(u)} + \lambda(u)\, P_{n-1}(w \mid u'), \qquad
+# \lambda(u) = \frac{d \cdot (\text{number of different tokens after } u)}{\text{count}(u)}$$
+#
+# Here $u'$ is $u$ without its first token. Where $u$ never occurred, $P_{n-1}$ is taken alone, and the 1-gram model is
+# mixed with equal probabilities. The shorter model does not count *how often* $w$ occurred, but *after how many
+# different tokens*. The example of the textbooks is "Francisco": it is frequent, but nearly always after "San", so that
+# after any other word it is a bad guess. This is **Kneser–Ney smoothing** (Kneser and Ney, 1995; in this form Chen and
+# Goodman, 1999), for decades the best that counting could do (Chen and Goodman's own, a little better, has three
+# discounts instead of one). We fit it for $n = 1$ to 5, and score the GPT and the n-grams on exactly the same tokens.
+# An n-gram model uses the $n - 1$ tokens before each of them, so at most 4; the GPT sees between 17 and 32 tokens,
+# those before it in its window.
+
+# %% tags=["fold"]
+perplexities = {f"{n}-gram": corpus.n_gram(n) for n in range(1, 6)} | {"GPT": corpus.gpt(gpt)}
+bits = {name: corpus.bits(perplexity) for name, perplexity in perplexities.items()}
+figure, (axes,) = plots.canvas(7.5, 3.2)
+plots.bars(
+    list(bits.values()),
+    list(bits),
+    colour=[plots.VERMILLION] * 5 + [plots.BLUE],
+    value_label="bits a character",
+    axes=axes,
+)
+show(
+    figure,
+    "Bits a character on new sentences: " + ", ".join(f"{name} {value:.2f}" for name, value in bits.items()) + ".",
+)
+for name, perplexity in perplexities.items():
+    print(f"{name:7} perplexity {perplexity:5.2f}, {bits[name]:.3f} bits a character")
+
+
+def runs_of(tokens, n):
+    return [tuple(run) for run in tokens.unfold(0, n, 1).tolist()]
+
+
+for n in (3, 4, 5):
+    known, met = set(runs_of(corpus.training, n)), runs_of(corpus.test, n)
+    print(f"{n}-grams of the new sentences that occur in training: {sum(run in known for run in met) / len(met):.1%}")
+assert perplexities["GPT"] < min(perplexities[f"{n}-gram"] for n in range(1, 6)) - 0.5
+
+# %% [markdown]
+# **Figure 3.** Bits a character on new sentences, the lower the better.
+#
+# The best of the n-gram models is the 3-gram model. More context makes it worse, not better: of the 5-grams of the new
+# sentences almost half never occurred in training, of the 3-grams only one in a hundred. The GPT is clearly ahead of
+# it, with a perplexity of 5.04 against 6.15 and 0.57 bits a character against 0.64. Both have read the same sentences.
+# What may the GPT have learned that cannot be counted? A 3-gram model knows the last two tokens and nothing else. The
+# GPT can use what stands further back (say, whether the subject was singular), and what it learns of one noun may serve
+# other nouns with similar embeddings. (Which of the two matters more, we have not measured.)
+#
+# Is this a matter of chance? And does it come out like that with less text, with more, and with real text? Stored runs
+# answer it. The first repeats the comparison with three seeds, and with 100 to 20,000 sentences. The second takes real
+# text: the source code of the standard library, with 1,000 merges, a GPT with four layers of width 128, and a window of
+# 128 tokens. There, the GPT reads the text twice, and on the way it is compared with 5-grams of what it has read so
+# far.
+
+
+# %% tags=["fold"]
+def learn_merges_fast(text, count):
+    """As above, but after each merge only the words that hold its pair are counted anew."""
+    words = Counter(WORD.findall(text))
+    pieces = {word: list(word) for word in words}
+    pairs, where, merges = Counter(), {}, []
+
+    def count_in(word, times):
+        for pair in zip(pieces[word], pieces[word][1:]):
+            pairs[pair] += times
+            where.setdefault(pair, {})[word] = None  # a set that keeps its order
+
+    for word, times in words.items():
+        count_in(word, times)
+    for _ in range(count):
+        best = max(pairs, key=lambda pair: (pairs[pair], pair))
+        merges.append(best)
+        for word in where.pop(best):
+            count_in(word, -words[word])
+            pieces[word] = joined(pieces[word], best)
+            count_in(word, words[word])
+    return merges
+
+
+assert learn_merges_fast(train_text, 200) == merges[:200]
+
+
+def choose(logits, T=1.0, k=None, p=None):
+    """Distributions [B, V] to draw from: temperature, then top-k, then top-p."""
+    q = (logits / T).softmax(dim=-1)
+    order = q.argsort(dim=-1, descending=True)  # [B, V], the likeliest first
+    ranks = order.argsort(dim=-1)
+    if k:
+        q = q * (ranks < k)
+        q = q / q.sum(dim=-1, keepdim=True)
+    if p:
+        before = q.gather(-1, order).cumsum(dim=-1).gather(-1, ranks) - q  # what the likelier tokens have together
+        q = q * (before < p)
+    return q / q.sum(dim=-1, keepdim=True)
+
+
+@torch.no_grad()
+def write(model, corpus, count, seed=0, longest=60, **options):
+    """`count` lines, drawn until each has ended; a token sees at most the N tokens before it."""
+    generator, end = torch.Generator().manual_seed(seed), corpus.number["\n"]
+    X, ended = torch.full((count, 1), end), torch.zeros(count, dtype=torch.bool)
+    for _ in range(longest):
+        q = choose(model(X[:, -corpus.N :].to(DEVICE))[:, -1].cpu(), **options)
+        following = torch.multinomial(q, 1, generator=generator).masked_fill(ended[:, None], end)
+        X, ended = torch.cat([X, following], dim=1), ended | (following[:, 0] == end)
+        if ended.all():
+            break
+    return ["".join(corpus.tokens[number] for number in row[1:]).split("\n")[0] for row in X.tolist()]
+
+
+def judged(lines):
+    """The share that the grammar can say, the share of different lines, and how many groups of three words occur."""
+    words = [line.rstrip(".").split() for line in lines]
+    return {
+        "possible": sum(map(texts.is_sentence, lines)) / len(lines),
+        "different": len(set(lines)) / len(lines),
+        "triples": len({three for line in words for three in zip(line, line[1:], line[2:])}),
+    }
+
+
+SETTINGS = {
+    "T = 0.3": {"T": 0.3},
+    "T = 0.7": {"T": 0.7},
+    "T = 1": {},
+    "T = 1.5": {"T": 1.5},
+    "k = 5": {"k": 5},
+    "p = 0.9": {"p": 0.9},
+    "T = 1.5, p = 0.9": {"T": 1.5, "p": 0.9},
+}
+
+
+class BERT(GPT):
+    """The same blocks without a mask: each position sees both sides. The last number of the vocabulary is [MASK]."""
+
+    def forward(self, tokens):
+        X = self.tokens(tokens) + self.positions(torch.arange(tokens.shape[1], device=tokens.device))
+        for block in self.blocks:
+            X = block(X)
+        return self.norm(X) @ self.tokens.weight.T
+
+
+def hidden(tokens, V, generator):
+    """Tokens [B, N] as the model sees them, and which of them it is to tell: 15 % of all."""
+    chosen = torch.rand(tokens.shape, generator=generator) < 0.15
+    how = torch.rand(tokens.shape, generator=generator)
+    other = torch.randint(V, tokens.shape, generator=generator)
+    seen = torch.where(chosen & (how < 0.8), V, tokens)  # 80 % [MASK]
+    return torch.where(chosen & (how >= 0.9), other, seen), chosen  # 10 % another token, 10 % the token itself
+
+
+def fitted_bert(corpus, steps, seed):
+    """A BERT of the size of the GPT, trained on the same text in as many steps."""
+    torch.manual_seed(seed)
+    model, generator = BERT(corpus.V + 1, corpus.N, D=64, H=4, L=2).to(DEVICE), torch.Generator().manual_seed(seed)
+
+    def loss(model, batch):
+        tokens = batch[:, :-1]
+        seen, chosen = hidden(tokens.cpu(), corpus.V, generator)
+        chosen = chosen.to(DEVICE)
+        return F.cross_entropy(model(seen.to(DEVICE))[chosen], tokens[chosen])
+
+    train(model, windows_of(corpus.training, corpus.N, 32, seed), loss, steps=steps, rate=6e-3, what="BERT")
+    return model
+
+
+@torch.no_grad()
+def told(model, bert, corpus, seed):
+    """Perplexities of GPT and BERT on the same tokens: 15 % of the second half of each window, hidden one at a time.
+
+    GPT sees what stands before the token in its window, N / 2 tokens or more; BERT sees all others of the window.
+    """
+    N, W = corpus.N, corpus.windows[:, :-1]
+    chosen = torch.rand(W.shape, generator=torch.Generator().manual_seed(seed)) < 0.15
+    rows, columns = (chosen & (torch.arange(N) >= N // 2)).nonzero(as_tuple=True)
+    W, each = W[rows], torch.arange(len(rows))  # a window for each hidden token
+    truth = W[each, columns]
+    masked = W.clone()
+    masked[each, columns] = corpus.V
+    left = torch.cat([model(part.to(DEVICE)).cpu() for part in W.split(256)])[each, columns - 1]
+    both = torch.cat([bert(part.to(DEVICE)).cpu() for part in masked.split(256)])[each, columns]
+    return [F.cross_entropy(logits, truth).exp().item() for logits in (left, both)]
+
+
+COUNTS = (100, 300, 1000, 5400, 20000)  # sentences
+
+
+def sizes(seed):
+    """Perplexities on 600 sentences against the number of sentences to train with; GPT after 150 and after 600 steps."""
+    lines = texts.sentences(20600, seed)
+    new, lines = "\n".join(lines[:600]) + "\n", lines[600:]
+    corpus = Corpus("\n".join(lines) + "\n", new, learn_merges_fast("\n".join(lines), 200), N=32)
+    found = {"3-gram": [], "GPT, 150 steps": [], "GPT, 600 steps": []}
+    for count in COUNTS:
+        text = corpus.encode("\n".join(lines[:count]) + "\n")
+        found["3-gram"].append(corpus.n_gram(3, text))
+        for steps in (150, 600):
+            found[f"GPT, {steps} steps"].append(corpus.gpt(fitted(corpus, text, steps, seed)))
+    return found
+
+
+def on_the_grammar(seed):
+    """On the grammar's text of this seed: perplexities, samples, masked language models, sizes of the text."""
+    text, new = texts.grammar(6000, seed)
+    corpus = Corpus(text, new, learn_merges_fast(text, 200), N=32)
+    perplexities = {f"{n}-gram": corpus.n_gram(n) for n in range(1, 6)}
+    models = {steps: fitted(corpus, steps=steps, seed=seed) for steps in (600, 2400)}
+    perplexities |= {f"GPT, {steps} steps": corpus.gpt(model) for steps, model in models.items()}
+    samples = {name: write(models[600], corpus, 300, seed, **options) for name, options in SETTINGS.items()}
+    samples["the grammar's own"] = texts.sentences(6300, seed + 50)[6000:]
+    return {
+        "perplexities": perplexities,
+        "bits": {name: corpus.bits(perplexity) for name, perplexity in perplexities.items()},
+        "samples": {name: judged(lines) for name, lines in samples.items()},
+        "masked": {steps: told(models[steps], fitted_bert(corpus, steps, seed), corpus, seed) for steps in models},
+        "sizes": sizes(seed),
+    }
+
+
+B, MARKS = 16, (25, 50, 100, 200, 400, 800)  # batches read
+
+
+def read_twice(corpus, seed):
+    """A GPT reads a text twice, in pieces in random order; its perplexities on the way, and those of 5-grams of what was read."""
+    torch.manual_seed(seed)
+    model, generator = GPT(corpus.V, corpus.N, D=128, H=4, L=4).to(DEVICE), torch.Generator().manual_seed(seed)
+    W = corpus.training.unfold(0, corpus.N + 1, corpus.N)  # [pieces, N + 1]
+    once = len(W) // B  # batches
+    W = torch.cat([W[torch.randperm(len(W), generator=generator)[: once * B]] for _ in range(2)])
+    found = {"tokens": [], "GPT": [], "5-gram": []}
+
+    def note(step):
+        found["tokens"].append(step * B * corpus.N)
+        read = W[: min(step, once) * B, :-1].flatten()
+        found["5-gram"].append(corpus.n_gram(5, read) if step <= once else found["5-gram"][-1])
+        model.eval()
+        found["GPT"].append(corpus.gpt(model))
+        model.train()
+
+    def batches():
+        for step in range(2 * once):
+            if step in (*MARKS, once, once * 3 // 2):
+                note(step)
+            yield W[step * B : (step + 1) * B].to(DEVICE)
+
+    train(model, batches(), next_token_loss, steps=2 * once, rate=3e-3, what="GPT reads source code")
+    note(2 * once)
+    return found, model.eval()
+
+
+@torch.no_grad()
+def continued(model, corpus, prompt, count, seed=0, **options):
+    """The prompt and `count` further tokens."""
+    generator, X = torch.Generator().manual_seed(seed), corpus.encode(prompt)[None]
+    for _ in range(count):
+        q = choose(model(X[:, -corpus.N :].to(DEVICE))[:, -1].cpu(), **options)
+        X = torch.cat([X, torch.multinomial(q, 1, generator=generator)], dim=1)
+    return "".join(corpus.tokens[number] for number in X[0].tolist())
+
+
+def on_the_library(seeds):
+    """On the source of the standard library: perplexities on the way through two readings, and a sample."""
+    corpus = Corpus(library_text, library_test, learn_merges_fast(library_text, 1000), N=128, longest=1500 * 64 + 1)
+    runs = [read_twice(corpus, seed) for seed in seeds]
+    perplexities = [corpus.n_gram(n) for n in range(1, 7)]
+    return {
+        "python": platform.python_version(),
+        "size": {"characters": len(library_text), "tokens": len(corpus.training), "vocabulary": corpus.V},
+        "parameters": sum(weight.numel() for weight in runs[0][1].parameters()),
+        "n-grams": perplexities,
+        "tokens": runs[0][0]["tokens"],
+        "5-gram": [found["5-gram"] for found, _ in runs],
+        "GPT": [found["GPT"] for found, _ in runs],
+        "bits": {"6-gram": corpus.bits(perplexities[5]), "GPT": [corpus.bits(found["GPT"][-1]) for found, _ in runs]},
+        "sample": continued(runs[0][1], corpus, "\ndef ", 150, T=0.8),
+    }
+
+
+if stored_runs.full():
+    results = {"grammar": [on_the_grammar(seed) for seed in range(3)], "library": on_the_library(range(3))}
+    record = stored_runs.keep(
+        "11_language_models.against_n_grams", results, seed=0, seconds=time.perf_counter() - BEGUN
+    )
+else:
+    record = stored_runs.load("11_language_models.against_n_grams")
+    print(stored_runs.how(record))
+runs, library = record["results"]["grammar"], record["results"]["library"]
+
+
+def spread(values, digits=2):
+    """Mean and range over the seeds."""
+    values = list(values)
+    return f"{sum(values) / len(values):.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})"
+
+
+for name in ("3-gram", "5-gram", "GPT, 600 steps"):
+    of_runs = [run["perplexities"][name] for run in runs]
+    print(
+        f"the grammar, three seeds: {name:15} perplexity {spread(of_runs)}, {spread((run['bits'][name] for run in runs), 3)} bits a character"
+    )
+assert max(run["perplexities"]["GPT, 600 steps"] for run in runs) < min(run["perplexities"]["3-gram"] for run in runs)
+
+# %% tags=["fold"]
+lines = {
+    name: [sum(values) / len(runs) for values in zip(*(run["sizes"][name] for run in runs))]
+    for name in runs[0]["sizes"]
+}
+bands = {
+    name: tuple([choice(values) for values in zip(*(run["sizes"][name] for run in runs))] for choice in (min, max))
+    for name in lines
+}
+shades = {"3-gram": plots.VERMILLION, "GPT, 150 steps": plots.SKY, "GPT, 600 steps": plots.BLUE}
+figure, (left, right) = plots.canvas(11, 3.8, 2)
+plots.curves(COUNTS, lines, x_label="sentences", y_label="perplexity", colours=shades, bands=bands, log="xy", axes=left)
+left.set(title="the grammar")
+both = {name: [sum(values) / len(values) for values in zip(*library[name])] for name in ("5-gram", "GPT")}
+limits = {name: tuple([choice(values) for values in zip(*library[name])] for choice in (min, max)) for name in both}
+shades = {"5-gram": plots.VERMILLION, "GPT": plots.BLUE}
+plots.curves(library["tokens"], both, x_label="tokens read", colours=shades, bands=limits, log="xy", axes=right)
+right.set(title="the standard library")
+right.axvline(library["size"]["tokens"], color=plots.GREY, linestyle=":")
+for axes, places in ((left, COUNTS), (right, (100_000, 1_000_000))):
+    axes.set_xticks(places, [f"{place:,}" for place in places])
+    axes.minorticks_off()
+show(
+    figure,
+    "Perplexity against the amount of text. Left, the grammar: a 3-gram model and GPT after 150 and 600 steps, from 100 to 20,000 "
+    f"sentences. Right, source code, read twice: a 5-gram model ends at {both['5-gram'][-1]:.1f}, GPT at {both['GPT'][-1]:.1f}.",
+)
+for name, values in lines.items():
+    print(f"{name:15}", "  ".join(f"{count:,}: {value:.2f}" for count, value in zip(COUNTS, values)))
+for name, values in both.items():
+    print(
+        f"source code, {name:6}",
+        "  ".join(f"{count / 1000:,.0f} k: {value:.1f}" for count, value in zip(library["tokens"], values)),
+    )
+print(
+    f"source code, all of it: 6-gram {library['n-grams'][5]:.1f}, {library['bits']['6-gram']:.2f} bits a character; GPT {spread(library['bits']['GPT'])} bits"
+)
+
+# %% [markdown]
+# **Figure 4.** Stored runs: perplexity against the amount of text, both on logarithmic axes; mean and range of three
+# seeds. Left, sentences of the grammar; the GPT is trained for 150 or for 600 steps. Right, source code, where the text
+# is read twice; the dotted line marks the end of the first reading.
+#
+# It is no matter of chance: with 5,400 sentences the GPT's perplexity is 5.04 to 5.09 over three seeds, that of the
+# 3-gram model 6.15 to 6.22. But who is ahead depends on how much text there is and how often it is read.
+#
+# - **With little text, counting wins.** From 100 sentences the 3-gram model gets a perplexity of 15.2, the GPT 53 after
+#   150 steps. In 600 steps it sees each of these sentences hundreds of times, learns them by heart, and becomes
+#   confident in what is not true of others: 204. From 300 sentences on the GPT is ahead if it is stopped in time (after
+#   150 steps: 9.21 against 9.62, and with 1,000 sentences 6.33 against 7.45).
+# - **With more text, the GPT stays ahead, if it is trained long enough.** From 5,400 to 20,000 sentences the 3-gram
+#   model gains a little, from 6.28 to 5.98, the GPT hardly anything, from 5.16 to 5.11. The 3-gram model remains
+#   behind: it cannot see what stands further back, however much text it counts. (After 150 steps the GPT is at 6.04, no
+#   better than counting.)
+# - **On source code**, the n-grams are ahead throughout the first reading: 85.9 against 586 after 51,200 tokens, 23.2
+#   against 27.5 at its end. A table of counts takes in everything at first sight, a network learns in small steps. In
+#   the second reading the GPT overtakes, and ends at 19.1, ahead of the best of our n-gram models (6-grams: 22.2); part
+#   of this gain is likely to come from the learning rate, which falls to zero by the end of the second reading (that of
+#   a single reading would have done so earlier); in bits a character, 1.50 against 1.58. (An n-gram model gains nothing
+#   from a second reading: it has counted everything already.)
+#
+# Published results on a benchmark of almost a billion words say the same. There, a Kneser–Ney 5-gram model has a
+# perplexity of 67.6 for each word (Chelba et al., 2013), and a Transformer 21.8 (Transformer-XL; Dai et al., 2019).
+# With so much text and so large a model (800 million parameters, where ours has about one million) the gap is far
+# larger than ours.
+#
+# What does the model write when it continues `def`?
+
+# %% tags=["fold"]
+print(library["sample"])
+
+# %% [markdown]
+# The form is right: functions, indentation, a docstring, brackets that mostly close. One even recognises the library
+# (`self.tk.call` is from `tkinter`). It makes no sense, though.
+
+# %% [markdown]
+# ## What BERT does differently
+#
+# Training on next tokens is one way of learning from plain text. This first training on a large amount of text, before
+# any task is known, is called **pre-training**. BERT (Devlin et al., 2019) is pre-trained in another way, called
+# **masked language modelling**. It has no causal mask: every position attends to both sides. In each text 15 % of the
+# tokens are chosen, and the model has to say which tokens stood there. Of the chosen ones, 80 % are replaced by the
+# token `[MASK]`, 10 % by a random token, and 10 % stay as they are: not all are masked, since no `[MASK]` will occur
+# when the model is used. (BERT also learned to tell whether one sentence follows another; later models did without this
+# second task.)
+#
+# To compare the two on the same footing, we hide single tokens of new sentences. GPT predicts such a token from what
+# stands before it; BERT puts `[MASK]` in its place and sees everything else in the window. Both are of the same size
+# and have been trained on the same text for as many steps (stored, three seeds). The perplexity is the exponential of
+# the mean loss on the hidden tokens.
+
+# %% tags=["fold"]
+for steps in sorted(runs[0]["masked"], key=int):
+    of_gpt, of_bert = zip(*(run["masked"][steps] for run in runs))
+    print(
+        f"{int(steps):5,} steps: perplexity of GPT, left side, {spread(of_gpt)}; of BERT, both sides, {spread(of_bert)}"
+    )
+
+# %% [markdown]
+# After 600 steps BERT is, on average, behind (7.29 against 4.98), and its seeds lie far apart (4.72 to 10.65); after
+# 2,400 it is far ahead, with a perplexity of 2.30 against 5.23. Both differences have likely reasons. BERT learns from
+# 15 % of the tokens in each step, so it should need more steps. But then it has the easier question: what stands
+# *behind* a gap says much about what is in it. (GPT, in turn, has become a little worse by then, 5.23 after 4.98,
+# presumably because with so little text it begins to learn the sentences by heart.)
+#
+# What does each of them give? BERT sees both sides of a gap. It is used where a text is there as a whole and has to be
+# understood, say to sort it or to find an answer in it. But it gives no probability to a text and cannot simply write
+# one: it has not learned to predict from the left alone. A GPT learns from every token instead of every seventh, and it
+# can continue any text. As we shall see, a text to continue is also a way of stating a task.
+
+# %% [markdown]
+# ## Temperature, top-k and top-p
+#
+# To write a text, one draws a token from the distribution that the model gives, appends it, and asks the model again
+# (lesson 07). One could also take the most likely token each time (greedy decoding, as in lesson 01). What comes of it?
+
+# %% tags=["fold"]
+print("greedy: ", write(gpt, corpus, 1, k=1)[0])
+for line in write(gpt, corpus, 4, seed=1):
+    print("drawn:  ", line)
+for line in write(gpt, corpus, 3, seed=1, T=1.5):
+    print("T = 1.5:", line)
+
+# %% [markdown]
+# Greedy decoding gives a correct sentence that repeats itself, and it gives it every time. Drawing from the model's
+# distribution gives different sentences, most of which are correct. In the last three lines all logits were divided by
+# 1.5 before the softmax, and much goes wrong: words run into each other ("theythree"), and a sentence goes on after its
+# end ("him.he is"). Where does that come from? The model gives some probability to every one of the 237 tokens, also to
+# those that cannot follow. Each of these has very little, but there are many of them, and one wrong token is enough to
+# spoil a sentence.
+#
+# So greedy decoding always says the same, and drawing makes mistakes. Three usual controls lie between the two:
+#
+# - **Temperature** $T$: all logits are divided by $T$ before the softmax (as the scores in lesson 04). Below 1 the
+#   likely tokens become still likelier; towards 0 it becomes greedy decoding; above 1 the distribution becomes flatter.
+# - **Top-k** (Fan et al., 2018): only the $k$ likeliest tokens are kept, and their probabilities are scaled to the sum
+#   1.
+# - **Top-p**, or nucleus sampling (Holtzman et al., 2020): the likeliest tokens are kept until their probabilities sum
+#   to at least $p$; the token that crosses $p$ is kept, too. Thus top-p keeps many tokens where the model is uncertain,
+#   and few where it is sure.
+
+# %% tags=["fold"]
+BEGINNINGS = ["the European", "we see the", "the", "we", "in the"]
+
+
+@torch.no_grad()
+def logits_after(beginning):
+    return gpt(corpus.encode("\n" + beginning)[None].to(DEVICE))[:, -1].cpu()  # [1, V]
+
+
+def controlled(beginning, T, k, p):
+    logits = logits_after(beginning)
+    most = logits[0].topk(20).indices
+    return most.tolist(), logits.softmax(dim=-1)[0, most], choose(logits, T=T, k=int(k), p=p)[0]
+
+
+def draw_controls(beginning, T, k, p):
+    most, before, after = controlled(beginning, T, k, p)
+    return drawings.next_token([corpus.tokens[number] for number in most], before, after[most], title=f"{beginning} …")
+
+
+def say_controls(beginning, T, k, p):
+    most, before, after = controlled(beginning, T, k, p)
+    return (
+        f"After “{beginning}”: the likeliest token is “{corpus.tokens[most[0]].strip()}”, {before[0]:.2f} before and {after[most[0]]:.2f} "
+        f"after temperature {T:g}, top-k {int(k)} and top-p {p:g}; {int((after > 0).sum())} of {corpus.V} tokens are kept."
+    )
+
+
+explore(
+    draw_controls,
+    alt=say_controls,
+    beginning=Choice("beginning", BEGINNINGS, "the European"),
+    T=Slider("temperature", 0.1, 2.0, 1.0, 0.1),
+    k=Slider("top-k", 1, corpus.V, corpus.V, 1),
+    p=Slider("top-p", 0.1, 1.0, 0.9, 0.05),
+)
+kept = {beginning: int((controlled(beginning, 1.0, corpus.V, 0.9)[2] > 0).sum()) for beginning in BEGINNINGS}
+print("tokens kept by p = 0.9:", ", ".join(f"{beginning}: {count}" for beginning, count in kept.items()))
+
+# %% [markdown]
+# **Figure 5.** The distribution of the next token after a beginning of a sentence. In outline, the model's own
+# distribution; filled, what is left of it after temperature, top-k and top-p, in this order. Only the 20 likeliest
+# tokens are shown; a 0 stands above those that are cut off. Choose other beginnings and settings. At which beginning
+# does top-p with $p = 0.9$ keep fewest tokens?
+#
+# Where many continuations are possible, top-p keeps many tokens, and where only few are, it keeps few: with $p = 0.9$
+# 22 after "the", 10 after "we". A fixed $k$ cannot do both: with $k = 10$ it cuts off, after "the", twelve of these 22
+# tokens.
+#
+# How much do they help? The grammar can tell us: it can decide for every sentence whether it could have said it. So
+# here is the share of possible sentences among 300 that were drawn with each setting, and, as a measure of variety, how
+# many different groups of three words occur in them (stored, three seeds; the last line is of this run).
+
+# %% tags=["fold"]
+for name in ("the grammar's own", *SETTINGS):
+    found = [run["samples"][name] for run in runs]
+    possible, different, triples = ([one[key] for one in found] for key in ("possible", "different", "triples"))
+    print(
+        f"{name:17} possible {spread(possible):20} different {spread(different):20} groups of three words {sum(triples) / 3:,.0f}"
+    )
+print(
+    "now, T = 1:",
+    f"{judged(write(gpt, corpus, 200, seed=2))['possible']:.2f} possible; T = 1.5: {judged(write(gpt, corpus, 200, seed=2, T=1.5))['possible']:.2f}",
+)
+
+# %% [markdown]
+# Temperature trades variety for correctness: at 0.3 nearly all sentences are possible (0.99), but their variety is
+# small, 724 groups of three words where the grammar itself has 2,309; at 1 it is as in the grammar (2,236), but 18 % of
+# the sentences are wrong; at 1.5 two in three are. Top-p with 0.9 keeps almost all of the variety (2,079), and only 2 %
+# of its sentences are wrong; top-k with 5 makes more mistakes (4 %) and has less variety (1,708). Most of what goes
+# wrong at temperature 1.5 is in the tail of the distribution, the many unlikely tokens: cut it off by top-p, and the
+# possible sentences rise from 0.33 to 0.82. (The grammar is an easy judge. Whether a real text is good cannot be
+# decided by a rule, and Holtzman et al. compare with what people write.)
+
+# %% [markdown]
+# ## Zero-shot, one-shot, few-shot
+#
+# Now back to the beginning: to tasks that are stated in a prompt. The authors of GPT-3 distinguish three settings. The
+# prompt describes the task in words (**zero-shot**); it gives one example, too (**one-shot**); or it gives several
+# (**few-shot**). In none of them is a weight changed. To learn from the examples of a prompt is called **in-context
+# learning**.
+#
+# We need a world in which this can be measured. A document of this world is a list of 16 pairs: the letters a to h
+# stand for digits from 1 to 8, according to a secret table, and each pair names a letter and its digit. (Letters are
+# drawn at random and come again; two letters may have the same digit. We write `c5`, but letter and digit are two
+# tokens.) In front stands the name of the table. There are 16 tables with names, `T1` to `T16`, which occur again and
+# again; half of all documents use one of them. The other half begin with `?` and have a table of their own, drawn at
+# random and never used again:
+
+# %%
+seeded = torch.Generator().manual_seed(0)
+named = mappings.tables(16, generator=seeded)  # [16, 8]: the tables T1 to T16
+for document in mappings.mixture(named, 4, generator=seeded):
+    print(mappings.text(document))
+
+# %% [markdown]
+# The name plays the part of a description in words: a model that knows the table `T3` can answer after `T3 c` without
+# any example. After `?` it can know nothing before it has read examples. We train a GPT with two layers on such
+# documents, to predict the next token, like any language model. Nobody tells it that there are tables. (Half of what it
+# has to predict is random letters, at which it can be no better than chance.)
+
+
+# %% tags=["fold"]
+class UntiedGPT(GPT):
+    """A GPT with a head of its own, whose embeddings begin larger."""
+
+    def __init__(self, V, N, D, H, L):
+        super().__init__(V, N, D, H, L)
+        self.head = nn.Linear(D, V)
+        nn.init.normal_(self.tokens.weight, std=1.0)
+
+    def forward(self, tokens):
+        return self.head(self.encode(tokens))  # [B, n, V]
+
+
+def seen(documents):
+    """For each pair of documents [B, 1 + 2 * pairs]: whether its letter stood in an earlier pair. [B, pairs]"""
+    x = documents[:, 1::2]
+    return (x[:, :, None] == x[:, None, :]).tril(-1).any(dim=-1)
+
+
+def learned(layers, steps, seed, D=64, kind=UntiedGPT, tables=None):
+    """A model, the tables of its named tasks, and the share of right values on seen letters of "?" documents at each step."""
+    torch.manual_seed(seed)
+    drawing = torch.Generator().manual_seed(seed)
+    tables = mappings.tables(16, generator=drawing) if tables is None else tables
+    model, hits = kind(len(mappings.TOKENS), 32, D, 2, layers).to(DEVICE), []
+
+    def loss(model, batch):
+        logits = model(batch[:, :-1])  # [B, 32, V]
+        asked = seen(batch) & (batch[:, :1] == mappings.NO_NAME)
+        hits.append((logits[:, 1::2].argmax(dim=-1) == batch[:, 2::2])[asked].float().mean().item())
+        return F.cross_entropy(logits.flatten(0, 1), batch[:, 1:].flatten())
+
+    documents = mappings.batches(tables, 32, generator=drawing, device=DEVICE)
+    train(model, documents, loss, steps=steps, rate=3e-3, what=f"{layers} layer{'s'[: layers > 1]}, {steps} steps")
+    return model, tables, hits
+
+
+two_layers, _, hits = learned(layers=2, steps=800, seed=0, tables=named)
+print(f"{sum(weight.numel() for weight in two_layers.parameters()):,} parameters")
+
+# %% [markdown]
+# Then we test it on *new* tables, which it has never seen. The prompt holds 0 to 15 examples and then a letter. What
+# could one know at best? If the letter is among the examples, its digit is known; if not, any of the eight digits is
+# equally likely. So with $k$ examples the best possible accuracy is, on average,
+#
+# $$1 - \left(\tfrac78\right)^k \left(1 - \tfrac18\right)$$
+#
+# since $(7/8)^k$ is the probability that the letter is not among the $k$ examples.
+
+# %% tags=["fold"]
+SHOTS = [0, 1, 2, 4, 8, 15]
+
+
+@torch.no_grad()
+def right_answers(model, names, f, shots, drawing):
+    """Prompts with `shots` examples: which answers are right [B], and which letters stood among the examples [B]."""
+    asked = mappings.documents(names, f, pairs=shots + 1, generator=drawing).to(DEVICE)
+    return model(asked[:, :-1])[:, -1].argmax(dim=-1) == asked[:, -1], seen(asked)[:, -1]
+
+
+def by_examples(model, tables, count=2000, seed=100):
+    """Accuracies for each number of examples: of new tables, also by seen and unseen letter; of named ones, with and without name."""
+    drawing = torch.Generator().manual_seed(seed)
+    fresh, which = mappings.tables(count, generator=drawing), torch.randint(16, (count,), generator=drawing)
+    nameless = torch.full((count,), mappings.NO_NAME)
+    rows = {key: [] for key in ("new", "best", "seen", "unseen", "named", "named, no name")}
+    for shots in SHOTS:
+        hit, known = right_answers(model, nameless, fresh, shots, drawing)
+        rows["new"].append(hit.float().mean().item())
+        rows["best"].append(
+            1 - 7 / 8 * (7 / 8) ** shots
+        )  # a seen letter is certain, of an unseen one each digit is as likely
+        rows["seen"].append(hit[known].float().mean().item() if known.any() else None)
+        rows["unseen"].append(hit[~known].float().mean().item())
+        hit, _ = right_answers(model, mappings.FIRST_NAME + which, tables[which], shots, drawing)
+        rows["named"].append(hit.float().mean().item())
+        hit, _ = right_answers(model, nameless, tables[which], shots, drawing)
+        rows["named, no name"].append(hit.float().mean().item())
+    return rows
+
+
+def table(rows):
+    for key, values in rows.items():
+        print(f"{key:38}", "  ".join(f"{value:.3f}" if value is not None else "  –  " for value in values))
+
+
+def smooth(hits, width=25):
+    """Means over `width` steps; a step without seen keys does not count."""
+    values = torch.tensor(hits)[: len(hits) // width * width].view(-1, width)
+    return values.nanmean(dim=1).tolist()
+
+
+@torch.no_grad()
+def attention(model, tokens):
+    """The attention weights [L, B, H, n, n] of a model on documents [B, n]."""
+    n, found = tokens.shape[1], []
+    X = model.tokens(tokens) + model.positions(torch.arange(n, device=tokens.device))
+    later = torch.ones(n, n, dtype=torch.bool, device=tokens.device).triu(1)
+    for block in model.blocks:
+        Z = block.norm1(X)
+        found.append(block.self_attn(Z, Z, Z, attn_mask=later, average_attn_weights=False)[1])  # [B, H, n, n]
+        X = block(X, src_mask=later, is_causal=True)
+    return torch.stack(found)
+
+
+def nameless_documents(count, seed):
+    drawing = torch.Generator().manual_seed(seed)
+    names = torch.full((count,), mappings.NO_NAME)
+    return mappings.documents(names, mappings.tables(count, generator=drawing), pairs=16, generator=drawing).to(DEVICE)
+
+
+def head_measures(A, tokens):
+    """Mean weights at three kinds of places, from A [L, B, H, 32, 32] on documents that end with a letter [B, 32]; each [L, H]."""
+    x = tokens[:, 1::2]  # [B, 16]: the letters
+    same = (x[:, :, None] == x[:, None, :]).tril(-1)  # [B, 16, 16]: pair j stands before pair i and has its letter
+    again = same.any(dim=-1)  # [B, 16]
+
+    def on_same(weights):  # [L, B, H, 16, 16]: what letter i gives to pair j; summed over the pairs with its letter
+        return (weights * same[None, :, None]).sum(dim=-1).transpose(1, 2)[:, :, again].mean(dim=-1)
+
+    from_keys = A[..., 1::2, :]  # [L, B, H, 16, 32]
+    return {
+        "digit → its letter": A[..., 2::2, 1:-1:2].diagonal(dim1=-2, dim2=-1).mean(dim=(1, 3)),
+        "letter → same letter": on_same(from_keys[..., 1::2]),
+        "letter → digit after it": on_same(F.pad(from_keys[..., 2::2], (0, 1))),  # the last letter has no digit yet
+    }
+
+
+def without(model, layer, head):
+    """A copy of the model in which one head adds nothing."""
+    changed = copy.deepcopy(model)
+    attend = changed.blocks[layer].self_attn
+    width = attend.head_dim
+    with torch.no_grad():
+        attend.out_proj.weight[:, head * width : (head + 1) * width] = 0
+    return changed
+
+
+@torch.no_grad()
+def on_seen(model, documents):
+    """Accuracy on seen letters, over all places of documents."""
+    return (
+        (model(documents[:, :-1])[:, 1::2].argmax(dim=-1) == documents[:, 2::2])[seen(documents)].float().mean().item()
+    )
+
+
+@torch.no_grad()
+def on_repeats(model, count=500, seed=300):
+    """15 different letters and digits in any order, then once more: accuracy in the second half, weight on the token after [L, H]."""
+    drawing = torch.Generator().manual_seed(seed)
+    order = torch.rand(count, 16, generator=drawing).argsort(dim=1)[:, :15].to(DEVICE)
+    tokens = torch.cat([torch.full((count, 1), mappings.NO_NAME, device=DEVICE), order, order], dim=1)  # [count, 31]
+    hit = (model(tokens[:, :-1]).argmax(dim=-1) == tokens[:, 1:])[:, 16:].float().mean().item()
+    asking = torch.arange(16, 30, device=DEVICE)
+    return hit, attention(model, tokens[:, :-1])[..., asking, asking - 14].mean(dim=(1, 3))
+
+
+def exchanged(documents):
+    """The same documents with digits in the places of letters and letters in the places of digits."""
+    table = torch.arange(len(mappings.TOKENS), device=documents.device)
+    table[:16] = (table[:16] + 8) % 16
+    return table[documents]
+
+
+def by_copies(model):
+    """A function of weights [T, ...] and tokens [T, B, n] that gives logits [T, B, n, V]: copy t of the model reads tokens[t]."""
+
+    def run(weights, tokens):
+        with sdpa_kernel(SDPBackend.MATH):  # of torch's ways to compute attention the one that vmap knows
+            return vmap(lambda some, its: functional_call(model, some, (its,)))(weights, tokens)
+
+    return run
+
+
+def fine_tuned(model, x, f, rate=3e-4, steps=60, rehearsed=None):
+    """A copy of the weights for each task, trained on its examples; yields (step, weights) at `steps` and, if given, on the way.
+
+    Args:
+        x: the keys of the examples [T, k]; f: the tables [T, 8]; rehearsed: gives old documents [T, B, n] for a step.
+    """
+    names = torch.full_like(x, mappings.UNUSED_NAME)
+    examples = torch.stack([names, x, f.gather(1, x)], dim=-1).to(DEVICE)  # [T, k, 3]: "T17 c 5"
+    weights = {
+        name: w.detach().expand(len(x), *w.shape).clone().requires_grad_() for name, w in model.named_parameters()
+    }
+    optimizer = torch.optim.Adam(weights.values(), lr=rate)
+    answers = by_copies(model)
+    for _ in range(steps):
+        logits = answers(weights, examples[..., :-1])[:, :, -1]  # [T, k, V]
+        loss = F.cross_entropy(logits.flatten(0, 1), examples[..., -1].flatten()) * len(
+            x
+        )  # a sum over tasks, which share nothing
+        if rehearsed:
+            old = rehearsed()
+            loss = loss + F.cross_entropy(answers(weights, old[..., :-1]).flatten(0, 2), old[..., 1:].flatten()) * len(
+                x
+            )
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return {name: w.detach() for name, w in weights.items()}
+
+
+@torch.no_grad()
+def of_copies(model, weights, prompts, targets):
+    """The accuracy of each copy: prompts [T, M, n], targets [T, M] give [T]."""
+    answers = by_copies(model)
+    return (answers(weights, prompts.to(DEVICE))[:, :, -1].argmax(dim=-1) == targets.to(DEVICE)).float().mean(dim=1)
+
+
+def compared(model, tables, ks, tasks=20, rate=3e-4, steps=60, seed=400, rehearsing=False):
+    """For each number of examples k: accuracy on all 8 keys in context and fine-tuned; what the copies still know."""
+    drawing = torch.Generator().manual_seed(seed)
+    model.train()  # without dropout the same numbers; torch's fast path for inference knows no vmap
+    keys = torch.arange(8).expand(tasks, 8)
+    every = torch.stack(
+        [(mappings.FIRST_NAME + torch.arange(16)).repeat_interleave(8), torch.arange(8).repeat(16)], dim=1
+    )
+    old_targets = tables.flatten().expand(tasks, -1)  # [T, 128]: all keys of all named tasks
+    asked = nameless_documents(100, seed + 1)
+    rows = {name: [] for name in ("in context", "fine-tuned", "named, zero-shot", "new, 15 examples in context")}
+    for k in ks:
+        f, x = mappings.tables(tasks, generator=drawing), torch.randint(8, (tasks, k), generator=drawing)
+        examples = torch.stack([x, f.gather(1, x)], dim=-1).flatten(1)  # [T, 2k]
+        prompts = torch.cat(
+            [torch.full((tasks, 8, 1), mappings.NO_NAME), examples[:, None].expand(-1, 8, -1), keys[..., None]], dim=-1
+        )
+        same = {name: w.detach().expand(tasks, *w.shape) for name, w in model.named_parameters()}
+        rows["in context"].append(of_copies(model, same, prompts, f).mean().item())
+
+        def old():
+            made = mappings.mixture(tables, tasks * 4, generator=drawing)
+            return made.view(tasks, 4, -1).to(DEVICE)
+
+        weights = fine_tuned(model, x, f, rate, steps, old if rehearsing else None)
+        queries = torch.stack([torch.full_like(keys, mappings.UNUSED_NAME), keys], dim=-1)
+        rows["fine-tuned"].append(of_copies(model, weights, queries, f).mean().item())
+        rows["named, zero-shot"].append(
+            of_copies(model, weights, every.expand(tasks, -1, -1), old_targets).mean().item()
+        )
+        rows["new, 15 examples in context"].append(
+            of_copies(model, weights, asked[:, :-1].expand(tasks, -1, -1), asked[:, -1].expand(tasks, -1)).mean().item()
+        )
+    model.eval()
+    return rows
+
+
+STEPS, SEEDS = 1600, 5
+
+
+def looked_into(model, seed):
+    """What the heads of a two-layer model do, and what is left without each."""
+    documents = nameless_documents(500, seed=1000 + seed)
+    hit, follow = on_repeats(model)
+    return {
+        "weights": {
+            name: value.tolist()
+            for name, value in head_measures(attention(model, documents[:, :-1]), documents[:, :-1]).items()
+        },
+        "all heads": on_seen(model, documents),
+        "without": [[on_seen(without(model, layer, head), documents) for head in range(2)] for layer in range(2)],
+        "random, twice": hit,
+        "token after": follow.tolist(),
+        "exchanged": on_seen(model, exchanged(documents)),
+    }
+
+
+def long_run(seed):
+    """All experiments with one seed."""
+    two, tables, hits = learned(2, STEPS, seed)
+    one, its_tables, its_hits = learned(1, STEPS, seed)
+    found = {"two layers": {**by_examples(two, tables), "curve": smooth(hits)}}
+    found["one layer"] = {**by_examples(one, its_tables), "curve": smooth(its_hits)}
+    if seed < 3:
+        for name, options in {
+            "one layer, wider": {"layers": 1, "D": 92},
+            "two layers, tied head": {"layers": 2, "kind": GPT},
+        }.items():
+            other, its_tables, its_hits = learned(steps=STEPS, seed=seed, **options)
+            found[name] = {**by_examples(other, its_tables), "curve": smooth(its_hits)}
+    found["heads"] = looked_into(two, seed)
+    found["fine-tuning"] = compared(two, tables, [1, 2, 4, 8, 15])
+    found["fine-tuning, rate 1e-3"] = compared(two, tables, [15], rate=1e-3)
+    found["fine-tuning, rehearsing"] = compared(two, tables, [15], rehearsing=True)
+    found["fine-tuning, rate 1e-3, rehearsing"] = compared(two, tables, [15], rate=1e-3, rehearsing=True)
+    return found
+
+
+if stored_runs.full():
+    begun = time.perf_counter()
+    long = {"runs": [long_run(seed) for seed in range(SEEDS)]}
+    record = stored_runs.keep("11_language_models.in_context", long, seed=0, seconds=time.perf_counter() - begun)
+else:
+    record = stored_runs.load("11_language_models.in_context")
+    print(stored_runs.how(record))
+long = record["results"]["runs"]
+
+
+def over_seeds(name, key, place=None):
+    """The values of a measure for all seeds that have it."""
+    return [run[name][key] if place is None else run[name][key][place] for run in long if name in run]
+
+
+# %% tags=["fold"]
+accuracies = by_examples(two_layers, named)
+stored_accuracies, ends = {}, {}
+for key in ("new", "named"):
+    values = [over_seeds("two layers", key, place) for place in range(len(SHOTS))]
+    stored_accuracies[key] = [sum(some) / len(some) for some in values]
+    ends[key] = tuple([choice(some) for some in values] for choice in (min, max))
+figure, (axes,) = plots.canvas(7.5, 3.8)
+curves = {
+    "ceiling for a new table": accuracies["best"],
+    "new table, this run": accuracies["new"],
+    "new table, stored": stored_accuracies["new"],
+    "named table, stored": stored_accuracies["named"],
+}
+shades = dict(zip(curves, (plots.GREY, plots.SKY, plots.BLUE, plots.GREEN)))
+bands = {"new table, stored": ends["new"], "named table, stored": ends["named"]}
+plots.curves(
+    SHOTS, curves, x_label="examples in the prompt", y_label="accuracy", colours=shades, bands=bands, axes=axes
+)
+axes.set_xticks(SHOTS)
+axes.set_ylim(0, 1.05)
+show(
+    figure,
+    "Accuracy against the number of examples: "
+    + "; ".join(f"{name} {', '.join(f'{value:.2f}' for value in values)}" for name, values in curves.items())
+    + ".",
+)
+print(f"{'examples':38}", "  ".join(f"{shots:5}" for shots in SHOTS))
+table({f"this run: {key}": values for key, values in accuracies.items()})
+table({f"stored, five seeds: {key}": values for key, values in stored_accuracies.items()})
+
+
+@torch.no_grad()
+def by_place(model, count=6000, seed=500):
+    """Accuracy on prompts with 15 examples of which one alone has the letter that is asked for, by its place, 1 to 15."""
+    asked = nameless_documents(count, seed)  # [count, 33]
+    hit = model(asked[:, :-1])[:, -1].argmax(dim=-1) == asked[:, -1]
+    same = asked[:, 1::2][:, :-1] == asked[:, -2:-1]  # [count, 15]
+    single = same.sum(dim=1) == 1
+    return [hit[single & same[:, place]].float().mean().item() for place in range(15)]
+
+
+def step_of(curve, level=0.9):
+    """The step of training at which the accuracy on seen letters, over 25 steps, first exceeds the level."""
+    return 25 * (1 + next(place for place, value in enumerate(curve) if value > level))
+
+
+for name in ("two layers", "two layers, tied head"):
+    steps = [step_of(curve) for curve in over_seeds(name, "curve")]
+    print(
+        f"stored: {name}: 0.9 of seen letters right after {min(steps)} to {max(steps)} steps; "
+        f"in the end, with 8 examples, {spread(over_seeds(name, 'seen', 4))}"
+    )
+print("by the place of the only example:", " ".join(f"{value:.2f}" for value in by_place(two_layers)))
+assert accuracies["seen"][3] > 0.9 and accuracies["named"][0] > 0.95
+
+# %% [markdown]
+# **Figure 6.** Accuracy on tables against the number of examples in the prompt, over 2,000 prompts for each number. The
+# grey curve is the ceiling for new tables. Stored: five seeds, twice as many steps, mean and range.
+#
+# - **New tables**: up to eight examples the model is right as often as one can be (0.70 with eight; the ceiling is
+#   0.70). It has learned to learn from its prompt, although no weight changes while it reads. With 15 examples it stays
+#   behind the ceiling (0.84 against 0.88 in this run, 0.80 in the stored ones): in the longest prompts it overlooks
+#   some of the last pairs (a letter whose only example is among the first twelve pairs is answered correctly, one whose
+#   only example is the fourteenth or fifteenth in a fifth of the cases).
+# - **Named tables**: accuracy 1.00 without any example. These 16 tables are in the weights.
+# - **Named tables behind a `?`** (printed as "named, no name"): like new ones (0.135 without examples, 0.844 with 15).
+#   Without the name the model does not recall them, and has to learn them from the examples.
+#
+# With no example at all and no name, the accuracy is that of chance, one in eight (0.127). So what GPT-3's authors call
+# few-shot learning can come about by itself. Here it was enough that the training text contains many documents in each
+# of which something holds that holds nowhere else. (That it comes about in GPT-3 for the same reason does not follow.)
+#
+# (One detail saves time: this GPT has a head of its own, and its embeddings start with a standard deviation of 1. With
+# the tied head and the smaller embeddings of our first model the ability comes as well, 0.99 on seen letters after
+# eight examples in the stored runs, but three to four times later.)
+
+# %% [markdown]
+# ## Induction heads
+#
+# How does the model do it? The weights are the same for all tables, so the answer has to come out of the prompt: the
+# model has to find the letter's earlier occurrence, and copy what followed it. Attention can look up (lesson 04): a
+# query asks, keys answer. But there is a difficulty. The token to be copied is the *digit*, and in the digit's own
+# embedding nothing says which letter stands before it.
+#
+# Two layers can solve this together (Elhage et al., 2021; Olsson et al., 2022):
+#
+# 1. In the first layer, a head attends from each position to the position before it. It writes into each digit's vector
+#    which letter stands before it. This is a **previous-token head**.
+# 2. In the second layer, a head at the last letter asks: which position stands after a letter like me? Its query
+#    matches the keys of digits whose predecessor is this letter. So it attends there and copies the digit. This is an
+#    **induction head**.
+
+# %% tags=["fold"]
+show(
+    drawings.induction(),
+    "Below, the tokens c 5 a 2 h 1 a. In layer 1 each position attends to the one before it, so that 2 carries the note: after a. In layer 2 "
+    "the last a attends to this 2, and copies it: the answer is 2.",
+)
+
+# %% [markdown]
+# **Figure 7.** How two layers continue `c5 a2 h1 a`. The first layer notes at each position which token stands before
+# it. The second layer looks for the position that stands after an `a`, and copies its token.
+#
+# Is this what our model does? We look at its attention weights. Add the examples one by one, and watch what the last
+# token attends to, and when the model becomes sure of its answer.
+
+# %% tags=["fold"]
+PROMPT = "? c5 a2 f7 c5 b1 a2 g3 h4 d6 e8 b1"  # examples of a new table
+ASKS = "a"
+
+
+def prompted(examples, layer, head):
+    """The prompt's tokens, the weights of its last token in a head, and the probabilities of the eight digits."""
+    line = " ".join([*PROMPT.split()[: int(examples) + 1], ASKS])
+    tokens = mappings.ids(line)[None].to(DEVICE)
+    A = attention(two_layers, tokens)[int(layer) - 1, 0, int(head) - 1, -1].cpu()
+    with torch.no_grad():
+        p = two_layers(tokens)[0, -1].softmax(dim=-1).cpu()
+    return [mappings.TOKENS[token] for token in tokens[0].tolist()], A, p[mappings.FIRST_VALUE : mappings.FIRST_NAME]
+
+
+def draw_prompt(examples, layer, head):
+    words, weights, p = prompted(examples, layer, head)
+    return drawings.prompt(words, weights, mappings.VALUES, p, title=f"layer {int(layer)}, head {int(head)}")
+
+
+def say_prompt(examples, layer, head):
+    words, weights, p = prompted(examples, layer, head)
+    at = weights.argmax().item()
+    return (
+        f"The prompt {mappings.text(mappings.ids(' '.join([*PROMPT.split()[: int(examples) + 1], ASKS])))}: in layer {int(layer)}, head {int(head)}, "
+        f"the last token attends most to position {at}, {words[at]}, with {weights[at]:.2f}; the likeliest digit is {mappings.VALUES[p.argmax()]} with {p.max():.2f}."
+    )
+
+
+explore(
+    draw_prompt,
+    alt=say_prompt,
+    examples=Slider("examples", 0, 10, 4, 1),
+    layer=Slider("layer", 1, 2, 2, 1),
+    head=Slider("head", 1, 2, 2, 1),
+)
+
+# %% [markdown]
+# **Figure 8.** A prompt with a new table. The colour of each token is the weight with which the last token attends to
+# it; on the right, the probabilities of the eight digits. The sliders choose the number of examples and the head. As
+# long as no example has the letter `a`, the model is undecided; from the second example, `a2`, on, it is sure.
+
+# %% tags=["fold"]
+probes = nameless_documents(500, seed=200)
+A = attention(two_layers, probes[:, :-1])
+measures = head_measures(A, probes[:, :-1])
+later = torch.ones(32, 32, dtype=torch.bool, device=DEVICE).triu(1)
+equal = head_measures((~later / torch.arange(1, 33, device=DEVICE)[:, None]).expand_as(A), probes[:, :-1])
+print(f"{'head':16}", "  ".join(measures), "  accuracy on seen letters without this head")
+for layer in range(2):
+    for head in range(2):
+        row = "  ".join(f"{value[layer, head]:{len(name)}.2f}" for name, value in measures.items())
+        print(
+            f"layer {layer + 1}, head {head + 1:<2}", row, f"{on_seen(without(two_layers, layer, head), probes):24.2f}"
+        )
+for layer in range(2):
+    both = without(without(two_layers, layer, 0), layer, 1)
+    print(f"without both heads of layer {layer + 1}: {on_seen(both, probes):.2f}")
+row = "  ".join(f"{value[0, 0]:{len(name)}.2f}" for name, value in equal.items())
+print(f"{'equal weights':16}", row, f"{on_seen(two_layers, probes):24.2f} with all heads")
+assert measures["letter → digit after it"][1].max() > 0.7
+
+# %% [markdown]
+# The table shows for each head the mean weight on three kinds of positions, over 500 documents: from a digit to the
+# letter before it, from a letter to the same letter earlier, and from a letter to the digit that followed it then. In
+# the first layer, head 2 is the previous-token head: 0.59 of its weight goes from each digit to its letter, where a
+# head with equal weights would have 0.09. In the second layer, head 2 is the induction head: 0.98 of its weight goes
+# from a letter to the digit that stood behind its earlier occurrences. The last column shows what is left if a head is
+# cut out. Without the induction head the accuracy on letters that stood in the prompt falls from 0.99 to 0.18, not far
+# above chance (0.125); without the previous-token head to 0.50, presumably because the other head of the first layer
+# does part of the same work (0.30 of its weight): without both, 0.20 is left.
+#
+# No head looks much for the same letter itself (second column, at most 0.11). If it takes two layers, then a model with
+# a single layer should fail. And is it always one head of each layer that does the work, with other seeds, too?
+
+# %% tags=["fold"]
+one_layer, _, single_hits = learned(layers=1, steps=800, seed=0, tables=named)
+steps = [25 * place + 12 for place in range(800 // 25)]
+figure, (left, right) = plots.canvas(11, 3.6, 2, sharey=True)
+now = {"two layers": smooth(hits), "one layer": smooth(single_hits)}
+shades = {"two layers": plots.BLUE, "one layer": plots.VERMILLION}
+options = {"x_label": "step of training", "styles": dict.fromkeys(now, "-")}
+plots.curves(steps, now, y_label="accuracy on seen letters", title="this run", colours=shades, axes=left, **options)
+steps = [25 * place + 12 for place in range(STEPS // 25)]
+for run in long:
+    for kind, colour in shades.items():
+        right.plot(steps, run[kind]["curve"], color=colour, linewidth=1.2)
+right.set(title="stored: five seeds of each", xlabel="step of training")
+right.grid(True)
+show(
+    figure,
+    "Accuracy on seen letters against steps of training. Two layers: a plateau near 0.3, then a steep rise to almost 1, "
+    "between steps 200 and 425 for all seeds. One layer stays on the plateau.",
+)
+print(f"{'seen letters; examples:':38}", "  ".join(f"{shots:5}" for shots in SHOTS))
+table({"this run: one layer": by_examples(one_layer, named)["seen"]})
+for name in ("two layers", "one layer", "one layer, wider"):
+    values = [over_seeds(name, "seen", place) for place in range(1, 6)]
+    table({f"stored: {name}, mean": [None, *(sum(some) / len(some) for some in values)]})
+last = {name: over_seeds(name, "seen", 4) for name in ("two layers", "one layer", "one layer, wider")}
+print(
+    "with 8 examples, range over the seeds:",
+    "; ".join(f"{name} {min(some):.2f} to {max(some):.2f}" for name, some in last.items()),
+)
+print("stored: without head, accuracy on seen letters (layer 1, then layer 2):")
+for run in long:
+    print(
+        "   ",
+        "  ".join(f"{value:.2f}" for layer in run["heads"]["without"] for value in layer),
+        f"  with all {run['heads']['all heads']:.2f}",
+    )
+print("stored: weight in layer 2 on the digit after, head 1 and head 2:")
+for run in long:
+    print("   ", "  ".join(f"{value:.2f}" for value in run["heads"]["weights"]["letter → digit after it"][1]))
+twice = [run["heads"]["random, twice"] for run in long]
+print(
+    f"stored: tokens in random order, repeated once: {min(twice):.2f} to {max(twice):.2f} right (chance {1 / 16:.2f})"
+)
+
+# %% [markdown]
+# **Figure 9.** Accuracy on letters that stood earlier in the document, against steps of training. Left, this run;
+# right, five seeds of each kind, trained twice as long.
+#
+# The model with one layer stays on a plateau between 0.3 and 0.4. (After a single example it is always right: there is
+# only one digit to copy. With more examples it seems to copy one of those that it has seen, perhaps preferring digits
+# that stand nearby or occur often, without knowing which is right.) With two layers, the ability appears rather
+# suddenly: after 150 to 200 steps near 0.3 the accuracy rises above 0.9 within 100 to 200 more, between steps 200 and
+# 425 in all seeds. Olsson et al. (2022) saw the same in language models of two and more layers, small and large: early
+# in training there is a short phase in which induction heads form, and in which the model's ability to use its context
+# rises steeply.
+#
+# Is the second layer needed, or are more parameters enough? A single layer that is wider, with 112,182 parameters
+# instead of 106,530, reaches 0.30 to 0.46 after eight examples; with two layers it is 1.00. (That it cannot be done in
+# one layer at all is not shown by this: one of the three wider models had begun to improve.) And is it always one head
+# in each layer? No. The printed lines show the accuracy without each head, for five seeds. In four of them, there is
+# one previous-token head: without it 0.20 to 0.35 is left. But both heads of their second layer are induction heads,
+# and without the more important one 0.50 to 0.87 is left. In the last seed it is the other way round: a single
+# induction head (0.17 without it), and in the first layer two heads of which either can be missed.
+#
+# These induction heads have learned our documents, not a general law: with 15 letters and digits in random order,
+# repeated once, the model predicts the second half with an accuracy of 0.16 to 0.17, where one in sixteen (0.06) would
+# be chance. The heads of large language models, which have seen all kinds of repetition, work on random tokens, too
+# (Olsson et al., 2022).
+
+# %% [markdown]
+# ## Fine-tuning
+#
+# The usual way to teach a model a new task is **fine-tuning**: one goes on training its weights, on examples of the
+# task. With the same examples, which is better?
+
+# %% tags=["fold"]
+FEW = [1, 2, 4, 8, 15]
+kinds = {"in context": "in context", "fine-tuned": "fine-tuned"}
+lines, bands = {}, {}
+for name in kinds:
+    values = [over_seeds("fine-tuning", name, place) for place in range(len(FEW))]
+    lines[name] = [sum(some) / len(some) for some in values]
+    bands[name] = tuple([choice(some) for some in values] for choice in (min, max))
+figure, (left, right) = plots.canvas(11, 3.6, 2, width_ratios=(1.2, 1))
+shades = {"in context": plots.BLUE, "fine-tuned": plots.ORANGE}
+plots.curves(
+    FEW,
+    lines,
+    x_label="examples of a new table",
+    y_label="accuracy on its eight letters",
+    colours=shades,
+    bands=bands,
+    axes=left,
+)
+left.set_xticks(FEW)
+left.set_ylim(0, 1.05)
+kept = {
+    "before": over_seeds("two layers", "named", 0),
+    "rate 3e-4": over_seeds("fine-tuning", "named, zero-shot", 4),
+    "rate 1e-3": over_seeds("fine-tuning, rate 1e-3", "named, zero-shot", 0),
+    "rate 1e-3,\nrehearsing": over_seeds("fine-tuning, rate 1e-3, rehearsing", "named, zero-shot", 0),
+}
+means = [sum(some) / len(some) for some in kept.values()]
+plots.bars(
+    means,
+    list(kept),
+    colour=plots.GREEN,
+    title="16 named tables, zero-shot",
+    value_label="accuracy",
+    limits=(0, 1.15),
+    axes=right,
+)
+for place, some in enumerate(kept.values()):
+    right.plot([place + 0.22] * len(some), some, "o", color=plots.BLACK, markersize=3)
+show(
+    figure,
+    "Left, accuracy on new tables against the number of examples: "
+    + "; ".join(f"{name} {', '.join(f'{value:.2f}' for value in values)}" for name, values in lines.items())
+    + ". Right, accuracy on named tables after fine-tuning on 15 examples: "
+    + ", ".join(f"{name.replace(chr(10), ' ')} {value:.2f}" for name, value in zip(kept, means))
+    + ".",
+)
+print(f"{'examples':38}", "  ".join(f"{few:5}" for few in FEW))
+table({f"stored: {name}": values for name, values in lines.items()})
+print(
+    "named tables, zero-shot:", "; ".join(f"{name.replace(chr(10), ' ')} {spread(some)}" for name, some in kept.items())
+)
+print(
+    "new tables, fine-tuned on 15 examples at rate 1e-3:", spread(over_seeds("fine-tuning, rate 1e-3", "fine-tuned", 0))
+)
+print(
+    "new tables, 15 examples in context, after fine-tuning:",
+    "; ".join(
+        f"{name} {spread(over_seeds(kind, 'new, 15 examples in context', -1))}"
+        for name, kind in (
+            ("rate 3e-4", "fine-tuning"),
+            ("rate 1e-3", "fine-tuning, rate 1e-3"),
+            ("rehearsing", "fine-tuning, rate 1e-3, rehearsing"),
+        )
+    ),
+)
+table({f"this run: {name}": values for name, values in compared(two_layers, named, [4, 15]).items()})
+
+# %% [markdown]
+# **Figure 10.** Left, accuracy on all eight letters of new tables, with the examples in the prompt or after fine-tuning
+# on them; stored, five seeds of 20 tables each, mean and range. Right, accuracy on the 16 named tables, without
+# examples, before fine-tuning on 15 examples of a new table and after it; bars are means, dots are seeds.
+#
+# For each new table, a copy of the model is trained for 60 steps on the table's examples. Each example, say `T17 c5`,
+# begins with a name that never occurred before. Then it is asked for all eight letters. (The learning rate of $3 \cdot
+# 10^{-4}$ was chosen on other tables.) With up to eight examples the two ways are about equally good (0.71 and 0.70
+# with eight); with 15, fine-tuning is ahead (0.89 against 0.82), because the model overlooks part of long prompts. But
+# fine-tuning has side effects. The named tables, which the model knew perfectly, are recalled with an accuracy of 0.93
+# after 15 examples; with a learning rate of $10^{-3}$, at which the new table is learned no better (0.88), only 0.60 is
+# left. This is called **catastrophic forgetting**: the same weights serve all tasks, and gradient steps for one of them
+# know nothing of the others. If each step at this higher rate also trains on a few old documents (**rehearsal**), 0.96
+# stays. What the copies learn from a prompt suffers less: with 15 examples of a new table in context they are still
+# right in 0.81 of the cases, at the higher rate in 0.74. With examples in the prompt nothing is forgotten, since
+# nothing is changed; but nothing is kept either, and each prompt has to bring its examples again.
+
+# %% [markdown]
+# ## GPT-3's own curve
+#
+# How do zero-, one- and few-shot prompts compare in a large language model? The figure shows two of the tasks in the
+# paper on GPT-3, for models of eight sizes. LAMBADA (Paperno et al., 2016) asks for the last word of a passage, which
+# can only be told from the whole passage. TriviaQA (Joshi et al., 2017) asks questions such as those of a quiz, which
+# GPT-3 has to answer from memory.
+
+# %% tags=["fold"]
+BILLIONS = [0.125, 0.35, 0.76, 1.3, 2.7, 6.7, 13, 175]  # parameters of GPT-3's eight sizes
+LAMBADA = {  # Brown et al. 2020, table H.1
+    "zero-shot": [42.7, 54.3, 60.4, 63.6, 67.1, 70.3, 72.5, 76.2],
+    "one-shot": [22.0, 47.1, 52.6, 58.3, 61.1, 65.4, 69.0, 72.5],
+    "few-shot": [22.0, 40.4, 63.2, 57.0, 78.1, 79.1, 81.3, 86.4],
+}
+TRIVIA = {
+    "zero-shot": [4.15, 7.61, 14.0, 19.7, 31.3, 38.7, 41.8, 64.3],
+    "one-shot": [4.19, 12.9, 20.5, 26.5, 35.9, 44.4, 51.3, 68.0],
+    "few-shot": [6.96, 16.3, 26.5, 32.1, 42.3, 51.6, 57.5, 71.2],
+}
+figure, panels = plots.canvas(11, 3.8, 2)
+for axes, lines, title, best, who in zip(
+    panels,
+    (LAMBADA, TRIVIA),
+    ("LAMBADA", "TriviaQA"),
+    (68.0, 60.5),
+    ("best before: 68.0", "T5-11B+SSM, fine-tuned: 60.5"),
+):
+    plots.curves(BILLIONS, lines, title=title, x_label="billions of parameters", y_label="accuracy, %", axes=axes)
+    axes.set_xscale("log")
+    axes.set_xticks(BILLIONS[::2] + [175], [f"{size:g}" for size in BILLIONS[::2] + [175]])
+    axes.minorticks_off()
+    plots.level(axes, best, who, at=0.98 if title == "LAMBADA" else 0.02, above=title != "LAMBADA")
+show(
+    figure,
+    "Accuracy of GPT-3 in eight sizes from 0.125 to 175 billion parameters. "
+    + " ".join(
+        f"{title}: " + "; ".join(f"{name} from {values[0]:g} to {values[-1]:g}" for name, values in lines.items()) + "."
+        for title, lines in (("LAMBADA", LAMBADA), ("TriviaQA", TRIVIA))
+    ),
+)
+
+# %% [markdown]
+# **Figure 11.** GPT-3's accuracy by size, with zero, one or a few examples in the prompt (15 for LAMBADA, 64 for
+# TriviaQA). From Brown et al. (2020), table H.1. The dotted lines show earlier results: for LAMBADA the best one
+# (another language model, Turing-NLG), for TriviaQA that of T5-11B+SSM, which was fine-tuned and also answers from
+# memory.
+#
+# On TriviaQA more examples are better at every size, and the largest model exceeds a fine-tuned one even without an
+# example (64.3 against 60.5). On LAMBADA it is not so simple. One example is *worse* than none, at all sizes; three of
+# the four smallest models are worse with few examples than with none, and only from 2.7 billion parameters on is
+# few-shot always the best. (The prompts differ: with examples, LAMBADA was written as a text with a gap; the authors
+# suppose that one example is not enough to show the models what a gap is.) In our miniature an example never does harm,
+# since our documents are made of nothing but examples. But in both worlds a model can use a prompt only as it has
+# learned in training.
+
+# %% [markdown]
+# ## Counting a GPT
+#
+# How large are these models? Lesson 09 has counted everything but the two ends: a table of $V$ embeddings and one of
+# $N$ positions, $L$ blocks with $12D^2 + 13D$ each (if $D_F = 4D$), the last normalisation $2D$, and no head of its
+# own:
+#
+# $$VD + ND + L\,(12D^2 + 13D) + 2D$$
+
+
+# %%
+# NBVAL_CHECK_OUTPUT
+def parameters_of(D, L, N, V=50257):
+    return V * D + N * D + L * (12 * D**2 + 13 * D) + 2 * D
+
+
+for name, D, L, N in (
+    ("GPT-2 small", 768, 12, 1024),
+    ("GPT-2 medium", 1024, 24, 1024),
+    ("GPT-2 large", 1280, 36, 1024),
+    ("GPT-2 XL", 1600, 48, 1024),
+    ("GPT-3", 12288, 96, 2048),
+):
+    count = parameters_of(D, L, N)
+    print(f"{name:12} {count:15,} parameters, {50257 * D / count:.1%} of them in the table of embeddings")
+assert sum(weight.numel() for weight in gpt.parameters()) == parameters_of(64, 2, corpus.N, V=corpus.V)
+
+# %% [markdown]
+# These are the counts of the published weights, to the last digit, for GPT-2 (its authors first wrote 117 and 345
+# million for the two smaller sizes, which was a miscount). GPT-3's weights are not public; the formula gives 174.6
+# billion, and the paper says 175 billion. The number of heads does not occur in the formula: GPT-2 small has 12, GPT-2
+# XL 25, GPT-3 96. In a small model the vocabulary weighs heavily: 31 % of GPT-2 small is its table of embeddings. In
+# GPT-3 it is 0.4 %.
+#
+# Training costs about $6$ operations for each parameter and each token: two in the forward pass, and about four in the
+# backward pass (lesson 09 counts the forward pass). For GPT-3 and its 300 billion tokens this is $6 \cdot 1.75 \cdot
+# 10^{11} \cdot 3 \cdot 10^{11} \approx 3.15 \cdot 10^{23}$; the paper's own table says $3.14 \cdot 10^{23}$. At
+# $10^{15}$ operations a second, about what an NVIDIA H100 reaches at best (dense, 16 bits), it would take ten years on
+# a single one.
+
+# %% [markdown]
+# ## What comes next?
+#
+# At the beginning of this lesson stood a task that nobody had told you. Here is what the models of this run say. (The
+# second prompt does not hold the letter `a`, so that nothing can be known.)
+
+# %% tags=["fold"]
+for line in ("? c5 a2 c5 h1 a", "? c5 b2 c5 h1 a"):
+    tokens = mappings.ids(line)[None].to(DEVICE)
+    for name, model in (("two layers", two_layers), ("one layer", one_layer)):
+        with torch.no_grad():
+            p = model(tokens)[0, -1].softmax(dim=-1).cpu()
+        most = p.topk(3)
+        said = ", ".join(
+            f"{mappings.TOKENS[token]} {value:.2f}" for value, token in zip(most.values.tolist(), most.indices.tolist())
+        )
+        print(f"{line}   {name}: {said}")
+
+# %% [markdown]
+# After `c5 a2 c5 h1 a` the model with two layers is sure of 2 (1.00). The model with one layer prefers 5, which occurs
+# most often (0.39). And if the letter `a` has not occurred, as in the second prompt, the larger model does what one
+# should do: it gives all eight digits about the same probability (0.14 at most).
+#
+# For GPT-3 and its `cheese =>` we cannot show this as easily: the answer, "fromage", stands nowhere in the prompt, so
+# it cannot be copied. What the examples tell is *which task* it is; the French word has to come from the weights. In
+# our world these are two different abilities, too: a named table is recalled from the weights, and a new one is read
+# from the prompt.
+#
+# <details><summary>Going further: from a language model to an assistant</summary>
+#
+# A pre-trained language model continues texts; asked a question, it may well continue with a second question. The
+# assistants that people talk to are trained further: first fine-tuned on conversations that people wrote (**instruction
+# tuning**), then with the help of people's choices between two answers (*reinforcement learning from human feedback*;
+# Ouyang et al., 2022). The architecture stays that of Figure 2.
+#
+# </details>
+
+# %% [markdown]
+# ## Summary
+#
+# | part | formula | shape |
+# |---|---|---|
+# | language model | $P(x) = \prod_n P(x_n \mid x_{<n})$ | a number |
+# | GPT | $X_0 = E[\text{tokens}] + P$, $L$ causal pre-norm blocks, last normalisation | $[B, N, D]$ |
+# | tied head | $\text{logits} = \text{norm}(X_L)\,E^\top$ | $[B, N, V]$ |
+# | perplexity | $\exp(\text{mean of} -\ln P(x_n \mid x_{<n}))$ over the predicted tokens | a number |
+# | bits a character | $\log_2(\text{perplexity}) / \text{characters a token}$ | a number |
+# | temperature, top-k, top-p | softmax of $\text{logits}/T$; the $k$ likeliest; the likeliest up to the sum $p$ | $[B, V]$ |
+# | parameters | $VD + ND + L(12D^2 + 13D) + 2D$ | a number |
+#
+# ```python
+# F.cross_entropy(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten()).exp()  # perplexity
+# torch.multinomial((logits[:, -1] / T).softmax(dim=-1), 1)  # the next token of each text, [B, 1]
+# ```
+#
+# The picture to remember is Figure 7: the first layer notes what stands before each token, the second looks it up.
+
+# %% [markdown]
+# ## Before you go on
+#
+# <details><summary><b>1.</b> The text is <code>abababc</code>, and each character is a token. Which is the first merge, what does the text become, and what is the second
+# merge?</summary>
+#
+# `ab` occurs three times, `ba` twice and `bc` once. With `X` for `ab` the text becomes `XXXc`. Now `XX` occurs twice
+# (the pairs overlap) and `Xc` once, so `XX` is merged next; it is replaced from left to right, which gives `YXc`.
+#
+# </details>
+#
+# <details><summary><b>2.</b> A model gives the right token the probabilities 1/2, 1/8 and 1/4 at three positions. What is its perplexity, and how many bits does it
+# need?</summary>
+#
+# $1 + 3 + 2 = 6$ bits, 2 for a token on average; so the perplexity is $2^2 = 4$.
+#
+# </details>
+#
+# <details><summary><b>3.</b> Why does a language model with a causal mask not need to be trained on each beginning of a text separately?</summary>
+#
+# Its output at position $n$ depends on the tokens up to $n$ alone. So one pass over a text predicts the continuation of
+# each of its beginnings.
+#
+# </details>
+#
+# <details><summary><b>4.</b> The probabilities of the next token are 0.5, 0.2, 0.2 and 0.1. What does top-p keep for $p = 0.8$, and with which probabilities?</summary>
+#
+# The first two sum to 0.7, the first three to 0.9. So three are kept, with $0.5/0.9 = 0.56$ and twice $0.2/0.9 = 0.22$.
+#
+# </details>
+#
+# <details><summary><b>5.</b> Can temperature change which token is the likeliest? Can top-p?</summary>
+#
+# Neither. Division by a positive number keeps the order, and top-p keeps the likeliest token always.
+#
+# </details>
+#
+# <details><summary><b>6.</b> A model of one layer has as many parameters as one of two. Why can it still not have an induction head?</summary>
+#
+# The key of a position would have to say which token stands before it. In the first layer keys are made from the token
+# and its position alone, before any information has moved between positions.
+#
+# </details>
+#
+# <details><summary><b>7.</b> Which is larger for GPT-2 small, its table of embeddings or its attention layers?</summary>
+#
+# The table: $50257 \cdot 768 = 38.6$ million. The attention layers have $12 \cdot (4 \cdot 768^2 + 4 \cdot 768) = 28.3$
+# million.
+#
+# </details>
+
+# %% [markdown]
+# ## Pitfalls
+#
+# - **Logits and targets are one position apart**: the logits at position $n$ belong to token $n + 1$. Whoever compares them with token $n$ trains a model to
+#   copy its input.
+# - **Perplexities of models with different tokens cannot be compared.** Bits a character can.
+# - **A mean of perplexities is no perplexity**: average the losses over all tokens first.
+# - **A model that is scored with little context looks worse than it is.** Say how much context each scored token has.
+# - **Merges have an order.** Applying them by frequency in the new text, or taking the longest token, cuts the text differently from training.
+# - **Temperature before top-p**: with the other order, other tokens are kept.
+# - **An example in the prompt is no training.** With the next prompt it is gone.
+#
+# <details><summary><b>If you also use lecture slides</b>: where some of them differ</summary>
+#
+# - *GPT-2's heads "?"* or *"-"*: the largest GPT-2 has 25.
+# - *"Sentence prediction"* for LAMBADA: the task is to predict the last *word* of a passage.
+#
+# </details>
+
+# %% [markdown]
+# ## Where to go next
+#
+# - **Practise**: the [assignment of this unit](../assignments/11_language_models/11_language_models.ipynb).
+# - **Read on**: lesson 12 will bring attention to images, lesson 15 will fine-tune with few parameters.
+# - **Look up**: the [glossary](../docs/glossary.md).
+
+# %% [markdown]
+# ## References
+#
+# - A. Radford, K. Narasimhan, T. Salimans, I. Sutskever (2018). Improving language understanding by generative pre-training. OpenAI.
+# - A. Radford, J. Wu, R. Child, D. Luan, D. Amodei, I. Sutskever (2019). Language models are unsupervised multitask learners. OpenAI. *GPT-2.*
+# - T. Brown et al. (2020). Language models are few-shot learners. NeurIPS. arXiv:2005.14165. *GPT-3; figure 2.1: the prompt of the beginning; table H.1: the published curve.*
+# - J. Devlin, M.-W. Chang, K. Lee, K. Toutanova (2019). BERT: pre-training of deep bidirectional Transformers for language understanding. NAACL. arXiv:1810.04805.
+# - C. Chelba et al. (2013). One billion word benchmark for measuring progress in statistical language modeling. arXiv:1312.3005.
+# - Z. Dai, Z. Yang, Y. Yang, J. Carbonell, Q. V. Le, R. Salakhutdinov (2019). Transformer-XL: attentive language models beyond a
+#   fixed-length context. ACL. arXiv:1901.02860.
+# - P. Gage (1994). A new algorithm for data compression. The C Users Journal 12(2).
+# - R. Sennrich, B. Haddow, A. Birch (2016). Neural machine translation of rare words with subword units. ACL. arXiv:1508.07909.
+# - O. Press, L. Wolf (2017). Using the output embedding to improve language models. EACL. arXiv:1608.05859.
+# - H. Inan, K. Khosravi, R. Socher (2017). Tying word vectors and word classifiers: a loss framework for language modeling. ICLR. arXiv:1611.01462.
+# - R. Kneser, H. Ney (1995). Improved backing-off for m-gram language modeling. ICASSP.
+# - S. F. Chen, J. Goodman (1999). An empirical study of smoothing techniques for language modeling. Computer Speech & Language 13(4).
+# - A. Fan, M. Lewis, Y. Dauphin (2018). Hierarchical neural story generation. ACL. arXiv:1805.04833. *Top-k.*
+# - A. Holtzman, J. Buys, L. Du, M. Forbes, Y. Choi (2020). The curious case of neural text degeneration. ICLR. arXiv:1904.09751. *Top-p.*
+# - N. Elhage et al. (2021). A mathematical framework for Transformer circuits. Transformer Circuits Thread.
+# - C. Olsson et al. (2022). In-context learning and induction heads. Transformer Circuits Thread. arXiv:2209.11895.
+# - L. Ouyang et al. (2022). Training language models to follow instructions with human feedback. NeurIPS. arXiv:2203.02155.
+# - D. Paperno et al. (2016). The LAMBADA dataset: word prediction requiring a broad discourse context. ACL. arXiv:1606.06031.
+# - M. Joshi, E. Choi, D. Weld, L. Zettlemoyer (2017). TriviaQA: a large scale distantly supervised challenge dataset for reading comprehension. ACL. arXiv:1705.03551.
