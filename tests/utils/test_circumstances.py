@@ -56,3 +56,11 @@ def test_a_size_that_some_cases_have_no_name_for_is_not_told():
     failed, unnamed = [case("B", M=1), case("B_1 B_2", M=1)], case("B")
     assert where(failed, [case("B", M=5), case("", M=4)]) == "M is 1"
     assert where(failed, [case("B", M=5), unnamed]) != "M is 1"
+
+
+def test_of_two_sizes_the_one_that_is_by_far_larger_there_is_told():
+    long, short = (
+        [case("B", K=150, pad=218), case("B", K=149, pad=230)],
+        [case("B", K=n, pad=90 + n) for n in (2, 4, 6)],
+    )
+    assert where(long, short) == "K is large (small ones pass)"

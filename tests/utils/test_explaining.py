@@ -222,3 +222,22 @@ def test_a_result_beside_what_it_was_made_of_is_told_as_right():
     answer = next(one for one in answers_to("distillation_loss") if one.name == "with_both_terms")
     result = examine(freeze(find_exercise("distillation_loss"), "one"), answer.object)
     assert "The first of them is loss, and right: return it alone." in " ".join(result.message.split())
+
+
+def answer(exercise, name):
+    return next(one.object for one in answers_to(exercise) if one.name == name)
+
+
+def test_an_open_question_does_not_shut_out_what_gradients_show():
+    message = said("next_token_distribution", answer("next_token_distribution", "softmax_over_rows"))
+    assert "does the softmax run along that axis" in message
+
+
+def test_a_weight_that_nothing_depends_on_is_named():
+    message = said("GPT", answer("GPT", "SinesAndCosines"))
+    assert "No gradient flows from logits back to positions.weight" in message
+
+
+def test_what_is_infinite_is_told_from_what_is_no_number():
+    message = said("perplexity", answer("perplexity", "one_maximum_for_all"))
+    assert "is infinite: log of 0" in message and "NaN" not in message

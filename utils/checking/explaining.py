@@ -9,6 +9,7 @@ from utils.checking.records import FrozenExercise
 from utils.checking.verdict import Verdict
 
 COMPARED = ("wrong_value", "not_finite", "not_quite_zero")  # problems of numbers that have the right shape and type
+OPEN = ("which", "other scores")  # facts that end in a question about everything there is
 UNLIKE = (  # problems that are no case's own
     "unfinished",
     "missing_object",
@@ -75,7 +76,7 @@ def related(exercise: FrozenExercise, shown: Verdict, verdicts: list) -> tuple[V
     failed = [one for one in verdicts if not one.passed]
     if all(_by_call_alone(one, shown) for one in failed):
         return replace(shown, sentence=composing.called(exercise, shown.case.by)), f"called by {shown.case.by}"
-    if all(key[0] == "which" for key in keys):  # which tells where to look, and not for what
+    if all(key[0] in OPEN for key in keys):  # what tells where to look, and not for what
         influence = _by_influence(shown, verdicts)
         if influence and not told and shown.problem != "not_finite":  # which stays as it is
             told = [shown.sentence.partition("\n")[0]]  # that numbers are wrong, before what gradients show

@@ -6,6 +6,7 @@ from utils.checking.records import DrawnCase
 
 LARGE = 80.0  # exp of more overflows single precision soon
 ENOUGH = 2  # cases that fail, and that pass, before what parts them counts
+MUCH = 0.5  # of the largest step from what passes to what fails: sizes that grow by less are not named
 
 
 def circumstances(case: DrawnCase) -> dict[str, bool]:
@@ -53,11 +54,12 @@ def _may_hold(found: dict[str, bool], words: str) -> bool:
 
 
 def _beyond(failed: list[dict], passed: list[dict]) -> str:
-    """The sizes beyond which everything fails, if there are some; of several nobody can say which it is."""
-    found = []
+    """The sizes beyond which everything fails, if there are some; of several, those that are by far the larger ones there."""
+    found = {}
     for axis in failed[0]:
         small, large = ([one[axis] for one in sizes if axis in one] for sizes in (passed, failed))
         all_known = len(small) == len(passed) and len(large) == len(failed)
         if all_known and len(set(small)) > ENOUGH and max(small) < min(large):
-            found.append(axis)
-    return f"{' or '.join(found)} is large (small ones pass)" if found else ""
+            found[axis] = min(large) / max(max(small), 1)
+    likely = [axis for axis, ratio in found.items() if ratio > MUCH * max(found.values())]
+    return f"{' or '.join(likely)} is large (small ones pass)" if likely else ""

@@ -41,8 +41,8 @@ def truth_facts(name: str, wanted: np.ndarray, got: np.ndarray) -> dict:
         found["truth", name, "inverted"] = f"{name} is inverted: it is True where it should be False."
     more, less = (got & ~wanted).any(), (~got & wanted).any()
     told = {
-        "more": (not less, "is True at positions where it should be False; all others are right"),
-        "less": (not more, "is False at positions where it should be True; all others are right"),
+        "more": (not less, "is True at positions where it should be False; its other positions are right"),
+        "less": (not more, "is False at positions where it should be True; its other positions are right"),
         "both": (
             more and less,
             "is True at some positions where it should be False, and False where it should be True",

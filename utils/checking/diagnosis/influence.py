@@ -21,7 +21,7 @@ def influence_facts(exercise: FrozenExercise, frozen: FrozenCase, seen: Observat
     found: Facts = {}
     sizes = [np.abs(one).max(initial=0) for one in frozen.expected.gradients.values() if one is not None]
     largest = np.array(max(sizes, default=0.0))
-    for given in frozen.case.inputs:
+    for given in (*frozen.case.inputs, *frozen.case.weights):
         wanted, got = frozen.expected.gradients.get(given), seen.gradients.get(given)
         if wanted is None or not np.isfinite(wanted).all():
             continue
@@ -32,7 +32,7 @@ def influence_facts(exercise: FrozenExercise, frozen: FrozenCase, seen: Observat
             found["influence none", given] = (
                 f"No gradient flows from {result} back to {given}: {_CUT.replace(' there', '')}"
             )
-        elif got.shape == wanted.shape and got.ndim and np.isfinite(got).all():
+        elif given in frozen.case.inputs and got.shape == wanted.shape and got.ndim and np.isfinite(got).all():
             axes = frozen.case.symbols.get(given, "").split()
             softmax = any(word in exercise.formula for word in ("softmax", "exp("))
             found |= _shift(result, given, wanted, got, axes, softmax)

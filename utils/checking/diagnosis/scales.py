@@ -133,7 +133,11 @@ def _lengths(name: str, a, b, limit: float, vectors: bool) -> dict:
 def _not_finite(name: str, b: np.ndarray) -> dict:
     broken = ~np.isfinite(b)
     if broken.all():
-        return {("all not finite", name): f"Every number of {name} is NaN or infinite."}
+        kinds = [kind for kind, some in (("NaN", np.isnan(b)), ("infinite", np.isinf(b))) if some.any()]
+        every = f"Every number of {name}" if b.ndim else name
+        cause = ": log of 0, as where all exponentials of a row underflow, a division by 0, or exp of a large number?"
+        told = f"{every} is {' or '.join(kinds)}{cause if kinds == ['infinite'] else '.'}"
+        return {("all not finite", name): told}
     return {}
 
 

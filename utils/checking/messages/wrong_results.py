@@ -185,8 +185,9 @@ def _wrong_length(c, name: str, wanted, got) -> str:
     if not begins:
         if set(symbols[place].split("*")) & set(c.case.sizes):  # a size that is given: it follows from nothing chosen
             return ""
-        question = "is its length a consequence of what was chosen before, or does something stand in front?"
-        return f"{told}, and what there is of it is not right either: {question}"
+        return (
+            f"{told}, and the difference is not at its beginning or its end alone: numbers in between differ as well."
+        )
     question = (
         "Does the loop end too early, or is something cut off?"
         if shorter

@@ -21,7 +21,7 @@ def operations_of_one_token(V, N, D, L, D_F, tied):
 @count_gpt.misconception
 def two_for_each_parameter(V, N, D, L, D_F, tied):
     """The operations are two for each parameter and token. That rule of thumb leaves out scores and weighted sums, which have no
-    parameters, and counts tables, norms and biases, which belong to no matrix product."""
+    parameters, and counts positions, norms and biases, which belong to no matrix product."""
     parameters = _right(V, N, D, L, D_F, tied)[0]
     return parameters, 2 * N * parameters
 
