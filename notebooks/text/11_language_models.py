@@ -15,7 +15,7 @@
 # probability, and from lesson 09 the Transformer block. (Lesson 10 is not needed.) The terms and symbols of the course
 # are listed in the [glossary](../docs/glossary.md).
 #
-# **Time** about 45 minutes to read; the cells run in about 60 seconds on two CPU cores.
+# **Time** about 50 minutes to read; the cells run in about 60 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -87,8 +87,8 @@ BEGUN = time.perf_counter()
 #
 # The text is an example from the paper on GPT-3 (Brown et al., 2020), spelling mistake included. GPT-3 continues many
 # such texts correctly. Yet it is a language model, which has been trained for a single task: to predict the next token
-# of texts from the web (lesson 07). The beginning that it continues is called a **prompt** (lesson 08). No weight
-# changes while it reads the three examples in it. Where does it learn what is wanted of it?
+# of texts, most of them from the web (lesson 07). The beginning that it continues is called a **prompt** (lesson 08).
+# No weight changes while it reads the three examples in it. Where does it learn what is wanted of it?
 #
 # Here is a task of the same kind that fits into this notebook. Each letter stands for a digit. What comes next?
 #
@@ -124,8 +124,10 @@ for name, text, new in (
 
 # %% [markdown]
 # The grammar has 120 different words, and new sentences hold no other. In the source code there are 57,291, and of the
-# words in new files 6.6 % are unknown: mostly names that somebody invented. To a model whose tokens are words they
-# would all be the same token, "unknown". Nor would it know that `read_line` and `read_lines` have something in common.
+# words in new files 6.6 % are unknown: mostly names that somebody invented. (Numbers and punctuation count as words,
+# too, and a word with a space before it as another one than the same word without. The source code, and with it these
+# numbers, differ a little between versions of Python.) To a model whose tokens are words they would all be the same
+# token, "unknown". Nor would it know that `read_line` and `read_lines` have something in common.
 #
 # With single characters as tokens, nothing is unknown, but texts become several times longer. The steps of generation
 # grow with the number of tokens, and the number of attention weights with its square. We should like something between
@@ -180,12 +182,12 @@ print(f"{len(merges)} merges; the first ten make", ["".join(pair) for pair in me
 # and `he` become ` the`.
 #
 # To cut a *new* text, the merges are applied in the order in which they were learned. (Taking the longest token that
-# fits at each place would give other tokens.) What do the same words look like after more and more merges?
+# fits at each place may give other tokens.) What do the same words look like after more and more merges?
 
 
 # %% tags=["fold"]
 def cut(text, merges):
-    """A text as tokens: of each word, of the pairs that it has, the one that was learned first is joined, until none is left."""
+    """A text as tokens. In each word, the pair that was learned first is joined, again and again, until there is none."""
     rank = {pair: place for place, pair in enumerate(merges)}
 
     @cache
@@ -254,8 +256,9 @@ show(
 )
 
 # %% [markdown]
-# **Figure 2.** A GPT. The table of embeddings serves twice: at the beginning a row of it is looked up for each token,
-# and at the end every row of it is compared with the output.
+# **Figure 2.** A GPT. The table of embeddings $E$ serves twice: at the beginning a row of it is looked up for each
+# token, and at the end every row of it is compared with the output. $P$ is the table of positions, $X_0$ the input of
+# the first block, and below $X_L$ is the output of the last.
 #
 # One detail is new. To get a logit for each token of the vocabulary, the last layer needs a matrix of shape $[D, V]$.
 # GPT-2 has no matrix of its own for this: it takes the table of embeddings, transposed, $\text{logits} =
@@ -297,10 +300,10 @@ class GPT(nn.Module):
 # loss is not far from $\ln V$, that of a uniform distribution. (`nn.Embedding` would draw numbers of standard deviation
 # 1, and the first logits would be $\sqrt D = 8$ times as large at our width of 64.)
 #
-# Training is that of lesson 07. The model reads pieces of $N$ tokens, and predicts at each position the token that
-# follows; the causal mask keeps it from looking that token up. The loss is the mean cross-entropy over all positions.
-# No labels are needed: the text itself is the label. So one can train on any text that can be found, and GPT-3 was
-# trained on 300 billion tokens.
+# Training is that of lesson 07. The model reads pieces of $N$ tokens, called **windows**, and predicts at each position
+# the token that follows; the causal mask keeps it from looking that token up. The loss is the mean cross-entropy over
+# all positions. No labels are needed: the text itself is the label. So one can train on any text that can be found, and
+# GPT-3 was trained on 300 billion tokens.
 
 
 # %% tags=["fold"]
@@ -403,7 +406,7 @@ print(
 # $$\text{bits a character} = \frac{-\sum_n \log_2 P(x_n \mid x_{<n})}{\text{number of characters}}
 # = \frac{\log_2 \text{perplexity}}{\text{characters a token}}$$
 #
-# It is the size, for each character, to which the text can be compressed with the help of the model.
+# It is also the number of bits for each character to which the text can be compressed with the help of the model.
 #
 # ## The rival: counting
 #
@@ -768,26 +771,29 @@ print(
 # 3-gram model 6.15 to 6.22. But who is ahead depends on how much text there is and how often it is read.
 #
 # - **With little text, counting wins.** From 100 sentences the 3-gram model gets a perplexity of 15.2, the GPT 53 after
-#   150 steps. In 600 steps it sees each of these sentences hundreds of times, learns them by heart, and becomes
-#   confident in what is not true of others: 204. From 300 sentences on the GPT is ahead if it is stopped in time (after
-#   150 steps: 9.21 against 9.62, and with 1,000 sentences 6.33 against 7.45).
+#   150 steps. In 600 steps it sees each of these sentences hundreds of times and gets 204: presumably it learns them by
+#   heart, and becomes confident in what is not true of others. If it is stopped in time, the GPT is ahead with 300
+#   sentences on average (after 150 steps 9.21 against 9.62, though not for each seed), and with 1,000 clearly (6.33
+#   against 7.45).
 # - **With more text, the GPT stays ahead, if it is trained long enough.** From 5,400 to 20,000 sentences the 3-gram
 #   model gains a little, from 6.28 to 5.98, the GPT hardly anything, from 5.16 to 5.11. The 3-gram model remains
-#   behind: it cannot see what stands further back, however much text it counts. (After 150 steps the GPT is at 6.04, no
-#   better than counting.)
+#   behind, however much text it counts. (After 150 steps the GPT is at 6.04, no better than counting.) These runs draw
+#   other sentences and learn other tokens than those above, so that with 5,400 sentences their numbers differ a little
+#   (for the 3-gram model 6.28 here, 6.15 to 6.22 there).
 # - **On source code**, the n-grams are ahead throughout the first reading: 85.9 against 586 after 51,200 tokens, 23.2
 #   against 27.5 at its end. A table of counts takes in everything at first sight, a network learns in small steps. In
-#   the second reading the GPT overtakes, and ends at 19.1, ahead of the best of our n-gram models (6-grams: 22.2); part
-#   of this gain is likely to come from the learning rate, which falls to zero by the end of the second reading (that of
-#   a single reading would have done so earlier); in bits a character, 1.50 against 1.58. (An n-gram model gains nothing
-#   from a second reading: it has counted everything already.)
+#   the second reading the GPT overtakes, and ends at 19.1, ahead of the best of our n-gram models (6-grams: 22.2); in
+#   bits a character, that is 1.50 against 1.58. An n-gram model gains nothing from a second reading: it has counted
+#   everything already. (Part of the GPT's gain is likely to come from the learning rate, which falls to zero at the end
+#   of the second reading. In a run of a single reading it would have fallen to zero at the end of the first.)
 #
 # Published results on a benchmark of almost a billion words say the same. There, a Kneser–Ney 5-gram model has a
 # perplexity of 67.6 for each word (Chelba et al., 2013), and a Transformer 21.8 (Transformer-XL; Dai et al., 2019).
 # With so much text and so large a model (800 million parameters, where ours has about one million) the gap is far
 # larger than ours.
 #
-# What does the model write when it continues `def`?
+# What does the model write when it continues `def`? (Its probabilities have been sharpened a little, by a temperature
+# of 0.8, which a later section explains.)
 
 # %% tags=["fold"]
 print(library["sample"])
@@ -928,12 +934,13 @@ print(
 )
 
 # %% [markdown]
-# Temperature trades variety for correctness: at 0.3 nearly all sentences are possible (0.99), but their variety is
-# small, 724 groups of three words where the grammar itself has 2,309; at 1 it is as in the grammar (2,236), but 18 % of
-# the sentences are wrong; at 1.5 two in three are. Top-p with 0.9 keeps almost all of the variety (2,079), and only 2 %
-# of its sentences are wrong; top-k with 5 makes more mistakes (4 %) and has less variety (1,708). Most of what goes
-# wrong at temperature 1.5 is in the tail of the distribution, the many unlikely tokens: cut it off by top-p, and the
-# possible sentences rise from 0.33 to 0.82. (The grammar is an easy judge. Whether a real text is good cannot be
+# A low temperature trades variety for correctness: at 0.3 nearly all sentences are possible (0.99), but their variety
+# is small, 724 groups of three words where the grammar itself has 2,309. At 1 the variety is almost that of the grammar
+# (2,236), but 18 % of the sentences are wrong; at 1.5 two in three are. (Groups that no correct sentence has count,
+# too; hence the 2,839 are not all variety that one would want.) Top-p with 0.9 keeps most of the variety (2,079), and
+# only 2 % of its sentences are wrong; top-k with 5 makes more mistakes (4 %) and has less variety (1,708). Most of what
+# goes wrong at temperature 1.5 is in the tail of the distribution, the many unlikely tokens: cut it off by top-p, and
+# the possible sentences rise from 0.33 to 0.82. (The grammar is an easy judge. Whether a real text is good cannot be
 # decided by a rule, and Holtzman et al. compare with what people write.)
 
 # %% [markdown]
@@ -1330,8 +1337,10 @@ assert accuracies["seen"][3] > 0.9 and accuracies["named"][0] > 0.95
 # - **New tables**: up to eight examples the model is right as often as one can be (0.70 with eight; the ceiling is
 #   0.70). It has learned to learn from its prompt, although no weight changes while it reads. With 15 examples it stays
 #   behind the ceiling (0.84 against 0.88 in this run, 0.80 in the stored ones): in the longest prompts it overlooks
-#   some of the last pairs (a letter whose only example is among the first twelve pairs is answered correctly, one whose
-#   only example is the fourteenth or fifteenth in a fifth of the cases).
+#   some of the last pairs. A letter whose only example is among the first twelve pairs is answered correctly; if it is
+#   the thirteenth, half of the answers are right, and if it is the fourteenth or fifteenth, a fifth. (Presumably
+#   because training asks for these pairs so rarely: in a document of 16 pairs, the fifteenth can be asked for by the
+#   last one only.)
 # - **Named tables**: accuracy 1.00 without any example. These 16 tables are in the weights.
 # - **Named tables behind a `?`** (printed as "named, no name"): like new ones (0.135 without examples, 0.844 with 15).
 #   Without the name the model does not recall them, and has to learn them from the examples.
@@ -1439,10 +1448,10 @@ assert measures["letter → digit after it"][1].max() > 0.7
 # %% [markdown]
 # The table shows for each head the mean weight on three kinds of positions, over 500 documents: from a digit to the
 # letter before it, from a letter to the same letter earlier, and from a letter to the digit that followed it then. In
-# the first layer, head 2 is the previous-token head: 0.59 of its weight goes from each digit to its letter, where a
-# head with equal weights would have 0.09. In the second layer, head 2 is the induction head: 0.98 of its weight goes
-# from a letter to the digit that stood behind its earlier occurrences. The last column shows what is left if a head is
-# cut out. Without the induction head the accuracy on letters that stood in the prompt falls from 0.99 to 0.18, not far
+# the first layer, head 2 is the previous-token head: in it each digit gives 0.59 of its weight to its letter, where
+# equal weights would give 0.09. In the second layer, head 2 is the induction head: in it a letter gives 0.98 of its
+# weight to the digits that stood behind its earlier occurrences. The last column shows what is left if a head is cut
+# out. Without the induction head the accuracy on letters that stood in the prompt falls from 0.99 to 0.18, not far
 # above chance (0.125); without the previous-token head to 0.50, presumably because the other head of the first layer
 # does part of the same work (0.30 of its weight): without both, 0.20 is left.
 #
@@ -1466,7 +1475,7 @@ right.grid(True)
 show(
     figure,
     "Accuracy on seen letters against steps of training. Two layers: a plateau near 0.3, then a steep rise to almost 1, "
-    "between steps 200 and 425 for all seeds. One layer stays on the plateau.",
+    "between steps 175 and 425 for all seeds. One layer stays on the plateau.",
 )
 print(f"{'seen letters; examples:':38}", "  ".join(f"{shots:5}" for shots in SHOTS))
 table({"this run: one layer": by_examples(one_layer, named)["seen"]})
@@ -1497,13 +1506,13 @@ print(
 # **Figure 9.** Accuracy on letters that stood earlier in the document, against steps of training. Left, this run;
 # right, five seeds of each kind, trained twice as long.
 #
-# The model with one layer stays on a plateau between 0.3 and 0.4. (After a single example it is always right: there is
-# only one digit to copy. With more examples it seems to copy one of those that it has seen, perhaps preferring digits
-# that stand nearby or occur often, without knowing which is right.) With two layers, the ability appears rather
-# suddenly: after 150 to 200 steps near 0.3 the accuracy rises above 0.9 within 100 to 200 more, between steps 200 and
-# 425 in all seeds. Olsson et al. (2022) saw the same in language models of two and more layers, small and large: early
-# in training there is a short phase in which induction heads form, and in which the model's ability to use its context
-# rises steeply.
+# The model with one layer stays below 0.4: after a first rise to about 0.25 it comes slowly to 0.3 to 0.37, and stays
+# there. (After a single example it is always right: there is only one digit to copy. With more examples it seems to
+# copy one of those that it has seen, perhaps preferring digits that stand nearby or occur often, without knowing which
+# is right.) With two layers, the ability appears rather suddenly: the accuracy stays near 0.3 until step 175 to 250,
+# and then rises above 0.9 within 150 to 200 steps, by step 325 to 425 in the five seeds. Olsson et al. (2022) saw the
+# same in language models of two and more layers, small and large: early in training there is a short phase in which
+# induction heads form, and in which the model's ability to use its context rises steeply.
 #
 # Is the second layer needed, or are more parameters enough? A single layer that is wider, with 112,182 parameters
 # instead of 106,530, reaches 0.30 to 0.46 after eight examples; with two layers it is 1.00. (That it cannot be done in
@@ -1594,19 +1603,23 @@ table({f"this run: {name}": values for name, values in compared(two_layers, name
 
 # %% [markdown]
 # **Figure 10.** Left, accuracy on all eight letters of new tables, with the examples in the prompt or after fine-tuning
-# on them; stored, five seeds of 20 tables each, mean and range. Right, accuracy on the 16 named tables, without
-# examples, before fine-tuning on 15 examples of a new table and after it; bars are means, dots are seeds.
+# on them; stored, the models of five seeds on the same 20 tables, mean and range. Right, accuracy on the 16 named
+# tables, without examples, before fine-tuning on 15 examples of a new table and after it; bars are means, dots are
+# seeds.
 #
 # For each new table, a copy of the model is trained for 60 steps on the table's examples. Each example, say `T17 c5`,
-# begins with a name that never occurred before. Then it is asked for all eight letters. (The learning rate of $3 \cdot
-# 10^{-4}$ was chosen on other tables.) With up to eight examples the two ways are about equally good (0.71 and 0.70
-# with eight); with 15, fine-tuning is ahead (0.89 against 0.82), because the model overlooks part of long prompts. But
-# fine-tuning has side effects. The named tables, which the model knew perfectly, are recalled with an accuracy of 0.93
-# after 15 examples; with a learning rate of $10^{-3}$, at which the new table is learned no better (0.88), only 0.60 is
-# left. This is called **catastrophic forgetting**: the same weights serve all tasks, and gradient steps for one of them
-# know nothing of the others. If each step at this higher rate also trains on a few old documents (**rehearsal**), 0.96
-# stays. What the copies learn from a prompt suffers less: with 15 examples of a new table in context they are still
-# right in 0.81 of the cases, at the higher rate in 0.74. With examples in the prompt nothing is forgotten, since
+# begins with a name that never occurred before. Then the copy is asked for all eight letters. (The learning rate of $3
+# \cdot 10^{-4}$ was chosen on other tables.) With two to eight examples the two ways are about equally good (with
+# eight, fine-tuning reaches 0.71 and the prompt 0.70); with 15, fine-tuning is ahead (0.89 against 0.82): the model
+# overlooks part of long prompts, as Figure 6 has shown. But fine-tuning has side effects. The named tables, which the
+# model knew perfectly, are recalled with an accuracy of 0.93 after 15 examples; with a learning rate of $10^{-3}$, at
+# which new tables are learned no better (0.88, on 20 others), only 0.60 is left. This is called **catastrophic
+# forgetting**: the same weights serve all tasks, and gradient steps for one of them know nothing of the others. If each
+# step at this higher rate also trains on a few old documents (**rehearsal**), the named tables are still recalled with
+# an accuracy of 0.96. The copies' ability to learn from a prompt suffers less: with 15 examples of another new table in
+# the prompt they are right in 0.81 of the cases, as often as the models before (0.80 in Figure 6, on other prompts); at
+# the higher rate in 0.74. (All these are stored runs. The model of this run, trained half as long, forgets more: after
+# 15 examples 0.81 of the named tables' answers are right.) With examples in the prompt nothing is forgotten, since
 # nothing is changed; but nothing is kept either, and each prompt has to bring its examples again.
 
 # %% [markdown]
@@ -1693,11 +1706,10 @@ for name, D, L, N in (
 assert sum(weight.numel() for weight in gpt.parameters()) == parameters_of(64, 2, corpus.N, V=corpus.V)
 
 # %% [markdown]
-# These are the counts of the published weights, to the last digit, for GPT-2 (its authors first wrote 117 and 345
-# million for the two smaller sizes, which was a miscount). GPT-3's weights are not public; the formula gives 174.6
-# billion, and the paper says 175 billion. The number of heads does not occur in the formula: GPT-2 small has 12, GPT-2
-# XL 25, GPT-3 96. In a small model the vocabulary weighs heavily: 31 % of GPT-2 small is its table of embeddings. In
-# GPT-3 it is 0.4 %.
+# These are the counts of the published weights, to the last digit, for GPT-2 (the paper has 117, 345, 762 and 1,542
+# million, which was a miscount). GPT-3's weights are not public; the formula gives 174.6 billion, and the paper says
+# 175 billion. The number of heads does not occur in the formula: GPT-2 small has 12, GPT-2 XL 25, GPT-3 96. In a small
+# model the vocabulary weighs heavily: 31 % of GPT-2 small is its table of embeddings. In GPT-3 it is 0.4 %.
 #
 # Training costs about $6$ operations for each parameter and each token: two in the forward pass, and about four in the
 # backward pass (lesson 09 counts the forward pass). For GPT-3 and its 300 billion tokens this is $6 \cdot 1.75 \cdot
@@ -1836,7 +1848,8 @@ for line in ("? c5 a2 c5 h1 a", "? c5 b2 c5 h1 a"):
 # ## Where to go next
 #
 # - **Practise**: the [assignment of this unit](../assignments/11_language_models/11_language_models.ipynb).
-# - **Read on**: lesson 12 will bring attention to images, lesson 15 will fine-tune with few parameters.
+# - **Read on**: the [Vision Transformer](13_vision_transformer.ipynb) (lesson 13) takes the blocks to images; lesson 12
+#   (attention in vision) and lesson 15 (fine-tuning with few parameters) are planned.
 # - **Look up**: the [glossary](../docs/glossary.md).
 
 # %% [markdown]

@@ -138,7 +138,7 @@ from utils.progress import progress
 # | 2 | `2 3 2 1` | (2, 3), (3, 2) and (2, 1): 1 each | (2, 1), which becomes 4 |
 #
 # Not every number below $V$ needs to occur in the text; the new tokens begin at $V$ all the same. The text is always long
-# enough for $M$ merges; you need not check it. In real tokenisers no pair reaches across the border between two words. Here
+# enough for $M$ merges; you need not check it. In most real tokenisers no pair reaches across the border between two words. Here
 # the text is one sequence, and a space is a token like any other.
 #
 # How you store the text on the way is up to you. A Python list is a good choice, since the text becomes shorter; some texts
@@ -226,9 +226,9 @@ check(byte_pair_merges)
 # The result is `[n]`, of type `torch.int64`. Its length `n` is not known beforehand: it is at most `N`, and equal to `N`
 # where no merge occurs in the text. A merge that does not occur changes nothing, and the next one has its turn.
 #
-# An example with `V = 3`: the letters are 0, 1 and 2, and `merges = [[1, 2], [0, 1], [0, 3]]`. In the text 0 1 2 0 1 1 2,
-# merge 0 makes of it 0 3 0 1 3, merge 1 makes 0 3 4 3, and merge 2 makes 5 4 3. Note that the first 0 1 is never merged,
-# although there is a merge for it: its 1 was used already.
+# An example with `V = 3`: the letters are 0, 1 and 2, and `merges = [[1, 2], [0, 1], [0, 3]]`. Merge 0 turns the text
+# 0 1 2 0 1 1 2 into 0 3 0 1 3, merge 1 turns this into 0 3 4 3, and merge 2 gives 5 4 3. The first 0 1 is never merged,
+# although there is a merge for it: merge 0 has used its 1 already.
 #
 # How you go through the text is up to you: a Python list is a good place to work, and `tokens.tolist()` makes one. It need
 # not be fast.
@@ -315,8 +315,8 @@ check(bpe_encode)
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# Row $t - V$ of `merges` holds two numbers, and each of them may be a letter or a token again. A token of depth $d$ stands
-# for at least $d + 1$ letters, and tokens of one text differ in this, so the length of the result is found only on the way.
+# Row $t - V$ of `merges` holds two numbers, and each of them may be a letter or a token again. One token may stand for
+# two letters and the next for twenty, so the length of the result is found only on the way.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
@@ -364,7 +364,7 @@ check(bpe_decode)
 # ## 4 · A GPT
 #
 # A GPT is an embedding of tokens and positions, a stack of pre-norm blocks under a causal mask, a last norm, and a head
-# that makes a logit for each word of the vocabulary. The blocks are those of assignment 09, the mask is that of assignment
+# that makes a logit for each token of the vocabulary. The blocks are those of assignment 09, the mask is that of assignment
 # 07. What is new is how the parts are joined, and that the head has no weights of its own: it reads the table of the token
 # embeddings once more ([lesson 11](../../notebooks/11_language_models.ipynb), "GPT").
 #
@@ -396,14 +396,15 @@ check(bpe_decode)
 # the first row of the mask is `[False, True, True]`.
 #
 # How the mask is made is up to you, and whether in each call or once in `__init__`, as a buffer. There are no other
-# parameters, and no bias in the head. The embeddings are added as they are, without a factor.
+# parameters, and no bias in the head. The embeddings are added as they are, without a factor. How the weights are
+# initialised is up to you, too: torch's own way will do, although the lesson starts with smaller embeddings.
 #
 # <details><summary>Hint: the idea</summary>
 #
 # Everything but the mask acts on each position by itself. The mask alone says which way information may flow, and since it
-# may flow through any block, every block needs it. Attention does not see the order of the tokens: without $P$ the model
-# would not know which of the earlier tokens was the last one. The logit of a word is a dot product: how much the vector at
-# a position is like the word's own embedding.
+# may flow through any block, every block needs it. Attention does not see the order of the tokens: without $P$ the
+# first block could not tell in which order the earlier tokens stand. The logit of a token is a dot product: how much
+# the vector at a position is like the token's own embedding.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
@@ -423,7 +424,7 @@ class GPT(nn.Module):
     """A GPT from tokens to the logits of the next tokens.
 
     Args:
-        V: number of words in the vocabulary.
+        V: number of tokens in the vocabulary.
         N: the longest text, in tokens: the context.
         D: width of the residual stream.
         H: number of heads.
@@ -455,7 +456,7 @@ class GPT(nn.Module):
             tokens: texts of the same length, n ≤ N.
 
         Returns:
-            a logit for each word of the vocabulary, at each position.
+            a logit for each token of the vocabulary, at each position.
         """
         ### BEGIN SOLUTION
         n = tokens.shape[1]
@@ -484,9 +485,9 @@ check(GPT)
 #
 # `logits` is `[B, N, V]`, what the model gives for `B` texts; `tokens` is `[B, N]`, the texts themselves; `lengths` is
 # `[B]`. Text $b$ is the first `lengths[b]` tokens of its line, and what stands behind them is padding. The logits at
-# position $n$ are computed from the tokens $0, \dots, n$, so they **predict token $n + 1$**. The first token of a text is
-# predicted by nothing: a text of $L$ tokens has $L - 1$ predicted ones. With $M = \sum_b (\mathrm{lengths}_b - 1)$ of them
-# in the whole batch,
+# position $n$ are computed from the tokens $0, \dots, n$, so they **predict token $n + 1$**. The first token of a text
+# is predicted by nothing, so text $b$ has $\mathrm{lengths}_b - 1$ predicted tokens. With $M = \sum_b
+# (\mathrm{lengths}_b - 1)$ of them in the whole batch (here $M$ is not a number of merges),
 #
 # $$\mathrm{loss} = \frac{1}{M} \sum_{b} \sum_{n=1}^{\mathrm{lengths}_b - 1}
 # - \log \mathrm{softmax}(\mathrm{logits}[b,\, n - 1])_{\mathrm{tokens}[b,\, n]},
@@ -658,9 +659,9 @@ check(next_token_distribution)
 #
 # $$x_0,\; y_0,\; x_1,\; y_1,\; \ldots,\; x_{e-1},\; y_{e-1},\; \mathrm{query}$$
 #
-# The prompts of a batch have different lengths, and a tensor needs lines of one length. All lines get $2K + 1$ positions,
-# and a prompt that is shorter is **padded on the left**, with the token `pad`. A model reads off the next token at the last
-# position of a line, and so there has to stand the query, and no padding.
+# The prompts of a batch have different lengths, and a tensor needs lines of one length. All lines get $2K + 1$
+# positions, and a prompt that is shorter is **padded on the left**, with the token `pad`. The answer is read off the
+# logits at the last position of a line, so the query has to stand there, and no padding.
 #
 # Return three tensors, each `[B, 2*K+1]`:
 #
@@ -757,7 +758,7 @@ check(few_shot_prompts)
 #
 # The model has
 #
-# - a table of tokens, a row of $D$ numbers for each of $V$ words, and a table of learned positions, a row for each of $N$
+# - a table of tokens, a row of $D$ numbers for each of $V$ tokens, and a table of learned positions, a row for each of $N$
 #   positions;
 # - $L$ blocks, each with an attention of four projections `[D, D]` (queries, keys, values, output), an MLP `[D, D_F]` and
 #   `[D_F, D]`, and two LayerNorms;
@@ -770,9 +771,10 @@ check(few_shot_prompts)
 # `parameters` are all the numbers that are learned. A matrix that is used twice is learned once.
 #
 # `operations` are those of one forward pass over a text of $N$ tokens, which all get their logits. Only products of
-# matrices count: a product `[n, k] @ [k, m]` has $2nkm$ operations, a multiplication and an addition for each of its $nkm$
-# pairs. Beside the layers, the scores $Q K^\top$ and the weighted sums $A V$ are such products, $2 N N D$ each in every
-# block, over all heads together. The causal mask saves nothing: it hides part of what has been computed. Look-ups in a
+# matrices count: a product `[n, k] @ [k, m]` has $2nkm$ operations, a multiplication and an addition for each of the
+# $nkm$ pairs of numbers that meet. Beside the layers, the scores $Q K^\top$ and the weighted sums (attention weights
+# times values) are such products, $2 N N D$ each in every block, over all heads together. The causal mask saves
+# nothing: it hides part of what has been computed. Look-ups in a
 # table, biases, norms, softmax and GELU do not count.
 #
 # `V`, `N`, `D`, `L` and `D_F` are tensors of integers `[S]`, one entry for each of $S$ models; `tied` is True or False, the
@@ -860,7 +862,7 @@ check(count_gpt)
 #
 # `A` is `[B, H, N, N]`, the attention weights of $H$ heads on $B$ lines of $N$ tokens: `A[b, h, n, m]` is the weight that
 # position `n` (the query) puts on position `m`. The weights are causal, so they are 0 for `m > n`. `tokens` is `[B, N]`,
-# the numbers of the words, 0 or larger; nothing says how large.
+# the numbers of the tokens, 0 or larger; they may be very large.
 #
 # Let position $n$ of line $b$ hold a token that occurred before in the same line, and let $j < n$ be the **last** of its
 # earlier positions. An induction head attends to $j + 1$. The score of head $h$ is the mean
@@ -880,14 +882,14 @@ check(count_gpt)
 # <details><summary>Hint: the idea</summary>
 #
 # First leave `A` alone: where each token stood last is a question about `tokens`, and its answer is one number for each
-# position of each line, with a special one for "nowhere before". Which number can that be, if 0 is a position? Then read
+# position of each line, with a special one for "nowhere before". Which number can that be, since 0 is a position? Then read
 # one weight for each position that counts.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
 # Comparing each token with each gives `[B, N, N]`; of this only the part below the diagonal is about earlier positions. The
-# last places are `[B, N]`. If `b` and `n` are the lines and positions that count, `[K]` each, then `A[b, :, n, m]` with `m`
-# `[K]` is `[K, H]`: axes that are indexed by tensors, with another axis between them, come to the front.
+# last places are `[B, N]`. If `b` and `n` are the lines and positions that count, `[R]` each, then `A[b, :, n, m]` with
+# `m` `[R]` is `[R, H]`: axes that are indexed by tensors, with another axis between them, come to the front.
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
@@ -902,7 +904,7 @@ def induction_scores(A: Float[Tensor, "B H N N"], tokens: Int[Tensor, "B N"]) ->
 
     Args:
         A: causal attention weights; rows are queries.
-        tokens: the numbers of the words of each line.
+        tokens: the numbers of the tokens of each line.
 
     Returns:
         for each head the mean weight A[b, h, n, j + 1] over all positions n whose token occurred before in its line, last at
@@ -974,8 +976,9 @@ check(induction_scores)
 #    Fine-tuning changes the weights. From ten examples a model may learn these ten by heart and not the task, and the same
 #    steps change weights that other tasks need, so it forgets some of what it could do. An induction head finds the
 #    position that follows the last occurrence of the present token. What it looks for is a position whose *preceding* token
-#    is the same as its own. That a position carries its predecessor's token is the work of a head in an earlier layer. In a
-#    single layer a key is made of the token at its own position and of nothing else, so there is nothing to match with.
+#    is the same as its own. That a position carries its predecessor's token is the work of a head in an earlier layer.
+#    In a single layer a key is made of its own position and the token there, and of nothing else, so there is nothing
+#    to match.
 # ### END SOLUTION
 
 # %% [markdown]
