@@ -143,6 +143,7 @@ for name, text, new in (
 # border of two words; the space belongs to the word after it:
 
 # %%
+# NBVAL_CHECK_OUTPUT
 print(WORD.findall("the sky is blue.\n"))  # WORD is a regular expression
 
 
@@ -796,6 +797,7 @@ print(
 # of 0.8, which a later section explains.)
 
 # %% tags=["fold"]
+# NBVAL_CHECK_OUTPUT
 print(library["sample"])
 
 # %% [markdown]
@@ -819,6 +821,7 @@ print(library["sample"])
 # the mean loss on the hidden tokens.
 
 # %% tags=["fold"]
+# NBVAL_CHECK_OUTPUT
 for steps in sorted(runs[0]["masked"], key=int):
     of_gpt, of_bert = zip(*(run["masked"][steps] for run in runs))
     print(
@@ -901,7 +904,7 @@ explore(
     alt=say_controls,
     beginning=Choice("beginning", BEGINNINGS, "the European"),
     T=Slider("temperature", 0.1, 2.0, 1.0, 0.1),
-    k=Slider("top-k", 1, corpus.V, corpus.V, 1),
+    k=Slider("top-k", 1, corpus.V, 8, 1),
     p=Slider("top-p", 0.1, 1.0, 0.9, 0.05),
 )
 kept = {beginning: int((controlled(beginning, 1.0, corpus.V, 0.9)[2] > 0).sum()) for beginning in BEGINNINGS}
@@ -959,6 +962,7 @@ print(
 # random and never used again:
 
 # %%
+# NBVAL_CHECK_OUTPUT
 seeded = torch.Generator().manual_seed(0)
 named = mappings.tables(16, generator=seeded)  # [16, 8]: the tables T1 to T16
 for document in mappings.mixture(named, 4, generator=seeded):

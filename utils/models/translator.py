@@ -6,7 +6,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from utils.data.translation import PAD
-from utils.data.word_order import S, sentences, size, tokens
+from utils.data.word_order import S, size
 from utils.models.training import train
 
 MATRICES = ("query", "key", "value", "output", "up", "down")
@@ -79,11 +79,3 @@ def exact(model: nn.Module, X: Int[Tensor, "B N"]) -> float:
     for _ in range(X.shape[1] - S):
         written = torch.cat([written, model(written)[:, -1:].argmax(dim=-1)], dim=1)
     return ((written == X) | (X == PAD)).all(dim=1).double().mean().item()
-
-
-def pretrained(seed: int, steps: int = 600, sentences_seen: int = 6000, rate: float = 3e-3) -> Translator:
-    """A translator from English to French, trained from scratch."""
-    torch.manual_seed(seed)
-    model = Translator()
-    fit(model, tokens(sentences(sentences_seen, seed)), steps=steps, rate=rate, seed=seed, what="pre-training")
-    return model
