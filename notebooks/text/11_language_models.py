@@ -865,8 +865,8 @@ for line in write(gpt, corpus, 3, seed=1, T=1.5):
 #
 # - **Temperature** $T$: all logits are divided by $T$ before the softmax (as the scores in lesson 04). Below 1 the
 #   likely tokens become still likelier; towards 0 it becomes greedy decoding; above 1 the distribution becomes flatter.
-# - **Top-k** (Fan et al., 2018): only the $k$ likeliest tokens are kept, and their probabilities are scaled to the sum
-#   1.
+# - **Top-k** (Fan et al., 2018): only the $k$ likeliest tokens are kept, and their probabilities are scaled so that they
+#   sum to 1.
 # - **Top-p**, or nucleus sampling (Holtzman et al., 2020): the likeliest tokens are kept until their probabilities sum
 #   to at least $p$; the token that crosses $p$ is kept, too. Thus top-p keeps many tokens where the model is uncertain,
 #   and few where it is sure.
@@ -1435,7 +1435,7 @@ A = attention(two_layers, probes[:, :-1])
 measures = head_measures(A, probes[:, :-1])
 later = torch.ones(32, 32, dtype=torch.bool, device=DEVICE).triu(1)
 equal = head_measures((~later / torch.arange(1, 33, device=DEVICE)[:, None]).expand_as(A), probes[:, :-1])
-print(f"{'head':16}", "  ".join(measures), "  accuracy on seen letters without this head")
+print(f"{'head':16}", "  ".join(measures), "  accuracy without it")
 for layer in range(2):
     for head in range(2):
         row = "  ".join(f"{value[layer, head]:{len(name)}.2f}" for name, value in measures.items())
