@@ -26,6 +26,40 @@ SLIPS = {  # wrong answers that are not caught, or not on every draw: what would
     "bpe_decode": {"merges_in_float32"},  # a vocabulary that shows it would forbid a list of all tokens
     "byte_pair_merges": {"text_in_float32"},  # the same, for a table of all pairs
     "perplexity": {"sum_token_by_token"},  # in bfloat16, which asks for a few digits only
+    # unit 15, whose lesson is not there yet: cases that would show these are still to be declared
+    "LoRALinear": {"EightRanks", "FactorInFloat32", "OrderLeftToMultiDot", "ShortcutForZeros"},
+    "add_adapters": {
+        "any_part",
+        "deep_copy",
+        "input_detached",
+        "into_the_adapter",
+        "moved_to_the_end",
+        "names_sorted",
+        "nothing_chosen",
+        "to_the_cpu",
+    },
+    "switch_adapters": {
+        "alpha_of_zero",
+        "largest_out_and_in",
+        "quotients_in_float32",
+        "same_adapter",
+        "sixteen_ranks",
+    },
+    "prefix_attention": {"by_logsumexp"},
+    "dequantize_blocks": {
+        "block_numbers_in_bytes",
+        "by_logarithms",
+        "byte_by_byte",
+        "counted_in_floats",
+        "shares_of_the_sum",
+    },
+    "quantized_bytes": {"block_of_one"},
+    "subspace_overlap": {
+        "by_left_eigenvectors",
+        "by_squared_matrix",
+        "scaled_by_overflowing_norm",
+        "sixty_four_directions",
+    },
     "VisionTransformer": {"MeanWithEps"},  # by less than a scale of single precision may be off in double
     "distillation_loss": {"constant_for_one_class"},
     "PatchEmbedding": {"PatchesConvolved", "PatchAfterPatch"},  # the numbers are right
