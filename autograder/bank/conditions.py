@@ -318,8 +318,9 @@ def _longer(exercise, base: declaration.Case) -> Iterable:
 
 
 def _is_squared(exercise, axis: str) -> bool:
-    """Whether a result has an axis twice, as the weights of self-attention have, so that it grows with the square."""
-    return any(sum(axis in re.split(r"[+*]", one) for one in shape.split()) > 1 for shape in exercise.result_shapes)
+    """Whether a result or an input has an axis twice, as the weights of self-attention have: it grows with the square."""
+    shapes = [*exercise.result_shapes, *exercise.input_shapes.values()]
+    return any(sum(axis in re.split(r"[+*]", one) for one in shape.split()) > 1 for shape in shapes)
 
 
 CONDITIONS = (

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from autograder.bank import catalogue, declaration, rounding
-from autograder.bank.drawing import VISIBLE_SEED, draw
+from autograder.bank.drawing import HIDDEN, VISIBLE_SEED, draw
 from autograder.bank.layer_sizes import Told, tell
 from autograder.bank.separation import SEPARATION, moved
 from utils.checking.judge import VANISHING, in_units, same
@@ -194,7 +194,8 @@ def _graded_cases(exercise: declaration.Exercise) -> list[DrawnCase]:
 @cache
 def _told(exercise: declaration.Exercise) -> Told:
     """The layers and the parameters' shapes of a module, in a lesson's symbols."""
-    builds = [case.build for case in _graded_cases(exercise) if not case.condition] if exercise.is_module else []
+    declared = [case for case in _graded_cases(exercise) if case.condition in ("", HIDDEN)]
+    builds = [case.build for case in declared] if exercise.is_module else []
     different = [build for number, build in enumerate(builds) if build not in builds[:number]]
     return tell(exercise.reference, different) if different else Told({}, {})
 

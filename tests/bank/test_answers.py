@@ -26,40 +26,12 @@ SLIPS = {  # wrong answers that are not caught, or not on every draw: what would
     "bpe_decode": {"merges_in_float32"},  # a vocabulary that shows it would forbid a list of all tokens
     "byte_pair_merges": {"text_in_float32"},  # the same, for a table of all pairs
     "perplexity": {"sum_token_by_token"},  # in bfloat16, which asks for a few digits only
-    # unit 15, whose lesson is not there yet: cases that would show these are still to be declared
-    "LoRALinear": {"EightRanks", "FactorInFloat32", "OrderLeftToMultiDot", "ShortcutForZeros"},
-    "add_adapters": {
-        "any_part",
-        "deep_copy",
-        "input_detached",
-        "into_the_adapter",
-        "moved_to_the_end",
-        "names_sorted",
-        "nothing_chosen",
-        "to_the_cpu",
-    },
-    "switch_adapters": {
-        "alpha_of_zero",
-        "largest_out_and_in",
-        "quotients_in_float32",
-        "same_adapter",
-        "sixteen_ranks",
-    },
-    "prefix_attention": {"by_logsumexp"},
-    "dequantize_blocks": {
-        "block_numbers_in_bytes",
-        "by_logarithms",
-        "byte_by_byte",
-        "counted_in_floats",
-        "shares_of_the_sum",
-    },
-    "quantized_bytes": {"block_of_one"},
-    "subspace_overlap": {
-        "by_left_eigenvectors",
-        "by_squared_matrix",
-        "scaled_by_overflowing_norm",
-        "sixty_four_directions",
-    },
+    # in double by 6·10⁻⁸ at most, which is less than is asked for; no case has weights of 0, which are drawn
+    "LoRALinear": {"FactorInFloat32", "ShortcutForZeros"},
+    # the result alone is looked at, not the network and the list that were given, nor helpers on another device; the toy network
+    # has no nn.Sequential; an adapter's own names would be told apart by the order in which names are gone through
+    "add_adapters": {"deep_copy", "into_the_adapter", "moved_to_the_end", "names_sorted", "to_the_cpu"},
+    "prefix_attention": {"by_logsumexp"},  # where it shows, rounding the scores moves the weights as far
     "VisionTransformer": {"MeanWithEps"},  # by less than a scale of single precision may be off in double
     "distillation_loss": {"constant_for_one_class"},
     "PatchEmbedding": {"PatchesConvolved", "PatchAfterPatch"},  # the numbers are right

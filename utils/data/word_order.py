@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import torch
 from jaxtyping import Int
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from utils.data.translation import PAD, START, STOP, Pair, corpus, vocabulary
 
@@ -59,7 +60,7 @@ def tokens(pairs: Sequence[Pair], english_order: bool = False) -> Int[Tensor, "B
         words = in_english_order(pair) if english_order else pair.target
         behind = [len(english) + number for number in french.encode(words)]
         rows.append(torch.tensor([PAD] * (S - len(before)) + before + behind))
-    return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD)
+    return pad_sequence(rows, True, PAD)
 
 
 def words(row: Sequence[int]) -> list[str]:

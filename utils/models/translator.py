@@ -25,7 +25,8 @@ class Block(nn.Module):
     def __init__(self, D: int, H: int, D_F: int):
         super().__init__()
         self.H, self.attention = H, CausalAttention()
-        self.norm_1, self.norm_2 = nn.LayerNorm(D), nn.LayerNorm(D)
+        self.norm_1 = nn.LayerNorm(D)
+        self.norm_2 = nn.LayerNorm(D)
         self.query, self.key, self.value, self.output = (nn.Linear(D, D) for _ in range(4))
         self.up, self.down = nn.Linear(D, D_F), nn.Linear(D_F, D)
 

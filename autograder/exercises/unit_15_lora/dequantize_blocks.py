@@ -1,5 +1,6 @@
 """The exercise dequantize_blocks: from codes and scales back to weights."""
 
+import numpy as np
 import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor
@@ -14,22 +15,23 @@ def _drawn(inputs, sizes, rng):
     return {"packed": packed, "absmax": abs(inputs["absmax"]) + 0.3, "code": drawn_code(rng)}
 
 
-def _with(code=None, zero=None):
-    """What gives a case a code book, and a block of zeros."""
+def _with(code=None, zero=None, factor=1):
+    """What gives a case a code book, a block of zeros, and large scales."""
 
     def edit(inputs, rng):
         inputs["code"] = inputs["code"] if code is None else code.copy()
         if zero is not None:
             inputs["absmax"][zero] = 0
+        inputs["absmax"] *= np.float32(factor)
 
     return edit
 
 
-def _case(property, block, D_out, D_in, code=None, zero=None, **more):
+def _case(property, block, D_out, D_in, code=None, zero=None, factor=1, **more):
     """The sizes of an input follow from those of the weights and of blocks."""
     blocks = -(-D_out * D_in // block)
     sizes = {"bytes": blocks * block // 2 if block > 2 else "blocks", "blocks": blocks, "D_out": D_out, "D_in": D_in}
-    return Case(property, sizes=sizes, edit=_with(code, zero), **more)
+    return Case(property, sizes=sizes, edit=_with(code, zero, factor), **more)
 
 
 @exercise(
@@ -50,7 +52,17 @@ def _case(property, block, D_out, D_in, code=None, zero=None, **more):
         _case("one block, with padding", 24, 3, 5, NF4),
         _case("padding of almost a block", 12, 2, 37),
         _case("blocks of 64, as in QLoRA", 64, 24, 41, NF4, hidden=True),
-        _case("hundreds of small blocks", 6, 29, 43, INTEGERS, hidden=True),
+        _case("hundreds of small blocks", 6, 47, 53, INTEGERS, hidden=True),
+        _case(
+            "hundreds of large scales in bfloat16",
+            6,
+            47,
+            53,
+            factor=1e37,
+            precision="bfloat16",
+            extreme=True,
+            hidden=True,
+        ),
         _case("one row", 6, 1, 17, hidden=True),
         _case("one column", 6, 17, 1, hidden=True),
         _case("one number", 2, 1, 1, hidden=True),

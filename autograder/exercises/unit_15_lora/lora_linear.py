@@ -34,6 +34,7 @@ def _case(text, axes="N", part=LAYER, hidden=False, bounds=None, starts="", **si
         _case("a layer that widens", D_in=4, D_out=13, r=2, hidden=True),
         _case("three axes in front", axes="B_1 B_2 N", hidden=True, **SMALL),
         _case("an alpha with a fraction", alpha=2.5, r=4, hidden=True),
+        _case("a rank beyond the layer's width", r=19, D_in=5, D_out=7, hidden=True),
         _case("one position, no matrix as large as W", axes="", bounds=MATRIX, hidden=True, **LARGE),
         _case("how a new layer begins", part=START, axes="B N", B=1, starts="A B"),
         _case("how a new layer of rank 1 begins", part=START, r=1, starts="A B", hidden=True),

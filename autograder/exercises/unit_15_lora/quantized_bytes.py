@@ -17,7 +17,7 @@ def _drawn(inputs, sizes, rng):
     if block is None:
         block, second = map(int, rng.choice((11, 13, 17, 19, 23), 2, replace=False))
     n = np.arange(2001, 10_000, 2)
-    n = n[(n % block > 0) & (-(-n // block) % second > 0)]
+    n = n[((n % block > 0) | (block == 1)) & (-(-n // block) % second > 0)]
     return {"n": rng.permutation(n)[: sizes["S"]], "block": block, "second_block": second}
 
 
@@ -45,6 +45,8 @@ def _case(text, double, **more):
     values = {"double": double}
     if more.pop("qlora", False):
         values |= {"block": 64, "second_block": 256}
+    if more.pop("ones", False):
+        values |= {"block": 1, "second_block": 7}
     return Case(f"{text}, {'double' if double else 'simple'} quantisation", values=values, **more)
 
 
@@ -66,6 +68,8 @@ def _case(text, double, **more):
         _case("whole blocks", False, edit=_even),
         _case("sizes at their edges", True, sizes={"S": 7}, edit=_edges, hidden=True),
         _case("sizes at their edges", False, sizes={"S": 7}, edit=_edges, hidden=True),
+        _case("blocks of one number", True, ones=True, hidden=True),
+        _case("blocks of one number", False, ones=True, hidden=True),
         _case("numbers beyond double precision", True, qlora=True, edit=_huge, hidden=True),
         _case("numbers beyond double precision", False, qlora=True, edit=_huge, hidden=True),
     ],

@@ -11,8 +11,25 @@ NO_OLD = {"A": None, "B": None, "alpha": 3.0}
 NO_NEW = {"A_new": None, "B_new": None, "alpha_new": 3.0}
 
 
-def _switch(text, alpha=9.5, alpha_new=4.5, hidden=False, **sizes):
-    return Case(text, values={"alpha": alpha, "alpha_new": alpha_new}, sizes=sizes, part=BOTH, hidden=hidden)
+def _same_matrices(inputs, rng):
+    inputs["A_new"][:], inputs["B_new"][:] = inputs["A"], inputs["B"]
+
+
+def _untrained(inputs, rng):
+    """An adapter that has learned nothing yet."""
+    inputs["B_new"][:] = 0
+
+
+def _far_larger_than_what_remains(inputs, rng):
+    """W holds an adapter whose numbers are far larger than its own: in single precision, little of them would be left."""
+    A, B = (inputs[name].astype("float64") * 1e2 for name in "AB")
+    W = inputs["W"] + inputs["alpha"] / len(A) * B @ A
+    inputs.update(W=W, A=A, B=B)
+
+
+def _switch(text, alpha=9.5, alpha_new=4.5, hidden=False, edit=None, precision="", **sizes):
+    values = {"alpha": alpha, "alpha_new": alpha_new}
+    return Case(text, values=values, sizes=sizes, part=BOTH, hidden=hidden, edit=edit, precision=precision)
 
 
 def _first(text, alpha_new=6.5, hidden=False, **sizes):
@@ -45,6 +62,18 @@ def _last(text, alpha=6.5, hidden=False, **sizes):
         _switch("two adapters of rank 1", r=1, s="r", hidden=True),
         _switch("ranks beyond the layer's width", D_in=4, D_out=3, r=9, s=7, hidden=True),
         _switch("alphas that are whole numbers", alpha=16, alpha_new=8, r=3, s=5, hidden=True),
+        _switch("large ranks", r=37, s=70, hidden=True),
+        _switch("alphas of 0", alpha=0.0, alpha_new=0.0, hidden=True),
+        _switch("the same adapter with another alpha", s="r", edit=_same_matrices, hidden=True),
+        _switch("a new adapter whose B is 0", edit=_untrained, hidden=True),
+        _switch(
+            "an adapter far larger than W, float64",
+            alpha=7.3,
+            r=3,
+            edit=_far_larger_than_what_remains,
+            precision="float64",
+            hidden=True,
+        ),
         _last("a layer with one output", D_out=1, r=2, D_in=5, hidden=True),
     ],
 )

@@ -351,8 +351,10 @@ class TransposedCopy(_Base):
         return X @ W_T + self.linear.bias + self.scale * (X @ self.A.T @ self.B.T)
 
 
-@wrong(
-    "multi_dot chooses the order of the products: where r is no smaller than the widths, it makes B A", kind="process"
+@left_open(
+    "multi_dot chooses the order of the products: B A is made only where r > D_in D_out/(D_in + D_out), so that A and B together "
+    "are larger than W, and the update is not of low rank",
+    kind="process",
 )
 class OrderLeftToMultiDot(_Base):
     def forward(self, X):

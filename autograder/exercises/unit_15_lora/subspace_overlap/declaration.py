@@ -58,6 +58,11 @@ def _small(inputs, rng):
     inputs["A_2"] *= np.float32(0.01)
 
 
+def _large(inputs, rng):
+    for A in inputs.values():
+        A *= np.float32(1e25)
+
+
 @exercise(
     points=0,
     section="How similar are two adapters?",
@@ -83,7 +88,8 @@ def _small(inputs, rng):
         Case("one subspace, from other rows", sizes={"r": 4, "s": "r", "D": 7}, edit=_mixed, extreme=True, hidden=True),
         Case("as many directions as there are", sizes={"r": 4, "s": 3, "D": "r"}, hidden=True),
         Case("one feature", sizes={"r": 1, "s": 1, "D": 1}, hidden=True, extreme=True),
-        Case("ranks 4 and 32", sizes={"r": 4, "s": 32, "D": 200}, hidden=True),
+        Case("ranks 4 and 72", sizes={"r": 4, "s": 72, "D": 200}, hidden=True),
+        Case("numbers whose squares overflow", sizes={"D": 13}, edit=_large, hidden=True, extreme=True),
         Case("small numbers in one of the two", sizes={"D": 12}, edit=_small, hidden=True),
     ],
 )
@@ -160,7 +166,9 @@ def with_principal_angles(A_1, A_2):
 @subspace_overlap.alternative
 def with_eigenvectors(A_1, A_2):
     def directions(A):
-        return torch.linalg.eigh((A.mT @ A).double()).eigenvectors.flip(1)[:, : len(A)]  # squares need more digits
+        return torch.linalg.eigh(A.double().mT @ A.double()).eigenvectors.flip(1)[
+            :, : len(A)
+        ]  # squares need more digits
 
     sums = _sums(directions(A_1).mT @ directions(A_2))
     return (sums / torch.minimum(*_counts(sums))).to(A_1.dtype)
