@@ -12,7 +12,7 @@ from autograder.bank import catalogue, declaration, rounding
 from autograder.bank.drawing import HIDDEN, VISIBLE_SEED, draw
 from autograder.bank.layer_sizes import Told, tell
 from autograder.bank.separation import SEPARATION, moved
-from utils.checking.judge import VANISHING, in_units, same
+from utils.checking.judge import in_units, merely_small, same
 from utils.checking.observe import observe
 from utils.checking.records import (
     DrawnCase,
@@ -134,12 +134,9 @@ def add_mistakes(
 
 
 def _leaves_zeros(exercise: declaration.Exercise, expected: Observation, seen: Observation) -> bool:
-    """Whether a number that has to be exactly 0 is merely small."""
+    """Whether a result has a number that has to be exactly 0, and is merely small."""
     pairs = zip(exercise.outputs, expected.outputs, seen.outputs)
-    return any(
-        name in exercise.zeros and (np.abs(got.values[wanted.values == 0]) > VANISHING).any()
-        for name, wanted, got in pairs
-    )
+    return any(name in exercise.zeros and merely_small(wanted, got) for name, wanted, got in pairs)
 
 
 def _told_apart(frozen: FrozenCase) -> FrozenCase:

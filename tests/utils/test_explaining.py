@@ -241,3 +241,16 @@ def test_a_weight_that_nothing_depends_on_is_named():
 def test_what_is_infinite_is_told_from_what_is_no_number():
     message = said("perplexity", answer("perplexity", "one_maximum_for_all"))
     assert "is infinite: log of 0" in message and "NaN" not in message
+
+
+class AllAlike(find_exercise("LoRALinear").reference):
+    """Right, but that A starts with ones alone."""
+
+    def __init__(self, D_in, D_out, r, alpha):
+        super().__init__(D_in, D_out, r, alpha)
+        nn.init.ones_(self.A)
+
+
+def test_what_a_new_module_should_start_with_is_told():
+    message = said("LoRALinear", AllAlike)
+    assert "A should hold numbers that differ, and yours holds the same number everywhere" in message

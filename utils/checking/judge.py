@@ -127,6 +127,11 @@ def _agree(got: np.ndarray, wanted: np.ndarray, scale: float, case: DrawnCase, r
     return bool(close(got, wanted, scale, "row" if case.coarse else "").all())
 
 
+def merely_small(wanted: Output, got: Output) -> bool:
+    """Whether a number that has to be exactly 0 is another, though within tolerance."""
+    return bool((np.abs(got.values[wanted.values == 0]) > VANISHING).any())
+
+
 def _dtype(output: Output) -> str:
     return "torch.float32" if output.device == "mps" and output.dtype == "torch.float64" else output.dtype
 
@@ -160,7 +165,7 @@ def find_problem(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation
     for (name, _), wanted, got in zip(exercise.outputs, expected.outputs, seen.outputs):
         if not _agree(got.values, wanted.values, scale, frozen.case, frozen.case.rows):
             return "not_finite" if np.isnan(got.values).any() and not np.isnan(wanted.values).any() else "wrong_value"
-        if name in exercise.zeros and (np.abs(got.values[wanted.values == 0]) > VANISHING).any():
+        if name in exercise.zeros and merely_small(wanted, got):
             return "not_quite_zero"
     if seen.starts != expected.starts:
         return "wrong_start"

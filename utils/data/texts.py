@@ -25,7 +25,7 @@ from utils.data.lexicon import (
     Noun,
     Verb,
 )
-from utils.data.translation import UNCOUNTED, corpus
+from utils.data.translation import PLACES, UNCOUNTED, corpus
 
 SHORTEST, LONGEST = 3, 24  # words of a sentence
 _TEST_EVERY = 10  # sentences or files, of which one is kept for testing
@@ -76,11 +76,8 @@ def standard_library(seed: int = 0) -> tuple[str, str]:
 
 
 def _joined(files: list[Path]) -> str:
-    return (
-        "\n".join(file.read_text(encoding="utf-8", errors="ignore") for file in files)
-        .encode("ascii", "ignore")
-        .decode()
-    )
+    text = "\n".join(file.read_text(encoding="utf-8", errors="ignore") for file in files)
+    return text.encode("ascii", "ignore").decode()
 
 
 # Recognising ---------------------------------------------------------------------------------------------------------
@@ -97,7 +94,7 @@ def is_sentence(line: str) -> bool:
 @cache
 def _recogniser() -> tuple[re.Pattern, re.Pattern, re.Pattern]:
     """What finds "in the garden" (then written @in) and "on the area" (@on), other noun phrases (@ and noun), and sentences."""
-    inside = _either(_place(noun) for noun in NOUNS if noun.english[0] in ("garden", "school", "house", "boat"))
+    inside = _either(_place(noun) for noun in NOUNS if noun.english[0] in PLACES)
     area = _either(_phrase(noun, False, "the ") for noun in NOUNS if noun.kind == "area")
     places = f"(?:in {inside}|on {area})"
     phrases = _either(_phrase(noun, plural) for noun in NOUNS for plural in (False, True))

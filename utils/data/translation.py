@@ -164,7 +164,7 @@ def _more(chance: random.Random, noun) -> tuple[str, NounPhrase]:
 def _place(chance: random.Random) -> tuple[str, NounPhrase]:
     if chance.random() < 0.3:
         return "with", _phrase(chance, ("person",))
-    name = chance.choice(_PLACES)
+    name = chance.choice(PLACES)
     described = (chance.choice(_fitting(_BY_NAME[name])),) if chance.random() < 0.4 else ()
     return "in", NounPhrase(_BY_NAME[name], chance.choice((THE, A)), adjectives=described)
 
@@ -183,7 +183,7 @@ def _every_form() -> Iterator[Sentence]:
         yield Sentence((Clause(phrase, _fitting(phrase.noun)[0], "description"),))
         for place in ("with", "of") if phrase.noun.kind == "person" else ("in", "on"):
             if phrase.noun.kind == "person" or (place, phrase.noun.english[0]) in (
-                *(("in", name) for name in _PLACES),
+                *(("in", name) for name in PLACES),
                 ("on", "area"),
             ):
                 yield Sentence((Clause(0, see, object=phrase, place=(place, phrase)),))
@@ -214,7 +214,7 @@ def _every_form() -> Iterator[Sentence]:
 
 _BY_NAME = {one.english if isinstance(one.english, str) else one.english[0]: one for one in NOUNS + ADJECTIVES + VERBS}
 _EUROPEAN, _ECONOMIC = _BY_NAME["European"], _BY_NAME["economic"]
-_PLACES = ("garden", "school", "house", "boat")  # that one is in
+PLACES = ("garden", "school", "house", "boat")  # that one is in
 _WE = lexicon.PRONOUNS["english"].index("we")
 _AREA = NounPhrase(_BY_NAME["area"], adjectives=(_EUROPEAN, _ECONOMIC))
 _LECTURE = {

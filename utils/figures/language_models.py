@@ -11,7 +11,6 @@ from utils.figures.plots import (
     BLUE,
     DATA_BOX,
     GREY,
-    MAP,
     OUTPUT,
     QUERY,
     SCORES,
@@ -181,15 +180,3 @@ def induction(tokens: Sequence[str] = ("c", "5", "a", "2", "h", "1", "a"), found
         color=QUERY,
     )
     return finish(axes, (-2.2, last + 3.6), (-0.5, 4.7))
-
-
-@styled
-def attention_map(A, tokens: Sequence[str], *, title: str = "", axes: Axes | None = None) -> Figure:
-    """Attention weights A [N, N] of one head as a field, with the tokens at both sides; rows are queries."""
-    axes = axes or canvas(4.6, 4.4)[1][0]
-    axes.imshow(array(A), cmap=MAP, vmin=0, vmax=1, interpolation="nearest")
-    axes.set_xticks(range(len(tokens)), tokens, fontsize=8)
-    axes.set_yticks(range(len(tokens)), tokens, fontsize=8)
-    axes.tick_params(length=0)
-    axes.set(title=title, xlabel="attended to", ylabel="attends")
-    return axes.figure

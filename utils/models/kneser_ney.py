@@ -58,9 +58,8 @@ class KneserNey:
         if tokens.min() < 0 or tokens.max() >= V:
             raise ValueError(f"tokens must be numbers from 0 to V - 1 = {V - 1}")
         self.n, self.V = n, V
-        places = np.zeros(
-            len(tokens) + 1, dtype=np.int64
-        )  # of the k-gram that begins at each token; at first the empty one
+        # of the k-gram that begins at each token; at first the empty one
+        places = np.zeros(len(tokens) + 1, dtype=np.int64)
         sizes, found = [1], []
         for k in range(1, n + 1):
             codes, first, places, occurrences = np.unique(

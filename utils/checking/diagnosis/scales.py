@@ -134,7 +134,7 @@ def _not_finite(name: str, b: np.ndarray) -> dict:
     broken = ~np.isfinite(b)
     if broken.all():
         kinds = [kind for kind, some in (("NaN", np.isnan(b)), ("infinite", np.isinf(b))) if some.any()]
-        every = f"Every number of {name}" if b.ndim else name
+        every = f"Every number of {name}" if b.size > 1 else name
         cause = ": log of 0, as where all exponentials of a row underflow, a division by 0, or exp of a large number?"
         told = f"{every} is {' or '.join(kinds)}{cause if kinds == ['infinite'] else '.'}"
         return {("all not finite", name): told}

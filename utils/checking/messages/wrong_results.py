@@ -320,8 +320,8 @@ def _wrong_start(c):
     name, wanted, got = next(one for one in pairs if one[1] != one[2])
     words = {"zeros": "zeros alone", "equal": "the same number everywhere", "different": "numbers that differ"}
     return (
-        f"With the weights that the check sets, all is right. In a new module, though, {name} should hold {words[wanted]},"
-        f" and yours holds {words.get(got, 'nothing')}. How a layer begins decides what training can make of it."
+        f"With the weights that the check sets, the results are right. In a new module, though, {name} should hold"
+        f" {words[wanted]}, and yours holds {words.get(got, 'nothing')}. How a layer begins decides what training can make of it."
     ), ""
 
 
