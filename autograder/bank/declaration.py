@@ -32,6 +32,7 @@ class Case:
             {"kept": axes}: nor in pieces that are kept, all that are alive at a time have fewer entries; {"made": axes}: nor in
             pieces one after another, all together have fewer entries.
         starts: names of a module's parameters, "A B", that begin as the reference's do: as zeros, as one number, or as several.
+        blank: names of a module's parameters, "A B", that are 0 in this case.
     """
 
     property: str
@@ -49,6 +50,7 @@ class Case:
     raises: str = ""
     bounds: dict = field(default_factory=dict)
     starts: str = ""
+    blank: str = ""
 
 
 @dataclass(frozen=True)

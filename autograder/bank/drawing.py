@@ -121,6 +121,7 @@ def _case(exercise: declaration.Exercise, declared: declaration.Case, rng) -> Dr
     inputs = {name: inputs[name] for name in exercise.signature.parameters if name in inputs}
     build = {name: sizes[name] for name in constructor} if exercise.is_module else None
     weights = _weights(exercise, build, rng) if exercise.is_module else {}
+    weights |= {name: np.zeros_like(weights[name]) for name in declared.blank.split()}
     made = DrawnCase(declared.property, declared.part, inputs, symbols, _without_flags(sizes), build, weights)
     bounds = {name: math.prod(sizes[axis] for axis in axes) - 1 for name, axes in declared.bounds.items()}
     if declared.precision == "bfloat16":

@@ -1852,8 +1852,8 @@ for line in ("? c5 a2 c5 h1 a", "? c5 b2 c5 h1 a"):
 # ## Where to go next
 #
 # - **Practise**: the [assignment of this unit](../assignments/11_language_models/11_language_models.ipynb).
-# - **Read on**: the [Vision Transformer](13_vision_transformer.ipynb) (lesson 13) takes the blocks to images; lesson 12
-#   (attention in vision) and lesson 15 (fine-tuning with few parameters) are planned.
+# - **Read on**: [LoRA and its relatives](15_lora.ipynb) (lesson 15) fine-tune a model by training few of its weights; the
+#   [Vision Transformer](13_vision_transformer.ipynb) (lesson 13) takes the blocks to images.
 # - **Look up**: the [glossary](../docs/glossary.md).
 
 # %% [markdown]

@@ -139,7 +139,7 @@ def test_what_a_line_looks_like_does_not_decide_alone_what_its_error_is(examine)
         return _attend(Q @ X.mT + torch.zeros(7, 11), X, dim=-1)
 
     said = plain(examine("scaled_dot_product_attention", added).message)
-    assert "In sums and quotients sizes must be equal from the last axis on" in said
+    assert "In sums and quotients all sizes are compared in this way" in said
 
 
 def test_what_the_students_own_test_refuses_is_said_to_be_allowed(examine):

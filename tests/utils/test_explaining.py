@@ -13,6 +13,8 @@ from autograder.bank.audit import examine
 from autograder.bank.catalogue import find_exercise
 from autograder.bank.freezing import freeze
 from utils.checking.diagnosis import weights
+from utils.checking.messages.wrong_numbers import numbers
+from utils.checking.records import Output
 
 
 def masked_softmax(E, mask):
@@ -254,3 +256,54 @@ class AllAlike(find_exercise("LoRALinear").reference):
 def test_what_a_new_module_should_start_with_is_told():
     message = said("LoRALinear", AllAlike)
     assert "A should hold numbers that differ, and yours holds the same number everywhere" in message
+
+
+def bank_answer(name, answer):
+    return next(one.object for one in answers_to(name) if one.name == answer)
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "words"),
+    [
+        ("normal_float", "filled_up", "something too many in its middle, 240 long, behind the first"),
+        ("quantize_blocks", "maximum_over_blocks", "absmax has the size block along blocks"),
+        ("prefix_attention", "heads_on_the_batch_axis", "equal, or one of them 1 or missing"),
+        ("add_adapters", "deep_copy", "What came back is not the network that was given but another one"),
+        ("add_adapters", "names_sorted", "The list names came back changed"),
+        ("LoRALinear", "ShortcutForZeros", "an update that is still 0, and begins to learn"),
+    ],
+)
+def test_what_a_wrong_size_or_a_changed_input_looks_like_is_told(name, answer, words):
+    assert words in said(name, bank_answer(name, answer), "one")
+
+
+def test_of_a_byte_that_is_wrong_both_halves_are_told():
+    wanted, got = (Output("tensor", "torch.uint8", shape=(2,), values=np.array(one)) for one in ([1, 21], [1, 4]))
+    assert numbers("packed", wanted, got) == "expected packed[1] = 21 (halves 1 and 5), yours is 4 (halves 0 and 4)"
+
+
+def test_bytes_in_square_brackets_are_said_to_be_a_mask():
+    def dequantize_blocks(packed, absmax, code, D_out, D_in):
+        codes = torch.stack([packed // 16, packed % 16], dim=1)
+        return (code[codes].reshape(len(absmax), -1) * absmax[:, None]).flatten()[: D_out * D_in].reshape(D_out, D_in)
+
+    assert "bytes (torch.uint8) in square brackets are a mask" in said("dequantize_blocks", dequantize_blocks)
+
+
+def test_of_two_wrong_results_both_are_named():
+    def quantize_blocks(W, code, block):
+        rows = F.pad(W.reshape(-1), (0, -W.numel() % block)).reshape(-1, block)
+        absmax = rows.amax(dim=1)  # without abs()
+        scaled = rows / torch.where(absmax > 0, absmax, 1)[:, None]
+        codes = (scaled[..., None] - code).abs().argmin(dim=-1).flatten()
+        return (16 * codes[::2] + codes[1::2]).to(torch.uint8), absmax
+
+    assert "absmax is wrong as well" in said("quantize_blocks", quantize_blocks)
+
+
+def test_a_zero_that_is_merely_too_small_is_no_place_without_weight():
+    assert "where it should be 0" not in said("prefix_attention", bank_answer("prefix_attention", "limited"), "one")
+    wanted, got = np.array([[0.4, 0.6, 0]]), np.array([[0.3, 0.5, 0.2]])
+    assert ("leak", "A") in weights.weight_facts("A", ["N", "M"], wanted, got, 1e-5, {})
+    wanted = np.array([[0.4, 0.6 - 1e-40, 1e-40, 0]])
+    assert ("leak", "A") not in weights.weight_facts("A", ["N", "M"], wanted, np.full((1, 4), 0.25), 1e-5, {})

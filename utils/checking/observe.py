@@ -47,10 +47,12 @@ def _observe(student_object, case: DrawnCase, device, trusted: bool) -> Observat
                     tensor.requires_grad_()
         asked = {name: value.requires_grad for name, value in _tensors({**inputs, **parameters})}
         pristine = {name: value.detach().clone() for name, value in _tensors({**inputs, **parameters})}
+        lists = {name: [*value] for name, value in inputs.items() if isinstance(value, list)}
         with WatchedCalls(calls=not trusted, sizes=bool(case.bounds)) as notes:
             result = _plain(at_stage("call", lambda: _call(target, inputs, case.by)))
         if stumbled:
             raise stumbled
+        other = _not_returned(result, inputs)
         result, learned = _asked(result)
         outputs = _outputs(result)
         starts = _starts(student_object, case)
@@ -58,11 +60,13 @@ def _observe(student_object, case: DrawnCase, device, trusted: bool) -> Observat
     except Failed as failed:
         return Observation(failure=failed.failure, device=torch.device(device).type)
     watched = {**inputs, **parameters}
+    changed = [name for name, before in pristine.items() if _changed(watched[name], before, asked[name])]
+    changed += [name for name, before in lists.items() if inputs[name] != before] + other
     gradients, backward = _gradients(result, {**watched, **learned}, case.gradient) if case.gradient else ({}, "")
     return Observation(
         structure=_kind(result),
         outputs=outputs,
-        changed=tuple(name for name, before in pristine.items() if _changed(watched[name], before, asked[name])),
+        changed=tuple(changed),
         called=tuple(sorted(notes.names)),
         made=notes.counts if case.bounds else {},
         gradients=gradients,
@@ -79,6 +83,13 @@ def _asked(result) -> tuple:
     if not isinstance(result, toy_models.ToyNetwork):
         return result, {}
     return _plain(at_stage("call", result.answer)), dict(result.named_parameters())
+
+
+def _not_returned(result, inputs: dict) -> list[str]:
+    """The names of networks that were given and should have come back, if what came back is another network."""
+    given = {name: value for name, value in inputs.items() if isinstance(value, toy_models.ToyNetwork)}
+    other = isinstance(result, toy_models.ToyNetwork) and not any(result is one for one in given.values())
+    return [*given] if other else []
 
 
 def _starts(student_object, case: DrawnCase) -> dict[str, str]:

@@ -142,7 +142,7 @@ class Observation:
     structure: str = ""  # "tensor", "tuple", "list", "NoneType", ... : the type that was returned
     outputs: tuple = ()
     failure: Failure | None = None
-    changed: tuple = ()  # names of the inputs or weights that came back modified
+    changed: tuple = ()  # names of the inputs or weights that came back modified, and of networks that did not come back
     called: tuple = ()  # names of the torch functions that ran
     gradients: dict = field(default_factory=dict)  # name -> array, or None where no gradient arrived
     backward: str = ""  # the error that computing the gradients raised

@@ -1,5 +1,6 @@
 """Two tasks for one decoder: English to French, and English to French words that stay in the order of the English ones."""
 
+import itertools
 from collections.abc import Sequence
 
 import torch
@@ -64,8 +65,9 @@ def tokens(pairs: Sequence[Pair], english_order: bool = False) -> Int[Tensor, "B
 
 
 def words(row: Sequence[int]) -> list[str]:
-    """The words of a row of tokens, of both languages, without padding and [STOP]."""
+    """The words of a row of tokens, of both languages, up to the French [STOP]; without padding and the English [STOP]."""
     english, french = vocabulary("english"), vocabulary("french")
     both = [*english.words, *french.words]
     special = {start + number for start in (0, len(english)) for number in (PAD, START, STOP)}
-    return [both[number] for number in map(int, row) if number not in special]
+    numbers = itertools.takewhile(lambda number: number != len(english) + STOP, map(int, row))
+    return [both[number] for number in numbers if number not in special]

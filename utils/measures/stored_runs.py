@@ -19,7 +19,7 @@ def full() -> bool:
     return os.environ.get("COURSE_FULL") == "1"
 
 
-def keep(name: str, results: dict, *, seed: int, seconds: float) -> dict:
+def keep(name: str, results: dict, *, seed: int | str, seconds: float) -> dict:
     """Writes the results of a long run, with command, seed, machine, versions and time; returns what was written."""
     lesson = name.partition(".")[0]
     record = {

@@ -73,10 +73,16 @@ def fit(model: nn.Module, X: Int[Tensor, "B N"], *, steps: int, rate: float, see
 
 
 @torch.no_grad()
+def write(model: nn.Module, X: Int[Tensor, "B S"], count: int) -> Int[Tensor, "B S+count"]:
+    """The rows, continued by `count` tokens, each the likeliest."""
+    X = X.to(next(model.parameters()).device)
+    for _ in range(count):
+        X = torch.cat([X, model(X)[:, -1:].argmax(dim=-1)], dim=1)
+    return X
+
+
 def exact(model: nn.Module, X: Int[Tensor, "B N"]) -> float:
     """The share of rows whose French part the model writes without a mistake, taking the likeliest token each time."""
-    X = X.to(next(model.parameters()).device)
-    written = X[:, :S]
-    for _ in range(X.shape[1] - S):
-        written = torch.cat([written, model(written)[:, -1:].argmax(dim=-1)], dim=1)
+    written = write(model, X[:, :S], X.shape[1] - S)
+    X = X.to(written.device)
     return ((written == X) | (X == PAD)).all(dim=1).double().mean().item()

@@ -13,8 +13,9 @@ LARGE = {"D_in": 24, "D_out": 20, "r": 3}
 LAYER, START = "the layer", "a new layer"
 
 
-def _case(text, axes="N", part=LAYER, hidden=False, bounds=None, starts="", **sizes):
-    return Case(text, {"*S": axes}, sizes=sizes, part=part, hidden=hidden, bounds=bounds or {}, starts=starts)
+def _case(text, axes="N", part=LAYER, hidden=False, bounds=None, starts="", blank="", **sizes):
+    more = {"bounds": bounds or {}, "starts": starts, "blank": blank}
+    return Case(text, {"*S": axes}, sizes=sizes, part=part, hidden=hidden, **more)
 
 
 @exercise(
@@ -36,6 +37,7 @@ def _case(text, axes="N", part=LAYER, hidden=False, bounds=None, starts="", **si
         _case("an alpha with a fraction", alpha=2.5, r=4, hidden=True),
         _case("a rank beyond the layer's width", r=19, D_in=5, D_out=7, hidden=True),
         _case("one position, no matrix as large as W", axes="", bounds=MATRIX, hidden=True, **LARGE),
+        _case("an update that is still 0, and begins to learn", blank="B", hidden=True),
         _case("how a new layer begins", part=START, axes="B N", B=1, starts="A B"),
         _case("how a new layer of rank 1 begins", part=START, r=1, starts="A B", hidden=True),
     ],

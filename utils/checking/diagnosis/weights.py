@@ -6,6 +6,7 @@ from utils.checking.diagnosis.scales import NEARLY, asked, named_factors
 
 _PLACES = "NTL"  # the first letters of axes of positions
 _SUMS = 1e-3
+_VANISHING = 1e-30  # a weight below it may be rounded to 0 elsewhere
 _EXACT = 2e-3  # of the size of log-weights: how far a pattern in them may be off
 
 
@@ -191,7 +192,10 @@ def _support(name: str, axes: list, wanted: np.ndarray, got: np.ndarray) -> dict
     """Weight where there should be none, and none where there should be some."""
     found = {}
     leaked, lost = (wanted == 0) & (got > 0), (wanted > 1e-6) & (got == 0)
-    if leaked.any():
+    vanishing = (wanted > 0) & (
+        wanted < _VANISHING
+    )  # beside such weights, a 0 may be one that is too small for its type
+    if leaked.any() and not vanishing.any():
         found["leak", name] = f"{name} gives weight to {_receivers(axes)} where it should be 0."
     if lost.any():
         found["lost", name] = f"{name} gives no weight at all to some {_receivers(axes)} that should get some."

@@ -21,8 +21,14 @@ _HINTS = (  # phrases of errors' texts, and what they mean
         " unless dim= says another.",
     ),
     (
+        ("too many indices for tensor",),
+        "There are more axes in square brackets than the tensor has. Truth values and bytes (torch.uint8) in square brackets are"
+        " a mask, which takes as many axes as it has itself; places to look up are int64: .long(). Where the number of axes"
+        " varies, begin with an ellipsis, X[..., 0].",
+    ),
+    (
         ("must be a 3D tensor", "Dimension out of range", "self must be a matrix", "number of subscripts",
-         "number of dimensions in the tensor", "too many indices for tensor"),
+         "number of dimensions in the tensor"),
         "The number of axes is not always the same here: count from the end (shape[-1], dim=-1, .mT, @), and give squeeze() its"
         " axis.",
     ),
@@ -89,14 +95,14 @@ _HINTS = (  # phrases of errors' texts, and what they mean
     ),
     (
         ("the same dtype", "Float and Double", "Double but found Float", "Float but found Double"),
-        "Two types of numbers meet. A tensor that your code makes takes the inputs' with new_zeros, zeros_like, or dtype=;"
-        " integers become others with .to(X.dtype) or .float().",
+        "Two types of numbers meet. A tensor that your code makes gets the type of an input X by X.new_zeros, zeros_like(X), or"
+        " dtype=X.dtype; numbers of another type are converted by .to(X.dtype). .float() always gives float32.",
     ),
     (
         ("Boolean value of Tensor with more than one value",),
         "if, and, or, and Python's max and min take single numbers. Element by element: torch.maximum, torch.where, &. Of a list"
         " of tensors: torch.stack(…).amax(dim=0). For one answer: (…).all() or (…).any(). Whether there is a tensor at all: x is"
-        " None.",
+        " None. Whether a list holds a tensor: any(x is one for one in …), since in, index and remove compare by ==.",
     ),
     (
         ("cannot be converted to Scalar", "can be converted to Python scalars"),
@@ -164,9 +170,9 @@ _LINES = (  # what the line must look like, a phrase of the error's text, and wh
     (
         r"@|matmul",
         "must match the size",
-        "Two shapes do not line up. In a product @ the axes in front of the last two (the batch, the heads) must agree: which two"
-        " were swapped? .mT swaps the last two. In sums and quotients sizes must be equal from the last axis on, or one of them"
-        " 1.",
+        "Two shapes do not line up. In a product @ the axes in front of the last two (the batch, the heads) are compared from the"
+        " right: they must be equal, or one of them 1 or missing. Were two axes swapped, or did a new one come in the wrong"
+        " place? .mT swaps the last two. In sums and quotients all sizes are compared in this way.",
     ),
 )
 

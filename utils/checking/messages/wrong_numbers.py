@@ -15,6 +15,9 @@ def numbers(name: str, wanted: Output, got: Output) -> str:
     if wanted.dtype == "torch.bool":
         return f"expected {place} = {bool(wanted.values[index])}, yours is {bool(got.values[index])}"
     expected, yours = wanted.values[index], got.values[index]
+    if wanted.dtype == "torch.uint8":  # a byte may hold two numbers
+        halves = [f"{byte} (halves {byte // 16} and {byte % 16})" for byte in map(int, (expected, yours))]
+        return f"expected {place} = {halves[0]}, yours is {halves[1]}"
     if wanted.values.dtype.kind in "iu":
         return f"expected {place} = {expected}, yours is {yours}"
     digits = next((digits for digits in (4, 6, 8) if f"{expected:.{digits}g}" != f"{yours:.{digits}g}"), 10)

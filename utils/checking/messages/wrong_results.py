@@ -122,6 +122,14 @@ def _changed_input(c):
             " training, and what is frozen is frozen in __init__.",
             "",
         )
+    kinds = {type(c.case.inputs[name]) for name in c.seen.changed if name in c.case.inputs}
+    if kinds == {Helper}:
+        return f"What came back is not the {names} that was given but another one: is it a copy that was changed?", ""
+    if kinds == {list}:
+        return (
+            f"The list {names} came back changed: sort, append, pop and the like write into it. Take a copy, or sorted().",
+            "",
+        )
     return (
         f"{names} came back changed: your code writes into what it was given (+=, /=, an index on the left of =, a method that"
         " ends in _, or backward(), which fills .grad). A caller's tensors are not yours; make new ones."
@@ -185,15 +193,28 @@ def _wrong_length(c, name: str, wanted, got) -> str:
     if not begins:
         if set(symbols[place].split("*")) & set(c.case.sizes):  # a size that is given: it follows from nothing chosen
             return ""
-        return (
-            f"{told}, and the difference is not at its beginning or its end alone: numbers in between differ as well."
-        )
+        same = [size for size, number in c.case.given_sizes.items() if number == got.shape[place] != 1]
+        if len(same) == 1:
+            return f"{name} has the size {same[0]} along {symbols[place]}: is it taken over another axis than the one asked for?"
+        return f"{told}{_between(wanted.values, got.values, place)}"
     question = (
         "Does the loop end too early, or is something cut off?"
         if shorter
         else ("Does the loop go on too long, or is something put behind?")
     )
     return f"{told}, and right as far as it goes. {question}"
+
+
+def _between(wanted: np.ndarray, got: np.ndarray, axis: int) -> str:
+    """The end of a sentence on an axis of the wrong length that is right neither from its beginning nor up to its end."""
+    long, short = sorted((wanted, got), key=lambda one: one.shape[axis], reverse=True)
+    count, more = short.shape[axis], long.shape[axis] - short.shape[axis]
+    for cut in range(1, count):
+        rest = np.delete(long, range(cut, cut + more), axis=axis)
+        if np.allclose(rest, short, 1e-3, 1e-4):
+            what = "there is something too many" if long is got else "something is missing"
+            return f": {what} in its middle, {more} long, behind the first {cut}; the rest is right."
+    return ", and not by one piece that is left out or put in: the numbers themselves differ as well."
 
 
 def _axes(c, name: str) -> list[str]:
@@ -284,7 +305,7 @@ def _wrong_value(c):
 
 
 def _beside(name: str, wrong: list, weights: list, sure: bool) -> list[str]:
-    """What it means that a wrong result and weights came together, if they did.
+    """What else is wrong; and what it means that a wrong result and weights came together, if they did.
 
     Args:
         sure: weights that count as right are so by much.
@@ -293,6 +314,11 @@ def _beside(name: str, wrong: list, weights: list, sure: bool) -> list[str]:
         return [f"{_listed(one for one in wrong if one != name)} is wrong as well, and may be so because of {name}."]
     if weights and sure and not set(weights) & set(wrong):
         return [f"{_listed(weights)} is right: {look_past(weights, [name])}."]
+    others = [one for one in wrong if one != name]
+    if others:
+        return [
+            f"{_listed(others)} {'is' if len(others) == 1 else 'are'} wrong as well; they may come from one mistake."
+        ]
     return []
 
 

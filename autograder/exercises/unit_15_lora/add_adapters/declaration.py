@@ -50,6 +50,7 @@ def _case(text, names, hidden=False, N=4, D=5, V=7, L=2):
         _case("all linear layers", [*EACH, "head"], hidden=True),
         _case("names of what holds layers", ["attention", "0", "blocks", "down"], hidden=True),
         _case("names that no linear layer has", ["norm", "q"], hidden=True),
+        _case("a name that a layer has inside of the adapter", ["layer", "key"], hidden=True),
         _case("many names", ["up", "value", "norm", "output"], L=3, hidden=True),
     ],
     draws=_drawn,
@@ -80,8 +81,8 @@ def adapt(network, adapter, is_chosen):
 
 @add_adapters.misconception
 def nothing_frozen(network, names, adapter):
-    """All weights of the network still learn. Freeze them before the adapters come in: network.requires_grad_(False). eval(),
-    torch.no_grad() and an attribute that you set, network.requires_grad = False, freeze nothing."""
+    """All weights of the network still learn. Freeze them before the adapters come in: requires_grad_(False) of the network
+    sets them all. eval(), torch.no_grad() and an attribute that you set, network.requires_grad = False, freeze nothing."""
     return adapt(network, adapter, names.__contains__)
 
 
@@ -169,8 +170,7 @@ def by_apply(network, names, adapter):
 @add_adapters.alternative
 def name_by_name(network, names, adapter):
     network.requires_grad_(False)
-    while names:
-        wanted = names.pop()
+    for wanted in names:
         for full_name, layer in [*network.named_modules()]:
             if f".{full_name}".endswith(f".{wanted}") and hasattr(layer, "in_features"):
                 parent = network

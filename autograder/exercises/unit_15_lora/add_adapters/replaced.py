@@ -55,7 +55,7 @@ def top_level_alone(network, names, adapter):
 @add_adapters.misconception
 def not_in_the_network(network, names, adapter):
     """The network computes what it did before: no adapter takes part in it. A loop's variable, a list or a copy is another
-    place. Put the new layer where the old one was, setattr(parent, name, adapter(layer)), on the module that holds it."""
+    place. Put the new layer where the old one was: setattr(…) with the module that holds it, the own name and the new layer."""
     for _, name, layer in linear_layers(network.requires_grad_(False)):
         if name in names:
             layer = adapter(layer)
@@ -70,8 +70,9 @@ def _adapt_top(network, names, adapter):
 
 def _parts_alone(*parts):
     def made(network, names, adapter):
-        """Chosen layers in a part of the network have no adapter: head, which is in no block, or those of the MLPs. A name may
-        choose any layer, so go through all modules, network.named_modules(), rather than through the parts that you know."""
+        """Chosen layers in a part of the network compute without an adapter: head, which is in no block, or those of the MLPs. A
+        name may choose any layer: go through all modules, as network.named_modules() does, and put each new layer in the old
+        one's own place."""
         for block in network.requires_grad_(False).blocks:
             for part in parts:
                 adapt(block.get_submodule(part), adapter, names.__contains__)
