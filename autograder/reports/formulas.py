@@ -13,14 +13,19 @@ LONGEST, DEEPEST, LARGEST = (
     500,
     40,
     50_000,
-)  # characters and braces of a formula that is drawn, characters of its picture
+)  # characters and braces of what one picture shows, characters of the picture
+WHOLE = 5_000  # characters of a formula
 OTHERWISE = {  # TeX that matplotlib does not know, by what it knows and looks alike
     "le": r"\leq", "ge": r"\geq", "ne": r"\neq", "tfrac": r"\frac", "implies": r"\Rightarrow", "iff": r"\Leftrightarrow",
     "lvert": "|", "rvert": "|", "lVert": r"\|", "rVert": r"\|", "land": r"\wedge", "lor": r"\vee", "dots": r"\ldots",
+    "bmod": r"\;\mathrm{mod}\;",
     **dict.fromkeys("big Big bigg Bigg bigl bigr Bigl Bigr displaystyle textstyle limits nolimits nonumber".split(), ""),
 }  # fmt: skip
 EM = 88  # of a picture's units in the height of the text around it: the letters of formulas are smaller than a page's
 _COMMAND = re.compile(r"\\([A-Za-z]+)\*?")
+_BARE = re.compile(r"\\(frac|tfrac)\s*(\d)\s*(\d)|\\(sqrt)\s*(\d)")  # digits without the braces that matplotlib wants
+_MATRIX = re.compile(r"\\begin\{pmatrix\}(.*?)\\end\{pmatrix\}", re.DOTALL)
+_SPACES = re.compile(r"(?:\\q?quad|\\[;,: ]|\s)*")
 _LINES = re.compile(r"\\\\(?:\[[^\]]*\])?")
 _AROUND = re.compile(r"\s*\\(?:begin|end)\{(?:align|aligned|equation|gather|gathered|split)\*?\}\s*")
 _PATH = {1: "M", 2: "L", 3: "Q", 4: "C", 79: "Z"}  # matplotlib's codes, in SVG's letters
@@ -28,15 +33,47 @@ _POINTS = {1: 1, 2: 1, 3: 2, 4: 3, 79: 1}
 
 
 def drawn(tex: str, displayed: bool) -> str | None:
-    """A formula as HTML that holds pictures, one for each of its lines; None where it is not of the TeX that is known."""
-    if displayed:
-        lines = _LINES.split(_AROUND.sub(" ", tex).replace("&", " ").replace(r"\frac", r"\dfrac"))
-        pictures = [picture(" ".join(line.split())) for line in lines if line.strip()]
-    else:
-        pictures = [picture(" ".join(tex.split()))]
-    if not pictures or None in pictures:
+    """A formula as HTML that holds pictures, each of its lines for itself; None where it is not of the TeX that is known."""
+    if len(tex) > WHOLE:
         return None
-    return f'<span class="formula">{"<br>".join(pictures)}</span>' if displayed else pictures[0]
+    texts, matrices = _apart(_BARE.sub(_braced, _AROUND.sub(" ", tex) if displayed else tex))
+    if displayed:
+        texts = [text.replace("&", " ").replace(r"\frac", r"\dfrac") for text in texts]
+    pieces = [piece for text, matrix in zip(texts, [*matrices, ""]) for piece in (*_lines(text), *_table(matrix))]
+    if None in pieces or not any("<img" in piece for piece in pieces):
+        return None
+    whole = re.sub("(?:<br>)+", "<br>", "".join(pieces)).removeprefix("<br>").removesuffix("<br>")
+    return f'<span class="formula">{whole}</span>' if displayed else whole
+
+
+def _braced(found) -> str:
+    return "\\" + (found[1] or found[4]) + "".join(f"{{{one}}}" for one in (found[2], found[3], found[5]) if one)
+
+
+def _apart(tex: str) -> tuple[list[str], list[str]]:
+    """The texts around the matrices of a formula, one more than there are matrices, and what the matrices hold."""
+    parts = _MATRIX.split(tex)
+    return parts[::2], parts[1::2]
+
+
+def _lines(tex: str):
+    """Pictures of lines, with breaks between them."""
+    for number, line in enumerate(_LINES.split(tex)):
+        if number:
+            yield "<br>"
+        if not _SPACES.fullmatch(line):
+            yield picture(" ".join(line.split()))
+
+
+def _table(matrix: str):
+    """A matrix, which matplotlib does not know, as a table of pictures."""
+    if matrix:
+        rows = [[picture(cell.strip()) for cell in row.split("&")] for row in _LINES.split(matrix) if row.strip()]
+        if len({len(row) for row in rows}) != 1 or None in sum(rows, []):
+            yield None
+        else:
+            within = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+            yield f'<table class="matrix">{within}</table>'
 
 
 @lru_cache(maxsize=4096)

@@ -134,6 +134,8 @@ def test_tables_hints_ticks_and_coloured_code_come_out_as_they_should(shown):
         r"$$\begin{aligned} a &= b \\ c &= d \end{aligned}$$",
         r"\begin{align*}a &= 1\end{align*}",
         "$α \\to β$",
+        r"$$W = \begin{pmatrix} \tfrac12 & -\sqrt2 \\ 0 & i \bmod 2 \end{pmatrix}, \quad b = 0$$",
+        r"$\begin{pmatrix}1\end{pmatrix}$",
     ],
 )
 def test_formulas_are_drawn(shown, tex):
@@ -152,7 +154,16 @@ def test_formulas_of_assignments_are_all_drawn():
 
 @pytest.mark.parametrize(
     "tex",
-    [r"\unknown{x}", "学", r"\begin{pmatrix}1\end{pmatrix}", "x" * 600, "{" * 30, r"\hspace{1e300}x", "<b>x</b>&amp;"],
+    [
+        r"\unknown{x}",
+        "学",
+        r"\begin{pmatrix} 1 & 2 \\ 3 \end{pmatrix}",
+        r"\begin{pmatrix}",
+        "x" * 600,
+        "{" * 30,
+        r"\hspace{1e300}x",
+        "<b>x</b>&amp;",
+    ],
 )
 def test_a_formula_that_cannot_be_drawn_stays_as_text(shown, tex, capfd):
     page = shown(f"a ${tex}$ b")
