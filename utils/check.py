@@ -8,8 +8,13 @@ from utils.checking.judge import conclude, judge
 from utils.checking.observe import observe
 from utils.checking.records import FrozenExercise, unpack_exercise
 from utils.checking.shipped import MALFORMED, index, pack
-from utils.device import device
+from utils.device import computes, device
 from utils.progress import record
+
+STOPPED = (
+    "  An earlier error, such as an index out of range, ended what {} can do for this kernel: your code was examined on\n"
+    "  the CPU alone. Restart the kernel to use the GPU again."
+)
 
 
 class CheckFailed(Exception):
@@ -36,9 +41,10 @@ def check(student_object) -> None:
             break
     result = conclude(exercise, verdicts)
     record(exercise.unit, result)
+    message = result.message if computes(where) else f"{result.message}\n{STOPPED.format(where.type)}"
     if not result.passed:
-        raise CheckFailed(result.message)
-    print(result.message)
+        raise CheckFailed(message)
+    print(message)
 
 
 def _exercise_of(student_object, namespace: dict) -> FrozenExercise:

@@ -8,11 +8,13 @@ import torch
 def device() -> torch.device:
     """Returns the device that lessons, checks and grading run on.
 
-    The environment variable COURSE_DEVICE ("cpu", "cuda", "cuda:1", "mps") overrides the choice.
+    The environment variable COURSE_DEVICE ("cpu", "cuda", "cuda:1", "mps") overrides the choice. cuDNN's layers then compute in
+    single precision, as all others do, and not in TF32, which keeps three digits.
 
     Raises:
         RuntimeError: COURSE_DEVICE names a device that this machine or this build of torch does not have.
     """
+    torch.backends.cudnn.allow_tf32 = False
     asked = os.environ.get("COURSE_DEVICE", "").strip()
     if asked:
         return _usable(asked)
@@ -21,6 +23,15 @@ def device() -> torch.device:
     if torch.backends.mps.is_available():
         return torch.device("mps")
     return torch.device("cpu")
+
+
+def computes(where: torch.device | str) -> bool:
+    """Whether a device can be used still: an error within a GPU, such as an index out of range, ends all that CUDA does
+    for the process."""
+    try:
+        return torch.ones(2, device=where).sum().item() == 2
+    except RuntimeError:
+        return False
 
 
 def _usable(name: str) -> torch.device:

@@ -78,7 +78,7 @@ def _audit(device: str, name: str) -> Audited:
     exercise = catalogue.find_exercise(name)
     faults, surviving, failing, cases, checks = [], set(), set(), 0, {}
     for seed in SEEDS:
-        frozen = freeze(exercise, seed, grading=seed != VISIBLE_SEED, device=device)
+        frozen = freeze(exercise, seed, grading=seed != VISIBLE_SEED)
         cases += len(frozen.cases)
         faults += lint(exercise, frozen) if device == "cpu" else []
         if seed == VISIBLE_SEED:

@@ -34,10 +34,8 @@ TELLING = 2
 IMPOSSIBLE = Observation(failure=Failure("impossible", ""))  # no student's code ends like this
 
 
-def freeze(
-    exercise: declaration.Exercise, seed: str, grading: bool = False, mistakes: bool = True, device="cpu"
-) -> FrozenExercise:
-    """The exercise as data: its cases drawn from `seed`, what is expected, what each misconception gives.
+def freeze(exercise: declaration.Exercise, seed: str, grading: bool = False, mistakes: bool = True) -> FrozenExercise:
+    """The exercise as data: its cases drawn from `seed`, what is expected, what each misconception gives, all on the CPU.
 
     What shows on a plain case is told there: those of conditions, and hidden ones, hold only the misconceptions that plain cases
     do not tell from what is right, or from each other.
@@ -47,7 +45,7 @@ def freeze(
     told = plain if grading else _telling(plain)
     some = [one.name for one in exercise.misconceptions]
     frozen = {
-        id(case): freeze_case(exercise, case, mistakes, device, None if any(case is one for one in told) else some)
+        id(case): freeze_case(exercise, case, mistakes, None if any(case is one for one in told) else some)
         for case in plain
     }
     alike = _alike(list(frozen.values()), some) if mistakes else []
@@ -55,7 +53,7 @@ def freeze(
         if not case.plain:
             few = case.precision == "bfloat16"  # in so few digits mistakes are hardly told apart
             told = [] if few or case.single else alike
-            frozen[id(case)] = freeze_case(exercise, case, bool(told), device, told)
+            frozen[id(case)] = freeze_case(exercise, case, bool(told), told)
     return frozen_exercise(exercise, [frozen[id(case)] for case in drawn])
 
 
@@ -82,23 +80,21 @@ def _telling(cases: list[DrawnCase]) -> list[DrawnCase]:
     return [case for part in parts for case in [one for one in cases if one.part == part][:TELLING]]
 
 
-def freeze_case(
-    exercise: declaration.Exercise, case: DrawnCase, mistakes: bool = True, device="cpu", names=None
-) -> FrozenCase:
+def freeze_case(exercise: declaration.Exercise, case: DrawnCase, mistakes: bool = True, names=None) -> FrozenCase:
     """One case with the reference's observation and, if asked for, each misconception's, or of those that are named."""
-    frozen = expect(exercise, case, device)
+    frozen = expect(exercise, case)
     if case.single:
         sizes = rounding.units([exercise.reference, *(one.object for one in exercise.alternatives)], case)
         return replace(frozen, expected=in_units(frozen.expected, sizes), units=sizes)
     frozen = allow_for_rounding(exercise, frozen)
     names = [one.name for one in exercise.explanations] if names is None else names
-    made = add_mistakes(exercise, frozen, names, device) if mistakes else frozen
+    made = add_mistakes(exercise, frozen, names) if mistakes else frozen
     return _told_apart(made) if made.case.tolerance or not case.plain else made
 
 
-def expect(exercise: declaration.Exercise, case: DrawnCase, device="cpu") -> FrozenCase:
+def expect(exercise: declaration.Exercise, case: DrawnCase) -> FrozenCase:
     """One case with the reference's observation."""
-    expected = observe(exercise.reference, case, device, trusted=True)
+    expected = observe(exercise.reference, case, trusted=True)
     if (expected.failure.type if expected.failure else "") != case.raises:
         raise RuntimeError(
             f"the reference of {exercise.name} should raise {case.raises or 'nothing'} on its own case {case.property!r}:"
@@ -114,9 +110,7 @@ def allow_for_rounding(exercise: declaration.Exercise, frozen: FrozenCase) -> Fr
     return replace(frozen, case=rounding.allow_for_rounding(exercise.reference, frozen.case, frozen.expected))
 
 
-def add_mistakes(
-    exercise: declaration.Exercise, frozen: FrozenCase, names, device="cpu", known: dict | None = None
-) -> FrozenCase:
+def add_mistakes(exercise: declaration.Exercise, frozen: FrozenCase, names, known: dict | None = None) -> FrozenCase:
     """The case with the observations of the misconceptions named; `known` holds those that were made before."""
     known = {} if known is None else known
     invented = {one.name for one in exercise.counterfactuals}
@@ -124,7 +118,7 @@ def add_mistakes(
         if mistake.name in names and mistake.name not in known:
             # of a change that nobody declared numbers alone are looked at
             case = replace(frozen.case, gradient=(), bounds={}) if mistake.name in invented else frozen.case
-            seen = observe(mistake.object, case, device, trusted=True)
+            seen = observe(mistake.object, case, trusted=True)
             right = same(frozen.case, seen, frozen.expected) and not _leaves_zeros(exercise, frozen.expected, seen)
             known[mistake.name] = None if right else _what_tells(frozen.case, seen, frozen.expected)
             if mistake.name in invented and known[mistake.name] is not None:

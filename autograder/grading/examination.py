@@ -53,7 +53,7 @@ def examine_cells(
         the outputs by cell index, and one Examined for each exercise named.
     """
     names = [cell["exercise"] for cell in cells if "exercise" in cell]
-    drawn = {name: prepared(name, seed, device) for name in names}
+    drawn = {name: prepared(name, seed) for name in names}
     cases = {name: one.packed for name, one in drawn.items()}
     job = Job({"cells": cells, "cases": cases, "device": device, "files": files or {}}, level, limits)
     for one in drawn.values():
@@ -70,8 +70,8 @@ def examine_cells(
 class Prepared:
     """An exercise's cases on one draw, as they are sent to a job and with what is expected; made once, used often."""
 
-    def __init__(self, name: str, seed: str, device: str):
-        self.exercise, self.device = catalogue.find_exercise(name), device
+    def __init__(self, name: str, seed: str):
+        self.exercise = catalogue.find_exercise(name)
         self.cases = draw(self.exercise, seed, grading=True)
         self.packed = pack(self.cases)
 
@@ -82,7 +82,7 @@ class Prepared:
 
     @cached_property
     def expected(self) -> list[FrozenCase]:
-        return [expect(self.exercise, case, self.device) for case in self.cases]
+        return [expect(self.exercise, case) for case in self.cases]
 
     @cached_property
     def lenient(self) -> list[FrozenCase]:
@@ -91,9 +91,9 @@ class Prepared:
 
 
 @lru_cache(maxsize=1024)
-def prepared(name: str, seed: str, device: str) -> Prepared:
+def prepared(name: str, seed: str) -> Prepared:
     """See `Prepared`."""
-    return Prepared(name, seed, device)
+    return Prepared(name, seed)
 
 
 def _died(why: str, hung: bool) -> dict:
@@ -190,7 +190,7 @@ def _with_mistakes(drawn: Prepared, observations: list, verdicts: list) -> list[
     plain = [index for index, one in enumerate(frozen) if one.case.plain]
     telling = [index for index in failed if index in plain] or failed
     for index in telling + [index for index in plain if index not in telling]:
-        frozen[index] = add_mistakes(exercise, frozen[index], alive, drawn.device, drawn.mistakes[index])
+        frozen[index] = add_mistakes(exercise, frozen[index], alive, drawn.mistakes[index])
         if index in telling:
             alive = list(judge(bare, frozen[index], observations[index]).matches)
     return frozen

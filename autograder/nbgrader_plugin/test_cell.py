@@ -20,10 +20,8 @@ def check(student_object) -> float:
     exercises = {exercise.name: exercise for unit in units().values() for exercise in unit}
     exercise = exercises[exercise_name(student_object, exercises, sys._getframe(1).f_globals)]
     seed, where = submission_seed(exercise.unit, Path.cwd().parent.name), device()
-    result = examine(
-        freeze(exercise, seed, grading=True, mistakes=False, device=where), student_object, where, reveal=False
-    )
+    result = examine(freeze(exercise, seed, grading=True, mistakes=False), student_object, where, reveal=False)
     if not result.passed:
-        result = examine(freeze(exercise, seed, grading=True, device=where), student_object, where, reveal=False)
+        result = examine(freeze(exercise, seed, grading=True), student_object, where, reveal=False)
     print(result.message)
     return float(result.points)

@@ -1037,8 +1037,8 @@ show(
 
 # %% tags=["fold"]
 def count(function, *inputs):
-    """The operations that torch counts while `function` runs on the inputs."""
-    with FlopCounterMode(display=False) as counter, torch.no_grad():
+    """The operations that torch counts while `function` runs on the inputs; cuDNN's it does not see."""
+    with FlopCounterMode(display=False) as counter, torch.no_grad(), torch.backends.cudnn.flags(enabled=False):
         function(*inputs)
     return counter.get_total_flops()
 

@@ -13,9 +13,10 @@ from autograder.bank import catalogue, freezing
 from autograder.trials.bench import BOUNDS, FULL_COURSE, first_self_check
 from utils.check import CheckFailed, check
 from utils.checking import shipped
-from utils.device import device
+from utils.device import computes, device
 
 RIGHT = "attention_scores = lambda q, X: (q.unsqueeze(-2) * X).sum(-1)"
+CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here: checks ran on the CPU alone")
 
 
 @pytest.fixture
@@ -146,12 +147,23 @@ def test_without_a_choice_the_device_is_one_that_works(monkeypatch):
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here: checks ran on the CPU alone")
+@CUDA
 def test_checks_run_on_cuda(shell, monkeypatch):
     monkeypatch.setenv("COURSE_DEVICE", "cuda")
     shell.run_cell(RIGHT + "\ncheck(attention_scores)").raise_error()
     ran = shell.run_cell("attention_scores = lambda q, X: (q.unsqueeze(-2) * X).sum(-1).cpu()\ncheck(attention_scores)")
     assert "is on cpu; the inputs are on cuda" in str(ran.error_in_exec)
+
+
+@pytest.mark.parametrize("where", ["cpu", pytest.param("cuda", marks=[pytest.mark.gpu, CUDA])])
+def test_an_index_out_of_range_is_the_codes_own_and_the_next_check_runs(shell, monkeypatch, capsys, where):
+    """On a GPU it would end all that CUDA does for the kernel: the CPU comes first."""
+    monkeypatch.setenv("COURSE_DEVICE", where)
+    wrong = "attention_scores = lambda q, X: (q.unsqueeze(-2) * X).sum(-1)[..., torch.tensor([999], device=X.device)]"
+    ran = shell.run_cell(f"import torch\n{wrong}\ncheck(attention_scores)")
+    assert "out of bounds" in plain(str(ran.error_in_exec)) or "out of range" in plain(str(ran.error_in_exec))
+    shell.run_cell(RIGHT + "\ncheck(attention_scores)").raise_error()
+    assert "ended what" not in capsys.readouterr().out and computes(where)
 
 
 @pytest.mark.parametrize(("document", "dim"), [("README.md", 1), ("docs/students.md", -2)])

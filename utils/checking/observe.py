@@ -2,7 +2,7 @@
 
 import inspect
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from copy import deepcopy
 from dataclasses import replace
 
@@ -15,7 +15,9 @@ from utils.checking.call_recorder import WatchedCalls
 from utils.checking.devices import EXPECTED, THERE, other_device
 from utils.checking.failures import Failed, at_stage, error_text
 from utils.checking.other_numbers import another, shortened
-from utils.checking.records import MAX_OUTPUTS, MAX_VALUES, UNDECIDED, DrawnCase, Failure, Helper, Observation, Output
+from utils.checking.outputs import alike, kind_of, numbers_of, outputs_of, plain_result
+from utils.checking.records import UNDECIDED, DrawnCase, Failure, Helper, Observation
+from utils.device import computes
 
 SLOW = 1.0  # seconds; a call slower than this is not repeated
 
@@ -27,16 +29,61 @@ def observe(student_object, case: DrawnCase, device: torch.device | str = "cpu",
     is. Whatever the student's code raises becomes the observation's `failure`, except KeyboardInterrupt, by which
     time limits reach the code. The state of torch's random numbers is left as it was. A trusted object is called once,
     any other several times, unless `case.once`, to see whether a call depends on the ones before.
+
+    The CPU comes first always: an index out of range is an error of the code there, and on a GPU the end of CUDA in the
+    process. What runs on the CPU and stays there runs on a GPU too, once; what came there is returned where it is not the same.
     """
-    with torch.random.fork_rng(devices=[]), torch.enable_grad():
-        torch.default_generator.manual_seed(0)
+    here = _reproducibly(student_object, case, "cpu", trusted)
+    # what is given numbers alone cannot know of another device
+    if (
+        torch.device(device).type == "cpu"
+        or case.elsewhere
+        or not case.arrays
+        or not _stays(here)
+        or not computes(device)
+    ):
+        return here
+    there = _reproducibly(student_object, case, device, trusted=True)
+    if _agree(here, there):
+        return here
+    kept = {name: getattr(here, name) for name in ("called", "made", "unstable", "overwritten", "starts")}
+    return replace(there, **kept)
+
+
+def _stays(seen: Observation) -> bool:
+    """Whether nothing failed on the CPU, nor left it."""
+    return not seen.failure and not seen.backward and all(output.device in ("", "cpu") for output in seen.outputs)
+
+
+def _reproducibly(student_object, case: DrawnCase, device, trusted: bool) -> Observation:
+    with _seeded(device), torch.enable_grad():
         return _observe(student_object, case, device, trusted)
+
+
+def _agree(here: Observation, there: Observation) -> bool:
+    """Whether a GPU gave what the CPU gave, and on the GPU."""
+    if there.failure or there.backward or set(there.changed) != set(here.changed) or there.structure != here.structure:
+        return False
+    at_home = all(output.device in ("", there.device) for output in there.outputs)
+    types = [[output.dtype for output in seen.outputs] for seen in (here, there)]
+    reached = [{name for name, one in seen.gradients.items() if one is not None} for seen in (here, there)]
+    return at_home and types[0] == types[1] and reached[0] == reached[1] and alike(here.outputs, there.outputs)
+
+
+@contextmanager
+def _seeded(device):
+    """Random numbers of the CPU and of a GPU begin anew within, and go on as before behind it."""
+    gpus = [device] if torch.device(device).type == "cuda" else []
+    with torch.random.fork_rng(devices=gpus):
+        torch.default_generator.manual_seed(0)
+        if gpus:
+            torch.cuda.manual_seed_all(0)
+        yield
 
 
 def _observe(student_object, case: DrawnCase, device, trusted: bool) -> Observation:
     if case.elsewhere:
         return _observe_elsewhere(student_object, case)
-    device = device if case.arrays else "cpu"  # what is given numbers alone cannot know of another
     try:
         again, stumbled, earlier = (None,) * 3 if trusted or case.once else _rehearse(student_object, case, device)
         target, parameters = _target(student_object, case, device)
@@ -49,12 +96,12 @@ def _observe(student_object, case: DrawnCase, device, trusted: bool) -> Observat
         pristine = {name: value.detach().clone() for name, value in _tensors({**inputs, **parameters})}
         lists = {name: [*value] for name, value in inputs.items() if isinstance(value, list)}
         with WatchedCalls(calls=not trusted, sizes=bool(case.bounds)) as notes:
-            result = _plain(at_stage("call", lambda: _call(target, inputs, case.by)))
+            result = plain_result(at_stage("call", lambda: _call(target, inputs, case.by)))
         if stumbled:
             raise stumbled
         other = _not_returned(result, inputs)
         result, learned = _asked(result)
-        outputs = _outputs(result)
+        outputs = outputs_of(result)
         starts = _starts(student_object, case)
         repeated = [] if again is None else _repetitions(student_object, again or target, case, device)
     except Failed as failed:
@@ -64,15 +111,15 @@ def _observe(student_object, case: DrawnCase, device, trusted: bool) -> Observat
     changed += [name for name, before in lists.items() if inputs[name] != before] + other
     gradients, backward = _gradients(result, {**watched, **learned}, case.gradient) if case.gradient else ({}, "")
     return Observation(
-        structure=_kind(result),
+        structure=kind_of(result),
         outputs=outputs,
         changed=tuple(changed),
         called=tuple(sorted(notes.names)),
         made=notes.counts if case.bounds else {},
         gradients=gradients,
         backward=backward,
-        unstable=any(one is None or not _alike(outputs, one) for one in repeated),
-        overwritten=earlier is not None and not _alike(earlier[1], _outputs(earlier[0])),
+        unstable=any(one is None or not alike(outputs, one) for one in repeated),
+        overwritten=earlier is not None and not alike(earlier[1], outputs_of(earlier[0])),
         starts=starts,
         device=torch.device(device).type,
     )
@@ -82,7 +129,7 @@ def _asked(result) -> tuple:
     """What a network that was given out and comes back says when it is asked, and its parameters; any other result as it is."""
     if not isinstance(result, toy_models.ToyNetwork):
         return result, {}
-    return _plain(at_stage("call", result.answer)), dict(result.named_parameters())
+    return plain_result(at_stage("call", result.answer)), dict(result.named_parameters())
 
 
 def _not_returned(result, inputs: dict) -> list[str]:
@@ -116,11 +163,11 @@ def _observe_elsewhere(student_object, case: DrawnCase) -> Observation:
     try:
         with other_device():
             target, _ = _target(student_object, case, THERE)
-            result, _ = _asked(_plain(at_stage("call", lambda: _call(target, _inputs(case, THERE)))))
+            result, _ = _asked(plain_result(at_stage("call", lambda: _call(target, _inputs(case, THERE)))))
     except Failed as failed:
         apart = EXPECTED in failed.failure.text
         return Observation(structure=UNDECIDED, failure=failed.failure if apart else None, device=THERE)
-    return Observation(structure=_kind(result), outputs=_outputs(result), device=THERE)
+    return Observation(structure=kind_of(result), outputs=outputs_of(result), device=THERE)
 
 
 def _rehearse(student_object, case: DrawnCase, device) -> tuple:
@@ -138,7 +185,7 @@ def _rehearse(student_object, case: DrawnCase, device) -> tuple:
             for parameter in {id(one): one for one in parameters.values()}.values():
                 parameter.mul_(0.5).add_(0.1)
         result, _ = _asked(
-            _plain(at_stage("call", lambda: _call(target, _inputs(replace(case, inputs=others), device))))
+            plain_result(at_stage("call", lambda: _call(target, _inputs(replace(case, inputs=others), device))))
         )
         if parameters:
             at_stage("weights", lambda: _inject(target, case, device))
@@ -146,14 +193,14 @@ def _rehearse(student_object, case: DrawnCase, device) -> tuple:
         return False, failed, None
     if time.monotonic() - started > SLOW:
         return None, None, None
-    return (target if case.build is not None else False), None, (result, deepcopy(_outputs(result)))
+    return (target if case.build is not None else False), None, (result, deepcopy(outputs_of(result)))
 
 
 def _repetitions(student_object, target, case: DrawnCase, device) -> list:
     """What another call gives, and one after a call on fewer positions; None where that fails, as the first did not."""
 
     def again() -> tuple:
-        return _outputs(_asked(at_stage("call", lambda: _call(target, _inputs(case, device))))[0])
+        return outputs_of(_asked(at_stage("call", lambda: _call(target, _inputs(case, device))))[0])
 
     found = [again()]
     fewer = replace(case, inputs=shortened(case))
@@ -170,10 +217,10 @@ def _target(student_object, case: DrawnCase, device):
     """The callable that takes the inputs, and its named parameters."""
     if case.build is None:
         if not callable(student_object):
-            raise Failed(Failure("signature", "not_callable", _kind(student_object)))
+            raise Failed(Failure("signature", "not_callable", kind_of(student_object)))
         return student_object, {}
     if not (isinstance(student_object, type) and issubclass(student_object, nn.Module)):
-        raise Failed(Failure("signature", "not_a_module", _kind(student_object)))
+        raise Failed(Failure("signature", "not_a_module", kind_of(student_object)))
     module = at_stage("constructor", lambda: _call(student_object, case.build, case.by))
     if "_parameters" not in vars(module):
         raise Failed(Failure("constructor", "no_super_init"))
@@ -300,53 +347,6 @@ def _tensors(values: dict):
     return [(name, value) for name, value in values.items() if isinstance(value, torch.Tensor)]
 
 
-def _plain(result):
-    """A result whose tensors are torch's own: what a subclass puts off until it is read, it does here, and is watched."""
-    if isinstance(result, (tuple, list)):
-        return type(result)(map(_plain, result)) if type(result) in (tuple, list) else tuple(map(_plain, result))
-    if isinstance(result, torch.Tensor) and type(result) not in (torch.Tensor, nn.Parameter):
-        return at_stage("call", lambda: torch.Tensor.as_subclass(torch.Tensor.alias(result), torch.Tensor))
-    return result
-
-
-def _kind(value) -> str:
-    """What a value is, with subclasses (a named tuple, a parameter) taken for what they extend."""
-    if isinstance(value, torch.Tensor):
-        return "tensor"
-    return next((kind.__name__ for kind in (tuple, list) if isinstance(value, kind)), type(value).__name__)
-
-
-def _outputs(result) -> tuple:
-    items = result if isinstance(result, (tuple, list)) else (result,)
-    return tuple(_output(item) for item in items[:MAX_OUTPUTS])
-
-
-def _output(value) -> Output:
-    if isinstance(value, torch.Tensor):
-        try:
-            plain = torch.Tensor.detach(value).as_subclass(torch.Tensor)
-            if plain.layout != torch.strided:
-                return Output("sparse or nested tensor")
-            numbers, carries = _numbers(plain), bool(value.requires_grad)
-            return Output("tensor", str(plain.dtype), plain.device.type, tuple(plain.shape), numbers, None, carries)
-        except Exception:  # a layout, or a subclass, that has no plain numbers
-            return Output("sparse or nested tensor")
-    if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
-        values = value.astype(np.float64) if value.size <= MAX_VALUES else None
-        return Output("ndarray", str(value.dtype), "cpu", value.shape, values)
-    if isinstance(value, (bool, int, float)):
-        return Output(type(value).__name__, values=np.asarray(value, dtype=np.float64))
-    return Output(_kind(value))
-
-
-def _numbers(tensor: torch.Tensor) -> np.ndarray | None:
-    if tensor.numel() > MAX_VALUES or tensor.is_complex() or tensor.device.type == "meta":
-        return None
-    dense = tensor.to_dense() if tensor.layout != torch.strided else tensor
-    wide = dense.cpu().to(torch.float64 if tensor.is_floating_point() else torch.int64)
-    return np.ascontiguousarray(wide.numpy()).reshape(tuple(wide.shape))  # which would make a vector of a single number
-
-
 def _gradients(result, watched: dict, places: tuple) -> tuple[dict, str]:
     """Gradients of a fixed, uneven sum of the outputs at `places`, so that no symmetry hides a missing one; and any error.
 
@@ -365,24 +365,8 @@ def _gradients(result, watched: dict, places: tuple) -> tuple[dict, str]:
             return dict.fromkeys(reals), ""
         found = torch.autograd.grad(total, list(leaves.values()), allow_unused=True)
         arrived = {name: gradient for name, gradient in zip(leaves, found) if gradient is not None}
-        return {name: _numbers(arrived[name]) if name in arrived else None for name in reals}, ""
+        return {name: numbers_of(arrived[name]) if name in arrived else None for name in reals}, ""
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # the student's own backward and hooks run here
         return dict.fromkeys(reals), f"{type(error).__name__}: {error_text(error)}"
-
-
-def _alike(first: tuple, second: tuple) -> bool:
-    if len(first) != len(second):
-        return False
-    for a, b in zip(first, second):
-        if (a.shape, a.kind) != (b.shape, b.kind):
-            return False
-        if (
-            a.values is not None
-            and b.values is not None
-            and not np.array_equal(a.values, b.values)
-            and not np.allclose(a.values, b.values, 1e-4, 1e-6, equal_nan=True)
-        ):
-            return False
-    return True
