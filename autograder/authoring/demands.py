@@ -11,7 +11,7 @@ OF_REALS = ("bfloat16", "gradients")  # conditions that hold of whatever gives n
 
 _OPENING = (
     "**What is asked of every exercise.** Grading examines each of these; a check shows some of them. Where an exercise's own"
-    " text says something else, that holds."
+    " text says something else, the exercise's text holds."
 )
 _ALWAYS = "Inputs come back as they were given, and the same inputs give the same result in every call."
 _WIDTH = 120

@@ -6,7 +6,7 @@
 # **You will be able to**
 #
 # - cut a text into tokens by byte pair encoding, and say what a larger vocabulary buys and costs;
-# - build a GPT from torch's parts, train it, and compare it with other language models by perplexity and bits a character;
+# - build a GPT from torch's parts, train it, and compare it with other language models by perplexity and bits per character;
 # - draw texts from it, and say what temperature, top-k and top-p change;
 # - tell zero-shot, one-shot and few-shot prompts from fine-tuning, and show which heads make a model learn from a prompt;
 # - count the parameters of GPT-2 and GPT-3, and say how BERT is trained differently.
@@ -103,10 +103,10 @@ BEGUN = time.perf_counter()
 # %% [markdown]
 # ## What is a token?
 #
-# In the lessons so far a token was a word, and the vocabulary was small. A model that reads *all* texts cannot do that.
-# We look at two texts: sentences of this course's grammar (lesson 01), on which a small model can be trained in a few
-# seconds, and the source code of Python's standard library, which is real and much harder. How many different words do
-# they contain, and how many words of new text were never seen in training?
+# In the lessons so far a token was a word, and the vocabulary was small. For a model that is to read *all* texts this
+# does not work. We look at two texts: sentences of this course's grammar (lesson 01), on which a small model can be
+# trained in a few seconds, and the source code of Python's standard library, which is real and much harder. How many
+# different words do they contain, and how many words of new text were never seen in training?
 
 # %% tags=["fold"]
 WORD = re.compile(r" ?\w+| ?[^\w\s]+|\s+(?!\S)|\s+")  # a space belongs to the word after it
@@ -123,15 +123,17 @@ for name, text, new in (
     print(f"{name:21} {len(text):9,} characters, {len(known):6,} different words; unknown in new text: {unknown:.1%}")
 
 # %% [markdown]
-# The grammar has 120 different words, and new sentences hold no other. In the source code there are 57,291, and of the
-# words in new files 6.6 % are unknown: mostly names that somebody invented. (Numbers and punctuation count as words,
-# too, and a word with a space before it as another one than the same word without. The source code, and with it these
-# numbers, differ a little between versions of Python.) To a model whose tokens are words they would all be the same
-# token, "unknown". Nor would it know that `read_line` and `read_lines` have something in common.
+# The grammar has 120 different words, and new sentences contain no others. The source code has 57,291, and 6.6 % of
+# the words in new files are unknown: mostly names that somebody invented. (Numbers and punctuation marks count as
+# words, too, and a word with a space before it counts as different from the same word without one. The source code
+# differs a little between versions of Python, and so do these numbers.) To a model whose tokens are words, all
+# unknown words would be one and the same token, "unknown". Nor would it know that `read_line` and `read_lines` have
+# something in common.
 #
-# With single characters as tokens, nothing is unknown, but texts become several times longer. The steps of generation
-# grow with the number of tokens, and the number of attention weights with its square. We should like something between
-# the two: short tokens for what is rare, long ones for what is frequent.
+# With single characters as tokens, nothing is unknown, but texts become several times longer. The number of
+# generation steps grows with the number of tokens, and the number of attention weights with the square of that
+# number. We want something between words and characters: short tokens for what is rare, long ones for what is
+# frequent.
 
 # %% [markdown]
 # ## Byte pair encoding
@@ -139,8 +141,8 @@ for name, text, new in (
 # **Byte pair encoding (BPE)** was invented to compress files (Gage, 1994), and Sennrich et al. (2016) used it to make
 # tokens for translation. It starts with characters and repeats one step: find the most frequent pair of neighbouring
 # tokens, and make it a new token. Such a step is called a **merge**. After $M$ merges the vocabulary has $M$ tokens
-# more than there were characters. Before the merges, the text is cut into words, and no pair may reach across the
-# border of two words; the space belongs to the word after it:
+# more than there were characters. Before the merges, the text is cut into words, and no pair may cross the border
+# between two words; the space belongs to the word after it:
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -179,8 +181,8 @@ merges = learn_merges(train_text, 300)
 print(f"{len(merges)} merges; the first ten make", ["".join(pair) for pair in merges[:10]])
 
 # %% [markdown]
-# The first merges join frequent pairs of letters, such as `h` and `e`; soon a merge joins what others have made: ` t`
-# and `he` become ` the`.
+# The first merges join frequent pairs of characters, such as `h` and `e`, or a space and `t`. Soon a merge joins what
+# earlier merges have made: ` t` and `he` become ` the`.
 #
 # To cut a *new* text, the merges are applied in the order in which they were learned. (Taking the longest token that
 # fits at each place may give other tokens.) What do the same words look like after more and more merges?
@@ -215,7 +217,7 @@ show(
 assert all("".join(line) == SENTENCE for line in shown.values())  # decoding is joining
 for count in (0, 20, 100, 200):
     print(
-        f"{count:3} merges: {len(test_text) / len(cut(test_text, merges[:count])):.2f} characters a token of new text"
+        f"{count:3} merges: {len(test_text) / len(cut(test_text, merges[:count])):.2f} characters per token of new text"
     )
 print("a word that never occurred:", "|".join(cut(" greenhouse", merges[:200])))
 
@@ -232,7 +234,7 @@ print("a word that never occurred:", "|".join(cut(" greenhouse", merges[:200])))
 # letter may then be cut into two tokens, neither of which means anything by itself.) Its vocabulary has $256 + 50{,}000
 # + 1 = 50{,}257$ tokens: the bytes, the merges, and a token that marks the end of a text.
 #
-# So a larger vocabulary buys shorter sequences: 4.06 characters a token instead of 1. It costs parameters, since every
+# So a larger vocabulary buys shorter sequences: 4.06 characters per token instead of 1. It costs parameters, since every
 # token needs an embedding of its own, and the rarer a token is, the fewer examples there are to learn its embedding
 # from.
 
@@ -244,10 +246,12 @@ print("a word that never occurred:", "|".join(cut(" greenhouse", merges[:200])))
 # $$P(x_1, \dots, x_N) = \prod_{n=1}^{N} P(x_n \mid x_{<n})$$
 #
 # Each factor is a distribution over the $V$ tokens of the vocabulary. Which parts of a Transformer are needed to
-# compute it? There is no second sequence to attend to, so cross-attention falls away. What is left is a stack of blocks
-# with causal self-attention: a **decoder-only** Transformer. With learned positions, pre-norm blocks and a last
-# normalisation it is the model that OpenAI named **GPT**, for *generative pre-trained Transformer* (Radford et al.,
-# 2018; the pre-norm blocks and the last normalisation came with GPT-2, Radford et al., 2019).
+# compute it? There is no second sequence to attend to, so cross-attention falls away. What is left is a stack of
+# blocks with causal self-attention: a **decoder-only** Transformer. OpenAI named such a model, with learned
+# positions, **GPT**, for *generative pre-trained Transformer* (Radford et al., 2018). We build its successor GPT-2
+# (Radford et al., 2019), which has pre-norm blocks and a last normalisation. (A block is often called a layer, and we
+# shall speak of a GPT with two layers. In torch the block is `nn.TransformerEncoderLayer`, since torch's decoder
+# layer always has cross-attention; the causal mask makes the difference.)
 
 # %% tags=["fold"]
 show(
@@ -258,16 +262,17 @@ show(
 
 # %% [markdown]
 # **Figure 2.** A GPT. The table of embeddings $E$ serves twice: at the beginning a row of it is looked up for each
-# token, and at the end every row of it is compared with the output. $P$ is the table of positions, $X_0$ the input of
-# the first block, and below $X_L$ is the output of the last.
+# token, and at the end every row of it is compared with the output. $P$ is the table of positions (here neither $E$
+# nor $P$ has its earlier meaning), and $X_0$ is the input of the first block. In the text, $X_L$ stands for the
+# output of the last block.
 #
 # One detail is new. To get a logit for each token of the vocabulary, the last layer needs a matrix of shape $[D, V]$.
 # GPT-2 has no matrix of its own for this: it takes the table of embeddings, transposed, $\text{logits} =
 # \text{norm}(X_L)\,E^\top$. The layer that gives the logits is also called a **head** (it has nothing to do with the
 # heads of attention), and a head that shares its matrix with the embeddings is called **tied** (Press and Wolf, 2017;
-# Inan et al., 2017). A logit is then a dot product of the output with a token's embedding: the model says which token
-# comes next by producing a vector that resembles its embedding. For GPT-2 this saves $VD$ parameters, 38.6 million in
-# its smallest size.
+# Inan et al., 2017). A logit is then a dot product of the output with a token's embedding: the model predicts a token
+# by producing a vector that resembles the embedding of that token. For GPT-2 this saves $VD$ parameters, 38.6 million
+# in its smallest size.
 
 
 # %%
@@ -296,15 +301,15 @@ class GPT(nn.Module):
 
 
 # %% [markdown]
-# The embeddings are initialised with a standard deviation of $1/\sqrt D$. A normalised output has about the length
-# $\sqrt D$, so its products with the embeddings, the first logits, have a standard deviation of about 1, and the first
-# loss is not far from $\ln V$, that of a uniform distribution. (`nn.Embedding` would draw numbers of standard deviation
-# 1, and the first logits would be $\sqrt D = 8$ times as large at our width of 64.)
+# The embeddings are initialised with a standard deviation of $1/\sqrt D$. A normalised output vector has a length of
+# about $\sqrt D$, so its products with the embeddings, the first logits, have a standard deviation of about 1, and
+# the first loss is not far from $\ln V$, that of a uniform distribution. (`nn.Embedding` would draw numbers of
+# standard deviation 1, and the first logits would be $\sqrt D = 8$ times as large at our width of 64.)
 #
-# Training is that of lesson 07. The model reads pieces of $N$ tokens, called **windows**, and predicts at each position
-# the token that follows; the causal mask keeps it from looking that token up. The loss is the mean cross-entropy over
-# all positions. No labels are needed: the text itself is the label. So one can train on any text that can be found, and
-# GPT-3 was trained on 300 billion tokens.
+# Training is that of lesson 07. The model reads pieces of $N$ tokens, called **windows**, and predicts at each
+# position the token that follows; the causal mask keeps it from seeing that token. The loss is the mean cross-entropy
+# over all positions. No labels are needed: the text itself is the label. So one can train on any text that can be
+# found, and GPT-3 was trained on 300 billion tokens.
 
 
 # %% tags=["fold"]
@@ -385,14 +390,14 @@ print(
 
 # %% [markdown]
 # The first loss, 6.09, is a little above $\ln V = 5.47$, that of equal probabilities, since the first logits are not
-# all equal (with a standard deviation of 1 they cost about 0.5 more); over the last 50 of 600 steps it is 1.61 on
-# average. Is this good?
+# all equal (random logits with a standard deviation of 1 raise the loss by about 0.5); over the last 50 of 600 steps
+# it is 1.61 on average. Is this good?
 
 # %% [markdown]
 # ## Perplexity
 #
 # The loss on new text says how good the model is. It is usually reported in another form. The **perplexity** is the
-# exponential of the mean loss for a token,
+# exponential of the mean loss per token,
 #
 # $$\text{perplexity} = \exp\Big(-\frac1N \sum_{n=1}^{N} \ln P(x_n \mid x_{<n})\Big)$$
 #
@@ -400,20 +405,22 @@ print(
 # average, the model is as uncertain as if it had to choose among 6 equally likely tokens. The mean is over tokens, and
 # the exponential comes last.
 #
-# Can one compare the perplexities of two models with different tokens? No: a longer token is harder to guess, but there
-# are fewer of them. What can be compared is the probability of the same text as a whole. Taken as logarithm to base 2
-# and divided by the number of characters, it gives the **bits a character** (also *bits per character*, BPC):
+# Can one compare the perplexities of two models with different tokens? No: longer tokens are harder to guess, but the
+# same text has fewer of them. What can be compared is the probability of the same text as a whole. Its negative
+# logarithm to base 2, divided by the number of characters, gives the **bits per character** (also *bits per character*,
+# BPC):
 #
-# $$\text{bits a character} = \frac{-\sum_n \log_2 P(x_n \mid x_{<n})}{\text{number of characters}}
-# = \frac{\log_2 \text{perplexity}}{\text{characters a token}}$$
+# $$\text{bits per character} = \frac{-\sum_n \log_2 P(x_n \mid x_{<n})}{\text{number of characters}}
+# = \frac{\log_2 \text{perplexity}}{\text{characters per token}}$$
 #
-# It is also the number of bits for each character to which the text can be compressed with the help of the model.
+# With the help of the model, the text can be compressed to about this many bits per character.
 #
 # ## The rival: counting
 #
-# A perplexity by itself says little. How good is what one can have without a network? The classical language model
-# counts. Of each sequence of $n$ tokens, called an **n-gram**, it notes how often it occurs, and it predicts the next
-# token by what followed the last $n - 1$ tokens in the training text:
+# A perplexity by itself says little; we need a model to compare with. How well can one predict text without a neural
+# network? The classical language model counts. For each sequence of $n$ tokens, called an **n-gram**, it notes how
+# often the sequence occurs, and it predicts the next token by what followed the last $n - 1$ tokens in the training
+# text:
 #
 # $$P(w \mid u) = \frac{\text{count}(u, w)}{\text{count}(u)}$$
 #
@@ -425,14 +432,15 @@ print(
 # $$P_n(w \mid u) = \frac{\max(\text{count}(u, w) - d,\, 0)}{\text{count}(u)} + \lambda(u)\, P_{n-1}(w \mid u'), \qquad
 # \lambda(u) = \frac{d \cdot (\text{number of different tokens after } u)}{\text{count}(u)}$$
 #
-# Here $u'$ is $u$ without its first token. Where $u$ never occurred, $P_{n-1}$ is taken alone, and the 1-gram model is
-# mixed with equal probabilities. The shorter model does not count *how often* $w$ occurred, but *after how many
-# different tokens*. The example of the textbooks is "Francisco": it is frequent, but nearly always after "San", so that
-# after any other word it is a bad guess. This is **Kneser–Ney smoothing** (Kneser and Ney, 1995; in this form Chen and
-# Goodman, 1999), for decades the best that counting could do (Chen and Goodman's own, a little better, has three
-# discounts instead of one). We fit it for $n = 1$ to 5, and score the GPT and the n-grams on exactly the same tokens.
-# An n-gram model uses the $n - 1$ tokens before each of them, so at most 4; the GPT sees between 17 and 32 tokens,
-# those before it in its window.
+# Here $u'$ is $u$ without its first token. Where $u$ never occurred, $P_{n-1}$ is taken alone, and the 1-gram model
+# is mixed with equal probabilities. In all shorter models the formula is the same, but "count" has another meaning:
+# not *how often* a sequence of tokens occurred, but *after how many different tokens*. The example of the textbooks
+# is "Francisco": it is frequent, but nearly always after "San", so that after any other word it is a bad guess. This
+# is **Kneser–Ney smoothing** (Kneser and Ney, 1995; in this form Chen and Goodman, 1999), whose variants were for
+# decades the best models that rest on counting alone (Chen and Goodman's own variant, with three discounts instead of
+# one, is a little better than the form shown here). We fit it for $n = 1$ to 5, and score the GPT and the n-grams on
+# exactly the same tokens. An n-gram model uses the $n - 1$ tokens before each of them, so at most 4; the GPT sees
+# between 17 and 32 tokens, those before it in its window.
 
 # %% tags=["fold"]
 perplexities = {f"{n}-gram": corpus.n_gram(n) for n in range(1, 6)} | {"GPT": corpus.gpt(gpt)}
@@ -442,7 +450,7 @@ plots.bars(
     list(bits.values()),
     list(bits),
     colour=[plots.VERMILLION] * 5 + [plots.BLUE],
-    value_label="bits a character",
+    value_label="bits per character",
     axes=axes,
 )
 show(
@@ -450,7 +458,7 @@ show(
     "Bits a character on new sentences: " + ", ".join(f"{name} {value:.2f}" for name, value in bits.items()) + ".",
 )
 for name, perplexity in perplexities.items():
-    print(f"{name:7} perplexity {perplexity:5.2f}, {bits[name]:.3f} bits a character")
+    print(f"{name:7} perplexity {perplexity:5.2f}, {bits[name]:.3f} bits per character")
 
 
 def runs_of(tokens, n):
@@ -465,17 +473,19 @@ assert perplexities["GPT"] < min(perplexities[f"{n}-gram"] for n in range(1, 6))
 # %% [markdown]
 # **Figure 3.** Bits a character on new sentences, the lower the better.
 #
-# The best of the n-gram models is the 3-gram model. More context makes it worse, not better: of the 5-grams of the new
-# sentences almost half never occurred in training, of the 3-grams only one in a hundred. The GPT is clearly ahead of
-# it, with a perplexity of 5.04 against 6.15 and 0.57 bits a character against 0.64. Both have read the same sentences.
-# What may the GPT have learned that cannot be counted? A 3-gram model knows the last two tokens and nothing else. The
-# GPT can use what stands further back (say, whether the subject was singular), and what it learns of one noun may serve
-# other nouns with similar embeddings. (Which of the two matters more, we have not measured.)
+# The best of the n-gram models is the 3-gram model. More context makes it worse, not better: of the 5-grams of the
+# new sentences almost half never occurred in training, of the 3-grams only one in a hundred. The GPT is clearly ahead
+# of the 3-gram model, with a perplexity of 5.04 against 6.15 and 0.57 bits per character against 0.64. Both have read
+# the same sentences. What may the GPT have learned that cannot be counted? A 3-gram model knows the last two tokens
+# and nothing else. The GPT can use what stands further back (say, whether the subject was singular), and what it
+# learns of one noun may serve other nouns with similar embeddings. (Which of the two matters more, we have not
+# measured.)
 #
-# Is this a matter of chance? And does it come out like that with less text, with more, and with real text? Stored runs
-# answer it. The first repeats the comparison with three seeds, and with 100 to 20,000 sentences. The second takes real
-# text: the source code of the standard library, with 1,000 merges, a GPT with four layers of width 128, and a window of
-# 128 tokens. There, the GPT reads the text twice, and on the way it is compared with 5-grams of what it has read so
+# Is this a matter of chance? And is the result the same with less text, with more text, and with real text? Two sets
+# of stored runs answer these questions. The first repeats the comparison with three seeds on the 5,400 training
+# sentences used here, and then with 100 to 20,000 other sentences. The second takes real text: the source code of the
+# standard library, with 1,000 merges, a GPT with four layers of width 128, and a window of 128 tokens. There, the GPT
+# reads the text twice, and at several points on the way it is compared with a 5-gram model of the text it has read so
 # far.
 
 
@@ -721,7 +731,7 @@ def spread(values, digits=2):
 for name in ("3-gram", "5-gram", "GPT, 600 steps"):
     of_runs = [run["perplexities"][name] for run in runs]
     print(
-        f"the grammar, three seeds: {name:15} perplexity {spread(of_runs)}, {spread((run['bits'][name] for run in runs), 3)} bits a character"
+        f"the grammar, three seeds: {name:15} perplexity {spread(of_runs)}, {spread((run['bits'][name] for run in runs), 3)} bits per character"
     )
 assert max(run["perplexities"]["GPT, 600 steps"] for run in runs) < min(run["perplexities"]["3-gram"] for run in runs)
 
@@ -760,7 +770,7 @@ for name, values in both.items():
         "  ".join(f"{count / 1000:,.0f} k: {value:.1f}" for count, value in zip(library["tokens"], values)),
     )
 print(
-    f"source code, all of it: 6-gram {library['n-grams'][5]:.1f}, {library['bits']['6-gram']:.2f} bits a character; GPT {spread(library['bits']['GPT'])} bits"
+    f"source code, all of it: 6-gram {library['n-grams'][5]:.1f}, {library['bits']['6-gram']:.2f} bits per character; GPT {spread(library['bits']['GPT'])} bits"
 )
 
 # %% [markdown]
@@ -768,30 +778,30 @@ print(
 # seeds. Left, sentences of the grammar; the GPT is trained for 150 or for 600 steps. Right, source code, where the text
 # is read twice; the dotted line marks the end of the first reading.
 #
-# It is no matter of chance: with 5,400 sentences the GPT's perplexity is 5.04 to 5.09 over three seeds, that of the
-# 3-gram model 6.15 to 6.22. But who is ahead depends on how much text there is and how often it is read.
+# This is not a matter of chance: with 5,400 sentences the GPT's perplexity is 5.04 to 5.09 over three seeds, that of
+# the 3-gram model 6.15 to 6.22. But who is ahead depends on how much text there is and how often it is read.
 #
-# - **With little text, counting wins.** From 100 sentences the 3-gram model gets a perplexity of 15.2, the GPT 53 after
-#   150 steps. In 600 steps it sees each of these sentences hundreds of times and gets 204: presumably it learns them by
-#   heart, and becomes confident in what is not true of others. If it is stopped in time, the GPT is ahead with 300
-#   sentences on average (after 150 steps 9.21 against 9.62, though not for each seed), and with 1,000 clearly (6.33
-#   against 7.45).
+# - **With little text, counting wins.** From 100 sentences the 3-gram model gets a perplexity of 15.2, the GPT 53
+#   after 150 steps. In 600 steps it sees each of these sentences hundreds of times and gets 204: presumably it learns
+#   them by heart, and becomes confident of things that do not hold in new sentences. If training is stopped in time,
+#   after 150 steps, the GPT is slightly ahead with 300 sentences (9.21 against 9.62 on average, though not for every
+#   seed) and clearly ahead with 1,000 (6.33 against 7.45).
 # - **With more text, the GPT stays ahead, if it is trained long enough.** From 5,400 to 20,000 sentences the 3-gram
-#   model gains a little, from 6.28 to 5.98, the GPT hardly anything, from 5.16 to 5.11. The 3-gram model remains
-#   behind, however much text it counts. (After 150 steps the GPT is at 6.04, no better than counting.) These runs draw
-#   other sentences and learn other tokens than those above, so that with 5,400 sentences their numbers differ a little
-#   (for the 3-gram model 6.28 here, 6.15 to 6.22 there).
+#   model gains a little, from 6.28 to 5.98, the GPT hardly anything, from 5.16 to 5.11. The 3-gram model is still
+#   behind after 20,000 sentences, although it gains more than the GPT. (After 150 steps the GPT is at 6.04, no better
+#   than counting.) These runs draw other sentences and learn other tokens than those above, so that with 5,400
+#   sentences their numbers differ a little (for the 3-gram model 6.28 here, 6.15 to 6.22 there).
 # - **On source code**, the n-grams are ahead throughout the first reading: 85.9 against 586 after 51,200 tokens, 23.2
-#   against 27.5 at its end. A table of counts takes in everything at first sight, a network learns in small steps. In
-#   the second reading the GPT overtakes, and ends at 19.1, ahead of the best of our n-gram models (6-grams: 22.2); in
-#   bits a character, that is 1.50 against 1.58. An n-gram model gains nothing from a second reading: it has counted
-#   everything already. (Part of the GPT's gain is likely to come from the learning rate, which falls to zero at the end
-#   of the second reading. In a run of a single reading it would have fallen to zero at the end of the first.)
+#   against 27.5 at its end. A table of counts takes in everything at first sight, whereas a network learns in small
+#   steps. In the second reading the GPT overtakes the 5-gram model and ends at 19.1, ahead of the best of our n-gram
+#   models (6-grams: 22.2); in bits per character, that is 1.50 against 1.58. An n-gram model gains nothing from a
+#   second reading: it has counted everything already. (Part of the GPT's gain is likely to come from the learning
+#   rate, which falls to zero at the end of the second reading. In a run of a single reading it would have fallen to
+#   zero at the end of the first.)
 #
-# Published results on a benchmark of almost a billion words say the same. There, a Kneser–Ney 5-gram model has a
-# perplexity of 67.6 for each word (Chelba et al., 2013), and a Transformer 21.8 (Transformer-XL; Dai et al., 2019).
-# With so much text and so large a model (800 million parameters, where ours has about one million) the gap is far
-# larger than ours.
+# Published results on a benchmark of almost a billion words agree. There, a Kneser–Ney 5-gram model has a perplexity
+# of 67.6 per word (Chelba et al., 2013), and a Transformer 21.8 (Transformer-XL; Dai et al., 2019). With so much text
+# and so large a model (800 million parameters, where ours has about one million) the gap is far larger than ours.
 #
 # What does the model write when it continues `def`? (Its probabilities have been sharpened a little, by a temperature
 # of 0.8, which a later section explains.)
@@ -807,18 +817,18 @@ print(library["sample"])
 # %% [markdown]
 # ## What BERT does differently
 #
-# Training on next tokens is one way of learning from plain text. This first training on a large amount of text, before
-# any task is known, is called **pre-training**. BERT (Devlin et al., 2019) is pre-trained in another way, called
-# **masked language modelling**. It has no causal mask: every position attends to both sides. In each text 15 % of the
-# tokens are chosen, and the model has to say which tokens stood there. Of the chosen ones, 80 % are replaced by the
-# token `[MASK]`, 10 % by a random token, and 10 % stay as they are: not all are masked, since no `[MASK]` will occur
-# when the model is used. (BERT also learned to tell whether one sentence follows another; later models did without this
-# second task.)
+# Predicting the next token is one way of learning from plain text. This first training on a large amount of text,
+# before any task is known, is called **pre-training**. BERT (Devlin et al., 2019) is pre-trained in another way,
+# called **masked language modelling**. It has no causal mask: every position attends to both sides. In each text 15 %
+# of the tokens are chosen, and the model has to say which tokens stood there. Of the chosen ones, 80 % are replaced
+# by the token `[MASK]`, 10 % by a random token, and 10 % stay as they are: not all are masked, since no `[MASK]` will
+# occur when the model is used. (BERT also learned to tell whether one sentence follows another; later models did
+# without this second task.)
 #
 # To compare the two on the same footing, we hide single tokens of new sentences. GPT predicts such a token from what
-# stands before it; BERT puts `[MASK]` in its place and sees everything else in the window. Both are of the same size
-# and have been trained on the same text for as many steps (stored, three seeds). The perplexity is the exponential of
-# the mean loss on the hidden tokens.
+# stands before it in the window. For BERT we put `[MASK]` in its place; it sees everything else in the window. Both
+# are of the same size and have been trained on the same text for as many steps (stored, three seeds). The perplexity
+# is the exponential of the mean loss on the hidden tokens.
 
 # %% tags=["fold"]
 # NBVAL_CHECK_OUTPUT
@@ -830,21 +840,22 @@ for steps in sorted(runs[0]["masked"], key=int):
 
 # %% [markdown]
 # After 600 steps BERT is, on average, behind (7.29 against 4.98), and its seeds lie far apart (4.72 to 10.65); after
-# 2,400 it is far ahead, with a perplexity of 2.30 against 5.23. Both differences have likely reasons. BERT learns from
-# 15 % of the tokens in each step, so it should need more steps. But then it has the easier question: what stands
-# *behind* a gap says much about what is in it. (GPT, in turn, has become a little worse by then, 5.23 after 4.98,
-# presumably because with so little text it begins to learn the sentences by heart.)
+# 2,400 it is far ahead, with a perplexity of 2.30 against 5.23. There is a likely reason for each of the two results.
+# BERT learns from 15 % of the tokens in each step, so it should need more steps. But then it has the easier question:
+# what stands *after* a gap says much about what is in it. (GPT has become a little worse by then, 5.23 instead of
+# 4.98, presumably because with so little text it begins to learn the sentences by heart.)
 #
-# What does each of them give? BERT sees both sides of a gap. It is used where a text is there as a whole and has to be
-# understood, say to sort it or to find an answer in it. But it gives no probability to a text and cannot simply write
-# one: it has not learned to predict from the left alone. A GPT learns from every token instead of every seventh, and it
-# can continue any text. As we shall see, a text to continue is also a way of stating a task.
+# What is each of them good for? BERT sees both sides of a gap. It is used where a whole text is given and has to be
+# understood, for instance to classify it or to find an answer in it. But it gives no probability to a text and cannot
+# simply write one: it has not learned to predict from the left alone. A GPT learns from every token instead of about
+# every seventh, and it can continue any text. As we shall see, a text to continue is also a way of stating a task.
 
 # %% [markdown]
 # ## Temperature, top-k and top-p
 #
 # To write a text, one draws a token from the distribution that the model gives, appends it, and asks the model again
-# (lesson 07). One could also take the most likely token each time (greedy decoding, as in lesson 01). What comes of it?
+# (lesson 07). One could also take the most likely token each time (greedy decoding, as in lesson 01). What is the
+# result?
 
 # %% tags=["fold"]
 print("greedy: ", write(gpt, corpus, 1, k=1)[0])
@@ -855,16 +866,18 @@ for line in write(gpt, corpus, 3, seed=1, T=1.5):
 
 # %% [markdown]
 # Greedy decoding gives a correct sentence that repeats itself, and it gives it every time. Drawing from the model's
-# distribution gives different sentences, most of which are correct. In the last three lines all logits were divided by
-# 1.5 before the softmax, and much goes wrong: words run into each other ("theythree"), and a sentence goes on after its
-# end ("him.he is"). Where does that come from? The model gives some probability to every one of the 237 tokens, also to
-# those that cannot follow. Each of these has very little, but there are many of them, and one wrong token is enough to
-# spoil a sentence.
+# distribution gives different sentences, most of which are correct. In the last three lines all logits were divided
+# by 1.5 before the softmax, and much goes wrong: words run into each other ("theythree"), and a sentence goes on
+# after its end ("him.he is"). Where does that come from? The model gives some probability to each of the 237 tokens,
+# even to those that cannot follow. Each of these has very little, but there are many of them, and one wrong token is
+# enough to spoil a sentence.
 #
-# So greedy decoding always says the same, and drawing makes mistakes. Three usual controls lie between the two:
+# So greedy decoding always gives the same text, and drawing makes mistakes. Three controls are commonly used to find
+# a middle way:
 #
-# - **Temperature** $T$: all logits are divided by $T$ before the softmax (as the scores in lesson 04). Below 1 the
-#   likely tokens become still likelier; towards 0 it becomes greedy decoding; above 1 the distribution becomes flatter.
+# - **Temperature** $T$: all logits are divided by $T$ before the softmax (as the scores in lesson 04). With $T < 1$
+#   the likely tokens become still likelier, and as $T$ approaches 0, drawing becomes greedy decoding. With $T > 1$
+#   the distribution becomes flatter.
 # - **Top-k** (Fan et al., 2018): only the $k$ likeliest tokens are kept, and their probabilities are scaled so that they
 #   sum to 1.
 # - **Top-p**, or nucleus sampling (Holtzman et al., 2020): the likeliest tokens are kept until their probabilities sum
@@ -913,16 +926,18 @@ print("tokens kept by p = 0.9:", ", ".join(f"{beginning}: {count}" for beginning
 # %% [markdown]
 # **Figure 5.** The distribution of the next token after a beginning of a sentence. In outline, the model's own
 # distribution; filled, what is left of it after temperature, top-k and top-p, in this order. Only the 20 likeliest
-# tokens are shown; a 0 stands above those that are cut off. Choose other beginnings and settings. At which beginning
-# does top-p with $p = 0.9$ keep fewest tokens?
+# tokens are shown; a 0 stands above those that are cut off. Choose other beginnings and settings. To see the effect
+# of top-p alone, set the temperature to 1 and move top-k to the right end. The printed line shows how many tokens
+# top-p alone keeps after each beginning.
 #
-# Where many continuations are possible, top-p keeps many tokens, and where only few are, it keeps few: with $p = 0.9$
-# 22 after "the", 10 after "we". A fixed $k$ cannot do both: with $k = 10$ it cuts off, after "the", twelve of these 22
-# tokens.
+# Where many continuations are possible, top-p keeps many tokens, and where only a few are possible, it keeps few:
+# with $p = 0.9$ it keeps 22 tokens after "the" and 10 after "we". A fixed $k$ cannot do both: with $k = 10$ it cuts
+# off, after "the", twelve of these 22 tokens.
 #
-# How much do they help? The grammar can tell us: it can decide for every sentence whether it could have said it. So
-# here is the share of possible sentences among 300 that were drawn with each setting, and, as a measure of variety, how
-# many different groups of three words occur in them (stored, three seeds; the last line is of this run).
+# How much do these controls help? The grammar can tell us, since it decides for every sentence whether the sentence
+# is possible. So here is the share of possible sentences among 300 that were drawn with each setting, and, as a
+# measure of variety, how many different groups of three words occur in them ("Different" is the share of different
+# sentences. The numbers are stored, from three seeds; the last line is from this run.)
 
 # %% tags=["fold"]
 for name in ("the grammar's own", *SETTINGS):
@@ -938,28 +953,28 @@ print(
 
 # %% [markdown]
 # A low temperature trades variety for correctness: at 0.3 nearly all sentences are possible (0.99), but their variety
-# is small, 724 groups of three words where the grammar itself has 2,309. At 1 the variety is almost that of the grammar
-# (2,236), but 18 % of the sentences are wrong; at 1.5 two in three are. (Groups that no correct sentence has count,
-# too; hence the 2,839 are not all variety that one would want.) Top-p with 0.9 keeps most of the variety (2,079), and
-# only 2 % of its sentences are wrong; top-k with 5 makes more mistakes (4 %) and has less variety (1,708). Most of what
-# goes wrong at temperature 1.5 is in the tail of the distribution, the many unlikely tokens: cut it off by top-p, and
-# the possible sentences rise from 0.33 to 0.82. (The grammar is an easy judge. Whether a real text is good cannot be
-# decided by a rule, and Holtzman et al. compare with what people write.)
+# is small, 724 groups of three words where the grammar itself has 2,309. At 1 the variety is almost that of the
+# grammar (2,236), but 18 % of the sentences are wrong; at 1.5 two in three are. (Groups that occur in no correct
+# sentence are counted, too; so not all of the 2,839 groups are variety that one would want.) Top-p with 0.9 keeps
+# most of the variety (2,079), and only 2 % of its sentences are wrong; top-k with 5 makes more mistakes (4 %) and has
+# less variety (1,708). Most errors at temperature 1.5 come from the tail of the distribution, the many unlikely
+# tokens: when top-p cuts it off, the share of possible sentences rises from 0.33 to 0.82. (The grammar is an easy
+# judge. Whether a real text is good cannot be decided by a rule, and Holtzman et al. compare with what people write.)
 
 # %% [markdown]
 # ## Zero-shot, one-shot, few-shot
 #
-# Now back to the beginning: to tasks that are stated in a prompt. The authors of GPT-3 distinguish three settings. The
-# prompt describes the task in words (**zero-shot**); it gives one example, too (**one-shot**); or it gives several
-# (**few-shot**). In none of them is a weight changed. To learn from the examples of a prompt is called **in-context
-# learning**.
+# Now back to the beginning: to tasks that are stated in a prompt. The authors of GPT-3 distinguish three settings.
+# The prompt describes the task in words (**zero-shot**); it also gives one example (**one-shot**); or it gives
+# several (**few-shot**). In none of them is a weight changed. Learning from the examples in a prompt is called
+# **in-context learning**.
 #
 # We need a world in which this can be measured. A document of this world is a list of 16 pairs: the letters a to h
 # stand for digits from 1 to 8, according to a secret table, and each pair names a letter and its digit. (Letters are
-# drawn at random and come again; two letters may have the same digit. We write `c5`, but letter and digit are two
-# tokens.) In front stands the name of the table. There are 16 tables with names, `T1` to `T16`, which occur again and
-# again; half of all documents use one of them. The other half begin with `?` and have a table of their own, drawn at
-# random and never used again:
+# drawn at random and may recur; two letters may have the same digit. We write `c5`, but letter and digit are two
+# tokens.) The document begins with the name of the table. There are 16 tables with names, `T1` to `T16`, which occur
+# again and again; half of all documents use one of them. The other half begin with `?` and have a table of their own,
+# drawn at random and never used again:
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -1346,12 +1361,14 @@ assert accuracies["seen"][3] > 0.9 and accuracies["named"][0] > 0.95
 #   because training asks for these pairs so rarely: in a document of 16 pairs, the fifteenth can be asked for by the
 #   last one only.)
 # - **Named tables**: accuracy 1.00 without any example. These 16 tables are in the weights.
-# - **Named tables behind a `?`** (printed as "named, no name"): like new ones (0.135 without examples, 0.844 with 15).
-#   Without the name the model does not recall them, and has to learn them from the examples.
+# - **Named tables after a `?`** (printed as "named, no name"): the accuracy is that of new tables (0.135 without
+#   examples, 0.844 with 15). Without the name the model does not recall them, and has to learn them from the
+#   examples.
 #
-# With no example at all and no name, the accuracy is that of chance, one in eight (0.127). So what GPT-3's authors call
-# few-shot learning can come about by itself. Here it was enough that the training text contains many documents in each
-# of which something holds that holds nowhere else. (That it comes about in GPT-3 for the same reason does not follow.)
+# With no example at all and no name, the accuracy is that of chance, one in eight (0.127). So what GPT-3's authors
+# call few-shot learning can arise from next-token prediction alone. Here it was enough that the training text
+# contains many documents, each of which follows a rule of its own. (It does not follow that few-shot learning arises
+# in GPT-3 for the same reason.)
 #
 # (One detail saves time: this GPT has a head of its own, and its embeddings start with a standard deviation of 1. With
 # the tied head and the smaller embeddings of our first model the ability comes as well, 0.99 on seen letters after
@@ -1369,9 +1386,9 @@ assert accuracies["seen"][3] > 0.9 and accuracies["named"][0] > 0.95
 #
 # 1. In the first layer, a head attends from each position to the position before it. It writes into each digit's vector
 #    which letter stands before it. This is a **previous-token head**.
-# 2. In the second layer, a head at the last letter asks: which position stands after a letter like me? Its query
-#    matches the keys of digits whose predecessor is this letter. So it attends there and copies the digit. This is an
-#    **induction head**.
+# 2. In the second layer, a head at the last letter asks: which position comes after an earlier occurrence of this
+#    letter? Its query matches the keys of digits whose predecessor is this letter. So it attends there and copies the
+#    digit. This is an **induction head**.
 
 # %% tags=["fold"]
 show(
@@ -1454,13 +1471,13 @@ assert measures["letter → digit after it"][1].max() > 0.7
 # letter before it, from a letter to the same letter earlier, and from a letter to the digit that followed it then. In
 # the first layer, head 2 is the previous-token head: in it each digit gives 0.59 of its weight to its letter, where
 # equal weights would give 0.09. In the second layer, head 2 is the induction head: in it a letter gives 0.98 of its
-# weight to the digits that stood behind its earlier occurrences. The last column shows what is left if a head is cut
-# out. Without the induction head the accuracy on letters that stood in the prompt falls from 0.99 to 0.18, not far
-# above chance (0.125); without the previous-token head to 0.50, presumably because the other head of the first layer
-# does part of the same work (0.30 of its weight): without both, 0.20 is left.
+# weight to the digits that followed its earlier occurrences. The last column shows the accuracy that is left when the
+# head is removed. Without the induction head the accuracy on letters that stood in the prompt falls from 0.99 to
+# 0.18, not far above chance (0.125); without the previous-token head to 0.50, presumably because the other head of
+# the first layer does part of the same work (0.30 of its weight): without both, 0.20 is left.
 #
-# No head looks much for the same letter itself (second column, at most 0.11). If it takes two layers, then a model with
-# a single layer should fail. And is it always one head of each layer that does the work, with other seeds, too?
+# No head looks much for the same letter itself (second column, at most 0.11). If it takes two layers, then a model
+# with a single layer should fail. And with other seeds, is it always one head in each layer that does the work?
 
 # %% tags=["fold"]
 one_layer, _, single_hits = learned(layers=1, steps=800, seed=0, tables=named)
@@ -1510,21 +1527,23 @@ print(
 # **Figure 9.** Accuracy on letters that stood earlier in the document, against steps of training. Left, this run;
 # right, five seeds of each kind, trained twice as long.
 #
-# The model with one layer stays below 0.4: after a first rise to about 0.25 it comes slowly to 0.3 to 0.37, and stays
-# there. (After a single example it is always right: there is only one digit to copy. With more examples it seems to
-# copy one of those that it has seen, perhaps preferring digits that stand nearby or occur often, without knowing which
-# is right.) With two layers, the ability appears rather suddenly: the accuracy stays near 0.3 until step 175 to 250,
-# and then rises above 0.9 within 150 to 200 steps, by step 325 to 425 in the five seeds. Olsson et al. (2022) saw the
-# same in language models of two and more layers, small and large: early in training there is a short phase in which
-# induction heads form, and in which the model's ability to use its context rises steeply.
+# The model with one layer stays below 0.4: after a first rise to between 0.2 and 0.3 it falls back a little, then
+# climbs slowly to between 0.3 and 0.37, and stays there. (After a single example it is always right: there is only
+# one digit to copy. With more examples it seems to copy one of those that it has seen, perhaps preferring digits that
+# stand nearby or occur often, without knowing which is right.) With two layers, the ability appears rather suddenly:
+# the accuracy stays near 0.3 until step 175 to 250, and then rises above 0.9 within 150 to 200 steps, by step 325 to
+# 425 in the five seeds. Olsson et al. (2022) saw the same in language models of two and more layers, small and large:
+# early in training there is a short phase in which induction heads form, and in which the model's ability to use its
+# context rises steeply.
 #
 # Is the second layer needed, or are more parameters enough? A single layer that is wider, with 112,182 parameters
-# instead of 106,530, reaches 0.30 to 0.46 after eight examples; with two layers it is 1.00. (That it cannot be done in
-# one layer at all is not shown by this: one of the three wider models had begun to improve.) And is it always one head
-# in each layer? No. The printed lines show the accuracy without each head, for five seeds. In four of them, there is
-# one previous-token head: without it 0.20 to 0.35 is left. But both heads of their second layer are induction heads,
-# and without the more important one 0.50 to 0.87 is left. In the last seed it is the other way round: a single
-# induction head (0.17 without it), and in the first layer two heads of which either can be missed.
+# instead of 106,530, reaches 0.30 to 0.46 after eight examples; with two layers it is 1.00. (That it cannot be done
+# in one layer at all is not shown by this: one of the three wider models had begun to improve.) And is it always one
+# head in each layer? No. The printed lines show the accuracy without each head, for five seeds. In four of them,
+# there is one previous-token head: without it 0.20 to 0.35 is left. But both heads of their second layer are
+# induction heads, and without the more important one 0.50 to 0.87 is left. In the last seed it is the other way
+# round: a single induction head (0.17 without it), and in the first layer two heads, either of which can be removed
+# with little loss.
 #
 # These induction heads have learned our documents, not a general law: with 15 letters and digits in random order,
 # repeated once, the model predicts the second half with an accuracy of 0.16 to 0.17, where one in sixteen (0.06) would
@@ -1612,18 +1631,22 @@ table({f"this run: {name}": values for name, values in compared(two_layers, name
 # seeds.
 #
 # For each new table, a copy of the model is trained for 60 steps on the table's examples. Each example, say `T17 c5`,
-# begins with a name that never occurred before. Then the copy is asked for all eight letters. (The learning rate of $3
-# \cdot 10^{-4}$ was chosen on other tables.) With two to eight examples the two ways are about equally good (with
-# eight, fine-tuning reaches 0.71 and the prompt 0.70); with 15, fine-tuning is ahead (0.89 against 0.82): the model
-# overlooks part of long prompts, as Figure 6 has shown. But fine-tuning has side effects. The named tables, which the
-# model knew perfectly, are recalled with an accuracy of 0.93 after 15 examples; with a learning rate of $10^{-3}$, at
-# which new tables are learned no better (0.88, on 20 others), only 0.60 is left. This is called **catastrophic
-# forgetting**: the same weights serve all tasks, and gradient steps for one of them know nothing of the others. If each
-# step at this higher rate also trains on a few old documents (**rehearsal**), the named tables are still recalled with
-# an accuracy of 0.96. The copies' ability to learn from a prompt suffers less: with 15 examples of another new table in
-# the prompt they are right in 0.81 of the cases, as often as the models before (0.80 in Figure 6, on other prompts); at
-# the higher rate in 0.74. (All these are stored runs. The model of this run, trained half as long, forgets more: after
-# 15 examples 0.81 of the named tables' answers are right.) With examples in the prompt nothing is forgotten, since
+# begins with a name that never occurred before. Then the copy is asked for all eight letters. (The learning rate of
+# $3 \cdot 10^{-4}$ was chosen on other tables.) With one example the prompt is slightly better (0.23 against 0.19);
+# with two to eight the two ways are about equally good (with eight, fine-tuning reaches 0.71 and the prompt 0.70);
+# with 15, fine-tuning is ahead (0.89 against 0.82): the model overlooks part of long prompts, as Figure 6 has shown.
+#
+# But fine-tuning has side effects. The named tables, which the model knew perfectly, are recalled with an accuracy of
+# 0.93 after 15 examples; with a learning rate of $10^{-3}$, at which new tables are learned no better (0.88, on 20
+# other tables; since some letters are not among the examples, about 0.88 is the most one can expect), it falls to
+# 0.60. This is called **catastrophic forgetting**: the same weights serve all tasks, and gradient steps for one of
+# them know nothing of the others. If each step at this higher rate also trains on a few old documents
+# (**rehearsal**), the named tables are still recalled with an accuracy of 0.96.
+#
+# The copies' ability to learn from a prompt suffers less: with 15 examples of another new table in the prompt their
+# accuracy is 0.81, about that of the models before fine-tuning (0.80 in Figure 6, on other prompts); at the higher
+# rate it is 0.74. (All these are stored runs. The model of this run, trained half as long, forgets more: after 15
+# examples 0.81 of the named tables' answers are right.) With examples in the prompt nothing is forgotten, since
 # nothing is changed; but nothing is kept either, and each prompt has to bring its examples again.
 
 # %% [markdown]
@@ -1652,7 +1675,7 @@ for axes, lines, title, best, who in zip(
     (LAMBADA, TRIVIA),
     ("LAMBADA", "TriviaQA"),
     (68.0, 60.5),
-    ("best before: 68.0", "T5-11B+SSM, fine-tuned: 60.5"),
+    ("earlier best: 68.0", "T5-11B+SSM, fine-tuned: 60.5"),
 ):
     plots.curves(BILLIONS, lines, title=title, x_label="billions of parameters", y_label="accuracy, %", axes=axes)
     axes.set_xscale("log")
@@ -1675,19 +1698,18 @@ show(
 # memory.
 #
 # On TriviaQA more examples are better at every size, and the largest model exceeds a fine-tuned one even without an
-# example (64.3 against 60.5). On LAMBADA it is not so simple. One example is *worse* than none, at all sizes; three of
-# the four smallest models are worse with few examples than with none, and only from 2.7 billion parameters on is
+# example (64.3 against 60.5). On LAMBADA it is not so simple. One example is *worse* than none, at all sizes; three
+# of the four smallest models are worse with few examples than with none, and only from 2.7 billion parameters on is
 # few-shot always the best. (The prompts differ: with examples, LAMBADA was written as a text with a gap; the authors
-# suppose that one example is not enough to show the models what a gap is.) In our miniature an example never does harm,
-# since our documents are made of nothing but examples. But in both worlds a model can use a prompt only as it has
-# learned in training.
+# suppose that one example is not enough to show the models what a gap is.) In our miniature an additional example
+# never does harm, since our documents are made of nothing but examples. But for both models the same is true:
+# training decides which kinds of prompts they can use.
 
 # %% [markdown]
 # ## Counting a GPT
 #
-# How large are these models? Lesson 09 has counted everything but the two ends: a table of $V$ embeddings and one of
-# $N$ positions, $L$ blocks with $12D^2 + 13D$ each (if $D_F = 4D$), the last normalisation $2D$, and no head of its
-# own:
+# How large are these models? Lesson 09 counted everything but the two ends: a table of $V$ embeddings and one of $N$
+# positions, $L$ blocks with $12D^2 + 13D$ each (if $D_F = 4D$), the last normalisation $2D$, and no head of its own:
 #
 # $$VD + ND + L\,(12D^2 + 13D) + 2D$$
 
@@ -1724,8 +1746,8 @@ assert sum(weight.numel() for weight in gpt.parameters()) == parameters_of(64, 2
 # %% [markdown]
 # ## What comes next?
 #
-# At the beginning of this lesson stood a task that nobody had told you. Here is what the models of this run say. (The
-# second prompt does not hold the letter `a`, so that nothing can be known.)
+# This lesson began with a task that nobody had explained to you. Here is what the models of this run say. (The second
+# prompt does not hold the letter `a`, so that nothing can be known.)
 
 # %% tags=["fold"]
 for line in ("? c5 a2 c5 h1 a", "? c5 b2 c5 h1 a"):
@@ -1745,7 +1767,7 @@ for line in ("? c5 a2 c5 h1 a", "? c5 b2 c5 h1 a"):
 # should do: it gives all eight digits about the same probability (0.14 at most).
 #
 # For GPT-3 and its `cheese =>` we cannot show this as easily: the answer, "fromage", stands nowhere in the prompt, so
-# it cannot be copied. What the examples tell is *which task* it is; the French word has to come from the weights. In
+# it cannot be copied. The examples only show *which task* is meant; the French word has to come from the weights. In
 # our world these are two different abilities, too: a named table is recalled from the weights, and a new one is read
 # from the prompt.
 #
@@ -1767,7 +1789,7 @@ for line in ("? c5 a2 c5 h1 a", "? c5 b2 c5 h1 a"):
 # | GPT | $X_0 = E[\text{tokens}] + P$, $L$ causal pre-norm blocks, last normalisation | $[B, N, D]$ |
 # | tied head | $\text{logits} = \text{norm}(X_L)\,E^\top$ | $[B, N, V]$ |
 # | perplexity | $\exp(\text{mean of} -\ln P(x_n \mid x_{<n}))$ over the predicted tokens | a number |
-# | bits a character | $\log_2(\text{perplexity}) / \text{characters a token}$ | a number |
+# | bits per character | $\log_2(\text{perplexity}) / \text{characters per token}$ | a number |
 # | temperature, top-k, top-p | softmax of $\text{logits}/T$; the $k$ likeliest; the likeliest up to the sum $p$ | $[B, V]$ |
 # | parameters | $VD + ND + L(12D^2 + 13D) + 2D$ | a number |
 #
@@ -1789,8 +1811,7 @@ for line in ("? c5 a2 c5 h1 a", "? c5 b2 c5 h1 a"):
 #
 # </details>
 #
-# <details><summary><b>2.</b> A model gives the right token the probabilities 1/2, 1/8 and 1/4 at three positions. What is its perplexity, and how many bits does it
-# need?</summary>
+# <details><summary><b>2.</b> A model gives the right token the probabilities 1/2, 1/8 and 1/4 at three positions. What is its perplexity, and how many bits does it need for the three tokens?</summary>
 #
 # $1 + 3 + 2 = 6$ bits, 2 for a token on average; so the perplexity is $2^2 = 4$.
 #
@@ -1811,7 +1832,7 @@ for line in ("? c5 a2 c5 h1 a", "? c5 b2 c5 h1 a"):
 #
 # <details><summary><b>5.</b> Can temperature change which token is the likeliest? Can top-p?</summary>
 #
-# Neither. Division by a positive number keeps the order, and top-p keeps the likeliest token always.
+# Neither. Division by a positive number keeps the order, and top-p always keeps the likeliest token.
 #
 # </details>
 #
@@ -1832,18 +1853,18 @@ for line in ("? c5 a2 c5 h1 a", "? c5 b2 c5 h1 a"):
 # %% [markdown]
 # ## Pitfalls
 #
-# - **Logits and targets are one position apart**: the logits at position $n$ belong to token $n + 1$. Whoever compares them with token $n$ trains a model to
-#   copy its input.
+# - **Logits and targets are one position apart**: the logits at position $n$ belong to token $n + 1$. If you compare
+#   them with token $n$, you train a model to copy its input.
 # - **Perplexities of models with different tokens cannot be compared.** Bits a character can.
-# - **A mean of perplexities is no perplexity**: average the losses over all tokens first.
+# - **A mean of perplexities is not a perplexity**: average the losses over all tokens first.
 # - **A model that is scored with little context looks worse than it is.** Say how much context each scored token has.
 # - **Merges have an order.** Applying them by frequency in the new text, or taking the longest token, cuts the text differently from training.
 # - **Temperature before top-p**: with the other order, other tokens are kept.
-# - **An example in the prompt is no training.** With the next prompt it is gone.
+# - **An example in the prompt does not train the model.** With the next prompt it is gone.
 #
 # <details><summary><b>If you also use lecture slides</b>: where some of them differ</summary>
 #
-# - *GPT-2's heads "?"* or *"-"*: the largest GPT-2 has 25.
+# - A table of model sizes gives the number of GPT-2's heads as *"?"* or *"-"*: the largest GPT-2 has 25.
 # - *"Sentence prediction"* for LAMBADA: the task is to predict the last *word* of a passage.
 #
 # </details>
@@ -1852,8 +1873,8 @@ for line in ("? c5 a2 c5 h1 a", "? c5 b2 c5 h1 a"):
 # ## Where to go next
 #
 # - **Practise**: the [assignment of this unit](../assignments/11_language_models/11_language_models.ipynb).
-# - **Read on**: [LoRA and its relatives](15_lora.ipynb) (lesson 15) fine-tune a model by training few of its weights; the
-#   [Vision Transformer](13_vision_transformer.ipynb) (lesson 13) takes the blocks to images.
+# - **Read on**: [LoRA and its relatives](15_lora.ipynb) (lesson 15) fine-tune a model by training only a small number
+#   of weights; the [Vision Transformer](13_vision_transformer.ipynb) (lesson 13) takes the blocks to images.
 # - **Look up**: the [glossary](../docs/glossary.md).
 
 # %% [markdown]

@@ -1,11 +1,11 @@
 # %% [markdown]
 # # Assignment 11: language models
 #
-# You write the parts of a small GPT and of its tools: byte pair encoding, which learns its tokens from a text, cuts texts
-# into them and puts texts together again; the model, with the table of embeddings as its head; its loss and its perplexity
-# on texts of different lengths; the distribution from which the next token is drawn, under temperature, top-k and top-p;
-# prompts with examples; and the count of its parameters and operations. The stretch finds induction heads by their
-# attention weights.
+# You write the parts of a small GPT and of its tools: byte pair encoding, which learns its tokens from a text, cuts
+# texts into them and puts texts together again; the model, with the table of embeddings as its head; its loss and its
+# perplexity on texts of different lengths; the distribution from which the next token is drawn, under temperature,
+# top-k and top-p; prompts with examples; and the count of its parameters and operations. In the stretch exercise you
+# find induction heads by their attention weights.
 #
 # **Goals.** You can learn and apply the merges of byte pair encoding by hand, build a GPT so that no position sees a later
 # one, compute a perplexity over exactly the tokens that are predicted, say which tokens top-k and top-p leave, put a batch
@@ -47,7 +47,7 @@
 
 # %% [markdown] tags=["demands"]
 # **What is asked of every exercise.** Grading examines each of these; a check shows some of them. Where an exercise's own
-# text says something else, that holds.
+# text says something else, the exercise's text holds.
 #
 # - Inputs come back as they were given, and the same inputs give the same result in every call.
 # - Results have the floating-point type of the inputs, float32 or float64, and are computed in it.
@@ -122,7 +122,8 @@ from utils.progress import progress
 #    a)` are different pairs.
 # 2. Take the most frequent pair, and write it to row $m$ of the result: the left token first, then the right one. Of
 #    equally frequent pairs, take the one with the smaller left number, and if these are equal, too, the one with the
-#    smaller right number. A pair that occurs only once is taken as well, if none is more frequent.
+#    smaller right number. (The lesson's code decides otherwise between them.) A pair that occurs only once is taken as
+#    well, if none is more frequent.
 # 3. Replace the pair by the new token $V + m$ wherever it stands, going from left to right. Within a merge, a token takes
 #    part in one replacement only: `a a a` becomes the new token followed by `a`.
 #
@@ -146,9 +147,9 @@ from utils.progress import progress
 #
 # <details><summary>Hint: the idea</summary>
 #
-# Each merge has three steps, and each of them is a few lines of plain Python: count, choose, replace. Nothing is kept from
-# one merge to the next but the text and the rows that have been found. For the choice, Python compares tuples from left to
-# right, number by number; which tuple is the smaller, of two that begin alike?
+# Each merge has three steps, and each of them is a few lines of plain Python: count, choose, replace. Nothing is kept
+# from one merge to the next but the text and the rows that have been found. For the choice, Python compares tuples
+# from left to right, number by number; which of two tuples that begin alike is the smaller?
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
@@ -213,10 +214,10 @@ check(byte_pair_merges)
 # Merges are learned once, from a large text. From then on every other text is cut by them: the same merges in the same
 # order, whatever is frequent in the new text ([lesson 11](../../notebooks/11_language_models.ipynb), "Byte pair encoding").
 #
-# The text comes as `tokens`, `[N]`, numbers from 0 to `V - 1`, which we call letters. `merges` is `[M, 2]`: row $m$ holds
-# the left and the right part of merge $m$, and the token that it makes is $V + m$. Parts may be letters or tokens of
-# earlier merges, so they are below $V + m$, and no two rows are equal. Apply merge 0 to the whole text, then merge 1 to
-# what it has left, and so on up to merge $M - 1$:
+# The text comes as `tokens`, `[N]`, numbers from 0 to `V - 1`, which we call letters. `merges` is `[M, 2]`: row $m$
+# holds the left and the right part of merge $m$, and the token that it makes is $V + m$. Parts may be letters or
+# tokens of earlier merges, so they are below $V + m$, and no two rows are equal. Apply merge 0 to the whole text,
+# then merge 1 to the resulting text, and so on up to merge $M - 1$:
 #
 # $$\ldots,\; \mathrm{merges}[m, 0],\; \mathrm{merges}[m, 1],\; \ldots \quad\longrightarrow\quad \ldots,\; V + m,\; \ldots$$
 #
@@ -294,8 +295,8 @@ check(bpe_encode)
 # A language model writes tokens, and people read letters. The way back needs no search: each token stands for one sequence
 # of letters, wherever it occurs ([lesson 11](../../notebooks/11_language_models.ipynb), "Byte pair encoding").
 #
-# Of the numbers in `tokens`, `[n]`, those below `V` are letters and stay. A token $t \ge V$ was made by merge $t - V$, and
-# is replaced by the two parts of it, the left one first:
+# Of the numbers in `tokens`, `[n]`, those below `V` are letters and stay. A token $t \ge V$ was made by merge $t -
+# V$, and is replaced by its two parts, the left one first:
 #
 # $$t \;\longrightarrow\; \mathrm{merges}[t - V, 0],\; \mathrm{merges}[t - V, 1]$$
 #
@@ -384,9 +385,10 @@ check(bpe_decode)
 # | `tokens` | `nn.Embedding(V, D)` | $E$, which is also the head: the head is *tied* |
 # | `positions` | `nn.Embedding(N, D)` | $P$, learned positions |
 # | `blocks` | `nn.ModuleList` of `L` blocks (see below) | each block has weights of its own |
-# | `norm` | `nn.LayerNorm(D)` | pre-norm blocks leave the residual stream as it is, so a norm comes after the last one |
+# | `norm` | `nn.LayerNorm(D)` | pre-norm blocks do not normalise the residual stream itself, so a norm comes after the last block |
 #
-# Each block is torch's own layer, with four settings that are not its defaults. It is called with a mask as `src_mask`:
+# Each block is torch's own layer, built as follows, with four settings that are not its defaults. In `forward` you
+# pass it the mask as `src_mask`.
 #
 # ```python
 # nn.TransformerEncoderLayer(D, H, D_F, dropout=0.0, activation="gelu", batch_first=True, norm_first=True)
@@ -500,15 +502,15 @@ check(GPT)
 # Text 1 has two tokens, and its second has the probability 0.9. So $M = 3$, and the loss is $-(\ln 0.75 + \ln 0.5 + \ln
 # 0.9) / 3 = 0.3621$; the perplexity is $e^{0.3621} = 1.436$.
 #
-# `lengths` holds numbers from 1 to `N`, in no order. A text of a single token predicts nothing and adds nothing; at least
-# one text of a batch has two tokens or more. In the padding any token of the vocabulary may stand, and token 0 is a token
-# like the others. All logits are finite, but some tokens may be very unlikely. Gradients are asked of the loss alone; the
-# perplexity is a tensor, but may be detached. `F.cross_entropy` is allowed.
+# `lengths` holds numbers from 1 to `N`, in no order. A text of a single token has no predicted token and adds
+# nothing; at least one text of a batch has two tokens or more. In the padding any token of the vocabulary may stand,
+# and token 0 is a token like the others. All logits are finite, but some tokens may be very unlikely. Gradients are
+# asked of the loss alone; the perplexity is a tensor, but may be detached. `F.cross_entropy` is allowed.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# Three questions, one after the other. Which logits belong to which token? Which of these pairs lie inside of a text? And
-# by how many is the sum divided?
+# Three questions, one after the other. Which logits belong to which token? Which of these pairs lie inside a text?
+# And by how many is the sum divided?
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
@@ -579,10 +581,10 @@ check(perplexity)
 #
 # `logits` is `[*B, V]` and so is the result: each row has a distribution of its own, and entry $v$ belongs to token $v$.
 #
-# An example with $V = 4$, `temperature = 2`, `k = 3` and `p = 0.75`. The logits $2 \ln 5,\; 0,\; 2 \ln 3,\; 2 \ln 2$ are
-# halved, and their exponentials are 5, 1, 3 and 2. Token 1 is not among the three largest. The others have $P = 0.5$, $0.3$
-# and $0.2$. The most likely token alone has 0.5, less than `p`; with the next one the sum is 0.8, so these two are enough.
-# They share the probability as 5 to 3, and the result is 0.625, 0, 0.375 and 0.
+# An example with $V = 4$, `temperature = 2`, `k = 3` and `p = 0.75`. The logits $2 \ln 5,\; 0,\; 2 \ln 3,\; 2 \ln 2$
+# are halved, and their exponentials are 5, 1, 3 and 2. Token 1 is not among the three largest. The others have $P =
+# 0.5$, $0.3$ and $0.2$. The most likely token alone has 0.5, less than `p`; with the next one the sum is 0.8, so
+# these two are enough. They share the probability in the ratio 5 to 3, and the result is 0.625, 0, 0.375 and 0.
 #
 # `temperature` is above 0, `k` is from 1 to `V`, and `p` lies strictly between 0 and 1. With `k = V` top-k leaves nothing
 # out. No two logits of a row are equal, and no sum of probabilities comes so close to `p` that rounding would decide. You
@@ -591,8 +593,8 @@ check(perplexity)
 # <details><summary>Hint: the idea</summary>
 #
 # Look at the k tokens in descending order of probability. How much do the tokens that stand before a given one have
-# together? From this number alone you can tell whether that token stays. Is it p that the first token has to be compared
-# with?
+# together? From this number alone you can tell whether that token stays. What is this number for the first token, and
+# does the first token stay?
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
@@ -618,7 +620,7 @@ def next_token_distribution(
         logits: a language model's logits for the next token, one row for each prompt or position.
         temperature: what the logits are divided by, above 0.
         k: how many tokens top-k keeps, from 1 to V.
-        p: what the probabilities of the tokens that top-p keeps must at least sum to, between 0 and 1.
+        p: the least sum of the probabilities of the tokens that top-p keeps, between 0 and 1.
 
     Returns:
         the probability of each token of the vocabulary; rows sum to 1, and tokens that were not kept have exactly 0.
@@ -650,8 +652,8 @@ check(next_token_distribution)
 #
 # A language model can be told a task by examples. Its prompt holds a few questions with their answers, then one more
 # question, the **query**, and the model goes on with what comes next: an answer, if it has understood (lesson 11,
-# "Zero-shot, one-shot, few-shot"). No weight is changed. With no example the prompt is called zero-shot, with one one-shot,
-# with more few-shot.
+# "Zero-shot, one-shot, few-shot"). No weight is changed. A prompt without an example is called zero-shot; with one
+# example it is one-shot, and with more few-shot.
 #
 # You make a batch of such prompts. Here each question and each answer is a single token. Line $b$ has $K$ examples at hand,
 # `x[b, k]` with the answer `y[b, k]`, and uses the **first** $e$ = `examples[b]` of them, $0 \leq e \leq K$. Its prompt has
@@ -667,9 +669,9 @@ check(next_token_distribution)
 #
 # - **tokens**, `torch.int64`: the padding, and then the prompt.
 # - **mask**, `torch.bool`: `True` at the tokens of the prompt, `False` at the padding.
-# - **predicts**, `torch.bool`: `True` at each position that has to predict an answer: at the questions of the examples that
-#   the prompt uses, and at the query, whose answer is not in the prompt. The logits at these positions are those which a
-#   loss, or a count of right answers, is taken of. At answers and at padding it is `False`.
+# - **predicts**, `torch.bool`: `True` at each position that has to predict an answer: at the questions of the
+#   examples that the prompt uses, and at the query, whose answer is not in the prompt. A loss, or a count of right
+#   answers, uses the logits at exactly these positions. At answers and at padding it is `False`.
 #
 # With $K = 2$, `x = [[5, 6]]`, `y = [[7, 8]]`, `query = [9]`, `examples = [1]` and `pad = 0`:
 #
@@ -715,7 +717,7 @@ def few_shot_prompts(
         y: their answers, a token each.
         query: the question that each prompt ends with.
         examples: how many examples each prompt uses, from 0 to K; these are its first ones.
-        pad: the token that stands for padding; others may have the same number.
+        pad: the token that stands for padding; tokens of the prompt may have the same number.
 
     Returns:
         tokens, the padding and then the prompt of each line; mask, True at the tokens of the prompt; predicts, True where the
@@ -751,10 +753,10 @@ check(few_shot_prompts)
 # %% [markdown]
 # ## 8 · Counting a GPT
 #
-# GPT-2 comes in four sizes, from 124 million parameters to 1.6 billion. How many are they exactly, and how many operations
-# does it take to read a text once ([lesson 11](../../notebooks/11_language_models.ipynb), "Counting a GPT")? In assignment
-# 09 you counted a block. Now you count the whole model, where the vocabulary has a say too: once as a table, and once as
-# work.
+# GPT-2 comes in four sizes, from 124 million parameters to 1.6 billion. How many parameters are there exactly, and
+# how many operations does it take to read a text once ([lesson 11](../../notebooks/11_language_models.ipynb),
+# "Counting a GPT")? In assignment 09 you counted a block. Now you count the whole model, where the vocabulary has a
+# say too: its table adds parameters, and its logits add operations.
 #
 # The model has
 #
@@ -772,10 +774,10 @@ check(few_shot_prompts)
 #
 # `operations` are those of one forward pass over a text of $N$ tokens, which all get their logits. Only products of
 # matrices count: a product `[n, k] @ [k, m]` has $2nkm$ operations, a multiplication and an addition for each of the
-# $nkm$ pairs of numbers that meet. Beside the layers, the scores $Q K^\top$ and the weighted sums (attention weights
-# times values) are such products, $2 N N D$ each in every block, over all heads together. The causal mask saves
-# nothing: it hides part of what has been computed. Look-ups in a
-# table, biases, norms, softmax and GELU do not count.
+# $nkm$ pairs of numbers that meet. Besides the products in the layers, the scores $Q K^\top$ and the weighted sums
+# (attention weights times values) are such products, $2 N N D$ each in every block, over all heads together. The
+# causal mask saves nothing: it hides part of what has been computed. Look-ups in a table, biases, norms, softmax and
+# GELU do not count.
 #
 # `V`, `N`, `D`, `L` and `D_F` are tensors of integers `[S]`, one entry for each of $S$ models; `tied` is True or False, the
 # same for all of them. Return the pair `(parameters, operations)`, each `[S]`, `torch.int64`, exact. Some of the models are
@@ -819,7 +821,7 @@ def count_gpt(
     Args:
         V: sizes of the vocabularies.
         N: numbers of positions, and of tokens in the text.
-        D: widths of the tokens.
+        D: widths of the models.
         L: numbers of blocks.
         D_F: hidden widths of the MLPs.
         tied: whether the heads share the tables of tokens.
@@ -854,18 +856,19 @@ check(count_gpt)
 # %% [markdown]
 # ## 9 · Stretch: induction heads
 #
-# This exercise earns no points. A language model that has read "Thinking Machines … Thinking" expects "Machines". Heads of
-# a particular kind do this: an **induction head** looks for the last place at which the present token stood, and attends to
-# the token after it, since what followed once may follow again ([lesson 11](../../notebooks/11_language_models.ipynb),
-# "Induction heads"). How do you find such heads among the hundreds of a model? You measure, for each head, how much weight
-# it puts on that one position.
+# This exercise earns no points. A language model that has read "Thinking Machines … Thinking" expects "Machines".
+# Heads of a particular kind do this: an **induction head** looks for the last place at which the present token stood,
+# and attends to the token after it, since what followed a token once may follow it again ([lesson
+# 11](../../notebooks/11_language_models.ipynb), "Induction heads"). How do you find such heads among the hundreds of
+# a model? You measure, for each head, how much weight it puts on that one position.
 #
 # `A` is `[B, H, N, N]`, the attention weights of $H$ heads on $B$ lines of $N$ tokens: `A[b, h, n, m]` is the weight that
 # position `n` (the query) puts on position `m`. The weights are causal, so they are 0 for `m > n`. `tokens` is `[B, N]`,
 # the numbers of the tokens, 0 or larger; they may be very large.
 #
-# Let position $n$ of line $b$ hold a token that occurred before in the same line, and let $j < n$ be the **last** of its
-# earlier positions. An induction head attends to $j + 1$. The score of head $h$ is the mean
+# Let position $n$ of line $b$ hold a token that occurred before in the same line, and let $j < n$ be the **last**
+# position before $n$ that holds the same token. An induction head attends to $j + 1$. The score of head $h$ is the
+# mean
 #
 # $$\mathrm{scores}_h = \frac{1}{|R|} \sum_{(b, n) \in R} A_{b, h, n, j + 1},
 # \qquad R = \{(b, n) : \text{the token of } n \text{ occurred before in line } b\}$$
@@ -900,15 +903,14 @@ check(count_gpt)
 
 # %% nbgrader={"grade": false, "grade_id": "induction_scores", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def induction_scores(A: Float[Tensor, "B H N N"], tokens: Int[Tensor, "B N"]) -> Float[Tensor, "H"]:
-    """How much each head attends to the token that followed the last time.
+    """How much each head attends to the token after the last earlier occurrence of the present token.
 
     Args:
         A: causal attention weights; rows are queries.
         tokens: the numbers of the tokens of each line.
 
     Returns:
-        for each head the mean weight A[b, h, n, j + 1] over all positions n whose token occurred before in its line, last at
-        j < n; 0 if there are none.
+        for each head the mean weight A[b, h, n, j + 1] over all positions n whose token occurred earlier in its line; j < n is the last such position; 0 if there are none.
 
     Example:
         tokens = [[7, 3, 7, 7]], and one head with the rows [1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.2, 0.7, 0.1, 0] and
@@ -934,21 +936,21 @@ check(induction_scores)
 # %% [markdown] nbgrader={"grade": false, "grade_id": "question_two_tokenisers", "locked": true, "schema_version": 3, "solution": false, "task": false}
 # ## 10 · Which language model is better?
 #
-# Two GPTs, A and B, were trained on the same text, but each has its own tokens. On the same new text, A has perplexity 20
-# for each of its tokens, which hold 4.0 characters on average; B has perplexity 9, and its tokens hold 2.6 characters on
-# average. Answer in six to ten sentences, in the cell below:
+# Two GPTs, A and B, were trained on the same text, but each has its own tokens. On the same new text, A has a
+# perplexity of 20 per token, and its tokens hold 4.0 characters on average; B has a perplexity of 9 per token, and
+# its tokens hold 2.6 characters on average. Answer in eight to twelve sentences, in the cell below:
 #
 # 1. Why do the two perplexities not say which model is better? Compare the models by a number that does, and say which is
 #    better. Show the formula that you use. (Remember that $\log_2 20 = 4.32$ and $\log_2 9 = 3.17$.)
 # 2. A task is new to the better model, and there are ten examples of it. One can put the examples into the prompt, or
-# fine-tune on them. What changes in the model in each case, what can go wrong with fine-tuning on so few examples, and why
-# could a model of a single layer not use the examples in its prompt as an induction head does?
+#    fine-tune on them. What changes in the model in each case, what can go wrong with fine-tuning on so few examples, and
+#    why could a model of a single layer not use the examples in its prompt as an induction head does?
 #
 # === BEGIN MARK SCHEME ===
 #
-# **1 point: bits a character.** Perplexity is counted for each token, and a token of A holds more text: to predict it is a
+# **1 point: bits per character.** Perplexity is counted for each token, and a token of A holds more text: to predict it is a
 # harder question, asked less often. What can be compared is the probability of the same text as a whole, for instance as
-# bits for each character: $\log_2(\text{perplexity}) / \text{characters a token}$. A needs $4.32 / 4.0 = 1.08$ bits a
+# bits for each character: $\log_2(\text{perplexity}) / \text{characters per token}$. A needs $4.32 / 4.0 = 1.08$ bits per
 # character, B $3.17 / 2.6 = 1.22$. So A is better, although its perplexity is higher. (½ for the reason; ½ for the formula
 # with both numbers and the right winner. A perplexity for each character, $20^{1/4.0} = 2.11$ and $9^{1/2.6} = 2.33$, is as
 # good, and so are nats. "The vocabularies differ" alone, without what this does to the question that is asked at each
@@ -968,7 +970,7 @@ check(induction_scores)
 # ### BEGIN SOLUTION
 # 1. A perplexity is counted for each token, and the two models have different tokens. A token of A holds 4.0 characters, so
 #    A answers a harder question at each token, but fewer of them for the same text. The same text can be compared: a token
-#    of perplexity $P$ costs $\log_2 P$ bits, so a character costs $\log_2 P$ divided by the characters a token. That is
+#    of perplexity $P$ costs $\log_2 P$ bits, so a character costs $\log_2 P$ divided by the characters per token. That is
 #    4.32 / 4.0 = 1.08 bits for A and 3.17 / 2.6 = 1.22 bits for B. A is better, although its perplexity is more than twice
 #    that of B.
 #

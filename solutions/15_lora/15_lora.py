@@ -7,11 +7,11 @@
 # NormalFloat, the way from weights to codes, the way back, and the count of the bytes. The stretch compares the
 # directions of two adapters.
 #
-# **Goals.** You can write a low-rank update that begins as nothing and costs little, freeze a network and choose by
-# their names the layers that are adapted, merge adapters into a weight and take them out again, say which keys a
-# token sees behind a prefix, compute the code book NF4, pack two codes of four bits into a byte and unpack them,
-# count the bytes of quantised weights exactly, and say what an experiment with few trained weights does and does not
-# show.
+# **Goals.** You can write a low-rank update that changes nothing at first and costs little, freeze a network and
+# choose by their names the layers that are adapted, merge adapters into a weight and take them out again, say which
+# keys a token sees behind a prefix, compute the code book NF4, pack two codes of four bits into a byte and unpack
+# them, count the bytes of quantised weights exactly, and say what an experiment with few trained weights does and
+# does not show.
 #
 # **What you need.** [Lesson 15](../../notebooks/15_lora.ipynb), the heads of assignment 06, the causal mask of
 # assignment 07, and some practice with `nn.Module`. The [glossary](../../docs/glossary.md) has all terms and symbols.
@@ -51,7 +51,7 @@
 
 # %% [markdown] tags=["demands"]
 # **What is asked of every exercise.** Grading examines each of these; a check shows some of them. Where an exercise's own
-# text says something else, that holds.
+# text says something else, the exercise's text holds.
 #
 # - Inputs come back as they were given, and the same inputs give the same result in every call.
 # - Results have the floating-point type of the inputs, float32 or float64, and are computed in it.
@@ -73,7 +73,8 @@
 #   `normal_float`, `quantize_blocks`, `dequantize_blocks` and `subspace_overlap`.) In `prefix_attention` they need to
 #   flow only from `Y`.
 # - Gradients are right also where a softmax is nearly 0 or 1.
-# - Zeros are exact in `A` of `prefix_attention`: what gets no weight has weight 0.
+# - Zeros are exact in `A` of `prefix_attention`, `code` of `normal_float`, `absmax` of `quantize_blocks`: what gets no
+#   weight has weight 0.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -129,7 +130,7 @@ from utils.progress import progress
 # - **`self.A`**, `[r, D_in]`, and **`self.B`**, `[D_out, r]`, are an `nn.Parameter` each. They learn.
 #
 # The check sets all weights to numbers of its own, of the same type as `X`, before it compares what `forward` gives
-# (2 points; that the right parameters are frozen counts here, too). It looks at two things besides:
+# (2 points; these include that the right parameters are frozen). It looks at two more things:
 #
 # - **How a new layer begins** (1 point). It gives what `self.linear` alone gives, and can learn. So `B` holds zeros,
 #   and `A` random numbers. How these are drawn is up to you, as long as they are not all alike: as `nn.Linear` draws
@@ -222,10 +223,10 @@ check(LoRALinear)
 # ## 2 · Adapters in a network
 #
 # LoRA is put into a network that exists already. The weights of this network are **frozen**: it computes with them as
-# before, but they learn no more. Some of its linear layers get an **adapter**, and only what the adapters bring along
-# learns. Which layers these are is a choice: the authors of LoRA adapt the queries and values of each block and leave
-# the MLPs alone. In programs, the layers are chosen by their names ([lesson 15](../../notebooks/15_lora.ipynb),
-# "Which layers get an adapter").
+# before, but training no longer changes them. Some of its linear layers get an **adapter**, and only what the
+# adapters bring along learns. Which layers these are is a choice: in most experiments the authors of LoRA adapt the
+# queries and values of each block and leave the MLPs alone. In programs, the layers are chosen by their names
+# ([lesson 15](../../notebooks/15_lora.ipynb), "Which layers get an adapter").
 #
 # Write `add_adapters(network, names, adapter)`. It changes the network that it is given (no copy is made) and returns
 # this same network:
@@ -255,9 +256,10 @@ check(LoRALinear)
 #
 # The check brings a small network with a few blocks, and an adapter that multiplies each output of a layer by a
 # factor, which learns. Unlike LoRA's adapter it changes the result from the beginning, so that the check can see
-# where it stands. When your function has returned the network, the check gives it vectors $X$ `[N, D]` and compares
-# what comes out, $Y$ `[N, V]`; and it looks at which parameters a gradient reaches. Write for any network and any
-# adapter: nothing may depend on how the parts of this one are called.
+# which layers have an adapter. When your function has returned the network, the check gives the network $N$ vectors
+# of width $D$, $X$ `[N, D]`, and compares what comes out, $Y$ `[N, V]`, $V$ numbers for each; and it looks at which
+# parameters a gradient reaches. Write for any network and any adapter: nothing may depend on the names of the parts
+# of this one.
 #
 # How you walk through the modules is up to you, and so is the order of freezing and replacing, as long as the right
 # parameters learn in the end. Useful methods of a module: `parameters()`, `requires_grad_()`, `named_modules()`,
@@ -290,8 +292,7 @@ def add_adapters(network: nn.Module, names: list[str], adapter: Callable) -> nn.
     Args:
         network: the pre-trained network, which is changed.
         names: own names, the last parts of full names, of the linear layers that get an adapter.
-        adapter: adapter(layer) gives the layer that stands in the place of an nn.Linear from [*S, D_in] to [*S, D_out],
-            and takes and gives the same shapes.
+        adapter: adapter(layer) gives the layer that takes the place of an nn.Linear from [*S, D_in] to [*S, D_out]; its inputs and results have the same shapes.
 
     Returns:
         the network; only parameters that the adapters bring along learn.
@@ -335,9 +336,9 @@ check(add_adapters)
 # `alpha` and `alpha_new` are numbers, not tensors.
 #
 # - **One adapter for another** (1 point): all four matrices are given.
-# - **An adapter in or out** (1 point): a layer may have no adapter yet, then `A` and `B` are `None` and nothing is
-#   taken out; or it is to have none any more, then `A_new` and `B_new` are `None` and nothing is merged in. Without
-#   its matrices, `alpha` or `alpha_new` means nothing. Where all four are `None`, the result is equal to `W`.
+# - **An adapter in or out** (1 point): if the layer has no adapter yet, `A` and `B` are `None` and nothing is taken
+#   out; if it is to have none afterwards, `A_new` and `B_new` are `None` and nothing is merged in. Without its
+#   matrices, `alpha` or `alpha_new` means nothing. Where all four are `None`, the result is equal to `W`.
 #
 # For example, let the old adapter have rank 1 and the new one rank 2:
 #
@@ -356,8 +357,8 @@ check(add_adapters)
 #
 # <details><summary>Hint: the idea</summary>
 #
-# Taking out and merging in are the same step, but for a sign. Each of them happens, or does not, whatever becomes of
-# the other. How many cases do you have to tell apart then: two, or four?
+# Taking out and merging in are the same step except for a sign. Each of them happens, or does not, whatever becomes
+# of the other. How many cases do you have to tell apart then: two, or four?
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
@@ -423,8 +424,8 @@ check(switch_adapters)
 #
 # Prefix tuning leaves every weight of a language model as it is. What it learns are a few vectors for each attention
 # layer: $P$ keys and $P$ values for each head, the **prefix**, which stand in front of the keys and values of the
-# tokens. Every token attends to them as if they came from words that had been read before, so they can steer what the
-# frozen model writes ([lesson 15](../../notebooks/15_lora.ipynb), "Prefix tuning").
+# tokens. Every token attends to them as if they came from words that had been read before, so the prefix can steer
+# what the frozen model writes ([lesson 15](../../notebooks/15_lora.ipynb), "Prefix tuning").
 #
 # Write causal self-attention with such a prefix. `Q` and `K` are `[B, H, N, D_H]` and `V` is `[B, H, N, D_V]`:
 # queries, keys and values of `N` tokens, projected and split into heads already. The prefix is `P_K`, `[H, P, D_H]`,
@@ -440,10 +441,9 @@ check(switch_adapters)
 # so it has no outputs either: `Y` is `[B, H, N, D_V]`, and `A` is `[B, H, N, P+N]`, where `P+N` is the name of one
 # axis and its first `P` columns belong to the prefix. Return `(Y, A)`.
 #
-# The weights of the tokens that come later are exactly 0, however low the scores of the others are. There is at least
-# one vector in the prefix, and it may be longer than the sequence. Whether you copy the prefix for each sequence, or
-# let it broadcast, is up to you; gradients have to reach `P_K` and `P_V` either way, since they are all that is
-# trained.
+# The weights of the tokens that come later are exactly 0, however low the scores of the others are. The prefix has at
+# least one vector, and it may be longer than the sequence. Whether you copy the prefix for each sequence, or let it
+# broadcast, is up to you; gradients have to reach `P_K` and `P_V` either way, since they are all that is trained.
 #
 # `scaled_dot_product_attention` and `nn.MultiheadAttention` are not allowed here.
 #
@@ -515,9 +515,9 @@ check(prefix_attention)
 # ## 5 · The code book of NormalFloat
 #
 # With four bits one can tell 16 **codes** apart, and a **code book** says which number each code stands for. Evenly
-# spaced numbers would waste most of them: the weights of a trained network are distributed roughly like a normal
-# distribution, so most lie near 0 and few near the largest. **NormalFloat** puts its numbers where the weights are.
-# It takes quantiles of the normal distribution at evenly spaced probabilities ([lesson
+# spaced numbers would waste some of them: the weights of a trained network are distributed roughly like a normal
+# distribution, so most lie near 0, and the codes far from 0 would hardly be used. **NormalFloat** puts its numbers
+# where the weights are. It takes quantiles of the normal distribution at evenly spaced probabilities ([lesson
 # 15](../../notebooks/15_lora.ipynb), "NormalFloat: numbers where the weights are").
 #
 # Let $\Phi^{-1}(p)$ be the quantile of the standard normal distribution (mean 0, standard deviation 1) for the
@@ -631,11 +631,11 @@ check(normal_float)
 # are $12, 0, 10, 8$ and $15, 6, 8, 8$: the largest number of this code book is 0.875, which is nearest to 1. So
 # `packed` is $[16 \cdot 12 + 0,\; 16 \cdot 10 + 8,\; 16 \cdot 15 + 6,\; 16 \cdot 8 + 8] = [192, 168, 246, 136]$.
 #
-# Weights may be as large as their type can hold, and one row may be far larger than the others. (For large numbers
-# and for zeros this paragraph and the one above hold, and not the exceptions that the list at the top makes for
-# `quantize_blocks`.) No number lies halfway between two of the code book, or nearly so, so it does not matter how you
-# would decide there. No gradients are asked for: these weights are frozen. How you find the nearest number is up to
-# you.
+# Weights may be as large as their type can hold, and one row may be far larger than the others. (So large numbers and
+# blocks of zeros do occur in this exercise, although the list at the top makes exceptions for `quantize_blocks`.) No
+# weight, once it has been divided by its scale, lies halfway or almost halfway between two numbers of the code book,
+# so you need not decide what to do there. No gradients are asked for: these weights are frozen. How you find the
+# nearest number is up to you.
 #
 # <details><summary>Hint: the idea</summary>
 #
@@ -790,11 +790,12 @@ check(dequantize_blocks)
 #
 # Count the bytes that a matrix of $n$ weights takes:
 #
-# - its $n$ codes of 4 bits, two in a byte. If $n$ is odd, the last code has a byte to itself;
-# - its scales, one for each block of `block` weights. The last block may not be full; it has a scale all the same. -
-#   Without double quantisation each scale is a float32. - With it, the scales' mean is subtracted from them, and they
-#   are stored with 8 bits each. The mean, one for the whole matrix, is a float32. Each block of `second_block` scales
-#   has a scale of its own, which is a float32 as well; again the last block may not be full.
+# - its $n$ codes of 4 bits, two in a byte. If $n$ is odd, the last code has a byte to itself.
+# - its scales, one for each block of `block` weights. The last block may not be full; it has a scale all the same.
+#
+# Without double quantisation each scale is a float32. With double quantisation, the mean of the scales is subtracted
+# from them, and each is stored with 8 bits. The mean, one for the whole matrix, is a float32. Each block of
+# `second_block` scales has a scale of its own, which is a float32 as well; again the last block may not be full.
 #
 # A float32 takes 4 bytes. The code book is the same for all matrices and is not counted, and neither is anything
 # else. Nor is padding: the zeros that fill up the last block have codes in the `packed` of exercise 6, but they need
@@ -871,7 +872,7 @@ check(quantized_bytes)
 # This exercise earns no points. Two adapters of one layer have learned the same task, one with rank 8 and one with
 # rank 64. Do they change the layer in the same way? Their matrices cannot be compared number by number: they have
 # different shapes, and many pairs of $A$ and $B$ have the same product. What can be compared are the **directions**
-# of the input that an adapter reads, and these are told by $A$, whose rows span a subspace of the $D$ features
+# of the input that an adapter reads, and these can be read from $A$, whose rows span a subspace of the $D$ features
 # ([lesson 15](../../notebooks/15_lora.ipynb), "How similar are two adapters?").
 #
 # The singular value decomposition sorts these directions: $A = \sigma_1 z_1 u_1^\top + \sigma_2 z_2 u_2^\top + \dots$
@@ -904,10 +905,10 @@ check(quantized_bytes)
 #
 # `torch.linalg.svd` is allowed; its documentation says what it returns, and in which order. The sign of a singular
 # vector is arbitrary, and makes no difference here. Decompose $A$ itself: $A A^\top$ and $A^\top A$ have the squares
-# of its singular values, so directions lose digits and large numbers overflow. `r` and `s` may differ and are at most
-# `D`. Within each matrix no two singular values are equal and none is 0, so that the directions are determined; nor
-# are some of them thousands of times smaller than others. The inputs are float32 or float64: torch cannot decompose
-# matrices of bfloat16. No gradients are asked for.
+# of its singular values, so with them you would lose digits of the directions, and large numbers would overflow. `r`
+# and `s` may differ and are at most `D`. Within each matrix no two singular values are equal and none is 0, so that
+# the directions are determined; nor are some of them thousands of times smaller than others. The inputs are float32
+# or float64: torch cannot decompose matrices of bfloat16. No gradients are asked for.
 #
 # <details><summary>Hint: the idea</summary>
 #
@@ -970,8 +971,8 @@ check(subspace_overlap)
 # Answer in six to ten sentences, in the cell below:
 #
 # 1. How many GB (of $10^9$ bytes) does it take to train for one of the tasks with full fine-tuning, and how many with
-#    LoRA? Which of the two fits? Which parts of this memory does LoRA make small, and which does it leave? What does
-#    QLoRA change, and to about how many GB?
+#    LoRA? Which of the two fits? Which parts of this memory does LoRA make small, and which does it leave as they
+#    are? Which part does QLoRA make smaller, and about how many GB does that part take then?
 # 2. A colleague finds that these adapters reach the accuracy of full fine-tuning, and concludes: "So the change that
 #    full fine-tuning makes has low rank, too, and this is why LoRA works." What does the experiment show, and what
 #    does it not show? Name two controls that would test the conclusion, and say what each possible outcome would
@@ -998,7 +999,7 @@ check(subspace_overlap)
 # make a change of high rank. So if they are as good, few weights of any kind are enough, and low rank is not the
 # reason; if they are clearly worse, the number of weights alone is not the reason, and the form of the update
 # matters. (b) The same adapter is trained in an untrained network. If it is as good, the task is easy and needs no
-# pre-trained model; if it fails, the adapter only redirects what the model has learned before. (c) The singular
+# pre-trained model; if it fails, so few weights cannot learn the task by themselves, and most of what it needs was in the model. (c) The singular
 # values of the change that full fine-tuning makes; or this change, cut to its first directions, is tested. If few
 # directions hold nearly all of it, or are as accurate, then the colleague is right about this change; if not, full
 # fine-tuning takes another way, and low rank is sufficient and not necessary. Several seeds belong to each control,
@@ -1019,12 +1020,12 @@ check(subspace_overlap)
 #    in 16 bits.
 #
 # 2. The experiment shows that some change of low rank is good enough for this task. It does not show that the task
-#    needs such a change, or that full fine-tuning makes one. A first control trains as many weights, chosen at
-#    random: if they do as well, few weights of any kind are enough and rank explains nothing; if they do clearly
-#    worse, the form of the update matters. A second control looks at the singular values of the change that full
-#    fine-tuning makes. If a few of them hold nearly all of it, the colleague is right about this change; if not, full
-#    fine-tuning changes the model in many directions, and low rank is sufficient without being necessary. Both need
-#    several seeds, since a difference no larger than that between seeds means nothing.
+#    needs such a change, or that full fine-tuning makes one. A first control trains as many weights, chosen at random
+#    in the same matrices: if they do as well, few weights of any kind are enough and rank explains nothing; if they
+#    do clearly worse, the form of the update matters. A second control looks at the singular values of the change
+#    that full fine-tuning makes. If a few of them hold nearly all of it, the colleague is right about this change; if
+#    not, full fine-tuning changes the model in many directions, and low rank is sufficient without being necessary.
+#    Both need several seeds, since a difference no larger than that between seeds means nothing.
 # ### END SOLUTION
 
 # %% [markdown]

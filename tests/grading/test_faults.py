@@ -18,7 +18,7 @@ from autograder.trials.processes import family
 
 pytestmark = pytest.mark.slow
 
-SIZE = 18
+SIZE = 12
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausa
 
 from autograder import settings
 from autograder.bank.catalogue import find_exercise
-from utils.checking.toy_models import ToyNetwork
+from utils.checking.toy_networks import ToyNetwork
 
 pytestmark = pytest.mark.filterwarnings(  # what the two libraries call, and what they import
     "ignore:`is_gradient_checkpointing` is deprecated:FutureWarning",

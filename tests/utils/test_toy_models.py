@@ -254,6 +254,17 @@ def test_a_network_has_layers_whose_names_hold_others_and_a_norm_whose_weight_is
     assert others == {"blocks.0.norm.weight", "blocks.1.norm.weight"}
 
 
+def test_another_network_has_other_names_and_parameters_that_belong_to_no_layer():
+    given = a_network().inputs["network"]
+    network, other = (build(replace(given, helper=helper)) for helper in ("ToyNetwork", "ToyTower"))
+    own = [{name.rpartition(".")[2] for name, _ in one.named_modules()} for one in (network, other)]
+    assert own[0] & own[1] <= {"", "0", "1"} and other.answer().shape == network.answer().shape
+    assert {"offset", "tower.1.gain", "tower.2.gain"} <= {name for name, _ in other.named_parameters()}
+    shift = build(Helper("ToyShift", {"gains": np.arange(8, dtype="f4")}))
+    adapted = shift(other.tower[-1])
+    assert torch.equal(adapted(torch.zeros(1, 4))[0], torch.arange(5.0)) and not hasattr(adapted, "gain")
+
+
 def test_an_adapter_takes_linear_layers_alone():
     given = a_network().inputs
     with pytest.raises(TypeError, match="takes an nn.Linear; what came is of type RMSNorm"):

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cache
 
 import utils
-from utils.checking import refusals, toy_models
+from utils.checking import refusals, toy_models, toy_networks
 from utils.checking.records import Failure
 
 _LIBRARIES = [sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
@@ -52,7 +52,7 @@ def _is_the_kits(error: BaseException) -> bool:
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    return trace is not None and trace.tb_frame.f_code.co_filename == toy_models.__file__
+    return trace is not None and trace.tb_frame.f_code.co_filename in (toy_models.__file__, toy_networks.__file__)
 
 
 def error_text(error: BaseException) -> str:

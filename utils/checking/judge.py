@@ -11,7 +11,16 @@ from utils.checking.messages import composing
 from utils.checking.messages.wrong_results import describe, forbidden_call, other_order
 from utils.checking.records import DrawnCase, Failure, FrozenCase, FrozenExercise, Observation, Output
 from utils.checking.refusals import CONFINED, NOT_ALLOWED
-from utils.checking.tolerance import GRADIENTS, clear, close, extra_gradients, right_rows, sketches_agree, tolerance
+from utils.checking.tolerance import (
+    GRADIENTS,
+    clear,
+    close,
+    extra_gradients,
+    not_frozen,
+    right_rows,
+    sketches_agree,
+    tolerance,
+)
 from utils.checking.verdict import Result, Verdict
 
 MISPLACED = ("wrong_shape", "wrong_dtype", "wrong_value")  # problems that results in another order look like
@@ -237,6 +246,8 @@ def _wrong_gradient(case: DrawnCase, expected: Observation, seen: Observation, s
         return "no_gradient"
     if extra_gradients(expected, seen, scale):
         return "extra_gradient"
+    if not_frozen(expected, seen):
+        return "not_frozen"
     for name, got in found.items():
         if got is None:
             continue

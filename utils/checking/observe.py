@@ -17,6 +17,7 @@ from utils.checking.failures import Failed, at_stage, error_text
 from utils.checking.other_numbers import another, shortened
 from utils.checking.outputs import alike, kind_of, numbers_of, outputs_of, plain_result
 from utils.checking.records import UNDECIDED, DrawnCase, Failure, Helper, Observation
+from utils.checking.toy_networks import ToyNetwork
 from utils.device import computes
 
 SLOW = 1.0  # seconds; a call slower than this is not repeated
@@ -110,6 +111,7 @@ def _observe(student_object, case: DrawnCase, device, trusted: bool) -> Observat
     changed = [name for name, before in pristine.items() if _changed(watched[name], before, asked[name])]
     changed += [name for name, before in lists.items() if inputs[name] != before] + other
     gradients, backward = _gradients(result, {**watched, **learned}, case.gradient) if case.gradient else ({}, "")
+    weights = [name for name, one in {**parameters, **learned}.items() if one.requires_grad]
     return Observation(
         structure=kind_of(result),
         outputs=outputs,
@@ -117,6 +119,7 @@ def _observe(student_object, case: DrawnCase, device, trusted: bool) -> Observat
         called=tuple(sorted(notes.names)),
         made=notes.counts if case.bounds else {},
         gradients=gradients,
+        asking=tuple(name for name in weights if name in gradients and gradients[name] is None and not backward),
         backward=backward,
         unstable=any(one is None or not alike(outputs, one) for one in repeated),
         overwritten=earlier is not None and not alike(earlier[1], outputs_of(earlier[0])),
@@ -127,15 +130,15 @@ def _observe(student_object, case: DrawnCase, device, trusted: bool) -> Observat
 
 def _asked(result) -> tuple:
     """What a network that was given out and comes back says when it is asked, and its parameters; any other result as it is."""
-    if not isinstance(result, toy_models.ToyNetwork):
+    if not isinstance(result, ToyNetwork):
         return result, {}
     return plain_result(at_stage("call", result.answer)), dict(result.named_parameters())
 
 
 def _not_returned(result, inputs: dict) -> list[str]:
     """The names of networks that were given and should have come back, if what came back is another network."""
-    given = {name: value for name, value in inputs.items() if isinstance(value, toy_models.ToyNetwork)}
-    other = isinstance(result, toy_models.ToyNetwork) and not any(result is one for one in given.values())
+    given = {name: value for name, value in inputs.items() if isinstance(value, ToyNetwork)}
+    other = isinstance(result, ToyNetwork) and not any(result is one for one in given.values())
     return [*given] if other else []
 
 
@@ -241,7 +244,7 @@ def _expect_parameters(module: nn.Module, case: DrawnCase) -> None:
     asked = {id(parameters[name]) for name in case.weights}
     extra = sorted(name for name, parameter in parameters.items() if id(parameter) not in asked)
     if extra:
-        raise Failed(Failure("weights", "extra", ", ".join(extra)))
+        raise Failed(Failure("weights", "extra", ", ".join(f"{name} {list(parameters[name].shape)}" for name in extra)))
     odd = [f"{name} {one.dtype}" for name, one in parameters.items() if one.dtype != torch.get_default_dtype()]
     if odd:
         raise Failed(Failure("weights", "type", odd[0]))

@@ -145,6 +145,7 @@ class Observation:
     changed: tuple = ()  # names of the inputs or weights that came back modified, and of networks that did not come back
     called: tuple = ()  # names of the torch functions that ran
     gradients: dict = field(default_factory=dict)  # name -> array, or None where no gradient arrived
+    asking: tuple = ()  # names of parameters that ask for a gradient, and that none reached
     backward: str = ""  # the error that computing the gradients raised
     unstable: bool = False  # another call with the same inputs gave something else
     overwritten: bool = False  # what an earlier call had given was changed by a later one
@@ -265,6 +266,7 @@ def unpack_observation(data: dict) -> Observation:
         changed=tuple(bounded_text(name) for name in data.get("changed", ())[:MAX_TEXT]),
         called=tuple(bounded_text(name) for name in data.get("called", ())[:MAX_TEXT]),
         gradients=_values(data.get("gradients", {})),
+        asking=tuple(bounded_text(name) for name in data.get("asking", ())[:MAX_TEXT]),
         backward=bounded_text(data.get("backward", "")),
         unstable=bool(data.get("unstable", False)),
         overwritten=bool(data.get("overwritten", False)),

@@ -84,6 +84,12 @@ def sketches_agree(one: np.ndarray, values: np.ndarray, relative: float) -> bool
     return bool(np.abs(one - sketch(values)).max() <= relative * size)
 
 
+def not_frozen(expected: Observation, seen: Observation) -> list[str]:
+    """The names of parameters that should be frozen and ask for a gradient, though none reached them."""
+    frozen = [name for name, gradient in expected.gradients.items() if gradient is None and name not in expected.asking]
+    return [name for name in seen.asking if name in frozen]
+
+
 def extra_gradients(expected: Observation, seen: Observation, scale: float = 0.0) -> list[str]:
     """The names of inputs and weights that a gradient reaches although none should."""
     none = [name for name, gradient in expected.gradients.items() if gradient is None]

@@ -5,9 +5,10 @@ from functools import lru_cache
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from utils.checking.records import DrawnCase, Helper
+from utils.checking.toy_networks import ToyAdapter, ToyNetwork, ToyShift, ToyTower
 from utils.data import scenes
 
 MANY = 10_000  # words after which a loop cannot be meant to end
@@ -225,98 +226,6 @@ class ToyCachedDecoder:
             raise ValueError(f"positions are 0 to {len(self.P) - 1}; it was given {positions.tolist()}")
 
 
-class ToyNetwork(nn.Module):
-    """A network without training, of layers that have names: `blocks.0.attention.query` … `blocks.1.mlp.down`, and `head`.
-
-    Args:
-        X: what it is asked with when it comes back, [N, D].
-        W: weights of the linear layers of each block, [L, 8, D, D]; `LAYERS` has their names in this order.
-        b: their biases, [L, 8, D].
-        g: the weight of each block's norm, [L, D].
-        head: of the last layer, [V, D].
-        limit: is not looked at.
-
-    `network(X)` with X [N, D] gives [N, V]; a function that returns the network is judged by this, and by which parameters learn.
-    """
-
-    LAYERS = {"attention": ("query", "key", "value", "output", "output_gate"), "mlp": ("gate", "up", "down")}
-
-    def __init__(self, X: Tensor, W: Tensor, b: Tensor, g: Tensor, head: Tensor, limit: int = 0):
-        super().__init__()
-        self._X = X
-        self.blocks = nn.ModuleList(_ToyBlock(*one) for one in zip(W, b, g))
-        self.head = _linear(head, torch.zeros_like(head[:, 0]))
-
-    def forward(self, X: Tensor) -> Tensor:
-        for block in self.blocks:
-            X = block(X)
-        return self.head(X)
-
-    def answer(self) -> Tensor:
-        """What the network makes of the vectors that it was built with, [N, V]."""
-        return self(self._X)
-
-
-class _ToyBlock(nn.Module):
-    """Linear layers with names, in two parts, behind a norm. The name of one, output_gate, holds the names of two others."""
-
-    def __init__(self, W: Tensor, b: Tensor, g: Tensor):
-        super().__init__()
-        self.norm = nn.RMSNorm(len(g))
-        self.norm.weight = nn.Parameter(g)
-        layers = map(_linear, W, b)
-        for part, names in ToyNetwork.LAYERS.items():
-            self.add_module(part, nn.ModuleDict({name: next(layers) for name in names}))
-
-    def forward(self, X: Tensor) -> Tensor:
-        layers, mlp, normed = self.attention, self.mlp, self.norm(X)
-        mixed = torch.tanh(layers["query"](normed)) * torch.tanh(layers["key"](normed)) + layers["value"](normed)
-        X = X + torch.tanh(layers["output_gate"](normed)) * layers["output"](mixed)
-        return X + mlp["down"](torch.tanh(mlp["gate"](X)) * mlp["up"](X))
-
-
-def _linear(W: Tensor, b: Tensor) -> nn.Linear:
-    """A linear layer with these weights; to draw others first, and throw them away, would take most of the time."""
-    layer = nn.Linear.__new__(nn.Linear)
-    nn.Module.__init__(layer)
-    layer.out_features, layer.in_features = W.shape
-    layer.weight, layer.bias = nn.Parameter(W), nn.Parameter(b)
-    return layer
-
-
-class ToyAdapter:
-    """Makes adapted layers: `adapter(layer)` takes an nn.Linear and gives a layer in its place, with a factor for each output.
-
-    The layer's outputs are multiplied by the factors, which are to be learned, as in (IA)³ (Liu et al., 2022).
-
-    Args:
-        gains: the factors that a layer of D outputs begins with are the first D of these, [D].
-        limit: is not looked at.
-
-    Raises:
-        TypeError: what is to be adapted is no linear layer.
-    """
-
-    def __init__(self, gains: Tensor, limit: int = 0):
-        self.gains = gains
-
-    def __call__(self, layer: nn.Linear) -> nn.Module:
-        if not isinstance(layer, nn.Linear):
-            raise TypeError(f"adapter(layer) takes an nn.Linear; what came is of type {type(layer).__name__}")
-        return AdaptedLayer(layer, self.gains[: layer.out_features].clone())
-
-
-class AdaptedLayer(nn.Module):
-    """A linear layer whose outputs are multiplied by factors that learn."""
-
-    def __init__(self, layer: nn.Linear, gains: Tensor):
-        super().__init__()
-        self.layer, self.gain = layer, nn.Parameter(gains)
-
-    def forward(self, X: Tensor) -> Tensor:
-        return self.gain * self.layer(X)
-
-
 def _said(value) -> str:
     return str(list(value.shape)) if isinstance(value, Tensor) else type(value).__name__
 
@@ -350,7 +259,9 @@ KINDS = {
         ToyMaskedModel,
         ToyCachedDecoder,
         ToyNetwork,
+        ToyTower,
         ToyAdapter,
+        ToyShift,
         scene_images,
     )
 }

@@ -142,6 +142,15 @@ def divided_by_the_scale(packed, absmax, code, D_out, D_in):
 
 
 @dequantize_blocks.misconception
+def blocks_of_bytes(packed, absmax, code, D_out, D_in):
+    """Each scale was used for half as many numbers as a block has, as if a byte held one number. It holds two: a block has
+    2·bytes/blocks numbers."""
+    numbers = code[_codes(packed)]
+    scales = absmax.repeat_interleave(len(packed) // len(absmax))
+    return _cut(numbers * scales.repeat(2)[: len(numbers)], D_out, D_in)
+
+
+@dequantize_blocks.misconception
 def scales_in_turn(packed, absmax, code, D_out, D_in):
     """Neighbouring numbers got different scales, one after another, as repeat and tile give them. A block is made of numbers that
     follow each other, and all of them have one scale: repeat_interleave, or one row for each block."""

@@ -38,8 +38,8 @@ def _case(text, axes="N", part=LAYER, hidden=False, bounds=None, starts="", blan
         _case("a rank beyond the layer's width", r=19, D_in=5, D_out=7, hidden=True),
         _case("one position, no matrix as large as W", axes="", bounds=MATRIX, hidden=True, **LARGE),
         _case("an update that is still 0, and begins to learn", blank="B", hidden=True),
-        _case("how a new layer begins", part=START, axes="B N", B=1, starts="A B"),
-        _case("how a new layer of rank 1 begins", part=START, r=1, starts="A B", hidden=True),
+        _case("how a new layer begins", part=START, axes="B N", B=1, starts="A B", blank="B"),
+        _case("how a new layer of rank 1 begins", part=START, r=1, starts="A B", blank="B", hidden=True),
     ],
 )
 class LoRALinear(nn.Module):
@@ -102,6 +102,18 @@ def all_of_it_scaled(self, X):
     """What comes out of the frozen layer is multiplied by alpha/r too. The factor belongs to the update alone; else the
     pre-trained layer would give other numbers from the start."""
     return self.alpha / self.r * _adapted(self, X, scale=1)
+
+
+@LoRALinear.misconception
+def bias_scaled_too(self, X):
+    """The bias is multiplied by alpha/r as well. It belongs to the frozen layer; the factor is for the update alone."""
+    return _adapted(self, X) + (self.alpha / self.r - 1) * self.linear.bias
+
+
+@LoRALinear.misconception
+def bias_added_twice(self, X):
+    """The bias is added twice. self.linear(X) has it already."""
+    return _adapted(self, X) + self.linear.bias
 
 
 @LoRALinear.misconception

@@ -28,6 +28,7 @@ def _case(bits, text="", **more):
         *[_case(bits, hidden=True) for bits in (5, 6, 7, 8)],  # where the two offsets are near each other
     ],
     differentiable=False,
+    zeros="code",
 )
 def normal_float(bits: int) -> Float[Tensor, "2**bits"]:
     half, normal = 2 ** (bits - 1), NormalDist()
@@ -140,6 +141,12 @@ def middles_of_quantiles(bits):
     number of the code."""
     q = torch.special.ndtri(torch.linspace(1 - _offset(bits), _offset(bits), 2**bits + 1, dtype=torch.float64))
     return ((q[1:] + q[:-1]) / (q[-1] + q[-2])).float()
+
+
+@normal_float.misconception
+def always_sixteen(bits):
+    """There are always 16 numbers, 8 positive and 7 negative ones. That is so at 4 bits; in general there are 2^bits."""
+    return _code(_side(_offset(bits), 8), _side(_offset(bits), 7))
 
 
 @normal_float.misconception

@@ -168,6 +168,18 @@ _declare(
 )
 
 
+_declare(
+    "divided_without_a_fraction",
+    "alpha/r is rounded down to a whole number. / keeps the fraction; // and int(…) cut it off.",
+    scale=lambda alpha, A, B: alpha // len(A),
+)
+_declare(
+    "alpha_without_its_fraction",
+    "alpha lost its fraction, as in int(alpha). It is any number, also one such as 2.5.",
+    scale=lambda alpha, A, B: int(alpha) / len(A),
+)
+
+
 @switch_adapters.misconception
 def one_rank_for_both(W, A, B, alpha, A_new, B_new, alpha_new):
     """Both adapters were divided by the rank of the old one. The ranks may differ, and each adapter was trained with its own:
@@ -175,6 +187,12 @@ def one_rank_for_both(W, A, B, alpha, A_new, B_new, alpha_new):
     if A is not None and A_new is not None:
         alpha_new = alpha_new / len(A) * len(A_new)
     return switch_adapters.reference(W, A, B, alpha, A_new, B_new, alpha_new)
+
+
+@switch_adapters.misconception
+def new_not_divided(W, A, B, alpha, A_new, B_new, alpha_new):
+    """The new adapter is not divided by its rank. LoRA scales an update by alpha/r, with the alpha and the rank of its own."""
+    return switch_adapters.reference(W, A, B, alpha, A_new, B_new, alpha_new * (1 if A_new is None else len(A_new)))
 
 
 @switch_adapters.misconception

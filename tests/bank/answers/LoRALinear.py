@@ -665,3 +665,17 @@ class ZerosWithoutType(_Base):
 class Printed(_Whole):
     def forward(self, X):
         print(super().forward(X).shape)
+
+
+@wrong("the layer's parameters are detached in forward and not frozen: requires_grad is still True", kind="gradient")
+class DetachedNotFrozen(nn.Module):
+    def __init__(self, D_in, D_out, r, alpha):
+        super().__init__()
+        self.linear = nn.Linear(D_in, D_out)
+        self.A = nn.Parameter(torch.randn(r, D_in) / math.sqrt(D_in))
+        self.B = nn.Parameter(torch.zeros(D_out, r))
+        self.scale = alpha / r
+
+    def forward(self, X):
+        frozen = F.linear(X, self.linear.weight.detach(), self.linear.bias.detach())
+        return frozen + self.scale * (X @ self.A.T @ self.B.T)

@@ -836,3 +836,33 @@ def all_of_the_adapters(network, names, adapter):
     for parameter in network.parameters():
         parameter.requires_grad = id(parameter) not in old
     return network
+
+
+@wrong("freezes what is called weight or bias; parameters of modules that have other names still learn", kind="gradient")
+def weights_and_biases_frozen(network, names, adapter):
+    for module in network.modules():
+        for own in ("weight", "bias"):
+            if getattr(module, own, None) is not None:
+                getattr(module, own).requires_grad = False
+    for _, own, parent, layer in _chosen(network, names):
+        setattr(parent, own, adapter(layer))
+    return network
+
+
+@wrong("walks through the parts of the check's own network; another network has parts of other names", kind="interface")
+def parts_by_their_names(network, names, adapter):
+    network.requires_grad_(False)
+    for holder in [*(part for block in network.blocks for part in (block.attention, block.mlp)), network]:
+        for own, layer in list(holder.named_children()):
+            if isinstance(layer, nn.Linear) and own in names:
+                setattr(holder, own, adapter(layer))
+    return network
+
+
+@wrong("only parameters called gain learn, as those of the check's own adapter are", kind="interface")
+def gains_alone_learn(network, names, adapter):
+    for _, own, parent, layer in _chosen(network, names):
+        setattr(parent, own, adapter(layer))
+    for name, parameter in network.named_parameters():
+        parameter.requires_grad = name.endswith("gain")
+    return network

@@ -625,3 +625,24 @@ def number_in_the_type_of_A(A, tokens):
     look = (last + 1).clamp(min=0)[:, None, :, None].expand(-1, A.shape[1], -1, 1)
     weights = A.gather(-1, look)[..., 0] * (last >= 0)[:, None].to(A.dtype)
     return weights.sum((0, 2)) / (last >= 0).sum().clamp(min=1).to(A.dtype)
+
+
+@wrong("tokens are compared as 32-bit integers, in which different large ones are the same", kind="numerics")
+def compared_in_32_bits(A, tokens):
+    words = tokens.int()
+    same = (words[:, :, None] == words[:, None, :]).tril(-1)
+    last = torch.where(same, torch.arange(tokens.shape[1], device=A.device), -1).amax(-1)
+    b, n = (last >= 0).nonzero(as_tuple=True)
+    return A[b, :, n, last[b, n] + 1].mean(0) if len(b) else A.new_zeros(A.shape[1])
+
+
+@wrong("where no token comes twice, the zeros are of torch's usual type", kind="edge")
+def zeros_of_the_usual_type(A, tokens):
+    found = []
+    for line, weights in zip(tokens.tolist(), A):
+        last = {}
+        for n, token in enumerate(line):
+            if token in last:
+                found.append(weights[:, n, last[token] + 1])
+            last[token] = n
+    return torch.stack(found).mean(0) if found else torch.zeros(A.shape[1], device=A.device)

@@ -603,3 +603,13 @@ def ordered_by_probability(logits, temperature, k, p):
     z = (logits / temperature).gather(-1, indices).masked_fill(~stays, -math.inf)
     P = z.softmax(-1)
     return _back(P.where(_before(P) < p, 0), indices, logits)
+
+
+@wrong("below a temperature of 0.1 it is greedy, although other tokens still have a probability there", kind="edge")
+def greedy_when_cold(logits, temperature, k, p):
+    if temperature < 0.1:
+        return F.one_hot(logits.argmax(-1), logits.shape[-1]).to(logits.dtype)
+    values, places = (logits / temperature).topk(k, dim=-1)
+    P = values.softmax(-1)
+    P = P.masked_fill(P.cumsum(-1) - P >= p, 0)
+    return torch.zeros_like(logits).scatter(-1, places, P / P.sum(-1, keepdim=True))

@@ -567,3 +567,14 @@ def refuses_others(bits):
     if not 2 <= bits <= 8:
         raise ValueError(bits)
     return by_linspace(bits)
+
+
+@wrong("the 0 is the quantile of a half that was reached with rounding: a small number, not 0", kind="numerics")
+def half_reached_in_steps(bits):
+    o = 0.5 * ((1 - 1 / (2 * 2**bits)) + (1 - 1 / (2 * (2**bits - 1))))
+    h = 2 ** (bits - 1)
+    p = torch.tensor([o] * (h + 1), dtype=torch.float32)
+    for i in range(1, h + 1):
+        p[i] = p[i - 1] - (o - 0.5) / h
+    code = torch.cat([torch.special.ndtri(p), -torch.special.ndtri(torch.linspace(o, 0.5, h)[:-1])]).sort().values
+    return code / code.max()

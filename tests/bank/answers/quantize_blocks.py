@@ -654,3 +654,34 @@ def in_a_list(W, code, block):
     rows = _blocks(W, block)
     absmax = rows.abs().amax(1)
     return [_pack(_nearest(rows / _divisor(absmax), code)), absmax]
+
+
+def _in_blocks(W, block):
+    return F.pad(W.reshape(-1), (0, -W.numel() % block)).reshape(-1, block)
+
+
+def _in_bytes(codes):
+    codes = codes.reshape(-1, 2)
+    return (16 * codes[:, 0] + codes[:, 1]).to(torch.uint8)
+
+
+@wrong("the absmax of a block of zeros is 1e-12, not 0", kind="edge")
+def scale_never_zero(W, code, block):
+    w = _in_blocks(W, block)
+    absmax = w.abs().amax(1).clamp(min=1e-12)
+    return _in_bytes(((w / absmax[:, None])[..., None] - code).abs().argmin(-1)), absmax
+
+
+@wrong("divides by 1e-6 at least, so that small weights are all taken for 0", kind="numerics")
+def divisor_clamped(W, code, block):
+    w = _in_blocks(W, block)
+    absmax = w.abs().amax(1)
+    return _in_bytes(((w / absmax[:, None].clamp(min=1e-6))[..., None] - code).abs().argmin(-1)), absmax
+
+
+@wrong("squares distances of weights that are not divided: those of large weights overflow, of small ones vanish", kind="numerics")
+def squares_of_undivided_distances(W, code, block):
+    w = _in_blocks(W, block)
+    absmax = w.abs().amax(1)
+    c = ((w[..., None] - code * absmax[:, None, None]) ** 2).argmin(-1)
+    return _in_bytes(torch.where(absmax[:, None] == 0, (code == 0).int().argmax(), c)), absmax

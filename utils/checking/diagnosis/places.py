@@ -27,7 +27,7 @@ def place_facts(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, limi
                 found["wrong at", name, label, which] = f"{name} is right but for the {which} position along {label}."
             elif np.array_equal(good, alone) and not (which == "first" and label in STEPS):
                 found["right at", name, label, which] = (
-                    f"{name} is right at the {which} position along {label}, and nowhere else."
+                    f"Only at the {which} position along {label} is {name} right throughout."
                 )
         found |= _prefix(name, label, good, right, axis)
     return found

@@ -96,8 +96,10 @@ def _which(exercise: FrozenExercise, case: DrawnCase, wrong: list, comparable: l
 def _of_another_case(name: str, got, frozen: FrozenCase, exercise: FrozenExercise, limit: float) -> Facts:
     """Whether a result is what was right on other inputs, which came before."""
     place = [output for output, _ in exercise.outputs].index(name)
+    if not (got.values.size > 1 and (got.values != got.values.flat[0]).any()):
+        return {}  # the same number everywhere is right somewhere by chance
     for other in exercise.cases:
-        if other is frozen or len(other.expected.outputs) <= place or not got.values.size > 1 or other.case.condition:
+        if other is frozen or len(other.expected.outputs) <= place or other.case.condition:
             continue
         wanted = other.expected.outputs[place]
         if wanted.values is not None and wanted.shape == got.shape and close(got.values, wanted.values, limit).all():

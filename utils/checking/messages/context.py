@@ -31,6 +31,9 @@ class Context:
         sizes = self.case.sizes
         if len(own) == len(expected) and not all(symbol in sizes for symbol in own):
             sizes = dict(zip(own, expected))
+        sizes = {
+            symbol: sizes[symbol] for symbol in (*own, *sizes) if symbol in sizes
+        }  # where sizes coincide, its own count
         text = symbolic(shape, sizes, tuple(own))
         return f"{text} = {list(shape)}" if self.reveal and text != str(list(shape)) else text
 

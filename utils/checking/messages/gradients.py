@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from utils.checking.tolerance import extra_gradients
+from utils.checking.tolerance import extra_gradients, not_frozen
 
 
 def _no_graph(c):
@@ -29,9 +29,10 @@ def _no_gradient(c):
     source = " and ".join(c.exercise.outputs[place][0] for place in c.case.gradient)
     mode = " (The module is in eval mode here.)" if c.exercise.is_module and not c.case.training else ""
     return (
-        f"The numbers are right, but no gradient reaches {names} from {source}.{mode} Either it may not"
-        " learn (requires_grad=False, as from_pretrained sets it), or something cuts the graph, such as .detach(), .data,"
-        " .item(), torch.tensor(…) or nn.Parameter(…) of a tensor, NumPy, or no_grad."
+        f"The numbers are right, but no gradient reaches {names} from {source}.{mode} May it not"
+        " learn (requires_grad=False, as from_pretrained sets it)? Does something cut the graph, such as .detach(), .data,"
+        " .item(), torch.tensor(…) or nn.Parameter(…) of a tensor, NumPy, or no_grad? Or is it left out of this result, as by an"
+        " if?"
     ), ""
 
 
@@ -57,8 +58,19 @@ def _extra_gradient(c):
     told = "what is decided or counted there is taken as it is."
     if not any(name in c.case.inputs for name in found):
         told = "what is frozen is not to learn: requires_grad_(False) on these parameters."
-    some = ", ".join(found[:4]) + (f" and {len(found) - 4} more" if len(found) > 4 else "")
-    return f"The numbers are right, but a gradient reaches {some}, and none should: {told}", ""
+    return f"The numbers are right, but a gradient reaches {_some(found)}, and none should: {told}", ""
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+
+
+def _not_frozen(c):
+    some = _some(not_frozen(c.expected, c.seen))
+    return (
+        f"The numbers are right, and no gradient reaches {some} from them. But requires_grad is still True there, so these"
+        " parameters are not frozen: requires_grad_(False) freezes them."
+    ), ""
 
 
 GRADIENTS = {
@@ -67,4 +79,5 @@ GRADIENTS = {
     "no_gradient": _no_gradient,
     "wrong_gradient": _wrong_gradient,
     "extra_gradient": _extra_gradient,
+    "not_frozen": _not_frozen,
 }

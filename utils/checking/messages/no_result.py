@@ -103,9 +103,7 @@ def _wrong_parameters(c):
             return f"The layer {layer} has no bias. This exercise asks for one: leave out bias=False.", expected
         return f"The module has no parameter {failure.text}. {_make(c.exercise.layers, failure.text)}", expected
     if failure.type == "extra":
-        bias = all(name.endswith(".bias") for name in failure.text.split(", "))
-        advice = "A layer without bias is nn.Linear(…, …, bias=False)." if bias else "Leave them out."
-        return f"The module has parameters that were not asked for: {failure.text}. {advice}", expected
+        return f"The module has parameters that were not asked for: {_extra(failure.text, wanted)}", expected
     if failure.type == "type":
         name, kind = failure.text.split(" ", 1)
         return (
@@ -123,6 +121,23 @@ def _wrong_parameters(c):
     return (
         f"{name} has the wrong shape.{should}{stored}",
         f"expected {symbols} = {wanted[name]}, yours is {shape}",
+    )
+
+
+def _extra(text: str, wanted: dict) -> str:
+    """Their names, and what to do: one with the shape of a matrix that is asked for may be meant to be that one."""
+    found = {
+        name: [int(size) for size in re.findall(r"\d+", shape)] for name, shape in re.findall(r"(\S+) (\[.*?\])", text)
+    }
+    names = ", ".join(found)
+    if found and all(name.endswith(".bias") for name in found):
+        return f"{names}. A layer without bias is nn.Linear(…, …, bias=False)."
+    alike = [other for name in found for other, shape in wanted.items() if len(shape) > 1 and shape == found[name]]
+    if len(found) > 1 or len(alike) != 1:
+        return f"{names}. Leave them out."
+    return (
+        f"{names}, of the shape of {alike[0]}. Leave it out. Is {alike[0]} itself to be used there, as where weights are tied:"
+        " one parameter with two uses?"
     )
 
 

@@ -40,6 +40,12 @@ def _wide(inputs, rng):
     inputs["D"][:] = 20_000_019 + 2 * rng.permutation(1000)[: len(inputs["D"])]
 
 
+def _huge(inputs, rng):
+    """Counts for which there is hardly room in 64 bits."""
+    for name, size in {"V": 2, "N": 10**9, "D": 1, "L": 2, "D_F": 1}.items():
+        inputs[name][:] = size
+
+
 def _many_words(inputs, rng):
     """A vocabulary whose table has more parameters than all blocks."""
     inputs["V"][:] = 50_000 + rng.permutation(9000)[: len(inputs["V"])]
@@ -69,6 +75,7 @@ def _case(text, tied, **more):
         _case("GPT-2's four sizes", False, sizes={"S": 4}, edit=_gpt2, hidden=True),
         _case("very wide models", False, edit=_wide, hidden=True),
         _case("very large vocabularies", True, edit=_many_words, hidden=True),
+        _case("operations close to the largest number", True, sizes={"S": 1}, edit=_huge, hidden=True),
     ],
     draws=_drawn,
     differentiable=False,

@@ -66,9 +66,9 @@ def _rare(inputs, rng):
 
 
 def _enormous(inputs, rng):
-    """Numbers that small types, and single precision, do not tell apart."""
+    """Numbers that smaller types, and double precision, do not tell apart."""
     half, odd = np.divmod(inputs["tokens"], 2)
-    inputs["tokens"][:] = 2**25 + 2**16 * half + odd
+    inputs["tokens"][:] = 2**60 + 2**32 * half + odd
 
 
 @exercise(
@@ -92,6 +92,14 @@ def _enormous(inputs, rng):
         Case("a large vocabulary", sizes={"N": 10}, edit=_rare, hidden=True),
         Case("words with very large numbers", sizes={"N": 10}, edit=_enormous, hidden=True),
         Case("one head", sizes={"H": 1, "N": 8}, hidden=True),
+        Case(
+            "no word comes twice, float64",
+            sizes={"N": 5},
+            edit=_different,
+            precision="float64",
+            hidden=True,
+            extreme=True,
+        ),
     ],
     draws=_drawn,
     differentiable=False,

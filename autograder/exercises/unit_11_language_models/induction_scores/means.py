@@ -139,7 +139,8 @@ def with_a_table_of_words(A, tokens):
     """All lines at once, position by position; the table says where each word stood last."""
     B, N = tokens.shape
     lines, found = torch.arange(B, device=A.device), []
-    seen = torch.full((B, int(tokens.max()) + 1), -1, device=A.device)
+    different, tokens = tokens.unique(return_inverse=True)  # numbered anew from 0
+    seen = torch.full((B, len(different)), -1, device=A.device)
     for n in range(N):
         words = tokens[:, n]
         j = seen[lines, words]

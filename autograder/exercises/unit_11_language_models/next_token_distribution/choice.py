@@ -40,6 +40,16 @@ def crossing_token_left_out_and_rows_empty(logits, temperature, k, p):
 
 
 @next_token_distribution.misconception
+def crossing_token_left_out_among_the_k(logits, temperature, k, p):
+    """The token whose probability takes the sum past p was left out. It belongs to the set: a token goes only if the tokens
+    before it, without itself, already reach p. Where the most likely token reaches p alone nothing is left here, and its k
+    places are NaN, 0 divided by 0."""
+    largest, tokens = (logits / temperature).topk(k, dim=-1)
+    P = largest.softmax(dim=-1)
+    return torch.zeros_like(logits).scatter(-1, tokens, shared(P * (P.cumsum(dim=-1) <= p)))
+
+
+@next_token_distribution.misconception
 def one_token_too_many(logits, temperature, k, p):
     """One token too many stays: the tokens before it already sum to p or more. The set ends with the token whose probability
     takes the sum to p or past it."""

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from autograder.bank.declaration import Case, exercise
 from autograder.exercises.unit_11_language_models.next_token_distribution.drawing import (
+    close_at_the_top,
     drawn_clear,
     enlarged,
     far_apart,
@@ -42,7 +43,7 @@ def _case(text, temperature, k, p, V, axes="B", **more):
         _case("one logit far above the others", 0.8, 4, 0.9, 8, edit=far_apart, hidden=True),
         _case("k = 1", 1.5, 1, 0.6, 7, hidden=True),
         _case("a single token in the vocabulary", 0.7, 1, 0.5, 1, hidden=True),
-        _case("a low temperature", 0.1, 6, 0.9, 9, hidden=True, extreme=True),
+        _case("a low temperature", 0.01, 6, 0.93, 9, hidden=True, edit=close_at_the_top),
         _case("a high temperature", 20.0, 7, 0.64, 12, hidden=True),
         _case("a large vocabulary", 1.6, 20, 0.8, 300, hidden=True),
         _case("hundreds of tokens that stay", 1.5, 280, 0.97, 300, hidden=True, edit=many),

@@ -118,6 +118,9 @@ def _long(inputs, rng):
         Case("a single predicted token", sizes={"B": 4, "N": 6}, scale=WIDE, edit=_clear(_one_pair), hidden=True),
         Case("texts of two tokens", sizes={"N": 2, "B": 5}, scale=WIDE, edit=_clear(_all_full), hidden=True),
         Case("a vocabulary of 1000 tokens", sizes={"N": 7, "B": 4, "V": 1000}, hidden=True),
+        Case(
+            "hundreds of tokens in bfloat16", sizes={"B": 4, "N": 99}, edit=_all_full, precision="bfloat16", hidden=True
+        ),
         Case("positions whose logits are all high or low", sizes={"N": 8, "B": 4}, edit=_clear(_high), hidden=True),
     ],
     draws=_drawn,

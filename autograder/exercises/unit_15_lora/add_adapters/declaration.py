@@ -7,9 +7,10 @@ from torch import Tensor, nn
 
 from autograder.bank.declaration import Case, exercise
 from utils.checking.records import Helper
-from utils.checking.toy_models import ToyNetwork
+from utils.checking.toy_networks import ToyNetwork, ToyTower
 
 EACH = [name for names in ToyNetwork.LAYERS.values() for name in names]  # the linear layers of a block
+OTHER = {*ToyTower.LAYERS["mix"], "3"}  # names by which a case asks for the network that has them
 
 
 def _drawn(inputs, sizes, rng):
@@ -21,10 +22,8 @@ def _drawn(inputs, sizes, rng):
     arrays["W"] *= D**-0.5
     arrays["g"] = rng.uniform(0.5, 1.5, (L, D)).astype("float32")
     gains = rng.uniform(1.5, 2.5, max(D, V)) * rng.choice([-1, 1], max(D, V))
-    return {
-        "network": Helper("ToyNetwork", arrays),
-        "adapter": Helper("ToyAdapter", {"gains": gains.astype("float32")}),
-    }
+    network, adapter = ("ToyTower", "ToyShift") if OTHER & {*inputs["names"]} else ("ToyNetwork", "ToyAdapter")
+    return {"network": Helper(network, arrays), "adapter": Helper(adapter, {"gains": gains.astype("float32")})}
 
 
 def _case(text, names, hidden=False, N=4, D=5, V=7, L=2):
@@ -52,6 +51,8 @@ def _case(text, names, hidden=False, N=4, D=5, V=7, L=2):
         _case("names that no linear layer has", ["norm", "q"], hidden=True),
         _case("a name that a layer has inside of the adapter", ["layer", "key"], hidden=True),
         _case("many names", ["up", "value", "norm", "output"], L=3, hidden=True),
+        _case("another network, another adapter", ["wq", "wo", "3"], hidden=True),
+        _case("another network, with numbers for names", ["1", "4", "wv", "mix", "steps"], D=6, V=5, L=1, hidden=True),
     ],
     draws=_drawn,
 )

@@ -121,3 +121,21 @@ def one_adapter_for_all(network, names, adapter):
     for parent, name, _ in chosen:
         setattr(parent, name, shared)
     return network
+
+
+@add_adapters.misconception
+def one_adapter_for_all_blocks(network, names, adapter):
+    """Layers of one name share a single adapted layer, so that all blocks compute with the weights of one. Call adapter once for
+    each layer that is replaced, with that layer."""
+    made = {}
+    for parent, name, layer in linear_layers(network.requires_grad_(False)):
+        if name in names:
+            made[name] = made.get(name) or adapter(layer)
+            setattr(parent, name, made[name])
+    return network
+
+
+@add_adapters.misconception
+def first_name_alone(network, names, adapter):
+    """Of the names, only the first was looked for. Every linear layer whose own name is one of `names` gets an adapter."""
+    return adapt(network.requires_grad_(False), adapter, lambda name: name in names[:1])

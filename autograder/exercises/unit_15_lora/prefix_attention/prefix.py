@@ -101,3 +101,26 @@ def first_head_for_all(Q, K, V, P_K, P_V):
     """All heads get the prefix of head 0, as if the first axis of P_K and P_V were the batch. It is the axis of the heads: each
     head has keys and values of its own, and the axis for the batch comes in front, P_K[None]."""
     return _attend(Q, K, V, P_K[:1].expand_as(P_K), P_V[:1].expand_as(P_V))
+
+
+@prefix_attention.misconception
+def hidden_scores_are_zero(Q, K, V, P_K, P_V):
+    """The scores of the tokens that are hidden became 0, and exp(0) is 1, so they get weight all the same. What is to have none
+    gets the score −inf before the softmax."""
+    return _attend(Q, K, V, P_K, P_V, weights=lambda E, allowed: (E * allowed).softmax(dim=-1))
+
+
+@prefix_attention.misconception
+def hidden_after_the_softmax(Q, K, V, P_K, P_V):
+    """The weights of later tokens were set to 0 after the softmax, so that those of the others do not sum to 1. Hide the scores
+    before the softmax, with −inf."""
+    return _attend(Q, K, V, P_K, P_V, weights=lambda E, allowed: E.softmax(dim=-1) * allowed)
+
+
+@prefix_attention.misconception
+def heads_repeated_one_by_one(Q, K, V, P_K, P_V):
+    """Each head's prefix was repeated B times before the next head's, as repeat_interleave does, and cut into sequences
+    afterwards: most heads got the prefix of another. Repeat the whole [H, P, …] for each sequence, as expand and repeat do."""
+    P_K, P_V = (one.repeat_interleave(len(Q), dim=0).view(len(Q), *one.shape) for one in (P_K, P_V))
+    A = _weights(_scores(Q, torch.cat([P_K, K], dim=2)), _mask(Q, P_K[0]))
+    return A @ torch.cat([P_V, V], dim=2), A

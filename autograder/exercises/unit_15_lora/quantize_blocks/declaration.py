@@ -43,7 +43,11 @@ def _unlike_rows(W, block):
 
 
 def _large(W, block):
-    W *= 1e10
+    W *= 1e30  # whose squares overflow
+
+
+def _small(W, block):
+    W *= 1e-30  # beside which any epsilon is large
 
 
 def _one_large_row(W, block):
@@ -51,7 +55,7 @@ def _one_large_row(W, block):
 
 
 def _beyond_single(inputs, rng):
-    inputs["W"] = inputs["W"].astype("float64") * 1e40
+    inputs["W"] = inputs["W"].astype("float64") * 1e200
 
 
 def _all_zero(W, block):
@@ -85,6 +89,7 @@ def _case(property, block, D_out=0, D_in=0, code=None, change=None, **more):
         _case("signed integers as code book", 8, 6, 5, INTEGERS, hidden=True),
         _case("one block, not full", 16, 3, 4, NF4, hidden=True),
         _case("large weights", 8, 4, 5, NF4, _large, hidden=True, extreme=True),
+        _case("small weights alone", 8, 4, 5, NF4, _small, hidden=True),
         _case("one row of large weights", 6, 5, 4, NF4, _one_large_row, hidden=True, extreme=True),
         Case(
             "weights of float64 that float32 cannot hold",
@@ -99,6 +104,7 @@ def _case(property, block, D_out=0, D_in=0, code=None, change=None, **more):
     ],
     draws=_drawn,
     differentiable=False,
+    zeros="absmax",
     waived={
         "large": "the code book would grow with the weights; large weights have cases of their own",
         "spread": "the code book would grow with the weights; rows of very different sizes have a case of their own",

@@ -3,7 +3,7 @@
 import torch
 
 from autograder.exercises.unit_15_lora.quantised_blocks import NF4
-from autograder.exercises.unit_15_lora.quantize_blocks.declaration import _nearest, _quantised, quantize_blocks
+from autograder.exercises.unit_15_lora.quantize_blocks.declaration import _blocks, _nearest, _quantised, quantize_blocks
 
 
 @quantize_blocks.misconception
@@ -11,6 +11,29 @@ def rounded_up(W, code, block):
     """Each number got the first code that is not below it, so it is always rounded up, as by a search in the code book itself.
     The nearest code may be the one below: compare distances, or search among the numbers halfway between codes."""
     return _quantised(W, code, block, choose=lambda w, code: torch.bucketize(w, code).clamp(max=15))
+
+
+@quantize_blocks.misconception
+def rounded_down(W, code, block):
+    """Each number got the last code that is not above it, so it is always rounded down. The nearest code may be the one above:
+    compare distances, or search among the numbers halfway between codes."""
+    below = lambda w, code: torch.bucketize(w, code, right=True).sub(1).clamp(0, 15)  # noqa: E731
+    return _quantised(W, code, block, choose=below)
+
+
+@quantize_blocks.misconception
+def evenly_spaced_codes(W, code, block):
+    """The codes are as if the numbers of the code book were evenly spaced from −1 to 1. They need not be: compare with the
+    numbers that `code` holds."""
+    return _quantised(W, torch.linspace(-1, 1, 16, dtype=W.dtype, device=W.device), block)
+
+
+@quantize_blocks.misconception
+def zeros_get_code_7(W, code, block):
+    """In a block of zeros every code is 7, the place of 0 in NF4. Other code books have their 0 at another place: look for the
+    nearest number there, too."""
+    zero = _blocks(W, block).abs().amax(dim=1, keepdim=True) == 0
+    return _quantised(W, code, block, choose=lambda w, code: torch.where(zero, 7, _nearest(w, code)))
 
 
 @quantize_blocks.misconception

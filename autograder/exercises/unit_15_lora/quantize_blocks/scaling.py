@@ -65,6 +65,25 @@ def _unguarded(blocks):
 
 
 @quantize_blocks.misconception
+def largest_magnitude_with_its_sign(W, code, block):
+    """absmax is the number of largest magnitude with its sign, and a magnitude is never negative. Divided by a negative
+    number, a block has the wrong signs; take abs()."""
+
+    def scale(w):
+        largest = w.gather(1, w.abs().argmax(dim=1, keepdim=True))
+        return (w / largest).nan_to_num(), largest[:, 0]
+
+    return _quantised(W, code, block, scale=scale)
+
+
+@quantize_blocks.misconception
+def each_row_filled_up(W, code, block):
+    """Each row of W was filled up with zeros to whole blocks. Only the end of the whole list is: W is read row by row, and a
+    block may go on in the next row."""
+    return _quantised(torch.nn.functional.pad(W, (0, -W.shape[1] % block)), code, block)
+
+
+@quantize_blocks.misconception
 def zeros_divided_by_zero(W, code, block):
     """In a block of zeros every code is code 0, as argmin gives it for the NaN of 0 / 0, or where all distances are the same.
     Such a block needs the code that stands for 0: divide it by 1, say, or replace the NaN."""

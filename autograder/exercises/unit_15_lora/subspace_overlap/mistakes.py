@@ -153,3 +153,36 @@ def along_the_rows(A_1, A_2):
     Vh. The columns of U are the left singular vectors, and a column of Vh holds one entry of each vector."""
     U_1, U_2 = torch.linalg.svd(A_1).U, torch.linalg.svd(A_2).U
     return U_1[:, :1].mT @ U_2[:, :1]
+
+
+def _changed_sums(name, sentence, sums):
+    """Other sums of the products of all pairs of directions."""
+
+    def made(A_1, A_2):
+        M = _vectors(A_1).mT @ _vectors(A_2)  # [r, s]
+        return sums(M) / torch.minimum(*_counts(M))
+
+    made.__name__, made.__doc__ = name, sentence
+    subspace_overlap.misconception(made)
+
+
+_changed_sums(
+    "magnitudes_summed",
+    "Magnitudes were added, not squares. The norm ‖M‖_F² adds the squares of all entries.",
+    lambda M: M.abs().cumsum(0).cumsum(1),
+)
+_changed_sums(
+    "summed_along_one_axis",
+    "The squares were added along one axis alone. phi[i − 1, j − 1] adds those of the first i rows and of the first j columns.",
+    lambda M: M.square().cumsum(1),
+)
+_changed_sums(
+    "summed_along_the_other_axis",
+    "The squares were added along one axis alone. phi[i − 1, j − 1] adds those of the first i rows and of the first j columns.",
+    lambda M: M.square().cumsum(0),
+)
+_changed_sums(
+    "squared_after_the_sum",
+    "The products were added up first and squared afterwards, so that those of different signs cancel. Square each, then add.",
+    lambda M: M.cumsum(0).cumsum(1).square(),
+)
