@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
+from utils.checking.dispatch import DispatchMode
 from utils.checking.observe import observe
 from utils.checking.records import DrawnCase, Helper, Observation
 from utils.checking.tolerance import GRADIENTS, tolerance
@@ -25,7 +25,7 @@ _EXACT = set(  # what chooses, copies or fills, as torch's dispatcher names it
 )
 
 
-class _Rounded(TorchDispatchMode):
+class _Rounded(DispatchMode):
     """Moves each number that is computed under it, backward too, by a unit in its last place: Monte Carlo arithmetic.
 
     Source: Parker, "Monte Carlo Arithmetic" (1997).

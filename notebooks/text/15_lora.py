@@ -242,7 +242,7 @@ def shortened(r):
     return model
 
 
-kept = {r: exact(shortened(r), data["B, new"]) for r in (0, 1, 4, 16, 32, 64)}
+kept = {r: exact(shortened(r), data["B, new"]) for r in (1, 4, 16, 64)}
 for r, right in kept.items():
     print(f"first {r:2} of 64 directions: task B, exact {right:.3f}")
 

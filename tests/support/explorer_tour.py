@@ -5,11 +5,12 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 
-from browser import screenshot
+from browser import IDLE, screenshot
 from playwright.sync_api import Locator, Page
 
 BOX = ".widget-vbox:has(> img.widget-image)"  # controls, the picture and the words about it
 PATIENCE = 60  # seconds for a picture to be drawn again; a busy machine takes its time
+QUIET = 15  # seconds for which a kernel does nothing, after which nothing more is drawn
 CUT = "labels => labels.filter(label => label.scrollWidth > label.clientWidth).map(label => label.innerText)"
 READ_PICTURE = """async image => {
     const bytes = new Uint8Array(await (await fetch(image.src)).arrayBuffer());
@@ -122,10 +123,12 @@ class Visit:
         return Move(control, to, redrawn, words, restored)
 
     def comes(self, holds: Callable[[], bool]) -> bool:
-        """Whether it comes true while one waits."""
-        deadline = time.monotonic() + PATIENCE
+        """Whether it comes true while one waits, as long as the kernel has something to do."""
+        busy = begun = time.monotonic()
         while not holds():
-            if time.monotonic() > deadline:
+            now = time.monotonic()
+            busy = now if not self.page.locator(IDLE).count() else busy
+            if now > begun + PATIENCE or now > busy + QUIET:
                 return False
             self.page.wait_for_timeout(100)
         return True

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 import torch
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
+
+from utils.checking.dispatch import DispatchMode
 
 
 @dataclass
@@ -71,7 +72,7 @@ def _name(function) -> str:
     return f"{function.__self__.__name__} =" if name == "__set__" else name
 
 
-class _Dispatched(TorchDispatchMode):
+class _Dispatched(DispatchMode):
     """Notes the names of torch functions as they are dispatched, wherever they are called from, and what comes out."""
 
     def __init__(self, notes: Notes):

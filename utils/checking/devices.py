@@ -7,8 +7,9 @@ from contextlib import contextmanager
 
 import torch
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
+
+from utils.checking.dispatch import DispatchMode
 
 THERE = "meta"  # torch knows this device everywhere, and keeps no numbers there, so that none are mistaken for it
 EXPECTED = "not on the expected device"
@@ -67,7 +68,7 @@ class _Making(TorchFunctionMode):
         return func(*args, **kwargs)
 
 
-class _Computing(TorchDispatchMode):
+class _Computing(DispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs, name = dict(kwargs or {}), func._schema.name
         if name == _ATTENTION:

@@ -44,7 +44,7 @@ def _wrong_gradient(c):
     ]
     gradients = [(name, gradient, got) for name, gradient, got in gradients if got is not None]
     if any(np.isnan(got).any() for _, _, got in gradients):
-        return "The numbers are right, but a gradient is NaN: a root of 0, 0/0 or inf·0 on the way back.", ""
+        return "The numbers are right, but a gradient is NaN: a root of 0, 0/0, log of 0 or inf·0 on the way.", ""
     names = ", ".join(name for name, gradient, got in gradients if not np.allclose(got, gradient, rtol=1e-3, atol=1e-4))
     return (
         f"The numbers are right, but the gradient{' for ' + names if names else ''} is not: is a part of the computation"

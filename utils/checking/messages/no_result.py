@@ -7,6 +7,7 @@ from utils.checking.messages.shapes import symbolic
 from utils.checking.records import Helper
 
 CODE = "in your line  "
+LISTED = 12  # names of parameters, at most
 PARAMETER = "nn.Parameter "  # so begins what is told of a parameter that belongs to no layer
 
 
@@ -96,7 +97,8 @@ def _constructor_failed(c):
 def _wrong_parameters(c):
     failure = c.seen.failure
     wanted = {name: list(weight.shape) for name, weight in c.case.weights.items()}
-    expected = f"expected parameters {', '.join(wanted)}"
+    more = f", … ({len(wanted)} in all)" if len(wanted) > LISTED else ""
+    expected = f"expected parameters {', '.join([*wanted][:LISTED])}{more}"
     if failure.type == "missing":
         layer, _, kind = failure.text.rpartition(".")
         if kind == "bias" and layer and failure.text not in c.exercise.layers:
