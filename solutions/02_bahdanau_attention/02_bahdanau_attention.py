@@ -67,8 +67,8 @@
 #   In `AttentionStep` they need to flow only from `logits` and `s_new`. In `decode_with_attention` they need to flow only
 #   from `logits`.
 # - Gradients are right also where a softmax is nearly 0 or 1. (Not asked of `local_attention_weights`.)
-# - Zeros are exact in `A` of `attention_weights`, `a` of `AttentionStep`, `A` of `local_attention_weights`: what gets no
-#   weight has weight 0.
+# - Zeros are exact in `A` of `attention_weights`, `a` of `AttentionStep`, `A` of `local_attention_weights`: a number that
+#   should be 0 there is 0, not merely small.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single

@@ -60,7 +60,7 @@
 # - Arguments may be given by position or by name.
 # - Gradients flow from the result to every floating-point input and every weight.
 # - Gradients are right also where a softmax is nearly 0 or 1.
-# - Zeros are exact in `gates` of `top_k_gates`: what gets no weight has weight 0.
+# - Zeros are exact in `gates` of `top_k_gates`: a number that should be 0 there is 0, not merely small.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single

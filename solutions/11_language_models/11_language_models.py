@@ -67,7 +67,8 @@
 # - Gradients flow from the result to every floating-point input and every weight. (Not asked of `induction_scores`.) In
 #   `perplexity` they need to flow only from `loss`.
 # - Gradients are right also where a softmax is nearly 0 or 1.
-# - Zeros are exact in `probabilities` of `next_token_distribution`: what gets no weight has weight 0.
+# - Zeros are exact in `probabilities` of `next_token_distribution`: a number that should be 0 there is 0, not merely
+#   small.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single

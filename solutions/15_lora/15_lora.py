@@ -73,8 +73,8 @@
 #   `normal_float`, `quantize_blocks`, `dequantize_blocks` and `subspace_overlap`.) In `prefix_attention` they need to
 #   flow only from `Y`.
 # - Gradients are right also where a softmax is nearly 0 or 1.
-# - Zeros are exact in `A` of `prefix_attention`, `code` of `normal_float`, `absmax` of `quantize_blocks`: what gets no
-#   weight has weight 0.
+# - Zeros are exact in `A` of `prefix_attention`, `code` of `normal_float`, `absmax` of `quantize_blocks`: a number that
+#   should be 0 there is 0, not merely small.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
