@@ -1,11 +1,13 @@
 """What answers to units 11 and 15, written by readers who saw the texts alone, asked of every exercise."""
 
+import numpy as np
 import torch
 from conftest import plain
 
 from autograder.bank.audit import examine
 from autograder.bank.catalogue import find_exercise
 from autograder.bank.freezing import freeze
+from utils.checking.diagnosis.places import place_facts
 
 
 def graded_message(name, made):
@@ -66,3 +68,11 @@ def test_shapes_are_told_by_the_results_own_axes_where_all_sizes_are_1():
     assert "expected [B, n, V] = [1, 1, 1]" in plain(
         examine(freeze(find_exercise("GPT"), "one", grading=True), GPT).message
     )
+
+
+def test_what_is_right_at_one_position_alone_may_be_right_elsewhere_in_parts():
+    wanted = np.arange(12.0).reshape(3, 4)
+    got = wanted + np.array([[1, 1, 1, 0], [0, 1, 0, 0], [1, 0, 1, 0]])
+    assert [*place_facts("Y", ["B", "N"], wanted, got, 1e-5).values()] == [
+        "Only at the last position along N is Y right throughout."
+    ]
