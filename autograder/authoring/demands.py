@@ -65,7 +65,11 @@ def _gradients(condition: Condition, asked: list) -> str:
 
 def _zeros(exercises) -> list[str]:
     exact = [f"{_listed(one.zeros)} of `{one.name}`" for one in exercises if one.zeros]
-    return [f"Zeros are exact in {', '.join(exact)}: a number that should be 0 there is 0, not merely small."] if exact else []
+    return (
+        [f"Zeros are exact in {', '.join(exact)}: a number that should be 0 there is 0, not merely small."]
+        if exact
+        else []
+    )
 
 
 def _listed(names) -> str:
