@@ -13,7 +13,7 @@ _OPENING = (
     "**What is asked of every exercise.** Grading examines each of these; a check shows some of them. Where an exercise's own"
     " text says something else, the exercise's text holds."
 )
-_ALWAYS = "Inputs come back as they were given, and the same inputs give the same result in every call."
+_ALWAYS = "Inputs are not changed, and the same inputs give the same result in every call."
 _WIDTH = 120
 
 

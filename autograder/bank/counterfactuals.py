@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from autograder.bank import declaration
+from autograder.bank.plain_arguments import of_plain_arguments
 from autograder.bank.positions import of_positions
 
 MOST_PAIRS = 12  # of weights that could stand for each other; a module of many layers would have hundreds
@@ -97,13 +98,15 @@ def _of_inputs(exercise) -> Iterator[tuple]:
     kinds = exercise.input_types
     shapes = {name: shape.split() for name, shape in exercise.input_shapes.items()}
     for name, kind in kinds.items():
-        changes = {"float": _of_reals, "bool": _of_truths, "int": _of_integers, "number": _of_number}.get(kind)
+        changes = {"float": _of_reals, "bool": _of_truths, "int": _of_integers}.get(kind)
         for label, what, question, change in changes(name, shapes.get(name, [])) if changes else ():
             yield f"{name} {label}", _if(what, question), _replacing(name, change)
         if kind in ("float", "bool", "int"):
             yield from _along_axes(name, shapes[name])
     yield from _all_at_once([name for name, kind in kinds.items() if kind == "float"], shapes)
-    alike = [pair for pair in combinations(shapes, 2) if _could_stand_for(pair, shapes, kinds)]
+    for label, what, question, change in of_plain_arguments(exercise):
+        yield label, _if(what, question), change
+    alike = [pair for pair in combinations(kinds, 2) if _could_stand_for(pair, shapes, kinds)]
     for one, other in alike:
         yield f"{one} and {other} swapped", _if(f"{one} and {other} changed places"), _swapping(one, other)
         yield f"{one} for {other}", _if(f"{one} stood in the place of {other} too"), _replacing(other, None, one)
@@ -111,9 +114,11 @@ def _of_inputs(exercise) -> Iterator[tuple]:
 
 
 def _could_stand_for(pair, shapes, kinds) -> bool:
-    """Whether two inputs have as many axes and the same width, so that one fits where the other belongs."""
-    one, other = (shapes[name] for name in pair)
-    return kinds[pair[0]] == kinds[pair[1]] and len(one) == len(other) and one[-1:] == other[-1:]
+    """Whether two inputs are plain numbers of one kind, or have as many axes and the same width: one fits for the other."""
+    if kinds[pair[0]] != kinds[pair[1]] or not kinds[pair[0]]:
+        return False
+    one, other = (shapes.get(name, []) for name in pair)
+    return len(one) == len(other) and one[-1:] == other[-1:]
 
 
 def _replacing(name: str, change: Callable | None, source: str = "") -> Callable:
@@ -202,11 +207,6 @@ def _of_integers(name: str, axes: list) -> Iterator[tuple]:
         lambda X: torch.full_like(X, X.max()),
     )
     yield "from 0 on", f"{name} counted from 0 on", f"Is {name} used?", lambda X: torch.arange(X.numel()).view_as(X)
-
-
-def _of_number(name: str, axes: list) -> Iterator[tuple]:
-    yield "one more", f"{name} were one larger", "", lambda number: number + 1
-    yield "one less", f"{name} were one smaller", "", lambda number: number - 1
 
 
 def _along_axes(name: str, axes: list) -> Iterator[tuple]:
@@ -332,6 +332,8 @@ def _of_real_result(name: str, place: int, axes: list) -> Iterator[tuple]:
     yield f"log of {name}", f"{name} is the logarithm of what is asked for.", _at(place, torch.log)
     yield f"exp of {name}", f"{name} is the exponential of what is asked for.", _at(place, torch.exp)
     yield f"square of {name}", f"{name} is the square of what is asked for.", _at(place, torch.square)
+    yield f"one minus {name}", f"Each number of {name} is 1 minus what is asked for.", _at(place, lambda Y: 1 - Y)
+    yield f"one over {name}", f"Each number of {name} is 1 divided by what is asked for.", _at(place, torch.reciprocal)
     yield f"root of {name}", f"{name} is the square root of what is asked for.", _at(place, torch.sqrt)
     told = f"{name} is 1/ln 2 times what is asked for: is the logarithm to the base 2, not e?"
     yield f"{name} in bits", told, _at(place, lambda Y: Y / math.log(2))

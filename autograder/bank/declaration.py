@@ -150,7 +150,7 @@ class Exercise:
 
     @property
     def input_types(self) -> dict[str, str]:
-        """The kind of each input; empty for one that is no tensor, "number" for a plain integer."""
+        """The kind of each input, as `kind` calls it."""
         return {name: kind(one.annotation) for name, one in self.signature.parameters.items()}
 
     @property
@@ -241,10 +241,10 @@ def dimensions(annotation) -> str | None:
 
 
 def kind(annotation) -> str:
-    """The kind of numbers of a tensor: "float", "int" or "bool"; "number" for a plain integer; else empty."""
+    """The kind of numbers of a tensor: "float", "int" or "bool"; of no tensor: "number", "real", "flag", else empty."""
     tensor = _tensor(annotation)
     if tensor is None:
-        return "number" if annotation is int else ""
+        return {int: "number", float: "real", bool: "flag"}.get(annotation, "")
     return tensor.__name__.partition("[")[0].lower()
 
 

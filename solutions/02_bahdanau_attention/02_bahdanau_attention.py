@@ -30,7 +30,7 @@
 # | 9 · stretch: local attention | stretch | ●●○ | 15 |
 # | 10 · a written answer | 2 | ●●○ | 10 |
 #
-# **Time** about 180 minutes in all, + about 15 for the stretch.
+# **Time** about 180 minutes in all, plus about 15 for the stretch.
 #
 # **How to work.** Replace `raise NotImplementedError()` with your code, run the cell, then run the check below it. A check
 # tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like, and add

@@ -5,7 +5,7 @@
 # into what each head contributes, count what the layer costs, and read the weights of PyTorch's own layer head by head.
 #
 # **You need** [lesson 06](../../notebooks/06_multi_head.ipynb). Terms and symbols are in the
-# [glossary](../../docs/glossary.md). **Time**: about 105 minutes in all, + about 15 for the stretch.
+# [glossary](../../docs/glossary.md). **Time**: about 105 minutes in all, plus about 15 for the stretch.
 #
 # | exercise | points | difficulty | minutes |
 # |---|---|---|---|

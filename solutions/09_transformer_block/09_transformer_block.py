@@ -24,7 +24,7 @@
 # | 8 · a mixture of experts | stretch | ●●● | 20 |
 # | 9 · a written answer | 3 | ●●○ | 20 |
 #
-# It takes about 135 minutes in all, + about 20 for the stretch.
+# It takes about 135 minutes in all, plus about 20 for the stretch.
 #
 # **How to work.** Replace `raise NotImplementedError()` by your code, run the cell, then run the check below it. A check tells
 # you what is right or wrong, and which section of the lesson to read again. Run it as often as you like, and add cells of your

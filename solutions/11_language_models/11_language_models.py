@@ -28,7 +28,7 @@
 # | 9 · induction heads | stretch | ●●● | 25 |
 # | 10 · a written answer | 2 | ●●○ | 20 |
 #
-# It takes about 175 minutes in all, + about 25 for the stretch.
+# It takes about 175 minutes in all, plus about 25 for the stretch.
 #
 # **How to work.** Replace `raise NotImplementedError()` by your code, run the cell, then run the check below it. A check
 # tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like, and add

@@ -29,7 +29,7 @@
 # | 9 · how similar two adapters are | stretch | ●●● | 25 |
 # | 10 · a written answer | 2 | ●●○ | 20 |
 #
-# It takes about 175 minutes in all, + about 25 for the stretch.
+# It takes about 175 minutes in all, plus about 25 for the stretch.
 #
 # **How to work.** Replace `raise NotImplementedError()` by your code, run the cell, then run the check below it. A
 # check tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like,
@@ -116,9 +116,9 @@ from utils.progress import progress
 # %% [markdown]
 # ## 1 · A linear layer with LoRA
 #
-# Fine-tuning changes a weight matrix $W$ by an update as large as $W$ itself. LoRA leaves $W$ alone and learns an
-# update of low rank beside it, the product of two narrow matrices ([lesson 15](../../notebooks/15_lora.ipynb), "A
-# frozen layer and a low-rank update"). Write a linear layer with LoRA:
+# Fine-tuning changes a weight matrix $W$ by an update that has as many numbers as $W$ itself. LoRA leaves $W$ alone
+# and learns an update of low rank beside it, the product of two narrow matrices ([lesson
+# 15](../../notebooks/15_lora.ipynb), "A frozen layer and a low-rank update"). Write a linear layer with LoRA:
 #
 # $$Y = X W^\top + \mathrm{bias} + \frac{\alpha}{r} \, (X A^\top) \, B^\top$$
 #
@@ -135,10 +135,10 @@ from utils.progress import progress
 # - **How a new layer begins** (1 point). It gives what `self.linear` alone gives, and can learn. So `B` holds zeros,
 #   and `A` random numbers. How these are drawn is up to you, as long as they are not all alike: as `nn.Linear` draws
 #   its weights, for instance, or from a normal distribution of standard deviation $1/\sqrt{D_{in}}$.
-# - **What is made on the way.** $BA$ is as large as $W$. Neither $BA$ nor any other matrix as large as $W$ may be
-#   made in `forward`; otherwise the 2 points for `forward` are lost. Computed in the order of the formula, the update
-#   never needs one. (The lesson's `LowRankUpdate` does compute $BA$, since a parametrization has to give a whole
-#   weight; see "Merging an adapter" for the two thin products.)
+# - **What is made on the way.** $BA$ is as large as $W$. Neither $BA$ nor any other matrix of the shape of $W$ or of
+#   $W^\top$ may be computed from the weights in `forward`; otherwise the 2 points for `forward` are lost. Computed in
+#   the order of the formula, the update never needs one. (The lesson's `LowRankUpdate` does compute $BA$, since a
+#   parametrization has to give a whole weight; see "Merging an adapter" for the two thin products.)
 #
 # `X` is `[*S, D_in]` with any number of axes in front, or none, and `Y` is `[*S, D_out]`. Gradients flow to `X`, `A`
 # and `B`; none reach the weight and the bias of `self.linear`.
@@ -225,7 +225,7 @@ check(LoRALinear)
 # LoRA is put into a network that exists already. The weights of this network are **frozen**: it computes with them as
 # before, but training no longer changes them. Some of its linear layers get an **adapter**, and only what the
 # adapters bring along learns. Which layers these are is a choice: in most experiments the authors of LoRA adapt the
-# queries and values of each block and leave the MLPs alone. In programs, the layers are chosen by their names
+# query and value layers of each block and leave the MLPs alone. In programs, the layers are chosen by their names
 # ([lesson 15](../../notebooks/15_lora.ipynb), "Which layers get an adapter").
 #
 # Write `add_adapters(network, names, adapter)`. It changes the network that it is given (no copy is made) and returns
@@ -430,8 +430,8 @@ check(switch_adapters)
 # Write causal self-attention with such a prefix. `Q` and `K` are `[B, H, N, D_H]` and `V` is `[B, H, N, D_V]`:
 # queries, keys and values of `N` tokens, projected and split into heads already. The prefix is `P_K`, `[H, P, D_H]`,
 # and `P_V`, `[H, P, D_V]`. The prefix has no batch axis, since all sequences of the batch share it, and each head has
-# its own. For a sequence $b$ and a head $h$, the keys are $[P_K; K]$ and the values $[P_V; V]$, the prefix first, so
-# that there are $P + N$ of them:
+# its own. For a sequence $b$ and a head $h$, the keys $k_j$ are the rows of $[P_K; K]$ and the values $v_j$ those of
+# $[P_V; V]$, the prefix first, so that there are $P + N$ of each:
 #
 # $$A_{nj} = \frac{\exp(q_n \cdot k_j / \sqrt{D_H})}{\sum_{i \le P + n} \exp(q_n \cdot k_i / \sqrt{D_H})}
 # \;\text{ for } j \le P + n, \quad 0 \text{ otherwise}, \qquad Y_n = \sum_j A_{nj}\, v_j$$
@@ -546,9 +546,9 @@ check(prefix_attention)
 # method `icdf` of `torch.distributions.Normal` gives the same, and so does $\sqrt2 \cdot \mathrm{erfinv}(2p - 1)$.
 # Compute at least in single precision, and take $o$ from its formula: four digits of it are not enough.
 #
-# Formula (4) of the QLoRA paper describes the idea and not this code book: taken literally, it gives $-\infty$ as the
-# first number. For 4 bits, the code book above is the one of the authors' program, bitsandbytes; for other numbers of
-# bits we continue it in the same way.
+# Formula (4) of the QLoRA paper describes the idea and not this code book: taken literally, it gives an infinite
+# number at one of its ends. For 4 bits, the code book above is the one of the authors' program, bitsandbytes; for
+# other numbers of bits we continue it in the same way.
 #
 # <details><summary>Hint: the idea</summary>
 #
@@ -631,11 +631,11 @@ check(normal_float)
 # are $12, 0, 10, 8$ and $15, 6, 8, 8$: the largest number of this code book is 0.875, which is nearest to 1. So
 # `packed` is $[16 \cdot 12 + 0,\; 16 \cdot 10 + 8,\; 16 \cdot 15 + 6,\; 16 \cdot 8 + 8] = [192, 168, 246, 136]$.
 #
-# Weights may be as large as their type can hold, and one row may be far larger than the others. (So large numbers and
-# blocks of zeros do occur in this exercise, although the list at the top makes exceptions for `quantize_blocks`.) No
-# weight, once it has been divided by its scale, lies halfway or almost halfway between two numbers of the code book,
-# so you need not decide what to do there. No gradients are asked for: these weights are frozen. How you find the
-# nearest number is up to you.
+# Weights may be as large as their type can hold, and one row may be far larger than the others. (For
+# `quantize_blocks` this paragraph replaces what the list at the top says about large numbers and zeros.) No weight,
+# once it has been divided by its scale, lies halfway or almost halfway between two numbers of the code book, so you
+# need not decide what to do there. No gradients are asked for: these weights are frozen. How you find the nearest
+# number is up to you.
 #
 # <details><summary>Hint: the idea</summary>
 #
@@ -723,7 +723,7 @@ check(quantize_blocks)
 # For example, take the code book $-8/8, -7/8, \dots, 7/8$, `packed = [192, 168, 246, 136]` and `absmax = [2, 4]`, so
 # a block has 4 numbers. The codes are $12, 0, 10, 8, 15, 6, 8, 8$, which stand for $0.5, -1, 0.25, 0$ and $0.875,
 # -0.25, 0, 0$. With `D_out = 2` and `D_in = 3` the result is $\begin{pmatrix} 1 & -2 & 0.5 \\ 0 & 3.5 & -1
-# \end{pmatrix}$. Exercise 6 began with a 4 where there is 3.5 now.
+# \end{pmatrix}$. The 3.5 was a 4 in exercise 6.
 #
 # torch takes a tensor of `uint8` in square brackets for a mask, not for indices. No gradients are asked for. The
 # function does not need your `quantize_blocks`, but you can try how far apart `W` and what comes back are.
@@ -816,9 +816,8 @@ check(dequantize_blocks)
 #
 # <details><summary>Hint: the idea</summary>
 #
-# Whatever shares something, a byte, a scale or a scale of scales, stands in groups, and a last group that is not full
-# counts as one. So there is one small calculation that is needed three times, with other numbers. What is grouped the
-# third time?
+# Codes share bytes, weights share scales, and scales share scales of their own. Each time you count groups, and a
+# last group that is not full counts as one. So one small calculation is needed three times, with other numbers.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
@@ -997,16 +996,17 @@ check(subspace_overlap)
 # are enough. "The task needs no more than a low rank" is right, since such a change suffices.) Two of these controls,
 # or others as good: (a) As many weights are trained, chosen at random (best in the same matrices). Scattered weights
 # make a change of high rank. So if they are as good, few weights of any kind are enough, and low rank is not the
-# reason; if they are clearly worse, the number of weights alone is not the reason, and the form of the update
-# matters. (b) The same adapter is trained in an untrained network. If it is as good, the task is easy and needs no
-# pre-trained model; if it fails, so few weights cannot learn the task by themselves, and most of what it needs was in the model. (c) The singular
-# values of the change that full fine-tuning makes; or this change, cut to its first directions, is tested. If few
-# directions hold nearly all of it, or are as accurate, then the colleague is right about this change; if not, full
-# fine-tuning takes another way, and low rank is sufficient and not necessary. Several seeds belong to each control,
-# since a difference no larger than that between seeds means nothing; but they test whether LoRA reaches the accuracy
-# of full fine-tuning, and not the conclusion, so by themselves they are not one of the two. (½ for what is shown and
-# what is not; ½ for two controls with both outcomes of each. A control without its outcomes earns nothing, and
-# neither does "more data" or "other tasks" without what would be compared.)
+# reason; if they are clearly worse, the number of weights alone is not the reason: the form of the update matters,
+# or, if the weights came from other matrices, perhaps only the place. (b) The same adapter is trained in an untrained
+# network. If it is as good, the task is easy and needs no pre-trained model; if it fails, so few weights cannot learn
+# the task by themselves, and most of what it needs was in the model. (c) The singular values of the change that full
+# fine-tuning makes; or this change, cut to its first directions, is tested. If few directions hold nearly all of it,
+# or are as accurate, then the colleague is right about this change; if not, full fine-tuning takes another way, and
+# low rank is sufficient and not necessary. Several seeds belong to each control, since a difference no larger than
+# that between seeds means nothing; but they test whether LoRA reaches the accuracy of full fine-tuning, and not the
+# conclusion, so by themselves they are not one of the two. (½ for what is shown and what is not; ½ for two controls
+# with both outcomes of each. A control without its outcomes earns nothing, and neither does "more data" or "other
+# tasks" without what would be compared.)
 #
 # === END MARK SCHEME ===
 

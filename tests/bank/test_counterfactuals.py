@@ -84,3 +84,30 @@ def test_every_change_has_a_name_of_its_own_and_a_whole_sentence():
         names = [one.name for one in exercise.counterfactuals]
         assert len(names) == len(set(names)), exercise.name
         assert all(one.sentence.strip().endswith((".", "?")) for one in exercise.counterfactuals), exercise.name
+
+
+def test_plain_arguments_that_are_mixed_up_are_told():
+    right = catalogue.find_exercise("quantized_bytes").reference
+
+    def exchanged(n, block, second_block, double):
+        return right(n, second_block, block, double)
+
+    def inverted(n, block, second_block, double):
+        return right(n, block, second_block, not double)
+
+    def written_into_the_code(n, block, second_block, double):
+        return right(n, 64, 256, double)
+
+    assert "if block and second_block changed places." in told("quantized_bytes", exchanged)[1]
+    assert "if double were inverted, True where it is False." in told("quantized_bytes", inverted)[1]
+    message = told("quantized_bytes", written_into_the_code)[1]
+    assert "if block were 64 and second_block were 256, whatever is given. Are these numbers written into" in message
+
+
+def test_real_numbers_that_changed_places_are_told():
+    right = catalogue.find_exercise("switch_adapters").reference
+
+    def exchanged(W, A, B, alpha, A_new, B_new, alpha_new):
+        return right(W, A, B, alpha_new, A_new, B_new, alpha)
+
+    assert "if alpha and alpha_new changed places." in told("switch_adapters", exchanged)[1]

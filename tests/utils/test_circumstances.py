@@ -4,8 +4,8 @@ import numpy as np
 
 from utils.checking.diagnosis.circumstances import where
 from utils.checking.diagnosis.facts import common
-from utils.checking.diagnosis.sizes import size_facts
-from utils.checking.records import DrawnCase
+from utils.checking.diagnosis.sizes import length_facts
+from utils.checking.records import DrawnCase, Output
 
 
 def case(batch, N=5, mask=None, **sizes):
@@ -43,11 +43,17 @@ def test_one_case_shows_nothing():
     assert where([case("")], [case("B"), case("B")]) == where([case(""), case("")], [case("B")]) == ""
 
 
+def lengths(name, axis, wanted, got, sizes):
+    """Facts about a result with one axis of the wrong size, whose numbers are other ones too."""
+    wanted, got = (Output("tensor", shape=(n,), values=first + np.arange(n)) for n, first in ((wanted, 0), (got, 100)))
+    return length_facts(name, [axis], wanted, got, sizes)
+
+
 def test_a_size_in_the_place_of_another_takes_two_cases():
     sizes = [{"N_Q": 4, "N_X": 5}, {"N_Q": 6, "N_X": 3}]
-    each = [size_facts("Y", ["N_Q"], (one["N_Q"],), (one["N_X"],), one) for one in sizes]
-    assert [key[:4] for key in common(each)] == [("size", "Y", "N_Q", "N_X")] and common(each[:1]) == []
-    each = [size_facts("y", ["steps"], (n,), (n - 1,), {"steps": n}) for n in (4, 7)]
+    each = [lengths("Y", "N_Q", one["N_Q"], one["N_X"], one) for one in sizes]
+    assert [key[:5] for key in common(each)] == [("shape", "size", "Y", "N_Q", "N_X")] and common(each[:1]) == []
+    each = [lengths("y", "steps", n, n - 1, {"steps": n}) for n in (4, 7)]
     (key,) = common(each)
     assert each[0][key] == "y has one entry too few along steps, its axis −1."
 

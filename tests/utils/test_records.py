@@ -2,6 +2,7 @@
 
 import base64
 import json
+import math
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
+from utils.checking.diagnosis.shapes import shape_facts
 from utils.checking.messages.shapes import looks_like, symbolic
 from utils.checking.records import Failure, Observation, Output, pack, unpack_observation, unpack_value
 
@@ -112,3 +114,8 @@ def test_every_shape_is_told_in_words_and_symbols(wanted, got):
     for name, size in zip(text.strip("[]").split(", "), got):
         assert sizes.get(name, size) == size and (name in sizes or name == str(size))
     assert looks_like(wanted, got).endswith((".", "?"))
+    outputs = [
+        Output("tensor", shape=shape, values=np.arange(math.prod(shape)).reshape(shape)) for shape in (wanted, got)
+    ]
+    found = shape_facts("Y", list(sizes), *outputs, sizes)
+    assert all(key[0] == "shape" and text.endswith((".", "?")) for key, text in found.items())

@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from utils.checking.diagnosis.circumstances import where
-from utils.checking.diagnosis.facts import common, mostly
+from utils.checking.diagnosis.facts import Facts, common, mostly
+from utils.checking.diagnosis.traits import KINDS as TRAITS
 from utils.checking.messages import composing
 from utils.checking.records import FrozenExercise
 from utils.checking.verdict import Verdict
@@ -30,7 +31,7 @@ COLLATERAL = (
 CALLS = "calls"  # the condition under which arguments come by position, or by name
 GRADIENTS = "gradients"  # the condition under which gradients are seen
 OF_GRADIENTS = ("wrong_gradient", "no_gradient", "no_graph", "backward_failed")  # problems where results are right
-PLACES = ("wrong at", "right at")  # kinds of facts about positions
+PLACES = ("wrong at", "right at", "stretch")  # kinds of facts about positions
 STARTS = ("from the start", "after a start")  # and about steps
 SHORT = 3  # positions along an axis before anything is told of its first or last
 
@@ -61,6 +62,18 @@ def related(exercise: FrozenExercise, shown: Verdict, verdicts: list) -> tuple[V
 
     What fails under a condition or a circumstance alone is told by it, before what was found about its numbers.
     """
+    failed = [one for one in verdicts if not one.passed]
+    alike = _alike(shown, verdicts)
+    shown = next((one for one in alike if one.property == shown.property), alike[0])
+    if all(_by_call_alone(one, shown) for one in failed):
+        return replace(shown, sentence=composing.called(exercise, shown.case.by)), f"called by {shown.case.by}"
+    told, names = _in_common(shown, alike, verdicts)
+    hint, where_alone = _where_it_fails(shown, verdicts, failed)
+    return replace(shown, sentence=composing.related(shown, told, hint)), ", ".join(names + where_alone) or None
+
+
+def _alike(shown: Verdict, verdicts: list) -> list[Verdict]:
+    """The failures of the kind that is shown, on ordinary inputs or under its own condition, with the facts that hold of them."""
     kind = COMPARED if shown.problem in COMPARED else (shown.problem,)
     alike = [one for one in verdicts if one.problem in kind and one.part == shown.part]
     ordinary = [one for one in alike if not one.condition and not one.extreme]
@@ -68,23 +81,25 @@ def related(exercise: FrozenExercise, shown: Verdict, verdicts: list) -> tuple[V
     shown = shown if shown in alike else alike[0]
     if shown.extreme or shown.condition in MAGNITUDES:  # where cases share one set of numbers, places are accidents
         alike = [replace(one, facts=_without(one.facts, PLACES + STARTS)) for one in alike]
-        shown = next(one for one in alike if one.property == shown.property)
-    alike = [replace(one, facts=_held(one.facts, shown, verdicts)) for one in alike]
-    shown = next(one for one in alike if one.property == shown.property)
-    keys = common([one.facts for one in alike])
-    told = [shown.facts[key] for key in keys]
-    failed = [one for one in verdicts if not one.passed]
-    if all(_by_call_alone(one, shown) for one in failed):
-        return replace(shown, sentence=composing.called(exercise, shown.case.by)), f"called by {shown.case.by}"
-    if all(key[0] in OPEN for key in keys):  # what tells where to look, and not for what
-        influence = _by_influence(shown, verdicts)
-        if influence and not told and shown.problem != "not_finite":  # which stays as it is
-            told = [shown.sentence.partition("\n")[0]]  # that numbers are wrong, before what gradients show
-        told += influence or _by_most(shown, [one.facts for one in alike], keys)
-    hint, names = _where_it_fails(shown, verdicts, failed)
-    sentence = composing.related(shown, told, hint)
-    names = [" ".join(map(str, key)) for key in keys] + ["influence"] * (len(told) > len(keys)) + names
-    return replace(shown, sentence=sentence), ", ".join(names) or None
+    return [replace(one, facts=_held(one.facts, shown, verdicts)) for one in alike]
+
+
+def _in_common(shown: Verdict, alike: list, verdicts: list) -> tuple[list[str], list[str]]:
+    """The sentences on what failures have in common, and the names of these facts."""
+    plain = [_without(one.facts, TRAITS) for one in alike]
+    keys = common(plain)
+    told, names = [shown.facts[key] for key in keys], [" ".join(map(str, key)) for key in keys]
+    if not all(key[0] in OPEN for key in keys):
+        return told, names
+    influence = _by_influence(shown, verdicts)  # open facts tell where to look, and not for what
+    if influence and not told and shown.problem != "not_finite":  # which stays as it is
+        told = [shown.sentence.partition("\n")[0]]  # that numbers are wrong, before what gradients show
+    more = influence or _by_most(_without(shown.facts, TRAITS), plain, keys)
+    if not more and shown.problem in COMPARED:
+        traits = common([{key: one.facts[key] for key in one.facts if key[0] in TRAITS} for one in alike])
+        more, names = [shown.facts[key] for key in traits], names + [" ".join(map(str, key)) for key in traits]
+        return told + more, names
+    return told + more, names + ["more"] * bool(more)
 
 
 def _where_it_fails(shown: Verdict, verdicts: list, failed: list) -> tuple[str, list[str]]:
@@ -137,10 +152,10 @@ def _by_influence(shown: Verdict, verdicts: list) -> list[str]:
     return [facts[0][key] for key in common(facts)]
 
 
-def _by_most(shown: Verdict, each: list, known: list) -> list[str]:
+def _by_most(shown: Facts, each: list, known: list) -> list[str]:
     """What most wrong results have in common, told as that."""
-    keys = [key for key in mostly(each, shown.facts) if key not in known]
-    return [f"On most of the inputs on which it fails: {shown.facts[key]}" for key in keys]
+    keys = [key for key in mostly(each, shown) if key not in known]
+    return [f"On most of the inputs on which it fails: {shown[key]}" for key in keys]
 
 
 def _without(facts: dict, kinds: tuple) -> dict:

@@ -100,6 +100,12 @@ def low_half_first(packed, absmax, code, D_out, D_in):
 
 
 @dequantize_blocks.misconception
+def high_half_twice(packed, absmax, code, D_out, D_in):
+    """Both numbers of a byte are looked up by its high half. The code of the second is the low half, packed % 16."""
+    return _cut(_scaled(code[_codes(packed)[::2].repeat_interleave(2)], absmax), D_out, D_in)
+
+
+@dequantize_blocks.misconception
 def all_high_halves_first(packed, absmax, code, D_out, D_in):
     """First come the codes of all high halves, then those of all low halves, as cat gives them. The two codes of a byte are
     neighbours: stack them along a last axis, then flatten."""
@@ -126,6 +132,26 @@ def codes_not_looked_up(packed, absmax, code, D_out, D_in):
     """The codes themselves were multiplied by the scales. A code is a place in the code book, from 0 to 15; the number that it
     stands for is code[c]."""
     return _cut(_scaled(_codes(packed).to(code), absmax), D_out, D_in)
+
+
+@dequantize_blocks.misconception
+def signed_codes(packed, absmax, code, D_out, D_in):
+    """The codes were taken for signed numbers, so that code 0 is looked up at place 8. A code is a place in the code book, from 0
+    to 15: what stands for negative numbers is for the code book to say."""
+    return _cut(_scaled(code[(_codes(packed) + 8) % 16], absmax), D_out, D_in)
+
+
+@dequantize_blocks.misconception
+def always_integers(packed, absmax, code, D_out, D_in):
+    """The numbers are (c − 8)/8, as signed integers stand for them, whatever `code` holds. Look the codes up in the code book
+    that is given."""
+    return _cut(_scaled(torch.from_numpy(INTEGERS).to(code)[_codes(packed)], absmax), D_out, D_in)
+
+
+@dequantize_blocks.misconception
+def evenly_spaced_codes(packed, absmax, code, D_out, D_in):
+    """The codes stand for 16 evenly spaced numbers from −1 to 1, whatever `code` holds. Look them up in the code book."""
+    return _cut(_scaled(torch.linspace(-1, 1, 16).to(code)[_codes(packed)], absmax), D_out, D_in)
 
 
 @dequantize_blocks.misconception
@@ -180,6 +206,14 @@ def padding_not_counted(packed, absmax, code, D_out, D_in):
 def first_scale_for_all(packed, absmax, code, D_out, D_in):
     """All numbers were multiplied by the scale of the first block. Each block has its own."""
     return _cut(code[_codes(packed)] * absmax[0], D_out, D_in)
+
+
+@dequantize_blocks.misconception
+def a_scale_for_each_row(packed, absmax, code, D_out, D_in):
+    """Each row of W was multiplied by one scale. Blocks know nothing of rows: number n of the whole list belongs to block
+    n // block, and a block may end within a row."""
+    row = torch.arange(D_out, device=packed.device).clamp(max=len(absmax) - 1)
+    return _cut(code[_codes(packed)], D_out, D_in) * absmax[row, None]
 
 
 @dequantize_blocks.misconception

@@ -91,6 +91,20 @@ def divided_by_the_root(self, X):
 
 
 @LoRALinear.misconception
+def factor_in_both_matrices(self, X):
+    """alpha/r multiplies A and B, and so counts squared in their product. Multiply one of them by it, or the update."""
+    return _adapted(self, X, scale=(self.alpha / self.r) ** 2)
+
+
+@LoRALinear.misconception
+def one_update_for_all(self, X):
+    """All positions get the same update: is X averaged, or summed, over positions? Each position has an update of its own, made
+    from its own row of X."""
+    mean = X.reshape(-1, X.shape[-1]).mean(dim=0)
+    return self.linear(X) + self.alpha / self.r * (mean @ self.A.T @ self.B.T)
+
+
+@LoRALinear.misconception
 def divided_without_a_fraction(self, X):
     """alpha/r is rounded down to a whole number, so that an update with an alpha below r is 0. / keeps the fraction; // and
     int(…) cut it off."""

@@ -123,6 +123,24 @@ def probabilities_beyond_one(bits):
     return torch.full((2**bits,), torch.nan)
 
 
+@normal_float.misconception
+def offset_of_one_side(bits):
+    """The largest probability is that of a code with one bit less: 2^(bits − 1), the numbers of one side, stands in o where all
+    2^bits are meant."""
+    half = 2 ** (bits - 1)
+    return _with_offset(bits, 1 - (1 / (2 * half) + 1 / (2 * (half - 1))) / 2)
+
+
+@normal_float.misconception
+def middles_of_steps(bits):
+    """The probabilities are those in the middle of each step, i + ½ in the place of i. The first is o itself, so that the code
+    reaches from −1 to 1 by its outermost quantiles; count i from 0."""
+    o, half = _offset(bits), 2 ** (bits - 1)
+    i = torch.arange(half, dtype=torch.float64) + 0.5
+    above, below = (torch.special.ndtri(o + (0.5 - o) * i[:count] / count) for count in (half, half - 1))
+    return _code(above, below)
+
+
 # how many on each side, and 0
 
 
@@ -197,6 +215,36 @@ def evenly_spaced_numbers(bits):
     """The numbers are evenly spaced from −1 to 1. What is evenly spaced is the probabilities; their quantiles lie
     closer together near 0, where most weights are."""
     return torch.linspace(-1, 1, 2**bits)
+
+
+@normal_float.misconception
+def evenly_spaced_on_each_side(bits):
+    """On each side the numbers are evenly spaced, from 1 or −1 to 0. What is evenly spaced is the probabilities, from o to a
+    half; their quantiles lie closer together near 0."""
+    half = 2 ** (bits - 1)
+    above, below = (torch.linspace(1, 0, count + 1, dtype=torch.float64)[:-1] for count in (half, half - 1))
+    return _code(above, below)
+
+
+@normal_float.misconception
+def probabilities_themselves(bits):
+    """The numbers are shares Φ(p), not quantiles. Φ gives the share of a normal distribution below a number; asked for is its
+    inverse, Φ⁻¹, the number below which a share lies: ndtri, icdf or ppf, not ndtr or cdf."""
+    half, o = 2 ** (bits - 1), _offset(bits)
+    above, below = (
+        torch.special.ndtr(torch.linspace(o, 0.5, count + 1, dtype=torch.float64)[:-1]) for count in (half, half - 1)
+    )
+    return _code(above, below)
+
+
+@normal_float.misconception
+def error_function_of_p(bits):
+    """The numbers are erfinv(p). The inverse of the error function gives a quantile as √2·erfinv(2p − 1)."""
+    half, o = 2 ** (bits - 1), _offset(bits)
+    above, below = (
+        torch.erfinv(torch.linspace(o, 0.5, count + 1, dtype=torch.float64)[:-1]) for count in (half, half - 1)
+    )
+    return _code(above, below)
 
 
 @normal_float.misconception

@@ -119,11 +119,35 @@ def padded_to_whole_blocks(*given):
 
 
 @quantized_bytes.misconception
+def each_block_begins_a_byte(*given):
+    """The codes of each block were given whole bytes. Where a block has an odd number of weights, its last code shares a byte
+    with the first code of the next block: all codes together take ⌈n/2⌉ bytes."""
+    n, block, *_ = given
+    return _size(*given, codes=n // block * _up(block, 2) + _up(n % block, 2))
+
+
+@quantized_bytes.misconception
 def everything_rounded_down(n, block, second_block, double):
     """Whatever is divided is rounded down. The last code, the last block and the last block of scales take their bytes
     also where they are not full: round up."""
     scales = n // block
     return n // 2 + (scales + 4 * (scales // second_block) + 4 if double else 4 * scales)
+
+
+@quantized_bytes.misconception
+def rounded_to_the_nearest(n, block, second_block, double):
+    """The numbers of blocks were rounded to the nearest whole number. A last block takes its scale however few weights it has:
+    round up."""
+    scales = (n + block // 2) // block
+    return _size(n, block, second_block, double, scales=scales, seconds=(scales + second_block // 2) // second_block)
+
+
+@quantized_bytes.misconception
+def one_added_before(n, block, second_block, double):
+    """Before each division 1 was added. That rounds up where the divisor is 2; in general it is the divisor less one that is to
+    be added: (n + block − 1) // block."""
+    scales = (n + 1) // block
+    return _size(n, block, second_block, double, scales=scales, seconds=(scales + 1) // second_block)
 
 
 @quantized_bytes.misconception
@@ -182,6 +206,23 @@ def mean_left_out(*given):
     """With double quantisation 4 bytes are missing in each matrix. The scales' mean is subtracted before they are
     quantised, and stored as a float32."""
     return _size(*given, means=0)
+
+
+@quantized_bytes.misconception
+def one_mean_for_all(*given):
+    """With double quantisation only the first matrix has the 4 bytes of its scales' mean. Each matrix is quantised by itself and
+    has a mean of its own."""
+    size = _size(*given, means=0)
+    size[:1] += 4 * given[3]
+    return size
+
+
+@quantized_bytes.misconception
+def scales_padded(*given):
+    """With double quantisation the scales were counted as if their last block were full. There are m of them, one byte each;
+    only the number of their blocks is rounded up."""
+    n, block, second, double = given
+    return _size(*given) + (-_up(n, block) % second if double else 0)
 
 
 @quantized_bytes.misconception

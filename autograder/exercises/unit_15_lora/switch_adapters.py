@@ -161,6 +161,17 @@ _declare(
     scale=lambda alpha, A, B: alpha / len(B),
 )
 _declare(
+    "factor_in_both_matrices",
+    "alpha/r multiplies A and B, and so counts squared in their product. Multiply one of them by it, or the product.",
+    scale=lambda alpha, A, B: (alpha / len(A)) ** 2,
+)
+_declare(
+    "reshaped",
+    "The numbers of B are at other places: is it reshaped, to [r, D_out], where it should be transposed, or left as it is?"
+    " reshape keeps the order of the numbers in memory and mixes up rows and columns.",
+    product=lambda A, B: B.reshape(len(A), -1).mT @ A,
+)
+_declare(
     "transposed",
     "The updates have the shape [D_in, D_out], as AᵀBᵀ has. W is [D_out, D_in], as in nn.Linear, and so is B A: nothing is"
     " to be transposed. In a square layer only the numbers show it.",
@@ -187,6 +198,30 @@ def one_rank_for_both(W, A, B, alpha, A_new, B_new, alpha_new):
     if A is not None and A_new is not None:
         alpha_new = alpha_new / len(A) * len(A_new)
     return switch_adapters.reference(W, A, B, alpha, A_new, B_new, alpha_new)
+
+
+@switch_adapters.misconception
+def divided_by_both_ranks(W, A, B, alpha, A_new, B_new, alpha_new):
+    """Both adapters were divided by the sum of the two ranks. Each has a rank of its own, with which it was trained: alpha/r and
+    alpha_new/s."""
+    r, s = (0 if one is None else len(one) for one in (A, A_new))
+    return switch_adapters.reference(W, A, B, alpha * r / max(r + s, 1), A_new, B_new, alpha_new * s / max(r + s, 1))
+
+
+@switch_adapters.misconception
+def new_divided_by_the_output_width(W, A, B, alpha, A_new, B_new, alpha_new):
+    """The new adapter was divided by D_out, the number of B_new's rows. Its rank is the number of B_new's columns."""
+    factor = 1 if A_new is None else len(A_new) / len(B_new)
+    return switch_adapters.reference(W, A, B, alpha, A_new, B_new, alpha_new * factor)
+
+
+@switch_adapters.misconception
+def product_of_differences(W, A, B, alpha, A_new, B_new, alpha_new):
+    """Where the ranks are equal, the difference of the two adapters was made matrix by matrix, (B_new − B)(A_new − A). A
+    difference of products is no product of differences: make B A and B_new A_new, each with its factor, and subtract."""
+    if A is None or A_new is None or A.shape != A_new.shape:
+        return switch_adapters.reference(W, A, B, alpha, A_new, B_new, alpha_new)
+    return W + (alpha_new - alpha) / len(A) * (B_new - B) @ (A_new - A)
 
 
 @switch_adapters.misconception

@@ -11,7 +11,8 @@ from utils.checking.diagnosis.facts import Facts
 from utils.checking.diagnosis.influence import influence_facts
 from utils.checking.diagnosis.places import place_facts
 from utils.checking.diagnosis.scales import scale_facts
-from utils.checking.diagnosis.sizes import size_facts
+from utils.checking.diagnosis.shapes import shape_facts
+from utils.checking.diagnosis.traits import trait_facts
 from utils.checking.diagnosis.weights import are_weights, look_past, weight_facts
 from utils.checking.records import DrawnCase, FrozenCase, FrozenExercise, Observation
 from utils.checking.tolerance import clear, close, tolerance
@@ -24,7 +25,7 @@ def facts(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) -> Fa
     """
     case, limit = frozen.case, tolerance(frozen.case, frozen.expected, seen)
     pairs = list(zip(exercise.outputs, frozen.expected.outputs, seen.outputs))
-    shapes = [size_facts(name, axes.split(), a.shape, b.shape, case.given_sizes) for (name, axes), a, b in pairs]
+    shapes = [shape_facts(name, axes.split(), a, b, case.given_sizes) for (name, axes), a, b in pairs]
     if any(a.shape != b.shape for _, a, b in pairs):
         asked, came = (sorted(one.shape for one in outputs) for outputs in (frozen.expected.outputs, seen.outputs))
         exchanged = asked == came and len(set(asked)) > 1  # which is told as such
@@ -47,7 +48,11 @@ def facts(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) -> Fa
         else:
             found |= discrete_facts(name, wanted.values, got.values, *axes[:1])
         found |= place_facts(name, axes, wanted.values, got.values, limit)
-    return found | influence_facts(exercise, frozen, seen)
+    found |= influence_facts(exercise, frozen, seen)
+    for (name, symbols), wanted, got in wrong:
+        if wanted.dtype != "torch.bool":
+            found |= trait_facts(name, symbols.split(), wanted.values, got.values, limit)
+    return found
 
 
 def _chosen(comparable: list) -> Facts:

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+from utils.checking.diagnosis.facts import common
+from utils.checking.diagnosis.shapes import shape_facts
 from utils.checking.diagnosis.weights import are_weights, look_past
 from utils.checking.messages.context import Context
 from utils.checking.messages.exceptions import integers, origin
@@ -169,61 +171,10 @@ def _wrong_shape(c):
         )
         return f"{told} Their numbers are not all right yet, either.\n{c.exercise.formula}", ""
     shapes = [c.shape(shape, name, wanted.shape) for shape in (wanted.shape, got.shape)]
-    sentence = _wrong_length(c, name, wanted, got) or f"{name} {looks_like(wanted.shape, got.shape, _axes(c, name))}"
-    return f"{sentence}\n{c.exercise.formula}", f"expected {shapes[0]}, yours is {shapes[1]}"
-
-
-def _wrong_length(c, name: str, wanted, got) -> str:
-    """Where one axis differs, and its beginning or end is right, or the exercise decides its length: too short or too long."""
-    symbols = _axes(c, name)
-    if len(wanted.shape) != len(got.shape) or len(symbols) != len(wanted.shape) or got.values is None:
-        return ""
-    apart = [place for place, (a, b) in enumerate(zip(wanted.shape, got.shape)) if a != b]
-    if len(apart) != 1:
-        return ""
-    place = apart[0]
-    shorter = got.shape[place] < wanted.shape[place]
-    both = range(min(got.shape[place], wanted.shape[place]))
-    begins = np.allclose(got.values.take(both, axis=place), wanted.values.take(both, axis=place), 1e-3, 1e-4)
-    told = f"{name} is too {'short' if shorter else 'long'} along {symbols[place]}"
-    ends = np.allclose(*(_last(one.values, len(both), place) for one in (got, wanted)), 1e-3, 1e-4)
-    if not begins and ends:
-        behind = "what is asked for comes last, behind something else: is a first token written too, or an earlier call's result?"
-        return f"{told}: {'its beginning is missing, and the rest is right.' if shorter else behind}"
-    if not begins:
-        if set(symbols[place].split("*")) & set(c.case.sizes):  # a size that is given: it follows from nothing chosen
-            return ""
-        same = [size for size, number in c.case.given_sizes.items() if number == got.shape[place] != 1]
-        if len(same) == 1:
-            return f"{name} has the size {same[0]} along {symbols[place]}: is it taken over another axis than the one asked for?"
-        return f"{told}{_between(wanted.values, got.values, place)}"
-    question = (
-        "Does the loop end too early, or is something cut off?"
-        if shorter
-        else ("Does the loop go on too long, or is something put behind?")
-    )
-    return f"{told}, and right as far as it goes. {question}"
-
-
-def _between(wanted: np.ndarray, got: np.ndarray, axis: int) -> str:
-    """The end of a sentence on an axis of the wrong length that is right neither from its beginning nor up to its end."""
-    long, short = sorted((wanted, got), key=lambda one: one.shape[axis], reverse=True)
-    count, more = short.shape[axis], long.shape[axis] - short.shape[axis]
-    for cut in range(1, count):
-        rest = np.delete(long, range(cut, cut + more), axis=axis)
-        if np.allclose(rest, short, 1e-3, 1e-4):
-            what = "there is something too many" if long is got else "something is missing"
-            return f": {what} in its middle, {more} long, behind the first {cut}; the rest is right."
-    return ", and not by one piece that is left out or put in: the numbers themselves differ as well."
-
-
-def _axes(c, name: str) -> list[str]:
-    """The symbols of a result's axes."""
-    return dict(c.exercise.outputs)[name].split()
-
-
-def _last(values: np.ndarray, count: int, axis: int) -> np.ndarray:
-    return values.take(range(values.shape[axis] - count, values.shape[axis]), axis=axis)
+    axes = dict(c.exercise.outputs)[name].split()
+    found = shape_facts(name, axes, wanted, got, c.case.given_sizes)
+    told = [found[key] for key in common([found])] or [f"{name} {looks_like(wanted.shape, got.shape, axes)}"]
+    return f"{told[0]}\n{c.exercise.formula}", f"expected {shapes[0]}, yours is {shapes[1]}"
 
 
 def _wrong_dtype(c):

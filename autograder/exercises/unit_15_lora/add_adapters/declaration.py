@@ -47,7 +47,7 @@ def _case(text, names, hidden=False, N=4, D=5, V=7, L=2):
         _case("a name that is a norm's", ["norm", "output_gate"], N=6, D=4, V=3),
         _case("one block", ["gate", "query"], L=1, hidden=True),
         _case("all linear layers", [*EACH, "head"], hidden=True),
-        _case("names of what holds layers", ["attention", "0", "blocks", "down"], hidden=True),
+        _case("names of what holds layers", ["attention", "0", "blocks", "down"]),
         _case("names that no linear layer has", ["norm", "q"], hidden=True),
         _case("a name that a layer has inside of the adapter", ["layer", "key"], hidden=True),
         _case("many names", ["up", "value", "norm", "output"], L=3, hidden=True),

@@ -1,5 +1,7 @@
 """Exercise add_adapters again: mistakes in which layers are replaced, and where the new ones go."""
 
+from torch import nn
+
 from autograder.exercises.unit_15_lora.add_adapters.declaration import adapt, add_adapters, linear_layers
 
 
@@ -42,6 +44,43 @@ def other_layers_adapted(network, names, adapter):
             if name in names:
                 setattr(parent, name, adapter(layer))
     return network
+
+
+@add_adapters.misconception
+def any_part_of_the_full_name(network, names, adapter):
+    """Any part of the full name counted: attention adapts all linear layers inside of it, and 0 those of the first block. The own
+    name is the last part alone."""
+    for full, layer in list(network.requires_grad_(False).named_modules()):
+        path, _, name = full.rpartition(".")
+        if isinstance(layer, nn.Linear) and {*full.split(".")} & {*names}:
+            setattr(network.get_submodule(path), name, adapter(layer))
+    return network
+
+
+class _Both(nn.Module):
+    """The old layer, and the new one, whose results are added."""
+
+    def __init__(self, layer, adapted):
+        super().__init__()
+        self.layer, self.adapted = layer, adapted
+
+    def forward(self, X):
+        return self.layer(X) + self.adapted(X)
+
+
+@add_adapters.misconception
+def added_to_the_layer(network, names, adapter):
+    """What adapter(layer) gives is added to what the layer gives. adapter(layer) computes the layer itself, too: it stands in
+    the layer's place, alone."""
+    return adapt(network.requires_grad_(False), lambda layer: _Both(layer, adapter(layer)), names.__contains__)
+
+
+@add_adapters.misconception
+def behind_the_layer(network, names, adapter):
+    """adapter(layer) stands behind the layer, as in nn.Sequential(layer, adapter(layer)), so that the layer computes twice.
+    adapter(layer) contains the layer: it stands in its place, alone."""
+    chained = lambda layer: nn.Sequential(layer, adapter(layer))  # noqa: E731
+    return adapt(network.requires_grad_(False), chained, names.__contains__)
 
 
 @add_adapters.misconception

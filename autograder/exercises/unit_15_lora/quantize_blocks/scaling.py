@@ -1,6 +1,7 @@
 """The exercise quantize_blocks: mistakes in how the weights are cut into blocks, and in what a block is divided by."""
 
 import torch
+import torch.nn.functional as F
 
 from autograder.exercises.unit_15_lora.quantize_blocks.declaration import (
     _blocks,
@@ -57,6 +58,46 @@ def largest_with_its_sign(W, code, block):
         return (w / largest[:, None]).nan_to_num(), largest
 
     return _quantised(W, code, block, scale=scale)
+
+
+def _by(size):
+    """Each block over its size, and these."""
+
+    def scale(w):
+        sizes = size(w)
+        return w / torch.where(sizes > 0, sizes, 1)[:, None], sizes
+
+    return scale
+
+
+@quantize_blocks.misconception
+def mean_magnitude(W, code, block):
+    """A block is divided by the mean of its magnitudes, so that numbers leave the range from −1 to 1. absmax is the largest
+    magnitude."""
+    return _quantised(W, code, block, scale=_by(lambda w: w.abs().mean(dim=1)))
+
+
+@quantize_blocks.misconception
+def length_of_the_block(W, code, block):
+    """A block is divided by its length as a vector, the root of the sum of squares, which leaves the outer codes unused. absmax
+    is the largest magnitude."""
+    return _quantised(W, code, block, scale=_by(lambda w: w.norm(dim=1)))
+
+
+@quantize_blocks.misconception
+def zeros_in_front(W, code, block):
+    """The list was filled up with zeros in front of the first number. They belong behind the last one, so that block 0 begins
+    with W[0, 0]."""
+    return _quantised(
+        W, code, block, split=lambda W, block: F.pad(W.flatten(), (-W.numel() % block, 0)).view(-1, block)
+    )
+
+
+@quantize_blocks.misconception
+def every_so_many(W, code, block):
+    """A block holds every so many numbers, as where the list was reshaped to [block, blocks]. It holds numbers that follow each
+    other: reshape to [blocks, block]."""
+    return _quantised(W, code, block, split=lambda W, block: _blocks(W, block).reshape(block, -1).mT)
 
 
 def _unguarded(blocks):

@@ -71,10 +71,28 @@ _declare(
     vectors=_across,
 )
 _declare(
+    "smallest_eigenvectors",
+    "The first r of the D eigenvectors of AᵀA were taken. eigh sorts them by rising eigenvalues, so these are the directions in"
+    " which A has least, or nothing at all where r < D. Take the last r, in reverse order.",
+    vectors=lambda A: torch.linalg.svd(A).Vh.mT.flip(1)[:, : len(A)],
+)
+_declare(
+    "centred",
+    "The mean of each row was subtracted first, as in a principal component analysis. The directions of an adapter are those of A"
+    " itself.",
+    vectors=lambda A: _vectors(A - A.mean(dim=1, keepdim=True)),
+)
+_declare(
     "times_the_singular_values",
     "Each singular vector was multiplied by its singular value. How large an adapter is says nothing about where it points: the"
     " vectors have length 1.",
     vectors=_stretched,
+)
+_declare(
+    "divided_by_the_product",
+    "The sums were divided by i·j, the number of squares that were added. That is their mean, which never comes near 1: at most"
+    " min(i, j) directions can agree, so divide by min(i, j).",
+    divisor=torch.multiply,
 )
 _declare(
     "divided_by_the_larger",
@@ -148,6 +166,14 @@ _declare(
 
 
 @subspace_overlap.misconception
+def second_not_decomposed(A_1, A_2):
+    """The rows of A_2, scaled to length 1, were taken for its directions. They are not orthogonal, and in no order: decompose
+    both matrices."""
+    sums = _sums(_vectors(A_1).mT @ _of_length_1(A_2))
+    return sums / torch.minimum(*_counts(sums))
+
+
+@subspace_overlap.misconception
 def along_the_rows(A_1, A_2):
     """The vectors that are multiplied have r and s entries, so they do not fit. Those to be compared have D: they are the rows of
     Vh. The columns of U are the left singular vectors, and a column of Vh holds one entry of each vector."""
@@ -180,6 +206,12 @@ _changed_sums(
     "summed_along_the_other_axis",
     "The squares were added along one axis alone. phi[i − 1, j − 1] adds those of the first i rows and of the first j columns.",
     lambda M: M.square().cumsum(0),
+)
+_changed_sums(
+    "same_places_alone",
+    "Only directions of the same place were compared, the first with the first, the second with the second: the squares on the"
+    " diagonal. Two subspaces may agree with their directions in another order: add the squares of all entries.",
+    lambda M: (M.square() * torch.eye(*M.shape, device=M.device)).cumsum(0).cumsum(1),
 )
 _changed_sums(
     "squared_after_the_sum",

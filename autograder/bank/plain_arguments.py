@@ -1,0 +1,47 @@
+"""Mistakes with plain numbers and flags that nobody declared: one more or less, inverted, or an example's value throughout."""
+
+from collections.abc import Callable, Iterator
+
+from autograder.bank import declaration
+
+NUMBERS = ("number", "real")
+
+
+def of_plain_arguments(exercise: declaration.Exercise) -> Iterator[tuple[str, str, str, Callable]]:
+    """(name, what would be so, a question, the change of all arguments by name) for arguments that are no tensors."""
+    for name, kind in exercise.input_types.items():
+        if kind == "number":
+            yield f"{name} one more", f"{name} were one larger", "", _changing(name, lambda number: number + 1)
+            yield f"{name} one less", f"{name} were one smaller", "", _changing(name, lambda number: number - 1)
+        if kind == "flag":
+            inverted = f"{name} were inverted, True where it is False"
+            yield f"{name} inverted", inverted, "", _changing(name, lambda flag: not flag)
+            for value in (True, False):
+                what = f"{name} were {value}, whatever is given"
+                yield f"{name} always {value}", what, f"Is {name} used?", _fixing({name: value})
+    yield from _of_examples(exercise)
+
+
+def _changing(name: str, change: Callable) -> Callable:
+    def changed(values: dict) -> dict:
+        if values.get(name) is None:
+            raise ValueError(f"there is no {name} to be changed")
+        return {**values, name: change(values[name])}
+
+    return changed
+
+
+def _of_examples(exercise) -> Iterator[tuple]:
+    """Numbers that are those of one of the exercise's own examples, whatever is given: one of them, or all of them."""
+    plain = [name for name, kind in exercise.input_types.items() if kind in NUMBERS]
+    shown = [case.values for case in exercise.cases if not case.hidden]
+    known = [{name: values[name] for name in plain if values.get(name) is not None} for values in shown]
+    fixed = [{name: one} for values in known for name, one in values.items()] + [one for one in known if len(one) > 1]
+    for values in fixed:
+        what = " and ".join(f"{name} were {one}" for name, one in values.items())
+        question = f"{'Is this number' if len(values) == 1 else 'Are these numbers'} written into the code?"
+        yield what, f"{what}, whatever is given", question, _fixing(values)
+
+
+def _fixing(fixed: dict) -> Callable:
+    return lambda values: {**values, **fixed}
