@@ -155,13 +155,16 @@ def _conclude(drawn: Prepared, run: Run, limits: Limits, fatal: tuple, reveal: b
     elif any(seen.failure and seen.failure.stage == "timeout" for seen in observations):
         state = TIMEOUT
     frozen = frozen_exercise(exercise, expected)
-    verdicts = [judge(frozen, one, seen, reveal) for one, seen in zip(frozen.cases, observations)]
-    if any(verdict.problem == CONFINED for verdict in verdicts):
-        return Examined(name, UNJUDGED, _left_open(frozen, verdicts), run.seconds.get(name, 0.0))
-    if state == GRADED and not all(verdict.passed for verdict in verdicts):
-        verdicts = [judge(frozen, one, seen, reveal) for one, seen in zip(drawn.lenient, observations)]
+    verdicts = [judge(frozen, one, seen, tell=False) for one, seen in zip(frozen.cases, observations)]
+    if all(verdict.passed for verdict in verdicts):
+        return Examined(name, state, conclude(frozen, verdicts), run.seconds.get(name, 0.0))
+    confined = any(verdict.problem == CONFINED for verdict in verdicts)
+    if state == GRADED and not confined:
+        verdicts = [judge(frozen, one, seen, tell=False) for one, seen in zip(drawn.lenient, observations)]
         frozen = frozen_exercise(exercise, _with_mistakes(drawn, observations, verdicts))
-        verdicts = [judge(frozen, one, seen, reveal) for one, seen in zip(frozen.cases, observations)]
+    verdicts = [judge(frozen, one, seen, reveal) for one, seen in zip(frozen.cases, observations)]
+    if confined:
+        return Examined(name, UNJUDGED, _left_open(frozen, verdicts), run.seconds.get(name, 0.0))
     return Examined(name, state, conclude(frozen, verdicts), run.seconds.get(name, 0.0))
 
 
@@ -192,5 +195,5 @@ def _with_mistakes(drawn: Prepared, observations: list, verdicts: list) -> list[
     for index in telling + [index for index in plain if index not in telling]:
         frozen[index] = add_mistakes(exercise, frozen[index], alive, drawn.mistakes[index])
         if index in telling:
-            alive = list(judge(bare, frozen[index], observations[index]).matches)
+            alive = list(judge(bare, frozen[index], observations[index], tell=False).matches)
     return frozen

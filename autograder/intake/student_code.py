@@ -27,6 +27,7 @@ def _unread(error, source: str) -> tuple[list, frozenset]:
     return [], frozenset() if isinstance(error, (SyntaxError, ValueError)) else frozenset(re.findall(r"\w+", source))
 
 
+@lru_cache(maxsize=1024)  # most cells are as they were handed out
 @guarded(_unread)
 def _read(source: str) -> tuple[list[ast.stmt], frozenset[str]]:
     """A cell's statements; and, where Python itself may read what is not read here, the cell's words instead.
@@ -175,7 +176,8 @@ def _of_libraries(statement: ast.AST, unwatched: dict[str, str]) -> set[str]:
     return found
 
 
-def _names(statement: ast.AST) -> set[str]:
+@lru_cache(maxsize=8192)
+def _names(statement: ast.AST) -> frozenset[str]:
     found = set()
     for node in ast.walk(statement):
         if isinstance(node, ast.Name):
@@ -186,7 +188,7 @@ def _names(statement: ast.AST) -> set[str]:
             found |= {part for alias in node.names for part in alias.name.split(".")}
         elif isinstance(node, ast.ImportFrom):
             found |= {*(node.module or "").split("."), *(alias.name for alias in node.names)}
-    return found
+    return frozenset(found)
 
 
 def _called(statement: ast.AST, own: set) -> set[str]:

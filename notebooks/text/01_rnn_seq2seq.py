@@ -908,7 +908,7 @@ plots.curves(
 for line in axes.get_lines():
     line.set(markersize=7, clip_on=False, zorder=3)
 axes.get_lines()[-1].set(markerfacecolor="white", markeredgewidth=1.8)
-axes.legend(frameon=False, handlelength=3)
+plots.legend_of(axes, handlelength=3)
 axes.set_xticks(middles, [f"{low}–{high}" for low, high in groups])
 axes.set_ylim(0, 1.03)
 show(

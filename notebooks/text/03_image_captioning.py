@@ -540,7 +540,7 @@ for number, (name, found) in enumerate(mistakes.items()):
     axes.bar_label(drawn, labels=[f"{share:.2f}" for share in found.values()], padding=2)
 axes.set_xticks(range(len(found)), [*found])
 axes.set(ylabel="share of captions", title="captions with a wrong …")
-axes.legend(frameon=False)
+plots.legend_of(axes)
 axes.margins(y=0.15)
 show(
     figure,

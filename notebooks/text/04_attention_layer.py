@@ -521,7 +521,7 @@ plots.curves(
 panels[0].plot(
     widths, [math.sqrt(D) for D in widths], ":", color=plots.BLACK, linewidth=2, zorder=4, label="formula: √D"
 )
-panels[0].legend(frameon=False)
+plots.legend_of(panels[0])
 plots.curves(widths, entropy, title="weights: entropy", y_label="median entropy (nats)", axes=panels[1], **look)
 plots.curves(widths, gradient, title="remaining gradient", y_label="median Σ a(1 − a)", axes=panels[2], **look)
 plots.level(panels[1], math.log(N_data), "all weights equal: $\\ln N_X$")

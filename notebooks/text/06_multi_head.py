@@ -574,7 +574,7 @@ for seed, marker, fill in zip(SEEDS, ("o", "s", "^"), ("none", plots.BLACK, "#BB
 axes.set(ylabel="share with both answers right", ylim=(-0.03, 1.08), xlim=(-0.5, len(HEADS) - 0.5))
 axes.set_xticks(range(len(HEADS)), labels)
 axes.grid(True, axis="y")
-axes.legend(frameon=False, loc="lower right")
+plots.legend_of(axes, loc="lower right")
 show(
     figure,
     "The share of tales in which both answers are right, three trainings for each number of heads: "

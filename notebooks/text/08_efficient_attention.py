@@ -591,7 +591,7 @@ def draw_tiles(block, step):
     right.set_xticks(range(12), keys)
     final = plots.array(E_table[0].softmax(dim=0))
     right.plot(range(12), final, "_", color=plots.BLACK, markersize=16, markeredgewidth=2, label="at the end")
-    right.legend(frameon=False)
+    plots.legend_of(right)
     right.set_xlabel("key")
     return figure
 

@@ -110,7 +110,7 @@ with torch.no_grad():
 figure, (left, right) = plots.canvas(10.5, 3.4, 2)
 plots.curves(range(13), {"attention alone": alone}, x_label="layers", y_label="mean cosine of two tokens", axes=left)
 left.set_ylim(-0.1, 1.1)
-left.legend(frameon=False, loc="center right")
+plots.legend_of(left, loc="center right")
 cosines = F.normalize(X, dim=-1) @ F.normalize(X, dim=-1).T
 plots.heat_map(cosines, words, words, numbers="", title="cosines after twelve layers", axes=right)
 right.tick_params(axis="x", rotation=60)
@@ -633,7 +633,7 @@ bands = {name: ([min(found) for found in rows], [max(found) for found in rows]) 
 plots.curves(kept["rates"], means, log="x", x_label="learning rate", y_label="accuracy", bands=bands, axes=right, **options)
 plots.level(right, 1 / 16, "chance", at=0.1, above=False)
 right.set(title="stored: 150 steps, ten seeds a rate", ylim=(0, 0.85))
-left.legend(frameon=False, loc="lower left")
+plots.legend_of(left, loc="lower left")
 ends = {name: sum(curve[-15:]) / 15 for name, curve in curves.items()}
 show(
     figure,
@@ -756,7 +756,7 @@ for panel, norm_first in zip(panels, (False, True)):
     panel.set(title=("post-norm", "pre-norm")[norm_first], xlabel="block", ylim=(0, None))
     panel.grid(True)
 panels[0].set_ylabel("norm of the gradient")
-panels[1].legend(frameon=False)
+plots.legend_of(panels[1])
 last = {("post-norm", "pre-norm")[first]: [gradients[first, depth][-1].item() for depth in depths] for first in (False, True)}
 show(
     figure,
@@ -1090,7 +1090,7 @@ for (name, values), colour in zip(parts.items(), (plots.SKY, plots.OUTPUT, plots
 axes.set_yticks(range(len(lengths)), [f"N = {N:,}" for N in lengths])
 axes.set(xlabel="share of the operations", xlim=(0, 1))
 axes.invert_yaxis()
-axes.legend(frameon=False, ncols=3, loc="lower center", bbox_to_anchor=(0.45, 1.0))
+plots.legend_of(axes, ncols=3, loc="lower center", bbox_to_anchor=(0.45, 1.0))
 show(
     figure,
     "Shares of the operations of a block of width 768 for 256 to 16,384 tokens. Scores and weighted sums: "
@@ -1313,7 +1313,7 @@ for name, offset in zip(BALANCE, (-0.2, 0.2)):
     left.bar([place + offset for place in range(1, 17)], shares.tolist(), width=0.4, color=HUES[name], label=name)
 plots.level(left, 1 / 16, "equal shares")
 left.set(title="seed 0: each expert's share of the tokens", xlabel="experts, the busiest first")
-left.legend(frameon=False)
+plots.legend_of(left)
 for place, (name, found) in enumerate(outcomes.items()):
     values = [unexplained for unexplained, _ in found]
     right.barh(place, sum(values) / 3, color=HUES[name], height=0.6, alpha=0.55)
@@ -1441,7 +1441,7 @@ with torch.no_grad():
 figure = plots.curves(range(13), {"attention alone": alone, **similar}, colours={"attention alone": plots.GREY, **SHADES}, legend=False)
 axes = figure.axes[0]
 axes.set(xlabel="layers or blocks", ylabel="mean cosine of two tokens", ylim=(-0.25, 1.1))
-axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+plots.legend_of(axes, loc="center left", bbox_to_anchor=(1, 0.5))
 show(
     figure,
     "The mean cosine of two tokens after 0 to 12 layers. At the end: attention alone, untrained, "

@@ -103,10 +103,10 @@ BEGUN = time.perf_counter()
 # %% [markdown]
 # ## What is a token?
 #
-# In the lessons so far a token was a word, and the vocabulary was small. For a model that is to read *all* texts this
-# does not work. We look at two texts: sentences of this course's grammar (lesson 01), on which a small model can be
-# trained in a few seconds, and the source code of Python's standard library, which is real and much harder. How many
-# different words do they contain, and how many words of new text were never seen in training?
+# In most experiments so far a token was a word, and the vocabulary was small. For a model that is to read *all* texts
+# this does not work. We look at two texts: sentences of this course's grammar (lesson 01), on which a small model can
+# be trained in a few seconds, and the source code of Python's standard library, which is real and much harder. How
+# many different words do they contain, and how many words of new text were never seen in training?
 
 # %% tags=["fold"]
 WORD = re.compile(r" ?\w+| ?[^\w\s]+|\s+(?!\S)|\s+")  # a space belongs to the word after it
@@ -124,13 +124,13 @@ for name, text, new in (
 
 # %% [markdown]
 # The grammar has 120 different words, and new sentences contain no others. The source code has 57,291, and 6.6 % of
-# the words in new files are unknown: mostly names that somebody invented. (Numbers and punctuation marks count as
-# words, too, and a word with a space before it counts as different from the same word without one. The source code
-# differs a little between versions of Python, and so do these numbers.) To a model whose tokens are words, all
-# unknown words would be one and the same token, "unknown". Nor would it know that `read_line` and `read_lines` have
-# something in common.
+# the words in new files are unknown: many of them names that somebody invented. (Numbers, punctuation marks, line
+# breaks and indentation count as words, too, and a word with a space before it counts as different from the same word
+# without one. The source code differs a little between versions of Python, and so do these numbers.) To a model whose
+# tokens are words, all unknown words would be one and the same token, "unknown". Nor would it know that `read_line`
+# and `read_lines` have something in common.
 #
-# With single characters as tokens, nothing is unknown, but texts become several times longer. The number of
+# With single characters as tokens, hardly anything is unknown, but texts become several times longer. The number of
 # generation steps grows with the number of tokens, and the number of attention weights with the square of that
 # number. We want something between words and characters: short tokens for what is rare, long ones for what is
 # frequent.
@@ -220,14 +220,16 @@ for count in (0, 20, 100, 200):
         f"{count:3} merges: {len(test_text) / len(cut(test_text, merges[:count])):.2f} characters per token of new text"
     )
 print("a word that never occurred:", "|".join(cut(" greenhouse", merges[:200])))
+words = set(WORD.findall(train_text))
+print(f"200 merges: {sum(len(cut(word, merges[:200])) == 1 for word in words)} of {len(words)} words are one token")
 
 # %% [markdown]
 # **Figure 1.** The same text, cut with 0, 20, 100 and 200 merges. Blue boxes are tokens made by merges, grey boxes
 # single characters (light and dark only alternate); ␣ marks a space.
 #
-# With 200 merges most words of this small vocabulary are a single token, and a token holds 4.06 characters on average.
-# A word that never occurred is still no problem: " greenhouse" is put together from pieces that are known. (We asked
-# for 300 merges, but learning ended after 253, when every word of the training text was one token.)
+# With 200 merges 85 of the 120 words of this small vocabulary are a single token, and a token holds 4.06 characters
+# on average. A word that never occurred is still no problem: " greenhouse" is put together from pieces that are
+# known. (We asked for 300 merges, but learning ended after 253, when every word of the training text was one token.)
 #
 # A character that never occurred in training would still be unknown. GPT-2 therefore starts with the 256 possible
 # values of a byte instead of characters: any text is a sequence of bytes, so nothing can be unknown. (An accented
@@ -245,13 +247,13 @@ print("a word that never occurred:", "|".join(cut(" greenhouse", merges[:200])))
 #
 # $$P(x_1, \dots, x_N) = \prod_{n=1}^{N} P(x_n \mid x_{<n})$$
 #
-# Each factor is a distribution over the $V$ tokens of the vocabulary. Which parts of a Transformer are needed to
-# compute it? There is no second sequence to attend to, so cross-attention falls away. What is left is a stack of
-# blocks with causal self-attention: a **decoder-only** Transformer. OpenAI named such a model, with learned
-# positions, **GPT**, for *generative pre-trained Transformer* (Radford et al., 2018). We build its successor GPT-2
-# (Radford et al., 2019), which has pre-norm blocks and a last normalisation. (A block is often called a layer, and we
-# shall speak of a GPT with two layers. In torch the block is `nn.TransformerEncoderLayer`, since torch's decoder
-# layer always has cross-attention; the causal mask makes the difference.)
+# Each factor is one entry of a distribution over the $V$ tokens of the vocabulary. Which parts of a Transformer are
+# needed to compute it? There is no second sequence to attend to, so cross-attention falls away. What is left is a
+# stack of blocks with causal self-attention: a **decoder-only** Transformer. OpenAI trained such a model, with
+# learned positions (Radford et al., 2018); it became known as **GPT**, *generative pre-trained Transformer*. We build
+# its successor GPT-2 (Radford et al., 2019), which has pre-norm blocks and a last normalisation. (A block is often
+# called a layer, and we shall speak of a GPT with two layers. In torch the block is `nn.TransformerEncoderLayer`,
+# since torch's decoder layer always has cross-attention; the causal mask makes the difference.)
 
 # %% tags=["fold"]
 show(
@@ -335,7 +337,7 @@ class Corpus:
         return torch.tensor([self.number[token] for token in cut(text, self.merges)])
 
     def bits(self, perplexity):
-        """Bits a character for a perplexity a token."""
+        """Bits per character for a perplexity per token."""
         return math.log2(perplexity) * len(self.scored) / self.characters
 
     def n_gram(self, n, text=None):
@@ -407,8 +409,7 @@ print(
 #
 # Can one compare the perplexities of two models with different tokens? No: longer tokens are harder to guess, but the
 # same text has fewer of them. What can be compared is the probability of the same text as a whole. Its negative
-# logarithm to base 2, divided by the number of characters, gives the **bits per character** (also *bits per character*,
-# BPC):
+# logarithm to base 2, divided by the number of characters, gives the **bits per character** (BPC):
 #
 # $$\text{bits per character} = \frac{-\sum_n \log_2 P(x_n \mid x_{<n})}{\text{number of characters}}
 # = \frac{\log_2 \text{perplexity}}{\text{characters per token}}$$
@@ -433,14 +434,16 @@ print(
 # \lambda(u) = \frac{d \cdot (\text{number of different tokens after } u)}{\text{count}(u)}$$
 #
 # Here $u'$ is $u$ without its first token. Where $u$ never occurred, $P_{n-1}$ is taken alone, and the 1-gram model
-# is mixed with equal probabilities. In all shorter models the formula is the same, but "count" has another meaning:
-# not *how often* a sequence of tokens occurred, but *after how many different tokens*. The example of the textbooks
-# is "Francisco": it is frequent, but nearly always after "San", so that after any other word it is a bad guess. This
-# is **Kneser–Ney smoothing** (Kneser and Ney, 1995; in this form Chen and Goodman, 1999), whose variants were for
-# decades the best models that rest on counting alone (Chen and Goodman's own variant, with three discounts instead of
+# is mixed with equal probabilities. In all shorter models the formula is the same, but $\text{count}(u, w)$ has
+# another meaning: not *how often* this sequence of tokens occurred, but *after how many different tokens*. In every
+# model $\text{count}(u)$ is the sum of $\text{count}(u, w)$ over all $w$. (The discount of each model is estimated
+# from the numbers of n-grams that are counted once and twice.) The example of the textbooks is "Francisco": it is
+# frequent, but nearly always after "San", so that after any other word it is a bad guess. This is **Kneser–Ney
+# smoothing** (Kneser and Ney, 1995; in this form Chen and Goodman, 1999), whose variants were for decades the best
+# models that rest on counting alone (Chen and Goodman's own variant, with three discounts for each $n$ instead of
 # one, is a little better than the form shown here). We fit it for $n = 1$ to 5, and score the GPT and the n-grams on
-# exactly the same tokens. An n-gram model uses the $n - 1$ tokens before each of them, so at most 4; the GPT sees
-# between 17 and 32 tokens, those before it in its window.
+# exactly the same tokens. For each of them, an n-gram model uses the $n - 1$ tokens before it, so at most 4; the GPT
+# uses the 17 to 32 tokens that stand before it in the window.
 
 # %% tags=["fold"]
 perplexities = {f"{n}-gram": corpus.n_gram(n) for n in range(1, 6)} | {"GPT": corpus.gpt(gpt)}
@@ -455,7 +458,7 @@ plots.bars(
 )
 show(
     figure,
-    "Bits a character on new sentences: " + ", ".join(f"{name} {value:.2f}" for name, value in bits.items()) + ".",
+    "Bits per character on new sentences: " + ", ".join(f"{name} {value:.2f}" for name, value in bits.items()) + ".",
 )
 for name, perplexity in perplexities.items():
     print(f"{name:7} perplexity {perplexity:5.2f}, {bits[name]:.3f} bits per character")
@@ -471,7 +474,7 @@ for n in (3, 4, 5):
 assert perplexities["GPT"] < min(perplexities[f"{n}-gram"] for n in range(1, 6)) - 0.5
 
 # %% [markdown]
-# **Figure 3.** Bits a character on new sentences, the lower the better.
+# **Figure 3.** Bits per character on new sentences; lower is better.
 #
 # The best of the n-gram models is the 3-gram model. More context makes it worse, not better: of the 5-grams of the
 # new sentences almost half never occurred in training, of the 3-grams only one in a hundred. The GPT is clearly ahead
@@ -482,11 +485,11 @@ assert perplexities["GPT"] < min(perplexities[f"{n}-gram"] for n in range(1, 6))
 # measured.)
 #
 # Is this a matter of chance? And is the result the same with less text, with more text, and with real text? Two sets
-# of stored runs answer these questions. The first repeats the comparison with three seeds on the 5,400 training
-# sentences used here, and then with 100 to 20,000 other sentences. The second takes real text: the source code of the
-# standard library, with 1,000 merges, a GPT with four layers of width 128, and a window of 128 tokens. There, the GPT
-# reads the text twice, and at several points on the way it is compared with a 5-gram model of the text it has read so
-# far.
+# of stored runs answer these questions. The first repeats the comparison with three seeds, each of which draws its
+# own 5,400 training sentences (seed 0 those used here), and then makes it with 100 to 20,000 other sentences. The
+# second takes real text: the source code of the standard library, with 1,000 merges, a GPT with four layers of width
+# 128, and a window of 128 tokens. There, the GPT reads the text twice, and at several points on the way it is
+# compared with a 5-gram model of the text it has read so far.
 
 
 # %% tags=["fold"]
@@ -781,27 +784,27 @@ print(
 # This is not a matter of chance: with 5,400 sentences the GPT's perplexity is 5.04 to 5.09 over three seeds, that of
 # the 3-gram model 6.15 to 6.22. But who is ahead depends on how much text there is and how often it is read.
 #
-# - **With little text, counting wins.** From 100 sentences the 3-gram model gets a perplexity of 15.2, the GPT 53
-#   after 150 steps. In 600 steps it sees each of these sentences hundreds of times and gets 204: presumably it learns
-#   them by heart, and becomes confident of things that do not hold in new sentences. If training is stopped in time,
-#   after 150 steps, the GPT is slightly ahead with 300 sentences (9.21 against 9.62 on average, though not for every
-#   seed) and clearly ahead with 1,000 (6.33 against 7.45).
+# - **With little text, counting wins.** Trained on 100 sentences, the 3-gram model reaches a perplexity of 15.2, and
+#   the GPT 53 after 150 steps. In 600 steps the GPT sees each of these sentences hundreds of times, and its
+#   perplexity is 204: presumably it learns them by heart, and becomes confident of things that do not hold in new
+#   sentences. If it is trained for only 150 steps, the GPT is slightly ahead with 300 sentences (9.21 against 9.62 on
+#   average, though not for every seed: one has 9.63 against 9.36) and clearly ahead with 1,000 (6.33 against 7.45).
 # - **With more text, the GPT stays ahead, if it is trained long enough.** From 5,400 to 20,000 sentences the 3-gram
 #   model gains a little, from 6.28 to 5.98, the GPT hardly anything, from 5.16 to 5.11. The 3-gram model is still
 #   behind after 20,000 sentences, although it gains more than the GPT. (After 150 steps the GPT is at 6.04, no better
 #   than counting.) These runs draw other sentences and learn other tokens than those above, so that with 5,400
 #   sentences their numbers differ a little (for the 3-gram model 6.28 here, 6.15 to 6.22 there).
-# - **On source code**, the n-grams are ahead throughout the first reading: 85.9 against 586 after 51,200 tokens, 23.2
-#   against 27.5 at its end. A table of counts takes in everything at first sight, whereas a network learns in small
-#   steps. In the second reading the GPT overtakes the 5-gram model and ends at 19.1, ahead of the best of our n-gram
-#   models (6-grams: 22.2); in bits per character, that is 1.50 against 1.58. An n-gram model gains nothing from a
-#   second reading: it has counted everything already. (Part of the GPT's gain is likely to come from the learning
-#   rate, which falls to zero at the end of the second reading. In a run of a single reading it would have fallen to
-#   zero at the end of the first.)
+# - **On source code**, the 5-gram model is ahead throughout the first reading: 85.9 against 586 after 51,200 tokens,
+#   23.2 against 27.5 at its end. A table of counts takes in everything at first sight, whereas a network learns in
+#   small steps. In the second reading the GPT overtakes the 5-gram model and ends at 19.1, ahead also of the longest
+#   n-gram model that we fitted (6-grams: 22.2); in bits per character, that is 1.50 against 1.58. An n-gram model
+#   gains nothing from a second reading: it has counted everything already. (Part of the GPT's gain is likely to come
+#   from the learning rate, which falls to zero at the end of the second reading. In a run of a single reading it
+#   would have fallen to zero at the end of the first.)
 #
 # Published results on a benchmark of almost a billion words agree. There, a Kneser–Ney 5-gram model has a perplexity
 # of 67.6 per word (Chelba et al., 2013), and a Transformer 21.8 (Transformer-XL; Dai et al., 2019). With so much text
-# and so large a model (800 million parameters, where ours has about one million) the gap is far larger than ours.
+# and so large a model (800 million parameters, where ours has 950,016) the gap is far larger than ours.
 #
 # What does the model write when it continues `def`? (Its probabilities have been sharpened a little, by a temperature
 # of 0.8, which a later section explains.)
@@ -811,8 +814,9 @@ print(
 print(library["sample"])
 
 # %% [markdown]
-# The form is right: functions, indentation, a docstring, brackets that mostly close. One even recognises the library
-# (`self.tk.call` is from `tkinter`). It makes no sense, though.
+# The form is mostly right: functions, indentation, a docstring, brackets that close (only the stray colon near the
+# end is an error of form). One even recognises the library (`self.tk.call` is from `tkinter`). It makes no sense,
+# though.
 
 # %% [markdown]
 # ## What BERT does differently
@@ -822,7 +826,7 @@ print(library["sample"])
 # called **masked language modelling**. It has no causal mask: every position attends to both sides. In each text 15 %
 # of the tokens are chosen, and the model has to say which tokens stood there. Of the chosen ones, 80 % are replaced
 # by the token `[MASK]`, 10 % by a random token, and 10 % stay as they are: not all are masked, since no `[MASK]` will
-# occur when the model is used. (BERT also learned to tell whether one sentence follows another; later models did
+# occur when the model is used. (BERT also learned to tell whether one sentence follows another; many later models did
 # without this second task.)
 #
 # To compare the two on the same footing, we hide single tokens of new sentences. GPT predicts such a token from what
@@ -841,9 +845,9 @@ for steps in sorted(runs[0]["masked"], key=int):
 # %% [markdown]
 # After 600 steps BERT is, on average, behind (7.29 against 4.98), and its seeds lie far apart (4.72 to 10.65); after
 # 2,400 it is far ahead, with a perplexity of 2.30 against 5.23. There is a likely reason for each of the two results.
-# BERT learns from 15 % of the tokens in each step, so it should need more steps. But then it has the easier question:
-# what stands *after* a gap says much about what is in it. (GPT has become a little worse by then, 5.23 instead of
-# 4.98, presumably because with so little text it begins to learn the sentences by heart.)
+# BERT learns from only 15 % of the tokens in each step, so it should need more steps. Once it has had them, its
+# easier question pays off: what stands *after* a gap says much about what is in it. (GPT has become a little worse by
+# then, 5.23 instead of 4.98, presumably because with so little text it begins to learn the sentences by heart.)
 #
 # What is each of them good for? BERT sees both sides of a gap. It is used where a whole text is given and has to be
 # understood, for instance to classify it or to find an answer in it. But it gives no probability to a text and cannot
@@ -875,14 +879,14 @@ for line in write(gpt, corpus, 3, seed=1, T=1.5):
 # So greedy decoding always gives the same text, and drawing makes mistakes. Three controls are commonly used to find
 # a middle way:
 #
-# - **Temperature** $T$: all logits are divided by $T$ before the softmax (as the scores in lesson 04). With $T < 1$
-#   the likely tokens become still likelier, and as $T$ approaches 0, drawing becomes greedy decoding. With $T > 1$
+# - **Temperature** $T$: all logits are divided by $T$ before the softmax (as the scores were in lesson 04). With $T <
+#   1$ the likely tokens become still likelier, and as $T$ approaches 0, drawing becomes greedy decoding. With $T > 1$
 #   the distribution becomes flatter.
 # - **Top-k** (Fan et al., 2018): only the $k$ likeliest tokens are kept, and their probabilities are scaled so that they
 #   sum to 1.
-# - **Top-p**, or nucleus sampling (Holtzman et al., 2020): the likeliest tokens are kept until their probabilities sum
-#   to at least $p$; the token that crosses $p$ is kept, too. Thus top-p keeps many tokens where the model is uncertain,
-#   and few where it is sure.
+# - **Top-p**, or nucleus sampling (Holtzman et al., 2020): the likeliest tokens are kept until their probabilities
+#   sum to at least $p$; the token that crosses $p$ is kept, too. Here, too, the probabilities are scaled so that they
+#   sum to 1. Thus top-p keeps many tokens where the model is uncertain, and few where it is sure.
 
 # %% tags=["fold"]
 BEGINNINGS = ["the European", "we see the", "the", "we", "in the"]
@@ -936,7 +940,7 @@ print("tokens kept by p = 0.9:", ", ".join(f"{beginning}: {count}" for beginning
 #
 # How much do these controls help? The grammar can tell us, since it decides for every sentence whether the sentence
 # is possible. So here is the share of possible sentences among 300 that were drawn with each setting, and, as a
-# measure of variety, how many different groups of three words occur in them ("Different" is the share of different
+# measure of variety, how many different groups of three words occur in them. ("Different" is the share of different
 # sentences. The numbers are stored, from three seeds; the last line is from this run.)
 
 # %% tags=["fold"]
@@ -964,10 +968,10 @@ print(
 # %% [markdown]
 # ## Zero-shot, one-shot, few-shot
 #
-# Now back to the beginning: to tasks that are stated in a prompt. The authors of GPT-3 distinguish three settings.
-# The prompt describes the task in words (**zero-shot**); it also gives one example (**one-shot**); or it gives
-# several (**few-shot**). In none of them is a weight changed. Learning from the examples in a prompt is called
-# **in-context learning**.
+# Now back to the beginning: to tasks that are stated in a prompt. The authors of GPT-3 distinguish three settings. In
+# the **zero-shot** setting the prompt describes the task in words; in the **one-shot** setting it also gives one
+# example, and in the **few-shot** setting several. In none of them is a weight changed. Learning from the examples in
+# a prompt is called **in-context learning**.
 #
 # We need a world in which this can be measured. A document of this world is a list of 16 pairs: the letters a to h
 # stand for digits from 1 to 8, according to a secret table, and each pair names a letter and its digit. (Letters are
@@ -1350,8 +1354,9 @@ print("by the place of the only example:", " ".join(f"{value:.2f}" for value in 
 assert accuracies["seen"][3] > 0.9 and accuracies["named"][0] > 0.95
 
 # %% [markdown]
-# **Figure 6.** Accuracy on tables against the number of examples in the prompt, over 2,000 prompts for each number. The
-# grey curve is the ceiling for new tables. Stored: five seeds, twice as many steps, mean and range.
+# **Figure 6.** Accuracy on tables against the number of examples in the prompt, over 2,000 prompts for each number.
+# The grey curve is the ceiling for new tables. The stored curves are means and ranges of five seeds, trained for
+# twice as many steps.
 #
 # - **New tables**: up to eight examples the model is right as often as one can be (0.70 with eight; the ceiling is
 #   0.70). It has learned to learn from its prompt, although no weight changes while it reads. With 15 examples it stays
@@ -1370,17 +1375,17 @@ assert accuracies["seen"][3] > 0.9 and accuracies["named"][0] > 0.95
 # contains many documents, each of which follows a rule of its own. (It does not follow that few-shot learning arises
 # in GPT-3 for the same reason.)
 #
-# (One detail saves time: this GPT has a head of its own, and its embeddings start with a standard deviation of 1. With
-# the tied head and the smaller embeddings of our first model the ability comes as well, 0.99 on seen letters after
-# eight examples in the stored runs, but three to four times later.)
+# (One detail saves time: this GPT has a head of its own, and its embeddings start with a standard deviation of 1.
+# With the tied head and the smaller embeddings of our first model the ability comes as well, 0.99 on seen letters
+# after eight examples in the stored runs, but it takes three to four times as many steps.)
 
 # %% [markdown]
 # ## Induction heads
 #
 # How does the model do it? The weights are the same for all tables, so the answer has to come out of the prompt: the
-# model has to find the letter's earlier occurrence, and copy what followed it. Attention can look up (lesson 04): a
-# query asks, keys answer. But there is a difficulty. The token to be copied is the *digit*, and in the digit's own
-# embedding nothing says which letter stands before it.
+# model has to find the letter's earlier occurrence, and copy what followed it. Attention works like a lookup (lesson
+# 04): a query is compared with keys, and the values of the matching keys are read. But there is a difficulty. The
+# token to be copied is the *digit*, and in the digit's own embedding nothing says which letter stands before it.
 #
 # Two layers can solve this together (Elhage et al., 2021; Olsson et al., 2022):
 #
@@ -1469,15 +1474,16 @@ assert measures["letter → digit after it"][1].max() > 0.7
 # %% [markdown]
 # The table shows for each head the mean weight on three kinds of positions, over 500 documents: from a digit to the
 # letter before it, from a letter to the same letter earlier, and from a letter to the digit that followed it then. In
-# the first layer, head 2 is the previous-token head: in it each digit gives 0.59 of its weight to its letter, where
-# equal weights would give 0.09. In the second layer, head 2 is the induction head: in it a letter gives 0.98 of its
-# weight to the digits that followed its earlier occurrences. The last column shows the accuracy that is left when the
-# head is removed. Without the induction head the accuracy on letters that stood in the prompt falls from 0.99 to
-# 0.18, not far above chance (0.125); without the previous-token head to 0.50, presumably because the other head of
-# the first layer does part of the same work (0.30 of its weight): without both, 0.20 is left.
+# the first layer, head 2 is the previous-token head: in it a digit gives on average 0.59 of its weight to its letter,
+# where equal weights would give 0.09. In the second layer, head 2 is the induction head: in it a letter gives 0.98 of
+# its weight to the digits that followed its earlier occurrences. The last column shows the accuracy that is left when
+# the head is removed. Without the induction head the accuracy on letters that stood in the prompt falls from 0.99 to
+# 0.18, not far above chance (0.125); without the previous-token head it falls only to 0.50, presumably because the
+# other head of the first layer does part of the same work (it gives 0.30 of its weight to the letter): without both
+# heads, 0.20 is left.
 #
-# No head looks much for the same letter itself (second column, at most 0.11). If it takes two layers, then a model
-# with a single layer should fail. And with other seeds, is it always one head in each layer that does the work?
+# No head looks much for the same letter itself (second column, at most 0.11). If this mechanism needs two layers, a
+# model with a single layer should fail. And with other seeds, is it always one head in each layer that does the work?
 
 # %% tags=["fold"]
 one_layer, _, single_hits = learned(layers=1, steps=800, seed=0, tables=named)
@@ -1508,6 +1514,9 @@ print(
     "with 8 examples, range over the seeds:",
     "; ".join(f"{name} {min(some):.2f} to {max(some):.2f}" for name, some in last.items()),
 )
+wider = [run["one layer, wider"]["curve"][-1] for run in long if "one layer, wider" in run]
+size = sum(weight.numel() for weight in UntiedGPT(len(mappings.TOKENS), 32, 92, 2, 1).parameters())
+print(f"stored: one layer, wider, {size:,} parameters; at the end of training {', '.join(f'{one:.2f}' for one in wider)}")
 print("stored: without head, accuracy on seen letters (layer 1, then layer 2):")
 for run in long:
     print(
@@ -1537,13 +1546,13 @@ print(
 # context rises steeply.
 #
 # Is the second layer needed, or are more parameters enough? A single layer that is wider, with 112,182 parameters
-# instead of 106,530, reaches 0.30 to 0.46 after eight examples; with two layers it is 1.00. (That it cannot be done
-# in one layer at all is not shown by this: one of the three wider models had begun to improve.) And is it always one
-# head in each layer? No. The printed lines show the accuracy without each head, for five seeds. In four of them,
-# there is one previous-token head: without it 0.20 to 0.35 is left. But both heads of their second layer are
-# induction heads, and without the more important one 0.50 to 0.87 is left. In the last seed it is the other way
-# round: a single induction head (0.17 without it), and in the first layer two heads, either of which can be removed
-# with little loss.
+# instead of 106,530, reaches an accuracy of 0.30 to 0.46 after eight examples; the models with two layers reach 1.00.
+# (That it cannot be done in one layer at all is not shown by this: one of the three wider models had left the
+# plateau, and had reached 0.47 when training ended.) And is it always one head in each layer? No. The printed lines
+# show the accuracy without each head, for five seeds. In four of them, there is one previous-token head: without it
+# 0.20 to 0.35 is left. But both heads of their second layer are induction heads, and without the more important one
+# 0.50 to 0.87 is left. In the last seed it is the other way round: a single induction head (0.17 without it), and in
+# the first layer two heads, either of which can be removed with little loss.
 #
 # These induction heads have learned our documents, not a general law: with 15 letters and digits in random order,
 # repeated once, the model predicts the second half with an accuracy of 0.16 to 0.17, where one in sixteen (0.06) would
@@ -1554,7 +1563,7 @@ print(
 # ## Fine-tuning
 #
 # The usual way to teach a model a new task is **fine-tuning**: one goes on training its weights, on examples of the
-# task. With the same examples, which is better?
+# task. Given the same examples, is it better to put them into the prompt or to fine-tune on them?
 
 # %% tags=["fold"]
 FEW = [1, 2, 4, 8, 15]
@@ -1625,23 +1634,25 @@ print(
 table({f"this run: {name}": values for name, values in compared(two_layers, named, [4, 15]).items()})
 
 # %% [markdown]
-# **Figure 10.** Left, accuracy on all eight letters of new tables, with the examples in the prompt or after fine-tuning
-# on them; stored, the models of five seeds on the same 20 tables, mean and range. Right, accuracy on the 16 named
-# tables, without examples, before fine-tuning on 15 examples of a new table and after it; bars are means, dots are
-# seeds.
+# **Figure 10.** Left, accuracy on all eight letters of new tables, with the examples in the prompt or after
+# fine-tuning on them; stored runs, mean and range of five seeds; for each number of examples, all seeds get the same
+# 20 tables. Right, accuracy on the 16 named tables, without examples, before fine-tuning on 15 examples of a new
+# table and after it; bars are means, dots are seeds.
 #
 # For each new table, a copy of the model is trained for 60 steps on the table's examples. Each example, say `T17 c5`,
 # begins with a name that never occurred before. Then the copy is asked for all eight letters. (The learning rate of
-# $3 \cdot 10^{-4}$ was chosen on other tables.) With one example the prompt is slightly better (0.23 against 0.19);
-# with two to eight the two ways are about equally good (with eight, fine-tuning reaches 0.71 and the prompt 0.70);
-# with 15, fine-tuning is ahead (0.89 against 0.82): the model overlooks part of long prompts, as Figure 6 has shown.
+# $3 \cdot 10^{-4}$ was chosen on other tables, which are not shown.) With one example the prompt is slightly better
+# (0.23 against 0.19); with two to eight the two ways are about equally good (with eight, fine-tuning reaches 0.71 and
+# the prompt 0.70); with 15, fine-tuning is ahead (0.89 against 0.82): the model overlooks some of the last pairs of a
+# long prompt, as the numbers below Figure 6 have shown.
 #
 # But fine-tuning has side effects. The named tables, which the model knew perfectly, are recalled with an accuracy of
-# 0.93 after 15 examples; with a learning rate of $10^{-3}$, at which new tables are learned no better (0.88, on 20
-# other tables; since some letters are not among the examples, about 0.88 is the most one can expect), it falls to
-# 0.60. This is called **catastrophic forgetting**: the same weights serve all tasks, and gradient steps for one of
-# them know nothing of the others. If each step at this higher rate also trains on a few old documents
-# (**rehearsal**), the named tables are still recalled with an accuracy of 0.96.
+# 0.93 after 15 examples; with a learning rate of $10^{-3}$, it falls to 0.60, although new tables are learned no
+# better: 0.88, on 20 other tables. (Some letters are not among the examples, so 0.88 is about the best possible on
+# average; 0.89 above is chance in the choice of 20 tables.) This is called **catastrophic forgetting**: the same
+# weights serve all tasks, and gradient steps for one of them know nothing of the others. If each step at this higher
+# rate also trains on a few old documents (**rehearsal**), the named tables are still recalled with an accuracy of
+# 0.96.
 #
 # The copies' ability to learn from a prompt suffers less: with 15 examples of another new table in the prompt their
 # accuracy is 0.81, about that of the models before fine-tuning (0.80 in Figure 6, on other prompts); at the higher
@@ -1701,15 +1712,16 @@ show(
 # example (64.3 against 60.5). On LAMBADA it is not so simple. One example is *worse* than none, at all sizes; three
 # of the four smallest models are worse with few examples than with none, and only from 2.7 billion parameters on is
 # few-shot always the best. (The prompts differ: with examples, LAMBADA was written as a text with a gap; the authors
-# suppose that one example is not enough to show the models what a gap is.) In our miniature an additional example
-# never does harm, since our documents are made of nothing but examples. But for both models the same is true:
-# training decides which kinds of prompts they can use.
+# suppose that one example is not enough to show the models what a gap is.) In our small world the accuracy on new
+# tables rises with every step of Figure 6, presumably because our documents are made of nothing but examples. A
+# plausible reading for both models is that training decides which kinds of prompts they can use.
 
 # %% [markdown]
 # ## Counting a GPT
 #
-# How large are these models? Lesson 09 counted everything but the two ends: a table of $V$ embeddings and one of $N$
-# positions, $L$ blocks with $12D^2 + 13D$ each (if $D_F = 4D$), the last normalisation $2D$, and no head of its own:
+# How large are these models? Lesson 09 counted one block: $12D^2 + 13D$ parameters (if $D_F = 4D$). A GPT has $L$ of
+# them, and besides a table of $V$ embeddings, a table of $N$ positions and the last normalisation with $2D$
+# parameters. Its tied head adds none:
 #
 # $$VD + ND + L\,(12D^2 + 13D) + 2D$$
 
@@ -1746,8 +1758,8 @@ assert sum(weight.numel() for weight in gpt.parameters()) == parameters_of(64, 2
 # %% [markdown]
 # ## What comes next?
 #
-# This lesson began with a task that nobody had explained to you. Here is what the models of this run say. (The second
-# prompt does not hold the letter `a`, so that nothing can be known.)
+# This lesson began with a task that nobody had explained to you. Here is what the models of this run say. (In the
+# second prompt no example has the letter `a`, so that nothing can be known about its digit.)
 
 # %% tags=["fold"]
 for line in ("? c5 a2 c5 h1 a", "? c5 b2 c5 h1 a"):
@@ -1762,9 +1774,9 @@ for line in ("? c5 a2 c5 h1 a", "? c5 b2 c5 h1 a"):
         print(f"{line}   {name}: {said}")
 
 # %% [markdown]
-# After `c5 a2 c5 h1 a` the model with two layers is sure of 2 (1.00). The model with one layer prefers 5, which occurs
-# most often (0.39). And if the letter `a` has not occurred, as in the second prompt, the larger model does what one
-# should do: it gives all eight digits about the same probability (0.14 at most).
+# After `c5 a2 c5 h1 a` the model with two layers is sure of 2 (1.00). The model with one layer prefers 5, which
+# occurs most often (0.39). And if no example has the letter `a`, as in the second prompt, the model with two layers
+# does what one should do: no digit gets a probability above 0.14 (equal probabilities would be 0.125).
 #
 # For GPT-3 and its `cheese =>` we cannot show this as easily: the answer, "fromage", stands nowhere in the prompt, so
 # it cannot be copied. The examples only show *which task* is meant; the French word has to come from the weights. In
@@ -1786,8 +1798,8 @@ for line in ("? c5 a2 c5 h1 a", "? c5 b2 c5 h1 a"):
 # | part | formula | shape |
 # |---|---|---|
 # | language model | $P(x) = \prod_n P(x_n \mid x_{<n})$ | a number |
-# | GPT | $X_0 = E[\text{tokens}] + P$, $L$ causal pre-norm blocks, last normalisation | $[B, N, D]$ |
-# | tied head | $\text{logits} = \text{norm}(X_L)\,E^\top$ | $[B, N, V]$ |
+# | GPT | $X_0 = E[\text{tokens}] + P$, $L$ causal pre-norm blocks, last normalisation | $[B, n, D]$ |
+# | tied head | $\text{logits} = \text{norm}(X_L)\,E^\top$ | $[B, n, V]$ |
 # | perplexity | $\exp(\text{mean of} -\ln P(x_n \mid x_{<n}))$ over the predicted tokens | a number |
 # | bits per character | $\log_2(\text{perplexity}) / \text{characters per token}$ | a number |
 # | temperature, top-k, top-p | softmax of $\text{logits}/T$; the $k$ likeliest; the likeliest up to the sum $p$ | $[B, V]$ |
@@ -1855,11 +1867,12 @@ for line in ("? c5 a2 c5 h1 a", "? c5 b2 c5 h1 a"):
 #
 # - **Logits and targets are one position apart**: the logits at position $n$ belong to token $n + 1$. If you compare
 #   them with token $n$, you train a model to copy its input.
-# - **Perplexities of models with different tokens cannot be compared.** Bits a character can.
+# - **Perplexities of models with different tokens cannot be compared.** Bits per character can.
 # - **A mean of perplexities is not a perplexity**: average the losses over all tokens first.
 # - **A model that is scored with little context looks worse than it is.** Say how much context each scored token has.
-# - **Merges have an order.** Applying them by frequency in the new text, or taking the longest token, cuts the text differently from training.
-# - **Temperature before top-p**: with the other order, other tokens are kept.
+# - **Merges have an order.** Applying them by frequency in the new text, or taking the longest token, may cut the
+#   text differently from training.
+# - **Temperature before top-p**: with the other order, other tokens may be kept.
 # - **An example in the prompt does not train the model.** With the next prompt it is gone.
 #
 # <details><summary><b>If you also use lecture slides</b>: where some of them differ</summary>

@@ -476,7 +476,7 @@ plots.curves(LARGER, means, axes=left, **options)
 left.set(xscale="log", title="stored: 4,000 steps, three seeds")
 left.set_xticks(LARGER, [f"{count:,}" for count in LARGER])
 left.minorticks_off()
-left.legend(frameon=False, fontsize=9, loc="lower right")
+plots.legend_of(left, fontsize=9, loc="lower right")
 for (name, (millions, values)), colour in zip(
     PUBLISHED.items(), (plots.VERMILLION, plots.BLUE, plots.GREEN, plots.PURPLE)
 ):
@@ -485,7 +485,7 @@ right.set(xscale="log", title="published: ImageNet", xlabel="millions of picture
 right.set_xticks([1.3, 14, 303], ["1.3", "14", "303"])
 right.minorticks_off()
 right.grid(True)
-right.legend(frameon=False, fontsize=9, loc="lower right")
+plots.legend_of(right, fontsize=9, loc="lower right")
 show(
     figure,
     f"Left, stored accuracies for {', '.join(f'{count:,}' for count in LARGER)} pictures: "

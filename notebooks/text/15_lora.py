@@ -183,8 +183,8 @@ print(
 # in which the vectors $u_i$ have length 1 and are orthogonal to one another, as are the $v_i$ among themselves. The
 # numbers $\sigma_i$ are the *singular values*. Each term is a matrix of rank 1: it measures how much of $v_i$ an
 # input contains, and writes $\sigma_i$ times as much of $u_i$ into the output. We call such a term a *direction* of
-# the change. (Later in this lesson, the *input directions* of an update are vectors such as the $v_i$.) It needs only
-# $D_{in}+D_{out}$ numbers. The squares $\sigma_i^2$ add up to the sum of the squares of all entries of $\Delta W$,
+# the change. It needs only $D_{in}+D_{out}$ numbers. (Later in this lesson, the *input directions* of an update are
+# vectors such as the $v_i$.) The squares $\sigma_i^2$ add up to the sum of the squares of all entries of $\Delta W$,
 # the *squared change*. If the first few directions held nearly all of it, the change could be written down in few
 # numbers. Do they?
 

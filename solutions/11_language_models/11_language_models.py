@@ -7,10 +7,10 @@
 # top-k and top-p; prompts with examples; and the count of its parameters and operations. In the stretch exercise you
 # find induction heads by their attention weights.
 #
-# **Goals.** You can learn and apply the merges of byte pair encoding by hand, build a GPT so that no position sees a later
-# one, compute a perplexity over exactly the tokens that are predicted, say which tokens top-k and top-p leave, put a batch
-# of prompts with different numbers of examples into one tensor, count GPT-2 to the last parameter, and compare language
-# models that have different tokens.
+# **Goals.** You can learn and apply the merges of byte pair encoding by hand, build a GPT so that no position sees a
+# later one, compute a perplexity over exactly the tokens that are predicted, say which tokens top-k and top-p keep,
+# put a batch of prompts with different numbers of examples into one tensor, count GPT-2 to the last parameter, and
+# compare language models that have different tokens.
 #
 # **What you need.** [Lesson 11](../../notebooks/11_language_models.ipynb), the masks and the factorisation of assignment 07
 # and the pre-norm block of assignment 09. The [glossary](../../docs/glossary.md) has all terms and symbols.
@@ -247,9 +247,9 @@ check(byte_pair_merges)
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# for each merge with its number · an empty list · at each position: does the pair begin here? one new number, on by two;
-# else the old number, on by one · the new list is the text of the next merge · at the end a tensor, on the device of the
-# tokens
+# for each merge with its number · an empty list · at each position: does the pair begin here? append the new number
+# and advance by two; otherwise append the old number and advance by one · the new list is the text of the next merge
+# · at the end a tensor, on the device of the tokens
 # </details>
 
 
@@ -404,10 +404,10 @@ check(bpe_decode)
 #
 # <details><summary>Hint: the idea</summary>
 #
-# Everything but the mask acts on each position by itself. The mask alone says which way information may flow, and since it
-# may flow through any block, every block needs it. Attention does not see the order of the tokens: without $P$ the
-# first block could not tell in which order the earlier tokens stand. The logit of a token is a dot product: how much
-# the vector at a position is like the token's own embedding.
+# Everything but attention acts on each position by itself. Attention alone carries information from one position to
+# another, and the mask says which way; since information may flow in any block, every block needs the mask. Attention
+# does not see the order of the tokens: without $P$ the first block could not tell in which order the earlier tokens
+# stand. The logit of a token is a dot product: how much the vector at a position is like the token's own embedding.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
@@ -486,10 +486,10 @@ check(GPT)
 # "Perplexity"). A model with perplexity 20 is as unsure, on average, as one that has to choose among 20 equally likely
 # tokens.
 #
-# `logits` is `[B, N, V]`, what the model gives for `B` texts; `tokens` is `[B, N]`, the texts themselves; `lengths` is
-# `[B]`. Text $b$ is the first `lengths[b]` tokens of its line, and what stands behind them is padding. The logits at
-# position $n$ are computed from the tokens $0, \dots, n$, so they **predict token $n + 1$**. The first token of a text
-# is predicted by nothing, so text $b$ has $\mathrm{lengths}_b - 1$ predicted tokens. With $M = \sum_b
+# `logits` is `[B, N, V]`, what the model gives for `B` texts; `tokens` is `[B, N]`, the texts themselves; `lengths`
+# is `[B]`. Text $b$ is the first `lengths[b]` tokens of line $b$, and what stands behind them is padding. The logits
+# at position $n$ are computed from the tokens $0, \dots, n$, so they **predict token $n + 1$**. The first token of a
+# text is predicted by nothing, so text $b$ has $\mathrm{lengths}_b - 1$ predicted tokens. With $M = \sum_b
 # (\mathrm{lengths}_b - 1)$ of them in the whole batch (here $M$ is not a number of merges),
 #
 # $$\mathrm{loss} = \frac{1}{M} \sum_{b} \sum_{n=1}^{\mathrm{lengths}_b - 1}
@@ -503,10 +503,11 @@ check(GPT)
 # Text 1 has two tokens, and its second has the probability 0.9. So $M = 3$, and the loss is $-(\ln 0.75 + \ln 0.5 + \ln
 # 0.9) / 3 = 0.3621$; the perplexity is $e^{0.3621} = 1.436$.
 #
-# `lengths` holds numbers from 1 to `N`, in no order. A text of a single token has no predicted token and adds
-# nothing; at least one text of a batch has two tokens or more. In the padding any token of the vocabulary may stand,
-# and token 0 is a token like the others. All logits are finite, but some tokens may be very unlikely. Gradients are
-# asked of the loss alone; the perplexity is a tensor, but may be detached. `F.cross_entropy` is allowed.
+# `lengths` holds numbers from 1 to `N`, in no particular order. A text of a single token has no predicted token and
+# adds nothing; at least one text of a batch has two tokens or more. In the padding any token of the vocabulary may
+# stand, and token 0 is a token like the others. All logits are finite, but some tokens may be very unlikely.
+# Gradients are asked of the loss alone; the perplexity is a tensor, but may be detached. `F.cross_entropy` is
+# allowed.
 #
 # <details><summary>Hint: the idea</summary>
 #
@@ -664,7 +665,7 @@ check(next_token_distribution)
 #
 # The prompts of a batch have different lengths, and a tensor needs lines of one length. All lines get $2K + 1$
 # positions, and a prompt that is shorter is **padded on the left**, with the token `pad`. The answer is read off the
-# logits at the last position of a line, so the query has to stand there, and no padding.
+# logits at the last position of a line, so the query has to stand there, not padding.
 #
 # Return three tensors, each `[B, 2*K+1]`:
 #
@@ -785,9 +786,9 @@ check(few_shot_prompts)
 # so wide, or their texts so long, that floating-point numbers cannot hold the counts exactly: stay with integers. All
 # results fit into 64 bits with a sign.
 #
-# For example, `V = 5`, `N = 2`, `D = 2`, `L = 1` and `D_F = 3` give 67 parameters with a tied head: 10 for the tokens, 4
-# for the positions, 49 for the block, 4 for the last LayerNorm. Not tied, there are 10 more. The operations are 184 in both
-# cases: 144 in the block, 40 for the head.
+# For example, `V = 5`, `N = 2`, `D = 2`, `L = 1` and `D_F = 3` give 67 parameters with a tied head: 10 for the
+# tokens, 4 for the positions, 49 for the block, 4 for the last LayerNorm. With an untied head there are 10 more. The
+# operations are 184 in both cases: 144 in the block, 40 for the head.
 #
 # <details><summary>Hint: the idea</summary>
 #
@@ -911,7 +912,8 @@ def induction_scores(A: Float[Tensor, "B H N N"], tokens: Int[Tensor, "B N"]) ->
         tokens: the numbers of the tokens of each line.
 
     Returns:
-        for each head the mean weight A[b, h, n, j + 1] over all positions n whose token occurred earlier in its line; j < n is the last such position; 0 if there are none.
+        for each head the mean weight A[b, h, n, j + 1] over all positions n whose token occurred earlier in its line, where j is
+        the last position before n with the same token; 0 if there are no such n.
 
     Example:
         tokens = [[7, 3, 7, 7]], and one head with the rows [1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.2, 0.7, 0.1, 0] and
@@ -941,8 +943,8 @@ check(induction_scores)
 # perplexity of 20 per token, and its tokens hold 4.0 characters on average; B has a perplexity of 9 per token, and
 # its tokens hold 2.6 characters on average. Answer in eight to twelve sentences, in the cell below:
 #
-# 1. Why do the two perplexities not say which model is better? Compare the models by a number that does, and say which is
-#    better. Show the formula that you use. (Remember that $\log_2 20 = 4.32$ and $\log_2 9 = 3.17$.)
+# 1. Why do the two perplexities not say which model is better? Compare the models by a number that does, and say
+#    which is better. Show the formula that you use. (Use $\log_2 20 \approx 4.32$ and $\log_2 9 \approx 3.17$.)
 # 2. A task is new to the better model, and there are ten examples of it. One can put the examples into the prompt, or
 #    fine-tune on them. What changes in the model in each case, what can go wrong with fine-tuning on so few examples, and
 #    why could a model of a single layer not use the examples in its prompt as an induction head does?
@@ -969,11 +971,11 @@ check(induction_scores)
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "written_two_tokenisers", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
 # ### BEGIN SOLUTION
-# 1. A perplexity is counted for each token, and the two models have different tokens. A token of A holds 4.0 characters, so
-#    A answers a harder question at each token, but fewer of them for the same text. The same text can be compared: a token
-#    of perplexity $P$ costs $\log_2 P$ bits, so a character costs $\log_2 P$ divided by the characters per token. That is
-#    4.32 / 4.0 = 1.08 bits for A and 3.17 / 2.6 = 1.22 bits for B. A is better, although its perplexity is more than twice
-#    that of B.
+# 1. A perplexity is counted for each token, and the two models have different tokens. A token of A holds 4.0
+#    characters, so A answers a harder question at each token, but fewer of them for the same text. What can be
+#    compared is the probability of the same text: at perplexity $P$ a token costs $\log_2 P$ bits on average, so a
+#    character costs $\log_2 P$ divided by the characters per token. That is 4.32 / 4.0 = 1.08 bits for A and 3.17 /
+#    2.6 = 1.22 bits for B. A is better, although its perplexity is more than twice that of B.
 #
 # 2. Examples in the prompt change no weight: later positions attend to them, and with the next prompt they are gone.
 #    Fine-tuning changes the weights. From ten examples a model may learn these ten by heart and not the task, and the same

@@ -28,8 +28,15 @@ VANISHING = 1e-30  # what underflows is 0 as well
 ALIKE = 0.5  # the share of rows in which what was trained must do what a misconception does, to be taken for it
 
 
-def judge(exercise: FrozenExercise, frozen: FrozenCase, observation: Observation, reveal: bool = True) -> Verdict:
-    """The verdict on one observation; `reveal=False` keeps the case's numbers out of the message."""
+def judge(
+    exercise: FrozenExercise, frozen: FrozenCase, observation: Observation, reveal: bool = True, tell: bool = True
+) -> Verdict:
+    """The verdict on one observation.
+
+    Args:
+        reveal: whether the message may show the case's numbers.
+        tell: whether anything is to be said of it; else only whether it passes counts, and what it is like.
+    """
     observation = in_units(observation, frozen.units)
     reveal = reveal and not frozen.units
     problem = find_problem(exercise, frozen, observation)
@@ -41,10 +48,10 @@ def judge(exercise: FrozenExercise, frozen: FrozenCase, observation: Observation
         if (problem is None if made is None else problem is not None and same(frozen.case, made, observation))
     )
     sentence, detail = "", ""
-    if problem:
+    if problem and tell:
         sentence, detail = describe(problem, exercise, frozen, observation, reveal)
     case, found = frozen.case, {}
-    if problem in (*COMPARED, "wrong_shape") and not case.rows and not frozen.units:
+    if tell and problem in (*COMPARED, "wrong_shape") and not case.rows and not frozen.units:
         found = facts(exercise, frozen, observation)
     compared = tuple(frozen.mistakes)
     limit = tolerance(case, frozen.expected, observation)

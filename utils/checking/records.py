@@ -3,6 +3,7 @@
 import base64
 import re
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -203,7 +204,8 @@ def pack(value):
     if isinstance(value, np.generic):
         return value.item()
     if is_dataclass(value):
-        return {one.name: pack(getattr(value, one.name)) for one in fields(value) if not _is_default(value, one)}
+        held = [(name, getattr(value, name), default) for name, default in _defaults(type(value))]
+        return {name: pack(one) for name, one, default in held if isinstance(one, np.ndarray) or one != default}
     if isinstance(value, dict):
         return {str(key): pack(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -211,11 +213,13 @@ def pack(value):
     return value
 
 
-def _is_default(record, one) -> bool:
-    value = getattr(record, one.name)
-    if isinstance(value, np.ndarray):
-        return False
-    return value == (one.default_factory() if one.default_factory is not MISSING else one.default)
+@lru_cache
+def _defaults(record: type) -> tuple[tuple[str, object], ...]:
+    """The fields of a record, and what each holds if nothing is given."""
+    return tuple(
+        (one.name, one.default_factory() if one.default_factory is not MISSING else one.default)
+        for one in fields(record)
+    )
 
 
 def unpack_value(value):
@@ -286,8 +290,10 @@ def _unpack_failure(data: dict) -> Failure:
 
 def bounded_text(value) -> str:
     """A text that may have been made to do harm: bounded, without control characters, without memory addresses."""
-    printable = "".join(one if one.isprintable() or one in "\n\t" else "�" for one in str(value)[:MAX_TEXT])
-    return re.sub(r"\b0x[0-9a-fA-F]{6,}", "0x…", printable)
+    text = str(value)[:MAX_TEXT]
+    if not text.isprintable():
+        text = "".join(one if one.isprintable() or one in "\n\t" else "�" for one in text)
+    return re.sub(r"\b0x[0-9a-fA-F]{6,}", "0x…", text) if "0x" in text else text
 
 
 def _unpack_output(data: dict) -> Output:

@@ -17,6 +17,7 @@ from utils.figures.plots import (
     SKY,
     array,
     canvas,
+    legend_of,
     styled,
 )
 from utils.figures.schematics import arrow, box, finish
@@ -99,14 +100,14 @@ def next_token(tokens: Sequence[str], before, after, *, title: str = "", axes: A
     """
     axes = axes or canvas(10.5, 3.4)[1][0]
     before, after, places = array(before), array(after), np.arange(len(tokens))
-    axes.bar(places, after, color=BLUE, width=0.8, label="drawn from")
+    axes.bar(places, after, color=BLUE, width=0.8, label="after the controls")
     axes.bar(places, before, facecolor="none", edgecolor=BLACK, linewidth=1.2, width=0.8, label="the model's softmax")
     for place in np.flatnonzero(after == 0):
         axes.text(place, before[place] + 0.01, "0", ha="center", va="bottom", color=GREY, fontsize=9)
     axes.set_xticks(places, [_visible(token) for token in tokens], rotation=60, ha="right", rotation_mode="anchor")
     axes.set(title=title, ylabel="probability", ylim=(0, max(0.05, before.max(), after.max()) * 1.15))
     axes.tick_params(axis="x", length=0)
-    axes.legend(frameon=False, loc="upper right")
+    legend_of(axes, loc="upper right")
     return axes.figure
 
 

@@ -20,6 +20,7 @@ from . import confine
 from .shell import TimeLimit, make_shell, quietly, run_cell
 
 _WATCHED = tuple(module for name, module in sys.modules.items() if name.startswith("utils.checking."))
+_NOTED = ("__slotnames__", "__warningregistry__")  # what Python itself adds to a class or a module
 _NOT_YET = ("NotImplementedError", "NameError")
 _TAMPERED = "the grading code was changed from within the notebook"
 
@@ -67,23 +68,27 @@ def _out_of_time(*_):
     raise TimeLimit("time limit")
 
 
-def _contents() -> list:
-    """What the modules that observe hold, down to the code of their functions and of their classes' methods."""
-    found = []
+def _contents() -> list[tuple]:
+    """What the modules that observe hold, and their classes: each namespace with its values, and the code of functions."""
+    namespaces = []
     for module in _WATCHED:
-        for name, value in sorted(vars(module).items()):
-            members = vars(value) if isinstance(value, type) and value.__module__ == module.__name__ else {}
-            for inner, one in ((name, value), *sorted(members.items())):
-                one = getattr(one, "__func__", one)
-                if callable(one):
-                    found.append((f"{name}.{inner}", one, getattr(one, "__code__", None)))
-    return found
+        namespaces.append(vars(module))
+        namespaces += [
+            vars(one) for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__
+        ]
+    return [(one, {name: (value, _code(value)) for name, value in one.items()}) for one in namespaces]
 
 
-def _unchanged(original: list) -> bool:
-    now = _contents()
-    return len(now) == len(original) and all(
-        a[1] is b[1] and a[2] is b[2] and a[0] == b[0] for a, b in zip(now, original)
+def _code(value):
+    """The code of a function or of a method, None of anything else."""
+    return getattr(getattr(value, "__func__", value), "__code__", None)
+
+
+def _unchanged(original: list[tuple]) -> bool:
+    return all(
+        all(name in held or name in _NOTED for name in namespace)
+        and all(namespace.get(name) is value and _code(value) is code for name, (value, code) in held.items())
+        for namespace, held in original
     )
 
 

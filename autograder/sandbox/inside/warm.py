@@ -1,5 +1,6 @@
 """The process from which jobs are forked: it has imported everything and computed nothing, and watches each job."""
 
+import gc
 import json
 import os
 import select
@@ -48,6 +49,7 @@ def main(descriptor: int, plan: dict) -> None:
     shell.draw_once()
     filtered = syscalls.prepare()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended watchers are reaped by the system
+    gc.freeze()  # else collecting garbage would touch, and so copy, nearly all memory that a job shares with this process
     with socket.socket(fileno=descriptor) as channel:
         channel.sendall(b"r")  # ready
         while True:
