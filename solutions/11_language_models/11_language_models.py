@@ -49,7 +49,7 @@
 # **What is asked of every exercise.** Grading examines each of these; a check shows some of them. Where an exercise's own
 # text says something else, the exercise's text holds.
 #
-# - Inputs come back as they were given, and the same inputs give the same result in every call.
+# - Inputs are not changed, and the same inputs give the same result in every call.
 # - Results have the floating-point type of the inputs, float32 or float64, and are computed in it.
 # - Numbers of float64 may be larger than float32 can hold.
 # - Inputs of bfloat16 give results of bfloat16. (Not asked of `GPT`.)
