@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from itertools import combinations
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from autograder.bank import declaration
@@ -302,6 +303,11 @@ def _of_results(exercise) -> Iterator[tuple]:
                 f"{name} is inverted: it is True where it should be False.",
                 _at(place, torch.logical_not),
             )
+        if kind == "int":
+            told = (
+                f"{name} is what is left of the right numbers after a division by 256: is it kept in uint8 on the way?"
+            )
+            yield f"{name} modulo 256", told, _at(place, lambda Y: Y % 256)
         if kind == "float":
             yield from _of_real_result(name, place, axes)
             for given, given_shape in exercise.input_shapes.items():
@@ -329,6 +335,8 @@ def _of_real_result(name: str, place: int, axes: list) -> Iterator[tuple]:
         _at(place, torch.relu),
     )
     yield f"{name} through a tanh", f"{name} is the tanh of what is asked for.", _at(place, torch.tanh)
+    for label, function in (("GELU", F.gelu), ("SiLU", F.silu), ("a sigmoid", torch.sigmoid)):
+        yield f"{name} through {label}", f"{name} is what {label} makes of what is asked for.", _at(place, function)
     yield f"log of {name}", f"{name} is the logarithm of what is asked for.", _at(place, torch.log)
     yield f"exp of {name}", f"{name} is the exponential of what is asked for.", _at(place, torch.exp)
     yield f"square of {name}", f"{name} is the square of what is asked for.", _at(place, torch.square)

@@ -14,7 +14,7 @@ def of_plain_arguments(exercise: declaration.Exercise) -> Iterator[tuple[str, st
             yield f"{name} one more", f"{name} were one larger", "", _changing(name, lambda number: number + 1)
             yield f"{name} one less", f"{name} were one smaller", "", _changing(name, lambda number: number - 1)
         if kind == "flag":
-            inverted = f"{name} were inverted, True where it is False"
+            inverted = f"{name} were inverted, True where it is False and False where it is True"
             yield f"{name} inverted", inverted, "", _changing(name, lambda flag: not flag)
             for value in (True, False):
                 what = f"{name} were {value}, whatever is given"
@@ -39,7 +39,8 @@ def _of_examples(exercise) -> Iterator[tuple]:
     fixed = [{name: one} for values in known for name, one in values.items()] + [one for one in known if len(one) > 1]
     for values in fixed:
         what = " and ".join(f"{name} were {one}" for name, one in values.items())
-        question = f"{'Is this number' if len(values) == 1 else 'Are these numbers'} written into the code?"
+        question = "Is this number" if len(values) == 1 else "Are these numbers"
+        question += " written into the code, or is something kept from an earlier call?"
         yield what, f"{what}, whatever is given", question, _fixing(values)
 
 

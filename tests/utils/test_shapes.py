@@ -25,11 +25,11 @@ def told(wanted, got, axes=("N", "M"), sizes=SIZES):
 @pytest.mark.parametrize(
     "wanted, got, said",
     [
-        ((3, 4), (4, 3), "another order"),
-        ((1, 4), (4,), "squeeze() takes every axis"),
+        ((3, 4), (4, 3), "exchanging axes alone does not make it right"),
+        ((1, 4), (4,), "squeeze() removes every axis"),
         ((1, 4, 1), (4,), "2 axes too few: some of size 1"),
         ((3, 4, 5), (12, 5), "torch.stack"),
-        ((3, 1, 5), (3, 5), "squeeze() takes every axis"),
+        ((3, 1, 5), (3, 5), "squeeze() removes every axis"),
         ((3, 4, 5), (3, 5), "summed over"),
         ((3, 4), (3, 4, 1), "left over from keepdim"),
         ((3, 4), (3, 4, 2), "one axis too many"),
@@ -39,6 +39,8 @@ def told(wanted, got, axes=("N", "M"), sizes=SIZES):
         ((3, 4), (3, 2), "too short along M, its axis −1"),
         ((3, 4), (1, 4), "size 1 along N, its axis −2"),
         ((3, 4), (5, 7), "the wrong shape"),
+        ((3, 4), (6, 2), "as many numbers as asked for, and they are shared out"),
+        ((3, 4), (3, 0), "Y is empty: it has no entry along M"),
         ((3, 4, 5), (), "a single number"),
     ],
 )
@@ -57,8 +59,8 @@ RIGHT = np.random.default_rng(0).standard_normal((3, 4))
         (RIGHT.sum(axis=0), "Y holds the sum over N of what is asked for"),
         (RIGHT.mean(axis=1), "Y holds the mean over M of what is asked for"),
         (RIGHT[:, -1], "Y holds the last position along M of what is asked for"),
-        (np.array(RIGHT.mean()), "Y holds the mean over all axes of what is asked for"),
-        (np.diagonal(RIGHT), "Y holds the diagonal alone of what is asked for"),
+        (np.array(RIGHT.mean()), "Y is a single number, the mean of what is asked for."),
+        (np.diagonal(RIGHT), "Y holds only the diagonal of what is asked for"),
         (RIGHT.ravel(), "two of them have become one"),
         (RIGHT.reshape(3, 2, 2), "The numbers of Y are right and in the right order"),
         (RIGHT[:2], "too short along N, and right as far as it goes"),
@@ -72,7 +74,7 @@ def test_numbers_of_another_shape_tell_what_they_are(got, said):
 
 
 def test_numbers_that_go_wrong_before_the_end_are_told_by_how_far_they_are_right():
-    wanted, got = np.array([1, 2, 3, 4]), np.array([1, 2, 9, 3, 5])
+    wanted, got = np.array([1, 2, 3, 4]), np.array([1, 2, 4, 3, 1])
     assert "right at the first 2 positions, and not at the next" in told(wanted, got, ["L"], {})
 
 
@@ -86,7 +88,11 @@ def test_numbers_that_go_wrong_before_the_end_are_told_by_how_far_they_are_right
     ],
 )
 def test_lengths_are_told_by_what_is_the_same_on_all_inputs(asked, came, said):
-    pairs = [(np.arange(n), 100.0 + np.arange(m)) for n, m in zip(asked, came)]
+    pairs = [(1.0 * np.arange(n), 100.0 + np.arange(m)) for n, m in zip(asked, came)]
     each = [shape_facts("Y", ["L"], output(a), output(b), {}) for a, b in pairs]
     assert said in each[0][common(each)[0]]
-    assert not common(each[:1])
+    assert not common(each[:1]) and not common(each, different=1), "two draws of one size show no more than one"
+
+
+def test_tokens_that_no_right_result_has_are_told():
+    assert "larger than any in the right result" in told(np.array([1, 2, 3]), np.array([1, 9]), ["L"], {})

@@ -20,15 +20,21 @@ def traits(wanted, got):
 @pytest.mark.parametrize(
     "got, told",
     [
-        (np.where(A == 3, np.inf, A), "Numbers of Y are inf, and all should be finite"),
-        (np.where(A == -2, -np.inf, A), "Numbers of Y are −inf"),
-        (np.where(A == 2, 0, A), "2 numbers of Y are 0, and 1 should be."),
-        (np.where(A == 0, 0.5, A), "No number of Y is 0, and 1 should be."),
-        (A + 1, "Y is 0 at other positions than it should be."),
-        (np.abs(A) + 1, "No number of Y is negative, and some should be."),
-        (np.where(A > 0, A, 7 - A), "Y should ascend along N, and does not."),
-        (np.where(np.arange(6) < 3, A, 2 * A), "Y is right at the first 3 of 6 positions along N alone."),
-        (np.where(np.arange(6) > 1, A, 2 * A), "Y is right at the last 4 of 6 positions along N alone."),
+        (np.where(A == 3, np.inf, A), "Numbers of Y are infinite, and all should be finite"),
+        (np.where(A == 2, 0, A), "Two numbers of Y are 0; in the right result one is."),
+        (np.where(A == 0, 0.5, A), "No number of Y is 0; in the right result one is."),
+        (np.abs(A) + 1, "No number of Y is negative; in the right result two are."),
+        (np.where(A == 3, 30, A), "Numbers of Y are far larger than any in the right result."),
+        (np.where(np.arange(6) < 3, A, 7), "Each number of Y that is wrong is 7."),
+        (np.where(A > 0, 3 * A, A), "Each number of Y that is wrong is 3 times the right one."),
+        (
+            np.where(np.arange(6) < 3, A, 2 * A),
+            "Along N, Y is right throughout at the first 3 of 6 positions, and at no other.",
+        ),
+        (
+            np.where(np.arange(6) > 1, A, 2 * A),
+            "Along N, Y is right throughout at the last 4 of 6 positions, and at no other.",
+        ),
         (A * [2, 3, 1, 5, 6, 7], "Each number of Y that is wrong is, apart from its sign, too large."),
     ],
 )
@@ -36,6 +42,20 @@ def test_what_any_look_shows_is_told(got, told):
     found = traits(A, got)
     assert all(key[0] in KINDS for key in found)
     assert any(told in text for text in found.values())
+
+
+@pytest.mark.parametrize(("place", "which"), [(0, "first"), (-1, "last")])
+def test_a_single_right_entry_in_a_corner_is_told(place, which):
+    got = np.full((3, 4), 99.0)
+    wanted = np.arange(12.0).reshape(3, 4)
+    got[place, place] = wanted[place, place]
+    told = trait_facts("Y", ["N", "M"], wanted, got, 1e-5).values()
+    assert f"Only the {which} entry of Y along all its axes is right." in told
+
+
+def test_zeros_at_other_places_are_told_of_no_tokens():
+    wanted, got = np.array([0, 1, 2, 3]), np.array([1, 0, 0, 0])
+    assert not [key for key in trait_facts("Y", ["N"], wanted, got, 1e-5) if key[0] == "zeros"]
 
 
 def test_positive_numbers_are_not_said_to_lack_negative_ones():
@@ -48,4 +68,4 @@ def test_a_code_without_zero_is_told():
         return torch.linspace(-1, 1, 2**bits)[torch.randperm(2**bits, generator=chance)]
 
     frozen = freeze(find_exercise("normal_float"), VISIBLE_SEED)
-    assert "No number of code is 0, and 1 should be." in examine(frozen, normal_float).message
+    assert "No number of code is 0; in the right result one is." in examine(frozen, normal_float).message

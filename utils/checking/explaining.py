@@ -32,6 +32,13 @@ CALLS = "calls"  # the condition under which arguments come by position, or by n
 GRADIENTS = "gradients"  # the condition under which gradients are seen
 OF_GRADIENTS = ("wrong_gradient", "no_gradient", "no_graph", "backward_failed")  # problems where results are right
 PLACES = ("wrong at", "right at", "stretch")  # kinds of facts about positions
+UNIVERSAL = (
+    ("side",),
+    ("ratio",),
+    ("one value",),
+    ("shape", "fixed"),
+    ("shape", "count"),
+)  # facts about each input or number
 STARTS = ("from the start", "after a start")  # and about steps
 SHORT = 3  # positions along an axis before anything is told of its first or last
 
@@ -67,15 +74,16 @@ def related(exercise: FrozenExercise, shown: Verdict, verdicts: list) -> tuple[V
     shown = next((one for one in alike if one.property == shown.property), alike[0])
     if all(_by_call_alone(one, shown) for one in failed):
         return replace(shown, sentence=composing.called(exercise, shown.case.by)), f"called by {shown.case.by}"
-    told, names = _in_common(shown, alike, verdicts)
     hint, where_alone = _where_it_fails(shown, verdicts, failed)
+    if set(where_alone) - {"only here"}:  # which names the cause: what any look shows would lead away from it
+        alike = [replace(one, facts=_without(one.facts, TRAITS)) for one in alike]
+    told, names = _in_common(shown, alike, verdicts)
     return replace(shown, sentence=composing.related(shown, told, hint)), ", ".join(names + where_alone) or None
 
 
 def _alike(shown: Verdict, verdicts: list) -> list[Verdict]:
     """The failures of the kind that is shown, on ordinary inputs or under its own condition, with the facts that hold of them."""
-    kind = COMPARED if shown.problem in COMPARED else (shown.problem,)
-    alike = [one for one in verdicts if one.problem in kind and one.part == shown.part]
+    alike = [one for one in verdicts if _kind(one) == _kind(shown) and one.part == shown.part]
     ordinary = [one for one in alike if not one.condition and not one.extreme]
     alike = ordinary or [one for one in alike if (one.condition, one.extreme) == (shown.condition, shown.extreme)]
     shown = shown if shown in alike else alike[0]
@@ -86,8 +94,9 @@ def _alike(shown: Verdict, verdicts: list) -> list[Verdict]:
 
 def _in_common(shown: Verdict, alike: list, verdicts: list) -> tuple[list[str], list[str]]:
     """The sentences on what failures have in common, and the names of these facts."""
+    different = len({tuple(one.case.given_sizes.items()) if one.case else id(one) for one in alike})
     plain = [_without(one.facts, TRAITS) for one in alike]
-    keys = common(plain)
+    keys = common(plain, different=different)
     told, names = [shown.facts[key] for key in keys], [" ".join(map(str, key)) for key in keys]
     if not all(key[0] in OPEN for key in keys):
         return told, names
@@ -96,7 +105,8 @@ def _in_common(shown: Verdict, alike: list, verdicts: list) -> tuple[list[str], 
         told = [shown.sentence.partition("\n")[0]]  # that numbers are wrong, before what gradients show
     more = influence or _by_most(_without(shown.facts, TRAITS), plain, keys)
     if not more and shown.problem in COMPARED:
-        traits = common([{key: one.facts[key] for key in one.facts if key[0] in TRAITS} for one in alike])
+        found = [{key: one.facts[key] for key in one.facts if key[0] in TRAITS} for one in alike]
+        traits = common(found, different=different)
         more, names = [shown.facts[key] for key in traits], names + [" ".join(map(str, key)) for key in traits]
         return told + more, names
     return told + more, names + ["more"] * bool(more)
@@ -127,18 +137,27 @@ def _by_call_alone(one: Verdict, shown: Verdict) -> bool:
 
 
 def _held(facts: dict, shown: Verdict, verdicts: list) -> dict:
-    """Facts without those about places along an axis that another case of the part belies.
+    """Facts without those that another case of the part belies.
 
-    That is one that fails in another way, whatever its condition, or an ordinary one that is right at all places.
+    Of facts about places along an axis that is one that fails in another way, whatever its condition, or an ordinary one that is
+    right at all places; of those that speak of each input, or of each number, any that fails without showing them.
     """
     own = [one for one in verdicts if one.part == shown.part and one.case is not None and not one.extreme]
     others = [one for one in own if one.problem in COMPARED or one.passed and not one.condition and not one.near]
+    failed = [one for one in verdicts if one.part == shown.part and _kind(one) == _kind(shown)]
 
     def belied(key: tuple) -> bool:
-        long = [one for one in others if one.case.sizes.get(key[2], 0 if one.passed else SHORT) >= SHORT]
-        return any(key not in one.facts for one in long)
+        if key[0] in PLACES:
+            long = [one for one in others if one.case.sizes.get(key[2], 0 if one.passed else SHORT) >= SHORT]
+            return any(key not in one.facts for one in long)
+        return key[: 1 + (key[0] == "shape")] in UNIVERSAL and any(key not in one.facts for one in failed)
 
-    return {key: text for key, text in facts.items() if key[0] not in PLACES or not belied(key)}
+    return {key: text for key, text in facts.items() if not belied(key)}
+
+
+def _kind(one: Verdict) -> tuple:
+    """The problems that are of one kind with a verdict's own."""
+    return COMPARED if one.problem in COMPARED else (one.problem,)
 
 
 def _by_influence(shown: Verdict, verdicts: list) -> list[str]:

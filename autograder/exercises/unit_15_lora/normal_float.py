@@ -133,8 +133,8 @@ def offset_of_one_side(bits):
 
 @normal_float.misconception
 def middles_of_steps(bits):
-    """The probabilities are those in the middle of each step, i + ½ in the place of i. The first is o itself, so that the code
-    reaches from −1 to 1 by its outermost quantiles; count i from 0."""
+    """The probabilities are those in the middle of each step, i + ½ in the place of i. The first should be o itself: leave out
+    the ½."""
     o, half = _offset(bits), 2 ** (bits - 1)
     i = torch.arange(half, dtype=torch.float64) + 0.5
     above, below = (torch.special.ndtri(o + (0.5 - o) * i[:count] / count) for count in (half, half - 1))

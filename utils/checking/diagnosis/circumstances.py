@@ -62,4 +62,5 @@ def _beyond(failed: list[dict], passed: list[dict]) -> str:
         if all_known and len(set(small)) > ENOUGH and max(small) < min(large):
             found[axis] = min(large) / max(max(small), 1)
     likely = [axis for axis, ratio in found.items() if ratio > MUCH * max(found.values())]
+    likely = [axis for axis in likely if not any(other != axis and other in axis.split("*") for other in likely)]
     return f"{' or '.join(likely)} is large (small ones pass)" if likely else ""

@@ -13,6 +13,8 @@ def discrete_facts(name: str, wanted: np.ndarray, got: np.ndarray, first: str = 
             if first.lstrip("*").startswith("B")
             else f"The rows of {name} are the right ones, in another order along {first}."
         )
+    elif apart.any() and wanted.size > 3 and np.array_equal(np.sort(wanted, axis=None), np.sort(got, axis=None)):
+        found["moved", name] = f"{name} holds the right numbers, in other places than asked for."
     if (apart % 2**32 == 0).all():
         found["overflow", name] = f"Numbers of {name} went past what 32 bits hold: keep integers in int64."
     if not np.ptp(apart):

@@ -17,9 +17,14 @@ class Cases:
         return f"on {self.number} cases"
 
 
-def common(each: list[Facts], most: int = 2) -> list[tuple]:
-    """The keys that all cases have in common, in the order of the first; of a kind, which a key begins with, the first alone."""
-    keys = [key for key in (each[0] if each else ()) if all(key in one for one in each) and len(each) >= _needed(key)]
+def common(each: list[Facts], most: int = 2, different: int | None = None) -> list[tuple]:
+    """The keys that all cases have in common, in the order of the first; of a kind, which a key begins with, the first alone.
+
+    Args:
+        different: how many of the cases differ in their sizes, if not all do: two draws of one case show no more than one.
+    """
+    count = len(each) if different is None else different
+    keys = [key for key in (each[0] if each else ()) if all(key in one for one in each) and count >= _needed(key)]
     kinds: dict = {}
     for key in keys:
         kinds.setdefault(key[0], key)  # √D_Q and √D_V may be equal in all cases

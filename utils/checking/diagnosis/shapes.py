@@ -9,12 +9,12 @@ from utils.checking.diagnosis.sizes import RIGHT, length_facts
 from utils.checking.records import Output
 
 _TAKEN = {  # what may be made of an axis, or of all of them
-    "the sum over {axis} of": lambda values, axis: values.sum(axis=axis),
-    "the mean over {axis} of": lambda values, axis: values.mean(axis=axis),
-    "the largest number along {axis} of": lambda values, axis: values.max(axis=axis),
-    "the smallest number along {axis} of": lambda values, axis: values.min(axis=axis),
-    "the first position along {axis} of": lambda values, axis: values.take(0, axis=axis),
-    "the last position along {axis} of": lambda values, axis: values.take(-1, axis=axis),
+    "sum": ("the sum over {axis}", "the sum", lambda values, axis: values.sum(axis=axis)),
+    "mean": ("the mean over {axis}", "the mean", lambda values, axis: values.mean(axis=axis)),
+    "first": ("the first position along {axis}", "the first entry", lambda values, axis: values.take(0, axis=axis)),
+    "last": ("the last position along {axis}", "the last entry", lambda values, axis: values.take(-1, axis=axis)),
+    "largest": ("the largest number along {axis}", "the largest number", lambda values, axis: values.max(axis=axis)),
+    "smallest": ("the smallest number along {axis}", "the smallest number", lambda values, axis: values.min(axis=axis)),
 }
 _MOST_AXES = 5  # of how many axes every order is tried
 
@@ -38,14 +38,15 @@ def shape_facts(name: str, axes: list, wanted: Output, got: Output, sizes: dict)
     found |= _merged(name, wanted.shape, got.shape)
     if count == len(got.shape):
         if sorted(wanted.shape) == sorted(got.shape):
-            found["shape", "order", name] = f"{name} has its axes in another order."
+            found["shape", "order", name] = _sizes_in_another_order(name, known and count <= _MOST_AXES)
         found |= length_facts(name, axes, wanted, got, sizes)
     if known and _equal(wanted.values.ravel(), got.values.ravel()):
-        told = f"The numbers of {name} are right and in the right order; their shape is another"
-        found["shape", "cut", name] = (
-            f"{told}: are axes joined or cut up, by a reshape or a flatten, that should not be?"
-        )
-    return found
+        told = f"The numbers of {name} are right and in the right order; their shape is another."
+        found["shape", "cut", name] = f"{told} Is a reshape or a flatten missing, or one too many?"
+    if known and wanted.values.dtype.kind in "iu" and got.values.max() > wanted.values.max():
+        told = f"Numbers of {name} are larger than any in the right result"
+        found["shape", "beyond", name] = f"{told}: is something left that should be replaced, or taken apart?"
+    return dict(sorted(found.items(), key=lambda fact: fact[0][1] == "start"))  # which says least
 
 
 def _equal(wanted: np.ndarray, got: np.ndarray) -> bool:
@@ -64,19 +65,27 @@ def _in_another_order(name: str, axes: list, wanted: np.ndarray, got: np.ndarray
     }
 
 
+def _sizes_in_another_order(name: str, known: bool) -> str:
+    """What is told of a shape whose sizes are those asked for; `known` says that no order of the axes makes it right."""
+    if not known:
+        return f"{name} has its axes in another order."
+    told = f"The sizes of {name} are those asked for, at other axes, and exchanging axes alone does not make it right"
+    return f"{told}: are two sizes, or two axes, exchanged before?"
+
+
 def _taken(name: str, axes: list, wanted: np.ndarray, got: np.ndarray) -> Facts:
     """Whether what came is the right result with one axis, or all of them, reduced to one number."""
     found: Facts = {}
-    reduced = [(wanted, axis, axes[axis]) for axis in range(wanted.ndim) if wanted.shape[axis] > 1]
-    if wanted.ndim > 1 and not got.ndim and wanted.size:
-        reduced = [(wanted.reshape(-1), 0, "all axes")]
-    for values, axis, label in reduced:
-        for words, take in _TAKEN.items():
-            if values.ndim == got.ndim + 1 and _equal(take(values, axis), got):
-                told = f"{name} holds {words.format(axis=label)} what is asked for, and not all of it."
-                found["shape", "taken", name, label, words] = told
+    along = [axis for axis in range(wanted.ndim) if wanted.shape[axis] > 1 and wanted.ndim == got.ndim + 1]
+    for words, (of_one, of_all, take) in _TAKEN.items():
+        for axis in along:
+            if _equal(take(wanted, axis), got):
+                told = f"{name} holds {of_one.format(axis=axes[axis])} of what is asked for, and not all of it."
+                found["shape", "taken", name, axes[axis], words] = told
+        if wanted.ndim > 1 and not got.ndim and _equal(take(wanted.reshape(-1), 0), got):
+            found["shape", "taken", name, words] = f"{name} is a single number, {of_all} of what is asked for."
     if wanted.ndim > 1 and _equal(np.diagonal(wanted, axis1=-2, axis2=-1), got):
-        found["shape", "diagonal", name] = f"{name} holds the diagonal alone of what is asked for."
+        found["shape", "diagonal", name] = f"{name} holds only the diagonal of what is asked for."
     return found
 
 
@@ -89,8 +98,8 @@ def _ones(name: str, wanted: tuple, got: tuple) -> Facts:
         ("one axis", "one", "is", "it") if abs(less) == 1 else (f"{abs(less)} axes", "some", "are", "they")
     )
     if less > 0:
-        told = f"{name} has {count} too few: {one} of size 1 {are} gone: {are} {they} squeezed away? squeeze() takes every axis"
-        told += " of size 1, a batch of one too, and squeeze(dim) takes that one wherever its size is 1."
+        told = f"{name} has {count} too few: {one} of size 1 {are} gone. {are.title()} {they} squeezed away? squeeze() removes"
+        told += " every axis of size 1, a batch of one too, and squeeze(dim) removes that one wherever its size is 1."
         return {("shape", "squeezed", name): told}
     told = f"{name} has {count} too many, of size 1: {are} {they} left over from keepdim, unsqueeze or None, or does a reshape"
     return {("shape", "left over", name): f"{told} make the same number of axes whatever comes in?"}

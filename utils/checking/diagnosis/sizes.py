@@ -16,9 +16,18 @@ def length_facts(name: str, axes: list, wanted: Output, got: Output, sizes: dict
     """
     apart = [place for place, (a, b) in enumerate(zip(wanted.shape, got.shape)) if a != b]
     found: Facts = {}
+    if (
+        len(apart) > 1
+        and np.prod(wanted.shape) == np.prod(got.shape) != 0
+        and sorted(wanted.shape) != sorted(got.shape)
+    ):
+        told = f"{name} has as many numbers as asked for, and they are shared out to its axes otherwise"
+        found["shape", "shared", name] = f"{told}: is a size worked out wrongly, or a reshape cut at other places?"
     for place in apart:
         where = f"{axes[place]}, its axis −{len(axes) - place}"
-        found |= _size_facts(name, axes[place], where, wanted.shape[place], got.shape[place], sizes)
+        if not got.shape[place]:
+            return {("shape", "empty", name): f"{name} is empty: it has no entry along {where}."}
+        found |= _size_facts(name, axes[place], where, wanted.shape[place], got.shape[place], sizes, len(apart) == 1)
     if len(apart) > 1 or got.values is None:
         return found
     (place,) = apart
@@ -28,21 +37,25 @@ def length_facts(name: str, axes: list, wanted: Output, got: Output, sizes: dict
     if part:
         return {("shape", "part", name, axes[place], part[:7], long): f"{told}{part}"} | found
     start = _start(wanted.values, got.values, place)
-    if start and axes[place] not in sizes:  # which says less than all others
+    if start and axes[place] not in sizes:
         positions = "position" if start == 1 else f"{start} positions"
         right = f"it is right at the first {positions}, and not at the next"
         found["shape", "start", name, axes[place]] = f"{told}, and not by its end alone: {right}."
     return found
 
 
-def _size_facts(name: str, axis: str, where: str, asked: int, came: int, sizes: dict) -> Facts:
-    """What one size is in the place of another: 1, another axis', more or less by a number, or one that never changes."""
+def _size_facts(name: str, axis: str, where: str, asked: int, came: int, sizes: dict, alone: bool) -> Facts:
+    """What one size is in the place of another: 1, another axis', more or less by a number, or one that never changes.
+
+    Args:
+        alone: no other axis has a wrong size.
+    """
     found: Facts = {}
-    if came == 1:
+    if came == 1 and alone:
         told = f"{name} has size 1 along {where}: is it left over from keepdim or unsqueeze, or lost to a sum?"
         found["shape", "one", name, axis] = told
     given = axis in sizes  # else the size follows from what is asked for
-    same = [other for other, size in sizes.items() if size == came != 1 and other != axis]
+    same = [other for other, size in sizes.items() if size == came > 1 and other != axis]
     for other in same if given else []:
         told = f"{name} has {other} entries along {where}, where {axis} are asked for."
         found["shape", "size", name, axis, other, Cases(2)] = told

@@ -70,15 +70,15 @@ class _Both(nn.Module):
 
 @add_adapters.misconception
 def added_to_the_layer(network, names, adapter):
-    """What adapter(layer) gives is added to what the layer gives. adapter(layer) computes the layer itself, too: it stands in
-    the layer's place, alone."""
+    """What adapter(layer) gives is added to what the layer gives. adapter(layer) computes the layer itself, too, so it should
+    stand in the layer's place, alone."""
     return adapt(network.requires_grad_(False), lambda layer: _Both(layer, adapter(layer)), names.__contains__)
 
 
 @add_adapters.misconception
 def behind_the_layer(network, names, adapter):
     """adapter(layer) stands behind the layer, as in nn.Sequential(layer, adapter(layer)), so that the layer computes twice.
-    adapter(layer) contains the layer: it stands in its place, alone."""
+    adapter(layer) contains the layer and should stand in its place, alone."""
     chained = lambda layer: nn.Sequential(layer, adapter(layer))  # noqa: E731
     return adapt(network.requires_grad_(False), chained, names.__contains__)
 

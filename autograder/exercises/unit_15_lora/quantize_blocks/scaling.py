@@ -95,8 +95,8 @@ def zeros_in_front(W, code, block):
 
 @quantize_blocks.misconception
 def every_so_many(W, code, block):
-    """A block holds every so many numbers, as where the list was reshaped to [block, blocks]. It holds numbers that follow each
-    other: reshape to [blocks, block]."""
+    """Your blocks take one number in every so many, as if the list had been reshaped to [block, blocks]. A block should hold
+    numbers that follow each other: reshape to [blocks, block]."""
     return _quantised(W, code, block, split=lambda W, block: _blocks(W, block).reshape(block, -1).mT)
 
 
