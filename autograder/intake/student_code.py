@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from autograder.intake.guard import guarded
 
+ORDINARY = 10_000  # characters of a cell; what was read of larger ones would fill the memory if it were kept
 MAX_NESTING = 300  # levels of a cell's code: nobody writes more by hand
 _CHAIN = re.compile(r"(?:\.[\s\\]*+\w++[\s\\]*+){300}")  # Python reads `import a.b.c…` in time of the length squared
 
@@ -27,9 +28,13 @@ def _unread(error, source: str) -> tuple[list, frozenset]:
     return [], frozenset() if isinstance(error, (SyntaxError, ValueError)) else frozenset(re.findall(r"\w+", source))
 
 
-@lru_cache(maxsize=1024)  # most cells are as they were handed out
-@guarded(_unread)
 def _read(source: str) -> tuple[list[ast.stmt], frozenset[str]]:
+    """As `_read_anew` gives it; that of an ordinary cell is kept, since most are as they were handed out."""
+    return (_kept if len(source) <= ORDINARY else _read_anew)(source)
+
+
+@guarded(_unread)
+def _read_anew(source: str) -> tuple[list[ast.stmt], frozenset[str]]:
     """A cell's statements; and, where Python itself may read what is not read here, the cell's words instead.
 
     Python's own reader bounds how deeply it goes. What comes behind it here goes from node to node, and calls nothing in
@@ -45,6 +50,9 @@ def _read(source: str) -> tuple[list[ast.stmt], frozenset[str]]:
         if depth > MAX_NESTING:
             raise RecursionError("nested too deeply")
     return tree.body, frozenset()
+
+
+_kept = lru_cache(maxsize=1024)(_read_anew)
 
 
 @lru_cache(maxsize=4096)
@@ -176,8 +184,7 @@ def _of_libraries(statement: ast.AST, unwatched: dict[str, str]) -> set[str]:
     return found
 
 
-@lru_cache(maxsize=8192)
-def _names(statement: ast.AST) -> frozenset[str]:
+def _names(statement: ast.AST) -> set[str]:
     found = set()
     for node in ast.walk(statement):
         if isinstance(node, ast.Name):
@@ -188,7 +195,7 @@ def _names(statement: ast.AST) -> frozenset[str]:
             found |= {part for alias in node.names for part in alias.name.split(".")}
         elif isinstance(node, ast.ImportFrom):
             found |= {*(node.module or "").split("."), *(alias.name for alias in node.names)}
-    return frozenset(found)
+    return found
 
 
 def _called(statement: ast.AST, own: set) -> set[str]:

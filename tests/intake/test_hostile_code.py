@@ -151,3 +151,10 @@ def test_a_nested_exercise_costs_that_exercise_alone(results):
     assert len(rows) == 5
     for row in rows:
         assert row["stable_softmax"] == 0 and row["attention_scores"] == 2 and row["gradient_through_softmax"] == 2
+
+
+def test_what_was_read_of_a_large_cell_is_not_kept():
+    before = student_code._kept.cache_info().currsize
+    large = "x = 1\n" * (student_code.ORDINARY // 6 + 1)
+    assert student_code.parse(large) and student_code._kept.cache_info().currsize == before
+    assert student_code.parse("x = 'an ordinary cell'") and student_code._kept.cache_info().currsize == before + 1

@@ -61,7 +61,7 @@ RIGHT = np.random.default_rng(0).standard_normal((3, 4))
         (RIGHT[:, -1], "Y holds the last position along M of what is asked for"),
         (np.array(RIGHT.mean()), "Y is a single number, the mean of what is asked for."),
         (np.diagonal(RIGHT), "Y holds only the diagonal of what is asked for"),
-        (RIGHT.ravel(), "two of them have become one"),
+        (RIGHT.ravel(), "Two of them have become one"),
         (RIGHT.reshape(3, 2, 2), "The numbers of Y are right and in the right order"),
         (RIGHT[:2], "too short along N, and right as far as it goes"),
         (np.concatenate([RIGHT, RIGHT]), "too long along N, and right as far as it goes"),

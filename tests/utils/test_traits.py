@@ -1,5 +1,7 @@
 """Where nothing else is known of wrong numbers, what any look at them shows is told, and it is true."""
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -8,7 +10,9 @@ from autograder.bank.audit import examine
 from autograder.bank.catalogue import find_exercise
 from autograder.bank.drawing import VISIBLE_SEED
 from autograder.bank.freezing import freeze
+from utils.checking.diagnosis.shapes import shape_facts
 from utils.checking.diagnosis.traits import KINDS, trait_facts
+from utils.checking.records import Output
 
 A = np.array([-2.0, -1.0, 0.0, 1.0, 2.0, 3.0])
 
@@ -69,3 +73,12 @@ def test_a_code_without_zero_is_told():
 
     frozen = freeze(find_exercise("normal_float"), VISIBLE_SEED)
     assert "No number of code is 0; in the right result one is." in examine(frozen, normal_float).message
+
+
+def test_the_largest_numbers_there_are_bring_no_warning():
+    most = np.finfo(np.float64).max
+    wanted, got = np.array([-most, most, 1.0, most]), np.array([most, -most, 1.0, -most])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        traits(wanted, got)
+        shape_facts("Y", ["N"], *(Output("tensor", shape=one.shape, values=one) for one in (wanted, got[:3])), {})

@@ -19,6 +19,7 @@ _TAKEN = {  # what may be made of an axis, or of all of them
 _MOST_AXES = 5  # of how many axes every order is tried
 
 
+@np.errstate(all="ignore")  # sums of the largest numbers overflow
 def shape_facts(name: str, axes: list, wanted: Output, got: Output, sizes: dict) -> Facts:
     """What a result of the wrong shape looks like, the most telling first; all of one kind, so that one alone is told.
 
@@ -111,6 +112,6 @@ def _merged(name: str, wanted: tuple, got: tuple) -> Facts:
     rest = [sorted([*wanted[:i], *wanted[i + 1 : j], *wanted[j + 1 :], wanted[i] * wanted[j]]) for i, j in pairs]
     if sorted(got) not in rest:
         return {}
-    told = f"{name} has one axis too few: two of them have become one: are they still to be taken apart again (unflatten), or"
+    told = f"{name} has one axis too few. Two of them have become one: are they still to be taken apart again (unflatten), or"
     told += " were parts joined by cat, which makes no new axis, in the place of torch.stack?"
     return {("shape", "merged", name): told}

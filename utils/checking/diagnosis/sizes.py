@@ -28,7 +28,7 @@ def length_facts(name: str, axes: list, wanted: Output, got: Output, sizes: dict
         if not got.shape[place]:
             return {("shape", "empty", name): f"{name} is empty: it has no entry along {where}."}
         found |= _size_facts(name, axes[place], where, wanted.shape[place], got.shape[place], sizes, len(apart) == 1)
-    if len(apart) > 1 or got.values is None:
+    if len(apart) > 1 or wanted.values is None or got.values is None:
         return found
     (place,) = apart
     long = "short" if got.shape[place] < wanted.shape[place] else "long"

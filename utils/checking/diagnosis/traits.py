@@ -11,6 +11,7 @@ _FAR = 0.5  # of the span of the right numbers: how far beyond them a number lie
 _WORDS = "no one two three four five six seven eight nine ten eleven twelve".split()
 
 
+@np.errstate(all="ignore")  # differences of the largest numbers overflow
 def trait_facts(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, limit: float) -> Facts:
     """What any look at wrong numbers shows; all keys begin with one of `KINDS`."""
     right = close(got, wanted, limit)
