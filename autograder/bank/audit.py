@@ -17,6 +17,7 @@ from autograder.bank.drawing import VISIBLE_SEED
 from autograder.bank.freezing import freeze, self_check
 from autograder.bank.linting import lint
 from autograder.bank.mutants import mutants
+from autograder.bank.practice import practices
 from utils.checking.judge import conclude, find_problem, judge
 from utils.checking.observe import observe
 from utils.checking.records import FrozenExercise, unpack_exercise
@@ -35,6 +36,8 @@ class Audited:
     misconceptions: int
     passed: int
     alternatives: int
+    practiced: int
+    practices: int
     mutants: int
     told: int
     faults: tuple
@@ -77,6 +80,7 @@ def _audit(device: str, name: str) -> Audited:
     started = time.perf_counter()
     exercise = catalogue.find_exercise(name)
     faults, surviving, failing, cases, checks = [], set(), set(), 0, {}
+    known, failed = practices(exercise), set()
     for seed in SEEDS:
         frozen = freeze(exercise, seed, grading=seed != VISIBLE_SEED)
         cases += len(frozen.cases)
@@ -101,6 +105,13 @@ def _audit(device: str, name: str) -> Audited:
                 faults.append(
                     f"{exercise.name}: the alternative {alternative.name} fails (seed {seed})\n{result.message}"
                 )
+        for one in known:
+            result = examine(bare if one.of_reference else frozen, one.object, device)
+            if not result.passed:
+                failed.add(one.style)
+                faults.append(
+                    f"{exercise.name}: right as {one.style} writes it, it fails (seed {seed})\n{result.message}"
+                )
     changed, alive = mutants(exercise), survivors(exercise, frozen, device)
     faults += [f"{exercise.name}: no case tells this mutant from the reference: {one}" for one in alive]
     for end in exercise.equivalent:
@@ -115,6 +126,8 @@ def _audit(device: str, name: str) -> Audited:
         misconceptions=len(exercise.misconceptions),
         passed=len(exercise.alternatives) - len(failing),
         alternatives=len(exercise.alternatives),
+        practiced=len(known) - len(failed),
+        practices=len(known),
         mutants=len(changed) - len(exercise.equivalent),
         told=len(changed) - len(exercise.equivalent) - len(alive),
         faults=tuple(dict.fromkeys(faults)),
@@ -154,14 +167,14 @@ def _out_of_time(*_):
 
 def table(rows: list[Audited]) -> str:
     """The audit as a table, with the faults below it."""
-    titles = f"{'points':>6} {'cases':>6} {'caught':>8} {'pass':>6} {'mutants':>8} {'faults':>7} {'seconds':>8}"
+    titles = f"{'points':>6} {'cases':>6} {'caught':>8} {'pass':>6} {'practice':>9} {'mutants':>8} {'faults':>7} {'seconds':>8}"
     lines = [f"{'exercise':<32} {'device':<6} {titles}"]
     for row in rows:
         caught, passed = f"{row.caught}/{row.misconceptions}", f"{row.passed}/{row.alternatives}"
-        told = f"{row.told}/{row.mutants}"
+        told, practiced = f"{row.told}/{row.mutants}", f"{row.practiced}/{row.practices}"
         lines.append(
             f"{row.exercise:<32} {row.device:<6} {row.points:>6} {row.cases:>6} {caught:>8} {passed:>6}"
-            f" {told:>8} {len(row.faults):>7} {row.seconds:>8.2f}"
+            f" {practiced:>9} {told:>8} {len(row.faults):>7} {row.seconds:>8.2f}"
         )
     waived = [f"{row.exercise}: {name} is not asked: {why}" for row in rows for name, why in row.waived.items()]
     waived += [

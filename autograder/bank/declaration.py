@@ -20,7 +20,8 @@ class Case:
         sizes: sizes that must not be left to chance: {"D_Q": 64}; the name of another axis makes the two equal on purpose.
         edit: changes the drawn arrays in place, given (inputs, rng); for large, masked or repeated entries.
         part: the part of the exercise that the case belongs to.
-        hidden: leaves the case out of the self-check; grading still examines it.
+        edge: the case is at the edge of what is asked, in sizes or numbers: whoever fails there alone has the idea, and loses no
+            more than the share for robustness.
         extreme: the numbers are large on purpose, so saturation is no fault of the case.
         precision: the type in which numbers with a fraction arrive, where it is not float32: "float64" or "bfloat16".
         layout: how the inputs lie in memory, where they are not contiguous: "transposed", "permuted" or "stepped".
@@ -42,7 +43,7 @@ class Case:
     sizes: dict = field(default_factory=dict)
     edit: Callable | None = None
     part: str = "result"
-    hidden: bool = False
+    edge: bool = False
     extreme: bool = False
     precision: str = ""
     layout: str = ""
@@ -77,6 +78,7 @@ class Exercise:
         draws: gives, for (inputs, sizes, rng), the inputs that are not independent normal numbers: words, lengths, helpers.
         differentiable: whether a gradient must flow through the result; False for a measurement.
         waived: names of conditions that do not apply, each with the reason, which the audit prints.
+        taught: names of conditions that are what the exercise teaches: they belong to the idea, and may cost all of a part.
         gradients: the names of the results that gradients must flow from, where not from all that have a fraction: "Y".
         zeros: the names of the results whose zeros are exact: a weight that is hidden is 0, not merely small.
         equivalent: for each mutant of the reference (see `autograder.bank.mutants`) that changes nothing, the end of its line and
@@ -97,6 +99,7 @@ class Exercise:
         draws=None,
         differentiable=True,
         waived=(),
+        taught=(),
         gradients="",
         zeros="",
         equivalent=(),
@@ -114,6 +117,7 @@ class Exercise:
         self.draws = draws
         self.differentiable = differentiable
         self.waived = dict(waived)
+        self.taught = tuple(taught)
         self.zeros = tuple(zeros.split())
         self.equivalent = dict(equivalent)
         self._gradients = gradients

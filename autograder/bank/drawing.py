@@ -15,7 +15,8 @@ from utils.checking.records import DrawnCase
 SMALLEST, SPARE = 3, 2  # sizes start at 3, and a few more are on offer than there are axes
 VISIBLE_SEED = "visible"
 SMALLEST_SIZES = "ones"  # the condition under which gradients are observed too: some code takes another way there
-HIDDEN = "hidden"  # what a declared case that self-checks leave out has for its condition
+EDGE, SCALE = "edge", "scale"  # the conditions of a declared edge case, and of one that is one by its many numbers
+LIGHT = 12_000  # bytes of a case that students receive; of what is heavier they see the lightest of its kind
 MARGIN = 0.05  # of the share of right rows: which are drawn is chance, and what passed the self-check should pass again
 
 
@@ -24,12 +25,10 @@ def draw(exercise: declaration.Exercise, seed: str, grading: bool = False) -> li
 
     Args:
         seed: any text; equal seeds give equal cases.
-        grading: also the hidden cases and conditions, and each declared case on a second draw of sizes.
+        grading: also each declared case on a second draw of sizes, and cases of many numbers of which a self-check holds one.
     """
     cases, first = [], {}
     for number, declared in enumerate(exercise.cases):
-        if declared.hidden and not grading:
-            continue
         for repeat in range(1 + grading):
             case = _case(exercise, declared, _rng(seed, exercise.name, number, repeat))
             first.setdefault(number, case)
@@ -39,9 +38,25 @@ def draw(exercise: declaration.Exercise, seed: str, grading: bool = False) -> li
     bases = [exercise.cases.index(base) for base in _bases(exercise)]
     for condition in CONDITIONS:
         for number in bases if condition.name not in exercise.waived else ():
-            made = _under(condition, exercise, number, first[number], seed)
-            cases += made if grading else made[: condition.shown]
-    return cases
+            cases += _under(condition, exercise, number, first[number], seed)
+    return cases if grading else _light(cases)
+
+
+def _light(cases: list[DrawnCase]) -> list[DrawnCase]:
+    """The cases without those of many numbers, but for the lightest of each part and condition where all are heavy."""
+    kinds: dict[tuple, list[DrawnCase]] = {}
+    for case in cases:
+        kinds.setdefault((case.part, case.condition), []).append(case)
+    kept = set()
+    for (_, condition), group in kinds.items():
+        light = [case for case in group if not condition or _weight(case) <= LIGHT]
+        kept |= {id(case) for case in light or [min(group, key=_weight)]}
+    return [case for case in cases if id(case) in kept]
+
+
+def _weight(case: DrawnCase) -> int:
+    """The bytes of a case's arrays."""
+    return sum(array.nbytes for array in case.arrays)
 
 
 def _with_gradients(exercise: declaration.Exercise, declared: declaration.Case, case: DrawnCase) -> DrawnCase:
@@ -69,6 +84,7 @@ def _under(condition: Condition, exercise: declaration.Exercise, number: int, dr
             condition=condition.name,
             once=True,
             gradient=case.gradient or backward,
+            bounds={},  # which are of the sizes that the author chose
         )
         for words, case in made
     ]
@@ -81,7 +97,7 @@ def _headline(words: str, base: declaration.Case, drawn: DrawnCase, case: DrawnC
 
 def _bases(exercise: declaration.Exercise) -> list[declaration.Case]:
     """For each part, the plain case with the most axes, which every condition is tried on."""
-    special = ("extreme", "hidden", "precision", "layout", "rows", "raises")
+    special = ("extreme", "edge", "precision", "layout", "rows", "raises")
     plain = [
         one
         for one in exercise.cases
@@ -129,7 +145,8 @@ def _case(exercise: declaration.Exercise, declared: declaration.Case, rng) -> Dr
     as_declared = {
         name: getattr(declared, name) for name in ("precision", "layout", "rows", "raises", "extreme", "starts")
     }
-    return replace(made, condition=HIDDEN if declared.hidden else "", bounds=bounds, **as_declared)
+    kind = SCALE if _weight(made) > LIGHT else EDGE
+    return replace(made, condition=kind if declared.edge else "", bounds=bounds, **as_declared)
 
 
 def _sizes(axes: list, fixed: dict, rng) -> dict:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from autograder.bank import catalogue, declaration, rounding
-from autograder.bank.drawing import HIDDEN, VISIBLE_SEED, draw
+from autograder.bank.drawing import EDGE, VISIBLE_SEED, draw
 from autograder.bank.layer_sizes import Told, tell
 from autograder.bank.separation import SEPARATION, moved
 from utils.checking.judge import in_units, merely_small, same
@@ -31,13 +31,14 @@ from utils.checking.shipped import PACKS
 from utils.checking.tolerance import sketch
 
 TELLING = 2
+MANY = 1500  # numbers of a result that students receive; more are known by a sketch, in cases that conditions add
 IMPOSSIBLE = Observation(failure=Failure("impossible", ""))  # no student's code ends like this
 
 
 def freeze(exercise: declaration.Exercise, seed: str, grading: bool = False, mistakes: bool = True) -> FrozenExercise:
     """The exercise as data: its cases drawn from `seed`, what is expected, what each misconception gives, all on the CPU.
 
-    What shows on a plain case is told there: those of conditions, and hidden ones, hold only the misconceptions that plain cases
+    What shows on a plain case is told there: those of conditions, and at edges, hold only the misconceptions that plain cases
     do not tell from what is right, or from each other.
     """
     drawn = draw(exercise, seed, grading)
@@ -173,6 +174,7 @@ def frozen_exercise(exercise: declaration.Exercise, cases: list[FrozenCase]) -> 
         examined=len(_graded_cases(exercise)),
         shapes=_told(exercise).shapes,
         zeros=exercise.zeros,
+        taught=exercise.taught,
     )
 
 
@@ -185,7 +187,7 @@ def _graded_cases(exercise: declaration.Exercise) -> list[DrawnCase]:
 @cache
 def _told(exercise: declaration.Exercise) -> Told:
     """The layers and the parameters' shapes of a module, in a lesson's symbols."""
-    declared = [case for case in _graded_cases(exercise) if case.condition in ("", HIDDEN)]
+    declared = [case for case in _graded_cases(exercise) if case.condition in ("", EDGE)]
     builds = [case.build for case in declared] if exercise.is_module else []
     different = [build for number, build in enumerate(builds) if build not in builds[:number]]
     return tell(exercise.reference, different) if different else Told({}, {})
@@ -240,11 +242,13 @@ def _agree(a, b) -> bool:
 
 
 def slim(frozen: FrozenExercise) -> FrozenExercise:
-    """Small enough to ship: mistakes as sketches, single precision as such, without notes that judging does not need."""
+    """Small enough to ship: mistakes and large results as sketches, single precision as such, without notes that judging does
+    not need."""
     cases = [
         replace(
             one,
-            expected=_quiet(one.expected, _narrow),
+            units=tuple(unit.astype(np.float32) for unit in one.units),
+            expected=_quiet(one.expected, _large_sketched if one.case.condition and not one.units else _narrow),
             mistakes={
                 name: made and _quiet(made, _narrow if one.case.rows else _sketched)
                 for name, made in one.mistakes.items()
@@ -256,17 +260,19 @@ def slim(frozen: FrozenExercise) -> FrozenExercise:
 
 
 def _quiet(seen: Observation, smaller) -> Observation:
-    single = any(output.dtype == "torch.float32" for output in seen.outputs)
-    gradients = {
-        name: gradient.astype(np.float32) if single and gradient is not None else gradient
-        for name, gradient in seen.gradients.items()
-    }
+    gradients = {name: None if one is None else one.astype(np.float32) for name, one in seen.gradients.items()}
     failure = seen.failure and replace(seen.failure, line="", where="", bases="")
     return replace(seen, called=(), outputs=tuple(map(smaller, seen.outputs)), failure=failure, gradients=gradients)
 
 
+def _large_sketched(output: Output) -> Output:
+    if output.values is None or output.values.size <= MANY:
+        return _narrow(output)
+    return replace(_sketched(output), carries_gradient=output.carries_gradient)
+
+
 def _narrow(output: Output) -> Output:
-    if output.values is None or output.dtype != "torch.float32":
+    if output.values is None or output.values.dtype.kind != "f":
         return output
     return replace(output, values=output.values.astype(np.float32))
 

@@ -10,9 +10,8 @@ SATURATED = 0.97  # mean largest weight above which a distribution says nothing 
 MISTAKES, ALTERNATIVES = 4, 3
 # conditions under which numbers or sizes may be extreme or equal
 UNUSUAL = (
-    "hidden",
+    "edge",
     "large",
-    "range",
     "saturation",
     "ones",
     "equal",

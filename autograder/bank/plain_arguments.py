@@ -34,7 +34,7 @@ def _changing(name: str, change: Callable) -> Callable:
 def _of_examples(exercise) -> Iterator[tuple]:
     """Numbers that are those of one of the exercise's own examples, whatever is given: one of them, or all of them."""
     plain = [name for name, kind in exercise.input_types.items() if kind in NUMBERS]
-    shown = [case.values for case in exercise.cases if not case.hidden]
+    shown = [case.values for case in exercise.cases if not case.edge]
     known = [{name: values[name] for name in plain if values.get(name) is not None} for values in shown]
     fixed = [{name: one} for values in known for name, one in values.items()] + [one for one in known if len(one) > 1]
     for values in fixed:

@@ -21,7 +21,7 @@ from utils.checking.tolerance import (
     sketches_agree,
     tolerance,
 )
-from utils.checking.verdict import Result, Verdict
+from utils.checking.verdict import ROBUSTNESS, Result, Verdict
 
 MISPLACED = ("wrong_shape", "wrong_dtype", "wrong_value")  # problems that results in another order look like
 VANISHING = 1e-30  # what underflows is 0 as well
@@ -58,7 +58,15 @@ def judge(
     pairs = zip(frozen.expected.outputs, observation.outputs)
     near = problem is None and not case.rows and not all(clear(case, a, b, limit) for a, b in pairs)
     about = {"near": near, "condition": case.condition, "facts": found, "extreme": case.extreme, "case": case}
-    return Verdict(case.property, case.part, problem, sentence, detail, matches, compared, **about)
+    idea = problem is not None and _misses_the_idea(exercise, frozen, observation)
+    return Verdict(case.property, case.part, problem, sentence, detail, matches, compared, **about, idea=idea)
+
+
+def _misses_the_idea(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) -> bool:
+    """Whether what fails is what the exercise teaches, rather than what is demanded of every code."""
+    if frozen.case.condition:
+        return frozen.case.condition in exercise.taught
+    return find_problem(exercise, frozen, seen, manners=False) is not None
 
 
 def in_units(seen: Observation, units: tuple) -> Observation:
@@ -75,21 +83,33 @@ def in_units(seen: Observation, units: tuple) -> Observation:
 
 def conclude(exercise: FrozenExercise, verdicts: list[Verdict]) -> Result:
     """One result from the verdicts on an exercise's cases: points by part, one message, one misconception."""
-    lost = {verdict.part for verdict in verdicts if not verdict.passed}
-    seen = {verdict.part for verdict in verdicts}
-    points = sum(value for part, value in exercise.points.items() if part in seen and part not in lost)
+    points = earned(exercise, verdicts)
     failed = [verdict for verdict in verdicts if not verdict.passed]
     if not failed:
         message = composing.success(exercise, verdicts)
-        return Result(exercise.name, points, sum(exercise.points.values()), None, None, message, tuple(verdicts))
+        return Result(
+            exercise.name, sum(points.values()), sum(exercise.points.values()), None, None, message, tuple(verdicts)
+        )
     relation = None
     misconception, shown = diagnose(exercise, verdicts, failed)
     if misconception is None:
         shown, relation = related(exercise, shown, verdicts)
     unwritten = any(verdict.problem == "unfinished" for verdict in failed)
-    message = composing.failure(exercise, shown, misconception, lost & seen, points, unwritten)
-    total = sum(exercise.points.values())
-    return Result(exercise.name, points, total, shown.problem, misconception, message, tuple(verdicts), relation)
+    message = composing.failure(exercise, shown, misconception, points, unwritten)
+    reached, total = sum(points.values()), sum(exercise.points.values())
+    return Result(exercise.name, reached, total, shown.problem, misconception, message, tuple(verdicts), relation)
+
+
+def earned(exercise: FrozenExercise, verdicts: list[Verdict]) -> dict[str, float]:
+    """The points of each part: none where the idea is missed, all but the share for robustness where something else fails."""
+    points = {}
+    for part, most in exercise.points.items():
+        own = [one for one in verdicts if one.part == part]
+        if not own or any(one.idea for one in own):
+            points[part] = 0
+        else:
+            points[part] = most if all(one.passed for one in own) else most * (1 - ROBUSTNESS)
+    return points
 
 
 def same(case: DrawnCase, one: Observation, other: Observation) -> bool:
@@ -149,11 +169,18 @@ def merely_small(wanted: Output, got: Output) -> bool:
 
 
 def _dtype(output: Output) -> str:
+    if "int" in output.dtype:
+        return "int"  # of any length
     return "torch.float32" if output.device == "mps" and output.dtype == "torch.float64" else output.dtype
 
 
-def find_problem(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) -> str | None:
-    """The first thing wrong, from what makes comparison impossible down to the numbers; None if all is right."""
+def find_problem(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation, manners: bool = True) -> str | None:
+    """The first thing wrong, from what makes comparison impossible down to the numbers; None if all is right.
+
+    Args:
+        manners: whether it counts in which type and on which device numbers come, what a call leaves behind, and, where an
+            exercise does not teach them, gradients.
+    """
     expected = frozen.expected
     if frozen.case.elsewhere:
         stayed = any(output.kind == "tensor" and output.shape and output.device != "meta" for output in seen.outputs)
@@ -161,7 +188,7 @@ def find_problem(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation
     if expected.failure:
         return _error_problem(expected.failure, seen)
     if seen.failure:
-        return _failure_problem(seen)
+        return None if _is_beyond_torch(frozen.case, seen.failure) else _failure_problem(seen)
     if forbidden_call(exercise, seen):
         return "forbidden_call"
     if seen.structure == "NoneType":
@@ -169,16 +196,20 @@ def find_problem(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation
     several = seen.structure in ("tuple", "list")
     if len(seen.outputs) != len(expected.outputs) or several != (expected.structure == "tuple"):
         return "wrong_structure"
-    if seen.changed:
+    if manners and seen.changed:
         return "changed_input"
     for wanted, got in zip(expected.outputs, seen.outputs):
-        problem = _output_problem(wanted, got, seen)
+        problem = _output_problem(frozen.case, wanted, got, seen, manners)
         if problem:
             return problem
-    if seen.unstable or seen.overwritten:
+    if manners and (seen.unstable or seen.overwritten):
         return "unstable" if seen.unstable else "overwritten"
     scale = tolerance(frozen.case, expected, seen)
     for (name, _), wanted, got in zip(exercise.outputs, expected.outputs, seen.outputs):
+        if wanted.values is None:
+            if not sketches_agree(wanted.sketch, got.values, scale):
+                return "not_finite" if np.isnan(got.values).any() else "wrong_value"
+            continue
         if not _agree(got.values, wanted.values, scale, frozen.case, frozen.case.rows):
             return "not_finite" if np.isnan(got.values).any() and not np.isnan(wanted.values).any() else "wrong_value"
         if name in exercise.zeros and merely_small(wanted, got):
@@ -187,6 +218,8 @@ def find_problem(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation
         return "wrong_start"
     if excess(frozen.case, seen):
         return excess(frozen.case, seen)
+    if not manners and "gradients" not in exercise.taught:
+        return None
     if seen.backward:
         return "backward_failed"
     pairs = [(expected.outputs[place], seen.outputs[place]) for place in frozen.case.gradient]
@@ -225,23 +258,39 @@ def _error_problem(wanted: Failure, seen: Observation) -> str | None:
     return None if numbers[0] <= numbers[1] else "vague_error"
 
 
-def _output_problem(wanted: Output, got: Output, seen: Observation) -> str | None:
+def _is_beyond_torch(case: DrawnCase, failure: Failure) -> bool:
+    """Whether a function of torch's, such as cdist, is not there for bfloat16, which is no fault of who calls it."""
+    return case.precision == "bfloat16" and "not implemented for 'BFloat16'" in failure.text and not failure.own
+
+
+def _output_problem(case: DrawnCase, wanted: Output, got: Output, seen: Observation, manners: bool) -> str | None:
     if got.kind == "NoneType":
         return "returned_none"
-    if got.kind != "tensor":
+    if got.kind != "tensor" and (manners or got.values is None):
         return "not_a_tensor"
     if got.shape != wanted.shape:
         return "wrong_shape"
-    if got.device != seen.device:
+    if manners and got.device != seen.device:
         return "wrong_device"
-    on_mps = seen.device == "mps" and wanted.dtype == "torch.float64"
-    if (
-        got.dtype != ("torch.float32" if on_mps else wanted.dtype)
-        or got.values is None
-        or got.values.shape != got.shape
-    ):
+    if got.values is None or got.values.shape != got.shape or manners and not _right_type(case, wanted, got, seen):
         return "wrong_dtype"
     return None
+
+
+def _right_type(case: DrawnCase, wanted: Output, got: Output, seen: Observation) -> bool:
+    """Whether a result is of the type that is asked for, or of one that is as good.
+
+    Whole numbers may be of any length, and so may fractions where no input is of a type that they could follow; a single number
+    of bfloat16 inputs, such as a loss, may be of float32, as mixed precision has it.
+    """
+    on_mps = seen.device == "mps" and wanted.dtype == "torch.float64"
+    asked = "torch.float32" if on_mps else wanted.dtype
+    kinds = [next((kind for kind in ("float", "int", "bool") if kind in dtype), dtype) for dtype in (asked, got.dtype)]
+    if got.dtype == asked or kinds[0] != kinds[1]:
+        return got.dtype == asked
+    follows = any(array.dtype.kind == "f" for array in case.arrays)
+    alone = not wanted.shape and (asked, got.dtype) == ("torch.bfloat16", "torch.float32")
+    return kinds[0] == "int" or not follows or alone
 
 
 def _wrong_gradient(case: DrawnCase, expected: Observation, seen: Observation, scale: float) -> str | None:

@@ -264,7 +264,7 @@ def _inject(module: nn.Module, case: DrawnCase, device) -> tuple:
 def _call(target, arguments: dict, by: str = ""):
     """Calls in the asked order, or by name where the object takes the asked names in another order or by name only.
 
-    With `by` the arguments are given in that way and in no other.
+    With `by` the arguments are given in that way and in no other, as far as the names are those that are asked for.
     """
     try:
         signature = inspect.signature(target.forward if isinstance(target, nn.Module) else target)
@@ -272,6 +272,7 @@ def _call(target, arguments: dict, by: str = ""):
         return target(*arguments.values())
     taken = [name for name in signature.parameters if name in arguments]
     renamed = len(taken) < len(arguments)
+    by = "" if renamed else by
     in_order = renamed or taken == list(arguments)
     if by != "name" and (in_order or by) and _binds(signature, *arguments.values()):
         return target(*arguments.values())

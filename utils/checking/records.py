@@ -38,8 +38,8 @@ class DrawnCase:
         sizes: symbol -> size, all pairwise different.
         build: constructor arguments, for an exercise that is a module; else None.
         weights: parameter name -> array, injected into the module.
-        condition: the name of the condition that was added to what the author declared; "hidden" for a declared case that
-            self-checks leave out; empty for another.
+        condition: the name of the condition that was added to what the author declared; "edge" for a declared case at the edge of
+            what is asked; empty for another.
         layout: how tensors lie in memory: "transposed", "permuted", "stepped", "expanded"; empty where contiguous.
         precision: the type in which numbers with a fraction arrive, "float64" or "bfloat16"; empty for that of the arrays.
         training: the module is in training mode.
@@ -190,6 +190,7 @@ class FrozenExercise:
     examined: int = 0  # how many properties grading examines
     shapes: dict = field(default_factory=dict)  # of a module's parameters, by name: "[D_Q, D_X]"
     zeros: tuple = ()  # names of the outputs whose zeros are exact
+    taught: tuple = ()  # names of the conditions that belong to the idea
 
 
 def pack(value):
@@ -394,6 +395,9 @@ def unpack_exercise(data: dict) -> FrozenExercise:
         expected = unpack_observation(item["expected"])
         units = tuple(map(_array, item.get("units", ())))
         cases.append(FrozenCase(unpack_case(item["case"]), expected, _mistakes(item, expected, names), units))
-    rest = {name: tuple(data.get(name, ())) for name in ("parameters", "constructor", "forbidden", "zeros", "invented")}
+    rest = {
+        name: tuple(data.get(name, ()))
+        for name in ("parameters", "constructor", "forbidden", "zeros", "taught", "invented")
+    }
     outputs = tuple((name, shape) for name, shape in data["outputs"])
     return FrozenExercise(**{**data, **rest, "outputs": outputs, "cases": tuple(cases)})

@@ -4,6 +4,10 @@ from dataclasses import dataclass, field
 
 from utils.checking.records import DrawnCase
 
+ROBUSTNESS = (
+    0.25  # the share of a part's points for what holds everywhere: types, layouts, sizes, magnitudes, repeated calls
+)
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -21,6 +25,7 @@ class Verdict:
         extreme: the case's numbers are large on purpose.
         facts: what wrong numbers have in common with the right ones, by key: see `utils.checking.diagnosis`.
         case: the case itself, for what is true of all that fail.
+        idea: what failed is the idea, which has the points of its part; else it costs no more than `ROBUSTNESS` of them.
         condition: the condition that the case adds to what the author declared; empty for a declared case.
     """
 
@@ -36,6 +41,7 @@ class Verdict:
     extreme: bool = False
     near: bool = False
     case: DrawnCase | None = field(default=None, compare=False, repr=False)
+    idea: bool = False
 
     @property
     def passed(self) -> bool:

@@ -105,7 +105,7 @@ def _greedy(decoder, s, max_length):
             sizes={"V": 9},
             part="a batch",
             edit=_endless,
-            hidden=True,
+            edge=True,
         ),
         Case(
             "[PAD] and [START] among the likeliest words",
@@ -113,7 +113,7 @@ def _greedy(decoder, s, max_length):
             sizes={"V": 9, "B": 2},
             part="a batch",
             edit=_no_words,
-            hidden=True,
+            edge=True,
         ),
         Case("one more sentence", values={"max_length": 9}, sizes={"V": 12, "B": 1}, part="one sentence"),
     ],

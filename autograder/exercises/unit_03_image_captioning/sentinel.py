@@ -28,7 +28,6 @@ SOFT = {
         Case("strong features", scale={**SOFT, "X": 3.0, "r": 3.0}),
     ],
     forbidden=("scaled_dot_product_attention", "multi_head_attention"),
-    waived={"range": "tanh of such numbers is ±1, so that scores tie, which their own rounding decides"},
 )
 def gated_context(
     s: Float[Tensor, "B D_S"],

@@ -32,9 +32,6 @@ AUTOGRAD = (
     ],
     forbidden=AUTOGRAD,
     differentiable=False,
-    waived={
-        "range": "where A is 0 and 1 to the last digit, dE is a difference of equal numbers, which rounding alone decides"
-    },
 )
 def attention_backward(
     Q: Float[Tensor, "*B N_Q D_Q"],

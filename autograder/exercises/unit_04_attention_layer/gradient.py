@@ -13,7 +13,7 @@ MEASURED = [
     Case("scores that are not scaled", values={"scaled": False}, scale={"Q": 0.5}, sizes={"N_X": 9}),
     Case("scaled scores", values={"scaled": True}, sizes={"N_X": 8}),
     Case("a single query", values={"scaled": True}, sizes={"N_Q": 1, "N_X": 7}),
-    Case("64 features, not scaled", values={"scaled": False}, sizes={"D_Q": 64, "N_X": 9}, extreme=True, hidden=True),
+    Case("64 features, not scaled", values={"scaled": False}, sizes={"D_Q": 64, "N_X": 9}, extreme=True, edge=True),
     Case("64 features, scaled", values={"scaled": True}, sizes={"D_Q": 64, "N_X": 10}),
 ]
 

@@ -21,7 +21,7 @@ from autograder.bank.families.attention import FUSED
         Case("an H×W grid of feature vectors", expand={"*N_X": "H W"}, scale={"q": 0.4}, part="a feature grid"),
         Case("a single data vector", sizes={"N_X": 1}, part="a list of data vectors"),
         Case("a grid of one row", expand={"*N_X": "H W"}, sizes={"H": 1}, scale={"q": 0.4}, part="a feature grid"),
-        Case("many data vectors", sizes={"N_X": 40}, scale={"q": 0.4}, part="a list of data vectors", hidden=True),
+        Case("many data vectors", sizes={"N_X": 40}, scale={"q": 0.4}, part="a list of data vectors", edge=True),
     ],
     forbidden=FUSED,
     equivalent={

@@ -43,7 +43,7 @@ def _cases(interleaved: bool, part: str) -> list[Case]:
         case("another base", base=50.0, expand={"*B": ""}, sizes={"D": 8}, edit=_scattered),
         case("a single pair", expand={"*B": "B"}, sizes={"D": 2}),
         case("positions that repeat", expand={"*B": ""}, sizes={"D": 6}, edit=_repeated),
-        case("positions beyond 40000", expand={"*B": ""}, sizes={"D": 4}, edit=_beyond, extreme=True, hidden=True),
+        case("positions beyond 40000", expand={"*B": ""}, sizes={"D": 4}, edit=_beyond, extreme=True, edge=True),
         case("far positions", expand={"*B": ""}, sizes={"D": 4}, edit=_far, extreme=True),
     ]
 

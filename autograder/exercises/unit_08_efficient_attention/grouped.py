@@ -26,7 +26,7 @@ ONE_QUERY = {"B": 2, "G": 3, "R": 4, "N_Q": 1, "N_X": 9, "D_H": 8}  # the weight
         Case("one group for all heads (multi-query attention)", sizes={"B": 2, "G": 1, "R": 4}, part=VALUES),
         Case("a group for each head (multi-head attention)", sizes={"B": 2, "G": 4, "R": 1}, part=VALUES),
         Case("one new token", sizes={"B": 2, "G": 3, "N_Q": 1}, part=VALUES),
-        Case("as many groups as heads in each", sizes={"B": 2, "G": 3, "R": "G"}, part=VALUES, hidden=True),
+        Case("as many groups as heads in each", sizes={"B": 2, "G": 3, "R": "G"}, part=VALUES, edge=True),
         Case("one new token, nothing copied", sizes=ONE_QUERY, bounds={"largest": REPEATED}, part=COPIES),
     ],
     forbidden=FUSED,

@@ -56,7 +56,7 @@ def _large(inputs, rng):
     ],
     draws=_drawn,
     differentiable=False,
-    waived={"range": "who keeps the logarithm of the sum cannot hold it beside such a maximum"},
+    waived={"zero": "a sum of 0 says that nothing has been seen yet, and then m is −∞ and O is 0"},
 )
 def online_softmax_step(
     m: Float[Tensor, "*B N_Q"],

@@ -45,7 +45,7 @@ def _case(text, gated, **more):
         _case("a few blocks", True),
         _case("GPT-2's four sizes", False, sizes={"S": 4}, edit=_gpt2),
         _case("sizes at their edges", False, sizes={"S": 4}, edit=_edges),
-        _case("sizes at their edges", True, sizes={"S": 4}, edit=_edges, hidden=True),
+        _case("sizes at their edges", True, sizes={"S": 4}, edit=_edges, edge=True),
         _case("very long sequences", False, edit=_long),
         _case("very long sequences", True, edit=_long),
         _case("one block", True, sizes={"S": 1}),

@@ -29,7 +29,7 @@ def _case(text, **more):
         _case("a batch of images"),
         _case("one image", sizes={"B": 1}),
         _case("more images than patches", sizes={"B": 7, "N": 4}),
-        _case("as many images as tokens", sizes={"B": 6, "N": 5}, hidden=True),
+        _case("as many images as tokens", sizes={"B": 6, "N": 5}, edge=True),
     ],
     draws=_drawn,
 )

@@ -13,9 +13,9 @@ LARGE = {"D_in": 24, "D_out": 20, "r": 3}
 LAYER, START = "the layer", "a new layer"
 
 
-def _case(text, axes="N", part=LAYER, hidden=False, bounds=None, starts="", blank="", **sizes):
+def _case(text, axes="N", part=LAYER, edge=False, bounds=None, starts="", blank="", **sizes):
     more = {"bounds": bounds or {}, "starts": starts, "blank": blank}
-    return Case(text, {"*S": axes}, sizes=sizes, part=part, hidden=hidden, **more)
+    return Case(text, {"*S": axes}, sizes=sizes, part=part, edge=edge, **more)
 
 
 @exercise(
@@ -32,14 +32,14 @@ def _case(text, axes="N", part=LAYER, hidden=False, bounds=None, starts="", blan
         _case("an alpha below the rank", alpha=3, r=8),
         _case("an alpha above the rank", alpha=16, r=3),
         _case("no matrix as large as W is made", N=5, bounds=MATRIX, **LARGE),
-        _case("a layer that widens", D_in=4, D_out=13, r=2, hidden=True),
-        _case("three axes in front", axes="B_1 B_2 N", hidden=True, **SMALL),
-        _case("an alpha with a fraction", alpha=2.5, r=4, hidden=True),
-        _case("a rank beyond the layer's width", r=19, D_in=5, D_out=7, hidden=True),
-        _case("one position, no matrix as large as W", axes="", bounds=MATRIX, hidden=True, **LARGE),
-        _case("an update that is still 0, and begins to learn", blank="B", hidden=True),
+        _case("a layer that widens", D_in=4, D_out=13, r=2, edge=True),
+        _case("three axes in front", axes="B_1 B_2 N", edge=True, **SMALL),
+        _case("an alpha with a fraction", alpha=2.5, r=4, edge=True),
+        _case("a rank beyond the layer's width", r=19, D_in=5, D_out=7, edge=True),
+        _case("one position, no matrix as large as W", axes="", bounds=MATRIX, edge=True, **LARGE),
+        _case("an update that is still 0, and begins to learn", blank="B", edge=True),
         _case("how a new layer begins", part=START, axes="B N", B=1, starts="A B", blank="B"),
-        _case("how a new layer of rank 1 begins", part=START, r=1, starts="A B", blank="B", hidden=True),
+        _case("how a new layer of rank 1 begins", part=START, r=1, starts="A B", blank="B", edge=True),
     ],
 )
 class LoRALinear(nn.Module):

@@ -25,7 +25,7 @@ def _case(bits, text="", **more):
         _case(4, "NF4, the code of 4 bits"),
         _case(3),
         _case(2),
-        *[_case(bits, hidden=True) for bits in (5, 6, 7, 8)],  # where the two offsets are near each other
+        *[_case(bits, edge=True) for bits in (5, 6, 7, 8)],  # where the two offsets are near each other
     ],
     differentiable=False,
     zeros="code",

@@ -27,17 +27,17 @@ def _far_larger_than_what_remains(inputs, rng):
     inputs.update(W=W, A=A, B=B)
 
 
-def _switch(text, alpha=9.5, alpha_new=4.5, hidden=False, edit=None, precision="", **sizes):
+def _switch(text, alpha=9.5, alpha_new=4.5, edge=False, edit=None, precision="", **sizes):
     values = {"alpha": alpha, "alpha_new": alpha_new}
-    return Case(text, values=values, sizes=sizes, part=BOTH, hidden=hidden, edit=edit, precision=precision)
+    return Case(text, values=values, sizes=sizes, part=BOTH, edge=edge, edit=edit, precision=precision)
 
 
-def _first(text, alpha_new=6.5, hidden=False, **sizes):
-    return Case(text, values={**NO_OLD, "alpha_new": alpha_new}, sizes=sizes, part=ALONE, hidden=hidden)
+def _first(text, alpha_new=6.5, edge=False, **sizes):
+    return Case(text, values={**NO_OLD, "alpha_new": alpha_new}, sizes=sizes, part=ALONE, edge=edge)
 
 
-def _last(text, alpha=6.5, hidden=False, **sizes):
-    return Case(text, values={**NO_NEW, "alpha": alpha}, sizes=sizes, part=ALONE, hidden=hidden)
+def _last(text, alpha=6.5, edge=False, **sizes):
+    return Case(text, values={**NO_NEW, "alpha": alpha}, sizes=sizes, part=ALONE, edge=edge)
 
 
 @exercise(
@@ -58,23 +58,23 @@ def _last(text, alpha=6.5, hidden=False, **sizes):
         _last("no new adapter, A_new and B_new are None"),
         _last("no new adapter of a square layer, A_new and B_new are None", alpha=10.5, D_in="D_out"),
         Case("no adapter before and none after", values={**NO_OLD, **NO_NEW}, part=ALONE),
-        _switch("two adapters of one rank", alpha=2.5, alpha_new=7.5, s="r", hidden=True),
-        _switch("two adapters of rank 1", r=1, s="r", hidden=True),
-        _switch("ranks beyond the layer's width", D_in=4, D_out=3, r=9, s=7, hidden=True),
-        _switch("alphas that are whole numbers", alpha=16, alpha_new=8, r=3, s=5, hidden=True),
-        _switch("large ranks", r=37, s=70, hidden=True),
-        _switch("alphas of 0", alpha=0.0, alpha_new=0.0, hidden=True),
-        _switch("the same adapter with another alpha", s="r", edit=_same_matrices, hidden=True),
-        _switch("a new adapter whose B is 0", edit=_untrained, hidden=True),
+        _switch("two adapters of one rank", alpha=2.5, alpha_new=7.5, s="r", edge=True),
+        _switch("two adapters of rank 1", r=1, s="r", edge=True),
+        _switch("ranks beyond the layer's width", D_in=4, D_out=3, r=9, s=7, edge=True),
+        _switch("alphas that are whole numbers", alpha=16, alpha_new=8, r=3, s=5, edge=True),
+        _switch("large ranks", r=37, s=70, edge=True),
+        _switch("alphas of 0", alpha=0.0, alpha_new=0.0, edge=True),
+        _switch("the same adapter with another alpha", s="r", edit=_same_matrices, edge=True),
+        _switch("a new adapter whose B is 0", edit=_untrained, edge=True),
         _switch(
             "an adapter far larger than W, float64",
             alpha=7.3,
             r=3,
             edit=_far_larger_than_what_remains,
             precision="float64",
-            hidden=True,
+            edge=True,
         ),
-        _last("a layer with one output", D_out=1, r=2, D_in=5, hidden=True),
+        _last("a layer with one output", D_out=1, r=2, D_in=5, edge=True),
     ],
 )
 def switch_adapters(

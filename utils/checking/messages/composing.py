@@ -12,12 +12,12 @@ def success(exercise: FrozenExercise, verdicts) -> str:
     count = len(verdicts)
     message = f"✓ {exercise.name} · {count} properties checked, all hold"
     if exercise.examined > count:
-        message += f"\n  Grading examines {exercise.examined} properties, on other numbers and other sizes."
+        message += f"\n  Grading examines the same on {exercise.examined} draws of other numbers and sizes."
     return message
 
 
 def failure(
-    exercise: FrozenExercise, shown, misconception: str | None, lost: set, points: float, unwritten: bool
+    exercise: FrozenExercise, shown, misconception: str | None, points: dict[str, float], unwritten: bool
 ) -> str:
     """What a student reads when a case failed: headline, sentence, numbers, and where to reread."""
     sentence = exercise.misconceptions[misconception] if misconception else shown.sentence
@@ -26,10 +26,21 @@ def failure(
     lines += _indent(f"{shown.detail} · {reread}" if shown.detail else reread)
     if unwritten and shown.problem != "unfinished":
         lines += _indent("Another part is not written yet: it still raises NotImplementedError.")
-    if len(exercise.points) > 1 and points:
-        kept = [part for part in exercise.points if part not in lost]
-        lines += _indent(f"{points:g} of {sum(exercise.points.values()):g} points, for: {', '.join(kept)}")
+    if any(points.values()):
+        lines += _indent(_account(exercise, points))
     return "\n".join(lines)
+
+
+def _account(exercise: FrozenExercise, points: dict[str, float]) -> str:
+    """Which points are earned although something failed, and for what."""
+    share = "the share for robustness is not"
+    earned = f"{sum(points.values()):g} of {sum(exercise.points.values()):g} points"
+    if len(points) == 1:
+        return f"{earned} are earned: for the idea; {share}"
+    parts = [
+        f"{part} ({share})" if reached < exercise.points[part] else part for part, reached in points.items() if reached
+    ]
+    return f"{earned}, for: {', '.join(parts)}"
 
 
 def related(shown, found: list[str], hint: str) -> str:

@@ -54,14 +54,11 @@ def _case(text, edit, batch="B", **more):
         _case("a weak dependence", taking(scattered, attended=FAINT), sizes={"N": 6}),
         _case("positions that are mixed before the attention", taking(window, change=mixed_before), batch=""),
         _case("outputs of one feature", taking(window, layers=2, change=single_output)),
-        _case("dozens of positions", taking(scattered), batch="", sizes={"N": 24}, hidden=True),
+        _case("dozens of positions", taking(scattered), batch="", sizes={"N": 24}, edge=True),
     ],
     differentiable=False,
     waived={
-        **dict.fromkeys(
-            ("large", "range"),
-            "where the softmax of a model saturates, its derivatives underflow, and are 0 for no other reason",
-        ),
+        "large": "where the softmax of a model saturates, its derivatives underflow, and are 0 for no other reason",
         "scale": "some right ways to compute take memory for each pair of features of all positions",
     },
 )

@@ -38,9 +38,9 @@ def _loud(inputs, rng):
     inputs["decoder"] = replace(inputs["decoder"], arguments={**given, "U": given["U"] * 300})
 
 
-def _case(text, part=TOKENS, V=11, D=6, L=2, edit=None, hidden=False, **sizes):
+def _case(text, part=TOKENS, V=11, D=6, L=2, edit=None, edge=False, **sizes):
     edit = _counted if part == ONCE else edit
-    return Case(text, part=part, edit=edit, hidden=hidden, sizes={"V": V, "D": D, "L": L, **sizes})
+    return Case(text, part=part, edit=edit, edge=edge, sizes={"V": V, "D": D, "L": L, **sizes})
 
 
 @exercise(
@@ -52,12 +52,12 @@ def _case(text, part=TOKENS, V=11, D=6, L=2, edit=None, hidden=False, **sizes):
     " prompt, then each new token, at its own position, with K and V [B, L, m, D] of all m tokens before",
     cases=[
         _case("a few tokens", B=4, N=7, steps=3),
-        _case("three layers", B=2, N=6, steps=4, L=3, D=5, hidden=True),
+        _case("three layers", B=2, N=6, steps=4, L=3, D=5, edge=True),
         _case("one prompt", B=1, N=5, steps=3),
         _case("prompts of one token", B=4, N=1, steps=3),
         _case("a single step", B=3, N=5, steps=1),
         _case("logits in the hundreds", B=4, N=5, steps=3, edit=_loud),
-        _case("dozens of tokens", B=1, N=19, steps=24, V=5, hidden=True),
+        _case("dozens of tokens", B=1, N=19, steps=24, V=5, edge=True),
         _case("counted", ONCE, B=3, N=7, steps=4),
     ],
     draws=drawn,

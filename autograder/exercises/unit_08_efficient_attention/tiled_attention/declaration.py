@@ -67,7 +67,7 @@ def _case(text, block, **more):
     cases=[
         _case("blocks that fit", 8, sizes=MANY, bounds={"largest": TABLE}),
         _case("a last block that is shorter", 7, sizes={**LONG, "N_X": 68}, bounds={"largest": TABLE}, edit=_drifting),
-        _case("many queries", 8, sizes={**LONG, "N_X": 72}, bounds={"largest": TABLE}, hidden=True),
+        _case("many queries", 8, sizes={**LONG, "N_X": 72}, bounds={"largest": TABLE}, edge=True),
         _case("blocks of one vector", 1, sizes=FEW, bounds={"largest": WHOLE}),
         _case(
             "many blocks, of which nothing is kept",
@@ -75,11 +75,11 @@ def _case(text, block, **more):
             sizes=KEEPING,
             bounds={"largest": TABLE, "kept": KEPT},
         ),
-        _case("wide vectors", 8, sizes={**LONG, "N_X": 72, "D_Q": 20}, bounds={"largest": TABLE}, hidden=True),
-        _case("more than a hundred blocks", 1, sizes={"N_X": 120, "N_Q": 3, "B": 1}, hidden=True),
-        _case("a few vectors", 3, sizes={"N_X": 8}, hidden=True),
+        _case("wide vectors", 8, sizes={**LONG, "N_X": 72, "D_Q": 20}, bounds={"largest": TABLE}, edge=True),
+        _case("more than a hundred blocks", 1, sizes={"N_X": 120, "N_Q": 3, "B": 1}, edge=True),
+        _case("a few vectors", 3, sizes={"N_X": 8}, edge=True),
         _case("a few vectors, scores that grow", 3, edit=_drifting),
-        _case("scores that fall", 2, sizes={"N_X": 9}, edit=_sinking, hidden=True),
+        _case("scores that fall", 2, sizes={"N_X": 9}, edit=_sinking, edge=True),
         _case("scores that fall far", 2, sizes={"N_X": 8}, edit=_falling, extreme=True),
         _case("one block for all", 50),
         _case(

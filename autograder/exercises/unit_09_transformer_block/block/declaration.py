@@ -28,9 +28,9 @@ def _last_sees_all(inputs, rng):
     inputs["mask"][:, -1], inputs["mask"][:, 0, -1] = True, True
 
 
-def _case(part, text, edit=None, values=(), hidden=False, **sizes):
+def _case(part, text, edit=None, values=(), edge=False, **sizes):
     sizes = {"D": 12, "H": 3, **sizes, "norm_first": part == PRE}
-    return Case(f"{part}, {text}", values=dict(values), sizes=sizes, part=part, edit=edit, hidden=hidden)
+    return Case(f"{part}, {text}", values=dict(values), sizes=sizes, part=part, edit=edit, edge=edge)
 
 
 @exercise(
@@ -46,11 +46,11 @@ def _case(part, text, edit=None, values=(), hidden=False, **sizes):
         _case(POST, "without a mask", values=WITHOUT),
         _case(POST, "as many sequences as heads", B="H"),
         _case(POST, "one head", D=7, H=1),
-        _case(POST, "a mask whose last row allows all", edit=_last_sees_all, hidden=True),
+        _case(POST, "a mask whose last row allows all", edit=_last_sees_all, edge=True),
         _case(PRE, "without a mask", values=WITHOUT),
         _case(PRE, "a mask for each sequence"),
         _case(PRE, "a causal mask", edit=_causal, D=10, H=2),
-        _case(PRE, "as many positions and hidden units as features", N="D", D_F="D", D=6, H=2, hidden=True),
+        _case(PRE, "as many positions and hidden units as features", N="D", D_F="D", D=6, H=2, edge=True),
     ],
     forbidden=("multi_head_attention", "transformer_encoder_layer"),
     draws=_drawn,

@@ -11,8 +11,8 @@ def _drawn(inputs, sizes, rng):
     return {"tokens": rng.integers(sizes["V"], size=inputs["tokens"].shape)}
 
 
-def _case(text, hidden=False, precision="", **sizes):
-    return Case(text, sizes={"D": 12, "H": 3, "L": 2, **sizes}, hidden=hidden, precision=precision)
+def _case(text, edge=False, precision="", **sizes):
+    return Case(text, sizes={"D": 12, "H": 3, "L": 2, **sizes}, edge=edge, precision=precision)
 
 
 @exercise(
@@ -29,11 +29,11 @@ def _case(text, hidden=False, precision="", **sizes):
         _case("one head, three blocks", D=7, H=1, L=3, N=10, n=8),
         _case("one block, as many texts as positions", L=1, N=10, n=6, B="n"),
         _case("one block, as many words as features", L=1, D=8, H=4, N=9, n=7, V="D"),
-        _case("texts of a single token", hidden=True, N=7, n=1),
-        _case("a long text, a longer context", hidden=True, N=80, n=35),
-        _case("a long text in double precision", hidden=True, precision="float64", N=40, n=37),
-        _case("a wide model", hidden=True, D=70, H=5, N=9, n=6, D_F=67),
-        _case("six blocks", hidden=True, D=8, H=2, L=6, N=10, n=7),
+        _case("texts of a single token", edge=True, N=7, n=1),
+        _case("a long text, a longer context", edge=True, N=80, n=35),
+        _case("a long text in double precision", edge=True, precision="float64", N=40, n=37),
+        _case("a wide model", edge=True, D=70, H=5, N=9, n=6, D_F=67),
+        _case("six blocks", edge=True, D=8, H=2, L=6, N=10, n=7),
     ],
     draws=_drawn,
 )

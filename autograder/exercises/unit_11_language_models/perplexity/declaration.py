@@ -115,13 +115,13 @@ def _long(inputs, rng):
         Case("likely tokens", sizes={"N": 9}, edit=_clear(_likely)),
         Case("tokens that are very unlikely", sizes={"B": 4, "N": 11}, scale=WIDE, edit=_clear(_two_unlikely)),
         Case("long texts", sizes={"B": 2, "N": 70}, scale=WIDE, edit=_clear(_long)),
-        Case("a single predicted token", sizes={"B": 4, "N": 6}, scale=WIDE, edit=_clear(_one_pair), hidden=True),
-        Case("texts of two tokens", sizes={"N": 2, "B": 5}, scale=WIDE, edit=_clear(_all_full), hidden=True),
-        Case("a vocabulary of 1000 tokens", sizes={"N": 7, "B": 4, "V": 1000}, hidden=True),
+        Case("a single predicted token", sizes={"B": 4, "N": 6}, scale=WIDE, edit=_clear(_one_pair), edge=True),
+        Case("texts of two tokens", sizes={"N": 2, "B": 5}, scale=WIDE, edit=_clear(_all_full), edge=True),
+        Case("a vocabulary of 1000 tokens", sizes={"N": 7, "B": 4, "V": 1000}, edge=True),
         Case(
-            "hundreds of tokens in bfloat16", sizes={"B": 4, "N": 99}, edit=_all_full, precision="bfloat16", hidden=True
+            "hundreds of tokens in bfloat16", sizes={"B": 4, "N": 99}, edit=_all_full, precision="bfloat16", edge=True
         ),
-        Case("positions whose logits are all high or low", sizes={"N": 8, "B": 4}, edit=_clear(_high), hidden=True),
+        Case("positions whose logits are all high or low", sizes={"N": 8, "B": 4}, edit=_clear(_high), edge=True),
     ],
     draws=_drawn,
     gradients="loss",

@@ -9,9 +9,9 @@ from autograder.bank.declaration import Case, exercise
 CLASS, MEAN = "class token", "mean"
 
 
-def _case(part, text, hidden=False, **sizes):
+def _case(part, text, edge=False, **sizes):
     usual = {"D": 12, "H": 3, "depth": 2} if part == CLASS else {"D": 8, "H": 4, "depth": 2, "N+1": 9}
-    return Case(f"{part}, {text}", sizes={**usual, **sizes, "mean_pooling": part == MEAN}, part=part, hidden=hidden)
+    return Case(f"{part}, {text}", sizes={**usual, **sizes, "mean_pooling": part == MEAN}, part=part, edge=edge)
 
 
 @exercise(
@@ -27,7 +27,7 @@ def _case(part, text, hidden=False, **sizes):
         _case(CLASS, "one block, as many tokens as images", depth=1, B="N+1"),
         _case(MEAN, "a batch of images"),
         _case(MEAN, "a single patch, three blocks", **{"N+1": 2, "H": 1, "depth": 3, "D": 5}),
-        _case(MEAN, "as many classes as features", hidden=True, classes="D"),
+        _case(MEAN, "as many classes as features", edge=True, classes="D"),
     ],
 )
 class VisionTransformer(nn.Module):

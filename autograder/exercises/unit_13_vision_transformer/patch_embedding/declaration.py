@@ -10,9 +10,9 @@ from autograder.bank.declaration import Case, exercise
 CONVOLUTION, MATRIX = "as a convolution", "as a matrix"
 
 
-def _case(part, text, hidden=False, layout="", **sizes):
+def _case(part, text, edge=False, layout="", **sizes):
     left_out = {"patches" if part == CONVOLUTION else "images": None}
-    return Case(text, values=left_out, sizes=sizes, part=part, hidden=hidden, layout=layout)
+    return Case(text, values=left_out, sizes=sizes, part=part, edge=edge, layout=layout)
 
 
 @exercise(
@@ -29,15 +29,15 @@ def _case(part, text, hidden=False, layout="", **sizes):
         _case(CONVOLUTION, "one image", B=1, C=2, P=3, rows=4, columns=5, D=7),
         _case(CONVOLUTION, "images with one row of patches", P=3, rows=1, columns=5, B=2, C=4, D=6),
         _case(CONVOLUTION, "each pixel of an image is a patch", P=1, C=2),
-        _case(CONVOLUTION, "each pixel of a view is a patch", P=1, C=2, layout="transposed", hidden=True),
-        _case(CONVOLUTION, "as many patches as features", B=2, C=3, P=2, rows=2, columns=3, D=6, hidden=True),
-        _case(CONVOLUTION, "images with hundreds of patches", B=2, C=3, P=4, rows=13, columns=17, hidden=True),
+        _case(CONVOLUTION, "each pixel of a view is a patch", P=1, C=2, layout="transposed", edge=True),
+        _case(CONVOLUTION, "as many patches as features", B=2, C=3, P=2, rows=2, columns=3, D=6, edge=True),
+        _case(CONVOLUTION, "images with hundreds of patches", B=2, C=3, P=4, rows=13, columns=17, edge=True),
         _case(MATRIX, "patches of a batch", C=2, P=3),
         _case(MATRIX, "larger patches", B=4, C=1, P=5, rows=2, columns=3, D=8),
         _case(MATRIX, "patches of one image", B=1, C=2, P=3, rows=4, columns=5, D=7),
         _case(MATRIX, "each pixel is a patch", P=1, C=2),
-        _case(MATRIX, "as many features as numbers in a patch", B=2, C=3, P=2, rows=5, columns=4, D=12, hidden=True),
-        _case(MATRIX, "hundreds of patches", B=2, C=3, P=4, rows=13, columns=17, hidden=True),
+        _case(MATRIX, "as many features as numbers in a patch", B=2, C=3, P=2, rows=5, columns=4, D=12, edge=True),
+        _case(MATRIX, "hundreds of patches", B=2, C=3, P=4, rows=13, columns=17, edge=True),
     ],
 )
 class PatchEmbedding(nn.Module):

@@ -26,8 +26,8 @@ def _drawn(inputs, sizes, rng):
     return {"network": Helper(network, arrays), "adapter": Helper(adapter, {"gains": gains.astype("float32")})}
 
 
-def _case(text, names, hidden=False, N=4, D=5, V=7, L=2):
-    return Case(text, values={"names": names}, sizes={"N": N, "D": D, "V": V, "L": L}, hidden=hidden)
+def _case(text, names, edge=False, N=4, D=5, V=7, L=2):
+    return Case(text, values={"names": names}, sizes={"N": N, "D": D, "V": V, "L": L}, edge=edge)
 
 
 @exercise(
@@ -45,14 +45,14 @@ def _case(text, names, hidden=False, N=4, D=5, V=7, L=2):
         _case("three blocks", ["output_gate", "head"], N=5, D=4, V=6, L=3),
         _case("layers of the MLPs", ["down", "gate"], D=6),
         _case("a name that is a norm's", ["norm", "output_gate"], N=6, D=4, V=3),
-        _case("one block", ["gate", "query"], L=1, hidden=True),
-        _case("all linear layers", [*EACH, "head"], hidden=True),
+        _case("one block", ["gate", "query"], L=1, edge=True),
+        _case("all linear layers", [*EACH, "head"], edge=True),
         _case("names of what holds layers", ["attention", "0", "blocks", "down"]),
-        _case("names that no linear layer has", ["norm", "q"], hidden=True),
-        _case("a name that a layer has inside of the adapter", ["layer", "key"], hidden=True),
-        _case("many names", ["up", "value", "norm", "output"], L=3, hidden=True),
-        _case("another network, another adapter", ["wq", "wo", "3"], hidden=True),
-        _case("another network, with numbers for names", ["1", "4", "wv", "mix", "steps"], D=6, V=5, L=1, hidden=True),
+        _case("names that no linear layer has", ["norm", "q"], edge=True),
+        _case("a name that a layer has inside of the adapter", ["layer", "key"], edge=True),
+        _case("many names", ["up", "value", "norm", "output"], L=3, edge=True),
+        _case("another network, another adapter", ["wq", "wo", "3"], edge=True),
+        _case("another network, with numbers for names", ["1", "4", "wv", "mix", "steps"], D=6, V=5, L=1, edge=True),
     ],
     draws=_drawn,
 )

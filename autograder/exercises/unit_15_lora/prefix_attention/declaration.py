@@ -27,9 +27,9 @@ def _far_below(inputs, rng):
         inputs[name][..., 0] = -3e5 * rng.uniform(1, 2, inputs[name].shape[:-1])
 
 
-def _case(text, scale=None, edit=None, extreme=False, hidden=False, **sizes):
+def _case(text, scale=None, edit=None, extreme=False, edge=False, **sizes):
     """Batch and heads are always given: with hundreds of tokens, A would be too large for many of them."""
-    return Case(text, sizes=sizes, scale=scale or {}, edit=edit, extreme=extreme, hidden=hidden)
+    return Case(text, sizes=sizes, scale=scale or {}, edit=edit, extreme=extreme, edge=edge)
 
 
 @exercise(
@@ -50,9 +50,9 @@ def _case(text, scale=None, edit=None, extreme=False, hidden=False, **sizes):
         _case("as many sequences as heads", B="H", H=3, N=5, P=2),
         _case("one sequence, one head", B=1, H="B"),
         _case("scores in the hundreds", **MANY, scale={"Q": 25.0, "K": 8.0, "P_K": 8.0}, extreme=True),
-        _case("a last token far above the others", B=2, H=3, edit=_future_far_above, extreme=True, hidden=True),
-        _case("scores far below 0", **MANY, edit=_far_below, extreme=True, hidden=True),
-        _case("a long prefix", B=1, H=2, P=150, N=4, hidden=True),
+        _case("a last token far above the others", B=2, H=3, edit=_future_far_above, extreme=True, edge=True),
+        _case("scores far below 0", **MANY, edit=_far_below, extreme=True, edge=True),
+        _case("a long prefix", B=1, H=2, P=150, N=4, edge=True),
     ],
     forbidden=FUSED,
 )

@@ -85,12 +85,12 @@ def _large(inputs, rng):
         Case("main directions in common", sizes={"D": 16}, edit=_main_directions_shared),
         Case("one subspace inside the other", sizes={"r": 3, "s": 5, "D": 8}, edit=_contained),
         Case("orthogonal subspaces", sizes={"D": 14}, edit=_orthogonal, extreme=True),
-        Case("one subspace, from other rows", sizes={"r": 4, "s": "r", "D": 7}, edit=_mixed, extreme=True, hidden=True),
-        Case("as many directions as there are", sizes={"r": 4, "s": 3, "D": "r"}, hidden=True),
-        Case("one feature", sizes={"r": 1, "s": 1, "D": 1}, hidden=True, extreme=True),
-        Case("ranks 4 and 72", sizes={"r": 4, "s": 72, "D": 200}, hidden=True),
-        Case("numbers whose squares overflow", sizes={"D": 13}, edit=_large, hidden=True, extreme=True),
-        Case("small numbers in one of the two", sizes={"D": 12}, edit=_small, hidden=True),
+        Case("one subspace, from other rows", sizes={"r": 4, "s": "r", "D": 7}, edit=_mixed, extreme=True, edge=True),
+        Case("as many directions as there are", sizes={"r": 4, "s": 3, "D": "r"}, edge=True),
+        Case("one feature", sizes={"r": 1, "s": 1, "D": 1}, edge=True, extreme=True),
+        Case("ranks 4 and 72", sizes={"r": 4, "s": 72, "D": 200}, edge=True),
+        Case("numbers whose squares overflow", sizes={"D": 13}, edit=_large, edge=True, extreme=True),
+        Case("small numbers in one of the two", sizes={"D": 12}, edit=_small, edge=True),
     ],
 )
 def subspace_overlap(A_1: Float[Tensor, "r D"], A_2: Float[Tensor, "s D"]) -> Float[Tensor, "r s"]:
