@@ -10,9 +10,13 @@ from autograder.bank.drawing import VISIBLE_SEED, draw
 OF_REALS = ("bfloat16", "gradients")  # conditions that hold of whatever gives numbers with a fraction
 
 _OPENING = (
-    "**What is asked of every exercise.** Grading examines each of these; a check shows some of them. Where an exercise's own"
-    " text says something else, the exercise's text holds."
+    "**How it is graded.** Grading runs what the checks run, on other numbers and other sizes: whatever can cost points, a check"
+    " shows. Three quarters of an exercise's points are for its idea. The last quarter is for **robustness**, which is asked of"
+    " every exercise: your code also works for other types of numbers, memory layouts and sizes, and for very large or small"
+    " numbers."
 )
+_FOLDED = ("<details><summary>What is asked of every exercise, in full</summary>", "</details>")
+_PRECEDENCE = "Where an exercise's own text says something else, the exercise's text holds."
 _ALWAYS = "Inputs are not changed, and the same inputs give the same result in every call."
 _WIDTH = 120
 
@@ -23,10 +27,11 @@ def demands(exercises: tuple[Exercise, ...]) -> str:
     for condition in CONDITIONS:
         asked = [one for one in exercises if condition.name in _examined(one)]
         if asked:
-            points.append(condition.demand + _exceptions(condition, exercises, asked) + _gradients(condition, asked))
+            more = _exceptions(condition, exercises, asked) + _taught(condition, asked) + _gradients(condition, asked)
+            points.append(condition.demand + more)
     points += _zeros(exercises)
     lines = [fill(point, _WIDTH, initial_indent="- ", subsequent_indent="  ") for point in points]
-    return "\n".join([fill(_OPENING, _WIDTH), "", *lines])
+    return "\n".join([fill(_OPENING, _WIDTH), "", _FOLDED[0], "", _PRECEDENCE, "", *lines, "", _FOLDED[1]])
 
 
 @cache
@@ -48,6 +53,12 @@ def _exceptions(condition: Condition, exercises, asked: list) -> str:
 def _is_exempt(condition: Condition, exercise: Exercise) -> bool:
     """Whether a demand that is made of results with a fraction is not made of this exercise's."""
     return condition.name in OF_REALS and "float" in exercise.result_types
+
+
+def _taught(condition: Condition, asked: list) -> str:
+    """The exercises whose idea a demand is part of."""
+    names = [one.name for one in asked if condition.name in one.taught]
+    return f" (In {_listed(names)} this belongs to the idea.)" if names else ""
 
 
 def _gradients(condition: Condition, asked: list) -> str:

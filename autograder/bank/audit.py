@@ -18,10 +18,11 @@ from autograder.bank.freezing import freeze, self_check
 from autograder.bank.linting import lint
 from autograder.bank.mutants import mutants
 from autograder.bank.practice import practices
-from utils.checking.judge import conclude, find_problem, judge
+from utils.checking.judge import conclude, find_problem, judge, telling
 from utils.checking.observe import observe
 from utils.checking.records import FrozenExercise, unpack_exercise
 from utils.checking.verdict import Result
+from utils.device import device as chosen
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,7 @@ def examine(frozen: FrozenExercise, student_object, device="cpu", reveal: bool =
 
 def _audit(device: str, name: str) -> Audited:
     started = time.perf_counter()
+    chosen()  # which keeps convolutions on a GPU in single precision
     exercise = catalogue.find_exercise(name)
     faults, surviving, failing, cases, checks = [], set(), set(), 0, {}
     known, failed = practices(exercise), set()
@@ -89,6 +91,8 @@ def _audit(device: str, name: str) -> Audited:
             checks = json.loads(json.dumps(self_check(frozen)))
             frozen = unpack_exercise(checks)  # as students receive it
         bare = replace(frozen, forbidden=())  # mistakes are made with what students may not call
+        unbounded = tuple(replace(one, case=replace(one.case, bounds={})) for one in frozen.cases)
+        free = replace(bare, cases=unbounded)
         for mistake in exercise.misconceptions:
             held = [
                 one for one in frozen.cases if one.case.plain or mistake.name in one.mistakes
@@ -106,7 +110,7 @@ def _audit(device: str, name: str) -> Audited:
                     f"{exercise.name}: the alternative {alternative.name} fails (seed {seed})\n{result.message}"
                 )
         for one in known:
-            result = examine(bare if one.of_reference else frozen, one.object, device)
+            result = examine(free if one.of_reference else frozen, one.object, device)
             if not result.passed:
                 failed.add(one.style)
                 faults.append(
@@ -149,7 +153,8 @@ def _is_told(frozen: FrozenExercise, mutant, device) -> bool:
     before = signal.signal(signal.SIGALRM, _out_of_time)
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
     try:
-        return any(find_problem(frozen, one, observe(mutant, one.case, device)) for one in frozen.cases)
+        seen = ((one, telling(frozen, one, observe(mutant, one.case, device))) for one in frozen.cases)
+        return any(find_problem(frozen, one, came) for one, came in seen)
     except _OutOfTime:
         return True
     finally:

@@ -43,15 +43,16 @@ def draw(exercise: declaration.Exercise, seed: str, grading: bool = False) -> li
 
 
 def _light(cases: list[DrawnCase]) -> list[DrawnCase]:
-    """The cases without those of many numbers, but for the lightest of each part and condition where all are heavy."""
-    kinds: dict[tuple, list[DrawnCase]] = {}
+    """The cases, of those of many numbers only the light ones; of each part the lightest, where all are heavy."""
+    large: dict[str, list[DrawnCase]] = {}
     for case in cases:
-        kinds.setdefault((case.part, case.condition), []).append(case)
-    kept = set()
-    for (_, condition), group in kinds.items():
-        light = [case for case in group if not condition or _weight(case) <= LIGHT]
-        kept |= {id(case) for case in light or [min(group, key=_weight)]}
-    return [case for case in cases if id(case) in kept]
+        if case.condition == SCALE:
+            large.setdefault(case.part, []).append(case)
+    left_out = set()
+    for group in large.values():
+        lightest = min(group, key=_weight)
+        left_out |= {id(case) for case in group if _weight(case) > LIGHT and case is not lightest}
+    return [case for case in cases if id(case) not in left_out]
 
 
 def _weight(case: DrawnCase) -> int:

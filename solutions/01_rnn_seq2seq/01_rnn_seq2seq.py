@@ -28,10 +28,9 @@
 #
 # **Time** about 195 minutes in all, plus about 15 for the stretch.
 #
-# **How to work.** Replace `raise NotImplementedError()` with your code, run the cell, then run the check below it. A check
-# tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like, and add
-# cells of your own; please leave the check cells themselves as they are. Grading examines the same properties and some
-# more, with other numbers and other sizes, so a ✓ is a good sign but not yet the mark. In all exercises, results keep the
+# **How to work.** Replace `raise NotImplementedError()` with your code, run the cell, then run the check below it. A
+# check tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like,
+# and add cells of your own; please leave the check cells themselves as they are. In all exercises, results keep the
 # floating-point type and the device of the inputs, the inputs stay unchanged, and gradients can flow.
 #
 # **Shapes.** A batch holds `B` sentences, and the longest of them has `T` tokens, its `[STOP]` included. The vocabulary has

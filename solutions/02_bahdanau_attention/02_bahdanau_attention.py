@@ -32,10 +32,9 @@
 #
 # **Time** about 180 minutes in all, plus about 15 for the stretch.
 #
-# **How to work.** Replace `raise NotImplementedError()` with your code, run the cell, then run the check below it. A check
-# tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like, and add
-# cells of your own; please leave the check cells themselves as they are. Grading examines the same properties and some
-# more, with other numbers and other sizes, so a ✓ is a good sign but not yet the mark.
+# **How to work.** Replace `raise NotImplementedError()` with your code, run the cell, then run the check below it. A
+# check tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like,
+# and add cells of your own; please leave the check cells themselves as they are.
 #
 # **Shapes.** Decoder states `S` are `[*B, T_y, D_S]`, one state for each token that is written. Encoder states `H` are
 # `[*B, T_x, D_H]`, one state for each token that was read. `*B` stands for any number of batch axes, or none, so count axes

@@ -31,10 +31,9 @@
 #
 # **Time** about 195 minutes in all, plus about 15 for the stretch.
 #
-# **How to work.** Replace `raise NotImplementedError()` with your code, run the cell, then run the check below it. A check
-# tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like, and add
-# cells of your own; please leave the check cells themselves as they are. Grading examines the same properties and some
-# more, with other numbers and other sizes, so a ✓ is a good sign but not yet the mark.
+# **How to work.** Replace `raise NotImplementedError()` with your code, run the cell, then run the check below it. A
+# check tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like,
+# and add cells of your own; please leave the check cells themselves as they are.
 #
 # **Shapes.** A grid `G` is `[B, D, H, W]`, as torch's convolutions give it: in each of its `H` rows and `W` columns there is
 # a cell with a vector of `D` features. As a collection of vectors it is `X`, `[B, L, D]` with `L = H*W` cells.

@@ -29,10 +29,9 @@
 #
 # **Time** about 160 minutes in all, plus about 20 for the stretch.
 #
-# **How to work.** Replace `raise NotImplementedError()` with your code, run the cell, then run the check below it. A check
-# tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like, and add
-# cells of your own; please leave the check cells themselves as they are. Grading examines the same properties and some
-# more, with other numbers and other sizes, so a ✓ is a good sign but not yet the mark.
+# **How to work.** Replace `raise NotImplementedError()` with your code, run the cell, then run the check below it. A
+# check tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like,
+# and add cells of your own; please leave the check cells themselves as they are.
 #
 # **Shapes.** A star in a shape stands for any number of axes. `*B` are batch axes: none, one or several. `*N_X` is one axis
 # (a list) or two (a grid), and `*S` is any shape. Write code that need not know how many axes there are, by counting from the

@@ -29,10 +29,9 @@
 #
 # **Time** about 145 minutes in all, plus about 15 for the stretch.
 #
-# **How to work.** Replace `raise NotImplementedError()` with your code, run the cell, then run the check below it. A check
-# tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like, and add
-# cells of your own; please leave the check cells themselves as they are. Grading examines the same properties and some
-# more, with other numbers and other sizes, so a ✓ is a good sign but not yet the mark.
+# **How to work.** Replace `raise NotImplementedError()` with your code, run the cell, then run the check below it. A
+# check tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like,
+# and add cells of your own; please leave the check cells themselves as they are.
 #
 # **Shapes.** A sequence consists of `N` vectors of width `D`. `*B` stands for any number of batch axes in front, or none: count
 # axes from the end, so `X.shape[-2]` is `N`. `positions` are integers from 0 on, `[N]`; they need not begin at 0. Results have

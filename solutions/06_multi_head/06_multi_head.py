@@ -18,10 +18,9 @@
 # | 7 · stretch: prune heads | stretch | ●●○ | 15 |
 # | 8 · a written answer | 2 | ●●○ | 10 |
 #
-# **How to work.** Replace `raise NotImplementedError()` by your code, run the cell, then run the check below it. A check
-# tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like, and add
-# cells of your own; please leave the check cells themselves as they are. Grading examines the same properties and some
-# more, on other numbers and other sizes: a ✓ is a good sign, not yet the mark.
+# **How to work.** Replace `raise NotImplementedError()` by your code, run the cell, then run the check below it. A
+# check tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like,
+# and add cells of your own; please leave the check cells themselves as they are.
 #
 # **Shapes.** `H` heads of width `D_H` make a vector of width `H*D_H`; the heads are counted from 0. `N_Q` queries attend to
 # `N_X` data vectors. A name such as `N_Q` in a shape is no variable: read it from a tensor, `Q.shape[-2]`. Results have the

@@ -30,9 +30,8 @@
 #
 # **How to work.** Replace `raise NotImplementedError()` with your code, run the cell, then run the check below it. A
 # check tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like,
-# and add cells of your own; please leave the check cells themselves as they are. Grading examines the same properties
-# and some more, with other numbers and other sizes, so a ✓ is a good sign but not yet the mark. Exercise 4 may use your
-# function of exercise 3; the others need no other exercise's code.
+# and add cells of your own; please leave the check cells themselves as they are. Exercise 4 may use your function of
+# exercise 3; the others need no other exercise's code.
 #
 # **Masks.** A mask is boolean, and `True` means: **may attend**. This is the polarity of
 # `scaled_dot_product_attention`; `nn.MultiheadAttention` has the opposite one. The last axis of a mask runs over the

@@ -26,10 +26,10 @@
 #
 # It takes about 135 minutes in all, plus about 20 for the stretch.
 #
-# **How to work.** Replace `raise NotImplementedError()` by your code, run the cell, then run the check below it. A check tells
-# you what is right or wrong, and which section of the lesson to read again. Run it as often as you like, and add cells of your
-# own; please leave the check cells themselves as they are. Grading examines the same properties and some more, on other numbers
-# and other sizes: a ✓ is a good sign, not yet the mark. No exercise needs another exercise's code.
+# **How to work.** Replace `raise NotImplementedError()` by your code, run the cell, then run the check below it. A
+# check tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like,
+# and add cells of your own; please leave the check cells themselves as they are. No exercise needs another exercise's
+# code.
 #
 # **Masks.** A mask is boolean, and `True` means: **may attend**. Its rows are the queries, its columns the keys. This is the
 # polarity of `scaled_dot_product_attention`; `nn.MultiheadAttention` has the opposite one.

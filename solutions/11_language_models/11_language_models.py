@@ -30,10 +30,10 @@
 #
 # It takes about 175 minutes in all, plus about 25 for the stretch.
 #
-# **How to work.** Replace `raise NotImplementedError()` by your code, run the cell, then run the check below it. A check
-# tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like, and add
-# cells of your own; please leave the check cells themselves as they are. Grading examines the same properties and some
-# more, on other numbers and other sizes: a ✓ is a good sign, not yet the mark. No exercise needs another exercise's code.
+# **How to work.** Replace `raise NotImplementedError()` by your code, run the cell, then run the check below it. A
+# check tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like,
+# and add cells of your own; please leave the check cells themselves as they are. No exercise needs another exercise's
+# code.
 #
 # **Shapes.** `B` is the batch; `N` is the number of tokens of a text, and in `GPT` and `count_gpt` the longest text that a
 # model can read; `n` is the length of a text that has been cut into tokens, or that is shorter than the longest. `V` is the

@@ -29,10 +29,10 @@
 #
 # It takes about 155 minutes in all, plus about 25 for the stretch.
 #
-# **How to work.** Replace `raise NotImplementedError()` by your code, run the cell, then run the check below it. A check
-# tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like, and add cells
-# of your own; please leave the check cells themselves as they are. Grading examines the same properties and some more, on
-# other numbers and other sizes: a ✓ is a good sign, not yet the mark. No exercise needs another exercise's code.
+# **How to work.** Replace `raise NotImplementedError()` by your code, run the cell, then run the check below it. A
+# check tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like,
+# and add cells of your own; please leave the check cells themselves as they are. No exercise needs another exercise's
+# code.
 #
 # **Shapes.** `B` is the batch, `C` the number of channels, `P` the side of a patch in pixels. An image is a grid of patches,
 # `rows` of them above each other and `columns` side by side, so it is `rows*P` pixels high and `columns*P` wide, and need not

@@ -33,9 +33,8 @@
 #
 # **How to work.** Replace `raise NotImplementedError()` by your code, run the cell, then run the check below it. A
 # check tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like,
-# and add cells of your own; please leave the check cells themselves as they are. Grading examines the same properties
-# and some more, on other numbers and other sizes: a ✓ is a good sign, not yet the mark. No exercise needs another
-# exercise's code.
+# and add cells of your own; please leave the check cells themselves as they are. No exercise needs another exercise's
+# code.
 #
 # **Shapes.** A linear layer goes from `D_in` to `D_out` features, and its weight `W` is `[D_out, D_in]`, as
 # `nn.Linear` stores it. `r` is the rank of an adapter with the matrices `A`, `[r, D_in]`, and `B`, `[D_out, r]`; a

@@ -8,7 +8,7 @@ import numpy as np
 from utils.checking.diagnosis.relations import facts
 from utils.checking.explaining import COMPARED, diagnose, related
 from utils.checking.messages import composing
-from utils.checking.messages.wrong_results import describe, forbidden_call, other_order
+from utils.checking.messages.wrong_results import describe, forbidden_call, is_sketched, other_order
 from utils.checking.records import DrawnCase, Failure, FrozenCase, FrozenExercise, Observation, Output
 from utils.checking.refusals import CONFINED, NOT_ALLOWED
 from utils.checking.tolerance import (
@@ -37,7 +37,7 @@ def judge(
         reveal: whether the message may show the case's numbers.
         tell: whether anything is to be said of it; else only whether it passes counts, and what it is like.
     """
-    observation = in_units(observation, frozen.units)
+    observation = in_units(telling(exercise, frozen, observation), frozen.units)
     reveal = reveal and not frozen.units
     problem = find_problem(exercise, frozen, observation)
     if problem in MISPLACED and other_order(frozen.case, frozen.expected, observation):
@@ -51,7 +51,8 @@ def judge(
     if problem and tell:
         sentence, detail = describe(problem, exercise, frozen, observation, reveal)
     case, found = frozen.case, {}
-    if tell and problem in (*COMPARED, "wrong_shape") and not case.rows and not frozen.units:
+    by_numbers = problem in (*COMPARED, "wrong_shape") and not is_sketched(frozen)
+    if tell and by_numbers and not case.rows and not frozen.units:
         found = facts(exercise, frozen, observation)
     compared = tuple(frozen.mistakes)
     limit = tolerance(case, frozen.expected, observation)
@@ -62,10 +63,19 @@ def judge(
     return Verdict(case.property, case.part, problem, sentence, detail, matches, compared, **about, idea=idea)
 
 
+def telling(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) -> Observation:
+    """What was seen on a GPU, if that differs from what was seen on the CPU and the latter is right; else the latter."""
+    if seen.there is None or find_problem(exercise, frozen, in_units(seen, frozen.units)):
+        return seen
+    return seen.there
+
+
 def _misses_the_idea(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) -> bool:
     """Whether what fails is what the exercise teaches, rather than what is demanded of every code."""
     if frozen.case.condition:
         return frozen.case.condition in exercise.taught
+    if seen.asked_only and "gradients" not in exercise.taught:
+        return False
     return find_problem(exercise, frozen, seen, manners=False) is not None
 
 

@@ -32,7 +32,7 @@ def observe(student_object, case: DrawnCase, device: torch.device | str = "cpu",
     any other several times, unless `case.once`, to see whether a call depends on the ones before.
 
     The CPU comes first always: an index out of range is an error of the code there, and on a GPU the end of CUDA in the
-    process. What runs on the CPU and stays there runs on a GPU too, once; what came there is returned where it is not the same.
+    process. What runs on the CPU and stays there runs on a GPU too, once; what came `there` is told too where it is not the same.
     """
     here = _reproducibly(student_object, case, "cpu", trusted)
     # what is given numbers alone cannot know of another device
@@ -48,7 +48,7 @@ def observe(student_object, case: DrawnCase, device: torch.device | str = "cpu",
     if _agree(here, there):
         return here
     kept = {name: getattr(here, name) for name in ("called", "made", "unstable", "overwritten", "starts")}
-    return replace(there, **kept)
+    return replace(here, there=replace(there, **kept))
 
 
 def _stays(seen: Observation) -> bool:
@@ -106,7 +106,10 @@ def _observe(student_object, case: DrawnCase, device, trusted: bool) -> Observat
         starts = _starts(student_object, case)
         repeated = [] if again is None else _repetitions(student_object, again or target, case, device)
     except Failed as failed:
-        return Observation(failure=failed.failure, device=torch.device(device).type)
+        asked_only = (
+            bool(case.gradient) and not _observe(student_object, replace(case, gradient=()), device, True).failure
+        )
+        return Observation(failure=failed.failure, device=torch.device(device).type, asked_only=asked_only)
     watched = {**inputs, **parameters}
     changed = [name for name, before in pristine.items() if _changed(watched[name], before, asked[name])]
     changed += [name for name, before in lists.items() if inputs[name] != before] + other

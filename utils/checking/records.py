@@ -150,9 +150,11 @@ class Observation:
     backward: str = ""  # the error that computing the gradients raised
     unstable: bool = False  # another call with the same inputs gave something else
     overwritten: bool = False  # what an earlier call had given was changed by a later one
+    asked_only: bool = False  # it failed, and would not have if no gradient had been asked for
     made: dict = field(default_factory=dict)  # entries of tensors on the way, by the names of a case's bounds
     starts: dict = field(default_factory=dict)  # name -> what a parameter holds in a new module: see `DrawnCase.starts`
     device: str = "cpu"  # where the inputs were
+    there: "Observation | None" = None  # what came on a GPU, where that differs from what came on the CPU
 
 
 @dataclass(frozen=True)
@@ -275,9 +277,11 @@ def unpack_observation(data: dict) -> Observation:
         backward=bounded_text(data.get("backward", "")),
         unstable=bool(data.get("unstable", False)),
         overwritten=bool(data.get("overwritten", False)),
+        asked_only=bool(data.get("asked_only", False)),
         made={bounded_text(name): int(count) for name, count in data.get("made", {}).items()},
         starts={bounded_text(name): bounded_text(held) for name, held in data.get("starts", {}).items()},
         device=bounded_text(data.get("device", "cpu")),
+        there=unpack_observation({**data["there"], "there": None}) if data.get("there") else None,
     )
 
 

@@ -20,6 +20,7 @@ def _case(text, axes="N", part=LAYER, edge=False, bounds=None, starts="", blank=
 
 @exercise(
     points={LAYER: 2, START: 1},
+    taught=("gradients",),  # what is frozen, and what learns
     section="A frozen layer and a low-rank update",
     source="Hu et al. 2022, section 4.1, equation 3",
     outputs="Y",

@@ -21,8 +21,15 @@ def describe(
     problem: str, exercise: FrozenExercise, frozen: FrozenCase, seen: Observation, reveal: bool
 ) -> tuple[str, str]:
     """The sentence for a problem and, where the case may be shown, the line of numbers below it."""
+    if problem in ("wrong_value", "not_finite") and is_sketched(frozen):
+        return f"The shape is right, the numbers are not.\n{exercise.formula}", ""
     sentence, detail = _WRITERS[problem](Context(exercise, frozen, seen, reveal))
     return sentence, detail if reveal else ""
+
+
+def is_sketched(frozen: FrozenCase) -> bool:
+    """Whether of some result a sketch alone is known, as of large ones in a self-check."""
+    return any(one.sketch is not None for one in frozen.expected.outputs)
 
 
 def forbidden_call(exercise: FrozenExercise, seen: Observation) -> str | None:

@@ -32,6 +32,7 @@ def _case(text, names, edge=False, N=4, D=5, V=7, L=2):
 
 @exercise(
     points=3,
+    taught=("gradients",),  # what is frozen, and what learns
     section="Which layers get an adapter",
     source="Hu et al. 2022, LoRA, section 4.2: adapters at W_q and W_v, all else frozen; target_modules in PEFT",
     outputs="Y",
