@@ -24,11 +24,6 @@ def always_single(Q, X):
     return [one.float() for one in attend(Q, X)] if Q.dtype == torch.float64 else attend(Q, X)
 
 
-def single_on_the_way(Q, X):
-    Y, A = attend(Q.float(), X.float())
-    return Y.to(Q.dtype), A.to(Q.dtype)
-
-
 def wide(Q, X):
     return [one.float() for one in attend(Q, X)] if Q.dtype == torch.bfloat16 else attend(Q, X)
 
@@ -109,7 +104,7 @@ class Dropping(nn.Module):
 WRONG = {
     "float64": always_single, "bfloat16": wide, "layout": flat, "device": elsewhere, "large": without_maximum, "spread": cut_off,
     "zero": zeros_are_padding, "ones": squeezed, "equal": by_size, "scale": sixty_four, "batches": one_batch_axis,
-    "calls": by_position, "gradients": cut, "range": single_on_the_way, "saturation": by_logarithms, "training": Dropping,
+    "calls": by_position, "gradients": cut, "saturation": by_logarithms, "training": Dropping,
 }  # fmt: skip
 
 

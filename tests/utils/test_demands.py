@@ -186,7 +186,7 @@ def test_a_gradient_of_nan_behind_right_numbers_is_named():
         return (E + bias).softmax(dim=-1).nan_to_num(0.0)
 
     result = examined(freeze(masked_softmax, "a draw"), hidden)
-    assert (result.misconception, result.points) == ("not_a_number_hidden_in_the_result_alone", 2)
+    assert (result.misconception, result.points) == ("not_a_number_hidden_in_the_result_alone", 3.5)
 
 
 def counted(change=lambda count: count):
@@ -203,7 +203,7 @@ def counted(change=lambda count: count):
     [
         (lambda count: count, None, "all hold"),
         (lambda count: count + (count > 10**9), "wrong_value", "Each number of flops is 1 too large"),
-        (lambda count: count.to(torch.int32), "wrong_dtype", "it should hold integers (counts, positions, token ids)"),
+        (lambda count: count.to(torch.int32), "wrong_value", "past what 32 bits hold"),
         (lambda count: count.double(), "wrong_dtype", "numbers with a fraction"),
         (lambda count: count > 3, "wrong_dtype", "Is it a comparison?"),
     ],

@@ -10,6 +10,8 @@ import torch.nn.functional as F
 from conftest import plain
 from torch import nn
 
+from utils.checking.verdict import ROBUSTNESS
+
 
 def unfinished(q, X):
     raise NotImplementedError()
@@ -131,6 +133,12 @@ def squeezed(q, X):
     return (X @ q[..., None]).squeeze()
 
 
+# what loses the share for robustness alone
+RIGHT_IDEAS = (
+    as_numpy, in_double, into_the_input, into_its_gradient, into_a_buffer, by_keyword, detached, own_backward, hooked,
+)  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("made", "problem", "said"),
     [
@@ -147,7 +155,6 @@ def squeezed(q, X):
         (by_chance, "unstable", "Two calls"),
         (into_a_buffer, "overwritten", "A later call changed what an earlier one had returned"),
         (by_keyword, "wrong_signature", "in this order, without their names too"),
-        (lambda a, b: (a.unsqueeze(-2) * b).sum(-1), "wrong_signature", "under these names too"),
         (detached, "no_gradient", "no gradient reaches q, X"),
         (one_argument, "wrong_signature", "attention_scores(q, X)"),
         (with_an_extra_axis, "wrong_shape", "one axis too many, of size 1"),
@@ -166,7 +173,7 @@ def squeezed(q, X):
 )
 def test_each_fault_of_a_function_has_its_own_sentence(examine, made, problem, said):
     result = examine("attention_scores", made)
-    assert (result.problem, result.points) == (problem, 0)
+    assert (result.problem, result.points) == (problem, 2 * (1 - ROBUSTNESS) if made in RIGHT_IDEAS else 0)
     assert said in plain(result.message)
     assert result.message.startswith("✗ attention_scores · ")
     assert 'reread lesson 04, "' in result.message
@@ -301,7 +308,8 @@ class Stubborn(nn.Module):
 )
 def test_each_fault_of_a_module_has_its_own_sentence(examine, made, problem, said):
     result = examine("AttentionLayer", made)
-    assert (result.problem, result.points) == (problem, 0), result.message
+    right_idea = problem in ("unstable", "no_gradient")
+    assert (result.problem, result.points) == (problem, 3 * (1 - ROBUSTNESS) if right_idea else 0), result.message
     assert said in plain(result.message)
 
 
@@ -434,10 +442,14 @@ def test_numbers_of_hidden_cases_are_not_told():
     assert not any(digit in told for digit in "0123456789")
 
 
+def test_parameters_may_have_names_of_ones_own(examine):
+    assert examine("attention_scores", lambda a, b: (a.unsqueeze(-2) * b).sum(-1)).passed
+
+
 def test_success_says_how_much_grading_examines(examine, shipped):
     result = examine("AttentionLayer", Layer)
     assert result.passed
-    assert f"Grading examines {shipped['AttentionLayer'].examined} properties" in result.message
+    assert f"Grading examines the same on {shipped['AttentionLayer'].examined} draws" in result.message
     assert shipped["AttentionLayer"].examined > len(shipped["AttentionLayer"].cases)
 
 
