@@ -265,7 +265,7 @@ check(masked_softmax)
 # this order; they are split into $H$ heads of $D_H$ features; for each head $A =
 # \operatorname{softmax}(QK^\top/\sqrt{D_H})$ over the allowed keys and $AV$; side by side, the heads go through `W_O`.
 #
-# The mask is `[B, N, N]`, or something that broadcasts to it: `[N, N]`, one for all sequences, or `[B, 1, N]`, one for
+# The mask is `[B, N, N]`, or has two or three axes that broadcast to it: `[N, N]`, one for all sequences, or `[B, 1, N]`, one for
 # all queries. **All heads of a sequence share its mask.** (3 points.) A query that may attend to nothing has weights 0,
 # and its output is the bias of `W_O`. (1 point.)
 #

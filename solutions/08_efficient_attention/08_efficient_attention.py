@@ -25,8 +25,8 @@
 #
 # **How to work.** Replace `raise NotImplementedError()` by your code, run the cell, then run the check below it. A
 # check tells you what is right or wrong, and which section of the lesson to read again. Run it as often as you like,
-# and add cells of your own; please leave the check cells themselves as they are. Exercise 4 uses the function of
-# exercise 3; the others need no other exercise's code.
+# and add cells of your own; please leave the check cells themselves as they are. Exercise 4 may use the function of
+# exercise 3; no exercise needs another one's code.
 #
 # **Masks.** A mask is boolean, and `True` means: **may attend**. Its rows are the queries, its columns the keys. This is the
 # polarity of `scaled_dot_product_attention`; `nn.MultiheadAttention` has the opposite one.

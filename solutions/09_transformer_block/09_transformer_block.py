@@ -184,8 +184,8 @@ check(layer_norm)
 # $$y = \frac{x}{\sqrt{m + \varepsilon}} \odot \mathrm{weight}, \qquad m = \frac{1}{D} \sum_{d=1}^{D} x_d^2$$
 #
 # Here, as in torch and in Llama, $\varepsilon$ (`eps`) stands inside the root; the code of the paper's authors adds it to the
-# root. A position of zeros stays zeros, and its gradient is finite. (Llama's code converts to float32 and back; here
-# everything is computed in the type of `X`.)
+# root. A position of zeros stays zeros, and its gradient is finite. Whether you compute in the type of `X` or, as Llama's
+# code does, in float32 and convert the result back to the type of `X`, is up to you.
 #
 # `F.rms_norm` and `nn.RMSNorm` are not allowed here, nor are `F.layer_norm` and `nn.LayerNorm`.
 #
