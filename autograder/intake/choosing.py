@@ -1,10 +1,10 @@
-"""Chooses, of all the notebooks that a student handed in, the one that holds most of the unit's work; says what else was there."""
+"""Chooses, of all the notebooks that a student handed in, the one that holds most work on the unit; says what else was there."""
 
 import calendar
 import os
 import re
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
 
@@ -36,9 +36,7 @@ class Weighed:
     other: str = ""  # what it is instead of the unit's assignment
     fault: str = ""  # why it cannot be read
     is_damaged: bool = False  # it cannot be read, and there may be work in it
-    run: float | None = field(
-        default=None, compare=False
-    )  # when a cell of it was last run, as Colab and JupyterLab note
+    run: float | None = None  # when a cell of it was last run, as Colab and JupyterLab note
 
     @cached_property
     def rank(self) -> tuple:
@@ -154,7 +152,7 @@ def _numbered(name: str) -> tuple[int, int]:
 
 @guarded(lambda *_: None)
 def _file_time(one: Weighed) -> float | None:
-    return None if one.candidate.inside else os.stat(one.candidate.file, follow_symlinks=False).st_mtime
+    return one.candidate.packed or os.stat(one.candidate.file, follow_symlinks=False).st_mtime
 
 
 def _called(one: Candidate, reader: Reader) -> list[str]:
@@ -179,14 +177,9 @@ def _left(chosen: Weighed, rest: list[Weighed], unit: str) -> list[str]:
         return [f"{count} none holds work on this assignment; {name} was read. Left aside: {aside}."]
     form = contents.handed_out(unit)
     held = f"{len(chosen.done)} of {len(form.exercises) + len(form.written)} exercises and answers"
-    is_equal = len(rest[0].done) == len(chosen.done)
-    why = (
-        "the most work"
-        if not is_equal
-        else "as much as any"
-        if chosen.candidate.is_asked
-        else "as much as any, and is the newest"
-    )
+    why = "the most work"
+    if len(rest[0].done) == len(chosen.done):
+        why = "as much as any" if chosen.candidate.is_asked else "as much as any, and is the newest"
     return [f"{count} {name} was taken, since it holds {why} ({held}). Left aside: {aside}."]
 
 

@@ -113,16 +113,19 @@ def _plain(statement: ast.stmt) -> str:
 def other(notebook: NotebookNode, unit: str, form: Form) -> str:
     """A sentence on what a notebook is, where it is not the unit's assignment; empty if it is, worked on or not.
 
+    Another unit's assignment may hold this one's answers as helpers, pasted with their labels or without: it is this
+    unit's where it holds at least half of them.
+
     Args:
         form: the unit's assignment as it was handed out.
     """
-    if any(form.labels & _called(cell) for cell in notebook.cells):
+    own = {one for cell in notebook.cells for one in _called(cell)} & form.labels
+    if own and 2 * len(own) >= len(form.labels):
         return ""
     kind, which = known(notebook)
-    if (kind, which) == ("assignment", unit):
+    if (kind, which) == ("assignment", unit) or own and kind != "assignment":
         return ""
-    names = {name for cell in notebook.cells if cell.cell_type == "code" for name in _DEFINED.findall(cell.source)}
-    names = (names | _bound(notebook)) & form.exercises
+    names = _bound(notebook) & form.exercises
     if kind == "lesson":
         names -= _defined_in_lesson(which)
     if names and (kind != "assignment" or 2 * len(names) >= len(form.exercises)):
@@ -130,8 +133,10 @@ def other(notebook: NotebookNode, unit: str, form: Form) -> str:
     return _told(notebook, kind, which, unit)
 
 
-def _bound(notebook: NotebookNode) -> frozenset[str]:
-    return frozenset(name for cell in notebook.cells if cell.cell_type == "code" for name in code.defined(cell.source))
+def _bound(notebook: NotebookNode) -> set[str]:
+    """The names that code cells define, also where a cell does not parse."""
+    cells = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    return {name for source in cells for name in (*_DEFINED.findall(source), *code.defined(source))}
 
 
 def _told(notebook: NotebookNode, kind: str, which: str, unit: str) -> str:
@@ -148,27 +153,31 @@ def known(notebook: NotebookNode) -> tuple[str, str]:
 
     An assignment is known by its labels, anything by cells that no other document has.
     """
-    documents, labels = _documents()
+    labels = _labels()
     marked = Counter(labels[one] for cell in notebook.cells for one in _called(cell) if one in labels)
     if marked:
         return "assignment", marked.most_common(1)[0][0]
     sources = {cell.source.strip() for cell in notebook.cells if cell.source.strip()}
-    counts = {name: len(sources & texts) for name, texts in documents.items()}
+    counts = {name: len(sources & texts) for name, texts in _documents().items()}
     best = max(counts, key=counts.get, default=("", ""))
     return best if 3 * counts.get(best, 0) >= max(1, len(sources)) else ("", "")
 
 
 @lru_cache(maxsize=1)
-def _documents() -> tuple[dict[tuple[str, str], set[str]], dict[str, str]]:
-    """The long cells of each lesson and assignment that no other has; and the unit of each assignment's labels."""
-    found, labels = {}, {}
+def _labels() -> dict[str, str]:
+    """The unit of each label of an assignment."""
+    return {name: unit for unit in settings.units() for name in handed_out(unit).labels}
+
+
+@lru_cache(maxsize=1)
+def _documents() -> dict[tuple[str, str], set[str]]:
+    """The long cells of each lesson and assignment that no other has."""
+    found = {}
     for unit in settings.units():
         found["lesson", unit] = {source for _, source in _lesson(unit)}
         found["assignment", unit] = handed_out(unit).sources
-        labels |= dict.fromkeys(handed_out(unit).labels, unit)
     count = Counter(source for texts in found.values() for source in texts)
-    alone = {name: {one for one in texts if len(one) >= LONG and count[one] == 1} for name, texts in found.items()}
-    return alone, labels
+    return {name: {one for one in texts if len(one) >= LONG and count[one] == 1} for name, texts in found.items()}
 
 
 @lru_cache(maxsize=64)

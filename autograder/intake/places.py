@@ -14,11 +14,9 @@ from autograder.intake.guard import guarded, reason
 
 MAX_BYTES = 100_000_000  # of a notebook, outputs included
 MAX_DEPTH, MAX_FILES = 7, 500  # how far a folder is searched, and how many of its files are looked at
+MAX_ELSEWHERE = 1500  # files of a student's other folders that are looked at
 IGNORED = ("timestamp.txt", ".*", "__pycache__", "__MACOSX", "*.pyc")
-CHECKPOINTS = (
-    ".ipynb_checkpoints",
-    "*-checkpoint.ipynb",
-)  # a notebook's last saved state: looked at where nothing else is
+CHECKPOINTS = (".ipynb_checkpoints", "*-checkpoint.ipynb", ".~*.ipynb")  # what Jupyter keeps of an earlier state
 _PLACEHOLDER = ".*.icloud"  # of a file that was never fetched from iCloud
 
 _NUMBERED = "unit|assignments?|homework|hw|exercises?|ex|sheet|task|lab|week|ps|problemset|blatt|uebung|übung|aufgabe"
@@ -103,9 +101,14 @@ def _elsewhere(home: Path, folder: Path) -> list[Path]:
     found = [file for file in _regular_files(home, 1)]
     inner = [Path(one.path) for one in _entries(home) if one.is_dir(follow_symlinks=False)]
     for place in inner[:MAX_FILES]:
-        if place != folder:
-            found += _regular_files(place)
+        if place != folder and len(found) < MAX_ELSEWHERE:
+            found += _readable_files(place)
     return found
+
+
+@guarded(lambda *_: [])
+def _readable_files(place: Path) -> list[Path]:
+    return list(_regular_files(place))
 
 
 def _says_another(inside: Path, unit: str, known: tuple[str, ...]) -> bool:
@@ -119,7 +122,7 @@ def _is_checkpoint(file: Path) -> bool:
 
 def is_ignored(name: str) -> bool:
     """Whether a file or folder of this name is no work of a student's."""
-    if fnmatch(name, CHECKPOINTS[0]) or fnmatch(name, _PLACEHOLDER):
+    if name == ".." or any(fnmatch(name, pattern) for pattern in (*CHECKPOINTS, _PLACEHOLDER)):
         return False
     return any(fnmatch(name, pattern) for pattern in IGNORED)
 

@@ -5,7 +5,7 @@ import os
 import time
 
 import pytest
-from conftest import UNIT
+from conftest import ROOT, UNIT
 from handed_in import lesson, own, put, released, solved, zipped
 
 from autograder.intake import candidates, choosing, submissions
@@ -66,6 +66,18 @@ PLACES = {  # where the one notebook with all the work lies, beside what
     },
     "a checkpoint alone": {f"{IN}.ipynb_checkpoints/{UNIT}-checkpoint.ipynb": WORK, IN + NAME: STUB},
     "a copy of a copy": {f"{IN}Copy of Copy of {NAME}": WORK, f"{IN}Copy of {NAME}": STUB},
+    "a folder called like the notebook": {f"{IN}{NAME}/{NAME}": WORK},
+    "what Jupyter keeps while it saves": {IN + NAME: b"", f"{IN}.~{NAME}": WORK},
+    "an editor's backup": {IN + NAME: STUB, f"{IN}{NAME}~": WORK},
+    "paths as Windows packs them": {
+        IN + "a.zip": zipped({name.replace("/", chr(92)): data for name, data in COURSE.items()})
+    },
+    "paths that lead upwards in a zip": {IN + "a.zip": zipped({f"../{NAME}": WORK, "../05.ipynb": FIFTH})},
+    "a zip of the homework in the student's folder": {"Assignment 4.zip": zipped({"homework/Untitled1.ipynb": WORK})},
+    "a zip called a notebook, with the ending zip": {f"{IN}{NAME}.zip": zipped({NAME: WORK})},
+    "as UTF-16": {IN + NAME: STUB, IN + "b.ipynb": WORK.encode("utf-16")},
+    "in the letters of old Windows": {IN + NAME: STUB, IN + "b.ipynb": WORK.encode("cp1252", "ignore")},
+    "a conflicted copy": {IN + NAME: STUB, f"{IN}{UNIT} (ada's conflicted copy 2026-11-20).ipynb": WORK},
     "labels stripped": {IN + NAME: STUB, IN + "b.ipynb": BARE},
 }
 
@@ -74,7 +86,11 @@ PLACES = {  # where the one notebook with all the work lies, beside what
 def test_the_notebook_with_the_work_is_found(class_folder, kind):
     put(class_folder, PLACES[kind])
     found = submissions.find("ada", UNIT)
-    assert found.data in (WORK.encode(), BARE.encode()), (found.missing, found.malformed, found.notes)
+    assert found.data in (WORK.encode(), BARE.encode(), WORK.encode("utf-16"), WORK.encode("cp1252", "ignore")), (
+        found.missing,
+        found.malformed,
+        found.notes,
+    )
     assert not found.malformed and all(len(note) < 1000 for note in found.notes)
 
 
@@ -190,6 +206,41 @@ def test_stubs_that_were_handed_out_with_code_in_them_are_no_work(class_folder):
     unit = "03_image_captioning"
     put(class_folder, {f"{unit}/{unit}.ipynb": released(unit), f"{unit}/b.ipynb": solved(unit, count=1)})
     assert submissions.find("ada", unit).data == solved(unit, count=1).encode()
+
+
+def test_the_published_solution_is_nobodys_work_unless_it_is_all_there_is(class_folder):
+    place, solution = f"course/solutions/{UNIT}/{NAME}", (ROOT / "solutions" / UNIT / NAME).read_text(encoding="utf-8")
+    put(class_folder, {IN + NAME: STUB, place: solution})
+    assert submissions.find("ada", UNIT).data == STUB.encode()
+    put(class_folder, {IN + NAME: LESS})
+    assert submissions.find("ada", UNIT).data == LESS.encode()
+    put(class_folder, {IN + NAME: solution}, student="bob")
+    assert submissions.find("bob", UNIT).data == solution.encode()
+
+
+def test_answers_typed_into_the_lesson_are_work(class_folder):
+    mixed = json.loads(LESSON)
+    mixed["cells"] += json.loads(own("def attention_scores(q, X):\n    return X @ q"))["cells"]
+    put(class_folder, {IN + NAME: STUB, IN + "b.ipynb": json.dumps(mixed)})
+    assert submissions.find("ada", UNIT).data == json.dumps(mixed).encode()
+
+
+def test_functions_that_a_lesson_itself_defines_are_no_work(class_folder):
+    for unit in ("03_image_captioning", "07_masking", "09_transformer_block", "11_language_models"):
+        put(class_folder, {f"{unit}/{unit}.ipynb": lesson(unit), f"{unit}/b.ipynb": released(unit)})
+        assert submissions.find("ada", unit).data == released(unit).encode()
+
+
+def test_an_answer_pasted_into_another_units_notebook_does_not_make_it_this_ones(class_folder):
+    fifth, fourth = json.loads(FIFTH), json.loads(WORK)
+    fifth["cells"] += [cell for cell in fourth["cells"] if cell["id"] in ("stable_softmax", "check_stable_softmax")]
+    place = "05_self_attention/05_self_attention.ipynb"
+    put(class_folder, {place: json.dumps(fifth)})
+    assert "No notebook" in submissions.find("ada", UNIT).missing
+    put(class_folder, {IN + NAME: STUB})
+    assert submissions.find("ada", UNIT).data == STUB.encode()
+    put(class_folder, {IN + NAME: "", place: json.dumps({**fifth, "cells": fifth["cells"] + fourth["cells"]})})
+    assert json.loads(submissions.find("ada", UNIT).data)["cells"][-len(fourth["cells"]) :] == fourth["cells"]
 
 
 def test_who_handed_in_other_units_alone_has_handed_in_nothing_here(class_folder):
