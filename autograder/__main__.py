@@ -149,9 +149,12 @@ def _grade(options):
     from autograder.gradebook.store import roster
     from autograder.grading.class_run import grade, table
     from autograder.grading.regrade import outdated
+    from autograder.intake.misfiled import misfiled
     from autograder.intake.submissions import unusable
 
     unit = find_unit(options.unit)
+    for sentence in misfiled(unit):
+        _note(sentence)
     print(table(grade(unit, _options(options), options.student, options.again, _note)))
     if left_out := unusable(roster()):
         names = ", ".join(left_out[:5])

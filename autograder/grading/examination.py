@@ -17,6 +17,7 @@ from utils.checking.refusals import CONFINED
 from utils.checking.verdict import Result
 
 GRADED, TIMEOUT, KILLED, MALFORMED, MISSING = "graded", "timeout", "killed", "malformed", "missing"
+WRONG_NOTEBOOK = "other_notebook"  # a lesson, another unit's assignment, or one of the student's own
 UNJUDGED = "unjudged"  # by the kit, whose sandbox was in the way: a human marks it
 
 

@@ -14,7 +14,8 @@ from nbgrader import utils as nbgrader_utils
 
 from autograder import settings
 from autograder.bank import catalogue
-from autograder.grading.examination import KILLED, MALFORMED, MISSING, UNJUDGED, Examined, examine_cells
+from autograder.grading.examination import KILLED, MALFORMED, MISSING, UNJUDGED, WRONG_NOTEBOOK, Examined, examine_cells
+from autograder.intake.contents import Form, other
 from autograder.intake.guard import guarded
 from autograder.intake.marked_cells import Released, is_test_of
 from autograder.intake.notebook_file import parse
@@ -56,7 +57,10 @@ def _graded(task: dict, level: str) -> dict:
     notebook, fault, notes = parse(base64.b64decode(task["data"]))
     if notebook is None:
         return ungraded(task, MALFORMED, fault)
-    made = repair(notebook, [Released(**one) for one in task["released"]])
+    released = [Released(**one) for one in task["released"]]
+    if said := other(notebook, task["unit"], Form(tuple(released))):
+        return ungraded(task, WRONG_NOTEBOOK, said)
+    made = repair(notebook, released)
     task["notes"] = [*task["notes"], *notes, *made.metadata.course.repairs]
     return {**examine_repaired(made, task, level), "notebook": nbformat.writes(made)}
 
@@ -64,7 +68,7 @@ def _graded(task: dict, level: str) -> dict:
 def examine_repaired(notebook, task: dict, level: str) -> dict:
     """Runs and judges a notebook that `repair` has been through, fills in its outputs, and returns the outcome."""
     _check_points(notebook, task["unit"])
-    examined = _unreadable(notebook, task) if task["malformed"] else _examine(notebook, task, level)
+    examined = _stand_in(notebook, task) if task["malformed"] or task.get("other") else _examine(notebook, task, level)
     _tell(notebook, task["notes"])
     by_hand = [one.exercise for one in examined if one.state == UNJUDGED]
     notebook.metadata.course.by_hand = by_hand  # for nbgrader's own autograde, which reads scores off outputs
@@ -91,8 +95,10 @@ def _check_points(notebook, unit: str) -> None:
         )
 
 
-def _unreadable(notebook, task: dict) -> list[Examined]:
-    examined = _all(task["unit"], MALFORMED, task["malformed"])
+def _stand_in(notebook, task: dict) -> list[Examined]:
+    """What is said of the exercises where the notebook only stands for one that cannot be graded."""
+    state = MALFORMED if task["malformed"] else WRONG_NOTEBOOK
+    examined = _all(task["unit"], state, task["malformed"] or task["other"])
     _show(notebook, examined)
     return examined
 

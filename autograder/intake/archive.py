@@ -1,14 +1,37 @@
-"""Takes the notebook out of a zip archive, in memory and in small pieces: no path in it leads anywhere, no size is believed."""
+"""Takes notebooks out of a zip archive, in memory and in small pieces: no path in it leads anywhere, no size is believed."""
 
 import io
 import os
 import stat
+import time
 import zipfile
-from fnmatch import fnmatch
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+
+from autograder.intake.guard import guarded, reason
 
 MAX_LIST = 4_000_000  # bytes of an archive's list of what it holds
 PIECE = 4096  # bytes that are decompressed at once: two methods of zip know no bound of their own
+DEEPEST = 3  # archives within one another
+MEMBERS = 60  # of one archive that are unpacked
+
+
+@dataclass(frozen=True)
+class Member:
+    """A file in an archive: its bytes, or a sentence on why they cannot be had; and when it was last changed, if that is told."""
+
+    path: str
+    data: bytes | None
+    fault: str = ""
+    changed: float | None = None
+
+
+@dataclass
+class Budget:
+    """How many bytes may still be unpacked, of all the archives of a submission together."""
+
+    left: int
 
 
 class _Sipped(io.FileIO):
@@ -18,15 +41,19 @@ class _Sipped(io.FileIO):
         return super().read(MAX_LIST if size < 0 else min(size, MAX_LIST))
 
 
-def notebook_in(file: Path, name: str, most: int, ignored: tuple) -> tuple[bytes | None, str]:
-    """The bytes of the notebook in an archive, preferably the one called `name`; None if there is none.
+class _SippedBytes(io.BytesIO):
+    """An archive that lay in another, read likewise."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        return super().read(MAX_LIST if size is None or size < 0 else min(size, MAX_LIST))
+
+
+def members(file: Path, order: Callable[[str], tuple | None], budget: Budget, most: int) -> Iterator[Member]:
+    """What an archive holds, also in archives within it, the likeliest first.
 
     Args:
-        most: bytes that it may have.
-        ignored: patterns of names that are no work of a student's.
-
-    Returns:
-        the bytes, and a sentence if they are too many.
+        order: what to sort the members by, given their paths; None for one that is not asked for.
+        most: bytes that one may have.
 
     Raises:
         whatever zipfile and the decompressors raise at an archive that is damaged or no archive.
@@ -34,27 +61,39 @@ def notebook_in(file: Path, name: str, most: int, ignored: tuple) -> tuple[bytes
     with _Sipped(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)) as opened:
         if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
             raise zipfile.BadZipFile("no file")
-        with zipfile.ZipFile(opened) as archive:
-            inside = [one for one in reversed(archive.infolist()) if _is_notebook(one.filename, ignored)]
-            if not inside:
-                return None, ""
-            inside.sort(key=lambda one: (PurePosixPath(one.filename).name != name, one.filename.count("/")))
-            return _unpacked(archive, inside[0], most)  # of two of one name the last, as when it is unpacked
+        yield from _inside(opened, order, budget, most, "", 1)
 
 
-def _is_notebook(path: str, ignored: tuple) -> bool:
-    parts = PurePosixPath(path).parts
-    return path.endswith(".ipynb") and not any(fnmatch(part, one) for part in parts for one in ignored)
+def _inside(opened, order: Callable, budget: Budget, most: int, where: str, depth: int) -> Iterator[Member]:
+    with zipfile.ZipFile(opened) as archive:
+        asked = {one.filename: one for one in archive.infolist() if not one.is_dir() and order(one.filename)}
+        for member in sorted(asked.values(), key=lambda one: order(one.filename))[:MEMBERS]:  # of one name the last
+            path = f"{where}{member.filename}"
+            if PurePosixPath(member.filename).suffix.lower() != ".zip":
+                data, fault = _unpacked(archive, member, budget, most)
+                yield Member(path, data, fault, _changed(member))
+            elif depth < DEEPEST:
+                data, _ = _unpacked(archive, member, budget, most)
+                if data is not None and zipfile.is_zipfile(io.BytesIO(data)):
+                    yield from _inside(_SippedBytes(data), order, budget, most, f"{path}/", depth + 1)
 
 
-def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) -> tuple[bytes | None, str]:
+def _changed(member: zipfile.ZipInfo) -> float | None:
+    try:
+        return time.mktime((*member.date_time, 0, 0, -1)) if member.date_time[0] > 1980 else None
+    except (ValueError, OverflowError):
+        return None
+
+
+@guarded(lambda error, *_: (None, f"cannot be read ({reason(error)}); hand in the notebook itself"))
+def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo, budget: Budget, most: int) -> tuple[bytes | None, str]:
+    if member.flag_bits & 1:
+        return None, "is protected by a password; hand in the notebook itself"
     data = bytearray()
     with archive.open(member) as opened:
-        while len(data) <= most and (piece := opened.read(PIECE)):
+        while len(data) <= min(most, budget.left) and (piece := opened.read(PIECE)):
             data += piece
-    if len(data) > most:
-        return (
-            None,
-            f"The notebook inside the archive is larger than {most // 1_000_000} MB; clear its outputs and hand that in.",
-        )
+    budget.left -= len(data)
+    if len(data) > most or budget.left < 0:
+        return None, f"is larger than {most // 1_000_000} MB; clear its outputs and hand in the notebook itself"
     return bytes(data), ""

@@ -6,6 +6,7 @@ import warnings
 
 import nbformat
 
+from autograder.intake import file_kinds, merge_conflict
 from autograder.intake.guard import guarded, reason
 
 MAX_CELL, MAX_CELLS, MAX_SOURCE = 100_000, 2000, 1_000_000  # characters of a cell, cells, characters of all
@@ -26,7 +27,12 @@ _FAULTS = (  # of a file, by what reading it raises; the first that fits
 
 
 def _fault(error, data: bytes) -> tuple[None, str, list[str]]:
-    """What nbformat and json raise, whatever it is, in a sentence."""
+    """What nbformat and json raise, whatever it is, in a sentence; it is told first what the file is instead of a notebook."""
+    if isinstance(error, merge_conflict.Conflicted):
+        return None, str(error), []
+    what, advice = file_kinds.kind(data)
+    if what:
+        return None, f"What was handed in is {what}, no notebook: {advice}.", []
     other = f"The file is no notebook that can be read ({reason(error)})."
     said = next((sentence for kind, sentence in _FAULTS if isinstance(error, kind)), other)
     return None, f"{said} Open it in JupyterLab, save it again and hand that in.", []
@@ -41,7 +47,7 @@ def parse(data: bytes) -> tuple[nbformat.NotebookNode | None, str, list[str]]:
     if sum(map(data.count, (b",", b"[", b"{"))) > MAX_VALUES:
         raise MemoryError("too many values")
     notes: list[str] = []
-    found = _loaded(_decode(data, notes))
+    found = _loaded(_decode(data, notes), notes)
     if not isinstance(found, dict) or not isinstance(found.get("cells", found.get("worksheets")), list):
         raise TypeError("no list of cells")
     _drop_outputs(found.get("cells", []), notes)
@@ -62,9 +68,14 @@ def _decode(data: bytes, notes: list[str]) -> str:
         return data.decode("cp1252", "replace")
 
 
-def _loaded(text: str):
+def _loaded(text: str, notes: list[str]):
     """The JSON at the beginning of a text, without zeros and what follows its end; halves of characters become "?"."""
-    found, _ = json.JSONDecoder().raw_decode(text.replace("\0", "").lstrip())
+    try:
+        found, _ = json.JSONDecoder().raw_decode(text.replace("\0", "").lstrip())
+    except json.JSONDecodeError:
+        if (found := merge_conflict.agreed(text)) is None:
+            raise
+        notes.append("A Git merge conflict stood in the notebook's outputs or metadata alone; its cells were read.")
     if _HALF_CHARACTER.search(text):
         found = json.loads(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"))
     return found

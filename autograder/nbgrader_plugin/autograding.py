@@ -12,12 +12,12 @@ from autograder.intake.guard import guarded, reason
 
 
 class AnyNotebook(NotebookExporter):
-    """Reads a submission in whatever state its file is; one that is beyond reading stands as it was handed out."""
+    """Reads what `grade` would read of a submission; what is beyond reading, or another notebook, stands as it was handed out."""
 
     def from_filename(self, filename: str, resources=None, **kw):
         from autograder.intake.notebook_file import parse
 
-        data, fault = _bytes(Path(filename))
+        data, fault = _bytes(Path(filename), resources["nbgrader"])
         notebook, fault, notes = (None, fault, []) if data is None else parse(data)
         if notebook is None:
             unit = resources["nbgrader"]["assignment"]
@@ -30,20 +30,22 @@ class AnyNotebook(NotebookExporter):
         return self.from_notebook_node(notebook, resources=resources, **kw)
 
 
-def _bytes(file: Path) -> tuple[bytes | None, str]:
-    """What `grade` would read: no link is followed, and nothing that is no file is waited for."""
-    from autograder.intake.submissions import read
+def _bytes(file: Path, where: dict) -> tuple[bytes | None, str]:
+    """What `grade` would read: of all that was handed in what holds most work; no link is followed, no pipe waited for."""
+    from autograder.intake.places import read
+    from autograder.intake.submissions import find
 
-    folder = settings.class_folder() / "submitted"
-    if any(one.is_symlink() for one in (file, *file.parents) if one.is_relative_to(folder) and one != folder):
-        return None, "What was handed in is a symbolic link; links are not followed."
-    return read(file)
+    if not file.is_relative_to(settings.class_folder() / "submitted"):
+        return read(file)
+    found = find(where["student"], where["assignment"])
+    return found.data, found.malformed or found.missing
 
 
 class Repair(NbGraderPreprocessor):
     """Repairs a submission against the gradebook; what was done is listed in the notebook's metadata."""
 
     def preprocess(self, nb, resources):
+        from autograder.intake.contents import Form, other
         from autograder.intake.marked_cells import released_cells, with_plain_cells
 
         where, said = resources["nbgrader"], dict(nb.metadata.get("course", {}))
@@ -52,19 +54,25 @@ class Repair(NbGraderPreprocessor):
         assignment = settings.ASSIGNMENTS / where["assignment"] / f"{where['notebook']}.ipynb"
         if assignment.exists():
             released = with_plain_cells(released, nbformat.read(assignment, as_version=4))
+        if sentence := other(nb, where["assignment"], Form(tuple(released))):
+            return _as_handed_out(released, other=sentence), resources
         repaired = _repaired(nb, released)
         repaired.metadata.course.update(said)
         return repaired, resources
 
 
-def _as_handed_out(error, nb, released: list):
-    """What stands for a notebook that could not be brought into shape: nothing but what was handed out, and why."""
+def _as_handed_out(released: list, **why):
+    """What stands for a notebook that is not graded: nothing but what was handed out, and why."""
     made = _repaired(nbformat.v4.new_notebook(), released)
-    made.metadata.course = {"malformed": f"The notebook could not be graded ({reason(error)})."}
+    made.metadata.course = nbformat.from_dict(why)
     return made
 
 
-@guarded(_as_handed_out)
+def _stumbled(error, nb, released: list):
+    return _as_handed_out(released, malformed=f"The notebook could not be graded ({reason(error)}).")
+
+
+@guarded(_stumbled)
 def _repaired(nb, released: list):
     from autograder.intake.repair import repair
 
@@ -88,7 +96,7 @@ class Examine(NbGraderPreprocessor):
         submission = find(student, unit)
         level = levels.choose(None, False)
         told = task(submission, [], [], "cpu", level, False, True)
-        told["malformed"] = said.get("malformed", "")
+        told["malformed"], told["other"] = said.get("malformed", ""), said.get("other", "")
         told["notes"] = [*submission.notes, *said.get("notes", []), *said.get("repairs", [])]
         outcome = examine_repaired(nb, told, level)
         _keep(unit, outcome)

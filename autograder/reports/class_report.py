@@ -11,7 +11,7 @@ from autograder.bank import catalogue
 from autograder.bank.drawing import VISIBLE_SEED, draw
 from autograder.files import write_atomically
 from autograder.gradebook.store import load_results
-from autograder.grading.examination import GRADED, MALFORMED, MISSING, UNJUDGED
+from autograder.grading.examination import GRADED, MALFORMED, MISSING, UNJUDGED, WRONG_NOTEBOOK
 from autograder.grading.journal import load_outcomes
 from autograder.reports.pages import render
 from autograder.reports.similarity import similar_pairs
@@ -20,7 +20,8 @@ from utils.checking.refusals import CONFINED
 
 QUARTERS = ("lowest quarter", "second", "third", "highest quarter")
 MOST_PAIRS = 50  # that are listed
-_NOT_TAUGHT = (None, MISSING, MALFORMED, CONFINED, "unfinished")  # problems that no lesson is about
+NOTHING_TO_COUNT = (MISSING, MALFORMED, WRONG_NOTEBOOK)  # states that say nothing about an exercise
+_NOT_TAUGHT = (None, *NOTHING_TO_COUNT, CONFINED, "unfinished")  # problems that no lesson is about
 ENOUGH = 5  # students without whom a statistic says nothing
 
 
@@ -47,17 +48,21 @@ def summary(unit: str, records: list[dict], pseudonyms: bool = False) -> dict:
         records = [{**one, **_nameless(one, called[one["student"]])} for one in records]
     exercises = list(dict.fromkeys(record["exercise"] for record in records))
     students = [_student(name, [one for one in records if one["student"] == name]) for name in called.values()]
+    counted = [one for one in records if one["state"] not in NOTHING_TO_COUNT]
+    names = {one["student"] for one in counted}
+    graded = [one for one in students if one["name"] in names]
     return {
         "unit": unit,
-        "exercises": [_exercise(name, records, students, outcomes) for name in exercises],
+        "exercises": [_exercise(name, counted, graded, outcomes) for name in exercises],
         "students": students,
+        "counted": len(graded),
         "scores": _histogram(students),
         "states": Counter(record["state"] for record in records).most_common(),
         "levels": {level: MEANING[level] for level in sorted({one["sandbox"] for one in records} - {""})},
         "by_hand": [(one["student"], one["exercise"]) for one in records if one["state"] == UNJUDGED],
-        "topics": _topics(records, students),
+        "topics": _topics(counted, graded),
         "quarters": QUARTERS,
-        "silent": _silent_checks(records, exercises),
+        "silent": _silent_checks(counted, exercises),
         "pairs": [
             {"one": called[p.one], "other": called[p.other], "share": p.share, "count": p.fingerprints}
             for p in pairs[:MOST_PAIRS]
@@ -85,6 +90,7 @@ def _student(name: str, row: list[dict]) -> dict:
         "points": sum(record["points"] for record in row),
         "max_points": sum(record["max_points"] for record in row),
         "states": sorted({record["state"] for record in row} - {GRADED}),
+        "why": row[0]["message"].partition(" · ")[2] if row[0]["state"] in NOTHING_TO_COUNT else "",
         "repairs": row[0]["repairs"],
     }
 
@@ -98,7 +104,7 @@ def _exercise(name: str, records: list[dict], students: list[dict], outcomes: di
     times = [one["times"][name] for one in outcomes.values() if name in one.get("times", {})]
     return {
         "name": name,
-        "share": sum(scores.values()) / (most or len(own)),
+        "share": sum(scores.values()) / (most or len(own) or 1),
         "right": int(sum(right.values())),
         "students": len(own),
         "discrimination": _discrimination(scores, rest),

@@ -9,7 +9,7 @@ from autograder import settings
 from autograder.files import write_atomically
 from autograder.gradebook.nbgrader_configuration import configure
 from autograder.gradebook.store import course_directory, graded_file, load_results, quiet
-from autograder.grading.examination import MALFORMED, MISSING
+from autograder.grading.examination import MALFORMED, MISSING, WRONG_NOTEBOOK
 from autograder.intake.guard import guarded
 from autograder.reports.pages import render
 
@@ -28,7 +28,7 @@ def write_feedback(unit: str, only: str | None = None) -> list[Path]:
 
 def _page(unit: str, student: str, records: list[dict]) -> Path:
     file = settings.class_folder() / "feedback" / student / unit / f"{unit}.html"
-    if records[0]["state"] not in (MISSING, MALFORMED) and graded_file(student, unit).exists():
+    if records[0]["state"] not in (MISSING, MALFORMED, WRONG_NOTEBOOK) and graded_file(student, unit).exists():
         if _whole_page(unit, student):
             return file
     return write_atomically(file, render("feedback.html", unit=unit, student=student, records=records))

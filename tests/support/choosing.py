@@ -18,7 +18,7 @@ FIRST = (
     "bank",
 )  # what takes minutes begins at once, on both workers
 SOURCES = {  # what a file that is no module belongs to: tests of these folders look at it
-    "notebooks": ("doors", "authoring", "bank", "utils"),
+    "notebooks": ("doors", "authoring", "bank", "utils", "grading", "intake"),
     "solutions": ("doors", "authoring", "units", "bank", "grading", "intake"),
     "assignments": ("doors", "authoring", "units", "grading", "intake"),
     "utils": ("doors", "authoring", "bank", "utils"),
