@@ -42,7 +42,7 @@ class Weighed:
     def rank(self) -> tuple:
         """The more, the better: work; then what is damaged and may hold some; what is as handed out; another notebook."""
         kind = 2 if self.is_damaged else -1 if self.fault else 0 if self.other else 1
-        return len(self.done), 0 if self.done else kind, self.candidate.is_asked
+        return len(self.done), 0 if self.done else kind
 
     @property
     def is_meant(self) -> bool:
@@ -117,8 +117,18 @@ def _last_run(notebook) -> float | None:
 
 
 def _newest(equal: list[Weighed]) -> Weighed:
-    """Of several that hold as much, the newest: by a date in its name, its own times, its number, or its file's time."""
-    for told, apart in ((_day, 0), (lambda one: one.run, 0), (_packed, SAME), (_number, 0), (_file_time, SAME)):
+    """Of several that hold as much, the newest: by a date in its name, its own times, its number, or its file's time.
+
+    Where only the file's time would tell, the one under its proper name comes first: files get new times when they are copied.
+    """
+    for told, apart in (
+        (_day, 0),
+        (lambda one: one.run, 0),
+        (_packed, SAME),
+        (_number, 0),
+        (_is_asked, 0),
+        (_file_time, SAME),
+    ):
         said = [told(one) for one in equal]
         if len(equal) > 1 and None not in said:
             equal = [
@@ -132,6 +142,10 @@ def _day(one: Weighed) -> tuple | None:
     days = [tuple(int(part or 0) for part in match.groups()) for match in _DAY.finditer(name)]
     days += [(int(y), int(m), int(d), 0, 0) for d, m, y, _, _ in _EUROPEAN_DAY.findall(name)]
     return days[-1] if days else None
+
+
+def _is_asked(one: Weighed) -> bool:
+    return one.candidate.is_asked
 
 
 def _packed(one: Weighed) -> float | None:

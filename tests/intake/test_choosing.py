@@ -105,6 +105,8 @@ EQUAL = {  # two notebooks with as much work: the one called "new" is the newer
     "dated folders within the unit's": {f"{IN}2026-12-02/{NAME}": "new", f"{IN}2026-11-30/{NAME}": "old"},
     "dates as written in Europe": {f"{IN}02.12.2026/{NAME}": "new", f"{IN}30.11.2026/{NAME}": "old"},
     "dates and times": {f"{IN}2026-11-20 09-15/{NAME}": "old", f"{IN}2026-11-20 17-00/{NAME}": "new"},
+    "a second upload beside the proper name": {IN + NAME: "old", f"{IN}{UNIT}-1.ipynb": "new"},
+    "a copy beside the proper name": {IN + NAME: "old", f"{IN}{UNIT}-Copy1.ipynb": "new"},
     "attempts": {f"{IN}attempt 1/{NAME}": "old", f"{IN}attempt 2/{NAME}": "new"},
     "versions": {f"{IN}work_v1.ipynb": "old", f"{IN}work_v2.ipynb": "new"},
 }
