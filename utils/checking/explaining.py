@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from utils.checking.diagnosis.circumstances import where
+from utils.checking.diagnosis.circumstances import has_large_numbers, where
 from utils.checking.diagnosis.facts import Facts, common, mostly
 from utils.checking.diagnosis.traits import KINDS as TRAITS
 from utils.checking.messages import composing
@@ -23,6 +23,7 @@ UNLIKE = (  # problems that are no case's own
     "too_much_kept",
 )
 MAGNITUDES = {"large", "range", "saturation", "spread", "scale"}  # conditions under which numbers are large
+UNUSUAL = MAGNITUDES - {"scale"}  # those of them under which no number is an ordinary one
 COLLATERAL = (
     "float64",
     "range",
@@ -56,12 +57,22 @@ def diagnose(exercise: FrozenExercise, verdicts: list, failed: list) -> tuple:
     written.sort(key=lambda one: one.condition in COLLATERAL and one.problem in COMPARED)
     if not written:
         return None, failed[0]
-    shown = written[0]
+    shown = next((one for one in written if _is_seen_best(one, written[0])), written[0])
     here, elsewhere = ([one for one in verdicts if (one.part == shown.part) == own] for own in (True, False))
     alone = _explanation(exercise, here, [one for one in written if one in here])
     if alone and not all(alone in one.matches for one in elsewhere if one.passed and alone in one.compared):
         alone = None
+    shown = replace(shown, undefined=any(one.undefined for one in verdicts))
     return _explanation(exercise, verdicts, written) or alone, shown
+
+
+def _is_seen_best(one: Verdict, first: Verdict) -> bool:
+    """Whether what failed first, if it is a gradient that other conditions show by the way, fails under gradients' own."""
+    return (
+        first.problem in OF_GRADIENTS
+        and one.condition == GRADIENTS
+        and (one.problem, one.part) == (first.problem, first.part)
+    )
 
 
 def related(exercise: FrozenExercise, shown: Verdict, verdicts: list) -> tuple[Verdict, str | None]:
@@ -184,13 +195,18 @@ def _without(facts: dict, kinds: tuple) -> dict:
 def _under(shown: Verdict, verdicts: list) -> str:
     """The condition under which alone anything fails; empty if ordinary inputs fail too, or what else fails belies its words."""
     failed = [one for one in verdicts if not one.passed]
-    under = {"large" if one.extreme else one.condition for one in failed}
+    under = {"large" if one.extreme and _is_large(one) else one.condition for one in failed}
     if under & {"", "hidden"}:
         return ""
-    if "large" in under and under <= MAGNITUDES:
+    if "large" in under and under <= UNUSUAL:
         return "large"
     others = under - {shown.condition}
     return "" if others - set(COLLATERAL) or others and shown.condition == "range" else shown.condition
+
+
+def _is_large(one: Verdict) -> bool:
+    """Whether a case that is extreme is so by the size of its numbers."""
+    return one.case is None or has_large_numbers(one.case)
 
 
 def _circumstance(shown: Verdict, verdicts: list) -> str:
@@ -203,30 +219,19 @@ def _circumstance(shown: Verdict, verdicts: list) -> str:
 
 
 def _explanation(exercise: FrozenExercise, verdicts: list, failed: list) -> str | None:
-    """The misconception that explains all of what failed, and most of all verdicts.
+    """The misconception that predicts all of what failed and of what passed, where it was held against that; else None.
 
-    One that explains fewer failures than it contradicts verdicts, by failing where the code passes, is no explanation; one that
-    nobody declared must contradict none.
+    Of several it is one that was declared, and that was held against most. What nobody declared explains no NaN.
     """
+    known = [*failed, *(one for one in verdicts if one.passed)]
 
-    def explains(name: str) -> bool:
-        known = [one for one in failed if name in one.compared]
-        return bool(known) and all(name in one.matches for one in known)
-
-    def contradicted(name: str) -> int:
-        return sum(name in one.compared and name not in one.matches for one in verdicts)
+    def predicts(name: str) -> bool:
+        own = [one for one in failed if name in one.compared]
+        sure = name not in exercise.invented or any(one.problem != "not_finite" for one in own)
+        return bool(own) and sure and all(name in one.matches for one in known if name in one.compared)
 
     def explained(name: str) -> int:
         return sum(name in one.matches for one in verdicts)
 
-    def holds(name: str) -> bool:
-        own = [one for one in failed if name in one.matches]
-        sure = any(one.problem != "not_finite" for one in own)  # NaN is like NaN whatever made it
-        if not sure and name in exercise.invented:
-            return False
-        return contradicted(name) <= (len(own) if sure and name not in exercise.invented else 0)
-
-    candidates = [name for name in exercise.misconceptions if explains(name) and holds(name)]
-    return min(
-        candidates, key=lambda name: (name in exercise.invented, contradicted(name), -explained(name)), default=None
-    )
+    candidates = filter(predicts, exercise.misconceptions)
+    return min(candidates, key=lambda name: (name in exercise.invented, -explained(name)), default=None)

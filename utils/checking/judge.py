@@ -57,8 +57,22 @@ def judge(
     limit = tolerance(case, frozen.expected, observation)
     pairs = zip(frozen.expected.outputs, observation.outputs)
     near = problem is None and not case.rows and not all(clear(case, a, b, limit) for a, b in pairs)
-    about = {"near": near, "condition": case.condition, "facts": found, "extreme": case.extreme, "case": case}
+    undefined = problem is not None and has_nan(observation)
+    about = {
+        "near": near,
+        "undefined": undefined,
+        "condition": case.condition,
+        "facts": found,
+        "extreme": case.extreme,
+        "case": case,
+    }
     return Verdict(case.property, case.part, problem, sentence, detail, matches, compared, **about)
+
+
+def has_nan(seen: Observation) -> bool:
+    """Whether some number of a result, or of a gradient, is NaN."""
+    arrays = [*(one.values for one in seen.outputs), *seen.gradients.values()]
+    return any(one is not None and one.dtype.kind == "f" and bool(np.isnan(one).any()) for one in arrays)
 
 
 def in_units(seen: Observation, units: tuple) -> Observation:
@@ -169,6 +183,8 @@ def find_problem(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation
     several = seen.structure in ("tuple", "list")
     if len(seen.outputs) != len(expected.outputs) or several != (expected.structure == "tuple"):
         return "wrong_structure"
+    if any(got.kind == "NoneType" for got in seen.outputs):
+        return "returned_none"
     if seen.changed:
         return "changed_input"
     for wanted, got in zip(expected.outputs, seen.outputs):
@@ -226,8 +242,6 @@ def _error_problem(wanted: Failure, seen: Observation) -> str | None:
 
 
 def _output_problem(wanted: Output, got: Output, seen: Observation) -> str | None:
-    if got.kind == "NoneType":
-        return "returned_none"
     if got.kind != "tensor":
         return "not_a_tensor"
     if got.shape != wanted.shape:

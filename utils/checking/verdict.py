@@ -21,6 +21,7 @@ class Verdict:
         extreme: the case's numbers are large on purpose.
         facts: what wrong numbers have in common with the right ones, by key: see `utils.checking.diagnosis`.
         case: the case itself, for what is true of all that fail.
+        undefined: some number of a result or of a gradient is NaN; of what stands for all cases, on any of them.
         condition: the condition that the case adds to what the author declared; empty for a declared case.
     """
 
@@ -35,6 +36,7 @@ class Verdict:
     facts: dict = field(default_factory=dict)
     extreme: bool = False
     near: bool = False
+    undefined: bool = False
     case: DrawnCase | None = field(default=None, compare=False, repr=False)
 
     @property

@@ -6,6 +6,8 @@ from utils.checking.messages.conditions import UNDER, UNDER_GRADIENT
 from utils.checking.messages.no_result import CODE
 from utils.checking.records import FrozenExercise
 
+IF_NAN = "{NaN}"  # in a declared sentence: what follows is told only if a result, or a gradient, of the answer is NaN
+
 
 def success(exercise: FrozenExercise, verdicts) -> str:
     """What a student reads when every case passed."""
@@ -20,7 +22,7 @@ def failure(
     exercise: FrozenExercise, shown, misconception: str | None, lost: set, points: float, unwritten: bool
 ) -> str:
     """What a student reads when a case failed: headline, sentence, numbers, and where to reread."""
-    sentence = exercise.misconceptions[misconception] if misconception else shown.sentence
+    sentence = _seen(exercise.misconceptions[misconception], shown) if misconception else shown.sentence
     lines = [f"✗ {exercise.name} · {shown.property}", *_indent(sentence)]
     reread = f'reread lesson {exercise.unit[:2]}, "{exercise.sections[shown.part]}"'
     lines += _indent(f"{shown.detail} · {reread}" if shown.detail else reread)
@@ -30,6 +32,12 @@ def failure(
         kept = [part for part in exercise.points if part not in lost]
         lines += _indent(f"{points:g} of {sum(exercise.points.values()):g} points, for: {', '.join(kept)}")
     return "\n".join(lines)
+
+
+def _seen(sentence: str, shown) -> str:
+    """A declared sentence without what it claims of NaN, behind `IF_NAN`, where none came."""
+    always, _, consequence = sentence.partition(f" {IF_NAN} ")
+    return f"{always} {consequence}".strip() if shown.undefined else always
 
 
 def related(shown, found: list[str], hint: str) -> str:

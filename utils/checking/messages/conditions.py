@@ -16,7 +16,8 @@ UNDER = {
     " or a number"
     " that stands for infinity not large enough?",
     "zero": "Ordinary numbers give the right result; zeros do not. Is 0 taken as a sign of something, or divided by?",
-    "saturation": "Ordinary numbers give the right result; large ones, which saturate a softmax, a sigmoid or a tanh, do not.",
+    "saturation": "Ordinary numbers give the right result; large ones, at which a softmax, a sigmoid or a tanh would saturate, do"
+    " not.",
     "training": "Eval mode gives the right result; training mode does not: is there a dropout, a batch"
     " normalisation, or a branch on self.training?",
     "ones": "Sizes larger than 1 give the right result; a size of 1 does not always. Does squeeze() take an axis away, or does"
@@ -31,6 +32,6 @@ UNDER = {
 
 UNDER_GRADIENT = {  # the same, where the result is right under the condition too, and the gradient is not
     "zero": "With ordinary numbers gradients are right as well; with zeros they are not.",
-    "saturation": "With ordinary numbers gradients are right as well; with large ones, which saturate a softmax, a sigmoid or a"
-    " tanh, they are not.",
+    "saturation": "With ordinary numbers gradients are right as well; with large ones, at which a softmax, a"
+    " sigmoid or a tanh would saturate, they are not.",
 }
