@@ -53,7 +53,7 @@ def judge(
     case, found = frozen.case, {}
     if tell and problem in (*COMPARED, "wrong_shape") and not case.rows and not frozen.units:
         found = facts(exercise, frozen, observation)
-    compared = tuple(frozen.mistakes)
+    compared, silent = tuple(frozen.mistakes), tuple(name for name, made in frozen.mistakes.items() if made is None)
     limit = tolerance(case, frozen.expected, observation)
     pairs = zip(frozen.expected.outputs, observation.outputs)
     near = problem is None and not case.rows and not all(clear(case, a, b, limit) for a, b in pairs)
@@ -61,6 +61,7 @@ def judge(
     about = {
         "near": near,
         "undefined": undefined,
+        "silent": silent,
         "condition": case.condition,
         "facts": found,
         "extreme": case.extreme,

@@ -35,9 +35,10 @@ def failure(
 
 
 def _seen(sentence: str, shown) -> str:
-    """A declared sentence without what it claims of NaN, behind `IF_NAN`, where none came."""
+    """A declared sentence with where it holds, if not everywhere, and without what it claims of NaN where none came."""
     always, _, consequence = sentence.partition(f" {IF_NAN} ")
-    return f"{always} {consequence}".strip() if shown.undefined else always
+    place = hint("", shown.where) if shown.where else ""
+    return " ".join(filter(None, (place, always, consequence if shown.undefined else "")))
 
 
 def related(shown, found: list[str], hint: str) -> str:
