@@ -248,3 +248,12 @@ def test_whatever_an_argument_says_is_not_told_where_another_part_belies_it(told
 def test_axes_of_one_size_have_their_own_names_from_the_last_on():
     sizes = {"D": 1, "B_1": 3, "B_2": 2, "N": 1}
     assert symbolic((3, 2, 1, 1), sizes, ("*S", "D")) == "[B_1, B_2, N, D]"
+
+
+def other_sign_and_empty_rows_left(E, mask):
+    return (-E).masked_fill(~mask, -torch.inf).softmax(dim=-1)
+
+
+def test_what_one_would_get_exactly_is_not_told_where_another_part_comes_out_otherwise(told):
+    _, said = told("masked_softmax", other_sign_and_empty_rows_left)
+    assert "exactly what one would get if E had the opposite sign" not in said

@@ -69,7 +69,8 @@ def diagnose(exercise: FrozenExercise, verdicts: list, failed: list) -> tuple:
         shown = next((one for one in written if one.condition == GRADIENTS), shown)
     here, elsewhere = ([one for one in verdicts if (one.part == shown.part) == own] for own in (True, False))
     alone = _explanation(exercise, here, [one for one in written if one in here])
-    if alone and any(_belies(one, alone, exercise.misconceptions[alone]) for one in elsewhere):
+    universal = alone and (alone in exercise.invented or OF_ALL in exercise.misconceptions[alone])
+    if alone and any(_belies(one, alone, universal) for one in elsewhere):
         alone = None
     shown = replace(shown, undefined=any(one.undefined for one in verdicts))
     found = _explanation(exercise, verdicts, written) or alone
@@ -79,13 +80,11 @@ def diagnose(exercise: FrozenExercise, verdicts: list, failed: list) -> tuple:
     return _explanation(exercise, written, written), replace(shown, where=circumstance)
 
 
-def _belies(one: Verdict, name: str, sentence: str) -> bool:
-    """Whether a case of another part shows that a misconception is none, or, if it is told of all arguments, not of all."""
+def _belies(one: Verdict, name: str, universal: bool) -> bool:
+    """Whether a case of another part shows that a misconception is none or, if it is told of every result, not of this one."""
     if name not in one.compared or name in one.matches:
         return False
-    return (
-        one.passed or OF_ALL in sentence and name not in one.silent
-    )  # where it fails too, it may have another mistake
+    return one.passed or universal and name not in one.silent  # where it fails too, it may have a mistake of its own
 
 
 def related(exercise: FrozenExercise, shown: Verdict, verdicts: list) -> tuple[Verdict, str | None]:
