@@ -135,12 +135,9 @@ def _swapping(one: str, other: str) -> Callable:
     return lambda values: {**values, one: values[other], other: values[one]}
 
 
-_COPY = "(masked_fill returns a copy; only masked_fill_ writes into its tensor.)"
-
-
-def _is_used(name: str) -> str:
+def _is_used(name: str, such: str = "") -> str:
     """A question that also helps where what was made of an input was dropped."""
-    return f"Is {name} used, and is what comes of it kept?"
+    return f"Is {name} used, and is what comes of it kept{such}?"
 
 
 def _of_reals(name: str, axes: list) -> Iterator[tuple]:
@@ -197,7 +194,12 @@ def _scaled_by(name: str, axis: str, size: Callable) -> Iterator[tuple]:
 
 def _of_truths(name: str, axes: list) -> Iterator[tuple]:
     yield "inverted", f"{name} were inverted, True where it is False", "", torch.logical_not
-    yield "all True", f"{name} were True everywhere", f"{_is_used(name)} {_COPY}", torch.ones_like
+    yield (
+        "all True",
+        f"{name} were True everywhere",
+        _is_used(name, ", such as the copy that masked_fill returns"),
+        torch.ones_like,
+    )
     yield "all False", f"{name} were False everywhere", "", torch.zeros_like
     yield "as a prefix", f"the True entries of each row of {name} all came first", "", lambda m: _prefix(m.sum(-1), m)
     last = f"each row of {name} were True up to its last True"
