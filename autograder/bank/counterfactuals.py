@@ -135,9 +135,16 @@ def _swapping(one: str, other: str) -> Callable:
     return lambda values: {**values, one: values[other], other: values[one]}
 
 
+def _is_used(name: str, such: str = "") -> str:
+    """A question that also helps where what was made of an input was dropped."""
+    return f"Is {name} used, and is what comes of it kept{such}?"
+
+
 def _of_reals(name: str, axes: list) -> Iterator[tuple]:
     yield "negated", f"{name} had the opposite sign", "", lambda X: -X
-    yield "zero", f"{name} were 0 everywhere", f"Is {name} used?", torch.zeros_like
+    yield "zero", f"{name} were 0 everywhere", _is_used(name), torch.zeros_like
+    if len(axes) == 1:
+        yield "plus 1", f"1 were added to each number of {name}", "", lambda X: X + 1
     yield "without negatives", f"the negative numbers of {name} were 0", "", torch.relu
     yield "absolute", f"{name} had no signs", "", torch.abs
     yield "through a softmax", f"{name} went through a softmax first", "", lambda X: X.softmax(dim=-1)
@@ -187,7 +194,12 @@ def _scaled_by(name: str, axis: str, size: Callable) -> Iterator[tuple]:
 
 def _of_truths(name: str, axes: list) -> Iterator[tuple]:
     yield "inverted", f"{name} were inverted, True where it is False", "", torch.logical_not
-    yield "all True", f"{name} were True everywhere", f"Is {name} used?", torch.ones_like
+    yield (
+        "all True",
+        f"{name} were True everywhere",
+        _is_used(name, ", such as the copy that masked_fill returns"),
+        torch.ones_like,
+    )
     yield "all False", f"{name} were False everywhere", "", torch.zeros_like
     yield "as a prefix", f"the True entries of each row of {name} all came first", "", lambda m: _prefix(m.sum(-1), m)
     last = f"each row of {name} were True up to its last True"
@@ -207,7 +219,7 @@ def _of_integers(name: str, axes: list) -> Iterator[tuple]:
         "",
         lambda X: torch.full_like(X, X.max()),
     )
-    yield "from 0 on", f"{name} counted from 0 on", f"Is {name} used?", lambda X: torch.arange(X.numel()).view_as(X)
+    yield "from 0 on", f"{name} counted from 0 on", _is_used(name), lambda X: torch.arange(X.numel()).view_as(X)
 
 
 def _along_axes(name: str, axes: list) -> Iterator[tuple]:

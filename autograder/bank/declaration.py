@@ -205,7 +205,8 @@ class Exercise:
         return self.misconceptions + self.counterfactuals
 
     def misconception(self, made):
-        """Registers a mistake; its docstring is the sentence that a student who makes it reads.
+        """Registers a mistake; its docstring is the sentence that a student who makes it reads, what follows {NaN} only where
+        something of the answer is NaN.
 
         For a module, a plain function becomes the `forward` of a subclass of the reference.
         """

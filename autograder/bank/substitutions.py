@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from types import CodeType
 
 import torch
+import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
 from autograder.bank import declaration
@@ -22,10 +23,13 @@ def _alone(function: Callable) -> Callable:
 
 
 _NOTHING, _SIGMOID, _TANH, _RELU = map(_alone, (lambda X: X, torch.sigmoid, torch.tanh, torch.relu))
+_GELU, _BY_TANH, _SILU = map(_alone, (F.gelu, lambda X: F.gelu(X, approximate="tanh"), F.silu))
 OTHERS = {
     "tanh": {"sigmoid": _SIGMOID, "relu": _RELU, "": _NOTHING},
     "sigmoid": {"tanh": _TANH, "relu": _RELU, "": _NOTHING},
     "relu": {"tanh": _TANH, "sigmoid": _SIGMOID, "": _NOTHING},
+    "gelu": {"gelu's approximation by tanh": _BY_TANH, "relu": _RELU, "silu": _SILU, "": _NOTHING},
+    "silu": {"gelu": _GELU, "relu": _RELU, "sigmoid": _SIGMOID, "": _NOTHING},
     "softmax": {"sigmoid": _SIGMOID, "log_softmax": torch.log_softmax, "": _NOTHING},
     "log_softmax": {"softmax": torch.softmax, "": _NOTHING},
     "argmax": {"argmin": torch.argmin},

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from utils.checking.diagnosis.circumstances import where
+from utils.checking.diagnosis.circumstances import has_large_numbers, where
 from utils.checking.diagnosis.facts import Facts, common, mostly
 from utils.checking.diagnosis.traits import KINDS as TRAITS
 from utils.checking.messages import composing
@@ -22,10 +22,10 @@ UNLIKE = (  # problems that are no case's own
     "too_much",
     "too_much_kept",
 )
-MAGNITUDES = {"large", "range", "saturation", "spread", "scale"}  # conditions under which numbers are large
+MAGNITUDES = {"large", "saturation", "spread", "scale"}  # conditions under which numbers are large
+UNUSUAL = MAGNITUDES - {"scale"}  # those of them under which no number is an ordinary one
 COLLATERAL = (
     "float64",
-    "range",
     "spread",
 )  # conditions under which what is wrong elsewhere shows too, through finer tolerances
 CALLS = "calls"  # the condition under which arguments come by position, or by name
@@ -39,6 +39,12 @@ UNIVERSAL = (
     ("shape", "fixed"),
     ("shape", "count"),
 )  # facts about each input or number
+OF_ALL = "whatever"  # in a sentence that speaks of all that an argument may be
+OF_AN_ARGUMENT = (
+    " is True",
+    " is False",
+    " is None",
+)  # so end the words for circumstances that are an argument's value
 STARTS = ("from the start", "after a start")  # and about steps
 SHORT = 3  # positions along an axis before anything is told of its first or last
 
@@ -47,7 +53,8 @@ def diagnose(exercise: FrozenExercise, verdicts: list, failed: list) -> tuple:
     """The misconception behind what failed, or None, and the verdict to show.
 
     What is written comes before what is not written yet. Best is a misconception that explains every failure; else one that
-    explains all failures of the part that is shown and fails nowhere else, since each part may have a mistake of its own.
+    explains all failures of the part that is shown and fails nowhere else, since each part may have a mistake of its own; or one
+    that explains all failures where these are just the cases with an argument of some value, which is told with it.
     """
     forbidden = next((one for one in failed if one.problem == "forbidden_call"), None)
     if forbidden:
@@ -57,11 +64,26 @@ def diagnose(exercise: FrozenExercise, verdicts: list, failed: list) -> tuple:
     if not written:
         return None, failed[0]
     shown = written[0]
+    if all(one.problem in OF_GRADIENTS for one in written):  # which other conditions show by the way
+        shown = next((one for one in written if one.condition == GRADIENTS), shown)
     here, elsewhere = ([one for one in verdicts if (one.part == shown.part) == own] for own in (True, False))
     alone = _explanation(exercise, here, [one for one in written if one in here])
-    if alone and not all(alone in one.matches for one in elsewhere if one.passed and alone in one.compared):
+    universal = alone and (alone in exercise.invented or OF_ALL in exercise.misconceptions[alone])
+    if alone and any(_belies(one, alone, universal) for one in elsewhere):
         alone = None
-    return _explanation(exercise, verdicts, written) or alone, shown
+    shown = replace(shown, undefined=any(one.undefined for one in verdicts))
+    found = _explanation(exercise, verdicts, written) or alone
+    circumstance = "" if found else _circumstance(shown, verdicts)
+    if not circumstance.endswith(OF_AN_ARGUMENT):
+        return found, shown
+    return _explanation(exercise, written, written), replace(shown, where=circumstance)
+
+
+def _belies(one: Verdict, name: str, universal: bool) -> bool:
+    """Whether a case of another part shows that a misconception is none or, if it is told of every result, not of this one."""
+    if name not in one.compared or name in one.matches:
+        return False
+    return one.passed or universal and name not in one.silent  # where it fails too, it may have a mistake of its own
 
 
 def related(exercise: FrozenExercise, shown: Verdict, verdicts: list) -> tuple[Verdict, str | None]:
@@ -184,13 +206,18 @@ def _without(facts: dict, kinds: tuple) -> dict:
 def _under(shown: Verdict, verdicts: list) -> str:
     """The condition under which alone anything fails; empty if ordinary inputs fail too, or what else fails belies its words."""
     failed = [one for one in verdicts if not one.passed]
-    under = {"large" if one.extreme else one.condition for one in failed}
+    under = {"large" if one.extreme and _is_large(one) else one.condition for one in failed}
     if under & {"", "hidden"}:
         return ""
-    if "large" in under and under <= MAGNITUDES:
+    if "large" in under and under <= UNUSUAL:
         return "large"
     others = under - {shown.condition}
-    return "" if others - set(COLLATERAL) or others and shown.condition == "range" else shown.condition
+    return "" if others - set(COLLATERAL) else shown.condition
+
+
+def _is_large(one: Verdict) -> bool:
+    """Whether a case that is extreme is so by the size of its numbers."""
+    return one.case is None or has_large_numbers(one.case)
 
 
 def _circumstance(shown: Verdict, verdicts: list) -> str:
@@ -203,30 +230,31 @@ def _circumstance(shown: Verdict, verdicts: list) -> str:
 
 
 def _explanation(exercise: FrozenExercise, verdicts: list, failed: list) -> str | None:
-    """The misconception that explains all of what failed, and most of all verdicts.
+    """The misconception that predicts all of what failed, and all plain cases that passed; None if there is none.
 
-    One that explains fewer failures than it contradicts verdicts, by failing where the code passes, is no explanation; one that
-    nobody declared must contradict none.
+    Under conditions, where it may show by other sizes, or by a finer tolerance, it may fail where the code passes, but not more
+    often than it explains. What nobody declared predicts all that it was held against, and explains no NaN. Of several it is one
+    that was declared, and that is right most often.
     """
 
     def explains(name: str) -> bool:
         known = [one for one in failed if name in one.compared]
         return bool(known) and all(name in one.matches for one in known)
 
-    def contradicted(name: str) -> int:
-        return sum(name in one.compared and name not in one.matches for one in verdicts)
-
-    def explained(name: str) -> int:
-        return sum(name in one.matches for one in verdicts)
-
     def holds(name: str) -> bool:
-        own = [one for one in failed if name in one.matches]
+        invented, own = name in exercise.invented, [one for one in failed if name in one.matches]
         sure = any(one.problem != "not_finite" for one in own)  # NaN is like NaN whatever made it
-        if not sure and name in exercise.invented:
-            return False
-        return contradicted(name) <= (len(own) if sure and name not in exercise.invented else 0)
+        belied = [one for one in verdicts if one.passed and name in one.compared and name not in one.matches]
+        if not belied:
+            return sure or not invented
+        return sure and not invented and not any(_is_plain(one) for one in belied) and len(belied) <= len(own)
+
+    def right(name: str) -> int:
+        return sum((name in one.matches) - (name in one.compared and name not in one.matches) for one in verdicts)
 
     candidates = [name for name in exercise.misconceptions if explains(name) and holds(name)]
-    return min(
-        candidates, key=lambda name: (name in exercise.invented, contradicted(name), -explained(name)), default=None
-    )
+    return min(candidates, key=lambda name: (name in exercise.invented, -right(name)), default=None)
+
+
+def _is_plain(one: Verdict) -> bool:
+    return one.case is None or one.case.plain

@@ -54,13 +54,21 @@ def judge(
     by_numbers = problem in (*COMPARED, "wrong_shape") and not is_sketched(frozen)
     if tell and by_numbers and not case.rows and not frozen.units:
         found = facts(exercise, frozen, observation)
-    compared = tuple(frozen.mistakes)
+    compared, silent = tuple(frozen.mistakes), tuple(name for name, made in frozen.mistakes.items() if made is None)
     limit = tolerance(case, frozen.expected, observation)
     pairs = zip(frozen.expected.outputs, observation.outputs)
     near = problem is None and not case.rows and not all(clear(case, a, b, limit) for a, b in pairs)
-    about = {"near": near, "condition": case.condition, "facts": found, "extreme": case.extreme, "case": case}
-    idea = problem is not None and _misses_the_idea(exercise, frozen, observation)
-    return Verdict(case.property, case.part, problem, sentence, detail, matches, compared, **about, idea=idea)
+    about = {
+        "near": near,
+        "undefined": problem is not None and has_nan(observation),
+        "silent": silent,
+        "condition": case.condition,
+        "facts": found,
+        "extreme": case.extreme,
+        "case": case,
+        "idea": problem is not None and _misses_the_idea(exercise, frozen, observation),
+    }
+    return Verdict(case.property, case.part, problem, sentence, detail, matches, compared, **about)
 
 
 def telling(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) -> Observation:
@@ -77,6 +85,12 @@ def _misses_the_idea(exercise: FrozenExercise, frozen: FrozenCase, seen: Observa
     if seen.asked_only and "gradients" not in exercise.taught:
         return False
     return find_problem(exercise, frozen, seen, manners=False) is not None
+
+
+def has_nan(seen: Observation) -> bool:
+    """Whether some number of a result, or of a gradient, is NaN."""
+    arrays = [*(one.values for one in seen.outputs), *seen.gradients.values()]
+    return any(one is not None and one.dtype.kind == "f" and bool(np.isnan(one).any()) for one in arrays)
 
 
 def in_units(seen: Observation, units: tuple) -> Observation:
@@ -206,6 +220,8 @@ def find_problem(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation
     several = seen.structure in ("tuple", "list")
     if len(seen.outputs) != len(expected.outputs) or several != (expected.structure == "tuple"):
         return "wrong_structure"
+    if any(got.kind == "NoneType" for got in seen.outputs):
+        return "returned_none"
     if manners and seen.changed:
         return "changed_input"
     for wanted, got in zip(expected.outputs, seen.outputs):
@@ -274,8 +290,6 @@ def _is_beyond_torch(case: DrawnCase, failure: Failure) -> bool:
 
 
 def _output_problem(case: DrawnCase, wanted: Output, got: Output, seen: Observation, manners: bool) -> str | None:
-    if got.kind == "NoneType":
-        return "returned_none"
     if got.kind != "tensor" and (manners or got.values is None):
         return "not_a_tensor"
     if got.shape != wanted.shape:

@@ -110,14 +110,18 @@ class ToyAdapter:
 
     Raises:
         TypeError: what is to be adapted is no linear layer.
+        ValueError: the layer was adapted before; a call too many makes parameters that nobody trains.
     """
 
     def __init__(self, gains: Tensor, limit: int = 0):
-        self.gains = gains
+        self.gains, self._adapted = gains, []
 
     def __call__(self, layer: nn.Linear) -> nn.Module:
         if not isinstance(layer, nn.Linear):
             raise TypeError(f"adapter(layer) takes an nn.Linear; what came is of type {type(layer).__name__}")
+        if any(layer is one for one in self._adapted):
+            raise ValueError("adapter(layer) was given the same layer twice; it is called once for each chosen layer")
+        self._adapted.append(layer)
         return AdaptedLayer(layer, self.gains[: layer.out_features].clone())
 
 

@@ -21,11 +21,14 @@ class Verdict:
         detail: the numbers that show it; empty for a case that the student may not see.
         matches: the misconceptions that would have given just what was observed.
         compared: the misconceptions that were held against what was observed; of others nothing is known here.
+        silent: those of them that give what is expected here.
         near: the case passed, but not by much: what fails elsewhere may be wrong here too, within tolerance.
         extreme: the case's numbers are large on purpose.
         facts: what wrong numbers have in common with the right ones, by key: see `utils.checking.diagnosis`.
         case: the case itself, for what is true of all that fail.
         idea: what failed is the idea, which has the points of its part; else it costs no more than `ROBUSTNESS` of them.
+        undefined: some number of a result or of a gradient is NaN; of what stands for all cases, on any of them.
+        where: of what stands for all cases, what is true of those that fail and of no other, where a misconception needs it.
         condition: the condition that the case adds to what the author declared; empty for a declared case.
     """
 
@@ -36,10 +39,13 @@ class Verdict:
     detail: str
     matches: tuple
     compared: tuple = ()
+    silent: tuple = ()
     condition: str = ""
     facts: dict = field(default_factory=dict)
     extreme: bool = False
     near: bool = False
+    undefined: bool = False
+    where: str = ""
     case: DrawnCase | None = field(default=None, compare=False, repr=False)
     idea: bool = False
 

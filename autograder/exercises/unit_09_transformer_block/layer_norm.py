@@ -79,8 +79,8 @@ def divided_by_one_less(X, weight, bias, eps):
 
 @layer_norm.misconception
 def eps_outside_the_root(X, weight, bias, eps):
-    """eps is added to the standard deviation, outside the root. It is added to the variance, inside: √(σ² + eps). Outside, the
-    root of a variance of 0 has an infinite slope, and gradients become NaN."""
+    """eps is added to the standard deviation, outside the root. It is added to the variance, inside: √(σ² + eps). {NaN} Outside,
+    the root of a variance of 0 has an infinite slope, and gradients become NaN."""
     centred, variance = _parts(X)
     return centred / (variance.sqrt() + eps) * weight + bias
 
@@ -102,7 +102,7 @@ def one_less_and_no_eps(X, weight, bias, eps):
 
 @layer_norm.misconception
 def eps_left_out(X, weight, bias, eps):
-    """The result is that of eps = 0: eps is not added to the variance. Where all numbers of a position are equal the
+    """The result is that of eps = 0: eps is not added to the variance. {NaN} Where all numbers of a position are equal the
     variance is 0, and 0/0 is NaN."""
     return _normalise(X, weight, bias, 0.0)
 

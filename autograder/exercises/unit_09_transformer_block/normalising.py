@@ -3,16 +3,17 @@
 from autograder.bank.declaration import Case, Exercise
 
 RIGHT = "{Name} treats each position by itself, over its D features: dim=-1."
+TOGETHER = (
+    f"{{Means}} taken over the last two axes, positions and features together. {RIGHT} Otherwise a token would change when"
+    " another one is added to the sequence."
+)
 AXES = {  # name: the axes, and the sentence
     "over_everything": (
         lambda X: tuple(range(X.ndim)),
         f"{{Means}} taken over all numbers of X. {RIGHT} What comes out for one position must not depend on the others.",
     ),
-    "over_each_sequence": (
-        lambda X: (-2, -1),
-        f"{{Means}} taken over the last two axes, positions and features together. {RIGHT} Otherwise a token would change when"
-        " another one is added to the sequence.",
-    ),
+    "over_each_sequence": (lambda X: (-2, -1), TOGETHER),
+    "over_each_sequence_if_there_is_one": (lambda X: tuple(range(-min(2, X.ndim), 0)), TOGETHER),
     "over_axes_one_and_two": (
         lambda X: (1, 2),
         "dim=(1, 2) takes in positions and features together where there is one batch axis, and does not exist in X [N, D]."

@@ -99,15 +99,15 @@ def divided_by_the_deviation_of_a_sample(X, weight, eps):
 @rms_norm.misconception
 def eps_outside_the_root(X, weight, eps):
     """eps is added to the root. Here, as in torch and in Llama, it is added to the mean of the squares, inside the root:
-    √(m + eps). (The authors of RMSNorm add it outside in their own code.) Outside, the root of 0 has an infinite slope, so that
-    a position of zeros has no gradient but NaN."""
+    √(m + eps). (The authors of RMSNorm add it outside in their own code.) {NaN} Outside, the root of 0 has an infinite slope, so
+    that a position of zeros has no gradient but NaN."""
     return X / (X.square().mean(dim=-1, keepdim=True).sqrt() + eps) * weight
 
 
 @rms_norm.misconception
 def eps_left_out(X, weight, eps):
-    """The result is that of eps = 0: eps is not added to the mean of the squares. A position of zeros is then 0/0, which is
-    NaN."""
+    """The result is that of eps = 0: eps is not added to the mean of the squares. {NaN} A position of zeros is then 0/0, which
+    is NaN."""
     return _divide(X, weight, 0.0)
 
 

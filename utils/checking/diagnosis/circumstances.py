@@ -28,12 +28,19 @@ def circumstances(case: DrawnCase) -> dict[str, bool]:
     for name, number in case.given_sizes.items():
         if name not in case.sizes:
             found |= {f"{name} is smaller than {axis}": number < size for axis, size in case.sizes.items()}
-    reals = [value for value in case.inputs.values() if isinstance(value, np.ndarray) and value.dtype.kind == "f"]
-    if reals:  # of several inputs nobody can say which it is
-        found[f"some input has numbers beyond ±{LARGE:g}"] = any(
-            bool((np.abs(value[np.isfinite(value)]) > LARGE).any()) for value in reals
-        )
+    if any(_is_real(value) for value in case.inputs.values()):  # of several inputs nobody can say which it is
+        found[f"some input has numbers beyond ±{LARGE:g}"] = has_large_numbers(case)
     return found
+
+
+def has_large_numbers(case: DrawnCase) -> bool:
+    """Whether some input has a number, not an infinite one, of which exp may be too large."""
+    reals = [value for value in case.inputs.values() if _is_real(value)]
+    return any(bool((np.abs(value[np.isfinite(value)]) > LARGE).any()) for value in reals)
+
+
+def _is_real(value) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
 
 
 def where(failed: list[DrawnCase], passed: list[DrawnCase]) -> str:

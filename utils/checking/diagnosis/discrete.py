@@ -1,6 +1,14 @@
 """Facts about tokens, counts and truth values."""
 
+from itertools import combinations_with_replacement
+
 import numpy as np
+
+from utils.checking.diagnosis.facts import Cases
+
+_FACTORS = 3  # of the arguments, at most, in what a count is too large or too small by
+_TIMES = 12  # and how many times that
+_MANY = 64  # numbers of a result that is no list of counts any more
 
 
 def discrete_facts(name: str, wanted: np.ndarray, got: np.ndarray, first: str = "B") -> dict:
@@ -15,7 +23,11 @@ def discrete_facts(name: str, wanted: np.ndarray, got: np.ndarray, first: str = 
         )
     elif apart.any() and wanted.size > 3 and np.array_equal(np.sort(wanted, axis=None), np.sort(got, axis=None)):
         found["moved", name] = f"{name} holds the right numbers, in other places than asked for."
-    if (apart % 2**32 == 0).all():
+    if (apart % 2**56 == 0).all():
+        found["overflow", name] = (
+            f"Numbers of {name}, or what they are made of, went past what 64 bits hold on the way."
+        )
+    elif (apart % 2**32 == 0).all():
         found["overflow", name] = f"Numbers of {name} went past what 32 bits hold: keep integers in int64."
     if not np.ptp(apart):
         found["off by", name, int(apart.flat[0])] = f"Each number of {name} is {_by(int(apart.flat[0]))}."
@@ -30,6 +42,41 @@ def discrete_facts(name: str, wanted: np.ndarray, got: np.ndarray, first: str = 
         told += " size do not survive that."
         found["rounded", name] = told
     return found
+
+
+def difference_facts(name: str, wanted: np.ndarray, got: np.ndarray, inputs: dict) -> dict:
+    """Whether each count is off by one and the same small number of times a product of the arguments: "2·D too large"."""
+    counts = {given: _whole(value, wanted.shape) for given, value in inputs.items()}
+    counts = {given: value for given, value in counts.items() if value is not None}
+    apart = got.astype(object) - wanted.astype(object)
+    if wanted.size > _MANY or not counts or not np.all(apart != 0):
+        return {}
+    found = {}
+    for names in (one for degree in range(_FACTORS) for one in combinations_with_replacement(counts, degree + 1)):
+        product = np.ones(wanted.shape, dtype=object)
+        for one in names:
+            product = product * counts[one]
+        times = int(np.ravel(apart)[0]) // int(np.ravel(product)[0])
+        if 0 < abs(times) <= _TIMES and np.all(apart == times * product):
+            label = _product(abs(times), names)
+            told = f"Each number of {name} is {label} too {'large' if times > 0 else 'small'}."
+            found["difference", name, label, times > 0, Cases(2)] = told
+    return found
+
+
+def _whole(value, shape: tuple) -> np.ndarray | None:
+    """An argument as exact whole numbers from 1 on, one for each count; None where it is none."""
+    if isinstance(value, bool) or not isinstance(value, int | np.ndarray) or np.asarray(value).dtype.kind not in "iu":
+        return None
+    value = np.asarray(value)
+    fits = value.shape in ((), shape) and bool((value > 0).all())
+    return np.broadcast_to(value, shape).astype(object) if fits else None
+
+
+def _product(times: int, names: tuple) -> str:
+    """Of 2 and ("D", "D", "N"): 2·D²·N."""
+    powers = [one + {1: "", 2: "²", 3: "³"}[names.count(one)] for one in dict.fromkeys(names)]
+    return "·".join([str(times)] * (times > 1) + powers)
 
 
 def _by(difference: int) -> str:

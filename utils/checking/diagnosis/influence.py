@@ -6,6 +6,7 @@ A derivative that is not 0 proves that a result depends on an input there; one t
 import numpy as np
 
 from utils.checking.diagnosis.facts import Facts
+from utils.checking.diagnosis.topics import hides, takes_exponentials
 from utils.checking.records import FrozenCase, FrozenExercise, Observation
 
 NOTHING = 1e-12  # of the largest derivative: less is rounding
@@ -29,14 +30,12 @@ def influence_facts(exercise: FrozenExercise, frozen: FrozenCase, seen: Observat
         if got is None and _faint(wanted, largest):
             continue
         if got is None:
-            found["influence none", given] = (
-                f"No gradient flows from {result} back to {given}: {_CUT.replace(' there', '')}"
-            )
+            told = f"No gradient flows from {result} back to {given}: {_cut(exercise).replace(' there', '')}"
+            found["influence none", given] = told
         elif given in frozen.case.inputs and got.shape == wanted.shape and got.ndim and np.isfinite(got).all():
             axes = frozen.case.symbols.get(given, "").split()
-            softmax = any(word in exercise.formula for word in ("softmax", "exp("))
-            found |= _shift(result, given, wanted, got, axes, softmax)
-            found |= _dependence(result, given, wanted, got, frozen)
+            found |= _shift(result, given, wanted, got, axes, takes_exponentials(exercise))
+            found |= _dependence(result, given, wanted, got, frozen, _cut(exercise))
             if all(one.shape == () for one in frozen.expected.outputs):
                 found |= _sizes(result, given, wanted, got, axes)
     return found
@@ -60,10 +59,15 @@ def _shift(result: str, given: str, wanted: np.ndarray, got: np.ndarray, axes: l
 
 
 _SOFTMAX = ": does the softmax run along that axis, with exp itself, and is its result used whole?"
-_CUT = (
-    "is it used there at all, or only through something without a derivative, such as argmax, rounding or a comparison, or does"
-    " a mask hide too much?"
-)
+
+
+def _cut(exercise: FrozenExercise) -> str:
+    """What a derivative of 0 comes from, as a question."""
+    hidden = ", or does a mask hide too much?" if hides(exercise) else "?"
+    told = (
+        "is it used there at all, and what comes of it kept, or is it used only through something without a derivative,"
+    )
+    return f"{told} such as argmax, rounding or a comparison{hidden}"
 
 
 def _faint(one: np.ndarray, other: np.ndarray) -> bool:
@@ -76,8 +80,12 @@ def _rows(gradient: np.ndarray) -> np.ndarray:
     return (np.abs(gradient) > NOTHING * np.abs(gradient).max(initial=0)).any(axis=-1)
 
 
-def _dependence(result: str, given: str, wanted: np.ndarray, got: np.ndarray, frozen: FrozenCase) -> Facts:
-    """Rows of an input that count and should not, or the other way round; another input's value there may tell which."""
+def _dependence(result: str, given: str, wanted: np.ndarray, got: np.ndarray, frozen: FrozenCase, cut: str) -> Facts:
+    """Rows of an input that count and should not, or the other way round; another input's value there may tell which.
+
+    Args:
+        cut: what a derivative of 0 comes from.
+    """
     right, ours, found = _rows(wanted), _rows(got), {}
     extra, missing = ours & ~right, right & ~got.any(axis=-1)  # a small derivative is none that is missing
     if right.ndim and extra.any() and not _faint(wanted, got):
@@ -90,7 +98,7 @@ def _dependence(result: str, given: str, wanted: np.ndarray, got: np.ndarray, fr
             told, where = "everywhere", " at each position where it should not be" if extra.any() else ""
         end = "" if where.endswith("not be") else ", and should not be"
         found["influence missing", given, told] = (
-            f"The derivative of {result} with respect to {given} is 0{where}{end}: {_CUT}"
+            f"The derivative of {result} with respect to {given} is 0{where}{end}: {cut}"
         )
     return found
 

@@ -6,7 +6,7 @@ every failed case has. A sentence says what was observed; where several causes g
 
 import numpy as np
 
-from utils.checking.diagnosis.discrete import discrete_facts, truth_facts
+from utils.checking.diagnosis.discrete import difference_facts, discrete_facts, truth_facts
 from utils.checking.diagnosis.facts import Facts
 from utils.checking.diagnosis.influence import influence_facts
 from utils.checking.diagnosis.places import place_facts
@@ -46,6 +46,7 @@ def facts(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) -> Fa
         elif wanted.dtype == "torch.bool":
             found |= truth_facts(name, wanted.values.astype(bool), got.values.astype(bool))
         else:
+            found |= difference_facts(name, wanted.values, got.values, case.inputs)
             found |= discrete_facts(name, wanted.values, got.values, *axes[:1])
         found |= place_facts(name, axes, wanted.values, got.values, limit)
     found |= influence_facts(exercise, frozen, seen)
@@ -103,8 +104,14 @@ def _of_another_case(name: str, got, frozen: FrozenCase, exercise: FrozenExercis
     place = [output for output, _ in exercise.outputs].index(name)
     if not (got.values.size > 1 and (got.values != got.values.flat[0]).any()):
         return {}  # the same number everywhere is right somewhere by chance
+    case = frozen.case
     for other in exercise.cases:
-        if other is frozen or len(other.expected.outputs) <= place or other.case.condition:
+        if (
+            other is frozen
+            or len(other.expected.outputs) <= place
+            or other.case.condition
+            or not _unlike(case, other.case)
+        ):
             continue
         wanted = other.expected.outputs[place]
         if wanted.values is not None and wanted.shape == got.shape and close(got.values, wanted.values, limit).all():
@@ -112,6 +119,12 @@ def _of_another_case(name: str, got, frozen: FrozenCase, exercise: FrozenExercis
                 ("earlier", name): f"{name} was right for the inputs of another call: is something kept between calls?"
             }
     return {}
+
+
+def _unlike(one: DrawnCase, other: DrawnCase) -> bool:
+    """Whether two cases have numbers, and none in common: else what is right for both may come of those alone."""
+    reals = [[value for value in case.arrays if value.dtype.kind == "f"] for case in (one, other)]
+    return all(reals) and not any(np.array_equal(a, b) for a in reals[0] for b in reals[1])
 
 
 def _equal_to_given(name: str, wanted, got, case, limit: float) -> Facts:

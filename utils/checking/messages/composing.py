@@ -6,6 +6,8 @@ from utils.checking.messages.conditions import UNDER, UNDER_GRADIENT
 from utils.checking.messages.no_result import CODE
 from utils.checking.records import FrozenExercise
 
+IF_NAN = "{NaN}"  # in a declared sentence: what follows is told only if a result, or a gradient, of the answer is NaN
+
 
 def success(exercise: FrozenExercise, verdicts) -> str:
     """What a student reads when every case passed."""
@@ -20,7 +22,7 @@ def failure(
     exercise: FrozenExercise, shown, misconception: str | None, points: dict[str, float], unwritten: bool
 ) -> str:
     """What a student reads when a case failed: headline, sentence, numbers, and where to reread."""
-    sentence = exercise.misconceptions[misconception] if misconception else shown.sentence
+    sentence = _seen(exercise.misconceptions[misconception], shown) if misconception else shown.sentence
     lines = [f"✗ {exercise.name} · {shown.property}", *_indent(sentence)]
     reread = f'reread lesson {exercise.unit[:2]}, "{exercise.sections[shown.part]}"'
     lines += _indent(f"{shown.detail} · {reread}" if shown.detail else reread)
@@ -41,6 +43,13 @@ def _account(exercise: FrozenExercise, points: dict[str, float]) -> str:
         f"{part} ({share})" if reached < exercise.points[part] else part for part, reached in points.items() if reached
     ]
     return f"{earned}, for: {', '.join(parts)}"
+
+
+def _seen(sentence: str, shown) -> str:
+    """A declared sentence with where it holds, if not everywhere, and without what it claims of NaN where none came."""
+    always, _, consequence = sentence.partition(f" {IF_NAN} ")
+    place = hint("", shown.where) if shown.where else ""
+    return " ".join(filter(None, (place, always, consequence if shown.undefined else "")))
 
 
 def related(shown, found: list[str], hint: str) -> str:

@@ -1,10 +1,8 @@
 """What is told where ordinary inputs give the right result, and a condition alone does not."""
 
 UNDER = {
-    "float64": "Ordinary inputs give a result that is near enough in float32; in double precision, which is judged more finely,"
-    " it is not: is something fixed to float32 on the way, or is something small added or left out?",
-    "range": "Ordinary inputs give the right result; numbers of float64 that are larger than float32 can hold do not: is"
-    " something computed in float32 on the way, or is a number that stands for infinity not large enough?",
+    "float64": "Inputs of float32 give the right result; inputs of float64 do not: is something fixed to float32 on the way, or made"
+    " in torch's usual type, so that two types meet?",
     "bfloat16": "Ordinary inputs give the right result; inputs of bfloat16 do not: is a count or a position computed in the"
     " inputs' own type, something fixed to another, or is a function called that does not exist for it?",
     "layout": "Inputs that lie in memory in order give the right result; views, such as transposed or sliced tensors, do not:"
@@ -16,7 +14,8 @@ UNDER = {
     " or a number"
     " that stands for infinity not large enough?",
     "zero": "Ordinary numbers give the right result; zeros do not. Is 0 taken as a sign of something, or divided by?",
-    "saturation": "Ordinary numbers give the right result; large ones, which saturate a softmax, a sigmoid or a tanh, do not.",
+    "saturation": "Ordinary numbers give the right result; large ones, at which a softmax, a sigmoid or a tanh would saturate, do"
+    " not.",
     "training": "Eval mode gives the right result; training mode does not: is there a dropout, a batch"
     " normalisation, or a branch on self.training?",
     "ones": "Sizes larger than 1 give the right result; a size of 1 does not always. Does squeeze() take an axis away, or does"
@@ -31,6 +30,6 @@ UNDER = {
 
 UNDER_GRADIENT = {  # the same, where the result is right under the condition too, and the gradient is not
     "zero": "With ordinary numbers gradients are right as well; with zeros they are not.",
-    "saturation": "With ordinary numbers gradients are right as well; with large ones, which saturate a softmax, a sigmoid or a"
-    " tanh, they are not.",
+    "saturation": "With ordinary numbers gradients are right as well; with large ones, at which a softmax, a"
+    " sigmoid or a tanh would saturate, they are not.",
 }

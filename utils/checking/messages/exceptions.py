@@ -6,13 +6,19 @@ from utils.checking.records import Failure
 
 _HINTS = (  # phrases of errors' texts, and what they mean
     (
+        ("NoneType",),
+        "Something that this line uses is None: what a function or method of your own gives that lacks its `return`, what a call"
+        " gives that only does something (append, print, backward()), or an argument that may be None.",
+    ),
+    (
         ("cannot be multiplied", "Expected size for", "batch1 and batch2", "inconsistent tensor size", "size mismatch"),
         "Two shapes do not fit. Write each factor's shape beside the line: a product [.., n, k] @ [.., k, m] needs equal k.",
     ),
     (
         ("must match the size", "not broadcastable", "doesn't match the broadcast"),
-        "Two shapes do not line up. Write both beside the line: from the last axis on, sizes must be equal, or one of them 1. An"
-        " axis of size 1 comes last with [..., None], and last but one with [..., None, :].",
+        "Two shapes do not line up. Write both beside the line: from the last axis on, sizes must be equal, or one of them 1. If"
+        " an axis is missing, put one of size 1 in its place: [:, None] makes it the second, behind the batch, [..., None, :] the"
+        " last but one, [..., None] the last.",
     ),
     (
         ("not enough values to unpack", "too many values to unpack"),

@@ -25,7 +25,7 @@ def _backward_failed(c):
 
 def _no_gradient(c):
     wanted = [name for name, gradient in c.expected.gradients.items() if gradient is not None]
-    names = ", ".join(name for name in wanted if c.seen.gradients.get(name) is None)
+    names = _some([name for name in wanted if c.seen.gradients.get(name) is None])
     source = " and ".join(c.exercise.outputs[place][0] for place in c.case.gradient)
     mode = " (The module is in eval mode here.)" if c.exercise.is_module and not c.case.training else ""
     return (

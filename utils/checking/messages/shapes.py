@@ -7,13 +7,26 @@ def symbolic(shape: tuple, sizes: dict, declared: tuple = ()) -> str:
     Each symbol once, or as often as it stands in the `declared` axes; of two of one size the earlier in `sizes` comes first.
     """
     left = {symbol: max(1, declared.count(symbol)) for symbol in sizes}
+    last = _last(shape, sizes, declared)
+    for symbol in last:
+        left[symbol] -= 1
     written = []
-    for size in shape:
-        symbol = next((one for one in sizes if sizes[one] == size and left[one]), None)
+    for size in shape[: len(shape) - len(last)]:
+        symbol = next((one for one in sizes if sizes[one] == size and left[one] > 0), None)
         written.append(symbol or str(size))
         if symbol:
             left[symbol] -= 1
-    return "[" + ", ".join(written) + "]"
+    return "[" + ", ".join([*written, *last]) + "]"
+
+
+def _last(shape: tuple, sizes: dict, declared: tuple) -> list[str]:
+    """The declared axes that a shape ends with, as far as their sizes are those, of a shape with as many axes or more."""
+    found: list[str] = []
+    for size, axis in zip(reversed(shape), reversed(declared)):
+        if len(shape) < len(declared) or sizes.get(axis) != size:
+            break
+        found.insert(0, axis)
+    return found
 
 
 def looks_like(wanted: tuple, got: tuple, axes: list | tuple = ()) -> str:

@@ -6,6 +6,7 @@ import numpy as np
 
 from utils.checking.diagnosis.facts import common
 from utils.checking.diagnosis.shapes import shape_facts
+from utils.checking.diagnosis.topics import hides, takes_exponentials
 from utils.checking.diagnosis.weights import are_weights, look_past
 from utils.checking.messages.context import Context
 from utils.checking.messages.exceptions import integers, origin
@@ -53,14 +54,16 @@ def _forbidden_call(c):
 
 def _returned_none(c):
     missing = [name for name, _, got in c.pairs() if got.kind == "NoneType"]
-    what = (
-        "The result" if len(c.exercise.outputs) == 1 or c.seen.structure == "NoneType" else f"{' and '.join(missing)}"
-    )
+    where = "forward" if c.exercise.is_module else "the function"
+    if c.seen.structure != "NoneType" and len(c.exercise.outputs) > 1:
+        told = f"{' and '.join(missing)} is None in what {where} returns: is it what a function of your own gives that lacks its"
+        return f"{told} `return`, or is it not made in some branch?", ""
     mode = " (The module is in eval mode here.)" if c.exercise.is_module and not c.case.training else ""
-    return (
-        f"{what} is None: does a branch, or the end of the function, lack `return {c.returns.strip('()')}`?{mode}",
-        f"expected {c.returns}",
+    told = f"Nothing is returned: the result is None. Is `return {c.returns.strip('()')}` missing at the end of {where}, or of a"
+    told += (
+        " branch of it? Or is what a call gives returned that only does something, such as print, append or backward()?"
     )
+    return f"{told}{mode}", ""
 
 
 def _wrong_structure(c):
@@ -234,10 +237,16 @@ def _not_quite_zero(c):
 
 def _not_finite(c):
     name, wanted, got = next(pair for pair in c.pairs() if np.isnan(pair[2].values).any())
-    cause = (
-        "usually inf/inf, inf − inf, 0/0 or 0·inf: exp of a large number overflows, a sum of underflowed numbers is 0, a mask is"
-        " multiplied by −inf, or a softmax runs over scores that are all −inf"
-    )
+    causes = [
+        "exp of a large number overflows",
+        "something is divided by 0",
+        "a root or a logarithm is taken where it has none",
+    ]
+    if takes_exponentials(c.exercise):
+        causes[1:] = ["a sum of underflowed numbers is 0"]
+    if hides(c.exercise):
+        causes += ["a mask is multiplied by −inf", "a softmax runs over scores that are all −inf"]
+    cause = f"usually inf/inf, inf − inf, 0/0 or 0·inf: {', '.join(causes[:-1])}, or {causes[-1]}"
     for given, value in c.case.inputs.items():
         if isinstance(value, np.ndarray) and np.isneginf(value).any():
             cause = f"{given} holds −inf: exp(−inf) is 0, but −inf − (−inf), 0·inf and inf/inf are NaN"
@@ -281,14 +290,11 @@ def _beside(name: str, wrong: list, weights: list, sure: bool) -> list[str]:
 
 
 def _unstable(c):
-    twice = "Two calls with the same inputs"
-    if c.exercise.is_module:
-        twice = "Two calls with the same inputs, or two modules with the same weights,"
-    return (
-        f"{twice} gave different results. Nothing in it may depend on chance, on an earlier call, or on a"
-        " copy of weights that was made in __init__: they are learned, and set, later.",
-        "",
-    )
+    twice, none = "Two calls with the same inputs", "Nothing in it may depend on chance, or on an earlier call"
+    if not c.exercise.is_module:
+        return f"{twice} gave different results. {none}.", ""
+    twice, copy = f"{twice}, or two modules with the same weights,", "a copy of weights that was made in __init__"
+    return f"{twice} gave different results. {none}, or on {copy}: they are learned, and set, later.", ""
 
 
 def _overwritten(c):

@@ -60,7 +60,7 @@ def far_below_something_else(E, mask):
     set to 0 or to −100, the largest score of another row), they all become 0, and the row is lost. Put −∞ at the forbidden
     positions, let softmax subtract the largest score of each row by itself, and then treat the rows that allow nothing."""
     hidden = torch.where(mask, E, -math.inf)
-    powers = (hidden - hidden.detach().amax()).exp()
+    powers = (hidden - hidden.detach().amax().nan_to_num(neginf=0.0)).exp()
     return powers / powers.sum(dim=-1, keepdim=True).clamp(min=1e-30)
 
 

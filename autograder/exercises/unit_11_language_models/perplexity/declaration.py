@@ -90,6 +90,12 @@ def _two_unlikely(inputs, rng):
         inputs["logits"][b, n - 1, inputs["tokens"][b, n]] -= 130
 
 
+def _far_off(inputs, rng):
+    """Every token that follows is so unlikely that the loss is far above 20."""
+    for text, tokens in zip(inputs["logits"], inputs["tokens"]):
+        text[np.arange(len(tokens) - 1), tokens[1:]] -= 30
+
+
 def _high(inputs, rng):
     """The logits of each position are all very large or all very small."""
     inputs["logits"] += rng.choice([-150, 150], size=inputs["logits"].shape[:2])[..., None].astype(np.float32)
@@ -114,6 +120,7 @@ def _long(inputs, rng):
         Case("one text", sizes={"B": 1, "N": 10}, scale=WIDE, edit=_clear()),
         Case("likely tokens", sizes={"N": 9}, edit=_clear(_likely)),
         Case("tokens that are very unlikely", sizes={"B": 4, "N": 11}, scale=WIDE, edit=_clear(_two_unlikely)),
+        Case("a model that is far off", sizes={"B": 3, "N": 8}, scale=WIDE, edit=_clear(_far_off)),
         Case("long texts", sizes={"B": 2, "N": 70}, scale=WIDE, edit=_clear(_long)),
         Case("a single predicted token", sizes={"B": 4, "N": 6}, scale=WIDE, edit=_clear(_one_pair), edge=True),
         Case("texts of two tokens", sizes={"N": 2, "B": 5}, scale=WIDE, edit=_clear(_all_full), edge=True),

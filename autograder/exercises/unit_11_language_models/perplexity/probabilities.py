@@ -1,5 +1,7 @@
 """Exercise 5 again: mistakes in the probability of a token, and in its logarithm."""
 
+import torch
+
 from autograder.exercises.unit_11_language_models.perplexity.declaration import (
     _both,
     _mean,
@@ -30,6 +32,26 @@ def _with_a_small_number(change):
 for _exponent in (8, 9, 10, 12):
     _made = _with_a_small_number(lambda p, small=10.0**-_exponent: p + small)
     _made.__name__ = f"one_in_ten_to_the_{_exponent}_in_the_logarithm"
+    perplexity.misconception(_made)
+
+
+def _above_20(cut):
+    def made(logits, tokens, lengths):
+        """Where the loss is above some bound, such as 20, something else stands in the place of exp(loss), or of the loss too.
+        However far off a model is, its perplexity is exp(loss), and no number here is too large for that."""
+        loss = _mean(_surprisal(logits, tokens), _predicted(tokens, lengths))
+        return cut(loss) if loss > 20 else _both(loss)
+
+    return made
+
+
+for _name, _cut in {
+    "loss_cut_off": lambda loss: _both(loss.clamp(max=20)),
+    "perplexity_cut_off": lambda loss: (loss, loss.clamp(max=20).exp()),
+    "perplexity_infinite": lambda loss: (loss, torch.full_like(loss, torch.inf)),
+}.items():
+    _made = _above_20(_cut)
+    _made.__name__ = _name
     perplexity.misconception(_made)
 
 

@@ -1,0 +1,17 @@
+"""What an exercise is about, as far as its declaration says: what a general hint may speak of."""
+
+from utils.checking.records import FrozenExercise
+
+_HIDING = ("mask", "allowed", "causal", "padd", "lengths", "attend", "just these", "these alone")
+_EXPONENTIALS = ("softmax", "exp(")
+
+
+def hides(exercise: FrozenExercise) -> bool:
+    """Whether some positions do not count, so that a hint may speak of masks."""
+    said = " ".join((exercise.name, exercise.formula, *exercise.parameters)).lower()
+    return bool(exercise.zeros) or any(word in said for word in _HIDING)
+
+
+def takes_exponentials(exercise: FrozenExercise) -> bool:
+    """Whether there is a softmax, or exp by itself."""
+    return any(word in exercise.formula for word in _EXPONENTIALS)
