@@ -207,7 +207,7 @@ def _under(shown: Verdict, verdicts: list) -> str:
     """The condition under which alone anything fails; empty if ordinary inputs fail too, or what else fails belies its words."""
     failed = [one for one in verdicts if not one.passed]
     under = {"large" if one.extreme and _is_large(one) else one.condition for one in failed}
-    if under & {"", "hidden"}:
+    if under & {"", "edge"}:
         return ""
     if "large" in under and under <= UNUSUAL:
         return "large"
