@@ -40,8 +40,9 @@ def check(student_object) -> None:
         if verdicts[-1].problem == "wrong_signature":
             break
     result = conclude(exercise, verdicts)
-    record(exercise.unit, result)
-    message = result.message if computes(where) else f"{result.message}\n{STOPPED.format(where.type)}"
+    not_kept = record(exercise.unit, result)
+    stopped = "" if computes(where) else STOPPED.format(where.type)
+    message = "\n".join(filter(None, (result.message, stopped, not_kept)))
     if not result.passed:
         raise CheckFailed(message)
     print(message)

@@ -20,7 +20,7 @@ def device() -> torch.device:
         return _usable(asked)
     if torch.cuda.is_available():
         return torch.device("cuda")
-    if torch.backends.mps.is_available():
+    if torch.backends.mps.is_available() and _has_bfloat16("mps"):
         return torch.device("mps")
     return torch.device("cpu")
 
@@ -31,6 +31,14 @@ def computes(where: torch.device | str) -> bool:
     try:
         return torch.ones(2, device=where).sum().item() == 2
     except RuntimeError:
+        return False
+
+
+def _has_bfloat16(name: str) -> bool:
+    """Whether a device has the shortest type in which checks come: Apple's has it from macOS 14 on."""
+    try:
+        return torch.ones(2, dtype=torch.bfloat16, device=name).sum().item() == 2
+    except (RuntimeError, TypeError):
         return False
 
 

@@ -6,7 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-NEEDED = ("numpy", "torch", "matplotlib", "ipywidgets", "jaxtyping", "tqdm")  # what notebooks and `utils` import
+NEEDED = {  # what notebooks and `utils` import, and the packages that hold it
+    "numpy": "numpy", "torch": "torch", "matplotlib": "matplotlib", "ipywidgets": "ipywidgets", "jaxtyping": "jaxtyping",
+    "tqdm": "tqdm", "sklearn": "scikit-learn",
+}  # fmt: skip
+OLDEST = (3, 11)
 
 
 def prepare() -> list[str]:
@@ -16,14 +20,20 @@ def prepare() -> list[str]:
         the requirements that were installed.
 
     Raises:
-        RuntimeError: pip could not install them.
+        RuntimeError: this Python is too old for the course, or pip could not install what is missing.
     """
-    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if sys.version_info < OLDEST:
+        have, want = (".".join(map(str, version[:2])) for version in (sys.version_info, OLDEST))
+        raise RuntimeError(f"The course needs Python {want} or newer, and this notebook's kernel is Python {have}.")
+    missing = {package for name, package in NEEDED.items() if importlib.util.find_spec(name) is None}
     if not missing:
         return []
-    pins = (Path(__file__).parent.parent / "requirements.txt").read_text(encoding="utf-8").split()
-    wanted = [pin for pin in pins if re.split("[=<>~!]", pin)[0] in missing]
+    lines = (Path(__file__).parent.parent / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    wanted = [line for line in lines if re.split(r"[\s=<>~!;\[]", line)[0] in missing]
     if subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", *wanted]).returncode:
-        raise RuntimeError(f"pip could not install {', '.join(wanted)}; is there a network?")
+        raise RuntimeError(
+            f"pip could not install {', '.join(sorted(missing))}; is there a network, and has this Python pip? In the"
+            " course's folder, `pip install -r requirements.txt` says more."
+        )
     importlib.invalidate_caches()
     return wanted

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from utils.checking.shipped import names_of_units, points_of
@@ -10,36 +11,50 @@ from utils.checking.verdict import Result
 
 FILE = ".progress.json"
 BEYOND = "a stretch, beyond the points"
+_UNWRITTEN: dict[
+    Path, dict[str, dict]
+] = {}  # folder -> what could not be written there, for as long as the kernel runs
 
 
-def record(unit: str, result: Result) -> None:
-    """Notes the points of a check in the notebook's folder; where nothing can be written, nothing is noted."""
-    file = Path(FILE)
-    known = _read(file)
+def record(unit: str, result: Result) -> str:
+    """Notes the points of a check in the notebook's folder; where nothing can be written there, for this kernel alone.
+
+    Returns:
+        a sentence that says so, the first time; else nothing.
+    """
+    folder = notebook_folder()
+    known = _known(folder)
     known.setdefault(unit, {})[result.exercise] = [result.points, result.max_points, int(result.passed)]
-    draft = file.with_suffix(f".{os.getpid()}")
+    draft = folder / f"{FILE}.{os.getpid()}"
     try:
         draft.write_text(json.dumps(known, indent=1), encoding="utf-8")
-        draft.replace(file)
-    except OSError:
-        draft.unlink(missing_ok=True)
+        draft.replace(folder / FILE)
+    except OSError as error:
+        with suppress(OSError):  # on a read-only file system this fails for a file that is not there, too
+            draft.unlink(missing_ok=True)
+        first = not _UNWRITTEN
+        _UNWRITTEN[folder] = known
+        reason = f"Points cannot be kept in the notebook's folder ({error.strerror or type(error).__name__})"
+        return f"  {reason}: progress() counts them until the kernel stops." if first else ""
+    _UNWRITTEN.pop(folder, None)
+    return ""
 
 
 def progress(which: str = "") -> None:
     """Prints points and exercises done in this notebook's unit, as they were when last checked, and what is left.
 
     Args:
-        which: "all" for every unit that was begun, in this folder and those beside it.
+        which: "all" for every unit that was begun, in the notebook's folder and those beside it.
     """
-    units = names_of_units()
+    units, folder = names_of_units(), notebook_folder()
     if which == "all":
         known: dict[str, dict] = {}
-        for file in [*Path.cwd().parent.glob(f"*/{FILE}"), Path(FILE)]:
-            for unit, results in _read(file).items():
+        for one in [*_beside(folder), folder]:
+            for unit, results in _known(one).items():
                 known.setdefault(unit, {}).update(results)
         begun = [unit for unit in units if known.get(unit)]
     else:
-        known, namespace = _read(Path(FILE)), sys._getframe(1).f_globals
+        known, namespace = _known(folder), sys._getframe(1).f_globals
         begun = [max(units, key=lambda unit: sum(name in namespace for name in units[unit]))] if units else []
     print(
         "\n\n".join(_account(unit, points_of(unit), known.get(unit, {})) for unit in begun)
@@ -47,25 +62,43 @@ def progress(which: str = "") -> None:
     )
 
 
-def _account(unit: str, exercises: dict[str, int], results: dict) -> str:
-    lines, done, points = [], 0, 0
+def notebook_folder() -> Path:
+    """The folder of the notebook, where VS Code or Jupyter tells it; else the kernel's working folder."""
+    told = (getattr(sys.modules.get("__main__"), "__vsc_ipynb_file__", None), os.environ.get("JPY_SESSION_NAME"))
+    return next((Path(file).parent for file in told if file and os.path.isfile(file)), Path())
+
+
+def _beside(folder: Path) -> list[Path]:
+    with suppress(OSError):
+        return sorted(file.parent for file in folder.resolve().parent.glob(f"*/{FILE}"))
+    return []
+
+
+def _account(unit: str, exercises: dict[str, float], results: dict) -> str:
+    lines, done, points = [], 0, 0.0
     for name, most in exercises.items():
         reached, _, right = results.get(name, [0, most, 0])
-        done, points = done + (right if most else 0), points + reached
+        done, points = done + bool(right and most), points + reached
         mark = "✓" if right else "✗" if name in results else "·"
-        state = f"{reached} of {most} points" if name in results else f"not checked yet, {most} points"
+        state = f"{reached:g} of {most:g} points" if name in results else f"not checked yet, {most:g} points"
         lines.append(f"  {mark} {name}: {state if most else BEYOND}")
-    head = f"{unit}: {points} of {sum(exercises.values())} points, {done} of {sum(map(bool, exercises.values()))} exercises done"
+    total = f"{points:g} of {sum(exercises.values()):g} points"
+    head = f"{unit}: {total}, {done} of {sum(map(bool, exercises.values()))} exercises done"
     return "\n".join([head, *lines, "  Written answers have points of their own, which a person gives."])
+
+
+def _known(folder: Path) -> dict[str, dict]:
+    """What is noted of a folder's units: what could not be written there, else what was."""
+    return _UNWRITTEN[folder] if folder in _UNWRITTEN else _read(folder / FILE)
 
 
 def _read(file: Path) -> dict[str, dict]:
     """Unit -> exercise -> [points, most points, whether all is right]; empty where no such file can be read."""
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        found = json.loads(file.read_text(encoding="utf-8-sig")) if file.is_file() else {}
         return {
-            str(unit): {str(name): [int(value) for value in kept] for name, kept in results.items() if len(kept) == 3}
+            str(unit): {str(name): [float(value) for value in kept] for name, kept in results.items() if len(kept) == 3}
             for unit, results in found.items()
         }
-    except (OSError, ValueError, TypeError, AttributeError):
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return {}

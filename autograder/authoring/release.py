@@ -43,7 +43,7 @@ def release(unit: str, publish: Path | None = None) -> list[str]:
 def bundle() -> dict[str, bytes]:
     """What students receive, path by path: lessons, assignments, `utils`, the glossary and a README."""
     root = settings.ROOT
-    places = {"README.md": root / "docs" / "students.md", "requirements.txt": root / "requirements.txt"}
+    places = {"README.md": root / "docs" / "students.md", "requirements.txt": root / "requirements-students.txt"}
     places["docs/glossary.md"] = root / "docs" / "glossary.md"
     for file in sorted((root / "utils").rglob("*")):
         if file.suffix in (".py", ".json") and "__pycache__" not in file.parts:

@@ -1,9 +1,23 @@
-"""One list of requirements: every place that names packages or Python versions agrees with it."""
+"""One list of requirements: every place that names packages or Python versions agrees with it.
 
+Students' ranges are tried with the oldest and newest versions that they allow where COURSE_VERSIONS=1 asks for it: each takes
+an environment of its own, of several GB.
+"""
+
+import ast
+import os
+import subprocess
+import sys
 import tomllib
+from functools import cache
 
+import pytest
 import yaml
 from conftest import ROOT
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+from utils.prepare import NEEDED
 
 DIRECT = {"jupyterlab", "numpy", "torch", "matplotlib", "nbgrader", "nbval", "ipywidgets"}
 
@@ -38,19 +52,89 @@ def test_python_versions_agree():
     assert "(3, 11) <= sys.version_info[:2] <= (3, 13)" in makefile
 
 
-def test_what_the_packages_import_is_required():
-    import ast
-    import sys
+THROUGH = {  # parts of what is required, from the packages that make up Jupyter and nbgrader
+    "IPython", "bs4", "nbclient", "nbconvert", "nbformat", "traitlets", "jinja2", "sqlalchemy",
+}  # fmt: skip
+DISTRIBUTED_AS = {"sklearn": "scikit-learn"}
 
-    files = [*(ROOT / "utils").rglob("*.py"), *(ROOT / "autograder").rglob("*.py")]
-    trees = [ast.parse(file.read_text()) for file in files]
+
+@cache
+def imported(*patterns) -> set[str]:
+    """The packages that files import, by the names under which they are installed; Python's own and ours left out."""
+    trees = [ast.parse(file.read_text(encoding="utf-8")) for one in patterns for file in ROOT.glob(one)]
     nodes = [node for tree in trees for node in ast.walk(tree)]
-    imported = {alias.name.split(".")[0] for node in nodes if isinstance(node, ast.Import) for alias in node.names}
-    imported |= {node.module.split(".")[0] for node in nodes if isinstance(node, ast.ImportFrom) and node.level == 0}
-    ours = {"utils", "autograder"} | set(sys.stdlib_module_names)
-    through = {  # parts of what is required, from the packages that make up Jupyter and nbgrader
-        "IPython", "bs4", "nbclient", "nbconvert", "nbformat", "traitlets", "jinja2", "sqlalchemy",
-    }  # fmt: skip
-    distributed_as = {"sklearn": "scikit-learn"}
-    needed = {distributed_as.get(name, name) for name in imported - ours - through}
+    found = {alias.name.split(".")[0] for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    found |= {node.module.split(".")[0] for node in nodes if isinstance(node, ast.ImportFrom) and node.level == 0}
+    found -= {"utils", "autograder", *sys.stdlib_module_names, *THROUGH}
+    return {DISTRIBUTED_AS.get(name, name) for name in found}
+
+
+def test_what_the_packages_import_is_required():
+    needed = imported("utils/**/*.py", "autograder/**/*.py")
     assert needed <= {line.split("==")[0] for line in requirements()}
+
+
+MACHINES = {  # what pip knows of a machine, and the Pythons for which all packages are there
+    "Windows": {"sys_platform": "win32", "platform_machine": "AMD64"},
+    "Mac": {"sys_platform": "darwin", "platform_machine": "arm64"},
+    "Intel Mac": {"sys_platform": "darwin", "platform_machine": "x86_64"},
+    "Linux": {"sys_platform": "linux", "platform_machine": "x86_64"},
+    "Linux on ARM": {"sys_platform": "linux", "platform_machine": "aarch64"},
+}
+
+
+def for_students(machine: str) -> dict[str, Requirement]:
+    lines = (ROOT / "requirements-students.txt").read_text(encoding="utf-8").splitlines()
+    asked = [one for one in map(Requirement, lines) if one.marker is None or one.marker.evaluate(MACHINES[machine])]
+    assert len({one.name for one in asked}) == len(asked), "one range for each package"
+    return {one.name: one for one in asked}
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_students_get_what_notebooks_and_utils_need_and_nothing_of_the_instructors(machine):
+    needed = imported("utils/**/*.py", "notebooks/text/*.py") | {"jupyterlab", "nbgrader"}  # for the Validate button
+    assert for_students(machine).keys() == needed == {*NEEDED.values(), "jupyterlab", "nbgrader"}
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_students_ranges_hold_the_versions_that_the_course_is_tested_with(machine):
+    """The pinned versions are the newest that a range is known to hold; each range has two ends."""
+    pinned = dict(line.split("==") for line in requirements() if "[" not in line)
+    for name, one in for_students(machine).items():
+        assert {part.operator for part in one.specifier} == {">=", "<"}
+        assert machine == "Intel Mac" and name in ("numpy", "torch") or pinned[name] in one.specifier, name
+
+
+def test_an_intel_macs_last_torch_comes_with_the_numpy_that_it_was_built_for():
+    asked = for_students("Intel Mac")
+    assert "2.2.2" in asked["torch"].specifier and "2.0.0" not in asked["numpy"].specifier
+
+
+def test_the_newest_torch_and_numpy_that_students_may_have_are_those_of_the_tests():
+    for name in ("torch", "numpy"):
+        pinned = Version(dict(line.split("==") for line in requirements() if "[" not in line)[name])
+        after = f"{pinned.major}.{pinned.minor + 1}.0"
+        assert after not in for_students("Linux")[name].specifier, f"{name} {after} was not tried"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    os.environ.get("COURSE_VERSIONS") != "1", reason="COURSE_VERSIONS=1 asks for it: 5 GB and minutes each"
+)
+@pytest.mark.parametrize("which", ["oldest", "oldest of an Intel Mac", "newest"])
+def test_all_checks_pass_with_the_oldest_and_newest_packages(tmp_path, which):
+    """In this Python; COURSE_PYTHON names another one."""
+    asked = for_students("Intel Mac" if "Intel" in which else "Linux").values()
+    if which == "newest":
+        wanted = [f"{one.name}{one.specifier}" for one in asked]
+    else:  # the first release that a range allows, with its mends
+        wanted = [f"{one.name}~={part.version}.0" for one in asked for part in one.specifier if part.operator == ">="]
+    subprocess.run([os.environ.get("COURSE_PYTHON", sys.executable), "-m", "venv", tmp_path / "venv"], check=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", "--quiet", *wanted], check=True)
+    ran = subprocess.run(
+        [python, ROOT / "tests" / "support" / "all_checks.py"],
+        cwd=tmp_path, env={**os.environ, "COURSE_DEVICE": "cpu"}, capture_output=True, text=True,
+    )  # fmt: skip
+    print(ran.stdout[-300:])
+    assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-3000:]

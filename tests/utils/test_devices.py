@@ -1,10 +1,13 @@
 """On another device, tensors of two devices do not meet unseen, and numbers are there for whatever asks for them."""
 
+import re
+
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from utils.checking.devices import EXPECTED, THERE, other_device
+from utils.checking.devices import EXPECTED, NO_DOUBLE, THERE, other_device
 
 REFUSED = {
     "a product": lambda there, here: there @ here,
@@ -77,6 +80,35 @@ def test_a_change_in_place_is_seen():
         assert there.tolist() == [0, 1, 1, 5]
 
 
-def test_a_shape_that_is_changed_in_place_is_refused_as_what_is_not_known():
-    with other_device(), pytest.raises(RuntimeError, match="in place"):
-        torch.zeros(4).to(THERE).unsqueeze_(0)
+def test_a_shape_that_is_changed_in_place_is_followed():
+    with other_device():
+        there = torch.arange(6.0).to(THERE).view(2, 3)
+        assert there.unsqueeze_(0).transpose_(1, 2).shape == there.shape == (1, 3, 2)
+        assert there.squeeze_(0).tolist() == [[0, 3], [1, 4], [2, 5]] and (there * 2).sum().item() == 30
+
+
+IN_DOUBLE = {
+    "made there": lambda there: torch.zeros(3, dtype=torch.float64, device=THERE),
+    "converted there": lambda there: there.double(),
+    "moved as it is": lambda there: torch.zeros(3, dtype=torch.float64).to(THERE),
+    "made of numbers of NumPy": lambda there: torch.tensor(np.ones(3), device=THERE),
+    "a range": lambda there: torch.arange(0, 4, dtype=torch.float64, device=THERE),
+    "complex numbers": lambda there: torch.polar(torch.ones(3, dtype=torch.float64), torch.ones(3).double()).to(THERE),
+    "a layer": lambda there: nn.Linear(3, 2).double().to(THERE),
+}
+
+
+@pytest.mark.parametrize("made", IN_DOUBLE.values(), ids=IN_DOUBLE)
+def test_a_device_without_double_precision_refuses_it_as_apples_does(made):
+    with other_device(double=False), pytest.raises(TypeError, match=re.escape(NO_DOUBLE)):
+        made(_there())
+    with other_device():
+        assert made(_there()) is not None, "another has it"
+
+
+def test_double_precision_on_the_cpu_is_allowed_beside_a_device_without_it():
+    with other_device(double=False):
+        there = _there()
+        back = there.cpu().double().exp().to(there.dtype).to(there.device)
+        assert back.device.type == THERE and back.dtype == torch.float32
+        assert (there * torch.tensor(2.0, dtype=torch.float64)).dtype == torch.float32, "a number without axes"

@@ -13,13 +13,14 @@ from utils.checking.dispatch import DispatchMode
 
 THERE = "meta"  # torch knows this device everywhere, and keeps no numbers there, so that none are mistaken for it
 EXPECTED = "not on the expected device"
+NO_DOUBLE = "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64"  # Apple's words
 _INDEXING = ("aten::index", "aten::index_put", "aten::_index_put_impl", "aten::index_put_")  # take indices on the CPU
 _COPY, _TO = "aten::copy_", "aten::_to_copy"
 _PACKING = "aten::_pack_padded_sequence"  # takes lengths on the CPU, and gives sizes of batches there
 _ATTENTION = "aten::_fused_sdp_choice"  # which way to compute attention; 0, the plain one, is right on any device
 
 
-class _There(torch.Tensor):
+class There(torch.Tensor):
     """A tensor that says it is on the other device; `numbers` are its numbers, on the CPU."""
 
     @staticmethod
@@ -43,15 +44,19 @@ class _There(torch.Tensor):
 
 
 @contextmanager
-def other_device():
+def other_device(double: bool = True):
     """Within it, torch's device "meta" computes, and an operation on tensors of two devices is an error, as with a GPU.
 
     What a GPU allows is allowed: numbers without axes and indices on the CPU, and copies from one device to the other.
 
+    Args:
+        double: whether it has double precision, which Apple's MPS has not.
+
     Raises:
         RuntimeError: where an operation meets tensors of two devices.
+        TypeError: where numbers in double precision are to be there, and it has none.
     """
-    with _Making(), _Computing():
+    with _Making(), _Computing(double):
         yield
 
 
@@ -69,20 +74,30 @@ class _Making(TorchFunctionMode):
 
 
 class _Computing(DispatchMode):
+    def __init__(self, double: bool):
+        super().__init__()
+        self.refused = () if double else (torch.float64, torch.complex128)
+
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs, name = dict(kwargs or {}), func._schema.name
         if name == _ATTENTION:
             return 0
         given = [one for one in tree_leaves((args, kwargs)) if isinstance(one, torch.Tensor)]
-        there = [one for one in given if isinstance(one, _There)]
+        there = [one for one in given if isinstance(one, There)]
         if name not in (_COPY, _TO) and there and not _may_meet(name, given):
             raise RuntimeError(f"tensors are {EXPECTED}: {name}")
         asked, known = kwargs.get("device"), {id(one.numbers): one for one in there}
         goes_there = torch.device(asked).type == THERE if asked is not None else bool(there)
         if name == _COPY:
-            goes_there = isinstance(given[0], _There)
-        args, kwargs = tree_map(_numbers, (args, {**kwargs, **({} if asked is None else {"device": "cpu"})}))
-        result = func(*args, **kwargs)
+            goes_there = isinstance(given[0], There)
+        here, named = tree_map(_numbers, (args, {**kwargs, **({} if asked is None else {"device": "cpu"})}))
+        result = func(*here, **named)
+        if isinstance(result, torch.Tensor) and id(result) in known and result.shape != known[id(result)].shape:
+            with torch._C._DisableTorchDispatch():  # squeeze_ and its like, of the wrapper too
+                func(*args, **kwargs)
+        made = [one for one in tree_leaves(result) if isinstance(one, torch.Tensor)] if goes_there else []
+        if any(one.dtype in self.refused for one in made):
+            raise TypeError(NO_DOUBLE)
         if name == _PACKING and goes_there:
             return _moved(result[0], known), result[1]
         return tree_map(lambda one: _moved(one, known), result) if goes_there else result
@@ -90,14 +105,14 @@ class _Computing(DispatchMode):
 
 def _may_meet(name: str, given: list) -> bool:
     """Whether an operation takes these tensors: all there, but for numbers without axes, and indices of what is there."""
-    here = [one for one in given if not isinstance(one, _There) and one.ndim]
-    if name in (*_INDEXING, _PACKING) and isinstance(given[0], _There):
+    here = [one for one in given if not isinstance(one, There) and one.ndim]
+    if name in (*_INDEXING, _PACKING) and isinstance(given[0], There):
         here = [one for one in here if one.dtype.is_floating_point]
     return not here
 
 
 def _numbers(value):
-    return value.numbers if isinstance(value, _There) else value
+    return value.numbers if isinstance(value, There) else value
 
 
 def _moved(value, known: dict):
@@ -106,4 +121,4 @@ def _moved(value, known: dict):
         return value
     if id(value) in known and known[id(value)].shape != value.shape:
         raise RuntimeError("the shape of a tensor was changed in place")  # which a wrapper cannot follow
-    return known[id(value)] if id(value) in known else _There(value)
+    return known[id(value)] if id(value) in known else There(value)

@@ -4,6 +4,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from utils.checking.devices import There
 from utils.checking.failures import at_stage
 from utils.checking.records import MAX_OUTPUTS, MAX_VALUES, Output
 
@@ -16,8 +17,8 @@ def plain_result(result):
             if type(result) in (tuple, list)
             else tuple(map(plain_result, result))
         )
-    if isinstance(result, torch.Tensor) and type(result) not in (torch.Tensor, nn.Parameter):
-        return at_stage("call", lambda: torch.Tensor.as_subclass(torch.Tensor.alias(result), torch.Tensor))
+    if isinstance(result, torch.Tensor) and type(result) not in (torch.Tensor, nn.Parameter, There):
+        return at_stage("call", lambda: torch.Tensor.as_subclass(torch.ops.aten.alias(result), torch.Tensor))
     return result
 
 
@@ -37,7 +38,7 @@ def outputs_of(result) -> tuple:
 def _output(value) -> Output:
     if isinstance(value, torch.Tensor):
         try:
-            plain = torch.Tensor.detach(value).as_subclass(torch.Tensor)
+            plain = value if type(value) is There else torch.Tensor.detach(value).as_subclass(torch.Tensor)
             if plain.layout != torch.strided:
                 return Output("sparse or nested tensor")
             numbers, carries = numbers_of(plain), bool(value.requires_grad)
@@ -54,6 +55,7 @@ def _output(value) -> Output:
 
 def numbers_of(tensor: torch.Tensor) -> np.ndarray | None:
     """A tensor's numbers, of double precision or whole; None where there are too many, or none to be had."""
+    tensor = tensor.numbers if type(tensor) is There else tensor
     if tensor.numel() > MAX_VALUES or tensor.is_complex() or tensor.device.type == "meta":
         return None
     dense = tensor.to_dense() if tensor.layout != torch.strided else tensor

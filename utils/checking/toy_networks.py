@@ -72,12 +72,23 @@ class _TowerBlock(nn.Module):
         return self.gain * self.steps(X + torch.tanh(mix.wo_gate(X)) * mix.wo(gate))
 
 
+class _RMSNorm(nn.Module):
+    """nn.RMSNorm, which torch has from version 2.4 on, and Macs with an Intel processor have not."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, X: Tensor) -> Tensor:
+        return X * (X.square().mean(dim=-1, keepdim=True) + torch.finfo(X.dtype).eps).rsqrt() * self.weight
+
+
 class _ToyBlock(nn.Module):
     """Linear layers with names, in two parts, behind a norm. The name of one, output_gate, holds the names of two others."""
 
     def __init__(self, W: Tensor, b: Tensor, g: Tensor):
         super().__init__()
-        self.norm = nn.RMSNorm(len(g))
+        self.norm = getattr(nn, "RMSNorm", _RMSNorm)(len(g))
         self.norm.weight = nn.Parameter(g)
         layers = map(_linear, W, b)
         for part, names in ToyNetwork.LAYERS.items():

@@ -85,4 +85,4 @@ def exact(model: nn.Module, X: Int[Tensor, "B N"]) -> float:
     """The share of rows whose French part the model writes without a mistake, taking the likeliest token each time."""
     written = write(model, X[:, :S], X.shape[1] - S)
     X = X.to(written.device)
-    return ((written == X) | (X == PAD)).all(dim=1).double().mean().item()
+    return ((written == X) | (X == PAD)).all(dim=1).cpu().double().mean().item()

@@ -48,6 +48,16 @@ _HINTS = (  # phrases of errors' texts, and what they mean
         ("on the same device", "same device as the indexed"),
         "A tensor that your code makes lies on another device than the inputs: device=X.device, or new_zeros and zeros_like.",
     ),
+    (
+        ("support float64", "Trying to convert Double to the MPS", "Trying to convert ComplexDouble to the MPS"),
+        "Apple's GPUs (MPS) have no double precision, which your code asks for. Keep the inputs' type (dtype=X.dtype), or compute"
+        " this step on the CPU and bring it back: X.cpu().double() … .to(X.dtype).to(X.device).",
+    ),
+    (
+        ("not currently implemented for the MPS",),
+        "PyTorch does not have this operation on Apple's GPUs (MPS). Your code may be right all the same: to check it on the CPU,"
+        ' run import os; os.environ["COURSE_DEVICE"] = "cpu" in a cell above.',
+    ),
     (("to have non-zero size",), "An axis has no entries here: is a range, or a slice, one step too long?"),
     (
         ("The shape of the mask",),
