@@ -86,6 +86,11 @@ def unjudged(exercise: FrozenExercise, shown) -> str:
     return "\n".join([f"? {exercise.name} · to be marked by hand", *_indent(shown.sentence)])
 
 
+def continued(message: str, sentence: str) -> str:
+    """A message with another sentence below it."""
+    return "\n".join([message, *_indent(sentence)])
+
+
 def _indent(text: str) -> list[str]:
     """Lines of at most 80 characters; a quoted line of code stays whole."""
     wrapped = []
