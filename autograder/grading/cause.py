@@ -41,7 +41,7 @@ def with_cause(one: Examined, seen: dict[str, list[Observation]], cells: list[di
     source, error = found
     text = _PLACE.sub(r"(\1)", "".join(error["evalue"].splitlines()[:1]))
     begins = next(line.strip() for line in source.splitlines() if line.strip())[:60]
-    said = f"`{name}` is not there since a cell above failed, which begins “{begins}”: {error['ename']}"
+    said = f"`{name}` is not there because the cell that begins “{begins}” failed: {error['ename']}"
     said = f"{said}{': ' * bool(text)}{text}".rstrip(".") + f". {_TODO.get(error['ename'], _ELSE)}"
     state = _STATES.get(error["ename"], one.state)
     return replace(one, state=state, result=replace(one.result, message=composing.continued(one.result.message, said)))

@@ -176,7 +176,7 @@ def _conclude(drawn: Prepared, run: Run, limits: Limits, fatal: tuple, reveal: b
 def _left_open(exercise, verdicts: list) -> Result:
     """The result of an exercise that a human is to mark; it has no points of its own, whatever passed."""
     shown = next(one for one in verdicts if one.problem == CONFINED)
-    message = composing.unjudged(exercise, shown)
+    message = composing.unjudged(exercise.name, shown)
     return replace(conclude(exercise, verdicts), points=0.0, problem=CONFINED, misconception=None, message=message)
 
 

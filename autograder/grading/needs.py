@@ -15,6 +15,7 @@ WELL_KNOWN = {  # what everybody calls it -> how it is imported: left in a kerne
     "defaultdict": "from collections import defaultdict", "Counter": "from collections import Counter",
     "dataclass": "from dataclasses import dataclass", "deepcopy": "from copy import deepcopy",
     "Callable": "from collections.abc import Callable", "tqdm": "from tqdm.auto import tqdm",
+    "einops": "import einops", "rearrange": "from einops import rearrange",
     **{name: f"from jaxtyping import {name}" for name in ("Bool", "Float", "Int")},
     **{name: f"from typing import {name}" for name in ("Any", "Dict", "List", "Optional", "Sequence", "Tuple", "Union")},
 }  # fmt: skip

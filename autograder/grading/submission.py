@@ -14,6 +14,7 @@ from nbgrader import utils as nbgrader_utils
 
 from autograder import settings
 from autograder.bank import catalogue
+from autograder.grading import newer_python
 from autograder.grading.examination import examine_cells
 from autograder.grading.examined import KILLED, MALFORMED, MISSING, UNJUDGED, Examined
 from autograder.intake.guard import guarded
@@ -129,6 +130,8 @@ def _examine(notebook, task: dict, level: str) -> list[Examined]:
     first = [one["source"] for one in task["released"] if not one["metadata"] and one["cell_type"] == "code"]
     about = {"files": task["files"], "first": first}
     outputs, examined = examine_cells(cells, task["seed"], level, limits, task["device"], **about)
+    written = notebook.metadata.get("language_info", {}).get("version", "")
+    examined = [newer_python.left_open(one, cells, written) for one in examined]
     task["notes"] = [*task["notes"], *dict.fromkeys(one.note for one in examined if one.note)]
     for index, cell in enumerate(notebook.cells):
         if cell.cell_type == "code":
