@@ -1,4 +1,4 @@
-"""A right notebook keeps all its points, whatever lines its imports cell has, whatever is compiled, however long scratch cells run."""
+"""A right notebook keeps all its points: with any line in its imports cell, compiled, or with long experiments in it."""
 
 import json
 
