@@ -8,6 +8,8 @@ from utils.checking.judge import conclude, judge
 from utils.checking.observe import observe
 from utils.checking.records import FrozenExercise, unpack_exercise
 from utils.checking.shipped import MALFORMED, index, pack
+from utils.checking.surroundings import undisturbed
+from utils.checking.verdict import Result
 from utils.device import computes, device
 from utils.progress import record
 
@@ -34,18 +36,23 @@ def check(student_object) -> None:
     """
     exercise = _exercise_of(student_object, sys._getframe(1).f_globals)
     where = device()
-    verdicts = []
-    for frozen in exercise.cases:
-        verdicts.append(judge(exercise, frozen, observe(student_object, frozen.case, where)))
-        if verdicts[-1].problem == "wrong_signature":
-            break
-    result = conclude(exercise, verdicts)
+    with undisturbed():
+        result = _examined(exercise, student_object, where)
     not_kept = record(exercise.unit, result)
     stopped = "" if computes(where) else STOPPED.format(where.type)
     message = "\n".join(filter(None, (result.message, stopped, not_kept)))
     if not result.passed:
         raise CheckFailed(message)
     print(message)
+
+
+def _examined(exercise: FrozenExercise, student_object, where) -> Result:
+    verdicts = []
+    for frozen in exercise.cases:
+        verdicts.append(judge(exercise, frozen, observe(student_object, frozen.case, where)))
+        if verdicts[-1].problem == "wrong_signature":
+            break
+    return conclude(exercise, verdicts)
 
 
 def _exercise_of(student_object, namespace: dict) -> FrozenExercise:

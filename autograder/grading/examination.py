@@ -6,6 +6,9 @@ from functools import cached_property, lru_cache
 from autograder.bank import catalogue
 from autograder.bank.drawing import draw
 from autograder.bank.freezing import add_mistakes, allow_for_rounding, expect, frozen_exercise
+from autograder.grading import second_try
+from autograder.grading.cause import with_cause
+from autograder.grading.examined import GRADED, KILLED, TIMEOUT, UNJUDGED, Came, Examined
 from autograder.intake.guard import guarded
 from autograder.intake.student_code import Notebook
 from autograder.sandbox.job import Job, Run
@@ -16,20 +19,6 @@ from utils.checking.records import Failure, FrozenCase, Observation, pack
 from utils.checking.refusals import CONFINED
 from utils.checking.verdict import Result
 
-GRADED, TIMEOUT, KILLED, MALFORMED, MISSING = "graded", "timeout", "killed", "malformed", "missing"
-WRONG_NOTEBOOK = "other_notebook"  # a lesson, another unit's assignment, or one of the student's own
-UNJUDGED = "unjudged"  # by the kit, whose sandbox was in the way: a human marks it
-
-
-@dataclass(frozen=True)
-class Examined:
-    """What became of one exercise of a submission."""
-
-    exercise: str
-    state: str
-    result: Result
-    seconds: float = 0.0
-
 
 def examine_cells(
     cells: list[dict],
@@ -39,33 +28,62 @@ def examine_cells(
     device: str = "cpu",
     reveal: bool = False,
     files: dict | None = None,
+    first: list[str] | None = None,
 ) -> tuple[dict, list[Examined]]:
     """Runs cells in order and examines the exercises named among them.
 
+    An exercise that did not come through for what other cells do is examined again with only the cells that it needs.
+
     Args:
-        cells: {"source": code} to run, or {"exercise": name} to observe that object at this point.
+        cells: {"source": code} to run, or {"exercise": name} to observe that object at this point; "own" in the former names
+            the exercise that the assignment has the cell for.
         seed: the seed of the cases, the same for each run of one submission.
         level: of the sandbox.
-        limits: of time, memory and disk.
+        limits: of time, memory and disk; each of the two runs has them.
         reveal: whether messages may show the cases' numbers.
         files: name -> base64, to lie beside the notebook.
+        first: code that is run before the cells, such as the imports as they were handed out.
 
     Returns:
         the outputs by cell index, and one Examined for each exercise named.
     """
-    names = [cell["exercise"] for cell in cells if "exercise" in cell]
-    drawn = {name: prepared(name, seed) for name in names}
-    cases = {name: one.packed for name, one in drawn.items()}
-    job = Job({"cells": cells, "cases": cases, "device": device, "files": files or {}}, level, limits)
-    for one in drawn.values():
-        _ = one.expected  # computed here, while the job runs
-    run = job.result()
-    for index, why in run.fatal.items():
-        run.outputs[index] = [_died(why, index in run.hung)]
-    _note_hidden_calls(names, [cell["source"] for cell in cells if "source" in cell], run)
-    _note_confined_cells(names, run)
-    examined = [_conclude(drawn[name], run, limits, _fatal(name, cells, run), reveal) for name in names]
-    return run.outputs, [_with_cause(one, cells, run.outputs) for one in examined]
+    drawn = {cell["exercise"]: prepared(cell["exercise"], seed) for cell in cells if "exercise" in cell}
+    sent = {"device": device, "files": files or {}, "first": first or []}
+    examination = _Examination(drawn, level, limits, reveal, sent)
+    sources = [cell["source"] for cell in cells if "source" in cell]
+    came = examination.of(cells, sources)
+    for index, why in came.run.fatal.items():
+        came.run.outputs[index] = [_died(why, index in came.run.hung)]
+    plan = second_try.planned(cells, sent["first"], came)
+    if plan is not None:
+        lines = [line for found in plan.imports.values() for line in found]
+        came = second_try.better(came, examination.of(plan.cells, sources + lines), plan)
+    return came.run.outputs, [with_cause(one, came.seen, cells, came.run.outputs) for one in came.examined]
+
+
+@dataclass(frozen=True)
+class _Examination:
+    """How a submission's exercises are examined, whichever of its cells are run."""
+
+    drawn: dict[str, "Prepared"]
+    level: str
+    limits: Limits
+    reveal: bool
+    sent: dict
+
+    def of(self, cells: list[dict], sources: list[str]) -> Came:
+        """Runs the cells and judges what comes; `sources` is all code in which a call could hide."""
+        drawn = {cell["exercise"]: self.drawn[cell["exercise"]] for cell in cells if "exercise" in cell}
+        cases = {name: one.packed for name, one in drawn.items()}
+        job = Job({**self.sent, "cells": cells, "cases": cases}, self.level, self.limits)
+        for one in drawn.values():
+            _ = one.expected  # computed here, while the job runs
+        run = job.result()
+        seen, ended = dict(run.observations), {name: _fatal(name, cells, run) for name in drawn}
+        _note_hidden_calls([*drawn], sources, run)
+        _note_confined_cells([*drawn], run)
+        examined = [_conclude(one, run, self.limits, ended[name], self.reveal) for name, one in drawn.items()]
+        return Came(run, seen, examined, {name for name, (why, _) in ended.items() if why})
 
 
 class Prepared:
@@ -132,20 +150,6 @@ def _absent(seen: Observation) -> bool:
     return seen.failure is not None and (seen.failure.stage == "missing" or seen.failure.type == "NameError")
 
 
-def _with_cause(one: Examined, cells: list[dict], outputs: dict) -> Examined:
-    """Where an object is missing, says which error the last failing cell before it raised."""
-    if one.result.problem != "missing_object":
-        return one
-    place = next(index for index, cell in enumerate(cells) if cell.get("exercise") == one.exercise)
-    errors = [out for i in range(place) for out in outputs.get(i, []) if out["output_type"] == "error"]
-    if not errors:
-        return one
-    said = ": ".join([errors[-1]["ename"], *errors[-1]["evalue"].splitlines()[:1]])
-    message = f"{one.result.message}\n  The last error above it was {said}"
-    state = {"TimeLimit": TIMEOUT, "ProcessEnded": KILLED}.get(errors[-1]["ename"], one.state)
-    return replace(one, state=state, result=replace(one.result, message=message))
-
-
 def _conclude(drawn: Prepared, run: Run, limits: Limits, fatal: tuple, reveal: bool) -> Examined:
     exercise, expected, name = drawn.exercise, drawn.expected, drawn.exercise.name
     observations = run.observations.get(name)
@@ -172,7 +176,7 @@ def _conclude(drawn: Prepared, run: Run, limits: Limits, fatal: tuple, reveal: b
 def _left_open(exercise, verdicts: list) -> Result:
     """The result of an exercise that a human is to mark; it has no points of its own, whatever passed."""
     shown = next(one for one in verdicts if one.problem == CONFINED)
-    message = composing.unjudged(exercise, shown)
+    message = composing.unjudged(exercise.name, shown)
     return replace(conclude(exercise, verdicts), points=0.0, problem=CONFINED, misconception=None, message=message)
 
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 from autograder import settings
 from autograder.bank import catalogue
-from autograder.grading.examination import MALFORMED, Examined, examine_cells
+from autograder.grading.examination import examine_cells
+from autograder.grading.examined import MALFORMED, Examined
 from autograder.sandbox.limits import limits_of
 from utils.checking.verdict import Result
 

@@ -14,7 +14,9 @@ from nbgrader import utils as nbgrader_utils
 
 from autograder import settings
 from autograder.bank import catalogue
-from autograder.grading.examination import KILLED, MALFORMED, MISSING, UNJUDGED, WRONG_NOTEBOOK, Examined, examine_cells
+from autograder.grading import newer_python
+from autograder.grading.examination import examine_cells
+from autograder.grading.examined import KILLED, MALFORMED, MISSING, UNJUDGED, WRONG_NOTEBOOK, Examined
 from autograder.intake.contents import Form, other
 from autograder.intake.guard import guarded
 from autograder.intake.marked_cells import Released, is_test_of
@@ -131,7 +133,12 @@ def _examine(notebook, task: dict, level: str) -> list[Examined]:
     """Runs and judges a repaired notebook and fills in its outputs."""
     cells = [_cell(cell, task["plain"]) for cell in notebook.cells]
     limits = Limits(**task["limits"])
-    outputs, examined = examine_cells(cells, task["seed"], level, limits, task["device"], files=task["files"])
+    first = [one["source"] for one in task["released"] if not one["metadata"] and one["cell_type"] == "code"]
+    about = {"files": task["files"], "first": first}
+    outputs, examined = examine_cells(cells, task["seed"], level, limits, task["device"], **about)
+    written = notebook.metadata.get("language_info", {}).get("version", "")
+    examined = [newer_python.left_open(one, cells, written) for one in examined]
+    task["notes"] = [*task["notes"], *dict.fromkeys(one.note for one in examined if one.note)]
     for index, cell in enumerate(notebook.cells):
         if cell.cell_type == "code":
             cell.outputs = [nbformat.from_dict(output) for output in outputs.get(index, [])]
@@ -146,7 +153,8 @@ def _cell(cell, plain: list[str]) -> dict:
     unchanged = cell.source in plain
     if unchanged and PLAY in cell.metadata.get("tags", []):
         return {"source": "print('not run again when graded')"}
-    return {"source": cell.source if cell.cell_type == "code" else "", "pictures": not unchanged}
+    own = {"own": _id(cell)} if nbgrader_utils.is_solution(cell) else {}
+    return {"source": cell.source if cell.cell_type == "code" else "", "pictures": not unchanged, **own}
 
 
 def _show(notebook, examined: list[Examined]) -> None:

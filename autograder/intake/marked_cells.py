@@ -58,15 +58,18 @@ def released_cells(gradebook: Gradebook, notebook: str, assignment: str) -> list
 def with_plain_cells(marked: list[Released], assignment: nbformat.NotebookNode) -> list[Released]:
     """The marked cells; before them the code cells that begin the assignment (its imports), which nbgrader leaves unmarked;
     and last its texts, by which a student's own are known."""
-    labels = [label(cell) for cell in assignment.cells]
-    first = min((labels.index(cell.grade_id) for cell in marked if cell.grade_id in labels), default=0)
-    plain = [cell for cell in assignment.cells[:first] if cell.cell_type == "code"]
     texts = [cell for cell in assignment.cells if cell.cell_type == "markdown"]
     return [
-        *(Released(cell.id, "code", cell.source, {}) for cell in plain),
+        *beginning(assignment),
         *marked,
         *(Released(cell.id, "markdown", cell.source, {}) for cell in texts),
     ]
+
+
+def beginning(assignment: nbformat.NotebookNode) -> list[Released]:
+    """The code cells that come before the first marked one: they set the course up, and import."""
+    first = next((index for index, cell in enumerate(assignment.cells) if label(cell)), 0)
+    return [Released(cell.id, "code", cell.source, {}) for cell in assignment.cells[:first] if cell.cell_type == "code"]
 
 
 def label(cell) -> str | None:

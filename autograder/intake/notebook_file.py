@@ -12,6 +12,7 @@ from autograder.intake.guard import guarded, reason
 MAX_CELL, MAX_CELLS, MAX_SOURCE = 100_000, 2000, 1_000_000  # characters of a cell, cells, characters of all
 MAX_VALUES = 3_000_000  # of a notebook's JSON: reading takes a second, and a hundred megabytes, for a million
 _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
+_VERSION = re.compile(r"3\.\d{1,3}(?:\.\w{1,9})?", re.ASCII)
 _KINDS = ("code", "markdown", "raw")
 
 
@@ -120,7 +121,11 @@ def _sound(notebook, notes: list[str]):
     language = kernel.get("language") or kernel.get("name") if isinstance(kernel, dict) else None
     if isinstance(language, str) and language and "python" not in language.lower() and kernel.get("name") != "python3":
         notes.append(f"The notebook asked for the kernel {language[:40]!r}; it was run with the course's Python.")
-    notebook.metadata = nbformat.from_dict({"kernelspec": {"name": "python3", "display_name": "Python 3 (ipykernel)"}})
+    kept = {"kernelspec": {"name": "python3", "display_name": "Python 3 (ipykernel)"}}
+    written = notebook.metadata.get("language_info", {})
+    if isinstance(written, dict) and _VERSION.fullmatch(str(written.get("version"))):
+        kept["language_info"] = {"name": "python", "version": written["version"]}
+    notebook.metadata = nbformat.from_dict(kept)
     return notebook
 
 

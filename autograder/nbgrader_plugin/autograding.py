@@ -87,6 +87,7 @@ class Examine(NbGraderPreprocessor):
 
         from autograder.grading.submission import examine_repaired
         from autograder.grading.task import task
+        from autograder.intake.marked_cells import beginning
         from autograder.intake.submissions import find
         from autograder.sandbox import levels
 
@@ -95,7 +96,9 @@ class Examine(NbGraderPreprocessor):
         student, unit = where["student"], where["assignment"]
         submission = find(student, unit)
         level = levels.choose(None, False)
-        told = task(submission, [], [], "cpu", level, False, True)
+        assignment = settings.ASSIGNMENTS / unit / f"{where['notebook']}.ipynb"
+        first = beginning(nbformat.read(assignment, as_version=4)) if assignment.exists() else []
+        told = task(submission, first, [], "cpu", level, False, True)
         told["malformed"], told["other"] = said.get("malformed", ""), said.get("other", "")
         told["notes"] = [*submission.notes, *said.get("notes", []), *said.get("repairs", [])]
         outcome = examine_repaired(nb, told, level)

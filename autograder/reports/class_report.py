@@ -11,7 +11,7 @@ from autograder.bank import catalogue
 from autograder.bank.drawing import VISIBLE_SEED, draw
 from autograder.files import write_atomically
 from autograder.gradebook.store import load_results
-from autograder.grading.examination import GRADED, MALFORMED, MISSING, UNJUDGED, WRONG_NOTEBOOK
+from autograder.grading.examined import GRADED, MALFORMED, MISSING, UNJUDGED, WRONG_NOTEBOOK
 from autograder.grading.journal import load_outcomes
 from autograder.reports.pages import render
 from autograder.reports.similarity import similar_pairs

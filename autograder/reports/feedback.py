@@ -9,7 +9,7 @@ from autograder import settings
 from autograder.files import write_atomically
 from autograder.gradebook.nbgrader_configuration import configure
 from autograder.gradebook.store import course_directory, graded_file, load_results, quiet
-from autograder.grading.examination import MALFORMED, MISSING, WRONG_NOTEBOOK
+from autograder.grading.examined import MALFORMED, MISSING, WRONG_NOTEBOOK
 from autograder.intake.guard import guarded
 from autograder.reports.pages import render
 

@@ -34,7 +34,7 @@ class Run:
         outputs: cell index -> outputs in nbformat's form.
         observations: exercise -> observations.
         seconds: exercise -> how long observing it took.
-        confined: cell index -> the error by which the confinement ended that cell, as an output.
+        confined: cell index -> an error that the confinement brought about in that cell, as an output.
         reached: the number of cells that were finished.
         how: "ended"; "timeout", of the whole job; "stopped", where one cell did not end; or "killed".
         why: for a process that was killed, what ended it, in words.
@@ -212,9 +212,9 @@ def _take(line: bytes, run: Run, nonce: str) -> None:
             run.seconds.setdefault(name, min(1e6, max(0.0, float(data["seconds"]))))
         elif "outputs" in data:
             run.outputs.setdefault(index, [_output(item) for item in data["outputs"][:MAX_OUTPUTS]])
-            errors = [out for out in run.outputs[index] if out["output_type"] == "error"]
-            if errors and data.get("refused") == CONFINED:
-                run.confined[index] = errors[-1]
+            refused = [out for out in data["outputs"] if out.get("refused") == CONFINED]
+            if refused:
+                run.confined.setdefault(index, _output(refused[0]))
         run.reached = max(run.reached, index + 1)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
         pass

@@ -76,9 +76,10 @@ def test_what_grading_forbids_is_told_as_that(strong):
 
 
 def test_an_exercise_that_a_refused_cell_should_have_defined_is_left_to_a_human(strong):
-    defined_after = f"{NEEDS}\n{RIGHT.format('pass')}"
-    assert examined(strong, defined_after).state == "unjudged"
-    assert examined(strong, f"{NEEDS}\nwidth = 1", RIGHT.format("width")).state == "unjudged"
+    asked = "import psutil\n{}psutil.Process().memory_maps()"
+    assert examined(strong, asked.format(f"{FIRST} = ")).state == "unjudged"
+    assert examined(strong, asked.format("width = "), RIGHT.format("width")).state == "unjudged"
+    assert examined(strong, f"{NEEDS}\n{RIGHT.format('pass')}").result.passed, "what stands behind it is run"
     assert examined(strong, NEEDS, RIGHT.format("pass")).result.passed, "what is right stays right"
     assert examined(strong, NEEDS, RIGHT.format("return q")).state == "graded", "what is wrong stays wrong"
 

@@ -17,6 +17,7 @@ from utils.checking.failures import Failed, at_stage, error_text
 from utils.checking.other_numbers import another, shortened
 from utils.checking.outputs import alike, kind_of, numbers_of, outputs_of, plain_result
 from utils.checking.records import UNDECIDED, DrawnCase, Failure, Helper, Observation
+from utils.checking.surroundings import undisturbed
 from utils.checking.toy_networks import ToyNetwork
 from utils.device import computes
 
@@ -28,7 +29,8 @@ def observe(student_object, case: DrawnCase, device: torch.device | str = "cpu",
 
     A module class is built with `case.build`, put in eval mode and given `case.weights`; a function is called as it
     is. Whatever the student's code raises becomes the observation's `failure`, except KeyboardInterrupt, by which
-    time limits reach the code. The state of torch's random numbers is left as it was. A trusted object is called once,
+    time limits reach the code. The state of torch's random numbers is left as it was, and what the notebook has set for all of
+    torch is set aside meanwhile. A trusted object is called once,
     any other several times, unless `case.once`, to see whether a call depends on the ones before.
 
     The CPU comes first always: an index out of range is an error of the code there, and on a GPU the end of CUDA in the
@@ -57,7 +59,7 @@ def _stays(seen: Observation) -> bool:
 
 
 def _reproducibly(student_object, case: DrawnCase, device, trusted: bool) -> Observation:
-    with _seeded(device), torch.enable_grad():
+    with undisturbed(), _seeded(device), torch.enable_grad():
         return _observe(student_object, case, device, trusted)
 
 

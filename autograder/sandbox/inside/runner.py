@@ -7,7 +7,6 @@ import base64
 import json
 import os
 import signal
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -18,9 +17,8 @@ from utils.checking.refusals import told
 
 from . import confine
 from .shell import TimeLimit, make_shell, quietly, run_cell
+from .tampering import Original
 
-_WATCHED = tuple(module for name, module in sys.modules.items() if name.startswith("utils.checking."))
-_NOTED = ("__slotnames__", "__warningregistry__")  # what Python itself adds to a class or a module
 _NOT_YET = ("NotImplementedError", "NameError")
 _TAMPERED = "the grading code was changed from within the notebook"
 
@@ -29,17 +27,20 @@ def run_job(job: dict, results, shell=None) -> None:
     """Runs a job's cells in order and writes a line for each; the last line says that it came to its end.
 
     Args:
-        job: "cells", each {"source": code, "pictures": whether to draw them} or {"exercise": name}; "cases" by
-            exercise; "device"; "seconds" that a cell may take; "files" by name, in base64, to lie beside the notebook;
-            "skip", the indices of cells to leave out; "nonce", which every line repeats.
+        job: "first", code that is run before the cells and shows nothing; "cells", each {"source": code, "pictures": whether to
+            draw them} or {"exercise": name}; "cases" by exercise; "device"; "seconds" that a cell may take; "files" by name,
+            in base64, to lie beside the notebook; "skip", the indices of cells to leave out; "nonce", which every line repeats.
         results: a text file.
         shell: an IPython shell to run in.
     """
     shell = shell or make_shell()
-    nonce, original = job.pop("nonce", ""), _contents()
+    nonce, original = job.pop("nonce", ""), Original()
     for name, data in job.get("files", {}).items():
         Path(name).write_bytes(base64.b64decode(data))
     signal.signal(signal.SIGALRM, _out_of_time)
+    for source in job.get("first", ()):
+        with confine.reserve():
+            run_cell(shell, source, job["seconds"], pictures=False)
     later = []
     for index, cell in enumerate(job["cells"]):
         if index in job.get("skip", ()):
@@ -68,31 +69,7 @@ def _out_of_time(*_):
     raise TimeLimit("time limit")
 
 
-def _contents() -> list[tuple]:
-    """What the modules that observe hold, and their classes: each namespace with its values, and the code of functions."""
-    namespaces = []
-    for module in _WATCHED:
-        namespaces.append(vars(module))
-        namespaces += [
-            vars(one) for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__
-        ]
-    return [(one, {name: (value, _code(value)) for name, value in one.items()}) for one in namespaces]
-
-
-def _code(value):
-    """The code of a function or of a method, None of anything else."""
-    return getattr(getattr(value, "__func__", value), "__code__", None)
-
-
-def _unchanged(original: list[tuple]) -> bool:
-    return all(
-        all(name in held or name in _NOTED for name in namespace)
-        and all(namespace.get(name) is value and _code(value) is code for name, (value, code) in held.items())
-        for namespace, held in original
-    )
-
-
-def _observe(shell, name: str, job: dict, original: list) -> dict:
+def _observe(shell, name: str, job: dict, original: Original) -> dict:
     """Observes an object on every case of its exercise."""
     observations, cases, started = [], job["cases"][name], time.monotonic()
     signal.setitimer(signal.ITIMER_REAL, job["seconds"])
@@ -105,7 +82,7 @@ def _observe(shell, name: str, job: dict, original: list) -> dict:
         observations += [late] * (len(cases) - len(observations))
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-    if not _unchanged(original):
+    if not original.is_unchanged():
         observations = [Observation(failure=Failure("tampered", "tampered", _TAMPERED))] * len(cases)
     spent = round(time.monotonic() - started, 4)
     return {"exercise": name, "observations": pack(observations), "seconds": spent}

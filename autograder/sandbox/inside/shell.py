@@ -21,9 +21,12 @@ import utils.prepare  # noqa: F401
 from utils.checking.failures import place
 from utils.checking.refusals import refusal
 
+from .pieces import readable_pieces
+
 MAX_TEXT = 50_000  # characters kept of what a cell prints
 MAX_PICTURE = 2_000_000  # characters kept of one displayed item
 MAX_ITEMS = 50  # displayed items kept of a cell
+MAX_ERRORS = 8  # errors kept of a cell
 
 
 class TimeLimit(KeyboardInterrupt):
@@ -37,6 +40,7 @@ class _Hook(DisplayHook):
 
 class _Shell(InteractiveShell):
     displayhook_class = Type(_Hook)
+    errors: list = []  # of the cell that is run
 
     def enable_gui(self, gui=None):
         """There is no window to open."""
@@ -55,6 +59,20 @@ class _Shell(InteractiveShell):
         """The error is returned as data, not printed."""
 
     showsyntaxerror = showindentationerror = showtraceback
+
+    async def run_ast_nodes(self, nodelist, cell_name, interactivity="last_expr", compiler=compile, result=None):
+        """Runs a cell's statements one by one: those behind one that fails are run as well, unless the time is up."""
+        errors = []
+        for node in nodelist:
+            shown = interactivity if node is nodelist[-1] else "none"
+            if await super().run_ast_nodes([node], cell_name, shown, compiler, result):
+                errors.append(result.error_before_exec or result.error_in_exec)
+                result.error_before_exec = result.error_in_exec = None
+                if isinstance(errors[-1], TimeLimit):
+                    break
+        self.errors += errors
+        result.error_in_exec = errors[0] if errors else None
+        return bool(errors)
 
 
 def make_shell() -> InteractiveShell:
@@ -120,20 +138,24 @@ class quietly:
 
 
 def run_cell(shell: InteractiveShell, source: str, seconds: float, pictures: bool = True) -> dict:
-    """Runs one cell and returns {"outputs": a list in nbformat's form, "refused"}.
+    """Runs one cell and returns {"outputs": a list in nbformat's form}.
 
-    "refused" says whether the confinement brought about its error (see `utils.checking.refusals`).
+    A statement that fails does not keep the others from being run, nor does a piece of the cell that is not Python. Each error
+    is an output; "refused" in it says whether the confinement brought it about (see `utils.checking.refusals`).
     Without `pictures`, figures that the cell shows are named in its output and not drawn.
     """
     shell.display_formatter.formatters["image/png"].enabled = pictures
-    error = None
+    shell.errors = errors = []
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         with quietly() as captured:
-            ran = shell.run_cell(source, store_history=False, silent=False)
-            error = ran.error_before_exec or ran.error_in_exec
+            unread = shell.run_cell(source, store_history=False, silent=False).error_before_exec
+            if unread is not None:
+                errors.append(unread)
+                for piece in readable_pieces(shell, source):
+                    shell.run_cell(piece, store_history=False, silent=False)
     except (TimeLimit, Exception) as raised:  # IPython itself stumbles over code that is nested very deeply
-        error = raised
+        errors.append(raised)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
     outputs = []
@@ -142,12 +164,14 @@ def run_cell(shell: InteractiveShell, source: str, seconds: float, pictures: boo
         if text:
             outputs.append({"output_type": "stream", "name": name, "text": text})
     outputs += [_displayed(item) for item in captured.displayed[:MAX_ITEMS]]
-    if error is not None:
-        name = "TimeLimit" if isinstance(error, TimeLimit) else type(error).__name__
-        text = f"stopped after {seconds:g} s" if isinstance(error, TimeLimit) else _said(error)[:2000]
-        outputs.append({"output_type": "error", "ename": name, "evalue": text, "traceback": [f"{name}: {text}"]})
-    refused = refusal(error, place(error)[0]) if error is not None else ""
-    return {"outputs": outputs, "refused": refused}
+    return {"outputs": outputs + [_told(error, seconds) for error in errors[:MAX_ERRORS]]}
+
+
+def _told(error: BaseException, seconds: float) -> dict:
+    late = isinstance(error, TimeLimit)
+    name, text = ("TimeLimit", f"stopped after {seconds:g} s") if late else (type(error).__name__, _said(error)[:2000])
+    said = {"output_type": "error", "ename": name, "evalue": text, "traceback": [f"{name}: {text}"]}
+    return {**said, "refused": refusal(error, place(error)[0])}
 
 
 def _said(error) -> str:

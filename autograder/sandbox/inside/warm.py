@@ -37,7 +37,7 @@ def main(descriptor: int, plan: dict) -> None:
 
     from utils.checking.devices import THERE, other_device
 
-    from . import runner, shell
+    from . import runner, shell, wishes
 
     torch.set_num_threads(1)
     torch.backends.cpu.get_cpu_capability()  # found out once, not in every job
@@ -47,6 +47,7 @@ def main(descriptor: int, plan: dict) -> None:
     shell.settle(plan["scratch"])
     made = shell.make_shell()
     shell.draw_once()
+    wishes.pass_over()
     filtered = syscalls.prepare()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended watchers are reaped by the system
     gc.freeze()  # else collecting garbage would touch, and so copy, nearly all memory that a job shares with this process

@@ -101,9 +101,14 @@ def hint(
     return told.replace("the right result;", "a result that is near enough;") if near_enough else told
 
 
-def unjudged(exercise: FrozenExercise, shown) -> str:
+def unjudged(name: str, shown) -> str:
     """What a student reads of an exercise that grading itself could not run."""
-    return "\n".join([f"? {exercise.name} · to be marked by hand", *_indent(shown.sentence)])
+    return "\n".join([f"? {name} · to be marked by hand", *_indent(shown.sentence)])
+
+
+def continued(message: str, sentence: str) -> str:
+    """A message with another sentence below it."""
+    return "\n".join([message, *_indent(sentence)])
 
 
 def _indent(text: str) -> list[str]:

@@ -45,6 +45,15 @@ _HINTS = (  # phrases of errors' texts, and what they mean
     ),
     (("diag(): Supports 1D or 2D",), "torch.diag takes one matrix; E.diagonal(k, dim1=-2, dim2=-1) takes each of a batch."),
     (
+        ("not compiled with CUDA", "Found no NVIDIA driver", "not linked with support for mps", "No CUDA GPUs are available"),
+        "A tensor or layer is sent to a GPU by name, and there is none here. X.device is the device of an input X, wherever it"
+        " is: device=X.device, .to(X.device).",
+    ),
+    (
+        ("EOF when reading a line",),
+        "input() waits for somebody at the keyboard, and grading has nobody there: take it out.",
+    ),
+    (
         ("on the same device", "same device as the indexed"),
         "A tensor that your code makes lies on another device than the inputs: device=X.device, or new_zeros and zeros_like.",
     ),

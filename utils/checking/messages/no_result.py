@@ -8,6 +8,11 @@ from utils.checking.records import Helper
 
 CODE = "in your line  "
 LISTED = 12  # names of parameters, at most
+_MISSING = re.compile(  # what Python says where a name is not there
+    r"name '(\w+)' is not defined|No module named '([\w.]+)'.*|cannot import name '(\w+)' from .*"
+    r"|(?:module|type object|partially initialized module)? ?'([\w.]+)'(?: object)? has no attribute '(\w+)'"
+    r"|cannot access (?:local|free) variable '(\w+)' where it is not associated with a value.*"
+)
 PARAMETER = "nn.Parameter "  # so begins what is told of a parameter that belongs to no layer
 
 
@@ -21,7 +26,7 @@ def _unfinished(c):
 
 def _exception(c):
     failure = c.seen.failure
-    text = f": {failure.text.splitlines()[0]}" if c.reveal and failure.text else ""
+    text = f": {_said(c)}" if _said(c) else ""
     sentence = f"Your code raised {failure.type}{text}"
     if failure.helper:
         said = failure.text.splitlines()[0] if failure.text else failure.type
@@ -38,6 +43,16 @@ def _exception(c):
     if failure.line:
         sentence += f"\n{CODE}{failure.line}"
     return sentence + hint(failure, c.case.sizes, c.exercise.constructor), _expects(c)
+
+
+def _said(c) -> str:
+    """The first line of an error's text, where it may be shown: a name that is missing tells nothing of a case's numbers."""
+    failure = c.seen.failure
+    first = next(iter(failure.text.splitlines()), "")
+    named = None if failure.own else _MISSING.fullmatch(first)
+    words = [word for word in (named.groups() if named else ()) if word]
+    plain = named and all(re.search(rf"\b{re.escape(word)}\b", failure.line) for word in words)
+    return first if c.reveal or plain else ""
 
 
 def _expects(c) -> str:
@@ -195,7 +210,7 @@ def _tampered(c):
 def _raised(c) -> str:
     """The error in words, and the line that it came from."""
     failure = c.seen.failure
-    text = f": {failure.text.splitlines()[0]}" if c.reveal and failure.text else ""
+    text = f": {_said(c)}" if _said(c) else ""
     return f"{failure.type}{text}" + (f"\n{CODE}{failure.line}" if failure.line else "")
 
 
@@ -204,6 +219,15 @@ def _confined(c):
         "The sandbox in which grading runs your code refused a library what it needs. That is no fault of yours: nothing is"
         f" decided, and your instructor is told to mark this exercise by hand. What came was {_raised(c)}"
     ), ""
+
+
+def newer_python(written: str, here: str) -> str:
+    """What a student reads whose answer is written for a Python that grading does not have."""
+    return (
+        f"The notebook was written with Python {written}, grading runs Python {here}, and this exercise uses what only the"
+        " newer one has. That is no fault of yours: nothing is decided, and your instructor is told to mark this exercise by"
+        " hand."
+    )
 
 
 def _not_allowed(c):

@@ -1,0 +1,39 @@
+"""What became of a submission's exercises: the states, an exercise's outcome, and what one examination gave."""
+
+from dataclasses import dataclass
+
+from autograder.sandbox.job import Run
+from utils.checking.records import Observation
+from utils.checking.verdict import Result
+
+GRADED, TIMEOUT, KILLED, MALFORMED, MISSING = "graded", "timeout", "killed", "malformed", "missing"
+WRONG_NOTEBOOK = "other_notebook"  # a lesson, another unit's assignment, or one of the student's own
+UNJUDGED = "unjudged"  # by the kit, whose sandbox was in the way: a human marks it
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What became of one exercise of a submission; `note` says what was done so that it came through."""
+
+    exercise: str
+    state: str
+    result: Result
+    seconds: float = 0.0
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Came:
+    """What came of running cells.
+
+    Attributes:
+        run: what the job gave.
+        seen: exercise -> its observations, as they came.
+        examined: an outcome for each exercise.
+        ended: the exercises whose examination ended the process.
+    """
+
+    run: Run
+    seen: dict[str, list[Observation]]
+    examined: list[Examined]
+    ended: set[str]
