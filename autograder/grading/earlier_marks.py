@@ -82,8 +82,8 @@ class EarlierMarks:
             gone = f"{'which is' if len(who) == 1 else 'which are'} gone or can no longer be graded"
             said.append(f"{listed(who)} {keeps}, {gone} ({why}); `--missing-as-zero` of `grade` enters 0.")
         if self.nothing:
-            verb = "has" if len(self.nothing) == 1 else "have"
-            said.append(f"{listed(sorted(self.nothing))} {verb} handed in nothing of {self.unit}: 0 points.")
+            who = f"{listed(sorted(self.nothing))} {'has' if len(self.nothing) == 1 else 'have'}"
+            said.append(f"{who} nothing of {self.unit} in submitted/ that can be graded: 0 points.")
         return said
 
 

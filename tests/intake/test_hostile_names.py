@@ -60,8 +60,9 @@ def test_each_has_a_whole_page(graded):
 
 def test_the_others_are_told_in_a_line(graded):
     _, _, lines = graded
-    *alike, line = lines
+    *alike, linked, line = lines
     assert len(alike) == 2 and all("differ only in" in one for one in alike), "of case, and of the two josé"
+    assert linked == f"autograder: circle has nothing of {UNIT} in submitted/ that can be graded: 0 points."
     assert line.startswith(f"autograder: {len(PASSED_OVER)} folders or students are passed over")
     assert "..name" in line and ".hidden" in line and ".git" not in line and "\u202e" not in line
 
