@@ -11,7 +11,7 @@ from autograder import settings
 from autograder.gradebook import store
 from autograder.grading.earlier_marks import EarlierMarks
 from autograder.grading.fingerprint import fingerprint
-from autograder.grading.journal import Journal, journal_file
+from autograder.grading.journal import Journal, journal_file, load_outcomes
 from autograder.grading.task import task
 from autograder.grading.workers.handing_out import grade_all
 from autograder.intake.marked_cells import with_plain_cells
@@ -103,7 +103,7 @@ def class_of(unit: str, student: str | None) -> tuple[tuple, Class]:
         released = with_plain_cells(released, assignment)
         if settings.table().get("pictures") != "all":
             plain = [cell.source for cell in assignment.cells if cell.cell_type == "code"]
-    found = find_all(unit, store.roster(), student)
+    found = find_all(unit, store.roster(), student, load_outcomes(unit))
     if not found.submissions:
         who = f"of {student} " if student else ""
         raise settings.KitError(f"there is no submission {who}in {settings.class_folder() / 'submitted'}.")

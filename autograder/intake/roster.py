@@ -2,6 +2,7 @@
 
 import os
 import unicodedata
+from collections.abc import Container
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -25,7 +26,7 @@ class Class:
     notes: list[str] = field(default_factory=list)
 
 
-def find_all(unit: str, roster: list[str] = (), only: str | None = None) -> Class:
+def find_all(unit: str, roster: list[str] = (), only: str | None = None, before: Container[str] = ()) -> Class:
     """All submissions of a unit, of everyone who handed in a folder or is on the roster.
 
     Names are compared composed (NFC), without case and without blanks at their ends. The roster's spelling is the
@@ -33,6 +34,7 @@ def find_all(unit: str, roster: list[str] = (), only: str | None = None) -> Clas
 
     Args:
         only: this student alone, also where the name is typed in another way.
+        before: the students who were graded before; the roster may have lost them, and they are no new ones.
     """
     rows, notes, new, empty = {}, [], [], []
     known = [name for name in roster if is_usable(name)]
@@ -42,7 +44,7 @@ def find_all(unit: str, roster: list[str] = (), only: str | None = None) -> Clas
         taken = _take(names, folders, unit)
         if len(folders) > 1:
             notes.append(_together(folders, taken))
-        elif known and not names and taken:
+        elif known and not names and taken and folders[0] not in before:
             (new if taken[folders[0]].missing == "" else empty).append(folders[0])
         rows |= {student: one for student, one in taken.items() if student not in empty}
     exactly = {only} & rows.keys() or rows.keys()

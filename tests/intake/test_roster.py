@@ -51,6 +51,12 @@ def test_another_name_is_another_student_and_told(class_folder, other):
     assert found.notes == [f"{other} is in submitted/ but not in the gradebook's roster: a new student was made."]
 
 
+def test_who_was_graded_before_is_no_new_student(class_folder):
+    hand_in(class_folder, "ben")
+    found = roster.find_all(UNIT, ["ada"], before={"ben"})
+    assert seats(found) == {"ben": "ben"} and found.notes == []
+
+
 def test_where_there_is_no_roster_folders_are_the_class(class_folder):
     hand_in(class_folder, "ada")
     (class_folder / "submitted" / "ben").mkdir()
