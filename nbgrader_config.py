@@ -14,3 +14,5 @@ os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.envir
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
 
 configure(get_config())  # noqa: F821
+
+# Settings of your own, such as a late penalty, go below; `python -m autograder` reads them as nbgrader does.

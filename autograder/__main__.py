@@ -47,6 +47,11 @@ def _parser() -> argparse.ArgumentParser:
     grade.add_argument("unit")
     grade.add_argument("--student", help="only this student, whether changed or not")
     grade.add_argument("--again", action="store_true", help="also what was graded before and has not changed")
+    grade.add_argument(
+        "--missing-as-zero",
+        action="store_true",
+        help="enter 0 where a submission that was graded is gone or can no longer be graded; otherwise its mark stays",
+    )
     _add_workers(grade)
     regrade = verb("regrade", _regrade, "grade a unit anew after a change, and show whose marks change before writing")
     regrade.add_argument("unit")
@@ -150,22 +155,19 @@ def _grade(options):
     from autograder.grading.class_run import grade, table
     from autograder.grading.regrade import outdated
     from autograder.intake.misfiled import misfiled
-    from autograder.intake.submissions import unusable
+    from autograder.intake.roster import unusable
 
-    unit = find_unit(options.unit)
+    unit, zero = find_unit(options.unit), options.missing_as_zero
     for sentence in misfiled(unit):
         _note(sentence)
-    print(table(grade(unit, _options(options), options.student, options.again, _note)))
+    print(table(grade(unit, _options(options), options.student, options.again, _note, zero)))
     if left_out := unusable(roster()):
         names = ", ".join(left_out[:5])
-        _note(
-            f"{len(left_out)} folders or students are passed over, as their names cannot be used: {names}. Rename them."
-        )
+        what = "folder or student is" if len(left_out) == 1 else "folders or students are"
+        _note(f"{len(left_out)} {what} passed over, as such a name cannot be used: {names}. Rename it.")
     if count := outdated(unit):
-        note = (
-            f"{count} results come from an earlier version of the exercises or checks: see what `regrade {unit}` says."
-        )
-        _note(note)
+        what = "result comes" if count == 1 else "results come"
+        _note(f"{count} {what} from an earlier version of the exercises or checks: see what `regrade {unit}` says.")
 
 
 def _note(sentence: str) -> None:

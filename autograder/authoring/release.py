@@ -7,10 +7,9 @@ from pathlib import Path
 
 from nbgrader.converters import GenerateAssignment
 from nbgrader.converters.base import NbGraderException
-from traitlets.config import Config
 
 from autograder import settings
-from autograder.gradebook.nbgrader_configuration import configure
+from autograder.gradebook.nbgrader_configuration import checked, configuration
 from autograder.gradebook.store import course_directory, open_gradebook, quiet
 
 MANIFEST = ".attention-course.json"
@@ -31,9 +30,9 @@ def release(unit: str, publish: Path | None = None) -> list[str]:
         raise settings.KitError(f"{source} is missing: run `make notebooks` first.")
     with open_gradebook():
         pass  # an unusable gradebook is told before anything is written
-    converter = GenerateAssignment(coursedir=course_directory(unit), config=configure(Config()), force=True, log=quiet)
     try:
-        converter.start()
+        with checked():
+            GenerateAssignment(coursedir=course_directory(unit), config=configuration(), force=True, log=quiet).start()
     except NbGraderException as error:
         raise settings.KitError(f"nbgrader could not generate {unit}: {error}") from None
     lines = [str(settings.ASSIGNMENTS / unit / f"{unit}.ipynb"), str(_write_zip(bundle()))]

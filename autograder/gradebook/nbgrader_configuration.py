@@ -1,17 +1,107 @@
-"""How the kit plugs into nbgrader: folders, gradebook and preprocessors, for its commands and for formgrader."""
+"""How the kit plugs into nbgrader: the instructor's own configuration, and on top the kit's folders, gradebook and steps."""
 
+import os
+import re
+from contextlib import contextmanager
+from copy import deepcopy
+from functools import lru_cache
 from pathlib import Path
+from traceback import walk_tb
 
+from jupyter_core.paths import jupyter_config_dir, jupyter_config_path
 from nbgrader.api import Gradebook
 from nbgrader.apps.api import NbGraderAPI
 from nbgrader.coursedir import CourseDirectory
+from traitlets import TraitError
 from traitlets.config import Config
+from traitlets.config.loader import JSONFileConfigLoader, PyFileConfigLoader
 
 from autograder import settings
 from autograder.intake.timestamp import read_time
 
 COURSE = "attention-course"
 SHARED_EXCHANGE = Path("/usr/local/share/nbgrader/exchange")  # where a server with several users has it
+
+
+def configuration() -> Config:
+    """The configuration under which nbgrader's commands would run in this repository, each file read once a process.
+
+    Raises:
+        KitError: one of the instructor's files cannot be read.
+    """
+    return configure(deepcopy(_instructors(tuple(_files()))))
+
+
+def _files() -> list[tuple[Path, int]]:
+    """The files that nbgrader reads, with the time of their last change; a later one overrules those before it."""
+    places = jupyter_config_path()
+    places = ([] if jupyter_config_dir() in places else [jupyter_config_dir()]) + places
+    folders = [(name, Path(place)) for name in ("jupyter_config", "nbgrader_config") for place in reversed(places)]
+    folders.append(("nbgrader_config", settings.ROOT))
+    asked = [folder / f"{name}{end}" for name, folder in folders for end in (".py", ".json")]
+    return [(file, file.stat().st_mtime_ns) for file in asked if file.is_file()]
+
+
+@lru_cache(maxsize=4)
+def _instructors(files: tuple[tuple[Path, int], ...]) -> Config:
+    config, path = Config(), os.environ.get("PYTHONPATH")
+    try:
+        for file, _ in files:
+            config.merge(_read(file))
+    finally:  # nbgrader's kernels are told of the course in it; what the kit starts is not
+        os.environ.pop("PYTHONPATH", None)
+        os.environ |= {} if path is None else {"PYTHONPATH": path}
+    return config
+
+
+def _read(file: Path) -> Config:
+    loader = JSONFileConfigLoader if file.suffix == ".json" else PyFileConfigLoader
+    try:
+        return loader(file.name, path=str(file.parent)).load_config()
+    except settings.KitError:
+        raise
+    except (Exception, SystemExit) as error:  # it is code, and may fail in any way
+        where, said = place(error, file), describe(error)
+        raise settings.KitError(f"{where}: nbgrader's configuration cannot be used ({said}).") from None
+
+
+def place(error: BaseException, file: Path | None = None) -> str:
+    """Where something failed that an instructor wrote: the file, and its line as far as it can be told."""
+    raised = [(Path(frame.f_code.co_filename), number) for frame, number in walk_tb(error.__traceback__)]
+    own = [one for one in raised if file is None or one[0].name == file.name] or [(file, None)]
+    number = getattr(error, "lineno", None) or own[-1][1]
+    return f"{file or own[-1][0]}{f', line {number}' if number else ''}"
+
+
+def describe(error: BaseException) -> str:
+    """An error in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+@contextmanager
+def checked():
+    """What nbgrader refuses of its configuration becomes a sentence.
+
+    Raises:
+        KitError: a setting has a value that nbgrader does not take.
+    """
+    try:
+        yield
+    except TraitError as error:
+        name = (re.search(r"'(\w+)' trait", str(error)) or [None, ""])[1]
+        where = f"{_setting(name)}: " if name else ""
+        raise settings.KitError(f"{where}nbgrader's configuration cannot be used ({describe(error)}).") from None
+
+
+def _setting(name: str) -> str:
+    """The file and line that set something, the last where there are several."""
+    found = [
+        f"{file}, line {number}"
+        for file, _ in _files()
+        for number, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), 1)
+        if re.search(rf"\b{name}\b", line)
+    ]
+    return (found or ["nbgrader_config.py"])[-1]
 
 
 def configure(config: Config) -> Config:

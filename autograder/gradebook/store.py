@@ -5,6 +5,7 @@ import logging
 import time
 import warnings
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 
 import sqlalchemy
@@ -20,13 +21,13 @@ from nbgrader.api import (
 )
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import AssignLatePenalties
-from traitlets.config import Config
 
 from autograder import settings
 from autograder.files import write_atomically
-from autograder.gradebook.nbgrader_configuration import configure, gradebook_of
+from autograder.gradebook.nbgrader_configuration import checked, configuration, describe, gradebook_of, place
 from autograder.intake.marked_cells import Released, released_cells
 from autograder.intake.submissions import handed_in_at
+from autograder.intake.timestamp import read_time
 
 warnings.filterwarnings("ignore", category=sqlalchemy.exc.SAWarning)  # nbgrader's own, of no use to an instructor
 quiet = logging.getLogger("autograder.nbgrader")
@@ -35,8 +36,13 @@ WAIT = 30.0  # seconds to wait for a gradebook that another program has locked
 
 
 def course_directory(unit: str = "*", student: str = "*") -> CourseDirectory:
-    """nbgrader's view of the repository's folders."""
-    made = CourseDirectory(config=configure(Config()))
+    """nbgrader's view of the repository's folders.
+
+    Raises:
+        KitError: the instructor's nbgrader configuration cannot be used.
+    """
+    with checked():
+        made = CourseDirectory(config=configuration())
     made.assignment_id, made.student_id = unit, student
     return made
 
@@ -103,7 +109,7 @@ def save_notebook(outcome: dict) -> Path | None:
     if outcome["notebook"] is None:
         return None
     file = graded_file(outcome["student"], outcome["unit"])
-    _, stamp = handed_in_at(outcome["student"], outcome["unit"])
+    _, stamp = handed_in_at(outcome.get("folder", outcome["student"]), outcome["unit"])
     if stamp:
         write_atomically(file.with_name("timestamp.txt"), stamp)
     return write_atomically(file, outcome["notebook"])
@@ -137,22 +143,34 @@ def not_entered(unit: str, outcomes: dict[str, dict]) -> list[str]:
     entered = {
         student: {name for name in cells if one["scores"].get(name, 0) is not None} for student, one in outcomes.items()
     }
-    return sorted(student for student, names in entered.items() if not names <= held.get(student, set()))
+    return sorted(student for student, names in entered.items() if not names <= held.get(student, {}).keys())
 
 
-def _held(gradebook: Gradebook, unit: str) -> dict[str, set[str]]:
-    """The names of the cells by student that have an automatic score."""
+def marked(unit: str) -> dict[str, dict[str, float]]:
+    """The automatic scores by cell of the students whose work was graded once, as far as the gradebook tells.
+
+    Raises:
+        KitError: the gradebook cannot be used, or stays locked.
+    """
+    held = _patiently(lambda gradebook: _held(gradebook, unit))
+    return {
+        student: found for student, found in held.items() if any(found.values()) or graded_file(student, unit).exists()
+    }
+
+
+def _held(gradebook: Gradebook, unit: str) -> dict[str, dict[str, float]]:
+    """The automatic scores by cell, by student; what has none is left out."""
     query = (
-        sqlalchemy.select(SubmittedAssignment.student_id, BaseCell.name)
+        sqlalchemy.select(SubmittedAssignment.student_id, BaseCell.name, Grade.auto_score)
         .join(Assignment, Assignment.id == SubmittedAssignment.assignment_id)
         .join(SubmittedNotebook, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
         .join(Grade, Grade.notebook_id == SubmittedNotebook.id)
         .join(BaseCell, BaseCell.id == Grade.cell_id)
         .where(Assignment.name == unit, Grade.auto_score.is_not(None))
     )
-    found: dict[str, set[str]] = {}
-    for student, name in gradebook.db.execute(query):
-        found.setdefault(student, set()).add(name)
+    found: dict[str, dict[str, float]] = {}
+    for student, name, score in gradebook.db.execute(query):
+        found.setdefault(student, {})[name] = score
     return found
 
 
@@ -179,7 +197,7 @@ class _Locked(settings.KitError):
 
 def _enter(gradebook: Gradebook, unit: str, outcome: dict) -> None:
     student = outcome["student"]
-    stamp, _ = handed_in_at(student, unit)
+    stamp = _handed_in_at(outcome)
     gradebook.update_or_create_student(student)
     gradebook.update_or_create_submission(unit, student, **({"timestamp": stamp} if stamp else {}))
     notebook = gradebook.find_submission_notebook(unit, unit, student)
@@ -193,16 +211,40 @@ def _enter(gradebook: Gradebook, unit: str, outcome: dict) -> None:
     _penalise(gradebook, unit, student, notebook)
 
 
+def _handed_in_at(outcome: dict) -> datetime | None:
+    """When the submission that was graded was handed in; one that is gone has left the time beside what was graded."""
+    if "kept" in outcome:
+        return read_time(graded_file(outcome["student"], outcome["unit"]).with_name("timestamp.txt"))[0]
+    return handed_in_at(outcome.get("folder", outcome["student"]), outcome["unit"])[0]
+
+
+def late_penalties() -> AssignLatePenalties:
+    """nbgrader's step that gives late penalties, as the instructor's configuration asks.
+
+    Raises:
+        KitError: the configuration cannot be used.
+    """
+    with checked():
+        step = AssignLatePenalties(log=quiet, config=configuration())
+        step.init_plugin()
+        return step
+
+
 def _penalise(gradebook: Gradebook, unit: str, student: str, notebook) -> None:
     """Applies nbgrader's late penalty, as its configuration asks."""
     notebook.late_submission_penalty = None
     late = gradebook.find_submission(unit, student).total_seconds_late
     if late > 0:
-        step = AssignLatePenalties(log=quiet, config=configure(Config()))
-        step.init_plugin()
-        penalty = step.plugin_inst.late_submission_penalty(student, notebook.score, late)
-        if penalty is not None:
-            notebook.late_submission_penalty = min(max(0, penalty), notebook.score)
+        gradebook.db.refresh(notebook, ["score"])  # the database adds it up
+        plugin = late_penalties().plugin_inst
+        try:
+            penalty = plugin.late_submission_penalty(student, notebook.score, late)
+            penalty = penalty if penalty is None else min(max(0, penalty), notebook.score)
+        except Exception as error:  # an instructor's own plugin
+            raise settings.KitError(
+                f"{place(error)}: the late penalty of {student} failed ({describe(error)})."
+            ) from None
+        notebook.late_submission_penalty = penalty
 
 
 def graded_file(student: str, unit: str) -> Path:

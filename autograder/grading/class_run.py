@@ -9,12 +9,15 @@ from tqdm import tqdm
 
 from autograder import settings
 from autograder.gradebook import store
+from autograder.grading.earlier_marks import EarlierMarks
 from autograder.grading.fingerprint import fingerprint
-from autograder.grading.journal import Journal, journal_file
+from autograder.grading.journal import Journal, journal_file, load_outcomes
 from autograder.grading.task import task
 from autograder.grading.workers.handing_out import grade_all
 from autograder.intake.marked_cells import with_plain_cells
-from autograder.intake.submissions import Submission, find_all
+from autograder.intake.places import listed
+from autograder.intake.roster import Class, find_all
+from autograder.intake.submissions import Submission
 from autograder.sandbox import levels
 
 BATCH = 16  # outcomes entered into the gradebook at once
@@ -39,29 +42,43 @@ class Options:
         return (self.level or "") if self.scheduler else levels.choose(self.level, self.accept_weak, device=self.device)
 
 
-def grade(unit: str, options: Options, student: str | None = None, again: bool = False, tell=None) -> list[dict]:
+def grade(
+    unit: str,
+    options: Options,
+    student: str | None = None,
+    again: bool = False,
+    tell=lambda sentence: None,
+    missing_as_zero: bool = False,
+) -> list[dict]:
     """Grades the submissions of a unit that are new or have changed, and returns the records of all it looked at.
+
+    A mark stays where the submission that earned it is gone, or where nothing can be made of what has taken its place.
 
     Args:
         student: only this student, whether changed or not.
         again: also those that were graded before and have not changed.
-        tell: called with a sentence on what was put right in the gradebook.
+        tell: called with a sentence on what was put right in the gradebook, and on students who are there or not.
+        missing_as_zero: no mark stays without a submission that can be graded.
 
     Raises:
-        KitError: the unit is not released, there is nothing to grade, or sandbox, cluster or gradebook cannot be used.
+        KitError: the unit is not released, there is nothing to grade, or sandbox, cluster, gradebook or the instructor's
+            nbgrader configuration cannot be used.
     """
-    handed_out, submissions = class_of(unit, student)
+    handed_out, found = class_of(unit, student)
     with Journal(journal_file(unit)) as journal:
-        known = journal.outcomes
-        todo = [one for one in submissions if again or student or has_changed(one, known)]
-        lost = _lost(unit, journal, {one.student for one in submissions} - {one.student for one in todo})
-        with closing(graded(unit, todo, handed_out, options)) as outcomes:
-            keep(unit, journal, outcomes)
-        if lost and tell:
-            tell(_told(lost))
+        earlier = EarlierMarks(unit, journal, missing_as_zero)
+        todo = [one for one in found.submissions if not earlier.is_settled(one) or again or student]
+        with closing(graded(unit, todo, handed_out, options, found.folders)) as outcomes:
+            keep(unit, journal, (one for one in outcomes if not earlier.stays(one)))
+        others = found.folders.keys() - ({one.student for one in todo} - earlier.kept.keys())
+        earlier.note(others)
+        lost = _lost(unit, journal, others)
+        keep(unit, journal, ())
+        for sentence in [*found.notes, *earlier.told(), *([_told(lost)] if lost else [])]:
+            tell(sentence)
         journal.compact()
         store.save_results(unit, journal.outcomes)
-        return [line for one in submissions for line in journal.outcomes[one.student]["records"]]
+        return [line for one in found.submissions for line in journal.outcomes[one.student]["records"]]
 
 
 def _lost(unit: str, journal: Journal, students: set[str]) -> list[str]:
@@ -73,40 +90,42 @@ def _lost(unit: str, journal: Journal, students: set[str]) -> list[str]:
 
 
 def _told(lost: list[str]) -> str:
-    names = ", ".join(lost[:3]) + (f" and {len(lost) - 3} more" if len(lost) > 3 else "")
     said = "were missing in the gradebook, though graded before; they were entered, apart from those given by hand."
-    return f"the marks of {names} {said}"
+    return f"the marks of {listed(lost)} {said}"
 
 
-def class_of(unit: str, student: str | None) -> tuple[tuple, list[Submission]]:
-    """What was handed out (released cells, and code cells that need no pictures when unchanged), and the submissions."""
+def class_of(unit: str, student: str | None) -> tuple[tuple, Class]:
+    """What was handed out (released cells, and code cells that need no pictures when unchanged), and what was handed in."""
     released, plain = store.released(unit), []
+    store.late_penalties()  # a configuration that cannot be used is told before any work is done
     file = settings.ASSIGNMENTS / unit / f"{unit}.ipynb"
     if file.exists():
         assignment = nbformat.read(file, as_version=4)
         released = with_plain_cells(released, assignment)
         if settings.table().get("pictures") != "all":
             plain = [cell.source for cell in assignment.cells if cell.cell_type == "code"]
-    submissions = find_all(unit, store.roster(), student)
-    if not submissions:
+    found = find_all(unit, store.roster(), student, load_outcomes(unit))
+    if not found.submissions:
         who = f"of {student} " if student else ""
         raise settings.KitError(f"there is no submission {who}in {settings.class_folder() / 'submitted'}.")
-    return (released, plain), submissions
+    return (released, plain), found
 
 
 def has_changed(submission: Submission, known: dict) -> bool:
     return known.get(submission.student, {}).get("digest") != submission.digest
 
 
-def graded(unit: str, todo: list[Submission], handed_out: tuple, options: Options) -> Iterator[dict]:
-    """The outcome of each submission as it is reached, with the fingerprint of what reached it."""
+def graded(
+    unit: str, todo: list[Submission], handed_out: tuple, options: Options, folders: dict[str, str]
+) -> Iterator[dict]:
+    """The outcome of each submission as it is reached, with the folder it lay in and the fingerprint of what reached it."""
     (released, plain), level, kit = handed_out, options.sandbox(), fingerprint(unit)
     here = not options.scheduler
     tasks = [task(one, released, plain, options.device, level, options.accept_weak, here) for one in todo]
     outcomes = grade_all(tasks, options.workers, options.scheduler)
     with tqdm(outcomes, total=len(tasks), desc=f"grading {unit}", unit="submission", leave=False) as bar:
         for outcome in bar:
-            yield {**outcome, "kit": kit}
+            yield {**outcome, "folder": folders[outcome["student"]], "kit": kit}
 
 
 def keep(unit: str, journal: Journal, outcomes) -> None:

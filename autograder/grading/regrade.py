@@ -4,6 +4,7 @@ from contextlib import closing
 
 from autograder.gradebook import store
 from autograder.grading.class_run import Options, class_of, graded, has_changed, keep
+from autograder.grading.earlier_marks import EarlierMarks
 from autograder.grading.fingerprint import fingerprint
 from autograder.grading.journal import Journal, journal_file
 
@@ -11,20 +12,25 @@ from autograder.grading.journal import Journal, journal_file
 def regrade(unit: str, options: Options) -> tuple[list[str], list[dict]]:
     """Grades every submission of a unit anew, enters nothing, and says whose marks would change.
 
+    A mark stays where there is nothing any more that could be graded anew.
+
     Returns:
-        lines that say what would change and why; and the outcomes, for `accept`.
+        lines that say what would change and why, and what would stay; and the outcomes, for `accept`.
     """
-    handed_out, submissions = class_of(unit, None)
+    handed_out, found = class_of(unit, None)
     with Journal(journal_file(unit)) as journal, _regrade_journal(unit) as fresh:
-        kit = fingerprint(unit)
+        kit, earlier = fingerprint(unit), EarlierMarks(unit, journal)
         todo = [
-            one for one in submissions if has_changed(one, fresh.outcomes) or fresh.outcomes[one.student]["kit"] != kit
+            one
+            for one in found.submissions
+            if has_changed(one, fresh.outcomes) or fresh.outcomes[one.student]["kit"] != kit
         ]
-        with closing(graded(unit, todo, handed_out, options)) as reached:
+        with closing(graded(unit, todo, handed_out, options, found.folders)) as reached:
             for outcome in reached:
                 fresh.append(outcome)
-        outcomes = [fresh.outcomes[one.student] for one in submissions]
-        return _changes(journal.outcomes, outcomes), outcomes
+        outcomes = [fresh.outcomes[one.student] for one in found.submissions]
+        outcomes = [one for one in outcomes if not earlier.stays(one)]
+        return [*_changes(journal.outcomes, outcomes), *found.notes, *earlier.told()], outcomes
 
 
 def accept(unit: str, outcomes: list[dict]) -> None:
@@ -43,10 +49,10 @@ def _regrade_journal(unit: str) -> Journal:
 
 
 def outdated(unit: str) -> int:
-    """How many results were reached with exercises or checks other than today's."""
+    """How many results were reached with exercises or checks other than today's; those that stay are not counted."""
     kit = fingerprint(unit)
     with Journal(journal_file(unit)) as journal:
-        return sum(one["kit"] != kit for one in journal.outcomes.values())
+        return sum(one["kit"] != kit and "kept" not in one for one in journal.outcomes.values())
 
 
 def _changes(before: dict, outcomes: list[dict]) -> list[str]:
@@ -64,9 +70,13 @@ def _changes(before: dict, outcomes: list[dict]) -> list[str]:
                     f"  ({_reason(_found(was), _found(new))})"
                 )
     if not lines:
-        return [f"No mark changes, of {len(outcomes)} submissions."]
+        return [f"No mark changes, in {_counted(len(outcomes), 'submission')}."]
     count = "1 mark changes" if len(lines) == 1 else f"{len(lines)} marks change"
-    return [*lines, f"{count}, of {len(students)} of {len(outcomes)} submissions."]
+    return [*lines, f"{count}, in {len(students)} of {_counted(len(outcomes), 'submission')}."]
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _reason(before: str, now: str) -> str:

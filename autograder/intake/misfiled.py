@@ -11,7 +11,12 @@ from autograder.intake.places import is_ignored, listed, unit_of, units
 def misfiled(unit: str) -> list[str]:
     """Sentences on what lies in the wrong place of `submitted`, each with what to do; empty if all is where it should be."""
     folder = settings.class_folder() / "submitted"
-    return [*_flat(folder, unit), *_by_unit(folder)]
+    return [*_flat(folder, unit), *(_told(*one) for one in _by_unit(folder))]
+
+
+def folders_by_unit() -> set[str]:
+    """The folders in `submitted` that are a unit's and not a student's."""
+    return {name for name, _, _ in _by_unit(settings.class_folder() / "submitted")}
 
 
 @guarded(lambda *_: [])
@@ -31,16 +36,20 @@ def _flat(folder: Path, unit: str) -> list[str]:
     ]
 
 
-def _by_unit(folder: Path) -> list[str]:
-    """Folders called after a unit that hold folders, none of which is called after a unit itself."""
-    said = []
+def _by_unit(folder: Path) -> list[tuple[str, list[str], str]]:
+    """Folders called after a unit that hold folders, none of which is called after a unit itself; these; and the unit."""
+    found = []
     for one in _entries(folder):
         which = unit_of(one.name, units()) if one.is_dir(follow_symlinks=False) and not one.name.isdigit() else None
         inner = _entries(Path(one.path)) if which else []
         students = [inside.name for inside in inner if inside.is_dir(follow_symlinks=False)]
         if students and not any(unit_of(name, units()) for name in students):
-            said.append(
-                f"{listed([one.name])} in submitted/ is called after a unit, and is taken for a student: what is in it"
-                f" ({listed(students)}) belongs into submitted/STUDENT/{which}/, one folder for each student."
-            )
-    return said
+            found.append((one.name, students, which))
+    return found
+
+
+def _told(name: str, students: list[str], unit: str) -> str:
+    return (
+        f"{listed([name])} in submitted/ is called after a unit and is no student: what is in it ({listed(students)})"
+        f" belongs into submitted/STUDENT/{unit}/, one folder for each student."
+    )

@@ -1,8 +1,7 @@
-"""Finds a class's submissions, whatever their files are called and wherever they lie; no link is followed."""
+"""Finds a student's submission, whatever its file is called and wherever it lies; no link is followed."""
 
 import base64
 import hashlib
-import os
 from dataclasses import dataclass, field
 from datetime import datetime
 from fnmatch import fnmatch
@@ -14,7 +13,6 @@ from autograder.intake.choosing import choose
 from autograder.intake.file_kinds import READ, kind
 from autograder.intake.guard import guarded, reason
 from autograder.intake.places import Places, listed, places, plain, read, unit_folder
-from autograder.intake.places import plain as _plain
 from autograder.intake.timestamp import read_time
 
 MAX_EXTRA = 5_000_000  # of an extra file that travels
@@ -46,40 +44,6 @@ class Submission:
         parts = [self.data or b"", self.missing.encode(), self.malformed.encode()]
         parts += [f"{name}:{data}".encode() for name, data in sorted(self.files.items())]
         return hashlib.sha256(b"\0".join(parts)).hexdigest()
-
-
-def students(roster: list[str] = ()) -> list[str]:
-    """Everyone who handed in a folder or is on the roster."""
-    return sorted(name for name in {*_folders(), *roster} if _is_usable(name))
-
-
-def unusable(roster: list[str] = ()) -> list[str]:
-    """The folders and students that are passed over, as text: their names cannot be printed, stored, or used for a folder."""
-    return sorted(_plain(name) for name in {*_folders(), *roster} if not _is_usable(name))
-
-
-def _is_usable(name: str) -> bool:
-    """Whether a name can be a folder's, in each place where the kit and nbgrader write; hidden ones are not looked at there."""
-    return bool(name) and _plain(name) == name and not name.startswith(".") and "/" not in name
-
-
-def _folders() -> list[str]:
-    folder = settings.class_folder() / "submitted"
-    entries = os.scandir(folder) if folder.is_dir() else ()
-    return [one.name for one in entries if _is_folder(one)]
-
-
-@guarded(lambda *_: True)  # a link to itself, say; `find` tells what is in its place
-def _is_folder(entry: os.DirEntry) -> bool:
-    """Whether somebody may have handed in here; of hidden folders, which are editors' and git's, those that hold a unit."""
-    if not entry.name.startswith("."):
-        return entry.is_dir()
-    return any((Path(entry.path) / unit).is_dir() for unit in settings.units())
-
-
-def find_all(unit: str, roster: list[str], only: str | None = None) -> list[Submission]:
-    """All submissions of a unit, in the order of the students' names."""
-    return [find(student, unit) for student in students(roster) if only in (None, student)]
 
 
 def _closed(error, student: str, unit: str) -> Submission:

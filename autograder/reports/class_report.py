@@ -14,14 +14,14 @@ from autograder.gradebook.store import load_results
 from autograder.grading.examined import GRADED, MALFORMED, MISSING, UNJUDGED, WRONG_NOTEBOOK
 from autograder.grading.journal import load_outcomes
 from autograder.reports.pages import render
-from autograder.reports.similarity import similar_pairs
+from autograder.reports.similarity import PUBLISHED, AlikePair, similar_pairs
 from autograder.sandbox.levels import MEANING
 from utils.checking.refusals import CONFINED
 
 QUARTERS = ("lowest quarter", "second", "third", "highest quarter")
 MOST_PAIRS = 50  # that are listed
 NOTHING_TO_COUNT = (MISSING, MALFORMED, WRONG_NOTEBOOK)  # states that say nothing about an exercise
-_NOT_TAUGHT = (None, *NOTHING_TO_COUNT, CONFINED, "unfinished")  # problems that no lesson is about
+_NOT_TAUGHT = (None, *NOTHING_TO_COUNT, CONFINED, "unfinished", "graded_earlier")  # problems that no lesson is about
 ENOUGH = 5  # students without whom a statistic says nothing
 
 
@@ -63,12 +63,31 @@ def summary(unit: str, records: list[dict], pseudonyms: bool = False) -> dict:
         "topics": _topics(counted, graded),
         "quarters": QUARTERS,
         "silent": _silent_checks(counted, exercises),
-        "pairs": [
-            {"one": called[p.one], "other": called[p.other], "share": p.share, "count": p.fingerprints}
-            for p in pairs[:MOST_PAIRS]
+        "pairs": _copies(pairs, called)[:MOST_PAIRS],
+        "more_pairs": max(0, len(_copies(pairs, called)) - MOST_PAIRS),
+        "published": [
+            {"name": called[pair.one], "share": pair.share, "identical": pair.identical}
+            for pair in pairs
+            if pair.other == PUBLISHED
         ],
-        "more_pairs": max(0, len(pairs) - MOST_PAIRS),
     }
+
+
+def _copies(pairs: list[AlikePair], called: dict[str, str]) -> list[dict]:
+    """Who handed in the same or nearly the same, those together whose code is identical."""
+    groups: dict[str, dict[str, None]] = {}
+    for pair in pairs:
+        if pair.identical and pair.other != PUBLISHED:
+            one = groups.setdefault(pair.one, {pair.one: None})
+            groups[pair.other] = one
+            one[pair.other] = None
+    rows = []
+    for pair in pairs:
+        names = list(groups.get(pair.one, ())) if pair.identical else [pair.one, pair.other]
+        if pair.other != PUBLISHED and [pair.one, pair.other] == names[:2]:
+            row = {"names": [called[name] for name in names], "identical": pair.identical}
+            rows.append({**row, "share": pair.share, "count": pair.fingerprints})
+    return rows
 
 
 def _pseudonym(name: str) -> str:

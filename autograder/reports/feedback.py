@@ -3,11 +3,10 @@
 from pathlib import Path
 
 from nbgrader.converters import GenerateFeedback
-from traitlets.config import Config
 
 from autograder import settings
 from autograder.files import write_atomically
-from autograder.gradebook.nbgrader_configuration import configure
+from autograder.gradebook.nbgrader_configuration import checked, configuration
 from autograder.gradebook.store import course_directory, graded_file, load_results, quiet
 from autograder.grading.examined import MALFORMED, MISSING, WRONG_NOTEBOOK
 from autograder.intake.guard import guarded
@@ -36,7 +35,8 @@ def _page(unit: str, student: str, records: list[dict]) -> Path:
 
 @guarded(lambda *_: False)  # the short page tells the student the same, without the notebook around it
 def _whole_page(unit: str, student: str) -> bool:
-    _OfOne(coursedir=course_directory(unit), config=configure(Config()), force=True, log=quiet).start_for(student)
+    with checked():
+        _OfOne(coursedir=course_directory(unit), config=configuration(), force=True, log=quiet).start_for(student)
     return True
 
 

@@ -63,7 +63,9 @@ def test_a_removed_student_and_a_lost_score_are_entered_and_what_was_changed_by_
 def test_who_handed_in_nothing_is_entered_too_and_who_is_gone_is_not(folder):
     with Gradebook(classes.sqlite(folder)) as gradebook:
         gradebook.add_student("absent")
-    assert _grade(folder) == [] and _scores(folder)["absent"] == 0
+    (note,) = _grade(folder)
+    assert "absent has nothing of" in note and _scores(folder)["absent"] == 0
+    assert _grade(folder) == [], "it is told once"
     with Gradebook(classes.sqlite(folder)) as gradebook:
         gradebook.remove_student("student-00")
         gradebook.remove_submission(UNIT, "absent")

@@ -69,7 +69,7 @@ def test_regrade_shows_whose_marks_change_and_writes_only_when_asked(course):
     first, last, nothing = ran.stdout.splitlines()
     assert first.split()[:6] == ["forbidden-call", "stable_softmax", "0", "→", "3", "of"]
     assert "(forbidden_call → right)" in first
-    assert last == "1 mark changes, of 1 of 3 submissions." and "Nothing was written" in nothing
+    assert last == "1 mark changes, in 1 of 3 submissions." and "Nothing was written" in nothing
     assert (_results(course), _scores(course)) == (before, scores)
 
     again = course.run("regrade", UNIT, "--yes")

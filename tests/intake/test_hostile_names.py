@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from classes import ROOT, UNIT
 
-from autograder.intake import submissions
+from autograder.intake import roster, submissions
 
 pytestmark = pytest.mark.slow
 
@@ -60,15 +60,17 @@ def test_each_has_a_whole_page(graded):
 
 def test_the_others_are_told_in_a_line(graded):
     _, _, lines = graded
-    (line,) = lines
+    *alike, linked, line = lines
+    assert len(alike) == 2 and all("differ only in" in one for one in alike), "of case, and of the two josé"
+    assert linked == f"autograder: circle has nothing of {UNIT} in submitted/ that can be graded: 0 points."
     assert line.startswith(f"autograder: {len(PASSED_OVER)} folders or students are passed over")
     assert "..name" in line and ".hidden" in line and ".git" not in line and "\u202e" not in line
 
 
 @pytest.mark.parametrize("name", ON_THE_ROSTER)
 def test_a_name_on_the_roster_leads_nowhere(class_folder, name):
-    assert submissions.students([name, "fine"]) == ["fine"]
-    assert submissions.unusable([name, "fine"]) == [submissions._plain(name)]
+    assert list(roster.find_all(UNIT, [name, "fine"]).folders) == ["fine"]
+    assert roster.unusable([name, "fine"]) == [submissions._plain(name)]
 
 
 @pytest.mark.parametrize("name", ["nul\0", "n" * 5000, "\udcff"])

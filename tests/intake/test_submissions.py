@@ -167,18 +167,6 @@ def test_a_change_to_a_submission_changes_its_digest(class_folder):
     assert hand_in(class_folder, NOTEBOOK.encode() + b" ").digest != first
 
 
-def test_names_that_cannot_be_stored_are_passed_over(class_folder):
-    hand_in(class_folder, NOTEBOOK.encode(), "fine")
-    os.makedirs(os.fsencode(class_folder / "submitted") + b"/\xff\xfe")
-    (class_folder / "submitted" / "line\nbreak").mkdir()
-    assert submissions.students() == ["fine"]
-
-
-def test_the_roster_counts_as_well_as_the_folders(class_folder):
-    hand_in(class_folder, NOTEBOOK.encode(), "handed-in")
-    assert submissions.students(["on-the-roster"]) == ["handed-in", "on-the-roster"]
-
-
 def cells(**odd) -> bytes:
     """A notebook of one good cell and one that is odd in the way asked."""
     good = {"cell_type": "code", "source": "x = 1", "metadata": {}, "outputs": [], "execution_count": None}

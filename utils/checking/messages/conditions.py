@@ -1,8 +1,8 @@
 """What is told where ordinary inputs give the right result, and a condition alone does not."""
 
 UNDER = {
-    "float64": "Inputs of float32 give the right result; inputs of float64 do not: is something fixed to float32 on the way, or made"
-    " in torch's usual type, so that two types meet?",
+    "float64": "Inputs of float32 give the right result; inputs of float64 do not: is something fixed to float32 on the way, or"
+    " made in torch's usual type, so that two types meet?",
     "bfloat16": "Ordinary inputs give the right result; inputs of bfloat16 do not: is a count or a position computed in the"
     " inputs' own type, something fixed to another, or is a function called that does not exist for it?",
     "layout": "Inputs that lie in memory in order give the right result; views, such as transposed or sliced tensors, do not:"

@@ -1,0 +1,149 @@
+"""Lets the mark of an earlier submission stay where nothing that can be graded is there any more."""
+
+from functools import cached_property
+
+import nbformat
+
+from autograder.files import write_atomically
+from autograder.gradebook import store
+from autograder.grading.journal import Journal
+from autograder.intake.guard import guarded
+from autograder.intake.marked_cells import Released
+from autograder.intake.places import listed
+from autograder.intake.submissions import Submission
+from autograder.settings import CHECK
+
+EXAMINED = ("graded", "timeout", "killed", "unjudged")  # the states of an exercise that something was found out about
+CELL = "earlier-mark"  # of a graded notebook: says that its mark is that of an earlier submission
+
+
+class EarlierMarks:
+    """The outcomes that a unit's students have from earlier runs, and for whom they stay in this one.
+
+    Attributes:
+        kept: student -> why the mark stays, and the digest of what could not be graded.
+        nothing: the students who have handed in nothing, now and before.
+    """
+
+    def __init__(self, unit: str, journal: Journal, as_zero: bool = False):
+        self.unit, self.journal, self.as_zero = unit, journal, as_zero
+        self.kept: dict[str, dict] = {}
+        self.nothing: list[str] = []
+
+    def is_settled(self, submission: Submission) -> bool:
+        """Whether a submission is as it was when it was last looked at."""
+        known = self.journal.outcomes.get(submission.student, {})
+        if "kept" in known and known["kept"]["digest"] == submission.digest and not self.as_zero:
+            self.kept[submission.student] = known["kept"]
+            return True
+        return known.get("digest") == submission.digest
+
+    def stays(self, now: dict) -> bool:
+        """Whether a student keeps the mark that was there, since what is there now was not examined."""
+        student, why = now["student"], now["records"][0]["message"].partition(" · ")[2]
+        if _was_examined(now):
+            self.kept.pop(student, None)
+            return False
+        if self.as_zero or not _was_examined(self._of(student)):
+            if {one["state"] for one in now["records"]} == {"missing"} and student not in self.journal.outcomes:
+                self.nothing.append(student)
+            return False
+        self.kept[student] = {"why": why, "digest": now["digest"]}
+        return True
+
+    def note(self, students: set[str]) -> None:
+        """Notes in journal and graded notebooks whose earlier marks stay, and takes back what was noted of others."""
+        for student in sorted(students):
+            now = _noted(self._of(student), self.kept.get(student))
+            if now != self.journal.outcomes.get(student):
+                entered = student not in self.journal.unrecorded
+                _note_in_notebook(student, self.unit, self.kept.get(student))
+                self.journal.append(now)
+                self.journal.recorded([student] if entered else [])
+
+    def _of(self, student: str) -> dict | None:
+        return self.journal.outcomes.get(student) or self._in_gradebook.get(student)
+
+    @cached_property
+    def _in_gradebook(self) -> dict[str, dict]:
+        """What the gradebook alone knows, where results and journal were lost or moved away."""
+        marked = store.marked(self.unit)
+        cells = store.released(self.unit) if marked else []
+        return {student: _outcome(student, self.unit, scores, cells) for student, scores in marked.items()}
+
+    def told(self) -> list[str]:
+        """Sentences on whose marks stay and who has none."""
+        said = []
+        if who := sorted(self.kept):
+            keeps = (
+                "keeps the mark of an earlier submission" if len(who) == 1 else "keep the marks of earlier submissions"
+            )
+            why = "; ".join(f"{listed([student])}: {self.kept[student]['why']}" for student in who[:3])
+            gone = f"{'which is' if len(who) == 1 else 'which are'} gone or can no longer be graded"
+            said.append(f"{listed(who)} {keeps}, {gone} ({why}); `--missing-as-zero` of `grade` enters 0.")
+        if self.nothing:
+            who = f"{listed(sorted(self.nothing))} {'has' if len(self.nothing) == 1 else 'have'}"
+            said.append(f"{who} nothing of {self.unit} in submitted/ that can be graded: 0 points.")
+        return said
+
+
+def _was_examined(outcome: dict | None) -> bool:
+    return bool(outcome and outcome["scores"]) and any(one["state"] in EXAMINED for one in outcome["records"])
+
+
+def _noted(outcome: dict, kept: dict | None) -> dict:
+    """An outcome whose records say why it stays, if it does."""
+    before, now = _said(outcome.get("kept")), _said(kept)
+    records = [
+        {**one, "repairs": [text for text in one["repairs"] if text not in before] + now} for one in outcome["records"]
+    ]
+    rest = {name: value for name, value in outcome.items() if name != "kept"}
+    return {**rest, "records": records, **({"kept": kept} if kept else {})}
+
+
+def _said(kept: dict | None) -> list[str]:
+    said = "This is the mark of an earlier submission, since there is now nothing that can be graded: "
+    return [said + kept["why"]] if kept else []
+
+
+@guarded(lambda *_: None)  # results and report say it too
+def _note_in_notebook(student: str, unit: str, kept: dict | None) -> None:
+    file = store.graded_file(student, unit)
+    if not file.exists():
+        return
+    from autograder.grading.submission import as_markdown
+
+    notebook = nbformat.read(file, as_version=4)
+    notebook.cells = [cell for cell in notebook.cells if cell.id != CELL]
+    for text in _said(kept):
+        notebook.cells.insert(0, nbformat.v4.new_markdown_cell(f"**{as_markdown(text)}**", id=CELL))
+    write_atomically(file, nbformat.writes(notebook))
+
+
+def _outcome(student: str, unit: str, scores: dict, cells: list[Released]) -> dict:
+    """An outcome made from the gradebook, which knows points and nothing of what was found."""
+    records = [
+        _record(student, cell.grade_id.removeprefix(CHECK), scores.get(cell.grade_id) or 0.0, cell.metadata["points"])
+        for cell in cells
+        if cell.is_test
+    ]
+    scores = {cell.grade_id: scores.get(cell.grade_id) for cell in cells if cell.metadata["grade"]}
+    left = {"digest": "", "kit": "", "notebook": None, "comments": {}, "sandbox": "", "seconds": 0.0, "times": {}}
+    return {"student": student, "unit": unit, "records": records, "scores": scores, **left}
+
+
+def _record(student: str, exercise: str, points: float, most: float) -> dict:
+    said = "Graded earlier; the points are the gradebook's, and what was found then is in the graded notebook alone."
+    return {
+        "student": student,
+        "exercise": exercise,
+        "state": "graded",
+        "points": points,
+        "max_points": most,
+        "message": f"{'✓' if points == most else '✗'} {exercise} · {said}",
+        "misconception": None,
+        "problem": None if points == most else "graded_earlier",
+        "failed": [],
+        "repairs": [],
+        "sandbox": "",
+    }
