@@ -170,7 +170,7 @@ def table(records: list[dict]) -> str:
     lines += [f"{number} {name} ({_points(records, name)})" for number, name in zip(short, exercises)]
     left = [f"{one['student']} {one['exercise']}" for one in records if one["state"] == "unjudged"]
     if left:
-        lines += ["", f"to be marked by hand in formgrader, since the sandbox was in their way: {', '.join(left)}"]
+        lines += ["", f"to be marked by hand in formgrader, since grading could not run them: {', '.join(left)}"]
     used = sorted({one["sandbox"] for one in records} - {""})
     return "\n".join([*lines, "", *(f"sandbox: {level} ({levels.MEANING[level]})" for level in used)])
 

@@ -40,13 +40,18 @@
 # `q[..., None]` is `[*B, D_Q, 1]`.
 
 # %% [markdown] tags=["demands"]
-# **What is asked of every exercise.** Grading examines each of these; a check shows some of them. Where an exercise's own
-# text says something else, the exercise's text holds.
+# **How it is graded.** Grading runs what the checks run, on other numbers and other sizes: whatever can cost points, a
+# check shows. Three quarters of an exercise's points are for its idea. The last quarter is for **robustness**, which is
+# asked of every exercise: your code also works for other types of numbers, memory layouts and sizes, and for very large
+# or small numbers.
+#
+# <details><summary>What is asked of every exercise, in full</summary>
+#
+# Where an exercise's own text says something else, the exercise's text holds.
 #
 # - Inputs are not changed, and the same inputs give the same result in every call.
-# - Results have the floating-point type of the inputs, float32 or float64, and are computed in it.
-# - Numbers of float64 may be larger than float32 can hold. (Not asked of `attention_backward`.)
-# - Inputs of bfloat16 give results of bfloat16.
+# - Inputs of float64 give results of float64; on the way, float32 is precise enough.
+# - Inputs of bfloat16 give results of bfloat16; a single number, such as a loss, may be of float32.
 # - Inputs may be views in any memory layout: transposed, permuted, sliced with a step, expanded.
 # - Results, and tensors that are made on the way, are on the inputs' device.
 # - Numbers may be large, in all rows or in a single one: where the exact result is finite, so is yours. (Not asked of
@@ -58,33 +63,61 @@
 # - There may be hundreds of positions, words or features. (Not asked of `gradient_through_softmax`.)
 # - Where a shape begins with `*B`, there may be no batch axis, one, or several.
 # - Training mode and eval mode give the same result.
-# - Arguments may be given by position or by name.
+# - Arguments may be given by position or, under the names of the stub, by name.
 # - Gradients flow from the result to every floating-point input and every weight. (Not asked of
 #   `gradient_through_softmax` and `attention_backward`.) In `attention_pooling` they need to flow only from `y`. In
 #   `scaled_dot_product_attention`, `AttentionLayer` and `CrossAttentionLayer` they need to flow only from `Y`.
 # - Gradients are right also where a softmax is nearly 0 or 1. (Not asked of `stable_softmax`.)
+#
+# </details>
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
 # downloaded notebook, it fetches it first.
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+
+def course_folder():
+    """The folder above or beside the notebook that holds `utils`; the course is fetched to it where there is none."""
+    told = (globals().get("__vsc_ipynb_file__"), os.environ.get("JPY_SESSION_NAME"))  # a kernel may run elsewhere
+    here = [Path(file).resolve().parent for file in told if file and os.path.isfile(file)] + [Path.cwd()]
+    near = [one for folder in here for one in (folder, *sorted(folder.glob("attention-course*")), *folder.parents)]
+    found = [one for one in near if os.path.isfile(one / "utils" / "prepare.py")]
+    return found[0] if found else fetch(here[0] / "attention-course")
+
+
+def fetch(folder):
+    address = os.environ.get("COURSE_REPOSITORY", "https://github.com/OWNER/attention-course")
+    cloning = ["git", "clone", "--quiet", "--depth", "1", address, str(folder)]
+    reason = ""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        pass  # what an earlier try has left
+    elif "/OWNER/" in address:
+        reason = "Ask your instructor for its address."
+    elif not shutil.which("git"):
+        reason = "There is no git here: install it, or download the course and unpack it beside this notebook."
+    else:
+        asking_nobody = {**os.environ, "GIT_TERMINAL_PROMPT": "0"}
+        git = subprocess.run(cloning, env=asking_nobody, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        said = f"git says: {' '.join(git.stderr.split())}"
+        reason = f"Is there a network, and is the address right? {said}" if git.returncode else ""
+    if not reason and not (folder / "utils" / "prepare.py").exists():
+        reason = f"What is in {folder} is not the whole course: delete or rename it, and run this cell again."
+    if reason:
+        raise RuntimeError(f"The course could not be fetched from {address}. {reason}") from None
+    return folder
+
+
 try:
     from utils.prepare import prepare
-except ImportError:
-    sys.modules.pop("utils", None)
-    address = os.environ.get("COURSE_REPOSITORY", "https://github.com/OWNER/attention-course")
-    folders = [*Path.cwd().resolve().parents, Path.cwd(), Path("attention-course").resolve()]
-    home = next((folder for folder in folders if (folder / "utils" / "prepare.py").exists()), folders[-1])
-    clone = ["git", "clone", "--quiet", "--depth", "1", address, str(home)]
-    if not home.exists() and ("/OWNER/" in address or subprocess.run(clone).returncode):
-        raise RuntimeError(
-            f"The course could not be fetched from {address}. Ask your instructor for its address."
-        ) from None
-    sys.path.insert(0, str(home))
+except ImportError:  # the course is not on Python's path yet, or another package of this name is
+    for name in [name for name in sys.modules if name.partition(".")[0] == "utils"]:
+        del sys.modules[name]
+    sys.path.insert(0, str(course_folder()))
     from utils.prepare import prepare
 
 installed = prepare()

@@ -39,14 +39,19 @@
 # `device=`. The numbers of a tensor need not lie side by side in memory.
 
 # %% [markdown] tags=["demands"]
-# **What is asked of every exercise.** Grading examines each of these; a check shows some of them. Where an exercise's own
-# text says something else, the exercise's text holds.
+# **How it is graded.** Grading runs what the checks run, on other numbers and other sizes: whatever can cost points, a
+# check shows. Three quarters of an exercise's points are for its idea. The last quarter is for **robustness**, which is
+# asked of every exercise: your code also works for other types of numbers, memory layouts and sizes, and for very large
+# or small numbers.
+#
+# <details><summary>What is asked of every exercise, in full</summary>
+#
+# Where an exercise's own text says something else, the exercise's text holds.
 #
 # - Inputs are not changed, and the same inputs give the same result in every call.
-# - Results have the floating-point type of the inputs, float32 or float64, and are computed in it.
-# - Numbers of float64 may be larger than float32 can hold.
-# - Inputs of bfloat16 give results of bfloat16. (Not asked of `equivariance_gap`, `sinusoidal_encoding` and
-#   `rotary_encoding`.)
+# - Inputs of float64 give results of float64; on the way, float32 is precise enough.
+# - Inputs of bfloat16 give results of bfloat16; a single number, such as a loss, may be of float32. (Not asked of
+#   `equivariance_gap`, `sinusoidal_encoding` and `rotary_encoding`.)
 # - Inputs may be views in any memory layout: transposed, permuted, sliced with a step, expanded.
 # - Results, and tensors that are made on the way, are on the inputs' device.
 # - Numbers may be large, in all rows or in a single one: where the exact result is finite, so is yours.
@@ -57,10 +62,12 @@
 # - There may be hundreds of positions, words or features.
 # - Where a shape begins with `*B`, there may be no batch axis, one, or several.
 # - Training mode and eval mode give the same result.
-# - Arguments may be given by position or by name.
+# - Arguments may be given by position or, under the names of the stub, by name.
 # - Gradients flow from the result to every floating-point input and every weight. (Not asked of `equivariance_gap`,
 #   `sinusoidal_encoding` and `offset_spread`.) In `SelfAttentionLayer` they need to flow only from `Y`.
 # - Gradients are right also where a softmax is nearly 0 or 1.
+#
+# </details>
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single

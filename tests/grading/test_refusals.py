@@ -143,7 +143,7 @@ def test_the_mark_is_left_for_the_instructor_who_is_told_everywhere(kit, class_f
     said = kit("grade", UNIT)
     assert (
         said.returncode == 0
-        and f"to be marked by hand in formgrader, since the sandbox was in their way: ada {FIRST}" in said.stdout
+        and f"to be marked by hand in formgrader, since grading could not run them: ada {FIRST}" in said.stdout
     )
     lines = (class_folder / "results" / f"{UNIT}.jsonl").read_text().splitlines()
     (line,) = [one for one in map(json.loads, lines) if one["exercise"] == FIRST]
