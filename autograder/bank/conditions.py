@@ -29,6 +29,7 @@ LENGTH, LONG, WIDTH, VOCABULARY, BATCH = (
 GRID = (17, 19)  # rows and columns at scale
 GRIDS = (("rows", "columns"), ("H", "W"))  # what the axes of a grid are called
 LENGTHS = "NTSM"  # the first letters of axes along which there may be hundreds
+BESIDE = "BHG"  # and of those that only multiply what is computed: batches, heads, groups of heads
 COINCIDING = 4
 FEW = (3, 2, 2)  # sizes of three batch axes: there are many numbers behind them
 
@@ -288,7 +289,10 @@ def _batches(exercise, base: declaration.Case) -> Iterable:
 def _scale(exercise, base: declaration.Case) -> Iterable:
     base = _with_one_batch(exercise, base)
     axes = _free_axes(exercise, base)
-    base = replace(base, sizes={**base.sizes, **{axis: BATCH for axis in axes if axis[0] == "B"}})
+    grid = any(set(one) <= set(axes) for one in GRIDS)
+    few = [axis for axis in axes if axis[0] in ("B" if grid else BESIDE)]
+    base = replace(base, sizes={**base.sizes, **dict.fromkeys(few, BATCH)})
+    axes = [axis for axis in axes if axis not in few]
     large = [(axis, LENGTH if _is_squared(exercise, axis) else LONG) for axis in axes if axis[0] in LENGTHS] + [
         (axis, VOCABULARY) for axis in axes if axis == "V"
     ]
