@@ -20,6 +20,10 @@ from autograder import settings
 from autograder.intake.timestamp import read_time
 
 COURSE = "attention-course"
+# Names of files as Moodle (in folders or flat) and Canvas write them, below the folder into which zip_collect unpacks.
+DOWNLOADED = (
+    r".*/(?P<student_id>[^/_]+)(?:_LATE)?_\d+_(?:assignsubmission_file_?/?|\d+_)(?P<file_id>[^/]+?)(?:-\d+)?\.ipynb$"
+)
 SHARED_EXCHANGE = Path("/usr/local/share/nbgrader/exchange")  # where a server with several users has it
 
 
@@ -144,6 +148,10 @@ def configure(config: Config) -> Config:
         "nbgrader.preprocessors.ClearMarkScheme",
         "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
     ]
+    config.ZipCollectApp.collect_directory_structure = str(
+        folder / "{downloaded}" / "{assignment_id}" / "{collect_step}"
+    )
+    config.FileNameCollectorPlugin.setdefault("named_regexp", DOWNLOADED)
     _show_safely(config)
     config.Application.log_level = "WARN"
     _read_times_as_grade_does()
