@@ -304,8 +304,8 @@ def _output_problem(case: DrawnCase, wanted: Output, got: Output, seen: Observat
 def _right_type(case: DrawnCase, wanted: Output, got: Output, seen: Observation) -> bool:
     """Whether a result is of the type that is asked for, or of one that is as good.
 
-    Whole numbers may be of any length, unless bytes are asked for, and so may fractions where no input is of a type that they could
-    follow; a single number of bfloat16 inputs, such as a loss, may be of float32, as mixed precision has it.
+    Whole numbers may be of any length, unless bytes are asked for, and so may fractions where no input is of a type that they
+    could follow; a single number of bfloat16 inputs, such as a loss, may be of float32, as mixed precision has it.
     """
     on_mps = seen.device == "mps" and wanted.dtype == "torch.float64"
     asked = "torch.float32" if on_mps else wanted.dtype
