@@ -576,7 +576,7 @@ class AlphaLearns(_Base):
 # ---------------------------------------------------------------------------------------------------- wrong: numerics
 
 
-@wrong("alpha/r is kept as a float32 tensor: float64 results lose digits", kind="numerics")
+@right("alpha/r is kept as a float32 tensor: float64 results lose digits")
 class FactorInFloat32(_Whole):
     def __init__(self, D_in, D_out, r, alpha):
         super().__init__(D_in, D_out, r, alpha)
@@ -644,7 +644,7 @@ class AlphaBeforeRank(_Whole):
         super().__init__(D_in, D_out, r, alpha)
 
 
-@wrong("forward's argument is called x, so that X by name fails", kind="interface")
+@right("forward's argument is called x, so that X by name fails")
 class OtherName(_Base):
     def forward(self, x):
         return self.linear(x) + self.scale * (x @ self.A.T @ self.B.T)

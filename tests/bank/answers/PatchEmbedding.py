@@ -600,8 +600,7 @@ class PatchesCast(_Base):
         return super().from_patches(patches.float())
 
 
-@wrong("the convolution is computed in float32 and its result cast back, which loses precision (and overflows) in "
-       "float64", kind="numerics")
+@right("the convolution is computed in float32 and its result cast back, which loses precision (and overflows) in float64")
 class ConvolutionInSingle(_Base):
     def from_images(self, images):
         layer = self.projection
@@ -701,8 +700,7 @@ class PatchesConvolved(_Base):
         return self.projection(squares).reshape(B, N, -1)
 
 
-@wrong("from images the convolution is called for one patch after the other instead of computing all tokens at once",
-       kind="process")
+@right("from images the convolution is called for one patch after the other instead of computing all tokens at once")
 class PatchAfterPatch(_Base):
     def from_images(self, images):
         P = self.projection.kernel_size[0]
@@ -768,7 +766,7 @@ class NoDefault(_Base):
         return super().forward(images, patches)
 
 
-@wrong("the arguments of forward are called x and p, so calls by name fail", kind="interface")
+@right("the arguments of forward are called x and p, so calls by name fail")
 class OtherArguments(_Base):
     def forward(self, x, p=None):
         return super().forward(x, p)

@@ -868,8 +868,7 @@ class ClampedScores(_Base):
         return super()._scores(Q, K).clamp(-30, 30)
 
 
-@wrong("the softmax is computed in float32 and converted back: float64 loses its digits, and scores beyond float32's "
-       "range give NaN", kind="numerics")
+@right("the softmax is computed in float32 and converted back: float64 loses its digits, and scores beyond float32's range give NaN")
 class FloatSoftmax(_Base):
     def _weights(self, scores, mask):
         if mask is not None:
@@ -1138,14 +1137,13 @@ class NoneNotHandled(_Base):
         return scores.masked_fill(~mask.unsqueeze(1), -math.inf).softmax(-1)
 
 
-@wrong("the second argument of forward is called attn_mask, so that mask=... by name fails", kind="interface")
+@right("the second argument of forward is called attn_mask, so that mask=... by name fails")
 class OtherMaskName(_Base):
     def forward(self, X, attn_mask=None):
         return super().forward(X, attn_mask)
 
 
-@wrong("the constructor's arguments are called d_model, n_heads, d_ff and pre_norm, so that D, H, D_F and norm_first "
-       "by name fail", kind="interface")
+@right("the constructor's arguments are called d_model, n_heads, d_ff and pre_norm, so that D, H, D_F and norm_first by name fail")
 class OtherConstructorNames(_Base):
     def __init__(self, d_model, n_heads, d_ff, pre_norm):
         super().__init__(d_model, n_heads, d_ff, pre_norm)

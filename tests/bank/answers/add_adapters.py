@@ -782,7 +782,7 @@ def other_order(network, adapter, names):
     return plainly(network, names, adapter)
 
 
-@wrong("the first argument is called model, so that network by name fails", kind="interface")
+@right("the first argument is called model, so that network by name fails")
 def called_model(model, names, adapter):
     return plainly(model, names, adapter)
 

@@ -676,7 +676,7 @@ def printed(tokens, merges, V):
     print(torch.tensor(_encoded(tokens, merges, V), device=tokens.device))
 
 
-@wrong("the result is int32 instead of int64", kind="interface")
+@right("the result is int32 instead of int64")
 def int32(tokens, merges, V):
     return torch.tensor(_encoded(tokens, merges, V), dtype=torch.int32, device=tokens.device)
 

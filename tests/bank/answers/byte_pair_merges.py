@@ -625,7 +625,7 @@ def text_in_bytes(tokens, V, M):
     return torch.tensor(_learned(tokens.to(torch.uint8), V, M, replaced=replaced), device=tokens.device)
 
 
-@wrong("the text is kept in float32, in which whole numbers above 2^24 fall together", kind="numerics")
+@right("the text is kept in float32, in which whole numbers above 2^24 fall together")
 def text_in_float32(tokens, V, M):
     return torch.tensor(_learned(tokens.float(), V, M), device=tokens.device).long()
 
@@ -690,7 +690,7 @@ def printed(tokens, V, M):
     print(torch.tensor(_learned(tokens, V, M), device=tokens.device))
 
 
-@wrong("the result is int32 instead of int64", kind="interface")
+@right("the result is int32 instead of int64")
 def int32(tokens, V, M):
     return torch.tensor(_learned(tokens, V, M), dtype=torch.int32, device=tokens.device)
 
@@ -752,7 +752,7 @@ def other_order(tokens, M, V):
     return torch.tensor(_learned(tokens, V, M), device=tokens.device)
 
 
-@wrong("the last argument is called num_merges, so that M by name fails", kind="interface")
+@right("the last argument is called num_merges, so that M by name fails")
 def other_name(tokens, V, num_merges):
     return torch.tensor(_learned(tokens, V, num_merges), device=tokens.device)
 

@@ -478,7 +478,7 @@ def other_order(V, N, L, D, D_F, tied):
     return _counts(V, N, D, L, D_F, tied)
 
 
-@wrong("the hidden width is called d_ff: calls by name fail", kind="interface")
+@right("the hidden width is called d_ff: calls by name fail")
 def other_name(V, N, D, L, d_ff, tied):
     return _counts(V, N, D, L, d_ff, tied)
 

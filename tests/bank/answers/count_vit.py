@@ -615,7 +615,7 @@ def a_single_model(size, P, C, D, L, D_F, classes):
     return _embedding(p, c, d) + d + _positions(s, p, d) + depth * _block(d, f) + _norm(d) + _head(d, v)
 
 
-@wrong("the arguments have other names (img_size, patch, ...): calls by name fail", kind="interface")
+@right("the arguments have other names (img_size, patch, ...): calls by name fail")
 def other_names(img_size, patch, channels, dim, depth, mlp_dim, num_classes):
     return _total(img_size, patch, channels, dim, depth, mlp_dim, num_classes)
 

@@ -385,9 +385,7 @@ def always_float32(packed, absmax, code, D_out, D_in):
     return _numbers(packed, absmax.float(), code.float())[: D_out * D_in].view(D_out, D_in)
 
 
-@wrong(
-    "computed in float32 and converted back: float64 loses digits, and large numbers become infinite", kind="numerics"
-)
+@right("computed in float32 and converted back: float64 loses digits, and large numbers become infinite")
 def there_and_back_to_float32(packed, absmax, code, D_out, D_in):
     return _numbers(packed, absmax.float(), code.float())[: D_out * D_in].view(D_out, D_in).to(code.dtype)
 
@@ -503,7 +501,7 @@ def other_order(packed, code, absmax, D_out, D_in):
     return _numbers(packed, absmax, code)[: D_out * D_in].view(D_out, D_in)
 
 
-@wrong("the sizes are called rows and columns, so that a call by name fails", kind="interface")
+@right("the sizes are called rows and columns, so that a call by name fails")
 def other_names(packed, absmax, code, rows, columns):
     return _numbers(packed, absmax, code)[: rows * columns].view(rows, columns)
 

@@ -689,7 +689,7 @@ def tokens_kept(x, y, query, examples, pad):
     return tokens, mask, predicts
 
 
-@wrong("the arguments are called questions, answers, ...: calls by name fail", kind="interface")
+@right("the arguments are called questions, answers, ...: calls by name fail")
 def other_names(questions, answers, query, examples, pad):
     return _parts(questions, answers, query, examples, pad)[:3]
 

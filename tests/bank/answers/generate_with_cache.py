@@ -1023,7 +1023,7 @@ def calls_eval(decoder, prompt, steps):
     return torch.cat(words, dim=1), torch.stack(said, dim=1)
 
 
-@wrong("the first argument is called model, so a call with decoder= raises", kind="interface")
+@right("the first argument is called model, so a call with decoder= raises")
 def other_names(model, prompt, steps):
     words, said = _run(model, prompt, steps, _best)
     return torch.cat(words, dim=1), torch.stack(said, dim=1)

@@ -506,7 +506,7 @@ def tokens_as_int16(A, tokens):
     return _scores(A, tokens.to(torch.int16))
 
 
-@wrong("computed in float32 and cast back: float64 loses digits", kind="numerics")
+@right("computed in float32 and cast back: float64 loses digits")
 def through_float32(A, tokens):
     return _scores(A.float(), tokens).to(A.dtype)
 

@@ -536,7 +536,7 @@ def strides_assumed(positions, rows, columns, new_rows, new_columns):
 # -------------------- wrong: numbers and types
 
 
-@wrong("computes in float32: float64 positions lose digits and become infinite above 3.4e38", kind="numerics")
+@right("computes in float32: float64 positions lose digits and become infinite above 3.4e38")
 def in_single_precision(positions, rows, columns, new_rows, new_columns):
     grid = _resize(positions.to(torch.float32), rows, columns, new_rows, new_columns)
     return torch.cat([positions[:1], grid.to(positions.dtype)])
@@ -547,7 +547,7 @@ def result_is_single(positions, rows, columns, new_rows, new_columns):
     return torch.cat([positions[:1], _resize(positions, rows, columns, new_rows, new_columns)]).float()
 
 
-@wrong("the centres are computed in float32: in float64 the weights are off from the eighth digit", kind="numerics")
+@right("the centres are computed in float32: in float64 the weights are off from the eighth digit")
 def centres_in_single(positions, rows, columns, new_rows, new_columns):
     def axis(old, new):
         y = ((torch.arange(new, device=positions.device) + 0.5) * (old / new) - 0.5).clamp(0, old - 1)
@@ -721,7 +721,7 @@ def weights_on_the_cpu(positions, rows, columns, new_rows, new_columns):
     return torch.cat([positions[:1], grid.flatten(0, 1)])
 
 
-@wrong("the arguments have other names (pos, h, w, new_h, new_w): calls by name fail", kind="interface")
+@right("the arguments have other names (pos, h, w, new_h, new_w): calls by name fail")
 def other_names(pos, h, w, new_h, new_w):
     return torch.cat([pos[:1], _resize(pos, h, w, new_h, new_w)])
 

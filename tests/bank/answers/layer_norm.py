@@ -294,10 +294,7 @@ def cancelling_variance_cut_at_0(X, weight, bias, eps):
     return (X - mean) / (variance + eps).sqrt() * weight + bias
 
 
-@wrong(
-    "Everything is computed in float32 and converted back, so float64 loses digits, and above 3e38 is inf",
-    kind="numerics",
-)
+@right("Everything is computed in float32 and converted back, so float64 loses digits, and above 3e38 is inf")
 def float_and_back(X, weight, bias, eps):
     Z = X.float()
     centred = Z - Z.mean(-1, keepdim=True)
@@ -536,7 +533,7 @@ def bfloat16_becomes_float32(X, weight, bias, eps):
     return centred / (centred.square().mean(-1, keepdim=True) + eps).sqrt() * weight.to(kind) + bias.to(kind)
 
 
-@wrong("The arguments are named gamma and beta, so that weight= and bias= are an error", kind="interface")
+@right("The arguments are named gamma and beta, so that weight= and bias= are an error")
 def gamma_and_beta(X, gamma, beta, eps):
     centred = X - X.mean(-1, keepdim=True)
     return centred / (centred.square().mean(-1, keepdim=True) + eps).sqrt() * gamma + beta

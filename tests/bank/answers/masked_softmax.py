@@ -810,7 +810,7 @@ def zeros_on_the_cpu(E, mask):
     return torch.where(some, X.softmax(dim=-1), zeros)
 
 
-@wrong("the first argument is called scores, so a call with E= raises", kind="interface")
+@right("the first argument is called scores, so a call with E= raises")
 def other_names(scores, mask):
     nothing = ~mask.any(dim=-1, keepdim=True)
     A = scores.masked_fill(~mask, -_INF).masked_fill(nothing, 0.0).softmax(dim=-1)

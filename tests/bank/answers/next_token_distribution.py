@@ -485,7 +485,7 @@ def small_ones_cut_off(logits, temperature, k, p):
     return _back(F.threshold(P.where(_before(P) < p, 0), 1e-3, 0.0), indices, logits)
 
 
-@wrong("computed in float32 and converted back: float64 loses digits", kind="numerics")
+@right("computed in float32 and converted back: float64 loses digits")
 def there_and_back_to_float32(logits, temperature, k, p):
     z = logits.float()
     P, indices = _top(z, temperature, k)
@@ -574,7 +574,7 @@ def other_order(logits, k, p, temperature):
     return _back(P.where(_before(P) < p, 0), indices, logits)
 
 
-@wrong("k and p are called top_k and top_p, so that a call by name fails", kind="interface")
+@right("k and p are called top_k and top_p, so that a call by name fails")
 def other_names(logits, temperature, top_k, top_p):
     P, indices = _top(logits, temperature, top_k)
     return _back(P.where(_before(P) < top_p, 0), indices, logits)

@@ -524,10 +524,7 @@ def type_forgotten(W, code, block):
 # ---------------------------------------------------------------- wrong: types, layouts, state, interface
 
 
-@wrong(
-    "computed in float32: absmax of float64 comes back with fewer digits, and large weights are infinite",
-    kind="numerics",
-)
+@right("computed in float32: absmax of float64 comes back with fewer digits, and large weights are infinite")
 def there_and_back_to_float32(W, code, block):
     rows = _blocks(W.float(), block)
     absmax = rows.abs().amax(1)
@@ -625,7 +622,7 @@ def book_of_the_first_call(W, code, block):
     return _pack(_nearest(rows / _divisor(absmax), _books[0].to(W))), absmax
 
 
-@wrong("the third argument is called block_size, so that block by name fails", kind="interface")
+@right("the third argument is called block_size, so that block by name fails")
 def other_name(W, code, block_size):
     rows = _blocks(W, block_size)
     absmax = rows.abs().amax(1)

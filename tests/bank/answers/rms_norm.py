@@ -244,10 +244,7 @@ def length_over_D_and_bounded(X, weight, eps):
 # -------------------------------------------------------------------------------------------------- wrong, numerics
 
 
-@wrong(
-    "Computed in float32 and converted back, as in Llama's code: float64 loses digits, above 3e38 it is inf",
-    kind="numerics",
-)
+@right("Computed in float32 and converted back, as in Llama's code: float64 loses digits, above 3e38 it is inf")
 def llama_float32(X, weight, eps):
     Z = X.to(torch.float32)
     Z = Z * torch.rsqrt(Z.pow(2).mean(-1, keepdim=True) + eps)
@@ -447,7 +444,7 @@ def bfloat16_not_back(X, weight, eps):
     return X / (X.square().mean(-1, keepdim=True) + eps).sqrt() * weight
 
 
-@wrong("The arguments are named x and g, so that X= and weight= are an error", kind="interface")
+@right("The arguments are named x and g, so that X= and weight= are an error")
 def other_names(x, g, eps):
     return x / (x.square().mean(-1, keepdim=True) + eps).sqrt() * g
 

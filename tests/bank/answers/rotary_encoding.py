@@ -767,7 +767,7 @@ def kept_frequencies(X, positions, base, interleaved):
     return _turned(X, positions[:, None].double() * frequencies.to(X.device), interleaved)
 
 
-@wrong("the arguments have other names (x, pos, theta, neighbours): a call by keyword fails", kind="interface")
+@right("the arguments have other names (x, pos, theta, neighbours): a call by keyword fails")
 def other_names(x, pos, theta, neighbours):
     return _turned(x, _angles(x, pos, theta), neighbours)
 

@@ -525,7 +525,7 @@ def by_position_only(rows, columns, M, shift, /):
     return _pairs(2 * row.int() + column.int(), M)
 
 
-@wrong("the arguments are called window and offset instead of M and shift", kind="interface")
+@right("the arguments are called window and offset instead of M and shift")
 def other_names(rows, columns, window, offset):
     row, column = _wrapped(rows, columns, offset)
     return _pairs(2 * row.int() + column.int(), window)

@@ -444,9 +444,7 @@ def scaled_by_overflowing_norm(A_1, A_2):
     return squares.cumsum(0).cumsum(1) / _least(squares)
 
 
-@wrong(
-    "computed in float32 and converted back: float64 loses digits, and larger numbers become infinite", kind="numerics"
-)
+@right("computed in float32 and converted back: float64 loses digits, and larger numbers become infinite")
 def there_and_back_to_float32(A_1, A_2):
     squares = _squares(A_1.float(), A_2.float())
     return (squares.cumsum(0).cumsum(1) / _least(squares)).to(A_1.dtype)
@@ -563,7 +561,7 @@ def one_direction_is_one(A_1, A_2):
     return squares.cumsum(0).cumsum(1) / _least(squares)
 
 
-@wrong("the first argument is called A1 and the second A2, so that a call by name fails", kind="interface")
+@right("the first argument is called A1 and the second A2, so that a call by name fails")
 def other_names(A1, A2):
     squares = _squares(A1, A2)
     return squares.cumsum(0).cumsum(1) / _least(squares)

@@ -560,10 +560,7 @@ def whole_quotients(W, A, B, alpha, A_new, B_new, alpha_new):
     return W
 
 
-@wrong(
-    "computed in float32 and converted back: float64 loses digits, and numbers beyond float32 become infinite",
-    kind="numerics",
-)
+@right("computed in float32 and converted back: float64 loses digits, and numbers beyond float32 become infinite")
 def through_float32(W, A, B, alpha, A_new, B_new, alpha_new):
     result = W.float()
     if A is not None:
@@ -573,7 +570,7 @@ def through_float32(W, A, B, alpha, A_new, B_new, alpha_new):
     return result.to(W.dtype)
 
 
-@wrong("the quotients alpha/r are float32 tensors: float64 results lose digits", kind="numerics")
+@right("the quotients alpha/r are float32 tensors: float64 results lose digits")
 def quotients_in_float32(W, A, B, alpha, A_new, B_new, alpha_new):
     if A is not None:
         W = W - torch.tensor(alpha / A.shape[0], dtype=torch.float32).to(W) * (B @ A)

@@ -1004,7 +1004,7 @@ def kept_result(Q, K, V, block):
     return _results[key]
 
 
-@wrong("the arguments are called query, key, value, block_size: calls by keyword fail", kind="interface")
+@right("the arguments are called query, key, value, block_size: calls by keyword fail")
 def other_names(query, key, value, block_size):
     return _tiled(query, key, value, block_size)
 
