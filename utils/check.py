@@ -6,7 +6,8 @@ from pathlib import Path
 
 from utils.checking.judge import conclude, judge
 from utils.checking.observe import observe
-from utils.checking.records import FrozenExercise, unpack_exercise
+from utils.checking.packed_exercise import unpack_exercise
+from utils.checking.records import FrozenExercise
 from utils.checking.shipped import MALFORMED, index, pack
 from utils.checking.surroundings import undisturbed
 from utils.checking.verdict import Result

@@ -20,7 +20,8 @@ from autograder.bank.mutants import mutants
 from autograder.bank.practice import practices
 from utils.checking.judge import conclude, find_problem, judge, telling
 from utils.checking.observe import observe
-from utils.checking.records import FrozenExercise, unpack_exercise
+from utils.checking.packed_exercise import unpack_exercise
+from utils.checking.records import FrozenExercise
 from utils.checking.verdict import Result
 from utils.device import device as chosen
 

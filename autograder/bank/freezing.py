@@ -14,6 +14,7 @@ from autograder.bank.layer_sizes import Told, tell
 from autograder.bank.separation import SEPARATION, moved
 from utils.checking.judge import in_units, merely_small, same
 from utils.checking.observe import observe
+from utils.checking.packed_exercise import share_arrays, spread_arrays, tabulate_mistakes
 from utils.checking.records import (
     DrawnCase,
     Failure,
@@ -22,9 +23,6 @@ from utils.checking.records import (
     Observation,
     Output,
     pack,
-    share_arrays,
-    spread_arrays,
-    tabulate_mistakes,
     unpack_value,
 )
 from utils.checking.shipped import PACKS

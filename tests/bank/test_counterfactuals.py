@@ -9,7 +9,7 @@ from torch import nn
 from autograder.bank import catalogue
 from autograder.bank.audit import examine
 from autograder.bank.freezing import freeze, self_check
-from utils.checking.records import unpack_exercise
+from utils.checking.packed_exercise import unpack_exercise
 
 
 def told(name, made, seed="one"):
