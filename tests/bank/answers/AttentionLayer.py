@@ -824,7 +824,7 @@ class OtherOrderOfWidths(_Base):
         super().__init__(D_X, D_Q, D_V)
 
 
-@wrong("the arguments of __init__ are named d_x, d_q and d_v, so that D_X= by keyword raises", kind="interface")
+@right("the arguments of __init__ are named d_x, d_q and d_v, so that D_X= by keyword raises")
 class LowercaseWidths(_Base):
     def __init__(self, d_x, d_q, d_v):
         super().__init__(d_x, d_q, d_v)
@@ -836,7 +836,7 @@ class DataFirst(_Base):
         return super().forward(Q, X)
 
 
-@wrong("forward names its arguments queries and data, so that Q= and X= by keyword raise", kind="interface")
+@right("forward names its arguments queries and data, so that Q= and X= by keyword raise")
 class OtherArguments(_Base):
     def forward(self, queries, data):
         return super().forward(queries, data)

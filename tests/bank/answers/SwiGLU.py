@@ -578,8 +578,7 @@ class OtherFraction(_Base):
         return self.W_3(a * e / (1 + e) * self.W_2(X))
 
 
-@wrong("the sigmoid as (1 + tanh(x/2)) / 2 cancels for negative x: around -20 in float32 (-40 in float64) the gate is "
-       "0 instead of a small number, which counts beside a large second factor", kind="numerics")
+@right("the sigmoid as (1 + tanh(x/2)) / 2 cancels for negative x: around -20 in float32 (-40 in float64) the gate is 0 instead of a small number, which counts beside a large second factor")
 class ByTanh(_Base):
     def forward(self, X):
         a = self.W_1(X)
@@ -607,8 +606,7 @@ class CutOff(_Base):
         return self.W_3(torch.where(a < -8, torch.zeros_like(a), F.silu(a)) * self.W_2(X))
 
 
-@wrong("the gate is computed in float32 and converted back: float64 loses its digits, and numbers beyond float32's "
-       "range become inf", kind="numerics")
+@right("the gate is computed in float32 and converted back: float64 loses its digits, and numbers beyond float32's range become inf")
 class FloatGate(_Base):
     def forward(self, X):
         return self.W_3(F.silu(self.W_1(X).float()).to(X.dtype) * self.W_2(X))
@@ -808,14 +806,13 @@ class WeightsCopiedAtFirst(_Base):
         return self.W_3(F.silu(gate) * value)
 
 
-@wrong("the argument of forward is called x, so that X=... by name fails", kind="interface")
+@right("the argument of forward is called x, so that X=... by name fails")
 class LowerCaseArgument(_Base):
     def forward(self, x):
         return self.W_3(F.silu(self.W_1(x)) * self.W_2(x))
 
 
-@wrong("the arguments of the constructor are called d_model and d_ff, so that D=... and D_F=... by name fail",
-       kind="interface")
+@right("the arguments of the constructor are called d_model and d_ff, so that D=... and D_F=... by name fail")
 class OtherConstructorNames(_Base):
     def __init__(self, d_model, d_ff):
         super().__init__(d_model, d_ff)

@@ -662,7 +662,7 @@ class InputToSingle(_Base):
         return super().forward(X.float())
 
 
-@wrong("the model computes in float32, and its logits are only cast to the type of X", kind="numerics")
+@right("the model computes in float32, and its logits are only cast to the type of X")
 class ComputedInSingle(_Base):
     def forward(self, X):
         weights = {name: p.float() for name, p in self.named_parameters()}
@@ -796,13 +796,13 @@ class RemembersEarlierCalls(_Base):
 # -------------------- wrong: interface
 
 
-@wrong("forward's argument is called tokens: the call model(X=...) fails", kind="interface")
+@right("forward's argument is called tokens: the call model(X=...) fails")
 class OtherForwardName(_Base):
     def forward(self, tokens):
         return super().forward(tokens)
 
 
-@wrong("the arguments of __init__ have other names (dim, heads, mlp_dim, ...): calls by name fail", kind="interface")
+@right("the arguments of __init__ have other names (dim, heads, mlp_dim, ...): calls by name fail")
 class OtherInitNames(_Base):
     def __init__(self, dim, heads, mlp_dim, layers, num_classes, pool):
         super().__init__(dim, heads, mlp_dim, layers, num_classes, pool)

@@ -498,7 +498,7 @@ def class_token_first(class_token, patches, positions):
     return _plain(patches, class_token, positions)
 
 
-@wrong("the arguments are called x, cls and pos, so calls by name fail", kind="interface")
+@right("the arguments are called x, cls and pos, so calls by name fail")
 def other_names(x, cls, pos):
     return _plain(x, cls, pos)
 

@@ -573,7 +573,7 @@ def table_on_the_cpu(E, mask):
     return torch.where(mask[..., None, :], E, low).softmax(-1)
 
 
-@wrong("the first argument is called scores: a call with E= by keyword raises", kind="interface")
+@right("the first argument is called scores: a call with E= by keyword raises")
 def other_name(scores, mask):
     return _masked(scores, mask).softmax(-1)
 

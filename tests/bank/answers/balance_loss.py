@@ -385,8 +385,7 @@ def whole_shares(logits, k):
     return E * ((counts // (T * k)).to(logits.dtype) * logits.softmax(-1).mean(0)).sum()
 
 
-@wrong("f is float32 whatever the logits are: bfloat16 gives a float32 loss, and float64 loses digits of f",
-       kind="interface")
+@right("f is float32 whatever the logits are: bfloat16 gives a float32 loss, and float64 loses digits of f")
 def shares_in_float32(logits, k):
     T, E = logits.shape
     f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).float() / (T * k)
@@ -458,8 +457,7 @@ def small_probabilities_cut_off(logits, k):
     return E * (f * F.threshold(logits.softmax(-1), 1e-3, 0.0).mean(0)).sum()
 
 
-@wrong("computed in float32 and converted back: float64 loses digits, and logits beyond float32 give NaN",
-       kind="numerics")
+@right("computed in float32 and converted back: float64 loses digits, and logits beyond float32 give NaN")
 def there_and_back_to_float32(logits, k):
     z = logits.float()
     T, E = z.shape
@@ -674,7 +672,7 @@ def running_average(logits, k):
     return E * (f * logits.softmax(-1).mean(0)).sum()
 
 
-@wrong("the second argument is called top_k, so that k by name fails", kind="interface")
+@right("the second argument is called top_k, so that k by name fails")
 def other_name(logits, top_k):
     T, E = logits.shape
     f = F.one_hot(logits.topk(top_k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * top_k)

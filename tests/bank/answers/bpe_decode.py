@@ -501,7 +501,7 @@ def letters_in_uint8(tokens, merges, V):
     return torch.tensor(_decoded(tokens, merges, V), device=tokens.device).to(torch.uint8).long()
 
 
-@wrong("merges are converted to float32, in which whole numbers above 2^24 are rounded", kind="numerics")
+@right("merges are converted to float32, in which whole numbers above 2^24 are rounded")
 def merges_in_float32(tokens, merges, V):
     pairs = merges.to(torch.float32).tolist()
     letters = [int(x) for x in _letters(tokens.tolist(), [[int(p) for p in pair] for pair in pairs], V)]
@@ -593,7 +593,7 @@ def printed(tokens, merges, V):
     print(*_decoded(tokens, merges, V))
 
 
-@wrong("the result is int32 instead of int64", kind="interface")
+@right("the result is int32 instead of int64")
 def int32(tokens, merges, V):
     return torch.tensor(_decoded(tokens, merges, V), dtype=torch.int32, device=tokens.device)
 
@@ -651,7 +651,7 @@ def other_order(tokens, V, merges):
     return torch.tensor(_decoded(tokens, merges, V), device=tokens.device)
 
 
-@wrong("the last argument is called vocab_size, so that V by name fails", kind="interface")
+@right("the last argument is called vocab_size, so that V by name fails")
 def other_name(tokens, merges, vocab_size):
     return torch.tensor(_decoded(tokens, merges, vocab_size), device=tokens.device)
 

@@ -548,7 +548,7 @@ def three_results(D, D_F, N, gated):
     return weights + extra, operations, operations // N
 
 
-@wrong("the arguments have other names (d_model, d_ff, n_tokens), so that D, D_F and N by name fail", kind="interface")
+@right("the arguments have other names (d_model, d_ff, n_tokens), so that D, D_F and N by name fail")
 def other_names(d_model, d_ff, n_tokens, gated):
     weights = 4 * d_model * d_model + (3 if gated else 2) * d_model * d_ff
     extra = 2 * d_model if gated else 9 * d_model + d_ff

@@ -406,14 +406,13 @@ def decision_after_sigmoid(class_logits, distillation_logits, teacher_logits, la
     return (F.cross_entropy(class_logits, labels) + F.cross_entropy(distillation_logits, y_t)) / 2
 
 
-@wrong("the teacher's logits are cast to float32 before the argmax, where different numbers of float64 become equal",
-       kind="numerics")
+@right("the teacher's logits are cast to float32 before the argmax, where different numbers of float64 become equal")
 def teacher_in_float32(class_logits, distillation_logits, teacher_logits, labels):
     y_t = teacher_logits.float().argmax(dim=1)
     return (F.cross_entropy(class_logits, labels) + F.cross_entropy(distillation_logits, y_t)) / 2
 
 
-@wrong("the loss is computed in float32 and cast back, so that float64 loses its digits and its range", kind="numerics")
+@right("the loss is computed in float32 and cast back, so that float64 loses its digits and its range")
 def computed_in_float32(class_logits, distillation_logits, teacher_logits, labels):
     first = F.cross_entropy(class_logits.to(torch.float32), labels)
     second = F.cross_entropy(distillation_logits.to(torch.float32), teacher_logits.argmax(dim=1))
@@ -598,7 +597,7 @@ def other_order(class_logits, distillation_logits, labels, teacher_logits):
     return (F.cross_entropy(class_logits, labels) + F.cross_entropy(distillation_logits, y_t)) / 2
 
 
-@wrong("the last argument is called targets instead of labels", kind="interface")
+@right("the last argument is called targets instead of labels")
 def other_name(class_logits, distillation_logits, teacher_logits, targets):
     y_t = teacher_logits.argmax(dim=1)
     return (F.cross_entropy(class_logits, targets) + F.cross_entropy(distillation_logits, y_t)) / 2
@@ -615,7 +614,7 @@ def table_on_the_default_device(class_logits, distillation_logits, teacher_logit
 # ----------------------------------------------------------------------------------------------------------------- edge
 
 
-@wrong("for a single class a constant 0 is returned, from which no backward pass is possible", kind="edge")
+@right("for a single class a constant 0 is returned, from which no backward pass is possible")
 def constant_for_one_class(class_logits, distillation_logits, teacher_logits, labels):
     if class_logits.shape[1] == 1:
         return class_logits.new_zeros(())

@@ -750,7 +750,7 @@ def pair_returned(decoder, s, max_length):
     return torch.stack(_write(decoder, s, max_length, ask=ask), dim=1), states[-1]
 
 
-@wrong("the words are int32 instead of torch.long", kind="interface")
+@right("the words are int32 instead of torch.long")
 def short_integers(decoder, s, max_length):
     return torch.stack(_write(decoder, s, max_length), dim=1).int()
 
@@ -858,10 +858,7 @@ def by_sigmoids(decoder, s, max_length):
     return torch.stack(_write(decoder, s, max_length, lambda logits: logits.sigmoid().argmax(dim=-1)), dim=1)
 
 
-@wrong(
-    "double precision logits are rounded to float32 before the choice: near ties are decided wrongly",
-    kind="numerics",
-)
+@right("double precision logits are rounded to float32 before the choice: near ties are decided wrongly")
 def by_single_precision(decoder, s, max_length):
     return torch.stack(_write(decoder, s, max_length, lambda logits: logits.float().argmax(dim=-1)), dim=1)
 
@@ -926,11 +923,7 @@ def states_overwritten(decoder, s, max_length):
     return torch.stack(written, dim=1)
 
 
-@wrong(
-    "states of ended sentences are set to 0 in place in what the decoder gave: where it gave back the s it "
-    "was called with (or a view), the input is changed",
-    kind="interface",
-)
+@right("states of ended sentences are set to 0 in place in what the decoder gave: where it gave back the s it was called with (or a view), the input is changed")
 def ended_states_zeroed(decoder, s, max_length):
     words, ended = _begin(s)
     written = []
@@ -963,7 +956,7 @@ def kept_between_calls(decoder, s, max_length, written=[]):
     return torch.stack(written, dim=1)
 
 
-@wrong("the states are called state, so a call with s= raises", kind="interface")
+@right("the states are called state, so a call with s= raises")
 def other_names(decoder, state, max_length):
     return torch.stack(_write(decoder, state, max_length), dim=1)
 

@@ -609,7 +609,7 @@ def zeros_on_the_cpu(s, G, W, U, v):
     return c, a.unflatten(-1, G.shape[2:])
 
 
-@wrong("the arguments are named state and grid, so s= and G= by keyword raise", kind="interface")
+@right("the arguments are named state and grid, so s= and G= by keyword raise")
 def other_names(state, grid, W, U, v):
     return _both(_scores(state, grid, W, U, v).softmax(-1), grid)
 

@@ -561,7 +561,7 @@ def loss_and_count(logits, y):
     return _masked_mean(_picked(logits, y), y), (y != PAD).sum()
 
 
-@wrong("the second argument is called targets: a call with y= by keyword raises", kind="interface")
+@right("the second argument is called targets: a call with y= by keyword raises")
 def other_name(logits, targets):
     return _masked_mean(_picked(logits, targets), targets)
 

@@ -683,7 +683,7 @@ def gates_as_integers(X, gates, W_in, W_out):
     return Y
 
 
-@wrong("The hidden layer is computed in float32 and converted back, so that float64 loses half its digits", "numerics")
+@right("The hidden layer is computed in float32 and converted back, so that float64 loses half its digits")
 def hidden_in_float32(X, gates, W_in, W_out):
     Y = torch.zeros_like(X)
     for e in range(gates.shape[1]):
@@ -830,7 +830,7 @@ def bfloat16_not_back(X, gates, W_in, W_out):
     return Y
 
 
-@wrong("The arguments are named x, g, w1 and w2, so that the names of the signature are an error", kind="interface")
+@right("The arguments are named x, g, w1 and w2, so that the names of the signature are an error")
 def other_names(x, g, w1, w2):
     Y = torch.zeros_like(x)
     for e in range(g.shape[1]):

@@ -509,7 +509,7 @@ def exchanged_and_not_scaled(bits):
 # -------------------------------------------------------------------------------------------- wrong: interface, process
 
 
-@wrong("the result is float64", kind="interface")
+@right("the result is float64")
 def in_double(bits):
     h, o = 2 ** (bits - 1), _o(bits)
     positive = _side(o, h)
@@ -536,7 +536,7 @@ def a_row(bits):
     return by_linspace(bits)[None]
 
 
-@wrong("the argument is called k, so that bits by name fails", kind="interface")
+@right("the argument is called k, so that bits by name fails")
 def called_k(k):
     return by_linspace(k)
 

@@ -398,8 +398,7 @@ def cast_to_single(images, P):
     return _plain(images.float(), P)
 
 
-@wrong("the pixels pass through float32 and back: float64 numbers are rounded, and beyond 3e38 they become infinite",
-       kind="numerics")
+@right("the pixels pass through float32 and back: float64 numbers are rounded, and beyond 3e38 they become infinite")
 def through_single_precision(images, P):
     return _plain(images.to(torch.float32), P).to(images.dtype)
 
@@ -528,7 +527,7 @@ def list_of_images(images, P):
     return list(_plain(images, P))
 
 
-@wrong("the arguments are called x and patch_size instead of images and P, so calls by name fail", kind="interface")
+@right("the arguments are called x and patch_size instead of images and P, so calls by name fail")
 def other_names(x, patch_size):
     return _plain(x, patch_size)
 

@@ -645,7 +645,7 @@ def data_first(X, Q):
     return _both(_scores(Q, X).softmax(-1), X)
 
 
-@wrong("the second argument is named K, so that X= by keyword raises", kind="interface")
+@right("the second argument is named K, so that X= by keyword raises")
 def named_k(Q, K):
     return _both(_scores(Q, K).softmax(-1), K)
 

@@ -395,15 +395,13 @@ def chosen_by_probability(logits, k):
     return torch.zeros_like(logits).scatter(-1, experts, values / values.sum(-1, keepdim=True))
 
 
-@wrong("experts are chosen by their logits in float32: float64 logits that differ by less tie (or are ∞ there)",
-       kind="numerics")
+@right("experts are chosen by their logits in float32: float64 logits that differ by less tie (or are ∞ there)")
 def chosen_in_float32(logits, k):
     experts = logits.float().topk(k, dim=-1).indices
     return torch.zeros_like(logits).scatter(-1, experts, logits.gather(-1, experts).softmax(-1))
 
 
-@wrong("computed in float32 and converted back, so that float64 loses digits, and numbers beyond float32 give NaN",
-       kind="numerics")
+@right("computed in float32 and converted back, so that float64 loses digits, and numbers beyond float32 give NaN")
 def there_and_back_to_float32(logits, k):
     values, experts = logits.float().topk(k, dim=-1)
     gates = torch.zeros(logits.shape, device=logits.device).scatter(-1, experts, values.softmax(-1))
@@ -601,7 +599,7 @@ def load_remembered(logits, k):
     return torch.zeros_like(logits).scatter(-1, experts, logits.gather(-1, experts).softmax(-1))
 
 
-@wrong("the first argument is called scores, so that logits by name fails", kind="interface")
+@right("the first argument is called scores, so that logits by name fails")
 def other_name(scores, k):
     values, experts = scores.topk(k, dim=-1)
     return torch.zeros_like(scores).scatter(-1, experts, values.softmax(-1))

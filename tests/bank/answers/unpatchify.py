@@ -417,7 +417,7 @@ def zeros_without_a_type(patches, rows, P):
     return images
 
 
-@wrong("the image is made in float32 and cast to the type of the patches: float64 numbers are rounded", kind="numerics")
+@right("the image is made in float32 and cast to the type of the patches: float64 numbers are rounded")
 def rounded_on_the_way(patches, rows, P):
     return _plain(patches.to(torch.float32), rows, P).type_as(patches)
 
@@ -543,7 +543,7 @@ def p_before_rows(patches, P, rows):
     return _plain(patches, rows, P)
 
 
-@wrong("the arguments are called x, grid_rows and patch_size, so calls by name fail", kind="interface")
+@right("the arguments are called x, grid_rows and patch_size, so calls by name fail")
 def other_names(x, grid_rows, patch_size):
     return _plain(x, grid_rows, patch_size)
 
