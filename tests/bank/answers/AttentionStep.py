@@ -841,7 +841,7 @@ class ContextInDefaultType(_Step):
         return c
 
 
-@wrong("forward calls its second argument state: a call with s= by keyword raises", kind="interface")
+@right("forward calls its second argument state: a call with s= by keyword raises")
 class OtherArgumentName(_Step):
     def forward(self, y, state, H, mask):
         return super().forward(y, state, H, mask)

@@ -1009,7 +1009,7 @@ class ContextDemanded(_Base):
         return super().forward(X, context)
 
 
-@wrong("forward calls its arguments x and memory instead of X and context: calls by keyword fail", kind="interface")
+@right("forward calls its arguments x and memory instead of X and context: calls by keyword fail")
 class OtherArgumentNames(_Base):
     def forward(self, x, memory=None):
         return super().forward(x, memory)
