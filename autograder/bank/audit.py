@@ -14,7 +14,7 @@ import torch
 from autograder.bank import catalogue
 from autograder.bank.declaration import Exercise
 from autograder.bank.drawing import VISIBLE_SEED
-from autograder.bank.freezing import freeze, self_check
+from autograder.bank.freezing import freeze, is_told, self_check
 from autograder.bank.linting import lint
 from autograder.bank.mutants import mutants
 from autograder.bank.practice import practices
@@ -69,7 +69,7 @@ def audit(*units: str) -> list[Audited]:
 def _work(name: str) -> int:
     """About how long an exercise's audit takes, against others'."""
     exercise = catalogue.find_exercise(name)
-    return len(exercise.misconceptions) * len(exercise.cases)
+    return len(exercise.misconceptions) * len(exercise.cases) * (3 if exercise.is_module else 1)
 
 
 def examine(frozen: FrozenExercise, student_object, device="cpu", reveal: bool = True) -> Result:
@@ -92,31 +92,29 @@ def _audit(device: str, name: str) -> Audited:
             checks = json.loads(json.dumps(self_check(frozen)))
             frozen = unpack_exercise(checks)  # as students receive it
         bare = replace(frozen, forbidden=())  # mistakes are made with what students may not call
-        unbounded = tuple(replace(one, case=replace(one.case, bounds={})) for one in frozen.cases)
-        free = replace(bare, cases=unbounded)
         for mistake in exercise.misconceptions:
             held = [
-                one for one in frozen.cases if one.case.plain or mistake.name in one.mistakes
+                one for one in frozen.cases if is_told(one.case) or mistake.name in one.mistakes
             ]  # others name no mistake
             result = examine(replace(bare, cases=tuple(held)), mistake.object, device)
             if result.misconception != mistake.name:
                 surviving.add(mistake.name)
                 taken = result.misconception or ("right" if result.passed else result.problem)
                 faults.append(f"{exercise.name}: the misconception {mistake.name} is taken for {taken} (seed {seed})")
+        # a self-check has the kinds of cases that grading has: what passes all of these is asked there for what is plain
+        plain = replace(frozen, cases=tuple(one for one in frozen.cases if one.case.plain))
         for alternative in exercise.alternatives:
-            result = examine(frozen, alternative.object, device)
+            result = examine(plain if seed == VISIBLE_SEED else frozen, alternative.object, device)
             if not result.passed:
                 failing.add(alternative.name)
                 faults.append(
                     f"{exercise.name}: the alternative {alternative.name} fails (seed {seed})\n{result.message}"
                 )
-        for one in known:
-            result = examine(free if one.of_reference else frozen, one.object, device)
-            if not result.passed:
-                failed.add(one.style)
-                faults.append(
-                    f"{exercise.name}: right as {one.style} writes it, it fails (seed {seed})\n{result.message}"
-                )
+    for one in known:
+        result = examine(_freed(frozen) if one.of_reference else frozen, one.object, device)
+        if not result.passed:
+            failed.add(one.style)
+            faults.append(f"{exercise.name}: right as {one.style} writes it, it fails\n{result.message}")
     changed, alive = mutants(exercise), survivors(exercise, frozen, device)
     faults += [f"{exercise.name}: no case tells this mutant from the reference: {one}" for one in alive]
     for end in exercise.equivalent:
@@ -141,6 +139,12 @@ def _audit(device: str, name: str) -> Audited:
         waived=exercise.waived,
         equivalent=exercise.equivalent,
     )
+
+
+def _freed(frozen: FrozenExercise) -> FrozenExercise:
+    """The exercise for what is made of the reference, which may call what it likes and make tables as large as it likes."""
+    cases = tuple(replace(one, case=replace(one.case, bounds={})) for one in frozen.cases)
+    return replace(frozen, cases=cases, forbidden=())
 
 
 def survivors(exercise: Exercise, frozen: FrozenExercise, device="cpu") -> list[str]:

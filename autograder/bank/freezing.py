@@ -36,12 +36,12 @@ IMPOSSIBLE = Observation(failure=Failure("impossible", ""))  # no student's code
 def freeze(exercise: declaration.Exercise, seed: str, grading: bool = False, mistakes: bool = True) -> FrozenExercise:
     """The exercise as data: its cases drawn from `seed`, what is expected, what each misconception gives, all on the CPU.
 
-    What shows on a plain case is told there: those of conditions, and at edges, hold only the misconceptions that plain cases
-    do not tell from what is right, or from each other.
+    What shows on a plain case is told there: those of conditions, at edges, and second draws, hold only the misconceptions that
+    plain cases do not tell from what is right, or from each other.
     """
     drawn = draw(exercise, seed, grading)
-    plain = [case for case in drawn if case.plain]
-    told = plain if grading else _telling(plain)
+    plain = [case for case in drawn if is_told(case)]
+    told = _telling(plain)
     some = [one.name for one in exercise.misconceptions]
     frozen = {
         id(case): freeze_case(exercise, case, mistakes, None if any(case is one for one in told) else some)
@@ -49,11 +49,16 @@ def freeze(exercise: declaration.Exercise, seed: str, grading: bool = False, mis
     }
     alike = _alike(list(frozen.values()), some) if mistakes else []
     for case in drawn:
-        if not case.plain:
+        if not is_told(case):
             few = case.precision == "bfloat16"  # in so few digits mistakes are hardly told apart
             told = [] if few or case.single else alike
             frozen[id(case)] = freeze_case(exercise, case, bool(told), told)
     return frozen_exercise(exercise, [frozen[id(case)] for case in drawn])
+
+
+def is_told(case: DrawnCase) -> bool:
+    """Whether misconceptions are told on a case: plain ones, and not their second draws."""
+    return case.plain and not case.once
 
 
 def _alike(declared: list[FrozenCase], names: list[str]) -> list[str]:
@@ -74,7 +79,7 @@ def _in_short(seen: Observation | None) -> tuple | None:
 
 
 def _telling(cases: list[DrawnCase]) -> list[DrawnCase]:
-    """The first plain cases of each part: in a self-check, changes of inputs and results are held against these alone."""
+    """The first plain cases of each part: changes of inputs and results are held against these alone."""
     parts = dict.fromkeys(case.part for case in cases)
     return [case for part in parts for case in [one for one in cases if one.part == part][:TELLING]]
 

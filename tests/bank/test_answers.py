@@ -15,7 +15,10 @@ EXERCISES = sorted(file.stem for file in BANK.glob("*.py"))
 SEEDS = os.environ.get("BANK_SEEDS", "one").split(",")
 SLIPS = {  # wrong answers that are not caught, or not on every draw: what would catch them is not built
     "masked_cross_entropy": {"counts_in_bfloat16", "words_as_floats"},
-    "MultiHeadAttention": {"KeepsContext", "ByDistances"},  # torch has no cdist for bfloat16, which costs nobody anything
+    "MultiHeadAttention": {
+        "KeepsContext",
+        "ByDistances",
+    },  # torch has no cdist for bfloat16, which costs nobody anything
     "scaled_dot_product_attention": {"eps_in_the_sum"},  # by 1e-5, as far as single precision is off
     "tiled_attention": {"epsilon"},
     "generate_with_cache": {"by_half_precision"},
@@ -31,7 +34,10 @@ SLIPS = {  # wrong answers that are not caught, or not on every draw: what would
     "LoRALinear": {"FactorInFloat32"},  # in double by 6·10⁻⁸ at most, which is less than is asked for
     "add_adapters": {"to_the_cpu"},  # the toy network stays on the CPU
     "prefix_attention": {"by_logsumexp"},  # where it shows, rounding the scores moves the weights as far
-    "VisionTransformer": {"MeanWithEps", "OtherEpsilon"},  # by less than a scale of single precision may be off in double
+    "VisionTransformer": {
+        "MeanWithEps",
+        "OtherEpsilon",
+    },  # by less than a scale of single precision may be off in double
     "distillation_loss": {"constant_for_one_class"},
     "PatchEmbedding": {"PatchesConvolved", "PatchAfterPatch"},  # the numbers are right
 }
