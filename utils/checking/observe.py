@@ -46,7 +46,9 @@ def observe(student_object, case: DrawnCase, device: torch.device | str = "cpu",
         or not computes(device)
     ):
         return here
-    there = _reproducibly(student_object, case, device, trusted=True)
+    # cuDNN's recurrent layers give gradients in training mode alone
+    with torch.backends.cudnn.flags(enabled=not case.gradient, allow_tf32=False):
+        there = _reproducibly(student_object, case, device, trusted=True)
     if _agree(here, there):
         return here
     kept = {name: getattr(here, name) for name in ("called", "made", "unstable", "overwritten", "starts")}
