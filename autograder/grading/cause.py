@@ -35,16 +35,24 @@ def with_cause(one: Examined, seen: dict[str, list[Observation]], cells: list[di
         return one
     place = next(index for index, cell in enumerate(cells) if cell.get("exercise") == one.exercise)
     above = [(cell.get("source", ""), outputs.get(index, ())) for index, cell in enumerate(cells[:place])]
-    found = _cause(name, [(source, out) for source, shown in above for out in shown if source and _is_error(out)])
-    if found is None:
+    errors = [(source, out) for source, shown in above for out in shown if source and _is_error(out)]
+    found = _cause(name, errors)
+    nowhere = not any(name in each.binds for cell in cells for each in statements(cell.get("source", "")))
+    if found is None and not (errors and nowhere):
         return one
-    source, error = found
-    text = _PLACE.sub(r"(\1)", "".join(error["evalue"].splitlines()[:1]))
+    source, error = found or errors[0]
     begins = next(line.strip() for line in source.splitlines() if line.strip())[:60]
-    said = f"`{name}` is not there because the cell that begins “{begins}” failed: {error['ename']}"
-    said = f"{said}{': ' * bool(text)}{text}".rstrip(".") + f". {_TODO.get(error['ename'], _ELSE)}"
+    said = (
+        f"`{name}` is not there because the cell that begins “{begins}” failed" if found else "The first error above it"
+    )
+    said = f"{said}: {_spoken(error)}. {_TODO.get(error['ename'], _ELSE)}"
     state = _STATES.get(error["ename"], one.state)
     return replace(one, state=state, result=replace(one.result, message=composing.continued(one.result.message, said)))
+
+
+def _spoken(error: dict) -> str:
+    text = _PLACE.sub(r"(\1)", "".join(error["evalue"].splitlines()[:1]))
+    return f"{error['ename']}{': ' * bool(text)}{text}".rstrip(".")
 
 
 def _is_error(output: dict) -> bool:
