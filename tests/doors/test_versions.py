@@ -53,7 +53,7 @@ def test_python_versions_agree():
 
 
 THROUGH = {  # parts of what is required, from the packages that make up Jupyter and nbgrader
-    "IPython", "bs4", "nbclient", "nbconvert", "nbformat", "traitlets", "jinja2", "sqlalchemy",
+    "IPython", "bs4", "jupyter_core", "nbclient", "nbconvert", "nbformat", "traitlets", "jinja2", "sqlalchemy",
 }  # fmt: skip
 DISTRIBUTED_AS = {"sklearn": "scikit-learn"}
 
