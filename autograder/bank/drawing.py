@@ -31,7 +31,7 @@ def draw(exercise: declaration.Exercise, seed: str, grading: bool = False) -> li
     for number, declared in enumerate(exercise.cases):
         for repeat in range(1 + grading):
             case = _case(exercise, declared, _rng(seed, exercise.name, number, repeat))
-            first.setdefault(number, case)
+            case = replace(case, condition=first.setdefault(number, case).condition)
             if grading:
                 case = replace(toy_models.unfolded(case), rows=case.rows and round(case.rows - MARGIN, 4))
             cases.append(_with_gradients(exercise, declared, case) if repeat else case)

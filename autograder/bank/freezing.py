@@ -41,7 +41,7 @@ def freeze(exercise: declaration.Exercise, seed: str, grading: bool = False, mis
     """
     drawn = draw(exercise, seed, grading)
     plain = [case for case in drawn if is_told(case)]
-    told = _telling(plain)
+    told = plain if grading else _telling(plain)
     some = [one.name for one in exercise.misconceptions]
     frozen = {
         id(case): freeze_case(exercise, case, mistakes, None if any(case is one for one in told) else some)
@@ -79,7 +79,7 @@ def _in_short(seen: Observation | None) -> tuple | None:
 
 
 def _telling(cases: list[DrawnCase]) -> list[DrawnCase]:
-    """The first plain cases of each part: changes of inputs and results are held against these alone."""
+    """The first plain cases of each part: in a self-check, changes of inputs and results are held against these alone."""
     parts = dict.fromkeys(case.part for case in cases)
     return [case for part in parts for case in [one for one in cases if one.part == part][:TELLING]]
 

@@ -134,4 +134,4 @@ def test_a_score_of_minus_a_billion_is_not_low_enough_where_zeros_are_promised()
         return E.masked_fill(mask == 0, -1e9).softmax(dim=-1)
 
     for result in results("masked_softmax", by_a_billion):
-        assert result.points == 0, result.message
+        assert not result.passed, result.message
