@@ -37,8 +37,10 @@ def with_cause(one: Examined, seen: dict[str, list[Observation]], cells: list[di
     above = [(cell.get("source", ""), outputs.get(index, ())) for index, cell in enumerate(cells[:place])]
     errors = [(source, out) for source, shown in above for out in shown if source and _is_error(out)]
     found = _cause(name, errors)
-    nowhere = not any(name in each.binds for cell in cells for each in statements(cell.get("source", "")))
-    if found is None and not (errors and nowhere):
+    all_failed = all(
+        any(map(_is_error, shown)) for source, shown in above if source.strip()
+    )  # as of a file with one error
+    if found is None and not (errors and all_failed):
         return one
     source, error = found or errors[0]
     begins = next(line.strip() for line in source.splitlines() if line.strip())[:60]
