@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from classes import ROOT, UNIT
 
-from autograder.intake import roster, submissions
+from autograder.intake import places, roster, submissions
 
 pytestmark = pytest.mark.slow
 
@@ -70,7 +70,7 @@ def test_the_others_are_told_in_a_line(graded):
 @pytest.mark.parametrize("name", ON_THE_ROSTER)
 def test_a_name_on_the_roster_leads_nowhere(class_folder, name):
     assert list(roster.find_all(UNIT, [name, "fine"]).folders) == ["fine"]
-    assert roster.unusable([name, "fine"]) == [submissions._plain(name)]
+    assert roster.unusable([name, "fine"]) == [places.plain(name)]
 
 
 @pytest.mark.parametrize("name", ["nul\0", "n" * 5000, "\udcff"])
