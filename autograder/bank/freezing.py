@@ -1,7 +1,6 @@
 """Freezes an exercise: runs reference and misconceptions on drawn cases, so that judging needs their numbers alone."""
 
 import json
-import math
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -9,12 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from autograder.bank import catalogue, declaration, rounding
+from autograder.bank.agreement import alike, differences
 from autograder.bank.drawing import EDGE, VISIBLE_SEED, draw
 from autograder.bank.layer_sizes import Told, tell
 from autograder.bank.separation import SEPARATION, moved
 from utils.checking.judge import in_units, merely_small, same
 from utils.checking.observe import observe
-from utils.checking.packed_exercise import share_arrays, spread_arrays, tabulate_mistakes
+from utils.checking.packed_exercise import share_arrays, tabulate_mistakes
 from utils.checking.records import (
     DrawnCase,
     Failure,
@@ -23,7 +23,6 @@ from utils.checking.records import (
     Observation,
     Output,
     pack,
-    unpack_value,
 )
 from utils.checking.shipped import PACKS
 from utils.checking.tolerance import sketch
@@ -63,19 +62,13 @@ def is_told(case: DrawnCase) -> bool:
 
 def _alike(declared: list[FrozenCase], names: list[str]) -> list[str]:
     """The misconceptions that give the same as another, or as is expected, on every declared case."""
-    told: dict[tuple, list] = {}
-    for name in names:
-        told.setdefault(tuple(_in_short(one.mistakes.get(name)) for one in declared), []).append(name)
-    right = (None,) * len(declared)
-    return [name for key, group in told.items() if len(group) > 1 or key == right for name in group]
+    made = {name: [one.mistakes.get(name) or one.expected for one in declared] for name in names}
+    right = [one.expected for one in declared]
 
+    def as_told(name: str, others: list[Observation]) -> bool:
+        return all(map(alike, made[name], others))
 
-def _in_short(seen: Observation | None) -> tuple | None:
-    """An observation to three digits, in a form that can be compared."""
-    if seen is None:
-        return None
-    numbers = [() if one.values is None else tuple(f"{x:.3g}" for x in sketch(one.values)) for one in seen.outputs]
-    return seen.failure, seen.structure, seen.changed, tuple(one.shape for one in seen.outputs), tuple(numbers)
+    return [name for name in names if as_told(name, right) or any(as_told(name, made[x]) for x in names if x != name)]
 
 
 def _telling(cases: list[DrawnCase]) -> list[DrawnCase]:
@@ -217,31 +210,9 @@ def write_pack(unit: str, folder: Path = PACKS) -> Path:
     """Writes a unit's self-checks, unless the file there already holds the same up to rounding."""
     file = folder / f"{unit}.json"
     text = pack_unit(unit)
-    if not file.exists() or not packs_agree(file.read_text(encoding="utf-8"), text):
+    if not file.exists() or differences(file.read_text(encoding="utf-8"), text):
         file.write_text(text, encoding="utf-8")
     return file
-
-
-def packs_agree(one: str, other: str) -> bool:
-    """Whether two packs say the same; machines differ in the last digits of a sum."""
-    return _agree(*(_with_arrays(json.loads(text)) for text in (one, other)))
-
-
-def _with_arrays(unit: dict) -> dict:
-    return {**unit, "exercises": [spread_arrays(exercise) for exercise in unit["exercises"]]}
-
-
-def _agree(a, b) -> bool:
-    if isinstance(a, dict) and "array" in a and isinstance(b, dict) and "array" in b:
-        x, y = unpack_value(a), unpack_value(b)
-        return x.dtype == y.dtype and x.shape == y.shape and np.allclose(x, y, rtol=1e-3, atol=1e-4, equal_nan=True)
-    if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(_agree(a[key], b[key]) for key in a)
-    if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(map(_agree, a, b))
-    if isinstance(a, float) and isinstance(b, float):
-        return math.isclose(a, b, rel_tol=1e-3)
-    return a == b
 
 
 def slim(frozen: FrozenExercise) -> FrozenExercise:
