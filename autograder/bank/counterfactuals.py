@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from autograder.bank import declaration
+from autograder.bank.built_once import BuiltOnce
 from autograder.bank.plain_arguments import of_plain_arguments
 from autograder.bank.positions import of_positions
 
@@ -67,7 +68,8 @@ def made_of(exercise: declaration.Exercise, form, run_changed: Callable) -> Call
     def forward(self, *arguments, **named):
         return run_changed(lambda *a, **n: form.forward(self, *a, **n), arguments, named)
 
-    return type(form.__name__, (form,), {"forward": forward})
+    kind = BuiltOnce if form is exercise.reference else type  # other forms may keep something in a module
+    return kind(form.__name__, (form,), {"forward": forward})
 
 
 def _on_weights(exercise, change) -> Callable:
@@ -82,7 +84,7 @@ def _on_weights(exercise, change) -> Callable:
         finally:
             self._changed = False
 
-    return type(reference.__name__, (reference,), {"forward": forward})
+    return BuiltOnce(reference.__name__, (reference,), {"forward": forward})
 
 
 # what may be another: (name, sentence, change)

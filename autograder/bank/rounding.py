@@ -2,6 +2,7 @@
 
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import torch
@@ -42,8 +43,7 @@ class _Rounded(DispatchMode):
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         result = function(*args, **(kwargs or {}))
-        made = all(one.alias_info is None for one in function._schema.returns)  # and is no view
-        if not made or function.overloadpacket.__name__ in _EXACT:
+        if not _computes(function):
             return result
         return tree_map(lambda one: self.moved(one) if _real(one) else one, result)
 
@@ -53,6 +53,13 @@ class _Rounded(DispatchMode):
         if self.evenly:
             side = side * 2 * torch.rand(values.shape, generator=self.chance)
         return values * (1 + side * self.unit)
+
+
+@cache
+def _computes(function) -> bool:
+    """Whether an operation makes numbers of its own, which are rounded: no view, and no copy."""
+    made = all(one.alias_info is None for one in function._schema.returns)
+    return made and function.overloadpacket.__name__ not in _EXACT
 
 
 def _real(value) -> bool:

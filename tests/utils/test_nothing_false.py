@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 from functools import cache
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -14,6 +15,7 @@ from autograder.bank.catalogue import find_exercise
 from autograder.bank.drawing import draw
 from autograder.bank.freezing import expect, freeze, frozen_exercise
 from utils.checking.diagnosis.relations import facts
+from utils.checking.diagnosis.scales import scale_facts
 from utils.checking.messages.shapes import symbolic
 from utils.checking.observe import observe
 
@@ -257,3 +259,35 @@ def other_sign_and_empty_rows_left(E, mask):
 def test_what_one_would_get_exactly_is_not_told_where_another_part_comes_out_otherwise(told):
     _, said = told("masked_softmax", other_sign_and_empty_rows_left)
     assert "exactly what one would get if E had the opposite sign" not in said
+
+
+def a_number_where_nothing_repeats(A, tokens):
+    scores = find_exercise("induction_scores").reference(A, tokens)
+    return scores if (scores != 0).any() else scores.new_zeros(())
+
+
+def test_of_zeros_alone_no_sum_and_no_mean_is_told(told):
+    _, said = told("induction_scores", a_number_where_nothing_repeats, grading=True)
+    assert "sum over" not in said and "mean over" not in said and "of what is asked for" not in said
+
+
+def as_many_experts_as_the_greediest_token_has(X, gates, W_in, W_out):
+    """Right numbers: experts that a token did not choose are multiplied by 0, and their gates get a gradient."""
+    weights, chosen = gates.topk(max(1, int((gates != 0).sum(dim=-1).max())), dim=-1)
+    Y = torch.zeros_like(X)
+    for expert, (first, second) in enumerate(zip(W_in, W_out)):
+        t, place = (chosen == expert).nonzero(as_tuple=True)
+        Y = Y.index_add(0, t, weights[t, place, None] * (F.gelu(X[t] @ first) @ second))
+    return Y
+
+
+def test_a_gradient_where_none_should_be_is_not_said_to_be_cut_off(told):
+    _, said = told("mixture_of_experts", as_many_experts_as_the_greediest_token_has)
+    assert "detached" not in said and "not 0 at some places where it should be" in said
+
+
+def test_numbers_that_are_right_beside_the_largest_alone_are_not_said_to_be_right_to_some_digits():
+    wanted = np.array([[1e4, 2e4], [1.0, 2.0]])
+    for got, right in ((wanted * (1 + 1e-4), True), (wanted + [[0.0], [0.5]], False)):
+        (told,) = scale_facts("Y", wanted, got, 1e-5, {}, vectors=False).values()
+        assert ("right to about" in told) == right and ("off by little beside its largest" in told) != right

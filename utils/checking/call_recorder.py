@@ -5,6 +5,7 @@ import threading
 import weakref
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cache
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -79,10 +80,6 @@ class _Dispatched(DispatchMode):
         super().__init__()
         self.notes = notes
 
-    @classmethod
-    def _should_skip_dynamo(cls):
-        return False  # else the first call imports all of torch's compiler, which takes a second
-
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         self.notes.names.add(function.overloadpacket.__name__)
         result = function(*args, **(kwargs or {}))
@@ -91,6 +88,7 @@ class _Dispatched(DispatchMode):
         return result
 
 
+@cache  # a schema is read from C++ anew each time
 def _gives_a_view(function) -> bool:
     """Whether a result shares the memory of an argument and is not written: transpose, not add_."""
     return any(one.alias_info is not None and not one.alias_info.is_write for one in function._schema.returns)

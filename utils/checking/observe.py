@@ -260,12 +260,21 @@ def _expect_parameters(module: nn.Module, case: DrawnCase) -> None:
 def _inject(module: nn.Module, case: DrawnCase, device) -> tuple:
     """The module with the case's weights, and these by name."""
     dtype = next((_real(weight, case.precision, device) for weight in case.weights.values()), None)
-    module.to(device=device, dtype=dtype).train(case.training)
     parameters = dict(module.named_parameters(remove_duplicate=False))
+    if not all(_is_there(one, device, dtype) for one in (*parameters.values(), *module.buffers())):
+        module.to(device=device, dtype=dtype)
+        parameters = dict(module.named_parameters(remove_duplicate=False))
+    module.train(case.training)
     with torch.no_grad():
         for name, weight in case.weights.items():
             parameters[name].copy_(torch.from_numpy(weight))
     return module, {name: parameters[name] for name in case.weights}
+
+
+def _is_there(tensor: torch.Tensor, device, dtype: torch.dtype | None) -> bool:
+    """Whether `nn.Module.to` would leave the tensor as it is."""
+    other = dtype is not None and (tensor.is_floating_point() or tensor.is_complex()) and tensor.dtype != dtype
+    return not other and tensor.device == torch.device(device)
 
 
 def _call(target, arguments: dict, by: str = ""):

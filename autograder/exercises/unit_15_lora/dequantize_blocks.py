@@ -195,8 +195,8 @@ def block_counted_in_bytes(packed, absmax, code, D_out, D_in):
 
 @dequantize_blocks.misconception
 def padding_not_counted(packed, absmax, code, D_out, D_in):
-    """The size of a block was taken from the numbers of W, D_out·D_in, so it is too small where there is padding. All blocks are
-    of one size, the last one with its padding: 2·bytes / blocks."""
+    """The size of a block was taken from the numbers of W, D_out·D_in, so it is too small where there is much padding. All
+    blocks are of one size, the last one with its padding: 2·bytes / blocks."""
     numbers = code[_codes(packed)][: D_out * D_in]
     block = -(-len(numbers) // len(absmax))
     return _cut(numbers * absmax.repeat_interleave(block)[: len(numbers)], D_out, D_in)

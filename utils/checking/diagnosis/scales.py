@@ -93,14 +93,21 @@ def scale_facts(name: str, wanted: np.ndarray, got: np.ndarray, limit: float, si
     if a.size > 3 and not found and exchanged and np.allclose(*ordered, **near):
         found["moved", name] = f"{name} holds the right numbers, in other places than asked for."
     if not found and np.abs(apart).max(initial=0) < NEARLY * size:
-        digits = int(-np.log10(np.abs(apart).max() / size))
-        found["close", name] = (
-            f"{name} is right to about {digits} digits, but not to all of them: is something small added or left out, or"
-            " rounded on the way (half precision, a constant with few digits, an integer)?"
-        )
+        found["close", name] = _nearly(name, a, apart)
     if a.ndim and a.shape[-1] > 1 and not found:
         found |= _lengths(name, a, b, limit, vectors)
     return found
+
+
+def _nearly(name: str, wanted: np.ndarray, apart: np.ndarray) -> str:
+    """What is told of numbers that are off by little beside the largest of all, and maybe beside the largest of their row."""
+    rows = np.maximum(np.abs(wanted).max(axis=-1, keepdims=True), np.finfo(float).tiny)
+    off = (np.abs(apart) / rows).max()
+    told = f"{name} is off by little beside its largest numbers, and by more beside others"
+    if off < NEARLY:
+        told = f"{name} is right to about {int(-np.log10(off))} digits, but not to all of them"
+    more = "is something small added or left out, or rounded on the way"
+    return f"{told}: {more} (half precision, a constant with few digits, an integer)?"
 
 
 def _lengths(name: str, a, b, limit: float, vectors: bool) -> dict:

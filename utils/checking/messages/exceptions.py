@@ -161,7 +161,8 @@ _HINTS = (  # phrases of errors' texts, and what they mean
     (
         ("Tensors must have same number of dimensions", "Sizes of tensors must match except in dimension"),
         "torch.cat joins along one axis alone: the tensors need the same number of axes, and the same size along each other"
-        " axis. Print their shapes: has one of them lost an axis of size 1, or is dim= another axis than the one that grows?",
+        " axis, also where one of them has size 1: cat does not broadcast, expand does. Print their shapes: is an axis lost, or"
+        " not expanded, or is dim= another axis than the one that grows?",
     ),
     (
         ("don't support automatic differentiation",),

@@ -45,12 +45,22 @@ def _wrong_gradient(c):
     gradients = [(name, gradient, got) for name, gradient, got in gradients if got is not None]
     if any(np.isnan(got).any() for _, _, got in gradients):
         return "The numbers are right, but a gradient is NaN: a root of 0, 0/0, log of 0 or inf·0 on the way.", ""
-    names = ", ".join(name for name, gradient, got in gradients if not np.allclose(got, gradient, rtol=1e-3, atol=1e-4))
+    wrong = [(name, gradient, got) for name, gradient, got in gradients if not _close(got, gradient).all()]
+    names = ", ".join(name for name, _, _ in wrong)
+    if wrong and all((_close(got, gradient) | (gradient == 0)).all() for _, gradient, got in wrong):
+        return (
+            f"The numbers are right, but the gradient for {names} is not: it is right where it should not be 0, and not 0 at some"
+            " places where it should be. Is something that has no part in the result multiplied by 0, in place of being left out?"
+        ), ""
     return (
         f"The numbers are right, but the gradient{' for ' + names if names else ''} is not: is a part of the computation"
         " detached, or done outside of torch? Is part of a layer kept from learning (padding_idx, requires_grad=False)? Does an"
         " autograd.Function of your own compute the gradient? Is something cut off (a threshold, where, a comparison)?"
     ), ""
+
+
+def _close(got: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+    return np.isclose(got, gradient, rtol=1e-3, atol=1e-4)
 
 
 def _extra_gradient(c):
