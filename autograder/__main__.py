@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from autograder.settings import KitError, find_unit
+from autograder.settings import KitError, declared_units, find_unit, units
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -64,9 +64,12 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("unit")
     report.add_argument("--pseudonyms", action="store_true", help="replace names by ones that say nothing")
     audit = verb("audit", _audit, "prove that the checks catch every mistake and pass every alternative")
-    audit.add_argument("units", nargs="*", help="default: all")
-    build = verb("build", _build, "rebuild every notebook and self-check from its source")
-    build.add_argument("--no-execute", action="store_true", help="leave lessons without outputs")
+    audit.add_argument(
+        "names", nargs="*", metavar="NAME", help="units or exercises, such as 09 or layer_norm; default: all"
+    )
+    build = verb("build", _build, "rebuild notebooks, assignments and self-checks from their sources")
+    build.add_argument("units", nargs="*", metavar="UNIT", help="such as 04; default: all")
+    build.add_argument("--no-execute", action="store_true", help="leave lessons as they are that would have to be run")
     demo = verb("demo", _demo, "build a sample class, grade it and show the results")
     demo.set_defaults(unit="04_attention_layer")
     attacks = verb("attacks", _attacks, "try every attack at every sandbox level, and on stock nbgrader")
@@ -117,16 +120,20 @@ def _audit(options):
     from autograder.bank import catalogue
     from autograder.bank.audit import audit, table
 
-    rows = audit(*(find_unit(unit) for unit in options.units or catalogue.units()))
+    exercises = {one.name for unit in catalogue.declared().values() for one in unit}
+    names = [
+        name if name in exercises else find_unit(name, declared_units()) for name in options.names or catalogue.units()
+    ]
+    rows = audit(*names)
     print(table(rows))
     return 1 if any(row.faults for row in rows) else 0
 
 
 def _build(options):
-    from autograder.authoring.build import build_all
+    from autograder.authoring.build import build
 
-    for file in build_all(execute=not options.no_execute):
-        print(file)
+    for file in build([find_unit(unit) for unit in options.units] or units(), execute=not options.no_execute):
+        print(file, flush=True)
 
 
 def _release(options):

@@ -34,16 +34,20 @@ def units() -> list[str]:
     return [name for name in declared_units() if (LESSON_TWINS / f"{name}.py").exists()]
 
 
-def find_unit(name: str) -> str:
+def find_unit(name: str, among: list[str] | None = None) -> str:
     """The full name of a unit given in full or by its number.
+
+    Args:
+        among: the units that are meant, if not those of the course.
 
     Raises:
         KitError: there is none; the message lists those there are.
     """
-    for unit in units():
+    known = units() if among is None else among
+    for unit in known:
         if name in (unit, unit[:2], unit[:2].lstrip("0")):
             return unit
-    raise KitError(f"no unit is called {name!r}; there are: {', '.join(units())}")
+    raise KitError(f"no unit is called {name!r}; there are: {', '.join(known)}")
 
 
 @cache

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import jupytext
@@ -12,7 +13,10 @@ from nbclient import NotebookClient
 
 from autograder import settings
 from autograder.authoring.demands import demands
+from autograder.authoring.numbering import number
+from autograder.authoring.provenance import KEY, keep_outputs, made_from
 from autograder.authoring.reading import lay_out
+from autograder.authoring.release import generate
 from autograder.bank import catalogue
 from autograder.bank.freezing import write_pack
 
@@ -23,12 +27,19 @@ HIDDEN = "### BEGIN HIDDEN TESTS\nfrom autograder.nbgrader_plugin.test_cell impo
 BADGE = "<!-- badge -->"
 
 
-def build_all(execute: bool = True) -> list[Path]:
-    """Rebuilds self-checks, solutions and lessons from their sources; returns the files written."""
-    written = [write_pack(unit) for unit in catalogue.units()]
-    written += [build_solution(settings.SOLUTIONS / unit / f"{unit}.py") for unit in catalogue.units()]
-    written += [build_lesson(twin, execute) for twin in sorted(settings.LESSON_TWINS.glob("*.py"))]
-    return written
+def build(units: list[str], execute: bool = True) -> Iterator[Path]:
+    """Rebuilds units' self-checks, solutions, assignments and lessons from their sources; yields the files as they are written.
+
+    Args:
+        execute: whether lessons are run whose code, or what it uses, has changed; else these are left as they are.
+    """
+    for unit in units:
+        yield write_pack(unit)
+        yield build_solution(settings.SOLUTIONS / unit / f"{unit}.py")
+        yield generate(unit)
+        twin = settings.LESSON_TWINS / f"{unit}.py"
+        if execute or is_fresh(twin):
+            yield build_lesson(twin)
 
 
 def build_solution(twin: Path) -> Path:
@@ -38,13 +49,26 @@ def build_solution(twin: Path) -> Path:
     return _write(nb, twin.with_suffix(".ipynb"))
 
 
-def build_lesson(twin: Path, execute: bool = True, folder: Path = settings.LESSONS) -> Path:
-    """Writes the dressed twin back, and the lesson with its outputs, as they come without live widgets."""
-    nb = dressed(twin)
+def build_lesson(twin: Path, folder: Path = settings.LESSONS) -> Path:
+    """Writes the dressed twin back, and the lesson with its outputs, as they come without live widgets.
+
+    It is run only if its code, or what that uses, is not what the outputs that are there were made from.
+    """
+    nb, there = dressed(twin), folder / f"{twin.stem}.ipynb"
     twin.write_text(as_twin(nb), encoding="utf-8")
-    if execute:
+    digest = made_from(twin, nb)
+    if is_fresh(twin, folder):
+        keep_outputs(nb, nbformat.read(there, as_version=4))
+    else:
         run(nb, settings.LESSONS)
-    return _write(nb, folder / f"{twin.stem}.ipynb")
+    nb.metadata[KEY] = digest
+    return _write(nb, there)
+
+
+def is_fresh(twin: Path, folder: Path = settings.LESSONS) -> bool:
+    """Whether a lesson's outputs were made from its code, and from what that uses, as these are now."""
+    there = folder / f"{twin.stem}.ipynb"
+    return there.exists() and nbformat.read(there, as_version=4).metadata.get(KEY) == made_from(twin, dressed(twin))
 
 
 def dressed(twin: Path):
@@ -63,6 +87,8 @@ def dressed(twin: Path):
             cell.source = re.sub(rf"^.*{BADGE}.*$", _badge(twin), cell.source, flags=re.MULTILINE)
         elif cell.cell_type == "code" and names:
             _label(cell, names)
+    if unit:
+        number(nb, names)
     lay_out(nb)
     _set_ids(nb)
     nb.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": {"name": "python"}})

@@ -25,18 +25,29 @@ def release(unit: str, publish: Path | None = None) -> list[str]:
     Returns:
         what was written, a line each.
     """
+    with open_gradebook():
+        pass  # an unusable gradebook is told before anything is written
+    lines = [str(generate(unit, known=True)), str(_write_zip(bundle()))]
+    return lines + ([str(_publish(bundle(), publish))] if publish else [])
+
+
+def generate(unit: str, known: bool = False) -> Path:
+    """Writes `assignments/<unit>` as nbgrader makes it from the solution.
+
+    Args:
+        known: whether the class's gradebook is to know of the unit, too.
+    """
     source = settings.SOLUTIONS / unit / f"{unit}.ipynb"
     if not source.exists():
         raise settings.KitError(f"{source} is missing: run `make notebooks` first.")
-    with open_gradebook():
-        pass  # an unusable gradebook is told before anything is written
+    config = configuration()
+    config.GenerateAssignment.no_database, config.SaveCells.enabled = not known, known
     try:
         with checked():
-            GenerateAssignment(coursedir=course_directory(unit), config=configuration(), force=True, log=quiet).start()
+            GenerateAssignment(coursedir=course_directory(unit), config=config, force=True, log=quiet).start()
     except NbGraderException as error:
         raise settings.KitError(f"nbgrader could not generate {unit}: {error}") from None
-    lines = [str(settings.ASSIGNMENTS / unit / f"{unit}.ipynb"), str(_write_zip(bundle()))]
-    return lines + ([str(_publish(bundle(), publish))] if publish else [])
+    return settings.ASSIGNMENTS / unit / f"{unit}.ipynb"
 
 
 def bundle() -> dict[str, bytes]:

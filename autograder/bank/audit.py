@@ -6,7 +6,7 @@ import os
 import signal
 import time
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 import torch
@@ -14,6 +14,7 @@ import torch
 from autograder.bank import catalogue
 from autograder.bank.declaration import Exercise
 from autograder.bank.drawing import VISIBLE_SEED
+from autograder.bank.faults import Fault, because, told
 from autograder.bank.freezing import freeze, is_told, self_check
 from autograder.bank.linting import lint
 from autograder.bank.mutants import mutants
@@ -49,21 +50,37 @@ class Audited:
     equivalent: dict
 
 
+@dataclass
+class _Found:
+    """What the audit of an exercise found on one draw of its cases; sets hold names."""
+
+    cases: int = 0
+    faults: list = field(default_factory=list)
+    surviving: set = field(default_factory=set)
+    failing: set = field(default_factory=set)
+    unpractised: set = field(default_factory=set)
+    alive: set = field(default_factory=set)
+    seconds: float = 0.0
+    checks: dict = field(default_factory=dict)
+
+
 SECONDS = 2.0  # that a mutant may take, which may well never end
 SEEDS = (VISIBLE_SEED, "audit")  # the self-checks, and a draw as for grading
 
 
-def audit(*units: str) -> list[Audited]:
-    """Audits units' exercises on the CPU, and on CUDA where there is one; two exercises at a time where there are two cores."""
+def audit(*names: str) -> list[Audited]:
+    """Audits exercises, or all of a unit, on the CPU, and on CUDA where there is one; on two cores two draws at a time."""
     devices = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
-    names = [exercise.name for unit in units for exercise in catalogue.declared()[unit]]
+    units = catalogue.declared()
+    exercises = [one for name in names for one in units.get(name, ()) or [catalogue.find_exercise(name)]]
     fresh = multiprocessing.get_context("spawn")  # a process forked after torch has computed may hang
     workers = min(2, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
     with ProcessPoolExecutor(workers, fresh, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-        asked = list(product(devices, names))
+        asked = list(product(devices, [one.name for one in exercises], SEEDS))
         longest_first = sorted(asked, key=lambda one: -_work(one[1]))
-        made = dict(zip(longest_first, pool.map(_audit, *zip(*longest_first))))
-        return [made[one] for one in asked]
+        made = dict(zip(longest_first, pool.map(_find, *zip(*longest_first))))
+    pairs = product(devices, exercises)
+    return [_joined(one, device, [made[device, one.name, seed] for seed in SEEDS]) for device, one in pairs]
 
 
 def _work(name: str) -> int:
@@ -78,68 +95,94 @@ def examine(frozen: FrozenExercise, student_object, device="cpu", reveal: bool =
     return conclude(frozen, verdicts)
 
 
-def _audit(device: str, name: str) -> Audited:
+def _find(device: str, name: str, seed: str) -> _Found:
     started = time.perf_counter()
     chosen()  # which keeps convolutions on a GPU in single precision
-    exercise = catalogue.find_exercise(name)
-    faults, surviving, failing, cases, checks = [], set(), set(), 0, {}
-    known, failed = practices(exercise), set()
-    for seed in SEEDS:
-        frozen = freeze(exercise, seed, grading=seed != VISIBLE_SEED)
-        cases += len(frozen.cases)
-        faults += lint(exercise, frozen) if device == "cpu" else []
-        if seed == VISIBLE_SEED:
-            checks = json.loads(json.dumps(self_check(frozen)))
-            frozen = unpack_exercise(checks)  # as students receive it
-        bare = replace(frozen, forbidden=())  # mistakes are made with what students may not call
-        for mistake in exercise.misconceptions:
-            held = [
-                one for one in frozen.cases if is_told(one.case) or mistake.name in one.mistakes
-            ]  # others name no mistake
-            held = replace(bare, cases=tuple(held))
-            # what only a second call tells was told in the self-checks' draw, or is asked for again
-            result = examine(held, mistake.object, device, trusted=seed != VISIBLE_SEED)
-            if result.misconception != mistake.name and seed != VISIBLE_SEED:
-                result = examine(held, mistake.object, device)
-            if result.misconception != mistake.name:
-                surviving.add(mistake.name)
-                taken = result.misconception or ("right" if result.passed else result.problem)
-                faults.append(f"{exercise.name}: the misconception {mistake.name} is taken for {taken} (seed {seed})")
-        # a self-check has the kinds of cases that grading has: what passes all of these is asked there for what is plain
-        plain = replace(frozen, cases=tuple(one for one in frozen.cases if one.case.plain))
-        for alternative in exercise.alternatives:
-            result = examine(plain if seed == VISIBLE_SEED else frozen, alternative.object, device)
-            if not result.passed:
-                failing.add(alternative.name)
-                faults.append(
-                    f"{exercise.name}: the alternative {alternative.name} fails (seed {seed})\n{result.message}"
-                )
-    for one in known:
+    found = _Found()
+    try:
+        _audit(catalogue.find_exercise(name), device, seed, found)
+    except Exception as error:  # of a declaration, which its author has to read about
+        found.faults.append(Fault(name, f"it cannot be examined: {because(error)}"))
+    return replace(found, seconds=time.perf_counter() - started)
+
+
+def _audit(exercise: Exercise, device: str, seed: str, found: _Found) -> None:
+    """Adds what one draw of the cases shows to what was found."""
+    shown = seed == VISIBLE_SEED
+    frozen = freeze(exercise, seed, grading=not shown)
+    found.cases = len(frozen.cases)
+    found.faults += [Fault(exercise.name, one) for one in lint(exercise, frozen)] if device == "cpu" else []
+    if shown:
+        found.checks = json.loads(json.dumps(self_check(frozen)))
+        frozen = unpack_exercise(found.checks)  # as students receive it
+    _mistakes(exercise, frozen, device, shown, found)
+    # a self-check has the kinds of cases that grading has: what passes all of these is asked there for what is plain
+    plain = replace(frozen, cases=tuple(one for one in frozen.cases if one.case.plain))
+    for alternative in exercise.alternatives:
+        result = examine(plain if shown else frozen, alternative.object, device)
+        if not result.passed:
+            found.failing.add(alternative.name)
+            found.faults.append(Fault.of(result, "an alternative", alternative.name))
+    if shown:
+        return
+    for one in practices(exercise):
         result = examine(_freed(frozen) if one.of_reference else frozen, one.object, device)
         if not result.passed:
-            failed.add(one.style)
-            faults.append(f"{exercise.name}: right as {one.style} writes it, it fails\n{result.message}")
-    changed, alive = mutants(exercise), survivors(exercise, frozen, device)
-    faults += [f"{exercise.name}: no case tells this mutant from the reference: {one}" for one in alive]
+            found.unpractised.add(one.style)
+            found.faults.append(Fault.of(result, "a right answer in another style", one.style))
+    found.alive = set(survivors(exercise, frozen, device))
+    what = "no case tells this mutant from the reference"
+    found.faults += [Fault(exercise.name, f"{what}: {one}") for one in sorted(found.alive)]
     for end in exercise.equivalent:
-        if sum(one.name.endswith(end) for one in changed) != 1:
-            faults.append(f"{exercise.name}: it is not one mutant whose line ends with {end}")
+        if sum(one.name.endswith(end) for one in mutants(exercise)) != 1:
+            found.faults.append(Fault(exercise.name, f"it is not one mutant whose line ends with {end}"))
+
+
+def _mistakes(exercise: Exercise, frozen: FrozenExercise, device: str, shown: bool, found: _Found) -> None:
+    """Looks whether each misconception is told under its own name."""
+    bare = replace(frozen, forbidden=())  # mistakes are made with what students may not call
+    for mistake in exercise.misconceptions:
+        held = tuple(one for one in frozen.cases if is_told(one.case) or mistake.name in one.mistakes)
+        told = replace(bare, cases=held)  # other cases name no mistake
+        # what only a second call tells was told in the self-checks' draw, or is asked for again
+        result = examine(told, mistake.object, device, trusted=not shown)
+        if result.misconception != mistake.name and not shown:
+            result = examine(told, mistake.object, device)
+        if result.misconception != mistake.name:
+            found.surviving.add(mistake.name)
+            taken = result.misconception or ("right" if result.passed else result.problem)
+            found.faults.append(Fault(exercise.name, f"a misconception is taken for {taken}: {{}}", mistake.name))
+
+
+def _joined(exercise: Exercise, device: str, draws: list[_Found]) -> Audited:
+    """One row of what was found on several draws."""
+    one = _Found(
+        surviving=set().union(*(each.surviving for each in draws)),
+        failing=set().union(*(each.failing for each in draws)),
+        unpractised=set().union(*(each.unpractised for each in draws)),
+        alive=set().union(*(each.alive for each in draws)),
+    )
+    if not all(each.cases for each in draws):  # nothing could be examined
+        one.surviving = {mistake.name for mistake in exercise.misconceptions}
+        one.failing = {alternative.name for alternative in exercise.alternatives}
+    asked = len(mutants(exercise)) - len(exercise.equivalent)
+    known = practices(exercise)
     return Audited(
         exercise=exercise.name,
         device=device,
         points=exercise.max_points,
-        cases=cases,
-        caught=len(exercise.misconceptions) - len(surviving),
+        cases=sum(each.cases for each in draws),
+        caught=len(exercise.misconceptions) - len(one.surviving),
         misconceptions=len(exercise.misconceptions),
-        passed=len(exercise.alternatives) - len(failing),
+        passed=len(exercise.alternatives) - len(one.failing),
         alternatives=len(exercise.alternatives),
-        practiced=len(known) - len(failed),
+        practiced=len(known) - len(one.unpractised),
         practices=len(known),
-        mutants=len(changed) - len(exercise.equivalent),
-        told=len(changed) - len(exercise.equivalent) - len(alive),
-        faults=tuple(dict.fromkeys(faults)),
-        seconds=time.perf_counter() - started,
-        checks=checks,
+        mutants=asked,
+        told=asked - len(one.alive),
+        faults=told([fault for each in draws for fault in each.faults]),
+        seconds=sum(each.seconds for each in draws),
+        checks=draws[0].checks,
         waived=exercise.waived,
         equivalent=exercise.equivalent,
     )

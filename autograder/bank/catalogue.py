@@ -7,6 +7,7 @@ from functools import cache
 from autograder import settings
 from autograder.bank.counterfactuals import counterfactuals
 from autograder.bank.declaration import Exercise
+from autograder.bank.faults import because
 from autograder.bank.substitutions import substitutions
 
 
@@ -29,9 +30,13 @@ def load(package: str) -> tuple[Exercise, ...]:
 
     Raises:
         LookupError: the names in EXERCISES are not those of the exercises that are declared.
+        KitError: a declaration cannot be imported; the message says where.
     """
-    unit = importlib.import_module(package)
-    modules = [importlib.import_module(one.name) for one in pkgutil.walk_packages(unit.__path__, f"{package}.")]
+    try:
+        unit = importlib.import_module(package)
+        modules = [importlib.import_module(one.name) for one in pkgutil.walk_packages(unit.__path__, f"{package}.")]
+    except Exception as error:
+        raise settings.KitError(f"{package} cannot be imported: {because(error)}") from error
     declared = {
         one.name: one
         for module in modules

@@ -10,6 +10,7 @@ import numpy as np
 from autograder.bank import catalogue, declaration, rounding
 from autograder.bank.agreement import alike, differences
 from autograder.bank.drawing import EDGE, VISIBLE_SEED, draw
+from autograder.bank.faults import waive
 from autograder.bank.layer_sizes import Told, tell
 from autograder.bank.separation import SEPARATION, moved
 from utils.checking.judge import in_units, merely_small, same
@@ -93,9 +94,10 @@ def expect(exercise: declaration.Exercise, case: DrawnCase) -> FrozenCase:
     """One case with the reference's observation."""
     expected = observe(exercise.reference, case, trusted=True)
     if (expected.failure.type if expected.failure else "") != case.raises:
+        came = f"{expected.failure.type}: {expected.failure.text}" if expected.failure else "it gives a result"
+        advice = f"; {waive([case.condition])}" if case.condition not in ("", EDGE) else ""
         raise RuntimeError(
-            f"the reference of {exercise.name} should raise {case.raises or 'nothing'} on its own case {case.property!r}:"
-            f" {expected.failure or 'it gives a result'}"
+            f"the reference should raise {case.raises or 'nothing'} on {case.property!r}: {came}{advice}"
         )
     # the reference need not keep to what is asked of others
     bare = replace(expected, called=(), made={})

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -10,6 +11,7 @@ from conftest import ROOT, UNIT
 
 from autograder import settings
 from autograder.authoring import build
+from autograder.authoring.provenance import made_from
 from autograder.bank import catalogue
 
 LESSONS = sorted(settings.LESSON_TWINS.glob("*.py"))
@@ -72,6 +74,46 @@ def test_building_a_lesson_twice_gives_the_same_bytes(tmp_path):
     outputs = [out for cell in json.loads(built[0][0])["cells"] for out in cell.get("outputs", [])]
     shown = [out["data"].get("image/png") for out in outputs if "data" in out]
     assert "".join(outputs[0]["text"]).startswith("0 tensor") and shown[-1] and shown[-1] == shown[-2]
+
+
+def small(tmp_path, text):
+    """A twin of a lesson, and its notebook as it is built."""
+    twin = tmp_path / "small.py"
+    twin.write_text(text, encoding="utf-8")
+    return twin, nbformat.read(build.build_lesson(twin, folder=tmp_path), as_version=4)
+
+
+CODE = "# %% [markdown]\n# # Small\n# {}\n\n# %%\nfrom time import time_ns\n\nprint(time_ns()){}\n"
+
+
+def test_a_lesson_is_run_again_only_if_its_code_changed(tmp_path):
+    """Its cell prints the time, which tells one run from another."""
+    outputs = [
+        small(tmp_path, CODE.format(*texts))[1].cells[1].outputs[0].text
+        for texts in (("Words.", ""), ("Other words.", ""), ("Other words.", "  # more"), ("Other words.", "  # more"))
+    ]
+    assert outputs[0] == outputs[1] != outputs[2] == outputs[3]
+
+
+def test_a_lesson_is_made_from_the_modules_that_it_uses(monkeypatch):
+    twin = settings.LESSON_TWINS / f"{UNIT}.py"
+    cells = build.dressed(twin)
+    before = made_from(twin, cells)
+    used = settings.ROOT / "utils" / "figures" / "plots.py"
+    real = Path.read_text
+
+    def read(to_add):
+        return lambda file, **how: real(file, **how) + (to_add if file == used else "")
+
+    monkeypatch.setattr(Path, "read_text", read("\n# a comment\n"))
+    assert made_from(twin, cells) == before
+    monkeypatch.setattr(Path, "read_text", read("\nSIZE = 3\n"))
+    assert made_from(twin, cells) != before
+
+
+@pytest.mark.parametrize("twin", LESSONS, ids=lambda path: path.stem)
+def test_a_committed_lesson_was_made_from_what_is_here(twin):
+    assert build.is_fresh(twin), f"run `python -m autograder build {twin.stem[:2]}`"
 
 
 def test_metadata_that_cannot_be_read_are_told(tmp_path):

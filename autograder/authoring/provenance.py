@@ -1,0 +1,58 @@
+"""What a lesson's outputs come from: while its code and all that its code uses stays the same, they need not be made again."""
+
+import ast
+import hashlib
+import io
+import tokenize
+from pathlib import Path
+
+from autograder import settings
+from autograder.import_graph import closure
+
+KEY = "made_from"  # in a lesson's metadata
+
+
+def made_from(twin: Path, nb) -> str:
+    """A digest of a lesson's code cells, of the course's modules that they import, its stored runs and the pinned packages.
+
+    Comments and docstrings of modules do not count, nor does a lesson's prose.
+    """
+    digest = hashlib.sha256()
+    for cell in nb.cells:
+        if cell.cell_type == "code":
+            digest.update(cell.source.encode() + b"\0")
+    for file in closure([twin]):
+        if file != twin:
+            digest.update(_meaning(file).encode() + b"\0")
+    for file in [settings.ROOT / "requirements.txt", *_stored(twin)]:
+        digest.update(file.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def _meaning(file: Path) -> str:
+    """A module's text without its comments, docstrings and empty lines: the same under every version of Python."""
+    text = file.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            row, column = token.start
+            lines[row - 1] = lines[row - 1][:column]
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node) is not None:
+            said = node.body[0]
+            lines[said.lineno - 1 : said.end_lineno] = [""] * (said.end_lineno - said.lineno + 1)
+    return "\n".join(line.rstrip() for line in lines if line.strip())
+
+
+def _stored(twin: Path) -> list[Path]:
+    """The stored runs that a lesson shows: its own, and those of other lessons that it names."""
+    text = twin.read_text(encoding="utf-8")
+    runs = sorted((settings.LESSONS / "stored").glob("*.json"))
+    return [run for run in runs if run.stem.startswith(twin.stem) or run.stem in text]
+
+
+def keep_outputs(nb, built) -> None:
+    """Gives the code cells of a notebook the outputs of those of another, which has the same code."""
+    pairs = zip(*([cell for cell in one.cells if cell.cell_type == "code"] for one in (nb, built)), strict=True)
+    for cell, other in pairs:
+        cell.outputs, cell.execution_count = other.outputs, other.execution_count
