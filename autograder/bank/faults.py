@@ -10,7 +10,7 @@ from autograder.settings import ROOT
 from utils.checking.verdict import Result
 
 MOST = 3  # names or places that are told of one cause
-_PLACE = re.compile(r"^(\S+) · (.*?): (?=[a-z])")  # what a fault of a single case begins with
+_PLACE = re.compile(r"^(\S+) · (.*) — ")  # what a fault of a single case begins with
 
 
 @dataclass(frozen=True)

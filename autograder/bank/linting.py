@@ -32,8 +32,8 @@ def lint(exercise: declaration.Exercise, frozen: FrozenExercise) -> list[str]:
     for one in frozen.cases:
         where = f"{exercise.name} · {one.case.property}"
         odd = one.case.property in extreme or one.case.condition in UNUSUAL
-        found += [f"{where}: {fault}" for fault in _sizes(one, chosen) + _expected(one, odd)]
-        found += [f"{where}: {fault}" for fault in _separation(one, frozen.invented)]
+        found += [f"{where} — {fault}" for fault in _sizes(one, chosen) + _expected(one, odd)]
+        found += [f"{where} — {fault}" for fault in _separation(one, frozen.invented)]
     for mistake in exercise.misconceptions:
         if all(one.mistakes.get(mistake.name) is None for one in frozen.cases):
             found.append(f"{exercise.name}: no case shows the misconception {mistake.name}")
@@ -75,15 +75,16 @@ def _expected(one: FrozenCase, extreme: bool) -> list[str]:
         return found  # there are no numbers
     if one.expected.changed or one.expected.unstable:
         found.append("the reference changes its inputs or is not repeatable")
-    for output in one.expected.outputs:
-        if not np.isfinite(output.values).all():
-            found.append("an expected number is not finite")
-        elif (
-            not extreme and output.values.size > 1 and 1 not in one.case.sizes.values() and np.ptp(output.values) < 1e-3
-        ):
-            found.append("all expected numbers are nearly equal")
-        elif not extreme and 1 not in one.case.sizes.values() and _saturated(output.values):
-            found.append("the softmax is saturated: nearly all weight lies on one entry")
+    results = [output.values for output in one.expected.outputs]
+    if not all(np.isfinite(values).all() for values in results):
+        return [*found, "an expected number is not finite"]
+    if extreme or 1 in one.case.sizes.values():
+        return found
+    large = [values for values in results if values.size > 1]
+    if large and all(np.ptp(values) < 1e-3 for values in large):
+        found.append("all expected numbers are nearly equal")
+    elif any(values.dtype.kind == "f" and _saturated(values) for values in large):
+        found.append("the softmax is saturated: nearly all weight lies on one entry")
     return found
 
 

@@ -83,7 +83,7 @@ def test_an_error_in_a_declaration_is_told_in_one_line(monkeypatch):
         ),
         (
             [
-                Fault("e", f"e · case {n}: the misconception m moves the output by {n}.5 tolerances only")
+                Fault("e", f"e · case {n} — the misconception m moves the output by {n}.5 tolerances only")
                 for n in (1, 2)
             ],
             ("e: the misconception m moves the output by 1.5 tolerances only (case 1; and 1 more)",),

@@ -30,7 +30,8 @@ def _tabulated(case: dict, names: list[str]) -> dict:
     rows = [number for number, name in enumerate(names) if _is_plain(mistakes.get(name), case["expected"])]
     sketches = [[unpack_value(one["sketch"]) for one in mistakes[names[number]]["outputs"]] for number in rows]
     rest = {name: made for name, made in mistakes.items() if made and names.index(name) not in rows}
-    table = {"table": rows, "sketches": pack(np.asarray(sketches, dtype=np.float32))} if rows else {}
+    with np.errstate(over="ignore"):  # what single precision cannot hold is infinite, and like nothing
+        table = {"table": rows, "sketches": pack(np.asarray(sketches, dtype=np.float32))} if rows else {}
     return {**{key: value for key, value in case.items() if key != "mistakes"}, "mistakes": rest, "same": same, **table}
 
 
