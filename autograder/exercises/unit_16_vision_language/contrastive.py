@@ -137,6 +137,14 @@ def softmax_over_all_pairs(images, texts, temperature):
 
 
 @contrastive_loss.misconception
+def every_pair_called_right(images, texts, temperature):
+    """The mean runs over all N·N pairs, so that every text is called right for every picture. Right is the diagonal: text i for
+    picture i."""
+    S = _scores(images, texts, temperature)
+    return -(S.log_softmax(dim=1) + S.log_softmax(dim=0)).mean() / 2
+
+
+@contrastive_loss.misconception
 def pair_left_out_below(images, texts, temperature):
     """The denominator leaves out the pair itself. A softmax has its own score below the line too, so that probabilities sum to 1
     and the loss is never negative."""

@@ -14,7 +14,7 @@ def _apart(inputs, sizes, rng):
     limit = np.log(inputs["threshold"] / (1 - inputs["threshold"]))
     ranks = np.stack([rng.permutation(C) for _ in range(N)]) - rng.integers(0, C + 1, size=(N, 1)) + 0.5
     wrong = rng.normal(size=(N, C))
-    right = wrong + limit + 0.7 * ranks + rng.uniform(-0.1, 0.1, size=(N, C))
+    right = wrong + limit + 0.4 * ranks + rng.uniform(-0.1, 0.1, size=(N, C))
     return {"logits": np.stack([wrong, right], axis=-1).astype(inputs["logits"].dtype)}
 
 
@@ -35,7 +35,7 @@ def _at_the_threshold(inputs, rng):
 
 
 def _case(text, threshold, **more):
-    return Case(text, values={"threshold": threshold}, **{"sizes": {"N": 7, "C": 3}, **more})
+    return Case(text, values={"threshold": threshold}, **{"sizes": {"N": 7, "C": 5}, **more})
 
 
 @exercise(

@@ -22,7 +22,8 @@ def length_facts(name: str, axes: list, wanted: Output, got: Output, sizes: dict
         and sorted(wanted.shape) != sorted(got.shape)
     ):
         told = f"{name} has as many numbers as asked for, and they are shared out to its axes otherwise"
-        found["shape", "shared", name] = f"{told}: is a size worked out wrongly, or a reshape cut at other places?"
+        causes = "is a size worked out wrongly, a reshape cut at other places, or are parts joined along another axis?"
+        found["shape", "shared", name] = f"{told}: {causes}"
     for place in apart:
         where = f"{axes[place]}, its axis −{len(axes) - place}"
         if not got.shape[place]:

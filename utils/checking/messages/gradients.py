@@ -55,7 +55,8 @@ def _wrong_gradient(c):
     return (
         f"The numbers are right, but the gradient{' for ' + names if names else ''} is not: is a part of the computation"
         " detached, or done outside of torch? Is part of a layer kept from learning (padding_idx, requires_grad=False)? Does an"
-        " autograd.Function of your own compute the gradient? Is something cut off (a threshold, where, a comparison)?"
+        " autograd.Function of your own compute the gradient? Is something cut off (a threshold, where, a comparison)? Or does"
+        " one flow through what is to be taken as it is?"
     ), ""
 
 
