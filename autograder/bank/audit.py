@@ -89,9 +89,9 @@ def _work(name: str) -> int:
     return len(exercise.misconceptions) * len(exercise.cases) * (3 if exercise.is_module else 1)
 
 
-def examine(frozen: FrozenExercise, student_object, device="cpu", reveal: bool = True, trusted: bool = False) -> Result:
-    """Runs an object on all cases of a frozen exercise and concludes; a trusted one once on each (see `observe`)."""
-    verdicts = [judge(frozen, one, observe(student_object, one.case, device, trusted), reveal) for one in frozen.cases]
+def examine(frozen: FrozenExercise, student_object, device="cpu", reveal: bool = True) -> Result:
+    """Runs an object on all cases of a frozen exercise and concludes."""
+    verdicts = [judge(frozen, one, observe(student_object, one.case, device), reveal) for one in frozen.cases]
     return conclude(frozen, verdicts)
 
 
@@ -115,7 +115,7 @@ def _audit(exercise: Exercise, device: str, seed: str, found: _Found) -> None:
     if shown:
         found.checks = json.loads(json.dumps(self_check(frozen)))
         frozen = unpack_exercise(found.checks)  # as students receive it
-    _mistakes(exercise, frozen, device, shown, found)
+    _mistakes(exercise, frozen, device, found)
     # a self-check has the kinds of cases that grading has: what passes all of these is asked there for what is plain
     plain = replace(frozen, cases=tuple(one for one in frozen.cases if one.case.plain))
     for alternative in exercise.alternatives:
@@ -138,16 +138,12 @@ def _audit(exercise: Exercise, device: str, seed: str, found: _Found) -> None:
             found.faults.append(Fault(exercise.name, f"it is not one mutant whose line ends with {end}"))
 
 
-def _mistakes(exercise: Exercise, frozen: FrozenExercise, device: str, shown: bool, found: _Found) -> None:
+def _mistakes(exercise: Exercise, frozen: FrozenExercise, device: str, found: _Found) -> None:
     """Looks whether each misconception is told under its own name."""
     bare = replace(frozen, forbidden=())  # mistakes are made with what students may not call
     for mistake in exercise.misconceptions:
         held = tuple(one for one in frozen.cases if is_told(one.case) or mistake.name in one.mistakes)
-        told = replace(bare, cases=held)  # other cases name no mistake
-        # what only a second call tells was told in the self-checks' draw, or is asked for again
-        result = examine(told, mistake.object, device, trusted=not shown)
-        if result.misconception != mistake.name and not shown:
-            result = examine(told, mistake.object, device)
+        result = examine(replace(bare, cases=held), mistake.object, device)  # other cases name no mistake
         if result.misconception != mistake.name:
             found.surviving.add(mistake.name)
             taken = result.misconception or ("right" if result.passed else result.problem)
