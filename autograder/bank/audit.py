@@ -60,6 +60,8 @@ class _Found:
     failing: set = field(default_factory=set)
     unpractised: set = field(default_factory=set)
     alive: set = field(default_factory=set)
+    practices: int = 0
+    mutants: int = 0  # those known to be no others left out
     seconds: float = 0.0
     checks: dict = field(default_factory=dict)
 
@@ -125,16 +127,20 @@ def _audit(exercise: Exercise, device: str, seed: str, found: _Found) -> None:
             found.faults.append(Fault.of(result, "an alternative", alternative.name))
     if shown:
         return
-    for one in practices(exercise):
+    known = practices(exercise)
+    found.practices = len(known)
+    for one in known:
         result = examine(_freed(frozen) if one.of_reference else frozen, one.object, device)
         if not result.passed:
             found.unpractised.add(one.style)
             found.faults.append(Fault.of(result, "a right answer in another style", one.style))
+    changed = mutants(exercise)
+    found.mutants = len(changed) - len(exercise.equivalent)
     found.alive = set(survivors(exercise, frozen, device))
     what = "no case tells this mutant from the reference"
     found.faults += [Fault(exercise.name, f"{what}: {one}") for one in sorted(found.alive)]
     for end in exercise.equivalent:
-        if sum(one.name.endswith(end) for one in mutants(exercise)) != 1:
+        if sum(one.name.endswith(end) for one in changed) != 1:
             found.faults.append(Fault(exercise.name, f"it is not one mutant whose line ends with {end}"))
 
 
@@ -161,8 +167,7 @@ def _joined(exercise: Exercise, device: str, draws: list[_Found]) -> Audited:
     if not all(each.cases for each in draws):  # nothing could be examined
         one.surviving = {mistake.name for mistake in exercise.misconceptions}
         one.failing = {alternative.name for alternative in exercise.alternatives}
-    asked = len(mutants(exercise)) - len(exercise.equivalent)
-    known = practices(exercise)
+    known, asked = (sum(getattr(each, name) for each in draws) for name in ("practices", "mutants"))
     return Audited(
         exercise=exercise.name,
         device=device,
@@ -172,8 +177,8 @@ def _joined(exercise: Exercise, device: str, draws: list[_Found]) -> Audited:
         misconceptions=len(exercise.misconceptions),
         passed=len(exercise.alternatives) - len(one.failing),
         alternatives=len(exercise.alternatives),
-        practiced=len(known) - len(one.unpractised),
-        practices=len(known),
+        practiced=known - len(one.unpractised),
+        practices=known,
         mutants=asked,
         told=asked - len(one.alive),
         faults=told([fault for each in draws for fault in each.faults]),
