@@ -117,6 +117,8 @@ def _judge(options):
 
 
 def _audit(options):
+    for library in ("OMP", "OPENBLAS", "MKL"):  # a process with one thread can be forked
+        os.environ.setdefault(f"{library}_NUM_THREADS", "1")
     from autograder.bank import catalogue
     from autograder.bank.audit import audit, table
 

@@ -198,7 +198,7 @@ def _rehearse(student_object, case: DrawnCase, device) -> tuple:
             plain_result(at_stage("call", lambda: _call(target, _inputs(replace(case, inputs=others), device))))
         )
         if parameters:
-            at_stage("weights", lambda: _inject(target, case, device))
+            at_stage("weights", lambda: _inject(target, _parameters(target), case, device))
     except Failed as failed:
         return False, failed, None
     if time.monotonic() - started > SLOW:
@@ -236,13 +236,13 @@ def _target(student_object, case: DrawnCase, device):
         raise Failed(Failure("constructor", "no_super_init"))
     if getattr(module.forward, "__func__", None) is nn.Module.forward:
         raise Failed(Failure("signature", "no_forward"))
-    at_stage("weights", lambda: _expect_parameters(module, case))
-    return at_stage("weights", lambda: _inject(module, case, device))
+    parameters = at_stage("weights", lambda: _expected_parameters(module, case))
+    return at_stage("weights", lambda: _inject(module, parameters, case, device))
 
 
-def _expect_parameters(module: nn.Module, case: DrawnCase) -> None:
-    """Fails unless a new module has exactly the parameters that the case has weights for, in torch's usual type."""
-    parameters = dict(module.named_parameters(remove_duplicate=False))
+def _expected_parameters(module: nn.Module, case: DrawnCase) -> dict:
+    """A new module's parameters by name; fails unless they are those that the case has weights for, in torch's usual type."""
+    parameters = _parameters(module)
     for name, weight in case.weights.items():
         if name not in parameters:
             raise Failed(Failure("weights", "missing", name))
@@ -255,15 +255,19 @@ def _expect_parameters(module: nn.Module, case: DrawnCase) -> None:
     odd = [f"{name} {one.dtype}" for name, one in parameters.items() if one.dtype != torch.get_default_dtype()]
     if odd:
         raise Failed(Failure("weights", "type", odd[0]))
+    return parameters
 
 
-def _inject(module: nn.Module, case: DrawnCase, device) -> tuple:
+def _parameters(module: nn.Module) -> dict:
+    return dict(module.named_parameters(remove_duplicate=False))
+
+
+def _inject(module: nn.Module, parameters: dict, case: DrawnCase, device) -> tuple:
     """The module with the case's weights, and these by name."""
     dtype = next((_real(weight, case.precision, device) for weight in case.weights.values()), None)
-    parameters = dict(module.named_parameters(remove_duplicate=False))
     if not all(_is_there(one, device, dtype) for one in (*parameters.values(), *module.buffers())):
         module.to(device=device, dtype=dtype)
-        parameters = dict(module.named_parameters(remove_duplicate=False))
+        parameters = _parameters(module)
     module.train(case.training)
     with torch.no_grad():
         for name, weight in case.weights.items():

@@ -208,9 +208,9 @@ def of_layers(V, N, D, L, D_F, tied):
     parameters, operations = [], []
     for v, n, d, depth, f in torch.stack([V, N, D, L, D_F], dim=1).tolist():
         block = nn.TransformerEncoderLayer(d, 1, f, device="meta")
-        others = [nn.Embedding(v, d, device="meta"), nn.Embedding(n, d, device="meta"), nn.LayerNorm(d, device="meta")]
-        others += [] if tied else [nn.Linear(d, v, bias=False, device="meta")]
-        often, once = (sum(one.numel() for one in layer.parameters()) for layer in (block, nn.ModuleList(others)))
+        tables = torch.empty(v + n, d, device="meta"), torch.empty(0 if tied else v, d, device="meta")
+        often = sum(one.numel() for one in block.parameters())
+        once = sum(one.numel() for one in (*tables, *nn.LayerNorm(d, device="meta").parameters()))
         parameters.append(once + depth * often)
         matrices = sum(one.numel() for one in block.parameters() if one.dim() == 2)
         operations.append(2 * n * (depth * (matrices + 2 * n * d) + v * d))

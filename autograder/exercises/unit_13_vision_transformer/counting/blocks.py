@@ -152,11 +152,12 @@ def of_layers(size, P, C, D, L, D_F, classes):
     for s, p, c, d, blocks, f, k in zip(*(one.tolist() for one in (size, P, C, D, L, D_F, classes))):
         block = nn.TransformerEncoderLayer(d, 1, f, device="meta")
         others = [nn.Conv2d(c, d, p, stride=p, device="meta"), nn.LayerNorm(d, device="meta")]
-        others += [nn.Linear(d, k, device="meta"), nn.Embedding((s // p) ** 2 + 1, d, device="meta")]
+        others += [nn.Linear(d, k, device="meta")]
         once, often = (
             sum(weight.numel() for one in layers for weight in one.parameters()) for layers in (others, [block])
         )
-        counts.append(d + once + blocks * often)
+        positions = torch.empty((s // p) ** 2 + 1, d, device="meta")
+        counts.append(d + positions.numel() + once + blocks * often)
     return torch.tensor(counts, device=size.device)
 
 
