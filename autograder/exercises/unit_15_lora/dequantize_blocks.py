@@ -143,7 +143,7 @@ def signed_codes(packed, absmax, code, D_out, D_in):
 
 @dequantize_blocks.misconception
 def always_integers(packed, absmax, code, D_out, D_in):
-    """The numbers are (c − 8)/8, as signed integers stand for them, whatever `code` holds. Look the codes up in the code book
+    """Each code c stands for (c − 8)/8 here, as in signed integers, whatever `code` holds. Look the codes up in the code book
     that is given."""
     return _cut(_scaled(torch.from_numpy(INTEGERS).to(code)[_codes(packed)], absmax), D_out, D_in)
 

@@ -83,7 +83,7 @@ def _taken(name: str, axes: list, wanted: np.ndarray, got: np.ndarray) -> Facts:
     for words, (of_one, of_all, take) in _TAKEN.items():
         for axis in along:
             if _equal(take(wanted, axis), got):
-                told = f"{name} holds {of_one.format(axis=axes[axis])} of what is asked for, and not all of it."
+                told = f"{name} holds {of_one.format(axis=axes[axis])} of what is asked for: the axis {axes[axis]} is gone."
                 found["shape", "taken", name, axes[axis], words] = told
         if wanted.ndim > 1 and not got.ndim and _equal(take(wanted.reshape(-1), 0), got):
             found["shape", "taken", name, words] = f"{name} is a single number, {of_all} of what is asked for."

@@ -7,8 +7,9 @@ from utils.checking.records import Failure
 _HINTS = (  # phrases of errors' texts, and what they mean
     (
         ("NoneType",),
-        "Something that this line uses is None: what a function or method of your own gives that lacks its `return`, what a call"
-        " gives that only does something (append, print, backward()), or an argument that may be None.",
+        "Something that this line uses is None, or holds None. Does a function or method of your own lack its `return`? Is the"
+        " result of a call used that only does something (append, print, backward())? Does a variable still hold the None that it"
+        " began with, or is an argument None?",
     ),
     (
         ("cannot be multiplied", "Expected size for", "batch1 and batch2", "inconsistent tensor size", "size mismatch"),

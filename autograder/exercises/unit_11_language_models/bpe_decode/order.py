@@ -34,8 +34,8 @@ def parts_exchanged_at_the_top(tokens, merges, V):
 
 @bpe_decode.misconception
 def back_to_front(tokens, merges, V):
-    """The letters are right, but the whole text is in reverse order. That happens where tokens are taken from the end of a
-    list and their letters are appended to another: turn it round at last."""
+    """The letters are right, but the whole text is in reverse order. Tokens that are taken from the end of a list come out in
+    reverse; text that is turned round once too often does, too."""
     return _each(tokens.flip(0), merges, V, lambda token, parts: _letters(token, parts)[::-1])
 
 

@@ -112,7 +112,7 @@ def table_not_transposed(self, tokens):
 
 @GPT.misconception
 def head_keeps_the_table_from_learning(self, tokens):
-    """The head reads a detached copy of the table E, so that E learns from the embeddings alone. The tied head is the same
+    """The head reads the table E detached, so that E learns from the embeddings alone. The tied head is the same
     parameter: use self.tokens.weight itself, and its gradient comes from both ends."""
     return self.norm(_run(self, _embedded(self, tokens))) @ self.tokens.weight.detach().T
 
