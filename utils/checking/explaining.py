@@ -206,9 +206,8 @@ def _without(facts: dict, kinds: tuple) -> dict:
 def _under(shown: Verdict, verdicts: list) -> str:
     """The condition under which alone anything fails; empty if ordinary inputs fail too, or what else fails belies its words."""
     failed = [one for one in verdicts if not one.passed]
-    # large numbers in another type, layout or size are told as large only where they fail by themselves
-    alone = any(_is_large(one) and one.condition in ("", "edge", *MAGNITUDES) for one in failed)
-    under = {"large" if alone and _is_large(one) else one.condition for one in failed}
+    large = any(map(_is_large_alone, failed))  # in another type, layout or size too, if not there alone
+    under = {"large" if large and _is_large(one) else one.condition for one in failed}
     if under & {"", "edge"}:
         return ""
     if "large" in under and under <= UNUSUAL:
@@ -220,6 +219,12 @@ def _under(shown: Verdict, verdicts: list) -> str:
 def _is_large(one: Verdict) -> bool:
     """Whether a case is extreme, and is so by the size of its numbers."""
     return one.extreme and (one.case is None or has_large_numbers(one.case))
+
+
+def _is_large_alone(one: Verdict) -> bool:
+    """Whether the size of its numbers is all that is unusual about a case."""
+    usual = one.condition in ("", "edge", *MAGNITUDES) and not (one.case and one.case.precision)
+    return usual and _is_large(one)
 
 
 def _circumstance(shown: Verdict, verdicts: list) -> str:
