@@ -70,7 +70,7 @@ def always_causal(lengths, N, M, mode):
 
 @text_masks.misconception
 def never_causal(lengths, N, M, mode):
-    """In mode 'write' positions see those behind them. There the network predicts the next token, and would read it off."""
+    """In mode 'write' positions see later tokens. There the network predicts the next token, and would read it off."""
     return _made(lengths, N, M, False, mode != "contrast")
 
 

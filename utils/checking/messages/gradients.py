@@ -56,7 +56,7 @@ def _wrong_gradient(c):
         f"The numbers are right, but the gradient{' for ' + names if names else ''} is not: is a part of the computation"
         " detached, or done outside of torch? Is part of a layer kept from learning (padding_idx, requires_grad=False)? Does an"
         " autograd.Function of your own compute the gradient? Is something cut off (a threshold, where, a comparison)? Or does"
-        " one flow through what is to be taken as it is?"
+        " a gradient flow through something that should be a constant here (.detach())?"
     ), ""
 
 
@@ -66,7 +66,7 @@ def _close(got: np.ndarray, gradient: np.ndarray) -> np.ndarray:
 
 def _extra_gradient(c):
     found = extra_gradients(c.expected, c.seen)
-    told = "what is decided or counted there is taken as it is."
+    told = "targets, and what is decided or counted, are constants here: .detach() or torch.no_grad()."
     if not any(name in c.case.inputs for name in found):
         told = "what is frozen is not to learn: requires_grad_(False) on these parameters."
     return f"The numbers are right, but a gradient reaches {_some(found)}, and none should: {told}", ""

@@ -120,7 +120,7 @@ def hidden_after_the_softmax(Q, K, V, P_K, P_V):
 @prefix_attention.misconception
 def heads_repeated_one_by_one(Q, K, V, P_K, P_V):
     """Each head's prefix was repeated B times before the next head's, as repeat_interleave does, and cut into sequences
-    afterwards: most heads got the prefix of another. Repeat the whole [H, P, …] for each sequence, as expand and repeat do."""
+    afterwards: heads got the prefix of another. Repeat the whole [H, P, …] for each sequence, as expand and repeat do."""
     P_K, P_V = (one.repeat_interleave(len(Q), dim=0).view(len(Q), *one.shape) for one in (P_K, P_V))
     A = _weights(_scores(Q, torch.cat([P_K, K], dim=2)), _mask(Q, P_K[0]))
     return A @ torch.cat([P_V, V], dim=2), A
