@@ -42,15 +42,15 @@ class Scene:
     """A picture and what can be said of it.
 
     Attributes:
-        things: the one of which the caption speaks first, and the other. The large one comes first; of two of one size the one
-            on the left, or above. So each picture has just one caption.
+        things: two mostly: the one of which the caption speaks first, and the other. The large one comes first; of two of one
+            size the one on the left, or above. So each picture has just one caption.
         caption: words such as: a small red circle above a large blue square.
         mentions: for each word of the caption the place in `things` of what it describes, None for the relation.
         questions: (words of a question, answer).
         seed: of the picture's grain.
     """
 
-    things: tuple[Thing, Thing]
+    things: tuple[Thing, ...]
     caption: tuple[str, ...]
     mentions: tuple[int | None, ...]
     questions: tuple[tuple[tuple[str, ...], str], ...]
@@ -107,6 +107,13 @@ def describe(first: Thing, second: Thing, relation: str) -> tuple[tuple[str, ...
     return (*said[0], *between, *said[1]), (0, 0, 0, 0, *[None] * len(between), 1, 1, 1, 1)
 
 
+def place(chance: random.Random, shape: str, colour: str, size: str) -> Thing:
+    """An object of this kind, of a side and at a place that chance decides."""
+    side = chance.randint(*SIDES[size])
+    left, top = chance.randint(1, SIZE - side - 1), chance.randint(1, SIZE - side - 1)
+    return Thing(shape, colour, size, (left, top, left + side, top + side))
+
+
 # Drawing -------------------------------------------------------------------------------------------------------------
 
 
@@ -115,7 +122,7 @@ def _scene(chance: random.Random) -> Scene:
     while True:
         shapes, colours = chance.sample(SHAPES, 2), chance.sample(list(COLOURS), 2)
         first, second = (
-            _placed(chance, shape, colour, chance.choice(list(SIDES)))
+            place(chance, shape, colour, chance.choice(list(SIDES)))
             for shape, colour in zip(shapes, colours, strict=True)
         )
         relation = _relation(first.box, second.box)
@@ -125,12 +132,6 @@ def _scene(chance: random.Random) -> Scene:
             return Scene(
                 (first, second), caption, mentions, _questions(first, second, relation), chance.randrange(2**31)
             )
-
-
-def _placed(chance: random.Random, shape: str, colour: str, size: str) -> Thing:
-    side = chance.randint(*SIDES[size])
-    left, top = chance.randint(1, SIZE - side - 1), chance.randint(1, SIZE - side - 1)
-    return Thing(shape, colour, size, (left, top, left + side, top + side))
 
 
 def _relation(one: Sequence[int], other: Sequence[int]) -> str:

@@ -60,9 +60,7 @@ def _returned_none(c):
         return f"{told} `return`, or is it not made in some branch?", ""
     mode = " (The module is in eval mode here.)" if c.exercise.is_module and not c.case.training else ""
     told = f"Nothing is returned: the result is None. Is `return {c.returns.strip('()')}` missing at the end of {where}, or of a"
-    told += (
-        " branch of it? Or does it return a call of something that gives nothing back, such as print, append or backward()?"
-    )
+    told += " branch of it? Or does it return a call of something that gives nothing back, such as print, append or backward()?"
     return f"{told}{mode}", ""
 
 
