@@ -20,7 +20,7 @@ from autograder.bank.freezing import freeze, is_told, self_check
 from autograder.bank.linting import lint
 from autograder.bank.mutants import mutants
 from autograder.bank.practice import practices
-from utils.checking.judge import conclude, find_problem, judge, telling
+from utils.checking.judge import conclude, judge
 from utils.checking.observe import observe
 from utils.checking.packed_exercise import unpack_exercise
 from utils.checking.records import DrawnCase, FrozenExercise
@@ -224,7 +224,8 @@ def _freed(frozen: FrozenExercise) -> FrozenExercise:
 def survivors(exercise: Exercise, frozen: FrozenExercise, device="cpu") -> list[str]:
     """The mutants of the reference that pass every case and are not known to be equivalent."""
     asked = [one for one in mutants(exercise) if not one.name.endswith(tuple(exercise.equivalent))]
-    return [one.name for one in asked if not _is_told(frozen, one.object, device)]
+    free = _freed(frozen)  # mutants call what the reference calls, and are not told by that
+    return [one.name for one in asked if not _is_told(free, one.object, device)]
 
 
 def _is_told(frozen: FrozenExercise, mutant, device) -> bool:
@@ -232,8 +233,7 @@ def _is_told(frozen: FrozenExercise, mutant, device) -> bool:
     before = signal.signal(signal.SIGALRM, _out_of_time)
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
     try:
-        seen = ((one, telling(frozen, one, observe(mutant, one.case, device))) for one in frozen.cases)
-        return any(find_problem(frozen, one, came) for one, came in seen)
+        return any(not judge(frozen, one, observe(mutant, one.case, device), tell=False).passed for one in frozen.cases)
     except _OutOfTime:
         return True
     finally:

@@ -37,6 +37,8 @@ def mutants(exercise: declaration.Exercise) -> list[declaration.Variation]:
         for change in _changes(node):
             changed = _replaced(tree, place, change)
             name, number = _told(tree, changed), 1
+            if not name:
+                continue
             while (label := f"{name} ({number})" if number > 1 else name) in found:
                 number += 1
             found[label] = declaration.Variation(label, _compiled(changed, reference))
@@ -62,8 +64,10 @@ def _definition(made) -> ast.stmt:
 
 
 def _told(tree: ast.Module, changed: ast.Module) -> str:
-    """The first line that is another than before, as it is now."""
+    """The first line that is another than before, as it is now; empty where none is."""
     before, after = (ast.unparse(one).splitlines() for one in (tree, changed))
+    if before == after:
+        return ""
     place = next((i for i, (a, b) in enumerate(zip(before, after)) if a != b), len(after) - 1)
     left_out = after[place].strip() == "pass"
     return f"without {before[place].strip()}" if left_out else after[place].strip()

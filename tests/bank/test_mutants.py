@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from autograder.bank import catalogue
-from autograder.bank.audit import survivors
+from autograder.bank.audit import _freed, _is_told, survivors
 from autograder.bank.freezing import freeze
 from autograder.bank.mutants import mutants
 
@@ -34,3 +34,11 @@ def test_what_is_said_to_be_equivalent_is_a_mutant(unit):
         for end, why in exercise.equivalent.items():
             assert sum(one.name.endswith(end) for one in mutants(exercise)) == 1, (exercise.name, end)
             assert why
+
+
+@pytest.mark.parametrize("name", ["layer_norm", "scaled_dot_product_attention", "contrastive_loss"])
+def test_what_changes_nothing_lives_on_all_cases_those_whose_numbers_count_each_by_its_size_included(name):
+    """Else the audit's question about mutants could not fail."""
+    exercise = catalogue.find_exercise(name)
+    frozen = freeze(exercise, "one", grading=True, mistakes=False)
+    assert not _is_told(_freed(frozen), exercise.reference, "cpu")

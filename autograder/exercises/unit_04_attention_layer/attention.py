@@ -33,7 +33,7 @@ BATCHED = [
 def scaled_dot_product_attention(
     Q: Float[Tensor, "*B N_Q D_Q"], X: Float[Tensor, "*B N_X D_Q"]
 ) -> tuple[Float[Tensor, "*B N_Q D_Q"], Float[Tensor, "*B N_Q N_X"]]:
-    A = F.softmax(torch.matmul(Q, X.transpose(-2, -1)) * Q.shape[-1] ** -0.5, dim=-1)
+    A = F.softmax(torch.matmul(Q, X.mT) * Q.shape[-1] ** -0.5, dim=-1)
     return F.scaled_dot_product_attention(Q, X, X), A
 
 

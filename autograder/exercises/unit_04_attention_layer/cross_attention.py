@@ -37,7 +37,7 @@ class CrossAttentionLayer(nn.Module):
         self, S: Float[Tensor, "*B N_Q D_S"], X: Float[Tensor, "*B N_X D_X"]
     ) -> tuple[Float[Tensor, "*B N_Q D_V"], Float[Tensor, "*B N_Q N_X"]]:
         Q, K, V = self.W_Q(S), self.W_K(X), self.W_V(X)
-        A = F.softmax(torch.matmul(Q, K.transpose(-2, -1)) * K.shape[-1] ** -0.5, dim=-1)
+        A = F.softmax(torch.matmul(Q, K.mT) * K.shape[-1] ** -0.5, dim=-1)
         return F.scaled_dot_product_attention(Q, K, V), A
 
 

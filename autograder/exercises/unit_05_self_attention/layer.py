@@ -50,7 +50,7 @@ class SelfAttentionLayer(nn.Module):
     ) -> tuple[Float[Tensor, "*B N D_V"], Float[Tensor, "*B N N"]]:
         located = X if P is None else X + P
         Q, K, V = self.W_Q(located), self.W_K(located), self.W_V(X)
-        A = F.softmax(torch.matmul(Q, K.transpose(-2, -1)) * K.shape[-1] ** -0.5, dim=-1)
+        A = F.softmax(torch.matmul(Q, K.mT) * K.shape[-1] ** -0.5, dim=-1)
         return F.scaled_dot_product_attention(Q, K, V), A
 
 

@@ -38,6 +38,10 @@ LONG = {
     waived=dict.fromkeys(
         ("large", "saturation"), "φ of numbers far below 0 underflows, and 0/0 has no value and no gradient"
     ),
+    equivalent={
+        "torch.where(K >= 0, K + 1, K.exp()))": "at 0 both are 1, and so are their slopes",
+        "torch.where(Q >= 0, Q + 1, Q.exp()), torch.where(K > 0, K + 1, K.exp()))": "at 0 both are 1, and so are their slopes",
+    },
 )
 def linear_attention(
     Q: Float[Tensor, "*B N_Q D_Q"], K: Float[Tensor, "*B N_X D_Q"], V: Float[Tensor, "*B N_X D_V"]

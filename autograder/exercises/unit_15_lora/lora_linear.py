@@ -47,7 +47,7 @@ class LoRALinear(nn.Module):
     def __init__(self, D_in: int, D_out: int, r: int, alpha: float):
         super().__init__()
         self.linear = nn.Linear(D_in, D_out).requires_grad_(False)
-        self.A = nn.Parameter(nn.Linear(D_in, r).weight.detach())  # random, as any layer's weight
+        self.A = nn.Parameter(nn.Linear(D_in, r).weight)  # random, as any layer's weight
         self.B = nn.Parameter(torch.zeros(D_out, r))
         self.r, self.alpha = r, alpha
 

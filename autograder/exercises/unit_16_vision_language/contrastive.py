@@ -48,7 +48,7 @@ def _case(text, temperature, **more):
 def contrastive_loss(
     images: Float[Tensor, "N D"], texts: Float[Tensor, "N D"], temperature: float
 ) -> Float[Tensor, ""]:
-    S = F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).mT / temperature
+    S = F.normalize(images) @ F.normalize(texts).mT / temperature
     return -(S.log_softmax(dim=1).diagonal() + S.log_softmax(dim=0).diagonal()).mean() / 2
 
 

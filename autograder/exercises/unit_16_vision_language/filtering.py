@@ -59,7 +59,6 @@ def _case(text, threshold, **more):
     waived={
         "large": "beyond a threshold probabilities cannot be told apart",
         "zero": "which of equal captions is best is not asked",
-        "scale": "a probability hangs on differences of logits",
         "spread": "beyond a threshold probabilities cannot be told apart",
     },
 )

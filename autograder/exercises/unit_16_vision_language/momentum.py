@@ -6,7 +6,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from autograder.bank.declaration import Case, exercise
-from autograder.exercises.unit_16_vision_language.vectors import unit_pairs
+from autograder.exercises.unit_16_vision_language.vectors import OF_DIRECTIONS, unit_pairs
 
 
 def _case(text, temperature, alpha, **more):
@@ -30,7 +30,8 @@ def _case(text, temperature, alpha, **more):
         _case("one pair in the queue", 0.3, 0.4, edge=True, sizes={"N": 4, "K": 1}),
     ],
     draws=unit_pairs,
-    waived={"zero": "all vectors are of length 1", "scale": "all vectors are of length 1"},
+    waived={**OF_DIRECTIONS, **dict.fromkeys(("zero", "large", "spread"), "all vectors are of length 1")},
+    equivalent={"len(candidates), device=own.device)": "it holds 0 and 1, which every type has"},
 )
 def momentum_contrastive_loss(
     images: Float[Tensor, "N D"],

@@ -38,6 +38,12 @@ def _one_without_negatives(inputs, rng):
         Case("a single pair, for which no negative is left", edge=True, sizes={"N": 1}),
     ],
     draws=_draws,
+    equivalent={
+        "where(total > 0, 2)": "where the total is 0, so is what is divided by it",
+        "where(total > 1, 1)": "the largest weight is 1, so a total that is not 0 is 1 at least",
+        "(S - best.nan_to_num()).masked_fill(right, -torch.inf).exp()": "what is subtracted there is hidden",
+        "(S - best.nan_to_num(neginf=1)).masked_fill(right, -torch.inf).exp()": "what is subtracted there is hidden",
+    },
 )
 def negative_probabilities(S: Float[Tensor, "N N"], right: Bool[Tensor, "N N"]) -> Float[Tensor, "N N"]:
     best = S.masked_fill(right, -torch.inf).amax(dim=1, keepdim=True)

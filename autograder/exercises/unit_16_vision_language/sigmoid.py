@@ -31,11 +31,12 @@ def _case(text, temperature, bias, **more):
     ],
     draws=pairs,
     waived=OF_DIRECTIONS,
+    equivalent={"eye(len(S), device=S.device) - 1": "it holds −1 and 1, which every type has"},
 )
 def sigmoid_loss(
     images: Float[Tensor, "N D"], texts: Float[Tensor, "N D"], temperature: float, bias: float
 ) -> Float[Tensor, ""]:
-    S = F.normalize(images, dim=1) @ F.normalize(texts, dim=1).mT / temperature + bias
+    S = F.normalize(images) @ F.normalize(texts).mT / temperature + bias
     z = 2 * torch.eye(len(S), dtype=S.dtype, device=S.device) - 1
     return -F.logsigmoid(z * S).sum() / len(S)
 

@@ -4,7 +4,8 @@ import numpy as np
 
 OF_DIRECTIONS = {  # what is not asked of cosines
     "zero": "a vector of zeros has no direction",
-    "scale": "beside the largest entry of a vector small ones do not count",
+    "spread": "beside the largest entry of a vector small ones do not count",
+    "scale": "a loop over all pairs is right, and would take long",
 }
 
 

@@ -46,7 +46,7 @@ def zero_shot_probabilities(
     images: Float[Tensor, "N D"], prompts: Float[Tensor, "C P D"], temperature: float
 ) -> Float[Tensor, "N C"]:
     classes = F.normalize(prompts, dim=2).mean(dim=1)
-    return (F.normalize(images, dim=1) @ F.normalize(classes, dim=1).mT / temperature).softmax(dim=1)
+    return (F.normalize(images) @ F.normalize(classes).mT / temperature).softmax(dim=1)
 
 
 def _cosines(images, classes):

@@ -31,6 +31,14 @@ SELF, CROSS = "self-attention", "cross-attention"
         Case("a single query, cross", sizes={"N_Q": 1, "H": 4}, part=CROSS),
     ],
     forbidden=FUSED,
+    equivalent={
+        "context).transpose(1, 0))": "either way the two axes change places",
+        "X.transpose(1, 0), (X if context is None else context).transpose(0, 1))": "either way the two axes change places",
+        "return (Y.transpose(1, 0), A)": "either way the two axes change places",
+        "*into, *out, average_attn_weights=False)": "nothing is dropped out, in training mode either",
+        "training=True, average_attn_weights=False)": "nothing is dropped out, in training mode either",
+        "None, None, False, 1.0), (self.W_O.weight, self.W_O.bias))": "in eval mode nothing is dropped out, at any rate",
+    },
 )
 class MultiHeadAttention(nn.Module):
     def __init__(self, H: int, D_H: int):

@@ -55,6 +55,7 @@ def _case(text, mask="B N N", part=HEADS, edit=None, scale=None, extreme=False, 
     ],
     forbidden=FUSED,
     draws=_drawn,
+    equivalent={"I = torch.eye(X.shape[1], dtype=X.dtype, device=X.device)": "one table for all heads broadcasts"},
 )
 class MaskedMultiHeadAttention(nn.Module):
     def __init__(self, H: int, D_H: int):

@@ -55,6 +55,7 @@ def _case(text, scale=None, edit=None, extreme=False, edge=False, **sizes):
         _case("a long prefix", B=1, H=2, P=150, N=4, edge=True),
     ],
     forbidden=FUSED,
+    equivalent={"one_hot = torch.eye(P + N, dtype=Q.dtype, device=Q.device)": "one table for all heads broadcasts"},
 )
 def prefix_attention(
     Q: Float[Tensor, "B H N D_H"],
