@@ -19,9 +19,9 @@ class Attention(nn.Module):
     ) -> Float[Tensor, "B N D"]:
         projected = (self.queries(X), *self.keys_and_values(source).chunk(2, dim=-1))
         Q, K, V = (one.unflatten(-1, (self.H, -1)).transpose(1, 2) for one in projected)  # [B, H, ..., D/H]
-        mask = None if allowed is None else allowed.unsqueeze(1)  # the same for all heads
-        Y = F.scaled_dot_product_attention(Q, K, V, attn_mask=mask)
-        return self.output(Y.transpose(1, 2).flatten(2))
+        of_all_heads = None if allowed is None else allowed.unsqueeze(1)
+        attended = F.scaled_dot_product_attention(Q, K, V, attn_mask=of_all_heads)
+        return self.output(attended.transpose(1, 2).flatten(2))
 
 
 class Block(nn.Module):
