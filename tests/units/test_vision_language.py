@@ -11,7 +11,7 @@ from transformers import BlipTextConfig, CLIPConfig, CLIPModel, SiglipConfig, Si
 from transformers.models.blip.modeling_blip_text import BlipTextModel
 
 from autograder.bank.catalogue import find_exercise
-from utils.models.vision_language import Block, GridEncoder
+from utils.models.vision_language import GridEncoder, MultimodalBlock
 
 SMALL = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
 PICTURES = {**SMALL, "image_size": 16, "patch_size": 8}
@@ -112,7 +112,7 @@ def test_masks_make_transformers_blip_text_network_give_what_its_own_modes_give(
 def test_a_block_without_a_picture_is_torchs_pre_norm_layer():
     torch.manual_seed(5)
     ours, theirs = (
-        Block(12, 3, looks=True),
+        MultimodalBlock(12, 3, looks=True),
         nn.TransformerEncoderLayer(12, 3, 48, dropout=0.0, activation="gelu", batch_first=True, norm_first=True),
     )
     state = {

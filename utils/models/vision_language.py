@@ -24,7 +24,7 @@ class Attention(nn.Module):
         return self.output(attended.transpose(1, 2).flatten(2))
 
 
-class Block(nn.Module):
+class MultimodalBlock(nn.Module):
     """A pre-norm Transformer block; with `looks` it has a cross-attention layer, which is skipped where no picture is given."""
 
     def __init__(self, D: int, H: int, looks: bool = False):
@@ -54,7 +54,7 @@ class GridEncoder(nn.Module):
         super().__init__()
         self.cells, self.positions = nn.Linear(width, D), nn.Parameter(0.2 * torch.randn(cells, D))
         self.class_token = nn.Parameter(0.2 * torch.randn(1, 1, D))
-        self.blocks, self.norm = nn.ModuleList(Block(D, H) for _ in range(L)), nn.LayerNorm(D)
+        self.blocks, self.norm = nn.ModuleList(MultimodalBlock(D, H) for _ in range(L)), nn.LayerNorm(D)
 
     def forward(self, grids: Float[Tensor, "B M width"]) -> Float[Tensor, "B M+1 D"]:
         X = torch.cat([self.class_token.expand(len(grids), -1, -1), self.cells(grids) + self.positions], dim=1)
