@@ -147,7 +147,7 @@ def _spread(exercise, case: DrawnCase) -> Iterable:
         uneven = {name: _uneven(case.inputs[name]) for name in reals}
         unlike = {name: _unlike(case.inputs[name], first) for first, name in enumerate(reals)}
         yield "numbers of very different sizes", replace(case, inputs={**case.inputs, **uneven}, single=True)
-        weights = {name: _unlike(weight.reshape(len(weight), -1), 0) for name, weight in case.weights.items()}
+        weights = {name: _unlike(weight.reshape(*weight.shape[:1], -1), 0) for name, weight in case.weights.items()}
         weights = {name: few.reshape(case.weights[name].shape) for name, few in weights.items()}
         yield (
             "rows of very different sizes",
@@ -272,8 +272,8 @@ def _with_one_batch(exercise, base: declaration.Case) -> declaration.Case:
 
 
 def _free_axes(exercise, base: declaration.Case) -> list[str]:
-    """The axes whose size is left to chance, products taken apart."""
-    axes = [one for axis in exercise.axes(base) for one in axis.split("*")]
+    """The axes whose size is left to chance, products and sums taken apart."""
+    axes = [one for axis in exercise.axes(base) for one in re.split(r"[+*]", axis)]
     return [axis for axis in dict.fromkeys(axes) if not axis.isdigit() and axis not in base.sizes]
 
 

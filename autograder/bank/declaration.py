@@ -1,6 +1,7 @@
 """What an exercise is: a reference with its cases, misconceptions and alternatives, declared in one place."""
 
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import get_args
@@ -184,8 +185,8 @@ class Exercise:
 
     @property
     def lengths(self) -> list[str]:
-        """The parameters that are the size of a result's axis: N_Q of f(N_Q: int, X: …) -> Bool[Tensor, "N_Q N_X"]."""
-        results = " ".join(self.result_shapes).split()
+        """The parameters that are sizes of a result's axes: N_Q of f(N_Q: int, X: …) -> Bool[Tensor, "N_Q M+N_Q"]."""
+        results = re.split(r"[ +*]", " ".join(self.result_shapes))
         integers = [name for name, one in self.signature.parameters.items() if one.annotation is int]
         return [name for name in integers if name in results]
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -151,7 +152,7 @@ def _case(exercise: declaration.Exercise, declared: declaration.Case, rng) -> Dr
 
 
 def _sizes(axes: list, fixed: dict, rng) -> dict:
-    """A size for each axis; that of an axis such as H*W is a product, and a name stands for the size of that axis.
+    """A size for each axis; that of H*W is a product, that of Q+N a sum, and a name stands for the size of that axis.
 
     An axis that is a number, as the 1 of "B 1 N", is of that size by itself.
     """
@@ -159,13 +160,14 @@ def _sizes(axes: list, fixed: dict, rng) -> dict:
     fixed = {axis: size for axis, size in fixed.items() if not isinstance(size, str) or size in axes}
     named = {axis: other for axis, other in fixed.items() if isinstance(other, str)}
     fixed = {axis: size for axis, size in fixed.items() if axis not in named}
-    products = {axis: axis.split("*") for axis in axes if "*" in axis}
-    single = [axis for axis in axes if axis not in products] + sum(products.values(), [])
+    composed = {axis: re.split(r"[+*]", axis) for axis in axes if "*" in axis or "+" in axis}
+    single = [axis for axis in axes if axis not in composed] + sum(composed.values(), [])
     free = [axis for axis in dict.fromkeys(single) if axis not in fixed and axis not in named]
     pool = [size for size in range(SMALLEST, SMALLEST + len(free) + SPARE) if size not in fixed.values()]
     sizes = {**fixed, **dict(zip(free, map(int, rng.permutation(pool)[: len(free)]), strict=True))}
     sizes |= {axis: sizes[other] for axis, other in named.items() if other in sizes}
-    return sizes | {axis: math.prod(sizes[factor] for factor in factors) for axis, factors in products.items()}
+    whole = {axis: sum if "+" in axis else math.prod for axis in composed}
+    return sizes | {axis: whole[axis](sizes[part] for part in parts) for axis, parts in composed.items()}
 
 
 def _weights(exercise: declaration.Exercise, build: dict, rng) -> dict:
@@ -175,5 +177,5 @@ def _weights(exercise: declaration.Exercise, build: dict, rng) -> dict:
         parameters = dict(exercise.reference(**build).named_parameters())
     for name, parameter in parameters.items():
         spread = 1.0 if parameter.ndim < 2 else parameter.shape[-1] ** -0.5
-        weights[name] = (rng.standard_normal(tuple(parameter.shape)) * spread).astype(np.float32)
+        weights[name] = np.asarray(rng.standard_normal(tuple(parameter.shape)) * spread, dtype=np.float32)
     return weights

@@ -60,11 +60,13 @@ def _declaration(exercise: declaration.Exercise) -> list[str]:
 
 
 def _sizes(one: FrozenCase, declared: dict) -> list[str]:
-    """Sizes that are equal, but for those that are declared to be another's."""
+    """Sizes that are equal, but for those that are declared to be another's, and for sums."""
     if one.case.condition in UNUSUAL:
         return []
     known, chosen = one.case.sizes, declared.get(one.case.property.split(": ")[-1], {})
-    different = {axis: size for axis, size in known.items() if not isinstance(chosen.get(axis), str)}
+    different = {
+        axis: size for axis, size in known.items() if not isinstance(chosen.get(axis), str) and "+" not in axis
+    }
     sizes = [size for axis, size in different.items() if "*" not in axis or 1 not in map(known.get, axis.split("*"))]
     return [f"sizes are not pairwise different: {one.case.sizes}"] if len(set(sizes)) < len(sizes) else []
 

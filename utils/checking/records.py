@@ -86,6 +86,10 @@ class DrawnCase:
     bounds: dict = field(default_factory=dict)
     starts: str = ""
 
+    def __post_init__(self):
+        """Weights are arrays: numpy's arithmetic makes a number of a parameter that has no axis."""
+        object.__setattr__(self, "weights", {name: np.asarray(weight) for name, weight in self.weights.items()})
+
     @property
     def plain(self) -> bool:
         """Whether an author declared the case for students to see, and it is about results, not about what is kept."""
