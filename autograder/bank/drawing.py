@@ -160,14 +160,21 @@ def _sizes(axes: list, fixed: dict, rng) -> dict:
     fixed = {axis: size for axis, size in fixed.items() if not isinstance(size, str) or size in axes}
     named = {axis: other for axis, other in fixed.items() if isinstance(other, str)}
     fixed = {axis: size for axis, size in fixed.items() if axis not in named}
-    composed = {axis: re.split(r"[+*]", axis) for axis in axes if "*" in axis or "+" in axis}
-    single = [axis for axis in axes if axis not in composed] + sum(composed.values(), [])
+    composed = {axis: re.split(r"[+*]", axis) for axis in axes if "*" in axis or _is_sum(axis, axes)}
+    single = [axis for axis in axes if axis not in composed]
+    single += [part for parts in composed.values() for part in parts if not part.isdigit()]
     free = [axis for axis in dict.fromkeys(single) if axis not in fixed and axis not in named]
     pool = [size for size in range(SMALLEST, SMALLEST + len(free) + SPARE) if size not in fixed.values()]
     sizes = {**fixed, **dict(zip(free, map(int, rng.permutation(pool)[: len(free)]), strict=True))}
     sizes |= {axis: sizes[other] for axis, other in named.items() if other in sizes}
     whole = {axis: sum if "+" in axis else math.prod for axis in composed}
-    return sizes | {axis: whole[axis](sizes[part] for part in parts) for axis, parts in composed.items()}
+    size_of = lambda part: int(part) if part.isdigit() else sizes[part]  # noqa: E731
+    return sizes | {axis: whole[axis](map(size_of, parts)) for axis, parts in composed.items()}
+
+
+def _is_sum(axis: str, axes: list) -> bool:
+    """Whether an axis is the sum of others that the case has as well: Q+N beside Q and N, but not N+1 alone."""
+    return "+" in axis and all(part.isdigit() or part in axes for part in axis.split("+"))
 
 
 def _weights(exercise: declaration.Exercise, build: dict, rng) -> dict:

@@ -15,7 +15,7 @@
 # cross-entropy of a language model, and from lesson 13 the class token. (Lessons 10, 12, 14 and 15 are not needed.)
 # The terms and symbols of the course are listed in the [glossary](../docs/glossary.md).
 #
-# **Time** about 40 minutes to read; the cells run in about 70 seconds on two CPU cores.
+# **Time** about 45 minutes to read; the cells run in about 70 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -269,7 +269,9 @@ test_seen, test_photos, test_texts = new_seen[kept], new_photos[kept], new_texts
 
 # %%
 def clip_loss(model, batch):
-    return contrastive(model.picture_vectors(model.picture(seen[batch])), model.text_vectors(texts[batch]), model.scale())
+    return contrastive(
+        model.picture_vectors(model.picture(seen[batch])), model.text_vectors(texts[batch]), model.scale()
+    )
 
 
 clip = fit(fresh(0), clip_loss, len(some), steps=300, what="learning which caption belongs to which picture")
@@ -312,9 +314,11 @@ explore(
         [tests[i].caption for i in table(first, tau)[0]],
         table(first, tau)[1],
     ),
-    alt=lambda first, tau: f"Five pictures, five captions, temperature {tau:.2f}. Probability of the own caption in each row: "
-    + ", ".join(f"{value:.2f}" for value in table(first, tau)[1].diagonal())
-    + ".",
+    alt=lambda first, tau: (
+        f"Five pictures, five captions, temperature {tau:.2f}. Probability of the own caption in each row: "
+        + ", ".join(f"{value:.2f}" for value in table(first, tau)[1].diagonal())
+        + "."
+    ),
     first=Choice("the first picture", [str(k) for k in range(1, 13)], "1"),
     tau=Slider("temperature τ", 0.01, 1.0, round(1 / SCALE, 2), step=0.01),
 )
@@ -382,7 +386,9 @@ def distinct_words_loss(seen, texts):
 
     def loss(model, batch):
         V, T = model.picture_vectors(model.picture(seen[batch])), model.text_vectors(texts[batch])
-        same = (texts[batch][:, None] == texts[batch]).all(dim=-1) & ~torch.eye(len(batch), dtype=torch.bool, device=DEVICE)
+        same = (texts[batch][:, None] == texts[batch]).all(dim=-1) & ~torch.eye(
+            len(batch), dtype=torch.bool, device=DEVICE
+        )
         S = (model.scale() * V @ T.mT).masked_fill(same, -1e4)
         return -(S.log_softmax(dim=1) + S.log_softmax(dim=0)).diagonal().mean() / 2
 
@@ -395,7 +401,11 @@ def left_out(seed, steps, cnn_saw_them, world):
     model = fit(fresh(seed), distinct_words_loss(seen, texts), len(seen), steps, seed)
     guess, out = named(model, single_seen), torch.tensor([pair in captions.LEFT_OUT for pair in captions.PAIRS])[truth]
     kinds = {"both": guess == truth, "colour": guess // 4 == truth // 4, "shape": guess % 4 == truth % 4}
-    found = {f"{kind}, {where}": share(right[mask]) for where, mask in (("seen", ~out), ("left out", out)) for kind, right in kinds.items()}
+    found = {
+        f"{kind}, {where}": share(right[mask])
+        for where, mask in (("seen", ~out), ("left out", out))
+        for kind, right in kinds.items()
+    }
     for pair in captions.LEFT_OUT:
         place = captions.PAIRS.index(pair)
         found[" ".join(pair)] = share(guess[truth == place] == place)
@@ -762,7 +772,14 @@ for i in range(4):
 # \log p(w_t \mid w_{<t}, \text{picture})$; the captions that are compared have equally many words.
 
 # %% tags=["fold"]
-WAYS = ("contrastive", "contrastive, exchanged", "matching, hard", "matching, exchanged", "vectors, exchanged", "writing")
+WAYS = (
+    "contrastive",
+    "contrastive, exchanged",
+    "matching, hard",
+    "matching, exchanged",
+    "vectors, exchanged",
+    "writing",
+)
 
 
 def pooled_logits(model, picture, texts):
@@ -841,13 +858,22 @@ def binding_runs():
 # %% tags=["fold"]
 record = binding_runs() if stored_runs.full() else stored_runs.load("16_vision_language.binding")
 print(stored_runs.how(record))
-by_way = {(way, steps): [run for run in record["results"]["runs"] if (run["way"], run["steps"]) == (way, steps)] for steps in (300, 1200) for way in WAYS}
+by_way = {
+    (way, steps): [run for run in record["results"]["runs"] if (run["way"], run["steps"]) == (way, steps)]
+    for steps in (300, 1200)
+    for way in WAYS
+}
 print(f"{'':35} {'colours':21} {'places':21} found among 300")
 for (way, steps), runs in by_way.items():
-    print(f"{way}, {steps} steps".ljust(35), *(f"{spread(run[kind] for run in runs):21}" for kind in ("colours", "places", "found")))
+    print(
+        f"{way}, {steps} steps".ljust(35),
+        *(f"{spread(run[kind] for run in runs):21}" for kind in ("colours", "places", "found")),
+    )
 again = {steps: [run["re-ranked"] for run in by_way["matching, exchanged", steps]] for steps in (300, 1200)}
 hard = [run["re-ranked"] for run in by_way["matching, hard", 1200]]
-print(f"the matching head's choice among the 16 nearest: exchanged {spread(again[1200])}, hard {spread(hard)}, 1200 steps")
+print(
+    f"the matching head's choice among the 16 nearest: exchanged {spread(again[1200])}, hard {spread(hard)}, 1200 steps"
+)
 for seed in SEEDS:  # the claims below hold for each seed
     at = {way_steps: runs[seed] for way_steps, runs in by_way.items()}
     for kind, margin_of in (("colours", 0.0), ("places", 0.1)):
@@ -858,7 +884,11 @@ for seed in SEEDS:  # the claims below hold for each seed
     assert at["matching, exchanged", 1200]["re-ranked"] < 0.35 < 0.8 < at["matching, hard", 1200]["re-ranked"]
 show(
     vision_language.by_seed(
-        {f"{way}, {steps}": {kind: [run[kind] for run in by_way[way, steps]] for kind in ("colours", "places")} for way in WAYS for steps in (300, 1200)},
+        {
+            f"{way}, {steps}": {kind: [run[kind] for run in by_way[way, steps]] for kind in ("colours", "places")}
+            for way in WAYS
+            for steps in (300, 1200)
+        },
         x_label="share of pictures whose right caption is preferred",
         chance=0.5,
     ),
@@ -1002,7 +1032,9 @@ def first_round(seed, noise):
 def judged_by(model, lines):
     """Which captions of the web's pictures a filter keeps, and how many right and wrong ones of each probability there are."""
     gold = texts[:WEB]
-    fits = in_parts(lambda some, those: match_logits(model, model.picture(some), those).softmax(dim=1)[:, 1], seen[:WEB], lines)
+    fits = in_parts(
+        lambda some, those: match_logits(model, model.picture(some), those).softmax(dim=1)[:, 1], seen[:WEB], lines
+    )
     right, kept = (lines == gold).all(dim=1), fits >= 0.5
     numbers = {
         "right": share(right),
@@ -1054,7 +1086,13 @@ def one_web(seed):
     _, sets["all right"] = trained_on(seed, (everything, texts[:WEB]))
     alone = fit(fresh(seed), writing(clean_seen, clean_texts), CLEAN, STEPS, seed, what="the clean pairs alone")
     sets["the clean pairs alone"] = {"captions": CLEAN, "right": 1.0, "exact": exact(alone)}
-    return {"seed": seed, "sets": sets, "filters": filters, "captioner": exact(captioner), "second captioner": exact(second)}
+    return {
+        "seed": seed,
+        "sets": sets,
+        "filters": filters,
+        "captioner": exact(captioner),
+        "second captioner": exact(second),
+    }
 
 
 def cleaning_runs():
@@ -1072,8 +1110,12 @@ def noise_runs():
         for seed in SEEDS:
             web, _, sieve, captioner = first_round(seed, noise)
             kinds = {"web": web, "written": captions_of(captioner)}
-            runs.append({"noise": noise, "seed": seed, **{kind: judged_by(sieve, lines)[1] for kind, lines in kinds.items()}})
-    return stored_runs.keep("16_vision_language.noise", {"runs": runs}, seed="0 to 2", seconds=time.perf_counter() - begun)
+            runs.append(
+                {"noise": noise, "seed": seed, **{kind: judged_by(sieve, lines)[1] for kind, lines in kinds.items()}}
+            )
+    return stored_runs.keep(
+        "16_vision_language.noise", {"runs": runs}, seed="0 to 2", seconds=time.perf_counter() - begun
+    )
 
 
 # %% tags=["fold"]
@@ -1090,7 +1132,9 @@ for name in ("web", "written", "written, second round", "written, shared"):
     found = [web["filters"][name] for web in webs]
     shares_kept = (f"{spread(one[kind] for one in found):21}" for kind in ("right", "kept of right", "kept of wrong"))
     print(f"{name:21}", *shares_kept, f"{sum(one['foreign words'] for one in found) / len(found):.1f}")
-for exact in ({name: web["sets"][name]["exact"] for name in web["sets"]} for web in webs):  # the claims below hold for each seed
+for exact in (
+    {name: web["sets"][name]["exact"] for name in web["sets"]} for web in webs
+):  # the claims below hold for each seed
     assert exact["web, filtered"] > 0.8 > 2 * exact["both, filtered"] and exact["web"] < 0.3 < 0.9 < exact["all right"]
     assert abs(exact["both, filtered, second round"] - exact["web, filtered"]) < 0.05
 
@@ -1163,10 +1207,17 @@ for what in ("web", "written"):
     for noise, runs in by_noise.items():
         numbers = [spread(run[what][kind] for run in runs) for kind in ("right", "kept of right", "kept of wrong")]
         print(f"{what:8} {noise:.1f}    {numbers[0]:21} {numbers[1]:30} {numbers[2]}")
+for noise, runs in by_noise.items():  # the claims below hold for each seed
+    for run in runs:
+        few, kept = run["web"]["kept of wrong"], run["web"]["kept of right"]
+        assert few < 0.04 and (kept > 0.9 if noise < 0.8 else 0.6 < kept < 0.85)
+        assert run["written"]["kept of wrong"] > (0.85 if noise < 0.8 else 0.5)
 explore(
     lambda what, noise, threshold: vision_language.filtered(*binned(float(noise), what), threshold),
-    alt=lambda what, noise, threshold: "A histogram of the filter's probabilities and the shares that a threshold keeps. Captions {}, {} of the web wrong: at the threshold {:.2f} it keeps {:.2f} of the right captions and {:.2f} of the wrong ones.".format(
-        what, noise, threshold, *shares(float(noise), what, threshold)
+    alt=lambda what, noise, threshold: (
+        "A histogram of the filter's probabilities and the shares that a threshold keeps. Captions {}, {} of the web wrong: at the threshold {:.2f} it keeps {:.2f} of the right captions and {:.2f} of the wrong ones.".format(
+            what, noise, threshold, *shares(float(noise), what, threshold)
+        )
     ),
     what=Choice("captions", ["web", "written"], "written"),
     noise=Choice("share of the web that is wrong", [str(noise) for noise in NOISES], "0.7"),
@@ -1179,11 +1230,15 @@ explore(
 # share of right and of wrong captions that is kept if everything from a threshold on is kept. In the explorer you can
 # choose the captions of the web instead, and a cleaner or a noisier web.
 #
-# NOISE-PROSE
+# The filter holds out longer than one might expect. As long as no more than 70 % of the web is wrong, it keeps more than
+# nine in ten of the right captions and one in a hundred of the wrong ones. With 90 % wrong, it still finds nearly all
+# wrong captions, but it loses a quarter of the right ones. The written captions are a different matter. Even where only
+# 10 % of the web is wrong, the filter keeps nearly all of the captioner's mistakes: it is not the noise that makes it
+# blind to near misses.
 #
-# For the captions of the web the threshold hardly matters: nearly all right ones are close to 1, nearly all wrong
-# ones close to 0. For the written ones no threshold helps, since right and wrong captions have the same high
-# probabilities.
+# The explorer shows why no other threshold would help. Of the web's captions nearly all right ones have a probability
+# close to 1 and nearly all wrong ones one close to 0, so every threshold between separates them. Of the written ones,
+# right and wrong captions have the same high probabilities.
 
 # %% [markdown]
 # ## Going further
@@ -1240,7 +1295,9 @@ show(
     + ".",
 )
 for i, caption in enumerate(write(blip, new_seen[:4])):
-    print(f"picture {i + 1}:", " ".join(names.decode(caption.tolist())), "✓" if (caption == new_texts[i]).all() else "✗")
+    print(
+        f"picture {i + 1}:", " ".join(names.decode(caption.tolist())), "✓" if (caption == new_texts[i]).all() else "✗"
+    )
 
 # %% [markdown]
 # **Figure 9.** The pictures of Figure 1, matched by the live model. Frames mark the pairs that belong together; ✓

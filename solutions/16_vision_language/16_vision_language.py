@@ -60,24 +60,23 @@
 # - Inputs are not changed, and the same inputs give the same result in every call.
 # - Inputs of float64 give results of float64; on the way, float32 is precise enough.
 # - Inputs of bfloat16 give results of bfloat16; a single number, such as a loss, may be of float32. (Not asked of
-#   `add_adapters`, `normal_float`, `quantize_blocks` and `subspace_overlap`.)
+#   `matching_batch`.)
 # - Inputs may be views in any memory layout: transposed, permuted, sliced with a step, expanded.
 # - Results, and tensors that are made on the way, are on the inputs' device.
 # - Numbers may be large, in all rows or in a single one: where the exact result is finite, so is yours. (Not asked of
-#   `quantize_blocks`.)
-# - Small numbers count beside large ones: nothing is cut off. (Not asked of `quantize_blocks` and `subspace_overlap`.)
-# - Numbers may be 0. (Not asked of `quantize_blocks` and `subspace_overlap`.)
-# - Any size may be 1.
+#   `momentum_contrastive_loss` and `kept_captions`.)
+# - Small numbers count beside large ones: nothing is cut off. (Not asked of `contrastive_loss`,
+#   `momentum_contrastive_loss`, `zero_shot_probabilities`, `kept_captions` and `sigmoid_loss`.)
+# - Numbers may be 0. (Not asked of `contrastive_loss`, `momentum_contrastive_loss`, `zero_shot_probabilities`,
+#   `kept_captions` and `sigmoid_loss`.)
+# - Any size may be 1. (Not asked of `matching_batch`.)
 # - Sizes may coincide.
-# - There may be hundreds of positions, words or features.
-# - Training mode and eval mode give the same result.
+# - There may be hundreds of positions, words or features. (Not asked of `contrastive_loss`, `momentum_contrastive_loss`,
+#   `zero_shot_probabilities` and `sigmoid_loss`.)
 # - Arguments may be given by position or, under the names of the stub, by name.
-# - Gradients flow from the result to every floating-point input and every weight. (Not asked of `switch_adapters`,
-#   `normal_float`, `quantize_blocks`, `dequantize_blocks` and `subspace_overlap`.) (In `LoRALinear` and `add_adapters`
-#   this belongs to the idea.) In `prefix_attention` they need to flow only from `Y`.
+# - Gradients flow from the result to every floating-point input and every weight.
 # - Gradients are right also where a softmax is nearly 0 or 1.
-# - Zeros are exact in `A` of `prefix_attention`, `code` of `normal_float`, `absmax` of `quantize_blocks`: a number that
-#   should be 0 there is 0, not merely small.
+# - Zeros are exact in `P` of `negative_probabilities`: a number that should be 0 there is 0, not merely small.
 #
 # </details>
 
