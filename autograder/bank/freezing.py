@@ -139,11 +139,21 @@ def _told_apart(frozen: FrozenCase) -> FrozenCase:
 
 
 def _of_numbers(case: DrawnCase, seen: Observation, expected: Observation) -> Observation | None:
-    """What a change that nobody declared did to numbers; where it ends in an error, nothing can be like it."""
-    if seen.failure:
+    """What a change that nobody declared did to numbers; nothing is like it where it fails, or does what many mistakes do."""
+    if seen.failure or _is_constant(seen, expected):
         return IMPOSSIBLE
     bare = replace(seen, gradients={}, called=(), made={})
     return None if same(case, bare, replace(expected, gradients={})) else bare
+
+
+def _is_constant(seen: Observation, expected: Observation) -> bool:
+    """Whether each result is one number all through, where one is asked for that varies."""
+    flat = [one.values is not None and one.values.size > 1 and not _varies(one.values) for one in seen.outputs]
+    return all(flat) and any(one.values is not None and _varies(one.values) for one in expected.outputs)
+
+
+def _varies(values: np.ndarray) -> bool:
+    return values.size > 0 and bool(values.min() != values.max())
 
 
 def _what_tells(case: DrawnCase, seen: Observation, expected: Observation) -> Observation:

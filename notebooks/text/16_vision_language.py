@@ -645,7 +645,7 @@ i = 5
 S = clip.scale() * C[i, :64]  # the scores of one picture with the texts of a batch of 64
 P = S.masked_fill(torch.arange(64, device=DEVICE) == i, -torch.inf).softmax(dim=0)  # never its own text
 for j in (i, *P.topk(3).indices.tolist()):
-    print(f"{P[j]:.2f}", " ".join(tests[j].caption), "(its own caption)" if j == i else "")
+    print("its own:     " if j == i else f"drawn at {P[j]:.2f}", " ".join(tests[j].caption))
 
 
 # %% [markdown]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from utils.data.scenes import COLOURS, OPPOSITE, SHAPES, SIDES, Scene, vocabulary
-from utils.data.translation import START, STOP
+from utils.data.translation import START
 
 ANSWERS = {
     "colour": tuple(COLOURS),

@@ -27,7 +27,9 @@ class ReaderBlock(nn.Module):
         self.norm_mlp = nn.LayerNorm(D)
         self.mlp = nn.Sequential(nn.Linear(D, 4 * D), nn.GELU(), nn.Linear(4 * D, D))
         with torch.no_grad():
-            self.projections.weight[D : 2 * D] = self.projections.weight[:D]  # at first, equal words attend to each other
+            self.projections.weight[D : 2 * D] = self.projections.weight[
+                :D
+            ]  # at first, equal words attend to each other
 
     def forward(self, X: Float[Tensor, "B N D"], angles: Float[Tensor, "N d"]) -> Float[Tensor, "B N D"]:
         projected = self.projections(self.norm_own(X)).chunk(3, dim=-1)
@@ -46,7 +48,9 @@ class Reader(nn.Module):
         self.words = nn.Embedding(len(vocabulary()), D)
         nn.init.normal_(self.words.weight, std=0.1)
         d = D // H // 4  # angles: a pair of numbers for each, in half of a head
-        self.register_buffer("angles", torch.arange(LONGEST)[:, None] * _BASE ** (-torch.arange(d) / d), persistent=False)
+        self.register_buffer(
+            "angles", torch.arange(LONGEST)[:, None] * _BASE ** (-torch.arange(d) / d), persistent=False
+        )
         self.blocks = nn.ModuleList(ReaderBlock(D, H) for _ in range(L))
         self.norm, self.next_token = nn.LayerNorm(D), nn.Linear(D, len(vocabulary()))
 
@@ -85,7 +89,9 @@ def trained_reader(
 
     def loss(reader, batch):
         tokens, weights = batch
-        losses = F.cross_entropy(reader(reader.words(tokens[:, :-1])).flatten(0, 1), tokens[:, 1:].flatten(), reduction="none")
+        losses = F.cross_entropy(
+            reader(reader.words(tokens[:, :-1])).flatten(0, 1), tokens[:, 1:].flatten(), reduction="none"
+        )
         return (losses * weights.flatten()).sum() / weights.sum()
 
     train(reader, _documents(some, other_words, seed), loss, steps=steps, rate=rate, what="learning to read")

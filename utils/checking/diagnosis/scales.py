@@ -100,9 +100,8 @@ def scale_facts(name: str, wanted: np.ndarray, got: np.ndarray, limit: float, si
 
 
 def _nearly(name: str, wanted: np.ndarray, apart: np.ndarray) -> str:
-    """What is told of numbers that are off by little beside the largest of all, and maybe beside the largest of their row."""
-    rows = np.maximum(np.abs(wanted).max(axis=-1, keepdims=True), np.finfo(float).tiny)
-    off = (np.abs(apart) / rows).max()
+    """What is told of numbers that are off by little beside the largest of all, and maybe each beside its own size."""
+    off = (np.abs(apart) / np.maximum(np.abs(wanted), np.finfo(float).tiny)).max()
     told = f"{name} is off by little beside its largest numbers, and by more beside others"
     if off < NEARLY:
         told = f"{name} is right to about {int(-np.log10(off))} digits, but not to all of them"

@@ -41,7 +41,10 @@ def length_facts(name: str, axes: list, wanted: Output, got: Output, sizes: dict
     if start and axes[place] not in sizes:
         positions = "position" if start == 1 else f"{start} positions"
         right = f"it is right at the first {positions}, and not at the next"
-        found["shape", "start", name, axes[place]] = f"{told}, and not by its end alone: {right}."
+        found["shape", "start", name, axes[place], start] = f"{told}, and not by its end alone: {right}."
+        found["shape", "start", name, axes[place]] = (
+            f"{told}, and not by its end alone: it begins right, and goes wrong later."
+        )
     return found
 
 

@@ -209,8 +209,11 @@ def _receivers(axes: list) -> str:
 
 
 def _triangle(name: str, axes: list, shown: np.ndarray, lost: np.ndarray) -> dict:
-    """Whether what is lost lies on one side of the diagonal, or on it."""
+    """Whether what is lost lies on one side of the diagonal, or on it, in two rows or more, of which each keeps something."""
     if lost.ndim < 2 or not all(axis[0] in _PLACES for axis in axes[-2:]):
+        return {}
+    losing = lost.any(axis=-1)
+    if losing.sum() < 2 or not (shown & ~lost).any(axis=-1)[losing].all():
         return {}
     rows, columns = np.indices(lost.shape[-2:])
     kinds = {

@@ -71,7 +71,8 @@ _HINTS = (  # phrases of errors' texts, and what they mean
     (("to have non-zero size",), "An axis has no entries here: is a range, or a slice, one step too long?"),
     (
         ("The shape of the mask",),
-        "A mask in square brackets needs the tensor's own axes, one for one. masked_fill and torch.where broadcast it.",
+        "A mask in square brackets needs the tensor's own axes and sizes, one for one. Where only an axis is missing, or is 1,"
+        " masked_fill and torch.where broadcast it.",
     ),
     (
         ("out of bounds for dimension",),

@@ -24,7 +24,7 @@ def side_by_side_left_out(A, tokens):
 @induction_scores.misconception
 def beginning_left_out(A, tokens):
     """Where the last occurrence is the first token of the line, it is left out: j = 0 is taken for `none`. 0 is a position as
-    the others are; mark what was not found by another number, such as −1."""
+    the others are: an occurrence is j ≥ 0, and what was not found is marked by another number, such as −1."""
     return _mean(_at(A, _last(tokens) + 1), _last(tokens) > 0)
 
 

@@ -12,15 +12,15 @@ def one_vector_missing(*sizes):
 
 @count_vit.misconception
 def two_vectors_missing(*sizes):
-    """2·D parameters are missing. So many has the last LayerNorm, weight and bias; and so many have the class token and its
-    row in the table of positions together."""
+    """2·D parameters are missing. So many has the last LayerNorm, weight and bias; and so many have two of these three: the
+    class token, its row in the table of positions, the bias of the patch embedding."""
     return _count(sizes, norm=lambda D, **_: 0 * D)
 
 
 @count_vit.misconception
 def four_vectors_missing(*sizes):
-    """4·D parameters are missing in the whole model. So many have the last LayerNorm (2·D), the class token (D) and its row in
-    the table of positions (D) together."""
+    """4·D parameters are missing in the whole model. So many have the last LayerNorm (2·D) and two of these three, D each: the
+    class token, its row in the table of positions, the bias of the patch embedding."""
     return _count(sizes, norm=lambda D, **_: -2 * D)
 
 
