@@ -57,7 +57,6 @@ def _case(text, edit=None, edge=False, **more):
         _case("a new block", starts="gate_attention gate_mlp", blank="gate_attention gate_mlp"),
         _case("one vector a picture", edge=True, sizes={"R": 1}),
     ],
-    forbidden=("multi_head_attention",),
     draws=_drawn,
 )
 class GatedBlock(nn.Module):

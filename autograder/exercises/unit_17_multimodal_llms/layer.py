@@ -43,7 +43,6 @@ def _case(part, text, edit=None, edge=False, values=(), **sizes):
         _case(BLIND, "a mask for each pair"),
         _case(BLIND, "one head", D=13, H=1),
     ],
-    forbidden=("multi_head_attention",),
     draws=_allowed,
 )
 class QFormerLayer(nn.Module):

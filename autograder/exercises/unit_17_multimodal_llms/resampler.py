@@ -27,7 +27,6 @@ def _case(text, edge=False, **sizes):
         _case("four heads", D=16, H=4),
         _case("one latent", R=1, edge=True),
     ],
-    forbidden=("multi_head_attention",),
 )
 class Resampler(nn.Module):
     def __init__(self, D: int, H: int, R: int):
