@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from utils.data.questions import document
 from utils.data.scenes import Scene, vocabulary
 from utils.data.translation import PAD
+from utils.models.grid_cnn import GridCNN, grids
 from utils.models.training import train
 
 LONGEST = 160  # positions
@@ -68,6 +69,18 @@ def rotated(X: Float[Tensor, "... N d_head"], angles: Float[Tensor, "N d"]) -> F
     d = angles.shape[-1]
     cos, sin, one, other = angles.cos(), angles.sin(), X[..., :d], X[..., d : 2 * d]
     return torch.cat([one * cos - other * sin, one * sin + other * cos, X[..., 2 * d :]], dim=-1)
+
+
+@torch.no_grad()
+def cells_with_places(cnn: GridCNN, pictures: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B 36 72"]:
+    """What a CNN sees, for each picture 36 cells: 64 numbers about what is there, and 8 that say where the cell lies."""
+    features = F.avg_pool2d(grids(cnn, pictures), kernel_size=2)  # [B, 64, 6, 6]
+    side = features.shape[-1]
+    angle = torch.pi * (torch.arange(side, device=features.device) + 0.5) / side
+    waves = torch.stack([angle.cos(), angle.sin(), (2 * angle).cos(), (2 * angle).sin()])  # [4, 6]
+    across, down = waves[:, None, :].expand(-1, side, -1), waves[:, :, None].expand(-1, -1, side)
+    places = torch.cat([across, down]).expand(len(features), -1, -1, -1)
+    return torch.cat([features / features.std(), places], dim=1).flatten(2).mT.contiguous()
 
 
 def padded(rows: Sequence[Sequence[int]]) -> Int[Tensor, "B N"]:

@@ -17,11 +17,19 @@ class Attention(nn.Module):
     def forward(
         self, X: Float[Tensor, "B N D"], source: Float[Tensor, "B M D"], allowed: Bool[Tensor, "B N M"] | None = None
     ) -> Float[Tensor, "B N D"]:
-        projected = (self.queries(X), *self.keys_and_values(source).chunk(2, dim=-1))
-        Q, K, V = (one.unflatten(-1, (self.H, -1)).transpose(1, 2) for one in projected)  # [B, H, ..., D/H]
+        Q, K, V = self._heads(X, source)
         of_all_heads = None if allowed is None else allowed.unsqueeze(1)
         attended = F.scaled_dot_product_attention(Q, K, V, attn_mask=of_all_heads)
         return self.output(attended.transpose(1, 2).flatten(2))
+
+    def weights(self, X: Float[Tensor, "B N D"], source: Float[Tensor, "B M D"]) -> Float[Tensor, "B H N M"]:
+        """Where each query attends, for a figure: no mask is applied."""
+        Q, K, _ = self._heads(X, source)
+        return (Q @ K.mT / Q.shape[-1] ** 0.5).softmax(dim=-1)
+
+    def _heads(self, X, source):
+        projected = (self.queries(X), *self.keys_and_values(source).chunk(2, dim=-1))
+        return (one.unflatten(-1, (self.H, -1)).transpose(1, 2) for one in projected)  # [B, H, ..., D/H]
 
 
 class MultimodalBlock(nn.Module):

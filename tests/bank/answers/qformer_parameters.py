@@ -302,3 +302,10 @@ def the_example_always(L, D, F, D_P, every):
     return 105_137_664
 
 
+
+
+@wrong("a second LayerNorm is counted at the end of the network", kind="concept")
+@_each_width
+def norm_at_the_end(L, D, F, D_P, every):
+    layers = L * (4 * (D * D + D) + 2 * D * F + F + D + 4 * D)
+    return 4 * D + layers + -(-L // every) * (2 * (D * D + D) + 2 * (D_P * D + D) + 2 * D)
