@@ -11,9 +11,10 @@
 # - draw BLIP: one text network in three modes, with three losses, and name what the modes share;
 # - clean noisy captions with a captioner and a filter, and measure what each of them contributes.
 #
-# **You need** from lesson 03 the scenes and the CNN that sees them, from lesson 07 masks, from lesson 11 the
-# cross-entropy of a language model, and from lesson 13 the class token. (Lessons 10, 12, 14 and 15 are not needed.)
-# The terms and symbols of the course are listed in the [glossary](../docs/glossary.md).
+# **You need** from lesson 03 the scenes and the CNN that sees them, from lesson 04 cross-attention, from lesson 07
+# masks, from lesson 11 the cross-entropy of a language model, and from lesson 13 the class token. You can read this
+# lesson without lessons 10, 12, 14 and 15. The terms and symbols of the course are listed in the
+# [glossary](../docs/glossary.md).
 #
 # **Time** about 45 minutes to read; the cells run in about 70 seconds on two CPU cores.
 
@@ -178,7 +179,7 @@ show(
 
 # %%
 def contrastive(V, T, scale):
-    """The loss of CLIP, of vectors of length 1 and a scale 1/τ."""
+    """CLIP's loss for vectors of length 1; `scale` is 1/τ."""
     S = scale * V @ T.mT  # [N, N]: rows are pictures, columns are texts
     which_text, which_picture = S.log_softmax(dim=1), S.log_softmax(dim=0)
     return -(which_text + which_picture).diagonal().mean() / 2
@@ -196,10 +197,12 @@ assert_close(contrastive(V, T, scale=1.0), (by_rows + by_columns) / 2)  # torch'
 # $1/\tau$ from growing beyond 100, which its authors found necessary to keep the training stable.
 #
 # Here is the whole network. It contains more than CLIP needs: its text side can also attend to a picture, judge a
-# pair and write captions. We shall use these abilities later in the lesson. For now look at three methods: `picture`
-# encodes the CNN's cells with a small Transformer with a class token; `picture_vectors` and `text_vectors` project
-# both sides into the common space. Our text network reads the whole text and takes its vector at the first token, as
-# BLIP does; CLIP's own text encoder is causal and takes it at the end of the text.
+# pair and write captions, and we shall use these abilities later in the lesson. A `MultimodalBlock` is a pre-norm
+# block; with `looks=True` it has a cross-attention layer between the self-attention and the MLP, which is skipped
+# when no picture is given. For now look at three members: `picture`, a small Transformer with a class token, encodes
+# the CNN's cells; `picture_vectors` and `text_vectors` project both sides into the common space. Our text network
+# reads the whole text and takes its vector at the first token, as BLIP does, the model that we build in the second
+# half of this lesson. CLIP's own text encoder is causal and takes the vector at the end of the text.
 
 
 # %%
@@ -367,8 +370,9 @@ print(f"colour {(guess // 4 == truth // 4).float().mean():.2f}, shape {(guess % 
 # A harder and more important question is whether the model can name a *combination* that it has never seen. We leave
 # four pairs out of the training: red crosses, blue circles, yellow squares and green triangles. The words *red* and
 # *cross* still occur often, but never for the same object. We also add pictures of single objects to the training, so
-# that a failure cannot be blamed on the unfamiliar kind of picture. There is a trap to avoid: the *CNN* must not have
-# seen the four pairs either.
+# that a failure cannot be blamed on the unfamiliar kind of picture. Single objects have only 32 different captions,
+# so equal captions often meet in a batch; in this run they do not count as negatives of each other. There is a trap
+# to avoid: the *CNN* must not have seen the four pairs either.
 
 
 # %% tags=["fold"]
@@ -382,7 +386,7 @@ def spread(values, digits=2):
 
 
 def distinct_words_loss(seen, texts):
-    """The contrastive loss, in which pictures with the same words are no negatives of each other."""
+    """The contrastive loss, in which pictures with equal captions are no negatives of each other."""
 
     def loss(model, batch):
         V, T = model.picture_vectors(model.picture(seen[batch])), model.text_vectors(texts[batch])
@@ -464,26 +468,28 @@ for run in record["results"]["runs"]:  # the claims below hold for each seed
     assert run["both, left out"] > 0.85 if run["cnn saw them"] else 0.4 < run["both, left out"] < 0.7
 
 # %% [markdown]
-# The first four lines are the fair experiment, with a CNN that has not seen the pairs either. Combinations that occur
-# in training are named without a mistake. Of the combinations that do not occur, about half are named right, and four
-# times as much training does not help: two seeds lose a little, one gains. All mistakes are in the *shape*; the colour
-# is always right. Guessing
-# only the shape would succeed in a quarter of the cases, so on average the model does combine colours and shapes that
-# it has never seen together, but it is far from doing so reliably. The last table shows how uneven it is, with twenty
-# pictures for each pair. Green triangles are nearly always named; yellow squares never in one seed, and in a third of
-# the pictures in another. A mean over four pairs hides this, and with other pairs it would be another mean.
+# Combinations that occur in training are named without a mistake. Of the combinations that do not occur, about half
+# are named right, and four times as much training does not help: two seeds lose, one gains. All mistakes are in the
+# *shape*; the colour is always right. Guessing the shape would succeed in a quarter of the cases, so the mean is
+# better than guessing. But the list below the table, with twenty pictures for each pair, shows how uneven it is.
+# Green triangles are named in every picture and red crosses, on average, in most, while blue circles and yellow
+# squares are on average below a quarter, and each of them is never named in one of the seeds. The model combines some
+# colours and shapes that it has never seen together, and fails with others; a mean over four pairs hides this, and
+# four other pairs would have another mean.
 #
-# The last four lines show the trap. There the CNN, which was trained to name single objects, knew all twenty pairs.
-# The contrastive training is the same and also lacks the four pairs, yet nearly all of them are now named correctly.
-# What looks like a triumph of the common space is knowledge that the CNN brought with it. When you read that a model
-# names something it has never seen, ask which of its parts have seen it.
+# The last four lines of the table show the trap. There the CNN, which was trained to name single objects, knew all
+# twenty pairs. The contrastive training is the same and also lacks the four pairs, yet nearly all of them are now
+# named correctly. What looks like a triumph of the common space is in large part knowledge that the CNN brought with
+# it. The comparison can also be read the other way: with good features, the two encoders do put *red* and *cross*
+# together, so most of the failure in the first lines is the CNN's. When you read that a model names something it has
+# never seen, ask which of its parts have seen it.
 #
 # With 400 million pairs, CLIP reached the accuracy on ImageNet that a ResNet-50 had reached by training on its 1.28
 # million labelled images, without using any of these labels (Radford et al., 2021). It averaged 80 prompts for each
 # class, such as *a photo of a …* and *a blurry photo of a …*.
 
 # %% [markdown]
-# ## What CLIP cannot tell apart
+# ## What CLIP finds hard to tell apart
 #
 # Compare two captions of one picture:
 #
@@ -492,9 +498,11 @@ for run in record["results"]["runs"]:  # the claims below hold for each seed
 #
 # They consist of the same words in another order. To choose between them, it is not enough to know that there is
 # something red, something blue, a circle and a square: the model has to know *which* of the two shapes is red. This
-# is called **binding**: the properties must be bound to their objects. A second test exchanges the two objects and
-# keeps the relation: *a small blue square left of a large red circle*, or, where the sizes differ and the large
-# object has to come first, keeps the objects and turns the relation round.
+# is called **binding**: the properties must be bound to their objects. A second test exchanges the places of the two
+# objects. If both have the same size, the objects change places in the caption: *a small red circle left of a small
+# blue square* becomes *a small blue square left of a small red circle*. If the sizes differ, the large object has to
+# come first, and the relation is turned round instead: *a large red circle right of a small blue square*. There one
+# word changes, but every word still fits a picture of a circle and a square side by side.
 #
 # How often does our model prefer the right caption of a new picture to the one with exchanged colours, or with
 # exchanged places? Chance is 0.5.
@@ -506,7 +514,7 @@ swapped = {kind: captions.tokens(swap(scene.caption) for scene in tests).to(DEVI
 
 @torch.no_grad()
 def preferred(score):
-    """How often the right caption of a test picture has a higher score than the one with two words exchanged."""
+    """How often the right caption of a test picture has a higher score than the one with colours, or places, exchanged."""
     right = score(test_texts)
     return {kind: share(right > score(wrong)) for kind, wrong in swapped.items()}
 
@@ -521,13 +529,13 @@ for text in (tests[0].caption, *(swap(tests[0].caption) for swap in swaps.values
     print(" ".join(text))
 
 # %% [markdown]
-# Why does a model that so often finds the right caption among 300 have trouble here? Look at what it is *trained
-# against*. The negatives of a picture are 63 captions of other pictures, drawn at random. Nearly all of them name
-# another colour, another shape or another size, so they can be ruled out by their words alone. A caption with the
-# same words in another order hardly ever turns up: the loss has little to gain from binding. Yuksekgonul et al.
-# (2023) found the same weakness in the published CLIP. Given a caption and a copy with exchanged attributes, it
-# preferred the right caption in 62 % of the cases; with exchanged relations, in 63 %. The heart of their remedy,
-# **NegCLIP**, is to put captions with exchanged words among the negatives, which changes only a few lines of the loss:
+# what it is *trained against*. The negatives of a picture are 63 captions of other pictures, drawn at random. Nearly
+# all of them name another colour, another shape or another size, so they can be ruled out by their words alone. Only
+# one picture in about fourteen finds, among its 63 negatives, its own caption with colours or places exchanged, so
+# the loss has little to gain from binding. Yuksekgonul et al. (2023) found the same weakness in the published CLIP.
+# Given a caption and a copy with exchanged attributes, it preferred the right caption in 62 % of the cases; with
+# exchanged relations, in 63 %. The heart of their remedy, **NegCLIP**, is to put captions with exchanged words among
+# the negatives, which changes only a few lines of the loss:
 
 
 # %%
@@ -559,8 +567,8 @@ for name, model in (("CLIP", clip), ("NegCLIP", neg_clip)):
     print(f"{name:8} right caption preferred: colours {found['colours']:.2f}, places {found['places']:.2f}")
 
 # %% [markdown]
-# So two vectors *can* record which object is red, provided that the loss asks for it. Soon we shall compare more
-# losses, with three seeds and longer training. First we need the other two losses of BLIP.
+# we shall compare more losses, with three seeds and longer training. First we need the rest of BLIP: how it computes
+# its contrastive loss, and the two losses that it adds.
 
 # %% [markdown]
 # ## Targets from a slow copy, and a queue
@@ -568,9 +576,10 @@ for name, model in (("CLIP", clip), ("NegCLIP", neg_clip)):
 # The contrastive loss has two weaknesses. It needs many negatives, so the batch should be large; CLIP's has 32,768
 # pairs. And it treats every other text of the batch as wrong. On the web this is often false: if the batch holds two
 # pictures of a beach, the text of the second, *a day at the sea*, may fit the first just as well, and the loss
-# punishes the model for noticing it. BLIP (Li et al., 2022) takes a cure for both weaknesses from MoCo (He et al.,
-# 2020) and ALBEF (Li et al., 2021): beside each encoder there is a **slow copy** of it, the *momentum encoder*. Its
-# weights are a running mean of the weights that are trained,
+# punishes the model for noticing it. **BLIP** (Li et al., 2022) is a model that encodes, matches and writes texts
+# about pictures, and its contrastive loss has a cure for both weaknesses, taken from MoCo (He et al., 2020) and ALBEF
+# (Li et al., 2021). Beside each encoder there is a **slow copy** of it, the *momentum encoder*. Its weights are a
+# running mean of the weights that are trained,
 #
 # $$\bar\theta \leftarrow m\,\bar\theta + (1 - m)\,\theta, \qquad m = 0.995.$$
 
@@ -593,8 +602,8 @@ show(
 #   hundred steps ago is nearly the one that it would make now. The vectors of the trained encoder would be out of
 #   date.
 # - **Soft targets.** The slow copy scores the same texts, and its softmax is mixed into the target: $\alpha$ times
-#   the copy's probabilities, plus $1 - \alpha$ for the text that stands beside the picture. In BLIP's code $\alpha$
-#   rises to 0.4. If the copy finds that another text fits as well, the loss no longer insists that it is wrong.
+#   the copy's probabilities, plus $1 - \alpha$ for the picture's own text. In BLIP's code $\alpha$ rises to 0.4. If
+#   the copy finds that another text fits as well, the loss no longer insists that it is wrong.
 #
 # To see what such a target looks like, take a batch of four pictures in which the fourth caption has been replaced by
 # a second copy of the first.
@@ -619,20 +628,20 @@ print("target of picture 0, one-hot:", [1, 0, 0, 0])
 print("with the slow copy:          ", [round(value, 2) for value in target.tolist()])
 
 # %% [markdown]
-# The one-hot target calls the fourth text wrong, though it is the same text as the first. The slow copy divides its
-# probability equally between the two, so with $\alpha = 0.4$ the target gives up to $0.6 + 0.2 = 0.8$ to the first
-# text and 0.2 to the fourth. Here the copy begins as the model itself, so its first step changes nothing; in training it
-# would lag behind. Our small model is trained without the queue and the slow copy; its captions are so
-# clean that it can do without them.
+# divides its probability equally between the two, so with $\alpha = 0.4$ the target gives up to $0.6 + 0.2 = 0.8$ to
+# the first text and 0.2 to the fourth. Here the copy begins as the model itself, so its first step changes nothing;
+# in training it would lag behind. Our small model is trained without the queue and the slow copy, which keeps its
+# code short. It might well gain from them: in a batch of 64 scenes there are one or two pairs with the very same
+# caption, and the plain loss calls each of these captions wrong for the other picture.
 
 # %% [markdown]
 # ## Matching, with hard negatives
 #
-# Two vectors of 32 numbers must hold everything that any text could ask about. The text can look more closely if its
-# tokens attend to the picture's cells by **cross-attention**, and a head with two logits judges whether the pair
-# fits. This is **image-text matching** (ITM). It needs a run of the network for every *pair*, which is far too slow
-# for a search among millions of pictures. BLIP therefore lets the contrastive part choose the candidates, 256
-# of them on COCO, and uses matching to re-rank these (Li et al., 2022).
+# In the contrastive mode, a single vector of 32 numbers must hold everything about a picture that any text could ask.
+# The text can look more closely if its tokens attend to the picture's cells by **cross-attention**, and a head with
+# two logits judges whether the pair fits. This is **image-text matching** (ITM). It needs a run of the network for
+# every *pair*, which is far too slow for a search among millions of pictures. BLIP therefore lets the contrastive
+# part choose the candidates, 256 of them on COCO, and uses matching to re-rank these (Li et al., 2022).
 #
 # The head is trained like any classifier with two classes, so it needs wrong pairs. Random pairs soon become too
 # easy: once the head can recognise a cross, it learns nothing more from *a large red cross* paired with a picture
@@ -641,14 +650,15 @@ print("with the slow copy:          ", [round(value, 2) for value in target.toli
 # the picture. The scores are at hand, from the contrastive loss.
 
 # %%
-i = 5
-S = clip.scale() * C[i, :64]  # the scores of one picture with the texts of a batch of 64
-P = S.masked_fill(torch.arange(64, device=DEVICE) == i, -torch.inf).softmax(dim=0)  # never its own text
-for j in (i, *P.topk(3).indices.tolist()):
-    print("its own:     " if j == i else f"drawn at {P[j]:.2f}", " ".join(tests[j].caption))
+S = (clip.scale() * C[:64, :64]).fill_diagonal_(-torch.inf)  # pictures and texts of a batch of 64; never the own text
+P = S.softmax(dim=1)
+i = (P.amax(dim=1) - 0.5).abs().argmin().item()  # chosen because several texts share its probability
+for j in (i, *P[i].topk(3).indices.tolist()):
+    print("its own:         " if j == i else f"probability {P[i, j]:.2f}:", " ".join(tests[j].caption))
 
 
 # %% [markdown]
+# We chose a picture whose probability is shared by several texts; for others a single caption gets nearly all of it.
 # These captions are much closer to the right one than a caption drawn at random. Still, each belongs to *another*
 # picture: it names another relation, colour or shape, and hardly ever the same words in another order.
 
@@ -662,7 +672,9 @@ def match_logits(model, seen, texts):
 def hard_negatives(model, V, T, batch):
     """For each picture of a batch a caption of another one, drawn the more often the more similar it is."""
     S = (model.scale() * V @ T.mT).detach()
-    right = (texts[batch][:, None] == texts[batch]).all(dim=-1)  # [N, N]: the same words under several pictures
+    right = (texts[batch][:, None] == texts[batch]).all(
+        dim=-1
+    )  # [N, N]: several pictures may have the very same caption
     P = S.masked_fill(right, -torch.inf).softmax(dim=1)
     return texts[batch][torch.multinomial(P.cpu(), 1, generator=chance)[:, 0].to(DEVICE)]
 
@@ -683,7 +695,7 @@ def match_loss(logits, picture, right, wrong):
 # BLIP's third loss is an old acquaintance, the **language-model loss** (LM) of a captioner: write the caption token
 # by token, with cross-attention to the picture. So the text side has three jobs: to encode a text alone (*contrast*),
 # to encode a text together with a picture (*match*), and to generate a text (*write*). Instead of three networks,
-# BLIP uses a single **multimodal mixture of encoder and decoder**, in which only the attention changes from job to
+# BLIP uses a single **multimodal mixture of encoder-decoder** (MED), in which only the attention changes from job to
 # job: which tokens may attend to which, and whether they see the picture.
 
 # %% tags=["fold"]
@@ -756,7 +768,8 @@ for i in range(4):
 # common opinion is that two vectors cannot do it and that cross-attention can.
 #
 # To compare fairly, every model begins with the same weights and sees the same pictures in the same order, with the
-# same learning rate and the same number of steps. What differs is the loss:
+# same learning rate and the same number of steps. What differs is the loss, and with it the work of a step, since
+# wrong captions have to be read as well:
 #
 # | loss | what is compared | trained against |
 # |---|---|---|
@@ -885,7 +898,7 @@ for seed in SEEDS:  # the claims below hold for each seed
 show(
     vision_language.by_seed(
         {
-            f"{way}, {steps}": {kind: [run[kind] for run in by_way[way, steps]] for kind in ("colours", "places")}
+            f"{way}, {steps} steps": {kind: [run[kind] for run in by_way[way, steps]] for kind in ("colours", "places")}
             for way in WAYS
             for steps in (300, 1200)
         },
@@ -910,28 +923,29 @@ show(
 #   (colours) and 0.88 (places) of the cases after only 300 steps, against 0.86 and 0.63 without them.
 # - **Patience teaches binding, too.** With four times as much training, the plain contrastive loss comes to 0.95 and
 #   0.88. Exchanged captions are therefore not necessary for most of the binding, but they bring it about much sooner.
-#   We guess that the plain loss learns from captions that differ in little, of which a batch contains two or three by
-#   chance. It is still behind in each seed, and whether it would ever catch up we do not know.
+#   We guess that the plain loss learns from the exchanged captions that do turn up: a batch of 64 contains two or
+#   three such pairs by chance. It is still behind in each seed, and whether it would ever catch up we do not know.
 # - **Cross-attention by itself proves nothing.** Trained on exchanged captions for 1,200 steps, the matching head
 #   makes hardly a mistake. But so does the control, an MLP on two vectors that has no cross-attention. Trained on
 #   hard negatives of the batch instead, the same head learns colours as well, but places only in part, 0.73, with
 #   0.53 in one seed and 0.91 in another; why the seeds differ so much we do not know.
 # - **Writing binds without any negatives.** After only 300 steps, the model nearly always gives the right caption the
-#   higher probability. A likely reason: after *a large*, the model has to continue with *red* or *blue*, and every
-#   other word counts as wrong. Every caption thus asks which of the objects is red, whereas a contrastive loss asks
-#   only when a negative happens to do so.
+#   higher probability. A likely reason: after *a large red*, the model has to continue with *circle* or with
+#   *square*, and every other word counts as wrong. Every caption thus asks which of the objects is red, whereas a
+#   contrastive loss asks only when a negative happens to do so.
 # - **A score is good at what it was trained on.** The head that has only ever seen exchanged words finds the right
-#   caption among the 16 nearest in 0.22 of the cases, where the cosine finds it among all 300 in 0.88. A wrong colour
-#   that no exchange can produce does not look wrong to it, although it has seen all the right captions as well. The
-#   head with hard negatives finds it in 0.88, too.
+#   caption among the 16 nearest in 0.22 of the cases, where the cosine finds it among all 300 in 0.88. Apparently a
+#   caption that no exchange can produce does not look wrong to it, although it has seen all the right captions as
+#   well. The head with hard negatives finds the right caption in 0.88 of the cases, no more often than the cosine, so
+#   in our miniature the re-ranking for which BLIP uses its head gains nothing.
 #
 # In short: **what a loss is trained against has a large share in what it learns to tell apart, and in how soon.** It
 # does not decide alone, or the seeds with hard negatives would not differ so much. The experiment does not show that
 # cross-attention is useless either. It shows that an explanation such as "it has cross-attention, so it knows which
-# one is red" needs a control. Nor does it show that CLIP sees a bag of words: exchanged colours were noticed in most
-# cases from the start. The published CLIP does worse on photographs. NegCLIP, which was fine-tuned on COCO with
-# exchanged words and with similar pictures in each batch, comes from 62 % to 71 % on attributes and from 63 % to 81 %
-# on relations (Yuksekgonul et al., 2023).
+# one is red" needs a control. Nor does it show that our CLIP sees a bag of words: after 300 steps it already noticed
+# exchanged colours in most cases. The published CLIP does worse on photographs. NegCLIP, which was fine-tuned on COCO
+# with exchanged words and with similar pictures in each batch, comes from 62 % to 71 % on attributes and from 63 % to
+# 81 % on relations (Yuksekgonul et al., 2023).
 
 # %% [markdown]
 # ## CapFilt: a captioner and a filter
@@ -1139,19 +1153,21 @@ for exact in (
     assert abs(exact["both, filtered, second round"] - exact["web, filtered"]) < 0.05
 
 # %% [markdown]
-# Look at the upper table first.
+# table judges the filter: how many of the captions are right, how many of the right and of the wrong ones it keeps,
+# and how many words a wrong caption has on average that the right one lacks.
 #
 # - **The filter does the work.** Trained on the noisy web, a new model writes 0.23 of the captions exactly. Trained
 #   only on those that the filter keeps, little more than a quarter of them, it writes 0.89, not far from the 0.95
 #   that 3,000 right captions give. The filter finds nearly all right captions and throws nearly all wrong ones away.
-#   This is remarkable, as it was trained on the noisy web, too, and on no more than 150 clean pairs. How much of its
-#   skill comes from which of the two we have not measured.
-# - **The written captions spoil the filtered web.** Less than a third of what the captioner writes is right, and the
-#   filter lets nearly all of it pass. A likely reason is in the last column of the lower table. A wrong web caption
-#   has nearly four words that the right one does not have; a wrong written caption has hardly more than one. It is a
-#   *near miss*, and the filter, which learned from captions of other pictures, has hardly been shown such errors.
-#   With both kinds of text a new model reaches 0.32, hardly more than the 150 clean pairs give alone, 0.29. Only
-#   where nothing is filtered do the written captions help a little, from 0.23 to 0.30.
+#   This is remarkable, since the filter itself has learned from the noisy web and no more than 150 clean pairs; how
+#   much of its skill comes from which of the two we have not measured.
+# - **The written captions spoil the filtered web.** Less than a third of what the captioner writes is right, no more
+#   than a model achieves that has seen the 150 clean pairs alone, and the filter lets nearly all of it pass. A likely
+#   reason is in the last column of the lower table. A wrong web caption has nearly four words that the right one does
+#   not have; a wrong written caption has little more than one. It is a *near miss*, and the filter, which learned
+#   from captions of other pictures, has hardly been shown such errors. With both kinds of text a new model reaches
+#   0.32, hardly more than the clean pairs give alone. Only where nothing is filtered do the written captions help a
+#   little, from 0.23 to 0.30.
 # - **A better captioner does no harm, but brings no gain either.** In a second round, we make the captioner from the
 #   model that was trained on the filtered web. Now 0.86 of its captions are right, and training on both kinds of text
 #   gives 0.89, the same as training on the filtered web alone.
@@ -1171,14 +1187,15 @@ for name, numbers in PAPER.items():
     print(f"{name:26} {numbers[0]:11.1f}  {numbers[1]:13.1f}  {numbers[2]:16.1f}   {ours}")
 
 # %% [markdown]
-# CIDEr measures how well a caption agrees with several that people have written. Recall@1 is the share of pictures for
-# which a right text comes first, among 1,000 pictures with five right texts each. In BLIP both parts help, the
-# captioner a little more than the filter, and together they help most. Several differences may explain this. BLIP's
-# captioner is far better than ours: it is fine-tuned on the captions of COCO, hundreds of thousands of them instead of
-# 150. Its filter is trained with hard negatives. A web text that describes the picture only in part is not as useless
-# as a caption of another picture is here. And in all four rows, BLIP also trains on the clean captions of COCO and
-# Visual Genome. So our miniature shows that a filter can be worth a great deal, and that the written captions are only
-# as good as the captioner. Of the gain from captioning it shows only the small one without a filter.
+# of pictures whose nearest text, among the 5,000 texts of 1,000 pictures, is one of their own five. In BLIP both
+# parts help, the captioner a little more than the filter, and together they help most. Several differences may
+# explain this. BLIP's captioner is fine-tuned on hundreds of thousands of captions of COCO instead of 150, and draws
+# its captions by nucleus sampling, whose variety the authors found more useful than the likeliest caption, which is
+# what ours writes. BLIP's filter is trained with hard negatives, and in all four rows BLIP also trains on the clean
+# captions of COCO and Visual Genome. Finally, a web text that describes a picture only in part is less useless than a
+# caption of another picture is here. Our miniature shows that a filter can be worth a great deal, and that written
+# captions are only as good as their captioner; of the gain from captioning it shows only the small one without a
+# filter.
 #
 # How noisy may the web be before the filter fails? A second stored run repeats the first half of the experiment, up to
 # the filter's judgement, for webs of which 10 % to 90 % of the captions are wrong.
@@ -1230,11 +1247,11 @@ explore(
 # share of right and of wrong captions that is kept if everything from a threshold on is kept. In the explorer you can
 # choose the captions of the web instead, and a cleaner or a noisier web.
 #
-# The filter holds out longer than one might expect. As long as no more than 70 % of the web is wrong, it keeps more than
-# nine in ten of the right captions and one in a hundred of the wrong ones. With 90 % wrong, it still finds nearly all
-# wrong captions, but it loses a quarter of the right ones. The written captions are a different matter. Even where only
-# 10 % of the web is wrong, the filter keeps nearly all of the captioner's mistakes: it is not the noise that makes it
-# blind to near misses.
+# The filter holds out longer than one might expect. As long as no more than 70 % of the web is wrong, it keeps more
+# than nine in ten of the right captions and one in a hundred of the wrong ones. With 90 % wrong, it loses a quarter
+# of the right captions. It still finds nearly all wrong ones, but there are now so many of them that about a quarter
+# of what it keeps is wrong. The written captions are a different matter. Even where only 10 % of the web is wrong,
+# the filter keeps nearly all of the captioner's mistakes: it is not the noise that makes it blind to near misses.
 #
 # The explorer shows why no other threshold would help. Of the web's captions nearly all right ones have a probability
 # close to 1 and nearly all wrong ones one close to 0, so every threshold between separates them. Of the written ones,
@@ -1252,8 +1269,8 @@ explore(
 # $$-\frac{1}{N} \sum_{i,j} \log \sigma\bigl( z_{ij} \, (v_i \cdot t_j / \tau + b) \bigr).$$
 #
 # Nearly all pairs are wrong, so at first the bias $b$ is $-10$: the sigmoids begin near the right answer for the
-# wrong pairs, and the first steps are not spent on learning that most things do not fit. The stretch of the
-# assignment asks for this loss.
+# wrong pairs, and the first steps are not spent on learning that most pairs do not fit. The stretch of the assignment
+# asks for this loss.
 #
 # </details>
 #
@@ -1266,7 +1283,7 @@ explore(
 # where $c_{ij}$ are the cosines: the mean cosine under the model's own probabilities, minus the cosine of the right
 # text. As long as the right text has less than the others on average, the derivative is positive, and a step of
 # gradient descent makes $s$ smaller: while the model is wrong it is advised to be less sure. Once the right text is
-# ahead, $s$ grows, and it would grow without end if every row were right; hence the bound of 100.
+# ahead, $s$ grows, and if every row were right it would grow without end, were it not for the bound of 100.
 #
 # </details>
 #
@@ -1305,7 +1322,7 @@ for i, caption in enumerate(write(blip, new_seen[:4])):
 #
 # Choosing the right text among a few is easier than writing it. What a network learns to tell apart depends on the
 # texts among which it had to choose in training; that is the thread of this lesson. The next step is to let such a
-# picture encoder speak to a language model that has never seen a picture.
+# picture encoder speak to a language model that has never seen a picture, as BLIP-2 does (Li et al., 2023).
 
 # %% [markdown]
 # ## Summary
@@ -1340,14 +1357,16 @@ for i, caption in enumerate(write(blip, new_seen[:4])):
 #
 # </details>
 #
-# <details><summary><b>3.</b> The same caption stands under two pictures of a batch. What does the contrastive loss ask for, and what can be done?</summary>
+# <details><summary><b>3.</b> Two pictures of a batch have the same caption. What does the contrastive loss ask for,
+# and what can be done?</summary>
 #
 # It calls each of the two equal texts wrong for the other's picture, so it can never become 0. One can leave such
 # pairs out of the denominator, as our zero-shot run does, or soften the targets with a slow copy.
 #
 # </details>
 #
-# <details><summary><b>4.</b> Why must a hard negative never be a caption with the same words as the right one?</summary>
+# <details><summary><b>4.</b> Why must a hard negative never be equal to the right caption, even if it comes from
+# another picture?</summary>
 #
 # The head would be told that a pair fits and that it does not. And such a caption would be drawn most often, since no
 # other one is more similar.
@@ -1361,7 +1380,8 @@ for i, caption in enumerate(write(blip, new_seen[:4])):
 #
 # </details>
 #
-# <details><summary><b>6.</b> A model was trained against captions with exchanged colours. It now prefers the right caption in 97 % of the cases. Does it know who is red?</summary>
+# <details><summary><b>6.</b> A model was trained against captions with exchanged colours. It now prefers the right
+# caption in 97 % of the cases. Does it know which object is red?</summary>
 #
 # It can tell captions with exchanged colours from right ones, on pictures like these. Whether it also notices other
 # errors, such as a wrong size or a third colour, has not been tested. A score that was trained on one kind of error
@@ -1373,8 +1393,8 @@ for i, caption in enumerate(write(blip, new_seen[:4])):
 # %% [markdown]
 # ## Pitfalls
 #
-# - **Divide by the lengths before the product**, and only by them: cosines of vectors that are not of length 1 are no
-#   cosines, and the temperature then means nothing.
+# - **Divide the vectors by their lengths before the product.** Otherwise the scalar products are no cosines, a long
+#   vector gets high scores with everything that lies on its side, and the temperature loses its meaning.
 # - **The scale is learned as a logarithm.** Learned directly it may become negative; without a bound it grows as long
 #   as training goes on.
 # - **No gradient through the slow copy.** Its vectors and the soft targets are constants.
@@ -1405,5 +1425,7 @@ for i, caption in enumerate(write(blip, new_seen[:4])):
 #   learning. CVPR. arXiv:1911.05722. *The queue.*
 # - M. Yuksekgonul, F. Bianchi, P. Kalluri, D. Jurafsky, J. Zou (2023). When and why vision-language models behave
 #   like bags-of-words, and what to do about it? ICLR. arXiv:2210.01936. *NegCLIP.*
+# - J. Li, D. Li, S. Savarese, S. Hoi (2023). BLIP-2: bootstrapping language-image pre-training with frozen image
+#   encoders and large language models. ICML. arXiv:2301.12597.
 # - X. Zhai, B. Mustafa, A. Kolesnikov, L. Beyer (2023). Sigmoid loss for language image pre-training. ICCV.
 #   arXiv:2303.15343.

@@ -154,7 +154,7 @@ from utils.progress import progress
 # \qquad \mathrm{loss} = -\frac{1}{2N} \sum_i \left( \log \frac{\exp(S_{ii})}{\sum_j \exp(S_{ij})} +
 # \log \frac{\exp(S_{ii})}{\sum_j \exp(S_{ji})} \right)$$
 #
-# All sums run over the whole batch, and the pair itself is part of both sums below the line.
+# All sums run over the whole batch, and both denominators include the pair itself.
 #
 # `images` and `texts` are `[N, D]`, and row $i$ of one belongs to row $i$ of the other. The loss is a single number,
 # of shape `[]`. The vectors come as the encoders have made them, with any length except 0; the lesson's `contrastive`
@@ -534,7 +534,8 @@ check(matching_batch)
 #   must not see it.
 # - `cross`, `[B, N, M]`, is the mask of the cross-attention. It is True everywhere in the modes `"match"` and
 #   `"write"`, and False everywhere in `"contrast"`, since a text's vector has to be compared with many pictures and
-#   must not depend on one of them.
+#   must not depend on one of them. Its rows are then fully masked, and a softmax over them would be undefined; a
+#   network that is given this mask skips the cross-attention, as the lesson's does.
 #
 # Rows of positions that hold padding follow the same rules as all others: what is computed there is never used. Each
 # mode earns one point, for both of its masks.
@@ -892,14 +893,14 @@ check(sigmoid_loss)
 # %% [markdown] nbgrader={"grade": true, "grade_id": "written_trained_against", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
 # ### BEGIN SOLUTION
 # 1. The loss is trained against the captions of other pictures in the batch. Nearly all of them name another product
-#    or another colour, so their words alone rule them out, and the same words bound the other way round hardly ever
-#    turn up beside each other; there is little to gain from learning which part is red. One remedy puts captions with
-#    exchanged colours among the negatives. Training then needs more texts in each batch, but the search stays as it
-#    was: the vectors of the million pictures are computed once, and each new text costs one run of the text encoder
-#    and one matrix product. Another remedy is a captioning loss, where a pair is scored by the likelihood of the
-#    text. It needs no negatives, because at the first word the model has to say *red* or *blue*, and the other one
-#    counts as wrong. But each pair costs a run of the network, a million for each text, so it can only re-rank a few
-#    dozen pictures that the vectors have found.
+#   or another colour, so their words alone rule them out, and the same words bound the other way round hardly ever
+#   turn up beside each other; there is little to gain from learning which part is red. One remedy puts captions with
+#   exchanged colours among the negatives. Training then needs more texts in each batch, but the search stays as it
+#   was: the vectors of the million pictures are computed once, and each new text costs one run of the text encoder
+#   and one matrix product. Another remedy is a captioning loss, where a pair is scored by the likelihood of the text.
+#   It needs no negatives, because the caption begins with the bag's colour, so the model has to say *red* or *blue*
+#   there, and the other one counts as wrong. But each pair costs a run of the network, a million for each text, so it
+#   can only re-rank a few dozen pictures that the vectors have found.
 #
 # 2. Cross-attention makes it possible to look at the strap, but whether the head does so depends on what it was
 #    trained against. I would measure how often it prefers the right caption to the one with exchanged colours, on

@@ -1,0 +1,214 @@
+"""Figures of lesson 17: five bridges to a frozen language model, their masks and answers, and the whole course in one model."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from utils.figures.plots import BLACK, BLUE, DATA_BOX, GREEN, GREY, ORANGE, PURPLE, SKY, array, canvas, styled
+from utils.figures.schematics import arrow, box, finish
+
+FROZEN, TRAINED = "#D5DCE4", ORANGE
+_BRIDGES = (  # name, what makes vectors of the eye's, whether the eye is trained, whether the question goes in, gated blocks
+    ("Frozen", "linear layer", True, False, False),
+    ("LLaVA", "projector", False, False, False),
+    ("BLIP-2", "Q-Former", False, False, False),
+    ("InstructBLIP", "Q-Former", False, True, False),
+    ("Flamingo", "resampler", False, False, True),
+)
+_GIVES = {"linear layer": "2", "projector": "256", "Q-Former": "32", "resampler": "64"}
+
+
+@styled
+def five_bridges() -> Figure:
+    """Five ways to show a picture to a frozen language model; what is trained is orange, what is frozen grey-blue."""
+    figure, (axes,) = canvas(13, 6.2)
+    step = 3.1
+    for number, (name, bridge, eye_trained, asks, gated) in enumerate(_BRIDGES):
+        x = number * step
+        axes.text(x, 7.0, name, ha="center", va="bottom", fontweight="bold", fontsize=12)
+        box(axes, (x - 0.5, 0.0), 1.3, 0.7, DATA_BOX, "picture")
+        arrow(axes, (x - 0.5, 0.4), (x - 0.5, 0.98))
+        box(axes, (x - 0.5, 1.4), 1.3, 0.8, TRAINED if eye_trained else FROZEN, "eye")
+        arrow(axes, (x - 0.5, 1.85), (x - 0.5, 2.53))
+        box(axes, (x - 0.5, 3.0), 1.6, 0.9, TRAINED, bridge)
+        box(axes, (x + 0.95, 3.0), 1.0, 0.7, DATA_BOX, "question")
+        if asks:
+            arrow(axes, (x + 0.43, 3.0), (x + 0.33, 3.0))
+        box(axes, (x + 0.2, 6.0), 2.5, 1.3, FROZEN, "language model" if not gated else "")
+        if gated:
+            for level, colour in enumerate((TRAINED, FROZEN, TRAINED, FROZEN)):
+                box(axes, (x + 0.2, 5.52 + 0.32 * level), 2.5, 0.3, colour, "gated block" if level == 2 else "")
+            axes.plot([x - 0.5, x - 0.5, x - 1.4, x - 1.4], [3.45, 3.9, 3.9, 6.16], color=BLACK, linewidth=1.3)
+            for height in (5.52, 6.16):
+                arrow(axes, (x - 1.4, height), (x - 1.04, height))
+            axes.text(x - 0.42, 3.62, f"{_GIVES[bridge]} vectors", ha="left", va="bottom", fontsize=9)
+        else:
+            for place in (-0.85, -0.5, -0.15):
+                box(axes, (x + place, 4.5), 0.3, 0.42, SKY, "")
+            arrow(axes, (x - 0.5, 3.48), (x - 0.5, 4.25))
+            axes.text(x - 0.42, 3.72, f"{_GIVES[bridge]} vectors", ha="left", va="center", fontsize=9)
+            arrow(axes, (x - 0.5, 4.75), (x - 0.5, 5.32))
+        for place in (0.6, 0.95, 1.3):
+            box(axes, (x + place, 4.5), 0.3, 0.42, DATA_BOX, "")
+        arrow(axes, (x + 0.95, 3.38), (x + 0.95, 4.25))
+        arrow(axes, (x + 0.95, 4.75), (x + 0.95, 5.32))
+        axes.text(x + 0.2, 6.74, "answer", ha="center", va="bottom", fontsize=9.5, color="#444444")
+    for place, (colour, words) in enumerate(((TRAINED, "trained"), (FROZEN, "frozen"))):
+        box(axes, (4.4 + 2.6 * place, -1.05), 0.5, 0.4, colour, "")
+        axes.text(4.75 + 2.6 * place, -1.05, words, ha="left", va="center")
+    return finish(axes, (-1.6, 4 * step + 1.7), (-1.4, 7.5))
+
+
+@styled
+def three_masks(masks: Mapping[str, object], Q: int) -> Figure:
+    """Masks [Q + N, Q + N] side by side: what each row may attend to, queries and text in a colour each."""
+    figure, panels = canvas(3.7 * len(masks), 3.9, len(masks))
+    for axes, (name, mask) in zip(panels, masks.items(), strict=True):
+        mask = array(mask).astype(bool)
+        size = len(mask)
+        for i, j in np.ndindex(size, size):
+            colour = (SKY if j < Q else ORANGE) if mask[i, j] else "white"
+            axes.add_patch(Rectangle((j, i), 1, 1, facecolor=colour, edgecolor="#BBBBBB", linewidth=0.8))
+        axes.plot([Q, Q], [0, size], color=BLACK, linewidth=1.6)
+        axes.plot([0, size], [Q, Q], color=BLACK, linewidth=1.6)
+        labels = [f"$q_{k + 1}$" for k in range(Q)] + [f"$t_{k + 1}$" for k in range(size - Q)]
+        axes.set_xticks([k + 0.5 for k in range(size)], labels)
+        axes.set_yticks([k + 0.5 for k in range(size)], labels)
+        axes.tick_params(length=0)
+        axes.spines[:].set_visible(False)
+        axes.set(xlim=(0, size), ylim=(size, 0), aspect="equal", title=f"{name}: {int(mask.sum())} of {mask.size}")
+        axes.set_xlabel("may be attended to")
+    panels[0].set_ylabel("attends")
+    return figure
+
+
+@styled
+def last_picture(tokens: Sequence[str], pictures: Sequence[bool]) -> Figure:
+    """Which picture each token looks at: a line to the last one before it, and none where no picture came before."""
+    figure, (axes,) = canvas(0.95 * len(tokens) + 0.6, 2.9)
+    seen = 0
+    for place, (token, is_picture) in enumerate(zip(tokens, pictures, strict=True)):
+        seen += is_picture
+        box(axes, (place, 0.0), 0.86, 0.5, SKY if is_picture else DATA_BOX, token)
+        if seen:
+            above = [k for k, one in enumerate(pictures) if one][seen - 1]
+            axes.plot([place, above], [0.28, 1.35], color=BLUE, linewidth=1.6, alpha=0.8, zorder=1)
+        else:
+            axes.text(place, 0.42, "nothing", ha="center", va="bottom", fontsize=8.5, color=GREY)
+    for number, place in enumerate(k for k, one in enumerate(pictures) if one):
+        box(axes, (place, 1.6), 1.5, 0.5, SKY, f"vectors of {number + 1}")
+    return finish(axes, (-0.7, len(tokens) - 0.3), (-0.4, 2.0))
+
+
+@styled
+def gated_block() -> Figure:
+    """A gated block in front of a frozen layer: cross-attention and MLP, each multiplied by the tanh of a gate that begins at 0."""
+    figure, (axes,) = canvas(9.5, 2.9)
+    axes.plot([0, 13.2], [0, 0], color=BLACK, linewidth=1.6, zorder=1)
+    for x, inner, gate in ((3.2, "cross-\nattention", "\\alpha"), (7.4, "MLP", "\\beta")):
+        axes.plot([x - 1.7, x - 1.7, x - 0.85], [0, 1.5, 1.5], color=BLACK, linewidth=1.3, zorder=1)
+        box(axes, (x - 0.1, 1.5), 1.5, 0.9, TRAINED, f"norm,\n{inner}" if inner == "MLP" else inner)
+        arrow(axes, (x + 0.68, 1.5), (x + 1.0, 1.5))
+        box(axes, (x + 1.55, 1.5), 1.1, 0.6, "white", f"$\\times\\,\\tanh {gate}$")
+        axes.plot([x + 1.55, x + 1.55], [1.18, 0.25], color=BLACK, linewidth=1.3, zorder=1)
+        axes.plot([x + 1.55], [0], "o", markersize=16, markerfacecolor="white", markeredgecolor=BLACK, zorder=3)
+        axes.text(x + 1.55, -0.01, "+", ha="center", va="center", zorder=4, fontsize=13)
+    box(axes, (3.1, 3.0), 2.1, 0.6, SKY, "picture's vectors")
+    arrow(axes, (3.1, 2.68), (3.1, 1.98))
+    box(axes, (11.4, 0.0), 2.3, 1.3, FROZEN, "layer of the\nlanguage model")
+    axes.text(-0.15, 0, "$X$", ha="right", va="center", fontsize=13)
+    arrow(axes, (12.6, 0), (13.4, 0))
+    return finish(axes, (-0.7, 13.6), (-0.9, 3.5))
+
+
+@styled
+def looks_at(picture, maps, answers: Mapping[str, str], right: str) -> Figure:
+    """A picture, where each query attends in it, and the answers of several bridges.
+
+    Args:
+        picture: [3, H, W], values from 0 to 1.
+        maps: [Q, rows, columns], the weights of each query over the picture's cells.
+        answers: name of a bridge -> its answer.
+        right: the right answer.
+    """
+    maps, picture = array(maps), array(picture).transpose(1, 2, 0)
+    figure, panels = canvas(2.3 * (len(maps) + 2), 2.7, len(maps) + 2)
+    height, width = picture.shape[:2]
+    for axes in panels:
+        axes.set_xticks([])
+        axes.set_yticks([])
+        axes.spines[:].set_visible(False)
+    panels[0].imshow(picture)
+    panels[0].set_title("picture")
+    for number, (axes, weights) in enumerate(zip(panels[1:], maps)):
+        axes.imshow(picture.mean(axis=2), cmap="gray", vmin=0, vmax=1)
+        axes.imshow(
+            weights,
+            cmap="Blues",
+            alpha=0.7,
+            extent=(-0.5, width - 0.5, height - 0.5, -0.5),
+            vmin=0,
+            vmax=max(0.1, weights.max()),
+        )
+        axes.set_title(f"query {number + 1}")
+    for line, (name, answer) in enumerate(answers.items()):
+        sign, colour = ("✓", GREEN) if answer == right else ("✗", "#B03A00")
+        panels[-1].text(0.02, 0.92 - 0.2 * line, f"{name}:", transform=panels[-1].transAxes, fontsize=10)
+        panels[-1].text(
+            0.08, 0.83 - 0.2 * line, f"{sign} {answer}", transform=panels[-1].transAxes, color=colour, fontsize=11
+        )
+    return figure
+
+
+@styled
+def the_whole_course() -> Figure:
+    """A multimodal language model of today, and at each of its parts the lesson that builds it."""
+    figure, (axes,) = canvas(13, 7.6)
+    box(axes, (1.2, 0.0), 2.0, 0.8, DATA_BOX, "picture")
+    box(axes, (1.2, 1.7), 2.4, 0.9, SKY, "patches  13")
+    box(axes, (1.2, 3.6), 2.4, 1.5, SKY, "Transformer encoder\n06, 09, 13\ntrained by 16")
+    box(axes, (1.2, 5.8), 2.4, 1.0, ORANGE, "projector, queries\nor resampler  17")
+    for low, high in ((0.42, 1.22), (2.17, 2.82), (4.37, 5.27)):
+        arrow(axes, (1.2, low), (1.2, high))
+    box(axes, (6.6, 0.0), 2.6, 0.8, DATA_BOX, "question")
+    box(axes, (6.6, 1.7), 3.0, 0.9, DATA_BOX, "tokens: byte pairs  11")
+    arrow(axes, (6.6, 0.42), (6.6, 1.22))
+    arrow(axes, (6.6, 2.17), (6.6, 2.67))
+    axes.add_patch(Rectangle((4.2, 2.7), 4.8, 4.0, facecolor="#F4F4F4", edgecolor=BLACK, linewidth=1.2))
+    axes.text(9.1, 2.75, "× L", ha="left", va="bottom", fontsize=12)
+    layers = (
+        (3.15, "RMSNorm  09", "white"),
+        (4.0, "self-attention  04, 05", BLUE),
+        (4.95, "RMSNorm  09", "white"),
+        (5.8, "SwiGLU, or experts  09", PURPLE),
+    )
+    for height, name, colour in layers:
+        box(axes, (6.6, height), 3.6, 0.6, colour, name, "white" if colour == BLUE else BLACK)
+    for low, high in ((3.47, 3.68), (4.32, 4.63), (5.27, 5.48), (6.12, 6.68)):
+        arrow(axes, (6.6, low), (6.6, high))
+    box(axes, (6.6, 7.4), 3.4, 0.7, "white", "next token: sampling 11, search 01")
+    arrow(axes, (6.6, 6.72), (6.6, 7.03))
+    axes.plot([2.42, 3.2, 3.2], [5.8, 5.8, 2.5], color=BLACK, linewidth=1.3, zorder=1)
+    axes.plot([3.2, 5.6], [2.5, 2.5], color=BLACK, linewidth=1.3, zorder=1)
+    arrow(axes, (5.6, 2.5), (6.45, 2.5))
+    notes = (
+        (4.55, "causal mask  07"),
+        (4.15, "rotary positions  05"),
+        (3.75, "many heads, grouped  06, 08"),
+        (3.35, "KV cache, exact tiles  08"),
+        (5.8, "adapted by LoRA  15"),
+        (6.4, "residual stream  09"),
+    )
+    for height, words in notes:
+        axes.text(9.35, height, words, ha="left", va="center", fontsize=10.5)
+    axes.text(
+        9.35,
+        7.4,
+        "before attention: one vector for a sentence  01\na weighted look back  02, and at a picture  03",
+        ha="left",
+        va="center",
+        fontsize=10.5,
+    )
+    return finish(axes, (-0.3, 14.2), (-0.6, 8.0))

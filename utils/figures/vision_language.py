@@ -70,13 +70,13 @@ def matched(images, captions: Sequence[Sequence[str]], M, *, numbers: str = ".2f
 def two_encoders(N: int = 4) -> Figure:
     """CLIP: pictures and texts go through an encoder each; all products of their vectors, and which of them belong together."""
     figure, (axes,) = canvas(10.5, 4.3)
-    for y, what, colour in ((2.6, "texts", TEXTS), (0.0, "pictures", PICTURES)):
+    for y, what, colour, end in ((2.4, "texts", TEXTS, 8.62), (0.18, "pictures", PICTURES, 7.82)):
         box(axes, (0.75, y), 1.5, 1.0, DATA_BOX, f"$N$ {what}")
         arrow(axes, (1.55, y), (2.25, y))
         box(axes, (3.25, y), 1.9, 1.0, colour, f"{what[:-1]} encoder\n(Transformer)")
         arrow(axes, (4.25, y), (4.95, y))
         box(axes, (5.95, y), 1.9, 1.0, colour, "projection to $D_S$,\nlength 1")
-        arrow(axes, (6.95, y), (7.65, y))
+        arrow(axes, (6.95, y), (end, y))
         axes.text(7.35, y + 0.18, "$[N, D_S]$", ha="center", va="bottom")
     corner, side = (8.6, -0.9), 0.72
     for k in range(N):
@@ -201,11 +201,13 @@ def cleaning() -> Figure:
     box(axes, (10.4, 2.9), 2.2, 0.9, DATA_BOX, "web captions")
     box(axes, (10.4, 1.6), 2.2, 0.9, DATA_BOX, "written captions")
     arrow(axes, (8.2, 1.9), (9.25, 1.65), "3 write")
-    axes.plot([7.3, 7.3, 12.4], [0.3, -0.25, -0.25], color=BLACK, linewidth=1.3, zorder=1)
-    axes.plot([12.4, 12.4], [-0.25, 2.9], color=BLACK, linewidth=1.3, zorder=1)
+    axes.plot([7.3, 7.3, 12.3, 12.3], [0.3, -0.25, -0.25, 0.3], color=BLACK, linewidth=1.3, zorder=1)
     for y in (2.9, 1.6):
         arrow(axes, (11.55, y), (13.05, y))
-    axes.text(12.4, 3.45, "4 keep what fits", ha="center", va="bottom")
+        box(axes, (12.3, y), 0.75, 0.42, "white", "keep?")
+    axes.plot([12.3, 12.3], [1.82, 2.68], color=BLACK, linewidth=1.3, zorder=1)
+    arrow(axes, (12.3, 0.2), (12.3, 1.36))
+    axes.text(12.3, 3.5, "4 keep what fits", ha="center", va="bottom")
     box(axes, (14.1, 2.25), 1.9, 1.9, DATA_BOX, "clean pairs\nfor a\nnew model")
     return finish(axes, (-0.2, 15.2), (-0.7, 4.1))
 
