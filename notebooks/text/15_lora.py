@@ -1715,7 +1715,7 @@ for pair in word_order.differing(word_order.sentences(12000, seed=0)[6000:])[-10
 # ## Where to go next
 #
 # - **Practise**: the [assignment of this unit](../assignments/15_lora/15_lora.ipynb).
-# - **Read on**: lesson 16 (vision and language) is planned.
+# - **Read on**: [lesson 16](16_vision_language.ipynb) brings pictures and texts together.
 # - **Look up**: the [glossary](../docs/glossary.md).
 
 # %% [markdown]

@@ -83,8 +83,9 @@ from utils.data import questions, scenes
 from utils.data.translation import PAD, START, STOP
 from utils.device import device
 from utils.figures import multimodal as drawing
-from utils.figures.explorers import Choice, Slider, explore
-from utils.figures.plots import show
+from utils.figures import vision_language
+from utils.figures.explorers import Choice, explore
+from utils.figures.plots import CYCLE, curves, show
 from utils.measures import stored_runs
 from utils.models.grid_cnn import GridCNN, trained_cnn
 from utils.models.multimodal import Reader, cells_with_places, padded, trained_reader
@@ -210,7 +211,8 @@ print(
 # Without it, they can only guess. What they can do is to look up an answer in a text. They have never been given
 # anything but text, and from here on their weights are **frozen**. The first of them is loaded for the cells that run
 # here.
-#
+
+# %% [markdown]
 # ## A picture as a prefix
 #
 # How could such a model see? Remember what it reads. The first thing that it does with a token is to replace it by a
@@ -347,7 +349,8 @@ for thing in new[scene_number].things:
 # A cell's vector lies near no single word: the cosines are small. The reader was trained on a few dozen vectors, and it
 # can make use of others. A prefix of this kind is sometimes called a **soft prompt**, and prefix tuning (lesson 15) is
 # its blind relative: there the vectors were learned, too, but were the same for every input.
-#
+
+# %% [markdown]
 # ## BLIP-2: queries that read a picture
 #
 # A projector hands on one vector for each cell. An eye of today gives hundreds of them, each of which costs the
@@ -392,7 +395,8 @@ class QFormer(nn.Module):
 # Look at the loop. Self-attention runs over all of `X`, the cross-attention over its first $Q$ rows only. (Our
 # miniature has two layers, both with cross-attention, and is pre-norm; BLIP-2's has twelve, is post-norm, and begins
 # with the weights of BERT.)
-#
+
+# %% [markdown]
 # ## Three losses, three masks
 #
 # Before the Q-Former meets a language model, BLIP-2 trains it with the three losses of lesson 16, so that its queries
@@ -444,7 +448,8 @@ show(
 # the queries in the self-attention. The queries then know what they are asked before they look, and can leave out the
 # rest. In our code this is the branch `if self.asks`. When will it help? Think of a single query that has to hold
 # whatever may be asked about a scene; we shall measure this below.
-#
+
+# %% [markdown]
 # ## Flamingo: looking from within
 #
 # All bridges so far put the picture among the words. **Flamingo** (Alayrac et al., 2022) leaves the words alone and
@@ -539,7 +544,8 @@ print(pictures_before.tolist())
 # on through the self-attention of the language model. This makes **few-shot prompts** of pictures possible, in the
 # sense of lesson 11: two or three examples, each a picture with a question and an answer, and then the picture in
 # question. Frozen can do this, too, with several prefixes in one text.
-#
+
+# %% [markdown]
 # ## How little must be learned?
 #
 # Which bridge is best? The papers cannot tell, since they differ in the eye, the language model and the data. In our
@@ -552,6 +558,41 @@ print(pictures_before.tolist())
 # - **mean** turns the mean over all cells into two vectors.
 # - **Frozen** trains an eye of its own from nothing, as the paper does, and turns its mean into two vectors.
 # - **projector**, **Q-Former**, **InstructBLIP** and **Flamingo** are as above.
+
+
+# %% tags=["fold"]
+class Blind(nn.Module):
+    """The same learned vectors for every picture."""
+
+    def __init__(self, D, P=2):
+        super().__init__()
+        self.vectors = nn.Parameter(0.1 * torch.randn(P, D))
+
+    def forward(self, picture, question):
+        return self.vectors.expand(len(picture), -1, -1)
+
+
+class MeanProjector(nn.Module):
+    """The mean over the picture becomes P vectors."""
+
+    def __init__(self, D_P, D, P=2):
+        super().__init__()
+        self.layer, self.P = nn.Linear(D_P, P * D), P
+
+    def forward(self, picture, question):
+        return self.layer(picture.mean(dim=1)).unflatten(1, (self.P, -1))
+
+
+class Frozen(nn.Module):
+    """Frozen: an eye that is trained through the frozen language model; its mean becomes P vectors."""
+
+    def __init__(self, D, P=2):
+        super().__init__()
+        self.eye, self.layer, self.P = GridCNN(64), nn.Linear(64, P * D), P
+
+    def forward(self, photos, question):
+        return self.layer(self.eye(photos).mean(dim=(2, 3))).unflatten(1, (self.P, -1))
+
 
 # %% tags=["fold"]
 STEPS = 2000
@@ -595,3 +636,349 @@ def bridge_runs():
     ]
     seconds = time.perf_counter() - begun
     return stored_runs.keep("17_multimodal_llms.bridges", {"runs": runs}, seed="0 to 2", seconds=seconds)
+
+
+# %% tags=["fold"]
+record = bridge_runs() if stored_runs.full() else stored_runs.load("17_multimodal_llms.bridges")
+print(stored_runs.how(record))
+by_way = {way: [run for run in record["results"]["runs"] if run["way"] == way] for way in WAYS}
+print(f"{'bridge, vectors':18} weights", *(f"{kind:>20}" for kind in KINDS))
+for way, runs in by_way.items():
+    print(f"{way:17} {runs[0]['weights']:8,}", *(f"{spread(run[kind] for run in runs):>20}" for kind in KINDS))
+show(
+    vision_language.by_seed(
+        {way: {kind: [run[kind] for run in runs] for kind in KINDS} for way, runs in by_way.items()},
+        x_label="share of questions about new pictures that are answered right",
+    ),
+    "Points for three seeds: the share of right answers by kind of question for each bridge. Means: "
+    + "; ".join(
+        f"{way}: " + ", ".join(f"{kind} {sum(run[kind] for run in runs) / 3:.2f}" for kind in KINDS)
+        for way, runs in by_way.items()
+    )
+    + ".",
+)
+pass
+
+# %% [markdown]
+# **Figure 6.** Our stored run. Each point is one bridge of one seed; 400 questions of each kind about new pictures.
+# Chance is 0.20 for colours, 0.25 for shapes and places, 0.50 for sizes.
+
+# %% [markdown]
+# CONCLUSIONS
+
+# %% tags=["fold"]
+opened = {
+    way: torch.tensor([run["gates"] for run in by_way[way]]).abs().mean(dim=0)
+    for way in ("Flamingo, 4", "Flamingo, 36")
+}
+gates = opened["Flamingo, 4"]  # [times, blocks, 2]: means of the size over the seeds
+show(
+    curves(
+        torch.arange(len(gates)) * STEPS / len(gates),
+        {
+            f"block {block + 1}, {what}": gates[:, block, place]
+            for place, what in enumerate(("cross-attention", "MLP"))
+            for block in range(3)
+        },
+        x_label="training step",
+        y_label="size of tanh of the gate",
+        styles={
+            f"block {block + 1}, {what}": style
+            for what, style in (("cross-attention", "-"), ("MLP", "--"))
+            for block in range(3)
+        },
+        colours={
+            f"block {block + 1}, {what}": CYCLE[block] for what in ("cross-attention", "MLP") for block in range(3)
+        },
+    ),
+    "Curves of the gates of Flamingo with 4 latents over training, sizes averaged over three seeds. At the end: "
+    + ", ".join(f"block {k + 1} {a:.2f} and {b:.2f}" for k, (a, b) in enumerate(gates[-1].tolist()))
+    + " for cross-attention and MLP.",
+)
+assert gates[0].max() < 0.01 and gates[-1, 1:, 0].min() > 0.15
+
+# %% [markdown]
+# **Figure 7.** How the gates open: the size of $\tanh$ of each gate over training, averaged over three seeds.
+#
+# All gates begin at 0, where the model is the frozen reader, and the cross-attention of the second and third block
+# opens furthest. Whether a gate becomes positive or negative does not matter, since the layer behind it can turn its
+# sign.
+
+# %% [markdown]
+# ## Watch the queries look
+#
+# Here is one picture with a question. Four queries that know the question, trained briefly while you watch, show where
+# they attend in their last layer, and the answers of two live bridges stand beside that of the reader with the caption.
+# In the explorer you can choose another scene and another question. Do the queries look elsewhere if you ask for the
+# other object?
+
+# %% tags=["fold"]
+torch.manual_seed(0)
+instructed = QFormer(4, D_P=72, D=reader.D, asks=True).to(DEVICE)
+fit(instructed, reader, seen, steps=400, rate=2e-3, what="four queries that know the question")
+
+
+@torch.no_grad()
+def where_queries_look(bridge, picture, question):
+    """The weights of each query over the cells in the last layer, averaged over the heads [B, Q, 36]."""
+    met = []
+    hook = bridge.blocks[-1].cross.register_forward_pre_hook(lambda layer, given: met.append(given))
+    bridge(picture, question)
+    hook.remove()
+    return bridge.blocks[-1].cross.weights(*met[0]).mean(dim=1)
+
+
+def said(some):
+    """The answers of the bridges, and of the reader with the caption, to one question."""
+    ways = {
+        "caption": reads(reader),
+        "projector": sees(reader, projector, new_seen),
+        "queries": sees(reader, instructed, new_seen),
+    }
+    with torch.no_grad():
+        return {name: names.words[answers(some).argmax().item()] for name, answers in ways.items()}
+
+
+def chosen(number, kind):
+    """The question of a kind about the first object of a scene, or about the second."""
+    place, about = int(number) - 1, 4 * (kind.endswith("second object"))
+    return questions.questions(new[place], place)[about + KINDS.index(kind.split(",")[0])]
+
+
+explore(
+    lambda number, kind: drawing.looks_at(
+        new_photos[int(number) - 1],
+        where_queries_look(instructed, new_seen[[int(number) - 1]], tokens_of([chosen(number, kind)])[0])[0]
+        .unflatten(1, (6, 6))
+        .cpu(),
+        said([chosen(number, kind)]),
+        chosen(number, kind).answer,
+        " ".join(chosen(number, kind).words) + "?",
+    ),
+    alt=lambda number, kind: (
+        "A picture, four maps of where the queries attend, and answers to the question {}: {}. Right is {}.".format(
+            " ".join(chosen(number, kind).words),
+            ", ".join(f"{way} {answer}" for way, answer in said([chosen(number, kind)]).items()),
+            chosen(number, kind).answer,
+        )
+    ),
+    number=Choice("scene", [str(k) for k in range(1, 21)], "3"),
+    kind=Choice(
+        "question",
+        [f"{kind}, {which} object" for which in ("first", "second") for kind in KINDS],
+        "colour, first object",
+    ),
+)
+
+# %% [markdown]
+# **Figure 8.** A picture, the attention of four queries in the last layer of the Q-Former (darker blue is more weight),
+# and the answers. The queries know the question.
+
+# %% [markdown]
+# ## What the papers report
+#
+# The published models are too different to rank their bridges by them, but two things stand out in their own tables.
+
+# %% tags=["fold"]
+print(f"{'':28} trained    in all    share   VQAv2, no example")
+for (
+    name,
+    trained,
+    total,
+    score,
+) in (  # Li et al. 2023, table 2; Frozen's test is the validation set, the others' test-dev
+    ("Frozen", 40e6, 7.1e9, 29.6),
+    ("Flamingo, 3B", 1.4e9, 3.2e9, 49.2),
+    ("Flamingo, 80B", 10.2e9, 80e9, 56.3),
+    ("BLIP-2, ViT-g, FlanT5-XL", 107e6, 4.1e9, 63.0),
+    ("BLIP-2, ViT-g, FlanT5-XXL", 108e6, 12.1e9, 65.0),
+):
+    print(f"{name:26} {trained / 1e6:7,.0f} M  {total / 1e9:5.1f} B   {trained / total:6.1%}   {score:10.1f}")
+
+
+def qformer(L, D, F, D_P, every):
+    """The weights of BLIP-2's Q-Former without its text side."""
+    norm, linear = 2 * D, D * D + D
+    own, mlp = 4 * linear + norm, 2 * D * F + F + D + norm
+    cross = 2 * linear + 2 * (D_P * D + D) + norm
+    return norm + L * (own + mlp) + len(range(0, L, every)) * cross
+
+
+assert qformer(L=12, D=768, F=3072, D_P=1408, every=2) == 105_137_664  # as transformers' implementation has
+print(f"\nBLIP-2's Q-Former for a ViT-g, from the formula: {qformer(12, 768, 3072, 1408, 2):,}")
+print("\nexamples in the prompt          0      1      4     32")
+for name, scores in (  # VQAv2; Tsimpoukelli et al. 2021, table 1; Alayrac et al. 2022, table 1
+    ("Frozen", ("29.5", "35.7", "38.2", "")),
+    ("Frozen, without the picture", ("26.2", "33.5", "33.3", "")),
+    ("Frozen, language model too", ("24.0", "28.2", "29.2", "")),
+    ("Flamingo, 80B", ("56.3", "", "63.1", "67.6")),
+):
+    print(f"{name:27}", *(f"{score:>6}" for score in scores))
+
+# %% [markdown]
+# First, **a small bridge can be enough**. BLIP-2 with a hundred million trained weights answers more questions than
+# Flamingo with ten billion, although it is also true that its language model, FlanT5, had been trained to follow
+# instructions. Second, **training the language model as well made Frozen worse**, from 29.5 to 24.0: the pictures came
+# from another kind of data than the language model's text, and what it had known before was partly forgotten. (This is
+# lesson 11's catastrophic forgetting; a model that is trained *with care*, on good data and perhaps by LoRA, gains by
+# it, as later versions of LLaVA show.) The row without the picture is the one to remember. A model that sees nothing
+# answers 26.2 % of the questions, since bananas are yellow; of Frozen's 29.5 only the rest can be due to sight. A
+# number for a multimodal model says little without its blind twin.
+#
+# The last columns show few-shot prompts at work: with examples in the prompt, both models answer more. We tried to
+# reproduce this in miniature, with made-up names for objects that were explained in the prompt, and did not succeed:
+# our reader is too small to learn from examples.
+
+# %% [markdown]
+# ## Going further
+#
+# <details><summary>Going further: why the first stage?</summary>
+#
+# BLIP-2 trains the Q-Former in two stages, and the authors report that without the first one, learning is much worse,
+# and with the language model OPT even falls again in the course of training. In the first stage the queries learn to
+# hold what texts are about, with the three losses above. When they meet the language model, what remains to be learned
+# is a change of vocabulary. InstructBLIP starts from a trained BLIP-2 for the same reason. In our miniature the
+# pictures are so simple that one stage is enough.
+#
+# </details>
+#
+# <details><summary>Going further: prompts with examples</summary>
+#
+# A few-shot prompt for Flamingo is a sequence such as
+#
+# `<image> question: what is this? answer: a dax. <image> question: what is this? answer: a blicket. <image> question:
+# what is this? answer:`
+#
+# Each `<image>` is a token like others, and the mask of the cross-attention sees to it that the words of each example
+# attend to its own picture. For models whose pictures are a prefix (Frozen, LLaVA), the vectors of each picture take
+# the place of its `<image>` token. Decoders of today often let the vectors of one picture attend to each other in both
+# directions, while the text remains causal; the assignment's stretch asks for this mask.
+#
+# </details>
+
+# %% [markdown]
+# ## Looking back over the course
+#
+# This is the last lesson, and we can now take a multimodal language model of today apart. Every part of it has been a
+# lesson.
+
+# %% tags=["fold"]
+show(
+    drawing.the_whole_course(),
+    "A diagram of a multimodal language model. A picture is cut into patches (lesson 13), goes through a Transformer encoder "
+    "(06, 09, 13, trained as in 16), then through a projector, queries or a resampler (17). A question is cut into tokens by "
+    "byte pairs (11). Both enter a stack of L blocks: RMSNorm (09), self-attention (04, 05) with causal mask (07), rotary "
+    "positions (05), grouped heads (06, 08) and a KV cache (08), RMSNorm, SwiGLU or experts (09), around a residual stream "
+    "(09), adapted by LoRA (15). The next token is sampled (11) or searched for (01). Before attention: one vector for a "
+    "sentence (01), a weighted look back (02) and at a picture (03).",
+)
+
+# %% [markdown]
+# **Figure 9.** A multimodal language model, and the lessons that built its parts.
+#
+# Lesson 01 began with a translator that had to press every sentence into one vector, and with questions. Here are their
+# answers.
+#
+# | lesson 01 asked | the answer | lesson |
+# |---|---|---|
+# | Should the decoder have to remember the whole sentence, if it could look at it again? | No: attention weighs all states of the encoder anew at each step. | 02 |
+# | How can one network read sentences of any length? | By a layer that is the same for any number of vectors, with positions added to them. | 04, 05 |
+# | What if $T = 1000$? | All pairs are compared: $T^2$ products, in tiles that never hold the whole table; a cache for what has been read. | 08 |
+# | Training feeds the right previous word: can all positions be trained at once? | Yes, with a causal mask, in one pass and in parallel. | 07 |
+# | How does a signal survive many steps? | On a residual stream to which each layer adds. | 09 |
+# | Does the most likely word at each step give the most likely sentence? | No; beam search looks further, and where variety counts, one samples. | 01, 11 |
+# | Would more training help, or a wider state? | Sizes, data and steps are counted together; and what was trained can be adapted cheaply. | 11, 15 |
+# | Could the input be something other than a sentence? | A picture is a sequence of patches, and a bridge of a few weights makes it readable. | 03, 13, 17 |
+#
+# What has changed is less than it seems. The decoder of lesson 02 asked, for each word that it wrote, which of the
+# encoder's vectors mattered, and took their weighted mean. The queries of this lesson do the same with a picture.
+
+# %% [markdown]
+# ## Summary
+#
+# | part | formula | shape |
+# |---|---|---|
+# | picture as a prefix | [START], vectors of the picture, [STOP], words; labels at the answer only | $[1 + P + 1 + n, D]$ |
+# | projector | $X W + b$ for each cell | $[36, D_P] \to [36, D]$ |
+# | Q-Former | self-attention of [queries; text], cross-attention of the queries | $[Q, D]$ |
+# | three masks | matching: all; writing: queries apart, text causal; contrast: each side apart | $[Q + N, Q + N]$ |
+# | score with $Q$ queries | $\max_q \cos(\text{query}_q, \text{text}) / \tau$ | a number |
+# | resampler | latents attend to [features; latents] in one softmax | $[R, D]$ |
+# | gated block | $X + \tanh(\alpha)\, \mathrm{CrossAttention}$, then $X + \tanh(\beta)\, \mathrm{MLP}$; gates 0 at first | $[N, D]$ |
+#
+# The picture to remember is Figure 2: five bridges, and what each of them trains.
+
+# %% [markdown]
+# ## Before you go on
+#
+# <details><summary><b>1.</b> The language model is frozen. How can the gradient reach the bridge?</summary>
+#
+# Frozen weights are not updated, but the loss still depends on the model's *input*, and the gradient with respect to it
+# is computed by the same backward pass. It costs the time of a backward pass through the whole language model, and the
+# memory for its activations.
+#
+# </details>
+#
+# <details><summary><b>2.</b> In the mode of writing, why may the queries not attend to the text?</summary>
+#
+# The text attends to the queries. If these could see the whole text, each word could read the next one from them, and
+# the loss would be small without a look at the picture.
+#
+# </details>
+#
+# <details><summary><b>3.</b> A Q-Former and a projector give the same share of right answers. Name two reasons for
+# preferring the Q-Former.</summary>
+#
+# The number of its vectors does not grow with the resolution of the picture, so the language model reads fewer of them;
+# and it can be trained beforehand, without the language model.
+#
+# </details>
+#
+# <details><summary><b>4.</b> Why does a gate begin at 0 and not the output layer of the cross-attention?</summary>
+#
+# Either would leave the model unchanged at first; LoRA begins with $B = 0$. With an output layer of zeros, nothing
+# before it gets a gradient in the first step; with a gate of 0 nothing but the gate does. Both begin to learn in the
+# second step. The gate is a single number per layer, and one can watch it.
+#
+# </details>
+#
+# <details><summary><b>5.</b> A model answers 60 % of the questions about pictures. What do you ask first?</summary>
+#
+# What it answers without the picture. And whether the questions or pictures occurred in the training of any part of it,
+# the eye included (lesson 16).
+#
+# </details>
+
+# %% [markdown]
+# ## Pitfalls
+#
+# - **Labels at the picture.** The vectors of a picture are no tokens: their labels are −100, or the loss asks the model
+#   to predict words at places where none stand.
+# - **A fully masked row.** A word before any picture has nothing to attend to, and a softmax over nothing is NaN. Its
+#   result is set to 0.
+# - **Eval mode and frozen weights are two things.** `requires_grad_(False)` freezes weights; dropout and batch
+#   statistics need `eval()`.
+# - **Unequal numbers of vectors.** A comparison of bridges with 4 and with 36 vectors compares numbers of vectors.
+# - **No blind twin.** Without one, you do not know what the pictures contribute.
+
+# %% [markdown]
+# ## Where to go next
+#
+# - **Practise**: the [assignment of this unit](../assignments/17_multimodal_llms/17_multimodal_llms.ipynb).
+# - **Read on**: you have reached the end of the road. Lessons 10, 12 and 14 are planned; the references below lead
+#   further.
+# - **Look up**: the [glossary](../docs/glossary.md).
+
+# %% [markdown]
+# ## References
+#
+# - M. Tsimpoukelli, J. Menick, S. Cabi, S. Eslami, O. Vinyals, F. Hill (2021). Multimodal few-shot learning with frozen
+#   language models. NeurIPS. arXiv:2106.13884. *Frozen; table 1.*
+# - J.-B. Alayrac et al. (2022). Flamingo: a visual language model for few-shot learning. NeurIPS. arXiv:2204.14198.
+# - J. Li, D. Li, S. Savarese, S. Hoi (2023). BLIP-2: bootstrapping language-image pre-training with frozen image encoders
+#   and large language models. ICML. arXiv:2301.12597. *Figure 2: the three masks; table 2.*
+# - W. Dai et al. (2023). InstructBLIP: towards general-purpose vision-language models with instruction tuning. NeurIPS.
+#   arXiv:2305.06500.
+# - H. Liu, C. Li, Q. Wu, Y. J. Lee (2023). Visual instruction tuning. NeurIPS. arXiv:2304.08485. *LLaVA.*
+# - A. Jaegle et al. (2021). Perceiver: general perception with iterative attention. ICML. arXiv:2103.03206. *Latents that
+#   read many vectors.*

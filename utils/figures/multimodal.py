@@ -104,7 +104,7 @@ def last_picture(tokens: Sequence[str], pictures: Sequence[bool]) -> Figure:
 
 @styled
 def gated_block() -> Figure:
-    """A gated block in front of a frozen layer: cross-attention and MLP, each multiplied by the tanh of a gate that begins at 0."""
+    """A gated block in front of a frozen layer: cross-attention and MLP, each times the tanh of a gate that begins at 0."""
     figure, (axes,) = canvas(9.5, 2.9)
     axes.plot([0, 13.2], [0, 0], color=BLACK, linewidth=1.6, zorder=1)
     for x, inner, gate in ((3.2, "cross-\nattention", "\\alpha"), (7.4, "MLP", "\\beta")):
@@ -124,7 +124,23 @@ def gated_block() -> Figure:
 
 
 @styled
-def looks_at(picture, maps, answers: Mapping[str, str], right: str) -> Figure:
+def scene_with_questions(picture, questions) -> Figure:
+    """A picture [3, H, W] and beside it the questions about it (`words` and `answer` of each), the answers in colour."""
+    figure, (left, axes) = canvas(9.5, 3.2, 2)
+    left.imshow(array(picture).transpose(1, 2, 0))
+    left.set_xticks([])
+    left.set_yticks([])
+    left.spines[:].set_visible(False)
+    for line, question in enumerate(questions):
+        height = 0.97 - 0.125 * line
+        axes.text(0.0, height, " ".join(question.words), transform=axes.transAxes, va="center", fontsize=11)
+        axes.text(0.72, height, question.answer, transform=axes.transAxes, va="center", fontsize=11, color=BLUE)
+    axes.axis("off")
+    return figure
+
+
+@styled
+def looks_at(picture, maps, answers: Mapping[str, str], right: str, question: str) -> Figure:
     """A picture, where each query attends in it, and the answers of several bridges.
 
     Args:
@@ -132,6 +148,7 @@ def looks_at(picture, maps, answers: Mapping[str, str], right: str) -> Figure:
         maps: [Q, rows, columns], the weights of each query over the picture's cells.
         answers: name of a bridge -> its answer.
         right: the right answer.
+        question: stands above the answers.
     """
     maps, picture = array(maps), array(picture).transpose(1, 2, 0)
     figure, panels = canvas(2.3 * (len(maps) + 2), 2.7, len(maps) + 2)
@@ -153,6 +170,7 @@ def looks_at(picture, maps, answers: Mapping[str, str], right: str) -> Figure:
             vmax=max(0.1, weights.max()),
         )
         axes.set_title(f"query {number + 1}")
+    panels[-1].set_title(question, fontsize=10)
     for line, (name, answer) in enumerate(answers.items()):
         sign, colour = ("✓", GREEN) if answer == right else ("✗", "#B03A00")
         panels[-1].text(0.02, 0.92 - 0.2 * line, f"{name}:", transform=panels[-1].transAxes, fontsize=10)

@@ -1,4 +1,4 @@
-"""Exercise 2: the three self-attention masks of the Q-Former; and the stretch, a mask for pictures among text."""
+"""Exercise 2: the three self-attention masks of the Q-Former."""
 
 import torch
 from jaxtyping import Bool, Int
