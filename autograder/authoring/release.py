@@ -61,7 +61,7 @@ def bundle() -> dict[str, bytes]:
     for assignment in sorted(settings.ASSIGNMENTS.glob("*/*.ipynb")):
         places[f"assignments/{assignment.stem}/{assignment.name}"] = assignment
         places[f"notebooks/{assignment.name}"] = settings.LESSONS / assignment.name
-        for file in sorted((settings.LESSONS / "stored").glob(f"{assignment.stem}*.json")):  # the lesson's long runs
+        for file in sorted((settings.LESSONS / "stored").glob(f"{assignment.stem}*.*")):  # the lesson's long runs
             places[f"notebooks/stored/{file.name}"] = file
     return {name: file.read_bytes() for name, file in places.items()}
 

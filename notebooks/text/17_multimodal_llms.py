@@ -86,9 +86,9 @@ from utils.figures import multimodal as drawing
 from utils.figures import vision_language
 from utils.figures.explorers import Choice, explore
 from utils.figures.plots import CYCLE, curves, show
-from utils.measures import stored_runs
+from utils.measures import stored_runs, stored_weights
 from utils.models.grid_cnn import GridCNN, trained_cnn
-from utils.models.multimodal import Reader, cells_with_places, padded, trained_reader
+from utils.models.multimodal import TextReader, cells_with_places, padded, trained_reader
 from utils.models.training import train
 from utils.models.vision_language import Attention, MultimodalBlock
 
@@ -151,17 +151,9 @@ def spread(values, digits=2):
     values = list(values)
     return f"{sum(values) / len(values):.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})"
 
-
 # %% tags=["fold"]
 scene = new[1]
-show(
-    drawing.scene_with_questions(new_photos[1], questions.questions(scene)),
-    "A picture of a {} and a {}, and beside it eight questions with their answers: ".format(
-        *(f"{thing.size} {thing.colour} {thing.shape}" for thing in scene.things)
-    )
-    + "; ".join(" ".join(question.words) + ", " + question.answer for question in questions.questions(scene))
-    + ".",
-)
+show(drawing.scene_with_questions(new_photos[1], questions.questions(scene)), "A picture of a {} and a {}, and beside it eight questions with their answers: ".format(*(f"{thing.size} {thing.colour} {thing.shape}" for thing in scene.things)) + "; ".join(" ".join(question.words) + ", " + question.answer for question in questions.questions(scene)) + ".")
 print("caption:", " ".join(scene.caption))
 
 # %% [markdown]
@@ -172,7 +164,6 @@ print("caption:", " ".join(scene.caption))
 # five questions about a colour, in one of four about a shape or a place, and in one of two about a size. Is our
 # language model really a *reader*? We ask it the questions after the caption, and then without it:
 
-
 # %% tags=["fold"]
 def readers():
     """Three readers, trained on text alone; the first one's weights are stored."""
@@ -180,7 +171,7 @@ def readers():
     found = {}
     for seed in SEEDS:
         found[seed] = trained_reader(texts, seed=seed, steps=2000).to(DEVICE).requires_grad_(False)
-    stored_runs.keep_weights("17_multimodal_llms.reader", found[0])
+    stored_weights.keep("17_multimodal_llms.reader", found[0])
     runs = [
         {"seed": seed, "caption": share_right(reads(one)), "no caption": share_right(reads(one, captions=False))}
         for seed, one in found.items()
@@ -188,7 +179,6 @@ def readers():
     seconds = time.perf_counter() - begun
     stored_runs.keep("17_multimodal_llms.readers", {"runs": runs}, seed="0 to 2", seconds=seconds)
     return found
-
 
 # %% tags=["fold"]
 if stored_runs.full():
@@ -201,10 +191,8 @@ for what in ("caption", "no caption"):
 for run in record["results"]["runs"]:  # the claims below hold for each seed
     assert min(run["caption"].values()) > 0.98
     assert all(run["no caption"][kind] < questions.CHANCE[kind] + 0.06 for kind in KINDS)
-reader = stored_runs.load_weights("17_multimodal_llms.reader", Reader()).to(DEVICE).requires_grad_(False)
-print(
-    f"the reader has {sum(weight.numel() for weight in reader.parameters()):,} weights; from here on none of them changes"
-)
+reader = stored_weights.load("17_multimodal_llms.reader", TextReader()).to(DEVICE).requires_grad_(False)
+print(f"the reader has {sum(weight.numel() for weight in reader.parameters()):,} weights; from here on none of them changes")
 
 # %% [markdown]
 # With the caption in front of the question, three readers that were trained with different seeds make hardly a mistake.
@@ -280,7 +268,6 @@ def logits(reader, bridge, picture, some):
 # The projector has $72 \cdot 96 + 96$ weights, one fiftieth of the language model's. We train it for a short time,
 # while you watch, on questions about 4,000 pictures. The test asks about new pictures.
 
-
 # %% tags=["fold"]
 def bridge_loss(reader, seen):
     def loss(bridge, batch):
@@ -293,10 +280,7 @@ def bridge_loss(reader, seen):
 def sees(reader, bridge, seen):
     def answers(some):
         places = torch.tensor([question.scene for question in some])
-        found = [
-            logits(reader, bridge, seen[part].to(DEVICE), some[first : first + 200])
-            for first, part in zip(range(0, len(some), 200), places.split(200))
-        ]
+        found = [logits(reader, bridge, seen[part].to(DEVICE), some[first : first + 200]) for first, part in zip(range(0, len(some), 200), places.split(200))]
         return torch.cat(found)
 
     return answers
@@ -315,7 +299,6 @@ def fit(bridge, reader, seen, steps, rate, seed=0, what="training", watched=None
 
     batches = (asked.draw(chance, 32) for _ in range(steps))
     return train(bridge, batches, watching, steps=steps, rate=rate, what=what)
-
 
 # %%
 torch.manual_seed(0)
@@ -360,7 +343,6 @@ for thing in new[scene_number].things:
 # each other, and in every second layer they attend to the picture by cross-attention; what they hold at the end becomes
 # the prefix. It is the idea of the latents of lesson 08: a few vectors that read many.
 
-
 # %%
 class QFormer(nn.Module):
     """Learned queries read a picture by cross-attention; with `asks`, they meet the question before."""
@@ -402,7 +384,6 @@ class QFormer(nn.Module):
 # Before the Q-Former meets a language model, BLIP-2 trains it with the three losses of lesson 16, so that its queries
 # learn to read what texts are about. For this the Q-Former can take a text beside its queries, in the same
 # self-attention. Which loss is trained depends on a mask alone: on who may attend to whom.
-
 
 # %%
 def query_mask(Q, N, loss):
@@ -473,7 +454,6 @@ show(
 
 # %% [markdown]
 # **Figure 4.** A gated block in front of a frozen layer. While both gates are 0, the stream passes unchanged.
-
 
 # %%
 class GatedBlock(nn.Module):
@@ -559,7 +539,6 @@ print(pictures_before.tolist())
 # - **Frozen** trains an eye of its own from nothing, as the paper does, and turns its mean into two vectors.
 # - **projector**, **Q-Former**, **InstructBLIP** and **Flamingo** are as above.
 
-
 # %% tags=["fold"]
 class Blind(nn.Module):
     """The same learned vectors for every picture."""
@@ -619,11 +598,7 @@ def one_bridge(way, seed, reader):
     torch.manual_seed(seed)
     bridge, gates = make().to(DEVICE), []
     train_with, test_with = (photos, new_photos) if way == "Frozen" else (seen, new_seen)
-    watched = (
-        (lambda: gates.append([(10 * block.gates).tanh().tolist() for block in bridge.blocks]))
-        if "Flam" in way
-        else None
-    )
+    watched = (lambda: gates.append([(10 * block.gates).tanh().tolist() for block in bridge.blocks])) if "Flam" in way else None
     fit(bridge, reader, train_with, STEPS, rate, seed, what=f"{way}, seed {seed}", watched=watched)
     weights = sum(weight.numel() for weight in bridge.parameters())
     return {"weights": weights, "gates": gates, **share_right(sees(reader, bridge, test_with))}
@@ -667,10 +642,7 @@ pass
 # CONCLUSIONS
 
 # %% tags=["fold"]
-opened = {
-    way: torch.tensor([run["gates"] for run in by_way[way]]).abs().mean(dim=0)
-    for way in ("Flamingo, 4", "Flamingo, 36")
-}
+opened = {way: torch.tensor([run["gates"] for run in by_way[way]]).abs().mean(dim=0) for way in ("Flamingo, 4", "Flamingo, 36")}
 gates = opened["Flamingo, 4"]  # [times, blocks, 2]: means of the size over the seeds
 show(
     curves(
@@ -682,14 +654,8 @@ show(
         },
         x_label="training step",
         y_label="size of tanh of the gate",
-        styles={
-            f"block {block + 1}, {what}": style
-            for what, style in (("cross-attention", "-"), ("MLP", "--"))
-            for block in range(3)
-        },
-        colours={
-            f"block {block + 1}, {what}": CYCLE[block] for what in ("cross-attention", "MLP") for block in range(3)
-        },
+        styles={f"block {block + 1}, {what}": style for what, style in (("cross-attention", "-"), ("MLP", "--")) for block in range(3)},
+        colours={f"block {block + 1}, {what}": CYCLE[block] for what in ("cross-attention", "MLP") for block in range(3)},
     ),
     "Curves of the gates of Flamingo with 4 latents over training, sizes averaged over three seeds. At the end: "
     + ", ".join(f"block {k + 1} {a:.2f} and {b:.2f}" for k, (a, b) in enumerate(gates[-1].tolist()))
@@ -730,11 +696,7 @@ def where_queries_look(bridge, picture, question):
 
 def said(some):
     """The answers of the bridges, and of the reader with the caption, to one question."""
-    ways = {
-        "caption": reads(reader),
-        "projector": sees(reader, projector, new_seen),
-        "queries": sees(reader, instructed, new_seen),
-    }
+    ways = {"caption": reads(reader), "projector": sees(reader, projector, new_seen), "queries": sees(reader, instructed, new_seen)}
     with torch.no_grad():
         return {name: names.words[answers(some).argmax().item()] for name, answers in ways.items()}
 
@@ -748,26 +710,16 @@ def chosen(number, kind):
 explore(
     lambda number, kind: drawing.looks_at(
         new_photos[int(number) - 1],
-        where_queries_look(instructed, new_seen[[int(number) - 1]], tokens_of([chosen(number, kind)])[0])[0]
-        .unflatten(1, (6, 6))
-        .cpu(),
+        where_queries_look(instructed, new_seen[[int(number) - 1]], tokens_of([chosen(number, kind)])[0])[0].unflatten(1, (6, 6)).cpu(),
         said([chosen(number, kind)]),
         chosen(number, kind).answer,
         " ".join(chosen(number, kind).words) + "?",
     ),
-    alt=lambda number, kind: (
-        "A picture, four maps of where the queries attend, and answers to the question {}: {}. Right is {}.".format(
-            " ".join(chosen(number, kind).words),
-            ", ".join(f"{way} {answer}" for way, answer in said([chosen(number, kind)]).items()),
-            chosen(number, kind).answer,
-        )
+    alt=lambda number, kind: "A picture, four maps of where the queries attend, and answers to the question {}: {}. Right is {}.".format(
+        " ".join(chosen(number, kind).words), ", ".join(f"{way} {answer}" for way, answer in said([chosen(number, kind)]).items()), chosen(number, kind).answer
     ),
     number=Choice("scene", [str(k) for k in range(1, 21)], "3"),
-    kind=Choice(
-        "question",
-        [f"{kind}, {which} object" for which in ("first", "second") for kind in KINDS],
-        "colour, first object",
-    ),
+    kind=Choice("question", [f"{kind}, {which} object" for which in ("first", "second") for kind in KINDS], "colour, first object"),
 )
 
 # %% [markdown]
@@ -781,12 +733,7 @@ explore(
 
 # %% tags=["fold"]
 print(f"{'':28} trained    in all    share   VQAv2, no example")
-for (
-    name,
-    trained,
-    total,
-    score,
-) in (  # Li et al. 2023, table 2; Frozen's test is the validation set, the others' test-dev
+for name, trained, total, score in (  # Li et al. 2023, table 2; Frozen's test is the validation set, the others' test-dev
     ("Frozen", 40e6, 7.1e9, 29.6),
     ("Flamingo, 3B", 1.4e9, 3.2e9, 49.2),
     ("Flamingo, 80B", 10.2e9, 80e9, 56.3),

@@ -87,7 +87,9 @@ def test_all_that_lessons_import_is_in_the_bundle_or_required(student):
 @pytest.mark.parametrize("unit", settings.units())
 def test_the_bundle_holds_a_lesson_with_its_stored_results(unit):
     text = (settings.LESSON_TWINS / f"{unit}.py").read_text(encoding="utf-8")
-    stored = {f"notebooks/stored/{name}.json" for name in re.findall(r'stored_runs\.load\("(\w+)"\)', text)}
+    ends = {"runs": "json", "weights": "pt"}
+    loaded = re.findall(r'stored_(runs|weights)\.load\("([\w.]+)"', text)
+    stored = {f"notebooks/stored/{name}.{ends[what]}" for what, name in loaded}
     assert {f"notebooks/{unit}.ipynb", *stored} <= set(bundle())
 
 

@@ -11,7 +11,7 @@ from transformers.models.idefics.perceiver import IdeficsPerceiverResampler
 
 from autograder.bank.catalogue import find_exercise
 from utils.data import questions, scenes
-from utils.models.multimodal import Reader, padded
+from utils.models.multimodal import TextReader, padded
 
 B, Q, N, M, D, H, D_P, F = 2, 3, 5, 4, 12, 3, 7, 16
 
@@ -183,7 +183,7 @@ def test_a_text_holds_its_answers_where_it_says():
 
 def test_the_reader_is_causal_and_takes_vectors():
     torch.manual_seed(0)
-    reader = Reader().eval()
+    reader = TextReader().eval()
     tokens = padded([[1, 5, 6, 7], [1, 8, 9]])
     vectors = reader.words(tokens)
     with torch.no_grad():

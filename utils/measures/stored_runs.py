@@ -8,7 +8,6 @@ from importlib.metadata import version
 from pathlib import Path
 
 import torch
-from torch import nn
 
 _FOLDER = Path(__file__).parent.parent.parent / "notebooks" / "stored"
 _PACKAGES = ("torch", "numpy")
@@ -35,23 +34,6 @@ def keep(name: str, results: dict, *, seed: int | str, seconds: float) -> dict:
     text = json.dumps(record, indent=1, ensure_ascii=False, sort_keys=True)
     (_FOLDER / f"{name}.json").write_text(text + "\n", encoding="utf-8")
     return record
-
-
-def keep_weights(name: str, module: nn.Module) -> None:
-    """Writes a module's weights in half precision, for a network that takes too long to train where a lesson is read."""
-    _FOLDER.mkdir(exist_ok=True)
-    torch.save({key: value.half() for key, value in module.state_dict().items()}, _FOLDER / f"{name}.pt")
-
-
-def load_weights(name: str, module: nn.Module) -> nn.Module:
-    """The module with the weights that `keep_weights` wrote under that name, in eval mode.
-
-    Raises:
-        FileNotFoundError: nothing is stored under it.
-    """
-    weights = torch.load(_FOLDER / f"{name}.pt", weights_only=True, map_location="cpu")
-    module.load_state_dict({key: value.float() for key, value in weights.items()})
-    return module.eval()
 
 
 def load(name: str) -> dict:

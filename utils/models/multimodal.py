@@ -40,7 +40,7 @@ class ReaderBlock(nn.Module):
         return X + self.mlp(self.norm_mlp(X))
 
 
-class Reader(nn.Module):
+class TextReader(nn.Module):
     """A decoder-only language model over the words of scenes. It takes vectors, so that a picture can be put among the words."""
 
     def __init__(self, D: int = 96, H: int = 6, L: int = 3):
@@ -91,14 +91,14 @@ def padded(rows: Sequence[Sequence[int]]) -> Int[Tensor, "B N"]:
 
 def trained_reader(
     some: Sequence[Scene], *, seed: int = 0, steps: int = 300, rate: float = 3e-3, other_words: float = 0.03
-) -> Reader:
+) -> TextReader:
     """A reader that has learned from texts alone: captions, each with six questions and their answers.
 
     Args:
         other_words: the weight of all words that are not answers; an answer's is 1.
     """
     torch.manual_seed(seed)
-    reader = Reader()
+    reader = TextReader()
 
     def loss(reader, batch):
         tokens, weights = batch
