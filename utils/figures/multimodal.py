@@ -98,8 +98,8 @@ def last_picture(tokens: Sequence[str], pictures: Sequence[bool]) -> Figure:
         else:
             axes.text(place, 0.42, "nothing", ha="center", va="bottom", fontsize=8.5, color=GREY)
     for number, place in enumerate(k for k, one in enumerate(pictures) if one):
-        box(axes, (place, 1.6), 1.5, 0.5, SKY, f"vectors of {number + 1}")
-    return finish(axes, (-0.7, len(tokens) - 0.3), (-0.4, 2.0))
+        box(axes, (place, 1.66), 0.9, 0.62, SKY, f"vectors\nof {number + 1}")
+    return finish(axes, (-0.7, len(tokens) - 0.3), (-0.4, 2.1))
 
 
 @styled

@@ -40,7 +40,7 @@ def _case(part, text, edit=None, edge=False, values=(), **sizes):
         _case(SEES, "everybody sees everybody", edit=_everything),
         _case(SEES, "four heads", D=16, H=4),
         _case(SEES, "a single query", Q=1, edge=True),
-        _case(BLIND, "a mask for each pair"),
+        _case(BLIND, "one head, everybody sees everybody", edit=_everything, D=11, H=1),
         _case(BLIND, "one head", D=13, H=1),
     ],
     draws=_allowed,
