@@ -64,9 +64,15 @@ def test_a_size_that_some_cases_have_no_name_for_is_not_told():
     assert where(failed, [case("B", M=5), unnamed]) != "M is 1"
 
 
-def test_of_two_sizes_the_one_that_is_by_far_larger_there_is_told():
-    long, short = (
-        [case("B", K=150, pad=218), case("B", K=149, pad=230)],
-        [case("B", K=n, pad=90 + n) for n in (2, 4, 6)],
-    )
-    assert where(long, short) == "K is large (small ones pass)"
+def test_of_sizes_that_are_large_together_all_are_told_and_none_of_many():
+    long = [case("B", K=150, pad=218), case("B", K=149, pad=230)]
+    short = [case("B", K=n, pad=90 + n) for n in (2, 4, 6)]
+    assert where(long, short) == "K or pad is large (small ones pass)"
+    many = dict.fromkeys(("K", "pad", "M", "L"), 200)
+    few = [case("B", K=n, pad=n + 1, M=n + 2, L=n + 3) for n in (2, 4, 6)]
+    assert where([case("B", **many)] * 2, few) == ""
+
+
+def test_a_large_size_that_passes_anywhere_is_no_bound():
+    long, short = [case("B", N=70), case("B", N=90)], [case("B", N=4), case("B", N=6), case("B", N=9)]
+    assert where(long, [*short, case("B", N=80, M=1)]) == ""

@@ -160,8 +160,8 @@ def factors_not_transposed(self, X):
 
 @LoRALinear.misconception
 def update_made(self, X):
-    """The numbers are right, but a matrix as large as W is made on the way, such as B A, or W with B A added to it. The update
-    costs far less by way of the r numbers of X Aᵀ: X times Aᵀ first, what comes out times Bᵀ."""
+    """The numbers are right, but a matrix as large as W is made on the way: is it B A, W with B A added to it, or a copy of W?
+    self.linear(X) needs no copy, and the update costs far less by way of the r numbers of X Aᵀ: (X Aᵀ) Bᵀ."""
     return F.linear(X, self.linear.weight + self.alpha / self.r * self.B @ self.A, self.linear.bias)
 
 

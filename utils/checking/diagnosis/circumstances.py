@@ -6,7 +6,7 @@ from utils.checking.records import DrawnCase
 
 LARGE = 80.0  # exp of more overflows single precision soon
 ENOUGH = 2  # cases that fail, and that pass, before what parts them counts
-MUCH = 0.5  # of the largest step from what passes to what fails: sizes that grow by less are not named
+FEW = 3  # sizes that part what fails from what passes: of more nobody can say which it is
 
 
 def circumstances(case: DrawnCase) -> dict[str, bool]:
@@ -52,7 +52,7 @@ def where(failed: list[DrawnCase], passed: list[DrawnCase]) -> str:
     for words in fails[0]:
         if all(one.get(words) for one in fails) and not any(_may_hold(one, words) for one in passes):
             return words
-    return _beyond([one.given_sizes for one in failed], [one.given_sizes for one in ordinary])
+    return _beyond([one.given_sizes for one in failed], [one.given_sizes for one in passed], len(ordinary))
 
 
 def _may_hold(found: dict[str, bool], words: str) -> bool:
@@ -60,14 +60,13 @@ def _may_hold(found: dict[str, bool], words: str) -> bool:
     return found.get(words, words.endswith(" is 1"))
 
 
-def _beyond(failed: list[dict], passed: list[dict]) -> str:
-    """The sizes beyond which everything fails, if there are some; of several, those that are by far the larger ones there."""
-    found = {}
+def _beyond(failed: list[dict], passed: list[dict], ordinary: int) -> str:
+    """The sizes beyond which everything fails and nothing passes, if there are some and not too many."""
+    found = []
     for axis in failed[0]:
         small, large = ([one[axis] for one in sizes if axis in one] for sizes in (passed, failed))
-        all_known = len(small) == len(passed) and len(large) == len(failed)
-        if all_known and len(set(small)) > ENOUGH and max(small) < min(large):
-            found[axis] = min(large) / max(max(small), 1)
-    likely = [axis for axis, ratio in found.items() if ratio > MUCH * max(found.values())]
-    likely = [axis for axis in likely if not any(other != axis and other in axis.split("*") for other in likely)]
-    return f"{' or '.join(likely)} is large (small ones pass)" if likely else ""
+        known = len(small) >= ordinary and len(large) == len(failed)
+        if known and len(set(small)) > ENOUGH and max(small) < min(large):
+            found.append(axis)
+    found = [axis for axis in found if not any(other != axis and other in axis.split("*") for other in found)]
+    return f"{' or '.join(found)} is large (small ones pass)" if 0 < len(found) <= FEW else ""

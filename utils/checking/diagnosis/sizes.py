@@ -101,7 +101,8 @@ def _part(wanted: np.ndarray, got: np.ndarray, axis: int) -> str:
         )
         return f", and right as far as it goes. {question}"
     if np.allclose(long.take(range(more, more + count), axis=axis), short, **RIGHT):
-        behind = "what is asked for comes last, behind something else: is a first token written too, or an earlier call's result?"
+        first = "is a first token written too?" if more == 1 else "is something of its own put in front?"
+        behind = f"what is asked for comes last, behind {more} more: {first}"
         return f": {behind if long is got else 'its beginning is missing, and the rest is right.'}"
     for cut in range(1, count):
         if np.allclose(np.delete(long, range(cut, cut + more), axis=axis), short, **RIGHT):
