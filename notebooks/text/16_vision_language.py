@@ -190,11 +190,11 @@ by_rows, by_columns = F.cross_entropy(V @ T.mT, torch.arange(4)), F.cross_entrop
 assert_close(contrastive(V, T, scale=1.0), (by_rows + by_columns) / 2)  # torch's own cross-entropy, twice
 
 # %% [markdown]
-# What is $\tau$ for? Cosines lie between −1 and 1, and a softmax of such numbers is nearly uniform: with 64 texts, a
-# cosine of 1 for the right text and of 0 for all others would give it a probability of only $e/(e + 63) = 0.04$.
-# Divided by a **temperature** of $\tau = 0.07$, the same cosines give it 0.99996. CLIP learns $\ln(1/\tau)$ as one
-# more parameter, which begins at $\ln(1/0.07) = 2.66$, so that nobody has to search for a good value. It stops
-# $1/\tau$ from growing beyond 100, which its authors found necessary to keep the training stable.
+# with 64 texts, a cosine of 1 for the right text and of 0 for all others would give it a probability of only $e/(e +
+# 63) = 0.04$. Divided by a **temperature** of $\tau = 0.07$, the same cosines give it $1 / (1 + 63\, e^{-1/0.07}) =
+# 0.99996$. CLIP learns $\ln(1/\tau)$ as one more parameter, which begins at $\ln(1/0.07) = 2.66$, so that nobody has
+# to search for a good value. It stops $1/\tau$ from growing beyond 100, which its authors found necessary to keep the
+# training stable.
 #
 # Here is the whole network. It contains more than CLIP needs: its text side can also attend to a picture, judge a
 # pair and write captions, and we shall use these abilities later in the lesson. A `MultimodalBlock` is a pre-norm
@@ -339,7 +339,7 @@ explore(
 #
 # A model that knows which text fits a picture is also a classifier. Write a text for each class, a **prompt** such as
 # *a small red circle*, and ask which of the prompts fits best. Nothing is trained for it: new classes cost a line of
-# text. This is **zero-shot** classification. Often the vectors of several prompts are averaged, so that a class does
+# text. This is **zero-shot classification**. Often the vectors of several prompts are averaged, so that a class does
 # not depend on the wording of a single prompt.
 #
 # Our model has only ever seen pictures of *two* objects with captions of nine or ten words. Can it name single
@@ -578,7 +578,7 @@ for name, model in (("CLIP", clip), ("NegCLIP", neg_clip)):
 # pictures of a beach, the text of the second, *a day at the sea*, may fit the first just as well, and the loss
 # punishes the model for noticing it. **BLIP** (Li et al., 2022) is a model that encodes, matches and writes texts
 # about pictures, and its contrastive loss has a cure for both weaknesses, taken from MoCo (He et al., 2020) and ALBEF
-# (Li et al., 2021). Beside each encoder there is a **slow copy** of it, the *momentum encoder*. Its weights are a
+# (Li et al., 2021). Beside each encoder there is a **slow copy** of it, the **momentum encoder**. Its weights are a
 # running mean of the weights that are trained,
 #
 # $$\bar\theta \leftarrow m\,\bar\theta + (1 - m)\,\theta, \qquad m = 0.995.$$
