@@ -1409,7 +1409,7 @@ for i, caption in enumerate(write(blip, new_seen[:4])):
 # ## Where to go next
 #
 # - **Practise**: the [assignment of this unit](../assignments/16_vision_language/16_vision_language.ipynb).
-# - **Read on**: lesson 17 (multimodal language models) is planned.
+# - **Read on**: [lesson 17](17_multimodal_llms.ipynb) lets a language model that has never seen a picture read one.
 # - **Look up**: the [glossary](../docs/glossary.md).
 
 # %% [markdown]

@@ -16,7 +16,7 @@
 # vectors, from lesson 11 the language model, and from lesson 16 the contrastive and the matching loss. Lessons 10, 12
 # and 14 are not needed. The terms and symbols of the course are listed in the [glossary](../docs/glossary.md).
 #
-# **Time** about 40 minutes to read; the cells run in about 70 seconds on two CPU cores.
+# **Time** about 30 minutes to read; the cells run in about 70 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -288,12 +288,12 @@ def sees(reader, bridge, seen):
 
 
 def fit(bridge, reader, seen, steps, rate, seed=0, what="training", watched=None):
-    """Trains a bridge on 32 questions a step; `watched` is called a hundred times on the way."""
+    """Trains a bridge on 32 questions a step; `watched` is called 25 times on the way."""
     chance, loss, count = random.Random(seed), bridge_loss(reader, seen), 0
 
     def watching(bridge, batch):
         nonlocal count
-        if watched and count % (steps // 100) == 0:
+        if watched and count % (steps // 25) == 0:
             watched()
         count += 1
         return loss(bridge, batch)
@@ -601,7 +601,7 @@ def one_bridge(way, seed, reader):
     torch.manual_seed(seed)
     bridge, gates = make().to(DEVICE), []
     train_with, test_with = (photos, new_photos) if way == "Frozen" else (seen, new_seen)
-    watched = (lambda: gates.append([(10 * block.gates).tanh().tolist() for block in bridge.blocks])) if "Flam" in way else None
+    watched = (lambda: gates.append([(10 * block.gates).tanh().tolist() for block in bridge.blocks])) if "longer" in way else None
     steps = 3 * STEPS if "longer" in way else STEPS
     fit(bridge, reader, train_with, steps, rate, seed, what=f"{way}, seed {seed}", watched=watched)
     weights = sum(weight.numel() for weight in bridge.parameters())
@@ -639,10 +639,13 @@ show(
 for seed in SEEDS:  # the claims below hold for each seed
     at = {way: runs[seed] for way, runs in by_way.items()}
     assert all(at["blind"][kind] < questions.CHANCE[kind] + 0.06 for kind in KINDS)
-    assert min(at["projector, 36"][kind] for kind in ("colour", "shape", "size")) > 0.9 and at["projector, 36"]["where"] > 0.7
+    assert at["projector, 36"]["colour"] > 0.7 and at["Q-Former, 36"]["colour"] > 0.95
     assert at["mean"]["colour"] < 0.75 and at["mean"]["where"] < 0.4 < 0.55 < at["Frozen"]["where"]
     assert at["InstructBLIP, 1"]["colour"] > 0.97 > 0.85 > at["Q-Former, 1"]["colour"]
-    assert at["Flamingo, 4"]["colour"] > 0.95 and at["Flamingo, 4"]["where"] < 0.65 < at["Q-Former, 4"]["where"]
+    assert all(abs(at["Q-Former, 4"][kind] - at["Q-Former, 36"][kind]) < 0.15 for kind in KINDS)
+    assert at["Flamingo, 4"]["colour"] > 0.95 and at["Flamingo, 4"]["where"] < 0.6 < at["Q-Former, 4"]["where"]
+    assert at["Flamingo, 4, longer"]["where"] > 0.9
+
 
 # %% [markdown]
 # **Figure 6.** Our stored run. Each point is one bridge of one seed; 400 questions of each kind about new pictures.
@@ -652,36 +655,35 @@ for seed in SEEDS:  # the claims below hold for each seed
 # What does the experiment show?
 #
 # - **A language model of text alone can be made to see by very few weights.** A linear layer of 7,008 weights, two per
-#   cent of the reader's, answers nearly all questions about colours, shapes and sizes, and four in five about places.
-#   Without the picture nothing is better than guessing, so what is answered comes from the picture.
+#   cent of the reader's, answers about nine in ten questions about colours, shapes and sizes, and three in four about
+#   places. Blind, nothing is better than guessing, so what is answered comes from the picture. The readers differ,
+#   however: for one of the three the projector finds colours in only 0.76 of the cases, where a Q-Former reaches 0.96.
 # - **What the bridge has thrown away, no language model can bring back.** The mean over the cells still knows which
-#   colours there are, but not which of them belongs to the circle, and nothing of where things are. Frozen's own eye,
-#   trained through the frozen reader, learns places much better, although it too hands on a mean: it can write places
-#   into its features. It has had to learn to see in 2,000 steps, and its colours suffer.
+#   colours there are, but hardly which of them belongs to the circle, and nothing of where things are. Frozen's own eye
+#   learns places much better, 0.70 against 0.30, although it too hands on a mean: trained through the reader, it can
+#   write places into its features. But it has to learn to see from nothing, and its colours suffer.
 # - **A query that knows the question needs only one vector.** With a single query, the question raises colours from
-#   0.56 to 1.00 and shapes from 0.81 to 0.99. With four queries the gain is small, and with 36 there is none left.
-#   There is a catch, however. A bridge that knows both the picture and the question could find the *answer* by itself,
-#   and the single vector would then hold no more than this. Our experiment cannot tell.
-# - **More vectors are not the point.** A Q-Former with four queries answers nearly as well as one with 36, and both
-#   answer as well as the projector with 36 cells. On web-sized pictures with text in them, more vectors are needed; for
-#   two objects, four vectors are enough.
-# - **Properties are learned before places.** Each bridge has more difficulty with places than with colours, and
-#   Flamingo most of all: after 2,000 steps it knows colours and sizes, but hardly where things are. This is not a limit
-#   of what it can learn. Trained three times as long, it comes to @@LONG@@ (last line of the table). New layers behind
-#   closed gates begin to learn late.
+#   0.56 to 1.00 and places from 0.72 to 0.93. With four queries the gain is small, and with 36 there is hardly any
+#   left. There is a catch: a bridge that knows both the picture and the question could find the *answer* by itself, and
+#   its one vector would then hold no more than that. Our experiment cannot tell.
+# - **More vectors are not the point.** A Q-Former with four queries answers as well as one with 36. For pictures of two
+#   objects, four vectors are enough; a page of small print would need more.
+# - **Properties are learned before places.** Every bridge has more difficulty with places than with colours. After
+#   2,000 steps, Flamingo knows colours and sizes, and hardly where things are. This is no limit of what it can learn:
+#   trained three times as long, it answers 0.98 of the questions about places (last line of the table). The other
+#   bridges might gain by longer training, too; we have not tried.
 #
-# In short, with equal vectors and enough training, the bridges differ less than their fame suggests. One limitation of
-# our comparison: the pictures contain two objects, the eye was trained to name exactly such objects, and one language
-# model is small. What the experiment supports is the list above, not a ranking of the published models.
+# So the bridges differ less than their fame suggests, and much of the difference after equal steps is one of speed. One
+# limitation: the pictures contain two objects, the eye was trained to name exactly such objects, and the language model
+# is tiny. The experiment does not rank the published models.
 #
 # When do Flamingo's gates open? Their values were stored on the way.
 
 # %% tags=["fold"]
-opened = {way: torch.tensor([run["gates"] for run in by_way[way]]).abs().mean(dim=0) for way in ("Flamingo, 4", "Flamingo, 36")}
-gates = opened["Flamingo, 4"]  # [times, blocks, 2]: means of the size over the seeds
+gates = torch.tensor([run["gates"] for run in by_way["Flamingo, 4, longer"]]).abs().mean(dim=0)  # [times, blocks, 2]
 show(
     curves(
-        torch.arange(len(gates)) * STEPS / len(gates),
+        torch.arange(len(gates)) * 3 * STEPS / len(gates),
         {
             f"block {block + 1}, {what}": gates[:, block, place]
             for place, what in enumerate(("cross-attention", "MLP"))
@@ -692,18 +694,18 @@ show(
         styles={f"block {block + 1}, {what}": style for what, style in (("cross-attention", "-"), ("MLP", "--")) for block in range(3)},
         colours={f"block {block + 1}, {what}": CYCLE[block] for what in ("cross-attention", "MLP") for block in range(3)},
     ),
-    "Curves of the gates of Flamingo with 4 latents over training, sizes averaged over three seeds. At the end: "
+    "Curves of the gates of Flamingo with 4 latents over the longer training, sizes averaged over three seeds. At the end: "
     + ", ".join(f"block {k + 1} {a:.2f} and {b:.2f}" for k, (a, b) in enumerate(gates[-1].tolist()))
     + " for cross-attention and MLP.",
 )
-assert gates[0].max() < 0.01 and gates[-1, 1:, 0].min() > 0.15
+assert gates[0].max() < 0.01 and gates[-1].max() > 0.15
 
 # %% [markdown]
-# **Figure 7.** How the gates open: the size of $\tanh$ of each gate over training, averaged over three seeds.
+# **Figure 7.** How the gates open: the size of $\tanh$ of each gate in the longer training, averaged over three seeds.
 #
-# All gates begin at 0, where the model is the frozen reader, and the cross-attention of the second and third block
-# opens furthest. Whether a gate becomes positive or negative does not matter, since the layer behind it can turn its
-# sign.
+# All gates begin at 0, where the model is the frozen reader. Those of the second and the third block open within the
+# first tenth of the training, while the first block stays almost shut. Late in the training, the MLP of the third block
+# is open furthest.
 
 # %% [markdown]
 # ## Watch the queries look
