@@ -85,7 +85,7 @@ from utils.device import device
 from utils.figures import multimodal as drawing
 from utils.figures import vision_language
 from utils.figures.explorers import Choice, explore
-from utils.figures.plots import CYCLE, curves, show
+from utils.figures.plots import show
 from utils.measures import stored_runs, stored_weights
 from utils.models.grid_cnn import GridCNN, trained_cnn
 from utils.models.multimodal import TextReader, cells_with_places, padded, trained_reader
@@ -506,18 +506,18 @@ print("with six new layers and closed gates, the reader gives exactly what it ga
 # look at? Flamingo's rule: **each word attends to the last picture before it**, and to no other. A word before any
 # picture attends to nothing at all; what it gets from the cross-attention is exactly 0.
 
-# %% tags=["fold"]
+# %%
 tokens = ["hello", "<image>", "a", "cat", "<image>", "<image>", "two", "dogs"]
 is_picture = torch.tensor([token == "<image>" for token in tokens])
+number = is_picture.cumsum(dim=0)  # [N]: the number of the last picture at or before each position, 0 for none
+print(number.tolist())
+
+# %% tags=["fold"]
 show(
     drawing.last_picture(tokens, is_picture.tolist()),
     "Eight tokens: hello, image 1, a, cat, image 2, image 3, two, dogs. Hello attends to nothing; image 1, a and cat to the "
     "vectors of picture 1; image 2 to picture 2; image 3, two and dogs to picture 3.",
 )
-
-# %%
-pictures_before = is_picture.cumsum(dim=0)  # [N]: the number of the last picture at or before each position, 0 for none
-print(pictures_before.tolist())
 
 # %% [markdown]
 # **Figure 5.** Which picture each token looks at. A running sum of the picture tokens is all that the mask needs.
@@ -682,18 +682,7 @@ for seed in SEEDS:  # the claims below hold for each seed
 # %% tags=["fold"]
 gates = torch.tensor([run["gates"] for run in by_way["Flamingo, 4, longer"]]).abs().mean(dim=0)  # [times, blocks, 2]
 show(
-    curves(
-        torch.arange(len(gates)) * 3 * STEPS / len(gates),
-        {
-            f"block {block + 1}, {what}": gates[:, block, place]
-            for place, what in enumerate(("cross-attention", "MLP"))
-            for block in range(3)
-        },
-        x_label="training step",
-        y_label="size of tanh of the gate",
-        styles={f"block {block + 1}, {what}": style for what, style in (("cross-attention", "-"), ("MLP", "--")) for block in range(3)},
-        colours={f"block {block + 1}, {what}": CYCLE[block] for what in ("cross-attention", "MLP") for block in range(3)},
-    ),
+    drawing.gates(gates, 3 * STEPS),
     "Curves of the gates of Flamingo with 4 latents over the longer training, sizes averaged over three seeds. At the end: "
     + ", ".join(f"block {k + 1} {a:.2f} and {b:.2f}" for k, (a, b) in enumerate(gates[-1].tolist()))
     + " for cross-attention and MLP.",

@@ -6,7 +6,21 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from utils.figures.plots import BLACK, BLUE, DATA_BOX, GREEN, GREY, ORANGE, PURPLE, SKY, array, canvas, styled
+from utils.figures.plots import (
+    BLACK,
+    BLUE,
+    CYCLE,
+    DATA_BOX,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    SKY,
+    array,
+    canvas,
+    legend_of,
+    styled,
+)
 from utils.figures.schematics import arrow, box, finish
 
 FROZEN, TRAINED = "#D5DCE4", ORANGE
@@ -64,7 +78,7 @@ def five_bridges() -> Figure:
 @styled
 def three_masks(masks: Mapping[str, object], Q: int) -> Figure:
     """Masks [Q + N, Q + N] side by side: what each row may attend to, queries and text in a colour each."""
-    figure, panels = canvas(3.7 * len(masks), 3.9, len(masks))
+    figure, panels = canvas(3.7 * len(masks), 4.5, len(masks))
     for axes, (name, mask) in zip(panels, masks.items(), strict=True):
         mask = array(mask).astype(bool)
         size = len(mask)
@@ -136,6 +150,22 @@ def scene_with_questions(picture, questions) -> Figure:
         axes.text(0.0, height, " ".join(question.words), transform=axes.transAxes, va="center", fontsize=11)
         axes.text(0.72, height, question.answer, transform=axes.transAxes, va="center", fontsize=11, color=BLUE)
     axes.axis("off")
+    return figure
+
+
+@styled
+def gates(opened, steps: int) -> Figure:
+    """How far gates are open [times, blocks, 2] over `steps` steps: a colour for each block, broken lines for its MLP."""
+    opened = array(opened)
+    figure, (axes,) = canvas(8.5, 3.4)
+    x = np.arange(len(opened)) * steps / len(opened)
+    for block in range(opened.shape[1]):
+        for place, (what, style) in enumerate((("cross-attention", "-"), ("MLP", "--"))):
+            label = f"block {block + 1}, {what}"
+            axes.plot(x, opened[:, block, place], style, color=CYCLE[block], linewidth=2, label=label)
+    axes.set(xlabel="training step", ylabel="size of tanh of the gate", ylim=(0, None))
+    axes.grid(True)
+    legend_of(axes, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
 
 

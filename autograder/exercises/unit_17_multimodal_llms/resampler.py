@@ -50,7 +50,7 @@ class Resampler(nn.Module):
             )
         ]
         X = latents + self.output(torch.cat(heads, dim=-1))
-        return X + self.mlp(self.norm_mlp(X))
+        return self.mlp(self.norm_mlp(X)) + X
 
 
 def _resampled(self, features, *, read=None, asks=None, H=None, divisor=None, onto=None, last=True):
@@ -62,7 +62,7 @@ def _resampled(self, features, *, read=None, asks=None, H=None, divisor=None, on
     Q, K, V = (one.unflatten(-1, (H or self.H, -1)).transpose(1, 2) for one in parts)
     A = (Q @ K.mT / (math.sqrt(Q.shape[-1]) if divisor is None else divisor)).softmax(dim=-1)
     X = (latents if onto is None else onto) + self.output((A @ V).transpose(1, 2).flatten(2))
-    return X + self.mlp(self.norm_mlp(X)) if last else self.mlp(self.norm_mlp(X))
+    return self.mlp(self.norm_mlp(X)) + X if last else self.mlp(self.norm_mlp(X))
 
 
 @Resampler.misconception
@@ -88,7 +88,7 @@ def two_softmaxes(self, features):
         Q, K, V = (one.unflatten(-1, (self.H, -1)).transpose(1, 2) for one in parts)
         total = total + ((Q @ K.mT / math.sqrt(Q.shape[-1])).softmax(dim=-1) @ V).transpose(1, 2).flatten(2)
     X = latents + self.output(total)
-    return X + self.mlp(self.norm_mlp(X))
+    return self.mlp(self.norm_mlp(X)) + X
 
 
 @Resampler.misconception
@@ -166,4 +166,4 @@ def keys_made_apart(self, features):
     E = torch.einsum("rhd,bkhd->bhrk", Q, both(self.to_keys)) / math.sqrt(Q.shape[-1])
     found = torch.einsum("bhrk,bkhd->brhd", E.softmax(dim=-1), both(self.to_values))
     X = latents + self.output(found.flatten(2))
-    return X + self.mlp(self.norm_mlp(X))
+    return self.mlp(self.norm_mlp(X)) + X
