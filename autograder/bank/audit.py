@@ -147,7 +147,7 @@ def _audit(exercise: Exercise, device: str, seed: str, found: _Found) -> None:
     found.practices = len(known)
     for one in known:
         result = examine(
-            _freed(frozen) if one.of_reference else frozen, one.object, device, as_given=_repeated_where_plain
+            without_bounds(frozen) if one.of_reference else frozen, one.object, device, as_given=_repeated_where_plain
         )
         if not result.passed:
             found.unpractised.add(one.style)
@@ -215,7 +215,7 @@ def _joined(exercise: Exercise, device: str, draws: list[_Found]) -> Audited:
     )
 
 
-def _freed(frozen: FrozenExercise) -> FrozenExercise:
+def without_bounds(frozen: FrozenExercise) -> FrozenExercise:
     """The exercise for what is made of the reference, which may call what it likes and make tables as large as it likes."""
     cases = tuple(replace(one, case=replace(one.case, bounds={})) for one in frozen.cases)
     return replace(frozen, cases=cases, forbidden=())
@@ -224,11 +224,11 @@ def _freed(frozen: FrozenExercise) -> FrozenExercise:
 def survivors(exercise: Exercise, frozen: FrozenExercise, device="cpu") -> list[str]:
     """The mutants of the reference that pass every case and are not known to be equivalent."""
     asked = [one for one in mutants(exercise) if not one.name.endswith(tuple(exercise.equivalent))]
-    free = _freed(frozen)  # mutants call what the reference calls, and are not told by that
-    return [one.name for one in asked if not _is_told(free, one.object, device)]
+    free = without_bounds(frozen)  # mutants call what the reference calls, and are not told by that
+    return [one.name for one in asked if not tells_apart(free, one.object, device)]
 
 
-def _is_told(frozen: FrozenExercise, mutant, device) -> bool:
+def tells_apart(frozen: FrozenExercise, mutant, device) -> bool:
     """Whether some case tells a mutant from the reference, or it takes too long."""
     before = signal.signal(signal.SIGALRM, _out_of_time)
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
