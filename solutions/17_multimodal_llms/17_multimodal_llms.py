@@ -363,10 +363,10 @@ check(query_masks)
 # \end{aligned}$$
 #
 # The first attention makes its queries, keys and values with `own_queries`, `own_keys` and `own_values`, all of them
-# from $X$. The second one makes queries of the learned queries with `cross_queries`, and keys and values of the
-# picture with `cross_keys` and `cross_values`; there is no mask in it. Both have $H$ heads, and head $h$ takes the
-# features from $h \cdot D/H$ on, $D/H$ of them. In each head the weights are a softmax of $q \cdot k \,/ \sqrt{D/H}$,
-# and the results of the heads are put side by side again.
+# from $X$. The second one takes its queries from the vectors of the learned queries with `cross_queries`, and keys
+# and values of the picture with `cross_keys` and `cross_values`; there is no mask in it. Both have $H$ heads, and
+# head $h$ takes the features from $h \cdot D/H$ on, $D/H$ of them. In each head the weights are a softmax of $q \cdot
+# k \,/ \sqrt{D/H}$, and the results of the heads are put side by side again.
 #
 # This is BERT's **post-norm**: each sum is normalised, $\mathrm{norm}(x + f(x))$. There is no dropout. Return the new
 # queries and the new text. Where `picture` is None, the line with `norm_cross` is left out altogether. With a picture
@@ -487,10 +487,10 @@ check(QFormerLayer)
 # %% [markdown]
 # ## 4 · The best of several queries
 #
-# CLIP has one vector for a picture, and the Q-Former has one for each query. Each query may have read something else,
-# the dog or the ball or the grass, and a caption need not name all of it. So the contrastive loss of BLIP-2 compares
-# a text with every query, and the one that fits best decides ([lesson 17](../../notebooks/17_multimodal_llms.ipynb),
-# "Three losses, three masks"):
+# CLIP has one vector for a picture, and the Q-Former has one for each query. Different queries may have read
+# different parts, the dog or the ball or the grass, and a caption need not name all of it. So the contrastive loss of
+# BLIP-2 compares a text with every query, and the one that fits best decides ([lesson
+# 17](../../notebooks/17_multimodal_llms.ipynb), "Three losses, three masks"):
 #
 # $$S_{bc} = \frac{1}{\tau} \, \max_q \,
 # \frac{\mathrm{query}_{bq} \cdot \mathrm{text}_c}{\lVert \mathrm{query}_{bq} \rVert \, \lVert \mathrm{text}_c \rVert}$$
@@ -810,10 +810,10 @@ check(GatedBlock)
 # %% [markdown]
 # ## 7 · Counting a Q-Former
 #
-# BLIP-2 joins a picture encoder and a language model of billions of weights by a Q-Former of about a hundred
-# million, and little else is trained ([lesson 17](../../notebooks/17_multimodal_llms.ipynb), "How little must be
-# learned?"). Count it exactly, to the last bias. Most of it is the same whatever encoder the picture comes from; only
-# the layers that read the picture depend on the width of its vectors.
+# BLIP-2 joins a picture encoder and a language model of billions of weights by a Q-Former of about a hundred million,
+# and little else is trained ([lesson 17](../../notebooks/17_multimodal_llms.ipynb), "What the papers report"). Count
+# it exactly, to the last bias. Most of it is the same whatever encoder the picture comes from; only the layers that
+# read the picture depend on the width of its vectors.
 #
 # The Q-Former is counted without its text side, as it is used in front of a language model. It has
 #
@@ -908,9 +908,9 @@ check(qformer_parameters)
 #
 # This exercise earns no points. Flamingo's rule, that a word looks at the last picture alone, was made for
 # cross-attention ([lesson 17](../../notebooks/17_multimodal_llms.ipynb), "Flamingo: looking from within"). Where the
-# vectors of pictures stand among those of the words, a mask of the self-attention can say the same. It can also give
-# pictures what they lack in a decoder: a word comes after another, but the parts of a picture have no order, and a
-# causal mask would hide half of a picture from its own first vectors.
+# vectors of pictures stand among those of the words, a mask of the self-attention can say the same. It can also spare
+# pictures the causal order: words follow each other, but the parts of a picture do not, and a causal mask would hide
+# most of a picture from its own first vectors.
 #
 # `pictures` is `[B, N]` and says what stands at each position: 0 for a token of text, and $k > 0$ for a vector of the
 # $k$-th picture. The vectors of a picture stand together, and $k$ counts up from 1. `lengths` is `[B]`, with numbers
@@ -1007,7 +1007,7 @@ check(interleaved_mask)
 # | from scratch | random at first, and trained along | shown | 0.0 | 0.0 |
 # | blind | pre-trained, and frozen | all black | 26.2 | 33.3 |
 #
-# The encoder is trained in all four. Answer in eight to twelve sentences, in the cell below:
+# The encoder is trained in all four. Answer in ten to fourteen sentences, in the cell below:
 #
 # 1. Why can the frozen language model with a small trained bridge answer better than the one of which every weight
 #    was trained? Say what each of the two had to learn from captions, what it was asked afterwards, and what the row

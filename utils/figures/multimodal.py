@@ -38,18 +38,18 @@ _GIVES = {"linear layer": "2", "projector": "256", "Q-Former": "32", "resampler"
 def five_bridges() -> Figure:
     """Five ways to show a picture to a frozen language model; what is trained is orange, what is frozen grey-blue."""
     figure, (axes,) = canvas(13, 6.2)
-    step = 3.1
+    step = 3.35
     for number, (name, bridge, eye_trained, asks, gated) in enumerate(_BRIDGES):
         x = number * step
-        axes.text(x, 7.0, name, ha="center", va="bottom", fontweight="bold", fontsize=12)
+        axes.text(x + 0.2, 7.75, name, ha="center", va="bottom", fontweight="bold", fontsize=12)
         box(axes, (x - 0.5, 0.0), 1.3, 0.7, DATA_BOX, "picture")
         arrow(axes, (x - 0.5, 0.4), (x - 0.5, 0.98))
-        box(axes, (x - 0.5, 1.4), 1.3, 0.8, TRAINED if eye_trained else FROZEN, "eye")
+        box(axes, (x - 0.5, 1.4), 1.8, 0.8, TRAINED if eye_trained else FROZEN, "image encoder")
         arrow(axes, (x - 0.5, 1.85), (x - 0.5, 2.53))
         box(axes, (x - 0.5, 3.0), 1.6, 0.9, TRAINED, bridge)
-        box(axes, (x + 0.95, 3.0), 1.0, 0.7, DATA_BOX, "question")
+        box(axes, (x + 1.2, 3.0), 1.0, 0.7, DATA_BOX, "question")
         if asks:
-            arrow(axes, (x + 0.43, 3.0), (x + 0.33, 3.0))
+            arrow(axes, (x + 0.68, 3.0), (x + 0.32, 3.0))
         box(axes, (x + 0.2, 6.0), 2.5, 1.3, FROZEN, "language model" if not gated else "")
         if gated:
             for level, colour in enumerate((TRAINED, FROZEN, TRAINED, FROZEN)):
@@ -59,20 +59,21 @@ def five_bridges() -> Figure:
                 arrow(axes, (x - 1.4, height), (x - 1.04, height))
             axes.text(x - 0.42, 3.62, f"{_GIVES[bridge]} vectors", ha="left", va="bottom", fontsize=9)
         else:
-            for place in (-0.85, -0.5, -0.15):
-                box(axes, (x + place, 4.5), 0.3, 0.42, SKY, "")
+            for place, label in ((-0.7, ""), (-0.3, "")) if eye_trained else ((-0.9, ""), (-0.5, "…"), (-0.1, "")):
+                box(axes, (x + place, 4.5), 0.3, 0.42, SKY, label)
             arrow(axes, (x - 0.5, 3.48), (x - 0.5, 4.25))
             axes.text(x - 0.42, 3.72, f"{_GIVES[bridge]} vectors", ha="left", va="center", fontsize=9)
             arrow(axes, (x - 0.5, 4.75), (x - 0.5, 5.32))
-        for place in (0.6, 0.95, 1.3):
+        for place in (0.8, 1.2, 1.6):
             box(axes, (x + place, 4.5), 0.3, 0.42, DATA_BOX, "")
-        arrow(axes, (x + 0.95, 3.38), (x + 0.95, 4.25))
-        arrow(axes, (x + 0.95, 4.75), (x + 0.95, 5.32))
-        axes.text(x + 0.2, 6.74, "answer", ha="center", va="bottom", fontsize=9.5, color="#444444")
+        arrow(axes, (x + 1.2, 3.38), (x + 1.2, 4.25))
+        arrow(axes, (x + 1.2, 4.75), (x + 1.2, 5.32))
+        arrow(axes, (x + 0.2, 6.67), (x + 0.2, 7.05))
+        axes.text(x + 0.2, 7.1, "answer", ha="center", va="bottom", fontsize=10)
     for place, (colour, words) in enumerate(((TRAINED, "trained"), (FROZEN, "frozen"))):
         box(axes, (4.4 + 2.6 * place, -1.05), 0.5, 0.4, colour, "")
         axes.text(4.75 + 2.6 * place, -1.05, words, ha="left", va="center")
-    return finish(axes, (-1.6, 4 * step + 1.7), (-1.4, 7.5))
+    return finish(axes, (-1.6, 4 * step + 1.9), (-1.4, 8.2))
 
 
 @styled
@@ -105,14 +106,14 @@ def last_picture(tokens: Sequence[str], pictures: Sequence[bool]) -> Figure:
     seen = 0
     for place, (token, is_picture) in enumerate(zip(tokens, pictures, strict=True)):
         seen += is_picture
-        box(axes, (place, 0.0), 0.86, 0.5, SKY if is_picture else DATA_BOX, token)
+        box(axes, (place, 0.0), 0.88, 0.6, SKY if is_picture else DATA_BOX, f"{token}\n{seen}" if is_picture else token)
         if seen:
             above = [k for k, one in enumerate(pictures) if one][seen - 1]
-            axes.plot([place, above], [0.28, 1.35], color=BLUE, linewidth=1.6, alpha=0.8, zorder=1)
+            arrow(axes, (place, 0.32), (above, 1.33))
         else:
-            axes.text(place, 0.42, "nothing", ha="center", va="bottom", fontsize=8.5, color=GREY)
+            axes.text(place, 0.42, "attends to\nnothing", ha="center", va="bottom", fontsize=9)
     for number, place in enumerate(k for k, one in enumerate(pictures) if one):
-        box(axes, (place, 1.66), 0.9, 0.62, SKY, f"vectors\nof {number + 1}")
+        box(axes, (place, 1.66), 0.9, 0.62, SKY, f"picture {number + 1}")
     return finish(axes, (-0.7, len(tokens) - 0.3), (-0.4, 2.1))
 
 
@@ -122,15 +123,15 @@ def gated_block() -> Figure:
     figure, (axes,) = canvas(9.5, 2.9)
     axes.plot([0, 13.2], [0, 0], color=BLACK, linewidth=1.6, zorder=1)
     for x, inner, gate in ((3.2, "cross-\nattention", "\\alpha"), (7.4, "MLP", "\\beta")):
-        axes.plot([x - 1.7, x - 1.7, x - 0.85], [0, 1.5, 1.5], color=BLACK, linewidth=1.3, zorder=1)
-        box(axes, (x - 0.1, 1.5), 1.5, 0.9, TRAINED, f"norm,\n{inner}" if inner == "MLP" else inner)
-        arrow(axes, (x + 0.68, 1.5), (x + 1.0, 1.5))
+        axes.plot([x - 1.7, x - 1.7, x - 0.95], [0, 1.5, 1.5], color=BLACK, linewidth=1.3, zorder=1)
+        box(axes, (x - 0.1, 1.5), 1.7, 1.25, TRAINED, f"norm,\n{inner}")
+        arrow(axes, (x + 0.77, 1.5), (x + 1.0, 1.5))
         box(axes, (x + 1.55, 1.5), 1.1, 0.6, "white", f"$\\times\\,\\tanh {gate}$")
-        axes.plot([x + 1.55, x + 1.55], [1.18, 0.25], color=BLACK, linewidth=1.3, zorder=1)
+        arrow(axes, (x + 1.55, 1.18), (x + 1.55, 0.22))
         axes.plot([x + 1.55], [0], "o", markersize=16, markerfacecolor="white", markeredgecolor=BLACK, zorder=3)
         axes.text(x + 1.55, -0.01, "+", ha="center", va="center", zorder=4, fontsize=13)
     box(axes, (3.1, 3.0), 2.1, 0.6, SKY, "picture's vectors")
-    arrow(axes, (3.1, 2.68), (3.1, 1.98))
+    arrow(axes, (3.1, 2.68), (3.1, 2.15))
     box(axes, (11.4, 0.0), 2.3, 1.3, FROZEN, "layer of the\nlanguage model")
     axes.text(-0.15, 0, "$X$", ha="right", va="center", fontsize=13)
     arrow(axes, (12.6, 0), (13.4, 0))
@@ -154,18 +155,47 @@ def scene_with_questions(picture, questions) -> Figure:
 
 
 @styled
+def shares_by_kind(
+    results: Mapping[str, Mapping[str, Sequence[float]]], chance: Mapping[str, float], after=()
+) -> Figure:
+    """A panel for each kind of question: a line for each name, on it a point for each seed, and what guessing gives.
+
+    Args:
+        results: name -> kind -> the share of each seed.
+        after: names below which a thin line parts the groups.
+    """
+    names = list(results)
+    figure, panels = canvas(13, 0.9 + 0.36 * len(names), len(chance), sharey=True)
+    for number, (axes, (kind, guessing)) in enumerate(zip(panels, chance.items())):
+        for place, name in enumerate(names):
+            values = results[name][kind]
+            axes.plot(values, [-place] * len(values), "o", color=CYCLE[number], markersize=6, alpha=0.75)
+            if name in after:
+                axes.axhline(-place - 0.5, color="#BBBBBB", linewidth=0.8)
+        axes.axvline(guessing, color=GREY, linestyle=":", linewidth=1.3)
+        axes.text(guessing, 0.55, "chance", color="#555555", ha="center", va="bottom", fontsize=9)
+        axes.set(title=kind, xlim=(0, 1.04), ylim=(-len(names) + 0.4, 0.6))
+        axes.set_yticks([-place for place in range(len(names))], names)
+        axes.grid(True, axis="x")
+    panels[0].set_xlabel("share answered right")
+    return figure
+
+
+@styled
 def gates(opened, steps: int) -> Figure:
-    """How far gates are open [times, blocks, 2] over `steps` steps: a colour for each block, broken lines for its MLP."""
+    """How far gates are open [seeds, times, blocks, 2] over `steps` steps: attention and MLPs; thin lines are single seeds."""
     opened = array(opened)
-    figure, (axes,) = canvas(8.5, 3.4)
-    x = np.arange(len(opened)) * steps / len(opened)
-    for block in range(opened.shape[1]):
-        for place, (what, style) in enumerate((("cross-attention", "-"), ("MLP", "--"))):
-            label = f"block {block + 1}, {what}"
-            axes.plot(x, opened[:, block, place], style, color=CYCLE[block], linewidth=2, label=label)
-    axes.set(xlabel="training step", ylabel="size of tanh of the gate", ylim=(0, None))
-    axes.grid(True)
-    legend_of(axes, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    figure, panels = canvas(10.5, 3.4, 2, sharey=True)
+    x = np.arange(opened.shape[1]) * steps / opened.shape[1]
+    for place, (axes, what) in enumerate(zip(panels, ("cross-attention", "MLP"))):
+        for block in range(opened.shape[2]):
+            lines = opened[:, :, block, place]
+            axes.plot(x, lines.T, color=CYCLE[block], linewidth=0.8, alpha=0.6)
+            axes.plot(x, lines.mean(axis=0), color=CYCLE[block], linewidth=2.6, label=f"block {block + 1}")
+        axes.set(xlabel="training step", title=what, ylim=(0, None))
+        axes.grid(True)
+    panels[0].set_ylabel("size of tanh of the gate")
+    legend_of(panels[1], loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
 
 
@@ -178,7 +208,7 @@ def looks_at(picture, maps, answers: Mapping[str, str], right: str, question: st
         maps: [Q, rows, columns], the weights of each query over the picture's cells.
         answers: name of a bridge -> its answer.
         right: the right answer.
-        question: stands above the answers.
+        question: what is asked, above the picture.
     """
     maps, picture = array(maps), array(picture).transpose(1, 2, 0)
     figure, panels = canvas(2.3 * (len(maps) + 2), 2.7, len(maps) + 2)
@@ -188,7 +218,7 @@ def looks_at(picture, maps, answers: Mapping[str, str], right: str, question: st
         axes.set_yticks([])
         axes.spines[:].set_visible(False)
     panels[0].imshow(picture)
-    panels[0].set_title("picture")
+    panels[0].set_title(question, fontsize=10)
     for number, (axes, weights) in enumerate(zip(panels[1:], maps)):
         axes.imshow(picture.mean(axis=2), cmap="gray", vmin=0, vmax=1)
         axes.imshow(
@@ -200,7 +230,6 @@ def looks_at(picture, maps, answers: Mapping[str, str], right: str, question: st
             vmax=max(0.1, weights.max()),
         )
         axes.set_title(f"query {number + 1}")
-    panels[-1].set_title(question, fontsize=10)
     for line, (name, answer) in enumerate(answers.items()):
         sign, colour = ("✓", GREEN) if answer == right else ("✗", "#B03A00")
         panels[-1].text(0.02, 0.92 - 0.2 * line, f"{name}:", transform=panels[-1].transAxes, fontsize=10)
@@ -221,9 +250,9 @@ def the_whole_course() -> Figure:
     for low, high in ((0.42, 1.22), (2.17, 2.82), (4.37, 5.27)):
         arrow(axes, (1.2, low), (1.2, high))
     box(axes, (6.6, 0.0), 2.6, 0.8, DATA_BOX, "question")
-    box(axes, (6.6, 1.7), 3.0, 0.9, DATA_BOX, "tokens: byte pairs  11")
+    box(axes, (6.6, 1.68), 3.0, 0.8, DATA_BOX, "tokens: byte pairs  11")
     arrow(axes, (6.6, 0.42), (6.6, 1.22))
-    arrow(axes, (6.6, 2.17), (6.6, 2.67))
+    arrow(axes, (7.35, 2.12), (7.35, 2.26))
     axes.add_patch(Rectangle((4.2, 2.7), 4.8, 4.0, facecolor="#F4F4F4", edgecolor=BLACK, linewidth=1.2))
     axes.text(9.1, 2.75, "× L", ha="left", va="bottom", fontsize=12)
     layers = (
@@ -238,23 +267,28 @@ def the_whole_course() -> Figure:
         arrow(axes, (6.6, low), (6.6, high))
     box(axes, (6.6, 7.4), 3.4, 0.7, "white", "next token: sampling 11, search 01")
     arrow(axes, (6.6, 6.72), (6.6, 7.03))
-    axes.plot([2.42, 3.2, 3.2], [5.8, 5.8, 2.5], color=BLACK, linewidth=1.3, zorder=1)
-    axes.plot([3.2, 5.6], [2.5, 2.5], color=BLACK, linewidth=1.3, zorder=1)
-    arrow(axes, (5.6, 2.5), (6.45, 2.5))
+    for place in range(6):
+        box(axes, (5.35 + 0.5 * place, 2.42), 0.4, 0.3, SKY if place < 3 else DATA_BOX, "")
+    axes.plot([2.42, 3.2, 3.2], [5.8, 5.8, 2.42], color=BLACK, linewidth=1.3, zorder=1)
+    arrow(axes, (3.2, 2.42), (5.1, 2.42))
+    axes.text(8.2, 2.42, "vectors of the picture and of the words", ha="left", va="center", fontsize=9.5)
+    for low, high in ((2.9, 4.48), (4.7, 6.28)):  # the residual stream goes around each layer
+        axes.plot([6.6, 4.45, 4.45, 6.5], [low, low, high, high], color=GREY, linewidth=1.3, zorder=1)
+    axes.plot([9.2, 9.3, 9.3, 9.2], [3.25, 3.25, 4.65, 4.65], color=BLACK, linewidth=1.0)
     notes = (
         (4.55, "causal mask  07"),
         (4.15, "rotary positions  05"),
         (3.75, "many heads, grouped  06, 08"),
         (3.35, "KV cache, exact tiles  08"),
         (5.8, "adapted by LoRA  15"),
-        (6.4, "residual stream  09"),
+        (6.4, "residual stream (grey)  09"),
     )
     for height, words in notes:
         axes.text(9.35, height, words, ha="left", va="center", fontsize=10.5)
     axes.text(
         9.35,
         7.4,
-        "before attention: one vector for a sentence  01\na weighted look back  02, and at a picture  03",
+        "before Transformers: one vector for a sentence  01;\nattention to a sentence  02, and to a picture  03",
         ha="left",
         va="center",
         fontsize=10.5,

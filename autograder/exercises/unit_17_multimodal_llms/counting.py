@@ -24,7 +24,7 @@ def _case(text, edit=None, edge=False, sizes=None, **values):
 
 @exercise(
     points=2,
-    section="How little must be learned?",
+    section="What the papers report",
     source="Li et al. 2023 (BLIP-2), section 3.1 and table 2; the count of transformers' Blip2QFormerModel",
     outputs="parameters",
     formula="2D + L · (self-attention 4(D² + D) + 2D, MLP 2·D·F + F + D + 2D) + ⌈L / every⌉ · cross-attention"
