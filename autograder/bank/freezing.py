@@ -53,7 +53,7 @@ def freeze(exercise: declaration.Exercise, seed: str, grading: bool = False, mis
             few = case.precision == "bfloat16"  # in so few digits mistakes are hardly told apart
             told = [] if few or case.single else alike
             frozen[id(case)] = freeze_case(exercise, case, bool(told), told)
-    return frozen_exercise(exercise, _without_constants(exercise, [frozen[id(case)] for case in drawn]))
+    return frozen_exercise(exercise, [frozen[id(case)] for case in drawn])
 
 
 def is_told(case: DrawnCase) -> bool:
@@ -144,29 +144,6 @@ def _of_numbers(case: DrawnCase, seen: Observation, expected: Observation) -> Ob
         return IMPOSSIBLE
     bare = replace(seen, gradients={}, called=(), made={})
     return None if same(case, bare, replace(expected, gradients={})) else bare
-
-
-def _without_constants(exercise: declaration.Exercise, cases: list[FrozenCase]) -> list[FrozenCase]:
-    """The cases without the changes that nobody declared and that give one number all through wherever they are wrong.
-
-    Many mistakes do that; that all numbers are 0 is a fact that is told without them.
-    """
-    told = []
-    for change in exercise.counterfactuals:
-        made = [one.mistakes[change.name] for one in cases if one.mistakes.get(change.name)]
-        if not made or any(map(_varies, made)):
-            told.append(change.name)
-    constant = {change.name for change in exercise.counterfactuals} - set(told)
-    return [
-        replace(one, mistakes={name: IMPOSSIBLE if name in constant else made for name, made in one.mistakes.items()})
-        for one in cases
-    ]
-
-
-def _varies(seen: Observation) -> bool:
-    """Whether some result has different numbers, or is a single one."""
-    values = [one.values for one in seen.outputs if one.values is not None]
-    return any(one.size == 1 or (one.size and one.min() != one.max()) for one in values)
 
 
 def _what_tells(case: DrawnCase, seen: Observation, expected: Observation) -> Observation:

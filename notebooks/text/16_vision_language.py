@@ -190,11 +190,12 @@ by_rows, by_columns = F.cross_entropy(V @ T.mT, torch.arange(4)), F.cross_entrop
 assert_close(contrastive(V, T, scale=1.0), (by_rows + by_columns) / 2)  # torch's own cross-entropy, twice
 
 # %% [markdown]
-# with 64 texts, a cosine of 1 for the right text and of 0 for all others would give it a probability of only $e/(e +
-# 63) = 0.04$. Divided by a **temperature** of $\tau = 0.07$, the same cosines give it $1 / (1 + 63\, e^{-1/0.07}) =
-# 0.99996$. CLIP learns $\ln(1/\tau)$ as one more parameter, which begins at $\ln(1/0.07) = 2.66$, so that nobody has
-# to search for a good value. It stops $1/\tau$ from growing beyond 100, which its authors found necessary to keep the
-# training stable.
+# What is $\tau$ for? Cosines lie between −1 and 1, and a softmax of such numbers is nearly uniform: with 64 texts, a
+# cosine of 1 for the right text and of 0 for all others would give it a probability of only $e/(e + 63) = 0.04$.
+# Divided by a **temperature** of $\tau = 0.07$, the same cosines give it $1 / (1 + 63\, e^{-1/0.07}) = 0.99996$. CLIP
+# learns $\ln(1/\tau)$ as one more parameter, which begins at $\ln(1/0.07) = 2.66$, so that nobody has to search for a
+# good value. It stops $1/\tau$ from growing beyond 100, which its authors found necessary to keep the training
+# stable.
 #
 # Here is the whole network. It contains more than CLIP needs: its text side can also attend to a picture, judge a
 # pair and write captions, and we shall use these abilities later in the lesson. A `MultimodalBlock` is a pre-norm
@@ -468,14 +469,15 @@ for run in record["results"]["runs"]:  # the claims below hold for each seed
     assert run["both, left out"] > 0.85 if run["cnn saw them"] else 0.4 < run["both, left out"] < 0.7
 
 # %% [markdown]
-# Combinations that occur in training are named without a mistake. Of the combinations that do not occur, about half
-# are named right, and four times as much training does not help: two seeds lose, one gains. All mistakes are in the
-# *shape*; the colour is always right. Guessing the shape would succeed in a quarter of the cases, so the mean is
-# better than guessing. But the list below the table, with twenty pictures for each pair, shows how uneven it is.
-# Green triangles are named in every picture and red crosses, on average, in most, while blue circles and yellow
-# squares are on average below a quarter, and each of them is never named in one of the seeds. The model combines some
-# colours and shapes that it has never seen together, and fails with others; a mean over four pairs hides this, and
-# four other pairs would have another mean.
+# The first four lines are the fair experiment, with a CNN that has not seen the pairs either. Combinations that occur
+# in training are named without a mistake. Of the combinations that do not occur, about half are named right, and four
+# times as much training does not help: two seeds lose, one gains. All mistakes are in the *shape*; the colour is
+# always right. Guessing the shape would succeed in a quarter of the cases, so the mean is better than guessing. But
+# the list below the table, with twenty pictures for each pair, shows how uneven it is. Green triangles are named in
+# every picture and red crosses, on average, in most, while blue circles and yellow squares are on average below a
+# quarter, and each of them is never named in one of the seeds. The model combines some colours and shapes that it has
+# never seen together, and fails with others; a mean over four pairs hides this, and four other pairs would have
+# another mean.
 #
 # The last four lines of the table show the trap. There the CNN, which was trained to name single objects, knew all
 # twenty pairs. The contrastive training is the same and also lacks the four pairs, yet nearly all of them are now
@@ -529,13 +531,14 @@ for text in (tests[0].caption, *(swap(tests[0].caption) for swap in swaps.values
     print(" ".join(text))
 
 # %% [markdown]
-# what it is *trained against*. The negatives of a picture are 63 captions of other pictures, drawn at random. Nearly
-# all of them name another colour, another shape or another size, so they can be ruled out by their words alone. Only
-# one picture in about fourteen finds, among its 63 negatives, its own caption with colours or places exchanged, so
-# the loss has little to gain from binding. Yuksekgonul et al. (2023) found the same weakness in the published CLIP.
-# Given a caption and a copy with exchanged attributes, it preferred the right caption in 62 % of the cases; with
-# exchanged relations, in 63 %. The heart of their remedy, **NegCLIP**, is to put captions with exchanged words among
-# the negatives, which changes only a few lines of the loss:
+# Why does a model that so often finds the right caption among 300 still make mistakes here? Look at what it is
+# *trained against*. The negatives of a picture are 63 captions of other pictures, drawn at random. Nearly all of them
+# name another colour, another shape or another size, so they can be ruled out by their words alone. Only one picture
+# in about fourteen finds, among its 63 negatives, its own caption with colours or places exchanged, so the loss has
+# little to gain from binding. Yuksekgonul et al. (2023) found the same weakness in the published CLIP. Given a
+# caption and a copy with exchanged attributes, it preferred the right caption in 62 % of the cases; with exchanged
+# relations, in 63 %. The heart of their remedy, **NegCLIP**, is to put captions with exchanged words among the
+# negatives, which changes only a few lines of the loss:
 
 
 # %%
@@ -567,8 +570,9 @@ for name, model in (("CLIP", clip), ("NegCLIP", neg_clip)):
     print(f"{name:8} right caption preferred: colours {found['colours']:.2f}, places {found['places']:.2f}")
 
 # %% [markdown]
-# we shall compare more losses, with three seeds and longer training. First we need the rest of BLIP: how it computes
-# its contrastive loss, and the two losses that it adds.
+# Two vectors *can* record which object is red, and they learn it sooner if the loss asks for it. Soon we shall
+# compare more losses, with three seeds and longer training. First we need the rest of BLIP: how it computes its
+# contrastive loss, and the two losses that it adds.
 
 # %% [markdown]
 # ## Targets from a slow copy, and a queue
@@ -628,11 +632,12 @@ print("target of picture 0, one-hot:", [1, 0, 0, 0])
 print("with the slow copy:          ", [round(value, 2) for value in target.tolist()])
 
 # %% [markdown]
-# divides its probability equally between the two, so with $\alpha = 0.4$ the target gives up to $0.6 + 0.2 = 0.8$ to
-# the first text and 0.2 to the fourth. Here the copy begins as the model itself, so its first step changes nothing;
-# in training it would lag behind. Our small model is trained without the queue and the slow copy, which keeps its
-# code short. It might well gain from them: in a batch of 64 scenes there are one or two pairs with the very same
-# caption, and the plain loss calls each of these captions wrong for the other picture.
+# The one-hot target calls the fourth text wrong, though it is the same text as the first. The slow copy divides its
+# probability equally between the two, so with $\alpha = 0.4$ the target gives up to $0.6 + 0.2 = 0.8$ to the first
+# text and 0.2 to the fourth. Here the copy begins as the model itself, so its first step changes nothing; in training
+# it would lag behind. Our small model is trained without the queue and the slow copy, which keeps its code short. It
+# might well gain from them: in a batch of 64 scenes there are one or two pairs with the very same caption, and the
+# plain loss calls each of these captions wrong for the other picture.
 
 # %% [markdown]
 # ## Matching, with hard negatives
@@ -1153,8 +1158,9 @@ for exact in (
     assert abs(exact["both, filtered, second round"] - exact["web, filtered"]) < 0.05
 
 # %% [markdown]
-# table judges the filter: how many of the captions are right, how many of the right and of the wrong ones it keeps,
-# and how many words a wrong caption has on average that the right one lacks.
+# The upper table says how well a new model writes after learning from each set of captions. The lower table judges
+# the filter: how many of the captions are right, how many of the right and of the wrong ones it keeps, and how many
+# words a wrong caption has on average that the right one lacks.
 #
 # - **The filter does the work.** Trained on the noisy web, a new model writes 0.23 of the captions exactly. Trained
 #   only on those that the filter keeps, little more than a quarter of them, it writes 0.89, not far from the 0.95
@@ -1187,15 +1193,15 @@ for name, numbers in PAPER.items():
     print(f"{name:26} {numbers[0]:11.1f}  {numbers[1]:13.1f}  {numbers[2]:16.1f}   {ours}")
 
 # %% [markdown]
-# of pictures whose nearest text, among the 5,000 texts of 1,000 pictures, is one of their own five. In BLIP both
-# parts help, the captioner a little more than the filter, and together they help most. Several differences may
-# explain this. BLIP's captioner is fine-tuned on hundreds of thousands of captions of COCO instead of 150, and draws
-# its captions by nucleus sampling, whose variety the authors found more useful than the likeliest caption, which is
-# what ours writes. BLIP's filter is trained with hard negatives, and in all four rows BLIP also trains on the clean
-# captions of COCO and Visual Genome. Finally, a web text that describes a picture only in part is less useless than a
-# caption of another picture is here. Our miniature shows that a filter can be worth a great deal, and that written
-# captions are only as good as their captioner; of the gain from captioning it shows only the small one without a
-# filter.
+# CIDEr measures how well a caption agrees with several that people have written. Recall@1 is the share of pictures
+# whose nearest text, among the 5,000 texts of 1,000 pictures, is one of their own five. In BLIP both parts help, the
+# captioner a little more than the filter, and together they help most. Several differences may explain this. BLIP's
+# captioner is fine-tuned on hundreds of thousands of captions of COCO instead of 150, and draws its captions by
+# nucleus sampling, whose variety the authors found more useful than the likeliest caption, which is what ours writes.
+# BLIP's filter is trained with hard negatives, and in all four rows BLIP also trains on the clean captions of COCO
+# and Visual Genome. Finally, a web text that describes a picture only in part is less useless than a caption of
+# another picture is here. Our miniature shows that a filter can be worth a great deal, and that written captions are
+# only as good as their captioner; of the gain from captioning it shows only the small one without a filter.
 #
 # How noisy may the web be before the filter fails? A second stored run repeats the first half of the experiment, up to
 # the filter's judgement, for webs of which 10 % to 90 % of the captions are wrong.

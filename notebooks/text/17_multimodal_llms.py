@@ -198,9 +198,10 @@ reader = stored_weights.load("17_multimodal_llms.reader", TextReader()).to(DEVIC
 print(f"the reader has {sum(weight.numel() for weight in reader.parameters()):,} weights; from here on none of them changes")
 
 # %% [markdown]
-# mistake; without it, they do no better than somebody who guesses. They have learned to look up an answer in a text,
-# and text is all that they have ever been given. From here on their weights are **frozen**. The cells that run live
-# use the first of the three.
+# With the caption in front of the question, the three readers, which differ in their seeds, make no mistake; without
+# it, they do no better than somebody who guesses. They have learned to look up an answer in a text, and text is all
+# that they have ever been given. From here on their weights are **frozen**. The cells that run live use the first of
+# the three.
 
 # %% [markdown]
 # ## A picture as a prefix
@@ -317,9 +318,10 @@ print("right answers:", ", ".join(f"{kind} {share:.2f}" for kind, share in found
 assert found["colour"] > 0.4
 
 # %% [markdown]
-# in one. What has the layer learned? It has not learned to see, which the CNN does, nor to answer, which the reader
-# could do before. It has learned a *translation* from the vectors of the eye to vectors that the reader understands,
-# and this is why so few weights are enough.
+# After this short training, a language model that has never seen a picture already tells many colours in one. What
+# has the layer learned? It has not learned to see, which the CNN does, nor to answer, which the reader could do
+# before. It has learned a *translation* from the vectors of the eye to vectors that the reader understands, and this
+# is why so few weights are enough.
 #
 # Do the translated vectors look like words? We compare the vectors of two cells with those of all words and print the
 # cosines of the nearest ones, and beside them what a random vector reaches.
@@ -339,10 +341,10 @@ random_ones = F.normalize(torch.randn(1000, reader.D, device=DEVICE), dim=-1)
 print(f"a random vector, on average: {(random_ones @ table.T).amax(dim=1).mean():.2f}")
 
 # %% [markdown]
-# reader met only the few dozen vectors of its table, and yet it can make use of others. Vectors in front of a text
-# that belong to no word and are found by gradient descent are called a **soft prompt**. Prefix tuning (lesson 15) is
-# related: it learns keys and values in each block instead of vectors at the input, and they are the same for every
-# text.
+# A cell's vector is hardly nearer to any word than a random vector would be. During its training the reader met only
+# the few dozen vectors of its table, and yet it can make use of others. Vectors in front of a text that belong to no
+# word and are found by gradient descent are called a **soft prompt**. Prefix tuning (lesson 15) is related: it learns
+# keys and values in each block instead of vectors at the input, and they are the same for every text.
 
 # %% [markdown]
 # ## BLIP-2: queries that read a picture
@@ -386,8 +388,9 @@ class QFormer(nn.Module):
 
 
 # %% [markdown]
-# cross-attention. Our miniature has two pre-norm layers, both with cross-attention. BLIP-2's Q-Former has twelve,
-# which are post-norm and, except for the cross-attention, begin with the weights of BERT.
+# Look at the loop: self-attention runs over all of `X`, but only its first $Q$ rows enter the cross-attention. Our
+# miniature has two pre-norm layers, both with cross-attention. BLIP-2's Q-Former has twelve, which are post-norm and,
+# except for the cross-attention, begin with the weights of BERT.
 
 # %% [markdown]
 # ## Three losses, three masks
@@ -518,8 +521,9 @@ assert torch.equal(reader(some_vectors, flamingo.before), reader(some_vectors))
 print("with three new blocks, all gates closed, the reader gives exactly what it gave before")
 
 # %% [markdown]
-# pictures should a word look at? Flamingo's rule: **each word attends to the last picture before it**, and to no
-# other. A word before any picture attends to nothing at all; what it gets from the cross-attention is exactly 0.
+# A part of Flamingo's training data are web pages: **interleaved pictures and text**. Which of the pictures should a
+# word look at? Flamingo's rule: **each word attends to the last picture before it**, and to no other. A word before
+# any picture attends to nothing at all; what it gets from the cross-attention is exactly 0.
 
 # %%
 tokens = ["hello", "<image>", "a", "cat", "<image>", "<image>", "two", "dogs"]
@@ -826,16 +830,17 @@ for name, scores in (  # VQAv2; Tsimpoukelli et al. 2021, table 1; Alayrac et al
     print(f"{name:27}", *(f"{score:>6}" for score in scores))
 
 # %% [markdown]
-# questions than Flamingo with ten billion. How much of this is due to the bridge? With the language model OPT instead
-# of FlanT5, which had been trained to follow instructions, BLIP-2 reaches 52.6, less than the largest Flamingo. Its
-# training also contained pictures from COCO, the collection that VQAv2 draws on. Second, **training the language
-# model as well made Frozen worse**, from 29.5 to 24.0. A likely reason is the catastrophic
-# forgetting of lesson 11: there were far fewer captions than there had been text, none of them answers a question,
-# and what the language model had known before was partly lost. It is no law: LLaVA trains its language model in a
-# second stage, on conversations about pictures, and gains by it. The row to remember is the one without the picture,
-# the **blind baseline**. A model that is trained and tested with black pictures answers 26.2 % of the questions,
-# because many can be guessed: asked for the colour of a banana, one says yellow. Seeing adds only 3.3 points to that.
-# A score of a multimodal model says little as long as you do not know what the same model scores blind.
+# First, **a small bridge can be enough**. BLIP-2 with a hundred million trained weights answers more questions than
+# Flamingo with ten billion. How much of this is due to the bridge? With the language model OPT instead of FlanT5,
+# which had been trained to follow instructions, BLIP-2 reaches 52.6, less than the largest Flamingo. Its training
+# also contained pictures from COCO, the collection that VQAv2 draws on. Second, **training the language model as well
+# made Frozen worse**, from 29.5 to 24.0. A likely reason is the catastrophic forgetting of lesson 11: there were far
+# fewer captions than there had been text, none of them answers a question, and what the language model had known
+# before was partly lost. It is no law: LLaVA trains its language model in a second stage, on conversations about
+# pictures, and gains by it. The row to remember is the one without the picture, the **blind baseline**. A model that
+# is trained and tested with black pictures answers 26.2 % of the questions, because many can be guessed: asked for
+# the colour of a banana, one says yellow. Seeing adds little more than three points to that. A score of a multimodal
+# model says little as long as you do not know what the same model scores blind.
 #
 # The last columns show few-shot prompts at work: with examples in the prompt, both models answer more. We tried to
 # reproduce this in miniature, with made-up names for objects that were explained in the prompt, and did not succeed:
