@@ -152,7 +152,7 @@ def spread(values, digits=2):
     values = list(values)
     return f"{sum(values) / len(values):.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})"
 
-# %% tags=["fold"]
+# %% tags=["fold", "nbval-check-output"]
 scene = new[1]
 show(drawing.scene_with_questions(new_photos[1], questions.questions(scene)), "A picture of a {} and a {}, and beside it eight questions with their answers: ".format(*(f"{thing.size} {thing.colour} {thing.shape}" for thing in scene.things)) + "; ".join(" ".join(question.words) + ", " + question.answer for question in questions.questions(scene)) + ".")
 print("caption:", " ".join(scene.caption))
@@ -183,7 +183,7 @@ def readers():
     stored_runs.keep("17_multimodal_llms.readers", {"runs": runs}, seed="0 to 2", seconds=seconds)
     return found
 
-# %% tags=["fold"]
+# %% tags=["fold", "nbval-check-output"]
 if stored_runs.full():
     readers()
 record = stored_runs.load("17_multimodal_llms.readers")
@@ -471,7 +471,7 @@ show(
 )
 
 # %% [markdown]
-# **Figure 4.** A gated block in front of a frozen layer. While both gates are 0, the stream passes unchanged. Our
+# **Figure 4.** A gated block in front of a frozen layer. While $\alpha = \beta = 0$, the stream passes unchanged. Our
 # code differs from the formula in a factor of 10: Adam moves every weight by steps of about the same size, however
 # small its gradient, and with this factor the gates open ten times as fast as they would without it in our short
 # training.
@@ -512,7 +512,7 @@ class Flamingo(nn.Module):
         return latents[:, :0]  # nothing stands among the words
 
 
-# %%
+# %% tags=["nbval-check-output"]
 torch.manual_seed(0)
 flamingo = Flamingo(4, D_P=72, D=reader.D, L=3).to(DEVICE)
 some_vectors = reader.words(tokens_of(examined["colour"][:5])[0])  # [5, n, D]
@@ -525,7 +525,7 @@ print("with three new blocks, all gates closed, the reader gives exactly what it
 # word look at? Flamingo's rule: **each word attends to the last picture before it**, and to no other. A word before
 # any picture attends to nothing at all; what it gets from the cross-attention is exactly 0.
 
-# %%
+# %% tags=["nbval-check-output"]
 tokens = ["hello", "<image>", "a", "cat", "<image>", "<image>", "two", "dogs"]
 is_picture = torch.tensor([token == "<image>" for token in tokens])
 number = is_picture.cumsum(dim=0)  # [N]: the number of the last picture at or before each position, 0 for none
@@ -638,7 +638,7 @@ def bridge_runs():
     return stored_runs.keep("17_multimodal_llms.bridges", {"runs": runs}, seed="0 to 2", seconds=seconds)
 
 
-# %% tags=["fold"]
+# %% tags=["fold", "nbval-check-output"]
 record = bridge_runs() if stored_runs.full() else stored_runs.load("17_multimodal_llms.bridges")
 print(stored_runs.how(record))
 by_way = {way: [run for run in record["results"]["runs"] if run["way"] == way] for way in WAYS}
@@ -808,7 +808,7 @@ explore(
 # and not on VQAv2; *no example* is slightly generous to Flamingo, whose prompt then still holds two questions with
 # answers, without their pictures.
 
-# %% tags=["fold"]
+# %% tags=["fold", "nbval-check-output"]
 print(f"{'':28} trained    in all    share   VQAv2, no example")
 for name, trained, total, score in (  # Li et al. 2023, table 2; Frozen's test is the validation set, the others' test-dev
     ("Frozen", 40e6, 7.1e9, 29.6),
@@ -970,7 +970,7 @@ show(
 # %% [markdown]
 # ## Pitfalls
 #
-# - **Labels at the picture.** The vectors of a picture are no tokens: their labels are −100, or the loss asks the
+# - **Labels at the picture.** The vectors of a picture are no tokens: their labels are $-100$, or the loss asks the
 #   model to predict words where there are none.
 # - **A fully masked row.** A word before any picture has nothing to attend to, and a softmax over nothing is NaN. Its
 #   result is set to 0.
