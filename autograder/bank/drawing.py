@@ -168,8 +168,9 @@ def _sizes(axes: list, fixed: dict, rng) -> dict:
     sizes = {**fixed, **dict(zip(free, map(int, rng.permutation(pool)[: len(free)]), strict=True))}
     sizes |= {axis: sizes[other] for axis, other in named.items() if other in sizes}
     whole = {axis: sum if "+" in axis else math.prod for axis in composed}
-    size_of = lambda part: int(part) if part.isdigit() else sizes[part]  # noqa: E731
-    return sizes | {axis: whole[axis](map(size_of, parts)) for axis, parts in composed.items()}
+    numbers = {part: int(part) for parts in composed.values() for part in parts if part.isdigit()}
+    known = sizes | numbers
+    return sizes | {axis: whole[axis](known[part] for part in parts) for axis, parts in composed.items()}
 
 
 def _is_sum(axis: str, axes: list) -> bool:

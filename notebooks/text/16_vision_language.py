@@ -383,7 +383,7 @@ SEEDS = (0, 1, 2)
 def spread(values, digits=2):
     """Mean and range over the seeds."""
     values = list(values)
-    return f"{sum(values) / len(values):.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})"
+    return f"{sum(values) / len(values):.{digits}f} ({min(values):.{digits}f}–{max(values):.{digits}f})"
 
 
 def distinct_words_loss(seen, texts):
@@ -454,11 +454,11 @@ def zero_shot_runs():
 # %% tags=["fold", "nbval-check-output"]
 record = zero_shot_runs() if stored_runs.full() else stored_runs.load("16_vision_language.zero_shot")
 print(stored_runs.how(record))
-print(f"{'':40} {'colour and shape':21} {'colour':21} shape")
+print(f"{'':40} {'colour and shape':18} {'colour':18} shape")
 for saw, steps in ((False, 300), (False, 1200), (True, 300), (True, 1200)):
     runs = [run for run in record["results"]["runs"] if (run["cnn saw them"], run["steps"]) == (saw, steps)]
     for where in ("seen", "left out"):
-        numbers = (f"{spread(run[f'{kind}, {where}'] for run in runs):21}" for kind in ("both", "colour", "shape"))
+        numbers = (f"{spread(run[f'{kind}, {where}'] for run in runs):18}" for kind in ("both", "colour", "shape"))
         print(f"{'CNN saw all; ' if saw else ''}{steps} steps; pairs {where}".ljust(40), *numbers)
 print("each pair that was left out, 1200 steps:")
 fair = [run for run in record["results"]["runs"] if (run["cnn saw them"], run["steps"]) == (False, 1200)]
@@ -881,17 +881,16 @@ by_way = {
     for steps in (300, 1200)
     for way in WAYS
 }
-print(f"{'':35} {'colours':21} {'places':21} found among 300")
+print(f"{'':35} {'colours':18} {'places':18} found among 300")
 for (way, steps), runs in by_way.items():
     print(
         f"{way}, {steps} steps".ljust(35),
-        *(f"{spread(run[kind] for run in runs):21}" for kind in ("colours", "places", "found")),
+        *(f"{spread(run[kind] for run in runs):18}" for kind in ("colours", "places", "found")),
     )
 again = {steps: [run["re-ranked"] for run in by_way["matching, exchanged", steps]] for steps in (300, 1200)}
 hard = [run["re-ranked"] for run in by_way["matching, hard", 1200]]
-print(
-    f"the matching head's choice among the 16 nearest: exchanged {spread(again[1200])}, hard {spread(hard)}, 1200 steps"
-)
+print("the right one of the 16 nearest, chosen by the matching head after 1200 steps:")
+print(f"   exchanged {spread(again[1200])}, hard {spread(hard)}")
 for seed in SEEDS:  # the claims below hold for each seed
     at = {way_steps: runs[seed] for way_steps, runs in by_way.items()}
     for kind, margin_of in (("colours", 0.0), ("places", 0.1)):
@@ -1141,15 +1140,15 @@ def noise_runs():
 record = cleaning_runs() if stored_runs.full() else stored_runs.load("16_vision_language.cleaning")
 print(stored_runs.how(record))
 webs = record["results"]["runs"]
-print(f"{'a new model learns from':31} captions  {'of these right':21} exact on new pictures")
+print(f"{'a new model learns from':31} captions  {'of these right':18} exact on new pictures")
 for name in SETS:
     found = [web["sets"][name] for web in webs]
     count = sum(one["captions"] for one in found) / len(found)
-    print(f"{name:31} {count:8.0f}  {spread(one['right'] for one in found):21} {spread(one['exact'] for one in found)}")
-print(f"\n{'the filter on':21} {'are right':21} {'keeps of the right':21} {'of the wrong':21} foreign words")
+    print(f"{name:31} {count:8.0f}  {spread(one['right'] for one in found):18} {spread(one['exact'] for one in found)}")
+print(f"\n{'the filter on':21} {'are right':18} {'keeps of the right':18} {'of the wrong':18} foreign words")
 for name in ("web", "written", "written, second round", "written, shared"):
     found = [web["filters"][name] for web in webs]
-    shares_kept = (f"{spread(one[kind] for one in found):21}" for kind in ("right", "kept of right", "kept of wrong"))
+    shares_kept = (f"{spread(one[kind] for one in found):18}" for kind in ("right", "kept of right", "kept of wrong"))
     print(f"{name:21}", *shares_kept, f"{sum(one['foreign words'] for one in found) / len(found):.1f}")
 for exact in (
     {name: web["sets"][name]["exact"] for name in web["sets"]} for web in webs
@@ -1225,11 +1224,11 @@ def binned(noise, what):
     return [[sum(bin) for bin in zip(*(run[what][kind] for run in by_noise[noise]))] for kind in kinds]
 
 
-print(f"{'captions':8} noise  {'of these right':21} {'the filter keeps of the right':30} of the wrong")
+print(f"{'captions':8} noise  {'of these right':18} {'the filter keeps of the right':30} of the wrong")
 for what in ("web", "written"):
     for noise, runs in by_noise.items():
         numbers = [spread(run[what][kind] for run in runs) for kind in ("right", "kept of right", "kept of wrong")]
-        print(f"{what:8} {noise:.1f}    {numbers[0]:21} {numbers[1]:30} {numbers[2]}")
+        print(f"{what:8} {noise:.1f}    {numbers[0]:18} {numbers[1]:30} {numbers[2]}")
 for noise, runs in by_noise.items():  # the claims below hold for each seed
     for run in runs:
         few, kept = run["web"]["kept of wrong"], run["web"]["kept of right"]

@@ -150,7 +150,7 @@ def reads(reader, captions=True):
 def spread(values, digits=2):
     """Mean and range over the seeds."""
     values = list(values)
-    return f"{sum(values) / len(values):.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})"
+    return f"{sum(values) / len(values):.{digits}f} ({min(values):.{digits}f}–{max(values):.{digits}f})"
 
 # %% tags=["fold", "nbval-check-output"]
 scene = new[1]
@@ -184,13 +184,12 @@ def readers():
     return found
 
 # %% tags=["fold", "nbval-check-output"]
-if stored_runs.full():
-    readers()
+trained = readers() if stored_runs.full() else {}  # only for the long run of the bridges
 record = stored_runs.load("17_multimodal_llms.readers")
 print(stored_runs.how(record))
-print(f"{'':12}", *(f"{kind:>22}" for kind in KINDS))
+print(f"{'':12}", *(f"{kind:>17}" for kind in KINDS))
 for what in ("caption", "no caption"):
-    print(f"{what:12}", *(f"{spread(run[what][kind] for run in record['results']['runs']):>22}" for kind in KINDS))
+    print(f"{what:12}", *(f"{spread(run[what][kind] for run in record['results']['runs']):>17}" for kind in KINDS))
 for run in record["results"]["runs"]:  # the claims below hold for each seed
     assert min(run["caption"].values()) > 0.98
     assert all(run["no caption"][kind] < questions.CHANCE[kind] + 0.06 for kind in KINDS)
@@ -551,11 +550,12 @@ show(
 #
 # Which bridge is best? The papers cannot tell, since they differ in the eye, the language model and the data. In our
 # miniature these are the same for all. Each bridge is trained on the same questions for the same number of steps,
-# with three seeds, each with a reader of its own. The learning rate was chosen for each on a fourth seed. Another
-# quantity has to be equal, the *number of vectors*: if a bridge with 36 vectors did better than one with 4, its
-# architecture need not be the reason. Q-Former and InstructBLIP are therefore tried with 1, 4 and 36 vectors, and
-# Flamingo with 4 and 36. The number of weights is not equal, as the table shows; Flamingo's blocks have more of them
-# than the reader itself.
+# with three seeds, each with a reader of its own. For Frozen, the Q-Former and Flamingo the learning rate was chosen
+# among a few on a fourth seed; InstructBLIP has the Q-Former's, and the linear layers have a rate from earlier
+# trials. Another quantity has to be equal, the *number of vectors*: if a bridge with 36 vectors did better than one
+# with 4, its architecture need not be the reason. Q-Former and InstructBLIP are therefore tried with 1, 4 and 36
+# vectors, and Flamingo with 4 and 36. The number of weights is not equal, as the table shows; Flamingo's blocks have
+# more of them than the reader itself.
 #
 # - **blind** gives the reader two learned vectors, the same for every picture: what can be learned without seeing?
 # - **mean** turns the mean over all cells into two vectors.
@@ -630,9 +630,9 @@ def one_bridge(way, seed, reader):
 
 
 def bridge_runs():
-    begun, found = time.perf_counter(), readers()
+    begun = time.perf_counter()
     runs = [
-        {"way": way, "seed": seed, **one_bridge(way, seed, reader)} for seed, reader in found.items() for way in WAYS
+        {"way": way, "seed": seed, **one_bridge(way, seed, reader)} for seed, reader in trained.items() for way in WAYS
     ]
     seconds = time.perf_counter() - begun
     return stored_runs.keep("17_multimodal_llms.bridges", {"runs": runs}, seed="0 to 2", seconds=seconds)
@@ -642,9 +642,9 @@ def bridge_runs():
 record = bridge_runs() if stored_runs.full() else stored_runs.load("17_multimodal_llms.bridges")
 print(stored_runs.how(record))
 by_way = {way: [run for run in record["results"]["runs"] if run["way"] == way] for way in WAYS}
-print(f"{'bridge, vectors':18} weights", *(f"{kind:>20}" for kind in KINDS))
+print(f"{'bridge, vectors':18} {'weights':>8}", *(f"{kind:>17}" for kind in KINDS))
 for way, runs in by_way.items():
-    print(f"{way:17} {runs[0]['weights']:8,}", *(f"{spread(run[kind] for run in runs):>20}" for kind in KINDS))
+    print(f"{way:18} {runs[0]['weights']:8,}", *(f"{spread(run[kind] for run in runs):>17}" for kind in KINDS))
 show(
     drawing.shares_by_kind(
         {way: {kind: [run[kind] for run in runs] for kind in KINDS} for way, runs in by_way.items()},
@@ -819,7 +819,7 @@ for name, trained, total, score in (  # Li et al. 2023, table 2; Frozen's test i
     ("BLIP-2, ViT-g, FlanT5-XXL", 108e6, 12.1e9, 65.0),
 ):
     print(f"{name:26} {trained / 1e6:7,.0f} M  {total / 1e9:5.1f} B   {trained / total:6.1%}   {score:10.1f}")
-print("\nBLIP-2's Q-Former for a ViT-g has 105,137,664 weights without its text side; the assignment counts them.")
+print("\nBLIP-2's Q-Former for a ViT-g has 105,137,664 weights without its text side (see the assignment)")
 print("\nexamples in the prompt          0      1      4     32")
 for name, scores in (  # VQAv2; Tsimpoukelli et al. 2021, table 1; Alayrac et al. 2022, table 1
     ("Frozen", ("29.5", "35.7", "38.2", "")),
@@ -842,9 +842,9 @@ for name, scores in (  # VQAv2; Tsimpoukelli et al. 2021, table 1; Alayrac et al
 # the colour of a banana, one says yellow. Seeing adds little more than three points to that. A score of a multimodal
 # model says little as long as you do not know what the same model scores blind.
 #
-# The last columns show few-shot prompts at work: with examples in the prompt, both models answer more. We tried to
-# reproduce this in miniature, with made-up names for objects that were explained in the prompt, and did not succeed:
-# our reader is too small to learn from examples.
+# The last columns show few-shot prompts at work: with examples in the prompt, both models answer more. Our miniature
+# does not show this. When we tried, with made-up names for objects that examples in the prompt explained, the small
+# language model did not learn from the examples, and we do not know whether size or training is to blame.
 
 # %% [markdown]
 # ## Going further

@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
 from utils.data.questions import document
 from utils.data.scenes import Scene, vocabulary
@@ -27,10 +28,8 @@ class ReaderBlock(nn.Module):
         self.norm_own, self.projections, self.output = nn.LayerNorm(D), nn.Linear(D, 3 * D), nn.Linear(D, D)
         self.norm_mlp = nn.LayerNorm(D)
         self.mlp = nn.Sequential(nn.Linear(D, 4 * D), nn.GELU(), nn.Linear(4 * D, D))
-        with torch.no_grad():
-            self.projections.weight[D : 2 * D] = self.projections.weight[
-                :D
-            ]  # at first, equal words attend to each other
+        with torch.no_grad():  # at first, equal words attend to each other
+            self.projections.weight[D : 2 * D] = self.projections.weight[:D]
 
     def forward(self, X: Float[Tensor, "B N D"], angles: Float[Tensor, "N d"]) -> Float[Tensor, "B N D"]:
         projected = self.projections(self.norm_own(X)).chunk(3, dim=-1)
@@ -85,8 +84,7 @@ def cells_with_places(cnn: GridCNN, pictures: Float[Tensor, "B 3 H W"]) -> Float
 
 def padded(rows: Sequence[Sequence[int]]) -> Int[Tensor, "B N"]:
     """Rows of tokens as one tensor, [PAD] behind the shorter ones."""
-    longest = max(map(len, rows))
-    return torch.tensor([[*row, *[PAD] * (longest - len(row))] for row in rows])
+    return pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=PAD)
 
 
 def trained_reader(
