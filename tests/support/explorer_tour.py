@@ -55,22 +55,28 @@ class Visit:
     name: str
 
     def go(self) -> Explorer:
-        self.box.evaluate("box => box.scrollIntoView({block: 'center'})")
+        self.come_into_view()
         self.box.locator("> img.widget-image").wait_for()
         words = self.seen()[1]
         kinds = (self.sliders, self.switches, self.choices, self.grids, self.orders)
         moves = [move for kind in kinds for move in kind()]
         return Explorer(words, self.box.locator(".widget-slider .widget-label").evaluate_all(CUT), moves)
 
+    def come_into_view(self) -> None:
+        """Scrolls there: what is out of view JupyterLab need not lay out, and a part of it may have moved."""
+        self.box.evaluate("box => box.scrollIntoView({block: 'center'})")
+
     def seen(self) -> tuple[str, str]:
         """The picture, as a digest, and the words below it."""
         picture = self.box.locator("> img.widget-image").evaluate(READ_PICTURE)
-        return hashlib.sha256(picture.encode()).hexdigest(), self.box.locator(".widget-html-content").inner_text()
+        return hashlib.sha256(picture.encode()).hexdigest(), self.box.locator(
+            ".widget-html-content"
+        ).text_content().strip()
 
     def sliders(self) -> Iterator[Move]:
         """One step each; the other way where the first changes nothing, as at an end, or where all is told already."""
         for slider in self.box.locator(".widget-slider").all():
-            label, knob = slider.locator(".widget-label").inner_text(), slider.get_by_role("slider")
+            label, knob = slider.locator(".widget-label").text_content(), slider.get_by_role("slider")
             at_the_end = knob.get_attribute("aria-valuenow") == knob.get_attribute("aria-valuemax")
             ways = [("ArrowRight", "ArrowLeft"), ("ArrowLeft", "ArrowRight")][:: -1 if at_the_end else 1]
             for there, back in ways:
@@ -86,9 +92,9 @@ class Visit:
 
     def choices(self) -> Iterator[Move]:
         for choice in self.box.locator(".widget-dropdown").all():
-            label, menu = choice.locator(".widget-label").inner_text(), choice.get_by_role("combobox")
-            first = menu.locator("option:checked").inner_text()
-            for other in menu.locator("option:not(:checked)").all_inner_texts():
+            label, menu = choice.locator(".widget-label").text_content(), choice.get_by_role("combobox")
+            first = menu.locator("option:checked").text_content()
+            for other in menu.locator("option:not(:checked)").all_text_contents():
                 yield self.move(label, other, lambda: menu.select_option(other), lambda: menu.select_option(first))
 
     def grids(self) -> Iterator[Move]:
@@ -112,6 +118,7 @@ class Visit:
 
     def move(self, control: str, to: str, there: Callable, back: Callable | None = None, also=lambda: True) -> Move:
         """Makes a move and waits for another picture with other words; then moves back and waits for the first ones."""
+        self.come_into_view()
         first = self.seen()
         there()
         redrawn = self.comes(lambda: all(a != b for a, b in zip(self.seen(), first)) and also())
