@@ -6,8 +6,9 @@ import numpy as np
 
 from autograder.bank.rounding import RESULTS
 from autograder.bank.separation import SEPARATION
+from utils.checking.judge import excess
 from utils.checking.packed_exercise import spread_arrays, unpack_exercise
-from utils.checking.records import FrozenCase, Observation, Output, unpack_value
+from utils.checking.records import DrawnCase, FrozenCase, Observation, Output, unpack_value
 from utils.checking.tolerance import GRADIENTS, sketch, tolerance
 
 ALIKE = 1e-3  # numbers this close, relative to 1 and the largest beside them, are taken for the same
@@ -31,12 +32,14 @@ def differences(one: str, other: str) -> list[str]:
     return found
 
 
-def alike(one: Observation, other: Observation, near: float = ALIKE) -> bool:
-    """Whether two observations differ by little numbers at most: `near`, relative to 1 and the largest of a sketch.
+def alike(case: DrawnCase, one: Observation, other: Observation, near: float = ALIKE) -> bool:
+    """Whether two observations of a case differ by little numbers at most: `near`, relative to 1 and the largest of a sketch.
 
     Unlike the judge's relation, it does not hang on last digits where observations either are the same or lie well apart.
     """
-    told = [(seen.failure, seen.structure, set(seen.changed), _kinds(seen)) for seen in (one, other)]
+    told = [
+        (seen.failure, seen.structure, set(seen.changed), excess(case, seen), _kinds(seen)) for seen in (one, other)
+    ]
     if told[0] != told[1]:
         return False
     return all(_alike(a, b, near) for a, b in zip(one.outputs, other.outputs))
@@ -85,7 +88,7 @@ def _told_otherwise(one: FrozenCase, other: FrozenCase) -> list[str]:
     rooms = {name: (_room(one, name), _room(other, name)) for name in _gradients(one) | _gradients(other)}
     rooms[RESULTS] = _room(one), _room(other)
     found = [f"room of {name}" for name, pair in rooms.items() if max(pair) > _MEASURED * min(pair)]
-    if not alike(one.expected, other.expected, _MEASURED * _room(one)):
+    if not alike(one.case, one.expected, other.expected, _MEASURED * _room(one)):
         found.append("result")
     for name in _gradients(one) | _gradients(other):
         x, y = (case.expected.gradients.get(name) for case in (one, other))
@@ -94,7 +97,7 @@ def _told_otherwise(one: FrozenCase, other: FrozenCase) -> list[str]:
             found.append(f"gradient of {name}")
     near = max(ALIKE, _MEASURED * SEPARATION * _room(one))
     for name in one.mistakes | other.mistakes:
-        if not alike(*(case.mistakes.get(name) or case.expected for case in (one, other)), near):
+        if not alike(one.case, *(case.mistakes.get(name) or case.expected for case in (one, other)), near):
             found.append(f"misconception {name}")
     return found
 

@@ -273,7 +273,8 @@ def _with_one_batch(exercise, base: declaration.Case) -> declaration.Case:
 
 def _free_axes(exercise, base: declaration.Case) -> list[str]:
     """The axes whose size is left to chance, products and sums taken apart."""
-    axes = [one for axis in exercise.axes(base) for one in re.split(r"[+*]", axis)]
+    known = exercise.axes(base)
+    axes = [part for axis in known for part in declaration.parts(axis, known)]
     return [axis for axis in dict.fromkeys(axes) if not axis.isdigit() and axis not in base.sizes]
 
 

@@ -235,6 +235,13 @@ def _expanded(shape: str, expand: dict) -> str:
     return " ".join(one for axis in shape.split() for one in expand.get(axis, axis.lstrip("*")).split())
 
 
+def parts(axis: str, axes: list[str]) -> list[str]:
+    """The axes that one is composed of: both of H*W, those of Q+N beside Q and N; N+1 without an N is one by itself."""
+    pieces = re.split(r"[+*]", axis)
+    composed = "*" in axis or all(piece.isdigit() or piece in axes for piece in pieces)
+    return pieces if composed else [axis]
+
+
 def _tensor(annotation):
     """The `Float[Tensor, "B N"]` of an annotation, also of one that allows None; else None."""
     return next((one for one in (annotation, *get_args(annotation)) if hasattr(one, "dim_str")), None)

@@ -2,7 +2,6 @@
 
 import hashlib
 import math
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -160,7 +159,7 @@ def _sizes(axes: list, fixed: dict, rng) -> dict:
     fixed = {axis: size for axis, size in fixed.items() if not isinstance(size, str) or size in axes}
     named = {axis: other for axis, other in fixed.items() if isinstance(other, str)}
     fixed = {axis: size for axis, size in fixed.items() if axis not in named}
-    composed = {axis: re.split(r"[+*]", axis) for axis in axes if "*" in axis or _is_sum(axis, axes)}
+    composed = {axis: parts for axis in axes if len(parts := declaration.parts(axis, axes)) > 1}
     single = [axis for axis in axes if axis not in composed]
     single += [part for parts in composed.values() for part in parts if not part.isdigit()]
     free = [axis for axis in dict.fromkeys(single) if axis not in fixed and axis not in named]
@@ -171,11 +170,6 @@ def _sizes(axes: list, fixed: dict, rng) -> dict:
     numbers = {part: int(part) for parts in composed.values() for part in parts if part.isdigit()}
     known = sizes | numbers
     return sizes | {axis: whole[axis](known[part] for part in parts) for axis, parts in composed.items()}
-
-
-def _is_sum(axis: str, axes: list) -> bool:
-    """Whether an axis is the sum of others that the case has as well: Q+N beside Q and N, but not N+1 alone."""
-    return "+" in axis and all(part.isdigit() or part in axes for part in axis.split("+"))
 
 
 def _weights(exercise: declaration.Exercise, build: dict, rng) -> dict:

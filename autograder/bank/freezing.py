@@ -67,7 +67,7 @@ def _alike(declared: list[FrozenCase], names: list[str]) -> list[str]:
     right = [one.expected for one in declared]
 
     def as_told(name: str, others: list[Observation]) -> bool:
-        return all(map(alike, made[name], others))
+        return all(alike(one.case, *pair) for one, *pair in zip(declared, made[name], others))
 
     return [name for name in names if as_told(name, right) or any(as_told(name, made[x]) for x in names if x != name)]
 

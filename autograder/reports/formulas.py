@@ -24,7 +24,7 @@ OTHERWISE = {  # TeX that matplotlib does not know, by what it knows and looks a
 EM = 88  # of a picture's units in the height of the text around it: the letters of formulas are smaller than a page's
 _COMMAND = re.compile(r"\\([A-Za-z]+)\*?")
 _BARE = re.compile(r"\\(frac|tfrac)\s*(\d)\s*(\d)|\\(sqrt)\s*(\d)")  # digits without the braces that matplotlib wants
-_MATRIX = re.compile(r"\\begin\{pmatrix\}(.*?)\\end\{pmatrix\}", re.DOTALL)
+_TABLE = re.compile(r"\\begin\{(pmatrix|cases)\}(.*?)\\end\{\1\}", re.DOTALL)
 _SPACES = re.compile(r"(?:\\q?quad|\\[;,: ]|\s)*")
 _LINES = re.compile(r"\\\\(?:\[[^\]]*\])?")
 _AROUND = re.compile(r"\s*\\(?:begin|end)\{(?:align|aligned|equation|gather|gathered|split)\*?\}\s*")
@@ -36,10 +36,10 @@ def drawn(tex: str, displayed: bool) -> str | None:
     """A formula as HTML that holds pictures, each of its lines for itself; None where it is not of the TeX that is known."""
     if len(tex) > WHOLE:
         return None
-    texts, matrices = _apart(_BARE.sub(_braced, _AROUND.sub(" ", tex) if displayed else tex))
+    texts, tables = _apart(_BARE.sub(_braced, _AROUND.sub(" ", tex) if displayed else tex))
     if displayed:
         texts = [text.replace("&", " ").replace(r"\frac", r"\dfrac") for text in texts]
-    pieces = [piece for text, matrix in zip(texts, [*matrices, ""]) for piece in (*_lines(text), *_table(matrix))]
+    pieces = [piece for text, table in zip(texts, [*tables, ("", "")]) for piece in (*_lines(text), *_table(*table))]
     if None in pieces or not any("<img" in piece for piece in pieces):
         return None
     whole = re.sub("(?:<br>)+", "<br>", "".join(pieces)).removeprefix("<br>").removesuffix("<br>")
@@ -50,10 +50,10 @@ def _braced(found) -> str:
     return "\\" + (found[1] or found[4]) + "".join(f"{{{one}}}" for one in (found[2], found[3], found[5]) if one)
 
 
-def _apart(tex: str) -> tuple[list[str], list[str]]:
-    """The texts around the matrices of a formula, one more than there are matrices, and what the matrices hold."""
-    parts = _MATRIX.split(tex)
-    return parts[::2], parts[1::2]
+def _apart(tex: str) -> tuple[list[str], list[tuple[str, str]]]:
+    """The texts around the matrices and cases of a formula, one more than there are of them; of each its kind and what it holds."""
+    parts = _TABLE.split(tex)
+    return parts[::3], list(zip(parts[1::3], parts[2::3]))
 
 
 def _lines(tex: str):
@@ -65,15 +65,15 @@ def _lines(tex: str):
             yield picture(" ".join(line.split()))
 
 
-def _table(matrix: str):
-    """A matrix, which matplotlib does not know, as a table of pictures."""
-    if matrix:
-        rows = [[picture(cell.strip()) for cell in row.split("&")] for row in _LINES.split(matrix) if row.strip()]
+def _table(kind: str, content: str):
+    """A matrix or cases, which matplotlib does not know, as a table of pictures, of spans, since a <table> ends its paragraph."""
+    if content:
+        rows = [[picture(cell.strip()) for cell in row.split("&")] for row in _LINES.split(content) if row.strip()]
         if len({len(row) for row in rows}) != 1 or None in sum(rows, []):
             yield None
         else:
-            within = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
-            yield f'<table class="matrix">{within}</table>'
+            within = ("".join(f"<span>{cell}</span>" for cell in row) for row in rows)
+            yield f'<span class="{kind}">' + "".join(f"<span>{row}</span>" for row in within) + "</span>"
 
 
 @lru_cache(maxsize=4096)

@@ -1242,7 +1242,7 @@ explore(
         )
     ),
     what=Choice("captions", ["web", "written"], "written"),
-    noise=Choice("share of the web that is wrong", [str(noise) for noise in NOISES], "0.7"),
+    noise=Choice("noise of the web", [str(noise) for noise in NOISES], "0.7"),
     threshold=Choice("threshold", ["0.1", "0.3", "0.5", "0.7", "0.9", "0.98"], "0.5"),
 )
 
