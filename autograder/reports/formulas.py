@@ -51,7 +51,7 @@ def _braced(found) -> str:
 
 
 def _apart(tex: str) -> tuple[list[str], list[tuple[str, str]]]:
-    """The texts around the matrices and cases of a formula, one more than there are of them; of each its kind and what it holds."""
+    """The texts around the matrices and cases of a formula, one more than of those; of each of them kind and content."""
     parts = _TABLE.split(tex)
     return parts[::3], list(zip(parts[1::3], parts[2::3]))
 
