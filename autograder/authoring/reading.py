@@ -4,9 +4,11 @@ import math
 import re
 
 FOLDED = ("setup", "fold")  # tags of code cells that set up, draw or assert: folded in JupyterLab and Colab
-WORDS_A_MINUTE, SECONDS_A_LINE, SECONDS_A_FIGURE = 200, 4, 20
+WORDS_A_MINUTE, SECONDS_A_LINE, SECONDS_A_FIGURE = 130, 6, 30  # with time to think, code being read as well
 CAPTION = re.compile(r"^\*\*Figure(?: \d+)?\.\*\*", re.MULTILINE)
-_ASIDE = re.compile(r"<details>\s*<summary>Going further.*?</details>", re.DOTALL)
+_ASIDE = re.compile(
+    r"<details>\s*<summary>Going further.*?</details>|^## References.*?(?=^## |\Z)", re.DOTALL | re.MULTILINE
+)
 _TIME = re.compile(r"^(\*\*Time\*\* about )\d+( minutes to read)", re.MULTILINE)
 _ROUNDED = 5  # minutes
 
@@ -39,7 +41,7 @@ def lines_in_view(nb) -> int:
 
 
 def minutes(nb) -> int:
-    """How long a lesson takes to read, in steps of five minutes; what stands under "Going further" is not counted."""
+    """How long a lesson takes to read, in steps of five minutes; "Going further" and references are not counted."""
     prose = _ASIDE.sub("", "\n".join(cell.source for cell in nb.cells if cell.cell_type == "markdown"))
     words, figures = len(prose.split()), len(CAPTION.findall(prose))
     seconds = 60 * words / WORDS_A_MINUTE + SECONDS_A_LINE * lines_in_view(nb) + SECONDS_A_FIGURE * figures

@@ -13,7 +13,7 @@
 # **You need** PyTorch basics (tensors, matrix products, modules, `backward`) and the softmax. You need no knowledge of
 # attention: this lesson builds the model whose weakness attention was invented to repair.
 #
-# **Time** about 45 minutes to read; the cells run in about a minute on two CPU cores.
+# **Time** about 60 minutes to read; the cells run in about a minute on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single

@@ -13,7 +13,7 @@
 #
 # **You need** lesson 01: encoder, decoder, teacher forcing, and why one context vector is not enough.
 #
-# **Time** about 35 minutes to read; the cells run in about a minute and a half on two CPU cores.
+# **Time** about 50 minutes to read; the cells run in about a minute and a half on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single

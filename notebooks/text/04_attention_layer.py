@@ -14,7 +14,7 @@
 # **You need** PyTorch basics (tensors, matrix products, `nn.Linear`, `backward`), and what mean and variance are.
 # Lesson 02 shows where the idea came from, but you do not need it here.
 #
-# **Time** about 50 minutes to read; the cells run in about 20 seconds on two CPU cores.
+# **Time** about 70 minutes to read; the cells run in about 20 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single

@@ -14,7 +14,7 @@
 # **You need** lesson 04: queries, keys, values, and why scores are divided by $\sqrt{D_Q}$; sine and cosine with their
 # addition theorems; rotations of the plane, and how a complex number describes one.
 #
-# **Time** about 45 minutes to read; the cells run in about 40 seconds on two CPU cores.
+# **Time** about 65 minutes to read; the cells run in about 40 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single

@@ -15,7 +15,7 @@
 # **You need** lesson 05: self-attention on $X\,[N, D]$ with $W_Q$, $W_K$, $W_V$, and why it needs positional encodings.
 # The terms and symbols of the course are listed in the [glossary](../docs/glossary.md).
 #
-# **Time** about 40 minutes to read; the cells run in about 30 seconds on two CPU cores.
+# **Time** about 60 minutes to read; the cells run in about 30 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single

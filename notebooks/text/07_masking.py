@@ -15,7 +15,7 @@
 # **You need** lesson 05 (self-attention, positions) and the heads of lesson 06. From lesson 01: $P(y_t \mid y_{<t})$,
 # teacher forcing, and padding in the loss.
 #
-# **Time** about 50 minutes to read; the cells run in about 20 seconds on two CPU cores.
+# **Time** about 75 minutes to read; the cells run in about 20 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single

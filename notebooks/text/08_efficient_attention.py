@@ -15,7 +15,7 @@
 # counts of operations, and from lesson 07 the causal mask and the language model. The terms and symbols of the course
 # are listed in the [glossary](../docs/glossary.md).
 #
-# **Time** about 45 minutes to read; the cells run in about 45 seconds on two CPU cores.
+# **Time** about 65 minutes to read; the cells run in about 45 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single

@@ -15,7 +15,7 @@
 # causal mask, and from lesson 08, for two examples, grouped-query attention. The terms and symbols of the course are
 # listed in the [glossary](../docs/glossary.md).
 #
-# **Time** about 55 minutes to read; the cells run in about 60 seconds on two CPU cores.
+# **Time** about 75 minutes to read; the cells run in about 60 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -156,18 +156,18 @@ assert abs(alone[0]) < 0.1 and 0.6 < alone[1] < 0.97 and alone[2] > 0.99 and alo
 
 # %% [markdown]
 # After two layers, the vectors of all eleven tokens are nearly the same, and after twelve no layer could tell *animal*
-# from *street*. The reason is not bad luck with the random numbers. Each output of attention is an average of values,
-# and an untrained layer spreads its attention weights over all tokens, the more evenly the more alike the tokens are.
-# An average of averages is closer still to the common mean, so what distinguishes the tokens is lost. (Dong et al.,
-# 2021, prove it for weights that are not too large: if attention layers are stacked with nothing between them, what
-# remains of the differences shrinks doubly exponentially with depth.) Training could in principle make the averages
-# more selective. But where would training start, if the output says almost nothing about the input?
+# from *street*. The random numbers are not to blame. Each output of attention is an average of values, and an untrained
+# layer spreads its attention weights over all tokens, the more evenly the more alike the tokens are. Averaging the
+# averages pulls every token closer to the common mean, until nothing that distinguishes them is left. Dong et al.
+# (2021) prove it for weights that are not too large: if attention layers are stacked with nothing between them, what
+# remains of the differences shrinks doubly exponentially with depth. Training could in principle make the averages more
+# selective, but where would it start, if the output says almost nothing about the input?
 #
 # The **Transformer block** (Vaswani et al., 2017) adds what is missing: a path on which each token keeps what it has, a
 # layer that does something other than averaging, and a normalisation that keeps the numbers in range. We add these
 # three parts one by one, put them together in two ways, and measure which way trains. Then come the variants that
-# today's models use. At the end, we shall meet the equal vectors of this section once more, where we should no longer
-# expect them: in a stack with all its parts in place.
+# today's models use. We shall meet these identical vectors again at the end of the lesson, where nobody would expect
+# them: in a stack that has all of its parts.
 
 # %% [markdown]
 # ## The residual stream
@@ -250,10 +250,10 @@ assert_close(together, one_by_one)
 # ## Layer normalisation
 #
 # The residual stream is a sum, and a sum grows with the number of its terms. How fast? We stack 24 pairs of an
-# attention layer and an MLP, each with a residual connection, and compute the size of the numbers in the stream. (Size
-# means the **root mean square (RMS)**, the root of the mean of the squared numbers. The weights are drawn as in
-# PyTorch's own `nn.Transformer`, by the rule of Glorot and Bengio (2010), also called Xavier initialisation, which
-# keeps the size of the numbers about the same in a single linear layer.)
+# attention layer and an MLP, each with a residual connection, and compute the size of the numbers in the stream, by
+# which we mean their **root mean square (RMS)**, the root of the mean of the squared numbers. The weights are drawn as
+# in PyTorch's own `nn.Transformer`, by the rule of Glorot and Bengio (2010), also called Xavier initialisation, which
+# keeps the size of the numbers about the same in a single linear layer.
 
 
 # %% tags=["fold"]
@@ -284,10 +284,10 @@ assert sizes[24] > 300 and sizes[12] > 5
 
 # %% [markdown]
 # The numbers grow exponentially, since what a layer adds is in proportion to what it reads: the larger the stream, the
-# larger the next addition. After 24 pairs they are about a thousand times as large as at the beginning. The gradients
-# grow, too, on their way back, as the numbers below Figure 8 will show. **Normalisation** takes care of that. **Layer
-# normalisation**, or LayerNorm (Ba et al., 2016), treats each token by itself. It computes the mean and the variance of
-# the token's $D$ features, subtracts the mean and divides by the root of the variance:
+# larger the next addition. After 24 pairs they are about a thousand times as large as at the beginning, and the
+# gradients grow, too, on their way back. **Normalisation** takes care of that. **Layer normalisation**, or LayerNorm
+# (Ba et al., 2016), treats each token by itself. It computes the mean and the variance of the token's $D$ features,
+# subtracts the mean and divides by the root of the variance:
 #
 # $$\mu = \frac1D \sum_{d=1}^{D} x_d, \qquad \sigma^2 = \frac1D \sum_{d=1}^{D} (x_d - \mu)^2, \qquad
 # y_d = \frac{x_d - \mu}{\sqrt{\sigma^2 + \varepsilon}}\;\gamma_d + \beta_d$$
@@ -324,11 +324,10 @@ show(
 # row's mean is 0 and its variance 1.
 #
 # **Why not normalise over the batch?** Many convolutional networks use batch normalisation (Ioffe and Szegedy, 2015),
-# which computes mean and variance for each *feature*, over all examples of the batch. (In a sequence, this means over
-# all positions of all sequences.) Then the output for one sentence depends on which other sentences happen to be in its
-# batch. Let us measure this: we normalise the same sentence in two batches, once with each normalisation, and compute
-# by how much its numbers change. In the second batch the other sentences are different ones, and their numbers are
-# three times as large.
+# which computes mean and variance for each *feature*, over all examples of the batch, and in sequences over all
+# positions as well. Then the output for one sentence depends on which other sentences happen to be in its batch. To
+# measure how much, we normalise the same sentence in two batches, once with each normalisation. In the second batch the
+# other sentences are different ones, and their numbers are three times as large.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -341,18 +340,18 @@ for name, norm in {"batch normalisation": batch_norm, "layer normalisation": lay
 
 # %% [markdown]
 # With batch normalisation the numbers change, although the sentence is the same; with layer normalisation they do not.
-# There are more reasons against batch normalisation. In a language model with a causal mask, a mean over positions
-# would carry information from later tokens to earlier ones: a leak of the kind that lesson 07 looked for. Padding would
-# enter the mean as well. And a model that writes one text at a time has no batch to average over; batch normalisation
-# then uses averages kept from training, so that it computes something else than in training. LayerNorm knows nothing of
-# other tokens, and computes the same in training and afterwards.
+# In a language model with a causal mask, averaging over positions would also carry information from later tokens to
+# earlier ones, a leak of the kind that lesson 07 looked for. And a model that writes one text at a time has no batch to
+# average over; it would use averages kept from training, and compute something else than in training. LayerNorm knows
+# nothing of other tokens, and computes the same in training and afterwards.
 
 # %% [markdown]
 # ## Post-norm and pre-norm
 #
-# We have all parts: attention, the MLP, residual connections, normalisation. Where does the normalisation stand? There
-# are two answers, and so two wirings of the block. In the first Transformers it comes after each sum (**post-norm**).
-# Most models since GPT-2 apply it to what a layer *reads*, and leave the stream itself alone (**pre-norm**):
+# We have all parts: attention, the MLP, residual connections, normalisation. Where does the normalisation belong? Two
+# answers to this question give two wirings of the block. In the first Transformers it comes after each sum
+# (**post-norm**). Most models since GPT-2 apply it to what a layer *reads*, and leave the stream itself alone
+# (**pre-norm**):
 #
 # | post-norm | pre-norm |
 # |---|---|
@@ -372,10 +371,10 @@ show(
 # residual stream; at each circle with a plus, a branch is added to it. Attention looks at all tokens together; the MLP
 # and LayerNorm treat each token alone.
 #
-# Does pre-norm still cure the growth of the stream, if it leaves the stream alone? It does. The stream grew
+# Does pre-norm still cure the growth of the stream, although it leaves the stream alone? Yes: the stream grew
 # exponentially because each layer added in proportion to what it read. In pre-norm each layer reads numbers of size 1,
-# whatever the size of the stream, so that the additions no longer grow with it, and the stream grows slowly: in a stack
-# of 24 blocks further below, from 1.4 to 4.15.
+# whatever the size of the stream, so that the additions no longer grow with it. The stream then grows slowly: in a
+# stack of 24 blocks further below, from 1.4 to 4.15.
 #
 # Both wirings have the same parts and the same parameters. In code the difference is two lines:
 
@@ -403,9 +402,9 @@ class Block(nn.Module):
 
 
 # %% [markdown]
-# (With `norm`, `mlp` and `residual` we shall exchange parts of the block further below.) PyTorch has the block, too,
-# under the name `nn.TransformerEncoderLayer`, and its argument `norm_first` chooses between the two wirings. By default
-# it is False: post-norm. With the same weights PyTorch's block computes the same as ours:
+# The arguments `norm`, `mlp` and `residual` will let us exchange parts of the block further below. PyTorch has the
+# block, too, under the name `nn.TransformerEncoderLayer`, and its argument `norm_first` chooses between the two
+# wirings. By default it is False: post-norm. With the same weights PyTorch's block computes the same as ours:
 
 # %%
 for norm_first in (False, True):
@@ -448,8 +447,8 @@ show(
 )
 
 # %% [markdown]
-# **Figure 5.** The vector of *animal* is changed: by how much does the output of each part change at each token? (1.00
-# is the change at *animal* itself. Batch normalisation is not a part of the block; it is shown for comparison.)
+# **Figure 5.** The vector of *animal* is changed: by how much does the output of each part change at each token? The
+# change at *animal* itself counts as 1.00. Batch normalisation is not a part of the block; it is shown for comparison.
 
 # %% tags=["fold"]
 elsewhere = [n for n in range(11) if n != 1]
@@ -458,31 +457,28 @@ for name, shares in (("attention", moved[0, elsewhere]), ("the whole block", mov
     print(f"{name}: {shares.min().item():.2f} to {shares.max().item():.2f} at the other tokens")
 
 # %% [markdown]
-# The MLP and LayerNorm change at *animal* alone; at all other tokens the change is exactly 0. Attention carries the
-# change to every token. It is the only part of the block that does so. (With batch normalisation there would be a
-# second one.) In the whole block, the change at the other tokens is only 0.02 to 0.06 of that at *animal*, since the
-# residual connections pass on the full change at *animal* itself. Remember the block as two steps that take turns:
-# the tokens **exchange** something, then each of them **thinks** about it.
+# The MLP and LayerNorm change at *animal* only; at all other tokens the change is exactly 0. Attention is the only part
+# of the block that carries the change to every token. In the whole block, the change at the other tokens is only 0.02
+# to 0.06 of that at *animal*, since the residual connections pass on the full change at *animal* itself. Remember the
+# block as two steps that take turns: the tokens **exchange** something, then each of them **thinks** about it.
 
 # %% [markdown]
 # ## Which wiring trains?
 #
 # The choice between pre-norm and post-norm looks like a matter of taste. To see what difference it makes, we train both
 # wirings on a task in which each answer depends on all tokens: **sorting**. The input is a sequence of $N = 12$
-# symbols, each drawn at random from $V = 16$; at position $n$ the model has to name the $n$-th smallest of them.
-# (Sorting does not need twelve blocks: further below we use two. We take twelve because we ask what the wiring does to
-# a deep stack.) Guessing without any
-# knowledge is right in $1/16$ of the cases. A model that knows the position, but does not look at the symbols, can be
-# right in 26 % of them: at the first position, for example, the lowest of the 16 symbols is the right answer more often
-# than not. Only an accuracy above 26 % shows that a model *reads* its input.
+# symbols, each drawn at random from $V = 16$; at position $n$ the model has to name the $n$-th smallest of them. Two
+# blocks would do, and further below we use two; here we take twelve, because we ask what the wiring does to a deep
+# stack. Guessing is right in $1/16$ of the cases. A model that knows the position, but does not look at the symbols,
+# can be right in 26 % of them: at the first position, for example, the lowest of the 16 symbols is the right answer
+# more often than not. Only an accuracy above 26 % shows that a model *reads* its input.
 #
-# The model adds a learned positional encoding to the embeddings and applies 12 blocks. A last linear layer, the
-# **output head** (not to be confused with the heads of attention), then computes logits over the 16 symbols at each
-# position. There is no mask. The model is small ($D = 32$, $H = 4$, $D_F = 64$) so that we can train it many times.
-# In a pre-norm model, one more LayerNorm comes between the last block and the head. Why does a post-norm model not need
-# it? There, the last block has just normalised the stream, whereas the stream of a pre-norm model is a plain sum, which
-# no normalisation has touched. (The folded cell defines the model. The matrices of its blocks are drawn by Xavier
-# initialisation, as in `nn.Transformer`.)
+# The model adds a learned positional encoding to the embeddings and applies 12 blocks, without a mask. A last linear
+# layer, the **output head** (not to be confused with the heads of attention), then computes logits over the 16 symbols
+# at each position. In a pre-norm model one more LayerNorm comes before the head, since no normalisation has touched the
+# stream itself; in a post-norm model the last block has just normalised it. The model is small ($D = 32$, $H = 4$,
+# $D_F = 64$) so that we can train it many times. The folded cell defines it, and draws the matrices of its blocks by
+# Xavier initialisation.
 
 
 # %% tags=["fold"]
@@ -600,10 +596,9 @@ assert min(reached["pre-norm, rate 0.004"]) > 0.6 and min(reached["post-norm, ra
 assert min(reached["post-norm, rate 0.001"]) > 0.45 and min(reached["pre-norm, rate 0.001"]) > 0.5
 
 # %% [markdown]
-# At the rate 0.004 the pre-norm model learns (0.704), while the post-norm model stays at chance with every seed. With
-# warm-up, post-norm learns at this rate, too (0.482), and at the rate 0.001 it learns without any warm-up (0.531).
-# Figure 6 shows losses of this run at the rate 0.004, and the same comparison over five rates and ten seeds from a
-# stored run:
+# At the rate 0.004 the pre-norm model learns, while the post-norm model stays at chance with every seed. With warm-up,
+# post-norm learns at this rate, too, and at the rate 0.001 it learns without any warm-up. Figure 6 shows losses of this
+# run at the rate 0.004 and, from a stored run, the same comparison over five rates and ten seeds:
 
 # %% tags=["fold"]
 RATES, SEEDS = [5e-4, 1e-3, 2e-3, 4e-3, 8e-3], range(10)
@@ -672,10 +667,10 @@ show(
 )
 
 # %% [markdown]
-# **Figure 6.** Sorting with 12 blocks. Left, the loss at the rate 0.004; a loss of $\ln 16 = 2.77$ is that of guessing.
+# **Figure 6.** Sorting with 12 blocks. Left, the loss at the rate 0.004; guessing gives a loss of $\ln 16 = 2.77$.
 # Right, the accuracy after 150 steps at five learning rates, from the stored run: means of ten seeds, with the range
-# from the lowest to the highest shaded. (At the rate 0.002 the range of post-norm is so wide because it stays at chance
-# with one of the ten seeds.)
+# from the lowest to the highest shaded. At the rate 0.002 the range of post-norm is so wide because it stays at chance
+# with one of the ten seeds.
 
 # %% tags=["fold"]
 for name, values in means.items():
@@ -693,12 +688,29 @@ assert min(kept["shallow"]) > 0.4
 assert sum(kept["own"]["post-norm, rate 0.004"]) / 3 > 0.5 and sum(kept["own"]["post-norm, rate 0.016"]) / 3 < 0.1
 
 # %% [markdown]
+# **Pre-norm is the safe choice.** It learns at every rate that we tried, without warm-up, and at each rate it learns
+# more in 150 steps than post-norm. Our post-norm models need a small rate or a warm-up, and in our runs a large rate
+# with warm-up is no better than a small rate without it. Patience does not help: after 600 steps the stuck model is
+# still at chance. How a long training ends is a different question: Liu et al. (2020) report that in translation,
+# post-norm models end better than pre-norm ones, provided that they train at all.
+#
+# <details><summary>Going further: initial weights, depth, and the length of the warm-up</summary>
+#
+# Smaller initial weights help post-norm, too. If $W_O$ and the matrices of the MLP have the smaller weights that
+# PyTorch gives to a linear layer by default, it learns at the rate 0.004 (accuracy 0.59), and fails at 0.016; we tried
+# no rate between them. With Xavier's weights, a stack of 6 blocks instead of 12 learns at 0.004 as well (0.64).
+#
+# Is our warm-up too long? It takes up half of the 150 steps. But in a run of 600 steps, where it takes only 75, the
+# order is the same: the accuracy is 0.71 at the rate 0.004 with warm-up, and 0.82 at the rate 0.001 without. We tried
+# no other length.
+#
+# </details>
+#
 # **What happens in the model that learns nothing?** Its loss does not explode; it stays near 2.8, the loss of guessing.
-# So let us look at the vectors that its output head reads, at all positions of 40 sequences, and for comparison at
-# those of the models that learn. We compute the mean cosine of all pairs of these vectors, as at the beginning of the
-# lesson, after 0, 1, 3, 10 and 30 steps of training (seed 0). We also compute how large a gradient still reaches
-# $W_\text{out}$ in the first block, and by how much Adam then changes this matrix in its next step (the mean of the
-# changes' absolute values, divided by the learning rate of that step):
+# So let us look at the vectors that its output head reads, beside those of the models that learn. We compute their mean
+# cosine, over all positions of 40 sequences, after 0, 1, 3, 10 and 30 steps of training (seed 0). We also compute how
+# large a gradient still reaches $W_\text{out}$ in the first block, and how far Adam then moves this matrix: the mean
+# absolute change in its next step, divided by the learning rate of that step.
 
 # %% tags=["fold"]
 x, moments = test(0)[:40], (0, 1, 3, 10, 30)
@@ -735,35 +747,36 @@ assert min(alike[stuck][3:]) > 0.999 and reaching[stuck][3] < 0.002 and stepping
 assert all(alike[name][4] < 0.7 and min(reaching[name]) > 0.005 and stepping[name][4] > 0.1 for name in others)
 
 # %% [markdown]
-# Even before training, the vectors of the post-norm model are more alike (mean cosine 0.798) than those of the pre-norm
-# model (0.455). A single step at the full rate makes them nearly the same (0.985), whatever the symbol and whatever the
-# position; after ten steps their mean cosine is 1 to three decimals. The output head can then only give the same answer
-# everywhere, and the model does not even reach the 26 % of a model that knows the position. By then the gradient has
-# shrunk to about a thousandth of what it was at the beginning. Would Adam not make up for that? It divides by the
-# recent size of the gradient, so that a constant factor does not matter. But while a gradient falls as quickly as here,
-# the larger gradients of the steps before still count in the divisor, and Adam's steps fall as well: after 30 steps, to
-# 0.02 of the learning rate. So almost nothing is left that could pull the vectors apart again.
+# Even before training, the vectors of the post-norm model are more alike than those of the pre-norm model. A single
+# step at the full rate makes them nearly the same, whatever the symbol and whatever the position; after ten steps their
+# mean cosine is 1 to three decimals. The head must then give the same answer at every position, so the model does not
+# even reach the 26 % that knowing the position alone would allow. By then the gradient has shrunk to about a thousandth
+# of what it was, and Adam's steps shrink as well, so that almost nothing is left that could pull the vectors apart
+# again. The post-norm models that learn come close to this state, too. But in them about a tenth of the gradient
+# remains, and after 30 steps the vectors have come apart again.
 #
-# The post-norm models that learn come close to this state, too: the cosine grows to 0.984 with warm-up, and to 0.995 at
-# the rate 0.001. But in them about a tenth of the gradient remains, and the vectors come apart again: after 30 steps
-# the cosine is 0.317 and 0.389, and the steps are 0.26 and 0.22 of the learning rate.
+# <details><summary>Going further: why does Adam not make up for small gradients?</summary>
 #
-# **Why in post-norm?** One difference is plain. In a pre-norm model the stream is a sum to which each block adds its
-# share, so a single block can change only a part of it, and the embeddings remain in the sum. In a post-norm model, two
-# normalisations stand on the stream in every block. Each of them divides *everything* that came before by the size of
-# the sum. So with twelve blocks the embedding's share is divided $2 \cdot 12 = 24$ times, whereas the last block's is
-# divided only once or twice. By how much? Suppose that each layer adds independent numbers of size 1 to a stream of
-# size 1. The sum has size $\sqrt2$, and after 24 divisions by it, $1/\sqrt2^{\,24} = 1/4096$ of the embedding is left.
-# In a pre-norm model with the same additions, the sum of 25 equal parts has size $\sqrt{25} = 5$, and the last
-# normalisation leaves $1/5$. Why does this make the tokens alike? The embeddings are what distinguishes them, whereas
-# untrained attention adds nearly the same to all of them, as we saw in Figure 2. The direct path of the gradient, which the residual connections were to keep free, meets
-# the same divisions on its way back: 24 of them in post-norm, a single one in pre-norm. (The gradient also has the
-# paths through the layers.)
+# Adam divides by the recent size of the gradient, so that a constant factor does not matter. But while a gradient falls
+# as quickly as in the stuck model, the larger gradients of the steps before still count in the divisor, and Adam's
+# steps fall as well: after 30 steps, to 0.02 of the learning rate. In the two post-norm models that learn, the steps
+# are then 0.26 and 0.22 of it.
 #
-# How large are the gradients before training? Xiong et al. (2020) show that in a post-norm model those of the last
-# blocks stay large however deep the model is. In a pre-norm model they become smaller with depth, in proportion to
-# $1/\sqrt{L}$ for $L$ blocks, since the sum grows as $\sqrt{L}$, and the last normalisation divides by it. Figure 7
-# shows the gradients in our models:
+# </details>
+#
+# **Why in post-norm?** In a pre-norm model the stream is a sum to which each block adds its share, so the embeddings,
+# which distinguish the tokens, remain in it. In a post-norm model each block normalises the stream itself twice, and
+# each time divides *everything* that came before by the size of the sum. After twelve blocks the embedding's
+# contribution has been divided $2 \cdot 12 = 24$ times, the last block's only once or twice. How much of the embedding
+# is left? Suppose that each layer adds independent numbers of size 1 to a stream of size 1. The sum has size $\sqrt2$,
+# and after 24 divisions by it, $1/\sqrt2^{\,24} = 1/4096$ of the embedding is left. In a pre-norm model with the same
+# additions, the sum of 25 equal parts has size $\sqrt{25} = 5$, and the last normalisation leaves $1/5$. All the rest
+# is what the layers have added, and untrained attention adds nearly the same to all tokens, as we saw in Figure 2.
+#
+# The direct path of the gradient, which the residual connections were to keep free, meets the same divisions on its way
+# back. Xiong et al. (2020) show that before training, the gradients of the last blocks stay large in a post-norm model,
+# however deep it is. In a pre-norm model of $L$ blocks they become smaller in proportion to $1/\sqrt{L}$, since the sum
+# grows as $\sqrt{L}$ and the last normalisation divides by it. Figure 7 shows the gradients in our models:
 
 # %% tags=["fold"]
 depths, gradients = (6, 12, 24), {}
@@ -801,32 +814,22 @@ for wiring, values in last.items():
 assert last["post-norm"][0] < last["post-norm"][2] and last["pre-norm"][0] > last["pre-norm"][2]
 
 # %% [markdown]
-# In the last block, the gradients of the post-norm model are larger, and they do not become smaller with depth. Those
-# of the pre-norm model do: from 6 to 24 blocks they fall from 0.10 to 0.06, where $1/\sqrt{L}$ would halve them. This
-# agrees with the paper in direction. The 24 divisions on the direct path might suggest that post-norm has hardly any
-# gradient in its first blocks. It has: with 12 blocks, the gradient in the first is about as large as in the last. So
-# before training, the paths through the layers must carry much of it. What follows from all this, and what does not?
+# In the last block, the gradients of the pre-norm model become smaller with depth: from 6 to 24 blocks they fall from
+# 0.10 to 0.06, where $1/\sqrt{L}$ would halve them; those of the post-norm model are larger and do not fall. This
+# agrees with the paper in direction. In spite of the divisions on the direct path, post-norm's gradients with 12 blocks
+# are about as large in the first block as in the last, so before training, the paths through the layers must carry much
+# of the gradient. Whether the gradients are the cause of what we saw, our figures do not settle.
 #
-# - **Pre-norm is the safe choice.** It learned at every rate that we tried, without warm-up, and at each rate it
-#   learned more in 150 steps than post-norm.
-# - **Post-norm can be trained without warm-up**, at a smaller rate. Smaller initial weights help, too: if $W_O$ and the
-#   matrices of the MLP have the smaller weights that PyTorch gives to a linear layer by default, post-norm learns at
-#   0.004 (accuracy 0.59), and fails at 0.016 (no rate between was tried). With 6 blocks instead of 12, it learns at
-#   0.004 as well (0.64).
-# - **Warm-up makes a large rate usable.** In our runs, though, a large rate with warm-up is no better than a small rate
-#   without it: in the stored run, the accuracy is 0.480 at the rate 0.004 with warm-up, and 0.563 at 0.001 without (in
-#   the three seeds of this run, 0.482 and 0.531). (Our warm-up takes
-#   half of the 150 steps. But after 600 steps, of which it takes 75, the accuracy is 0.71 against 0.82. No other length
-#   of warm-up was tried.)
-# - **Patience does not help**, as far as we tried: after 600 steps the stuck model is still at chance.
-# - **The cause is not settled by our figures.** Before training, the gradients of the two wirings differ by a factor of
-#   about five at most (Figure 7), and a constant factor hardly changes the steps of Adam. Liu et al. (2020) argue that
-#   the gradients are not to blame: in a post-norm model, a small change of the parameters changes the output too much.
-#   Our first step shows such a jump; it does not show which explanation is right.
-# - **Nothing follows about long training.** Liu et al. report that in translation, post-norm models end better than
-#   pre-norm ones, provided that they train at all.
+# <details><summary>Going further: are the gradients to blame?</summary>
 #
-# Here is the published experiment. Xiong et al. trained a post-norm Transformer to translate from German to English
+# Before training, the gradients of the two wirings differ by a factor of about five at most, and a constant factor
+# hardly changes the steps of Adam. Liu et al. (2020) argue that the cause is a different one: in a post-norm model, a
+# small change of the parameters changes the output too much. Our first step shows such a jump; it does not show which
+# explanation is right.
+#
+# </details>
+#
+# **The published experiment.** Xiong et al. trained a post-norm Transformer to translate from German to English
 # (IWSLT14). With Adam and without warm-up it reached 8.45 BLEU, with warm-up about 34; pre-norm reached as much without
 # warm-up. Their task, model and length of training differ from ours, and so does the outcome: their stuck model had
 # learned something, ours nothing at all.
@@ -836,8 +839,8 @@ assert last["post-norm"][0] < last["post-norm"][2] and last["pre-norm"][0] > las
 #
 # With the following controls you build a stack of blocks, as it is before training, and look at its stream: the size of
 # its numbers, the similarity of its tokens, and the gradients of $W_\text{out}$ in each block. Try to predict the three
-# curves before you change a control. What happens without residual connections? And what happens without normalisation,
-# with 24 blocks?
+# curves before you change a control. What happens without residual connections, and what without normalisation in 24
+# blocks?
 
 
 # %% tags=["fold"]
@@ -888,7 +891,7 @@ explore(
 # %% [markdown]
 # **Figure 8.** A stack of blocks before training, at first 12 pre-norm blocks with residual connections. Left, the size
 # of the numbers in the stream before the first block and after each; middle, the similarity of the twelve tokens of one
-# sequence; right, the norm of the gradient of $W_\text{out}$. (The scales left and right are logarithmic.)
+# sequence; right, the norm of the gradient of $W_\text{out}$. The scales left and right are logarithmic.
 
 # %% tags=["fold"]
 for norm, residual in (("pre-norm", True), ("pre-norm", False), ("post-norm", True), ("no normalisation", True)):
@@ -908,24 +911,22 @@ assert without[1][-1] > 0.8 and 0.05 < without[2][0] / without[2][-1] < 20 and p
 # %% [markdown]
 # Each of the first four lines describes a stack of 24 blocks. Without normalisation the stream grows as we have seen,
 # and the gradient in the first block is larger than that in the last one by many orders of magnitude. The tokens become
-# the same as well (mean cosine 1.00), although the residual connections are in place: with such large numbers the
-# scores are large, too, so that the softmax gives nearly all weight to a single token, and in the last block all
-# queries of a head choose among very few tokens. Without residual connections the tokens become the same again, in
-# spite of MLPs and normalisation. And in post-norm they are nearly the same before any training, which fits with how
-# little is left of the embeddings. (One often reads that the gradient vanishes without residual connections. In our
-# pre-norm stack without them it did not: it is 3 in the first block and 0.6 in the last. What vanishes is the
-# difference between the tokens.)
+# the same as well, although the residual connections are in place: with such large numbers the softmax gives nearly all
+# weight to a single token, and in the last block all queries of a head choose among very few tokens. Without residual
+# connections the tokens become the same again, in spite of MLPs and normalisation. And in post-norm they are nearly the
+# same before any training, which fits with how little is left of the embeddings.
+#
+# One often reads that the gradient vanishes without residual connections. In our pre-norm stack without them it did
+# not: it is 3 in the first block and 0.6 in the last. What vanishes is the difference between the tokens.
 
 # %% [markdown]
 # ## RMSNorm: without the mean
 #
 # LayerNorm subtracts the mean, divides by the standard deviation, multiplies by a gain and adds a bias. Is all of this
-# needed? **RMSNorm** (Zhang and Sennrich, 2019) keeps the division only: each token is divided by its root mean square,
-# and multiplied by a gain. Nothing is subtracted, nothing is added:
+# needed? **RMSNorm** (Zhang and Sennrich, 2019) keeps only the division and the gain: each token is divided by its root
+# mean square, and multiplied number by number ($\odot$) by a gain:
 #
 # $$y = \frac{x}{\sqrt{\frac1D \sum_{d=1}^{D} x_d^2 + \varepsilon}} \odot \gamma$$
-#
-# ($\odot$ multiplies number by number.)
 
 # %%
 X, gain, eps = normal(3, 5) * 4 + 2, torch.ones(5, device=DEVICE), 1e-6  # X [N, D], gain [D]
@@ -936,10 +937,15 @@ assert_close(norm(X), Y)
 # %% [markdown]
 # For a token whose mean is 0, both norms are the same up to the bias. RMSNorm needs fewer operations and half the
 # parameters, and its authors report results about as good as those of LayerNorm in 7 % to 64 % less time, depending on
-# the model. Llama and many other language models use it. Two details differ between programs: where $\varepsilon$
-# stands (inside the root in PyTorch and Llama, outside in the authors' own code), and how large it is: unless you say
-# otherwise, `nn.RMSNorm` takes the machine epsilon, the distance from 1 to the next larger number of the format, which
-# is $1.2 \cdot 10^{-7}$ in float32; Llama takes $10^{-6}$ or $10^{-5}$.
+# the model. Llama and many other language models use it.
+#
+# <details><summary>Going further: where ε differs between programs</summary>
+#
+# PyTorch and Llama add $\varepsilon$ inside the root, the authors' own code outside. Its size differs as well: unless
+# you say otherwise, `nn.RMSNorm` takes the machine epsilon, the distance from 1 to the next larger number of the
+# format, which is $1.2 \cdot 10^{-7}$ in float32; Llama takes $10^{-6}$ or $10^{-5}$.
+#
+# </details>
 
 # %% [markdown]
 # ## Gated MLPs: SwiGLU
@@ -951,7 +957,7 @@ assert_close(norm(X), Y)
 # $$Y = \big(\operatorname{SiLU}(X W_1) \odot X W_2\big)\, W_3, \qquad \operatorname{SiLU}(x) = x\,\sigma(x)$$
 #
 # where $\sigma$ is the logistic sigmoid. $W_1$ and $W_2$ are $[D, D_F]$, and $W_3$ is $[D_F, D]$; there are no biases.
-# (SiLU is also called *Swish*, hence the name: a gated linear unit with Swish.)
+# SiLU is also called *Swish*, hence the name: a gated linear unit with Swish.
 
 # %%
 N, D, D_F = 12, 32, 85  # why 85 is explained below
@@ -962,8 +968,8 @@ Y = (gate * (X @ W_2)) @ W_3  # [N, D]
 # %% [markdown]
 # A gated MLP has three matrices where the ordinary one has two. To compare them fairly, we give both the same number
 # of parameters: $3 D D_F = 2 D \cdot 4D$, so that $D_F = 8D/3$. For $D = 32$ this is about 85; in the experiment below
-# we take 87, since there the ordinary MLP has biases, which count as well. (Llama rounds $8D/3$ up to a multiple of
-# 256: $D = 4096$ gives $D_F = 11{,}008$.)
+# we take 87, since there the ordinary MLP has biases, which count as well. Llama rounds $8D/3$ up to a multiple of
+# 256: $D = 4096$ gives $D_F = 11{,}008$.
 
 # %% [markdown]
 # ## Do RMSNorm and SwiGLU make the model better?
@@ -1037,9 +1043,9 @@ show(
 )
 
 # %% [markdown]
-# **Figure 9.** RMSNorm in the place of LayerNorm, and SwiGLU in the place of an ordinary MLP that has as many
-# parameters. Left, the loss after 200 steps at the rate 0.01 for three seeds (dots) and their mean (bars); right, means
-# of ten seeds at four learning rates, on logarithmic scales.
+# **Figure 9.** RMSNorm instead of LayerNorm, and SwiGLU instead of an ordinary MLP that has as many parameters. Left,
+# the loss after 200 steps at the rate 0.01 for three seeds (dots) and their mean (bars); right, means of ten seeds at
+# four learning rates, on logarithmic scales.
 
 # %% tags=["fold"]
 for kind, found in live.items():
@@ -1056,20 +1062,23 @@ print(f"{sum(one < other for one, other in zip(rows['LayerNorm, SwiGLU'][-1], ro
 
 # %% [markdown]
 # RMSNorm has a slightly lower loss than LayerNorm at every rate, and SwiGLU has a lower loss than the ordinary MLP,
-# more clearly so at the larger rates. What may we conclude?
+# more clearly so at the larger rates. So on this task **neither exchange costs anything**, and SwiGLU helps. The choice
+# of the learning rate matters far more: from 0.0025 to 0.02 the loss falls to less than a quarter, with any of the
+# four. All models were trained for 200 steps only, and after so few, a lower loss may mean no more than that a model
+# learns *faster*; whether it ends better is not shown.
 #
-# - On this task **neither exchange costs anything**, and SwiGLU helps. At the smallest rate its advantage is so small
-#   that a few seeds could have shown the opposite: there it has the lower loss in seven of ten. Always look at more
-#   than one seed.
-# - The choice of the learning rate matters far more: from 0.0025 to 0.02 the loss falls to less than a quarter, with
-#   any of the four. The largest rate is the best one, so that the figure does not show where the optimum lies.
-# - All models were trained for 200 steps only. A lower loss after so few steps may mean no more than that a model
-#   learns *faster*; whether it ends better is not shown.
-# - Nothing is said about time, which we did not measure.
+# <details><summary>Going further: what else this comparison leaves open</summary>
+#
+# At the smallest rate the advantage of SwiGLU is so small that a few seeds could have shown the opposite: there it has
+# the lower loss in seven of ten. Always look at more than one seed. The largest rate is the best one, so that the
+# figure does not show where the optimum lies. And nothing is said about time, which we did not measure.
+#
+# </details>
 #
 # The published comparison is of the same kind: after 524,288 steps of pre-training, Shazeer (2020) reports a
 # log-perplexity (the mean of $-\log P$ of the right token, the same kind of loss as ours) of 1.679 with GELU and 1.636
-# with SwiGLU, at equal parameters and operations. The paper offers no explanation of why SwiGLU works better.
+# with SwiGLU, at equal parameters and operations. Why SwiGLU works better, the paper does not explain: it attributes
+# the success to "divine benevolence".
 
 # %% [markdown]
 # ## Counting a block
@@ -1087,8 +1096,8 @@ print(f"{sum(one < other for one, other in zip(rows['LayerNorm, SwiGLU'][-1], ro
 #
 # $$24 N D^2 + 4 N^2 D$$
 #
-# PyTorch counts for us, with the sizes of the smallest GPT-2. (On a CPU its counter leaves out the scores and the
-# weighted sums of its own attention; for these we print the formula.)
+# PyTorch counts for us, with the sizes of the smallest GPT-2. On a CPU its counter leaves out the scores and the
+# weighted sums of its own attention; for these we print the formula.
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -1130,8 +1139,8 @@ show(
 #
 # **Attention is quadratic in the number of tokens, but is a Transformer?** Only for long texts. At 1,024 tokens the
 # quadratic part is less than a fifth of all operations, and the wider the model, the smaller is its share. Without it,
-# a simple rule remains: *two operations for each parameter and each token*, $24ND^2 = 2N \cdot 12D^2$. (It is the rule
-# of Kaplan et al., 2020.)
+# a simple rule remains, that of Kaplan et al. (2020): *two operations for each parameter and each token*,
+# $24ND^2 = 2N \cdot 12D^2$.
 #
 # **A rule of thumb for whole models**: $L$ blocks have about $12LD^2$ parameters. How good is it? We compare it with
 # published sizes.
@@ -1151,12 +1160,18 @@ for name, (L, D, published) in PUBLISHED.items():
     print(f"{name:15} 12LD² = {rule:6.1f} billion, published {published:5}, {rule / published - 1:+.0%}")
 
 # %% [markdown]
-# For the first four models the rule is within 2 % of the published, rounded numbers (5 % below GPT-2's exact number);
-# embeddings explain most of what is missing. For the last two its result is 8 % too small, since their blocks differ.
+# For the first four models the rule is within 2 % of the published, rounded numbers; embeddings explain most of what is
+# missing. For the last two its result is 8 % too small, since their blocks differ. So before you use the rule, look at
+# how the block is built.
+#
+# <details><summary>Going further: what differs in the blocks of Llama 2 and Gopher</summary>
+#
 # Llama 2 has grouped-query attention (lesson 08), so that its keys and values are narrower, and a SwiGLU that is wider
 # than $8D/3$: $D_F = 28{,}672$ at $D = 8192$. Gopher has relative positional encodings of a kind that needs one more
-# matrix $[D, D]$ in each block; with it the rule gives 279 billion. So before you use the rule, look at how the block
-# is built.
+# matrix $[D, D]$ in each block; with it the rule gives 279 billion. And beside GPT-2's exact number, rather than the
+# rounded one, the rule is 5 % too small.
+#
+# </details>
 
 # %% [markdown]
 # ## Mixture of experts
@@ -1165,7 +1180,7 @@ for name, (L, D, published) in PUBLISHED.items():
 # more parameters without more operations? Two thirds of a block's parameters belong to the MLP, which works on each
 # token alone. So it is possible to have several MLPs, called **experts**, and to send each token to only a few of them.
 # This is a **mixture of experts (MoE)**, in the sparse form of Shazeer et al. (2017), who put it between the layers of
-# an RNN. Very large Transformers have had it since 2020.
+# an RNN. Very large Transformers have had it since GShard (Lepikhin et al., 2020).
 #
 # Which experts get a token? This is decided by a **router**, a single linear layer that gives each token $E$ logits
 # $z$, one for each expert. The $k$ experts with the largest logits are chosen, which is called **top-k routing**, and
@@ -1175,7 +1190,7 @@ for name, (L, D, published) in PUBLISHED.items():
 # $$y = \sum_{e\,\in\,\mathcal K} g_e\, \operatorname{MLP}_e(x), \qquad g_e = \frac{\exp(z_e)}{\sum_{j \in \mathcal K} \exp(z_j)}$$
 #
 # Here $\mathcal K$ is the set of the $k$ chosen experts. So the gates are a softmax over the chosen logits only, and
-# they sum to 1. Here are the choice and the gates for one token, with four experts, numbered from 0, and $k = 2$:
+# they sum to 1. We compute them for one token, with four experts, numbered from 0, and $k = 2$:
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -1185,11 +1200,6 @@ gates = values.softmax(dim=0)  # [k]
 print("experts", chosen.tolist(), "with the gates", [round(gate, 3) for gate in gates.tolist()])
 
 # %% [markdown]
-# (Why do we not take the softmax over all logits, and keep the probabilities of the chosen experts? That is possible,
-# too, and the gates then sum to less than 1. With $k = 1$ some such change is necessary: the softmax over a single
-# logit is always 1, whatever the logit, and no gradient of the model's loss would reach the router. Switch
-# Transformers, which have $k = 1$, therefore take the probability among all experts as the gate.)
-#
 # What is gained? With $E$ experts of the usual size, the MLP's $8D^2$ become $8ED^2$, and each token uses $8kD^2$ of
 # them. A block with $12D^2$ in its matrices becomes larger by a factor of $(4 + 8E)/12 = (1 + 2E)/3$, and needs
 # $(1 + 2k)/3$ times as many operations (without scores and sums). The router's $DE$ are negligible. A real example is
@@ -1209,8 +1219,10 @@ print(f"active: {(rest + L * k * expert) / 1e9:.1f} billion for each token")
 # billion of them. This agrees with the published numbers, 47 and 13 billion.
 #
 # **In code.** The experts' matrices are stacked along a first axis. To compute only what is chosen, the tokens are
-# sorted by expert, cut into $E$ pieces, and each expert computes its piece. The code shows the case $k = 1$, with the
-# gate of Switch Transformers. (What `balance` is for comes in the next section.)
+# sorted by expert, cut into $E$ pieces, and each expert computes its piece. The code shows the case $k = 1$, which
+# needs a different gate: the softmax over a single logit is always 1, so that no gradient of the model's loss would
+# reach the router. As in Switch Transformers (Fedus et al., 2022), the gate is therefore the probability among all $E$
+# experts. What `balance` is for comes in the next section.
 
 
 # %%
@@ -1240,9 +1252,8 @@ class Experts(nn.Module):
 #
 # Will the router use all experts? There is a danger. An expert that by chance gets a few more tokens at the beginning
 # learns more, becomes better, and is chosen more often still; an expert that gets no tokens learns nothing, and is
-# hardly ever chosen later. Therefore a second loss is added, with a small weight (0.02 in our experiment, 0.01 in
-# Switch Transformers). It is smallest, roughly, if all experts are used equally: the **load-balancing loss** of Switch
-# Transformers (Fedus et al., 2022).
+# hardly ever chosen later. Therefore a second loss is added with a small weight (0.02 in our experiment, 0.01 in Switch
+# Transformers): the **load-balancing loss** of Fedus et al.
 #
 # $$\mathcal L_\text{balance} = E \sum_{e=1}^{E} f_e P_e$$
 #
@@ -1253,16 +1264,26 @@ class Experts(nn.Module):
 # Why two factors? The share $f_e$ is what we want to equalise, but it is counted, and counting has no gradient. $P_e$
 # has one. An expert with a large $f_e$ has its $P_e$ pushed down, and the others are pushed up in relation to it. If
 # everything is equal, $f_e = P_e = 1/E$, the loss is 1; if all tokens go to one expert with probability 1, it is $E$.
-# (But 1 is no lower bound: if $f$ and $P$ differ, the loss can be a little below.)
+#
+# <details><summary>Going further: is 1 the least value of this loss?</summary>
+#
+# Yes, as long as each $P_e$ equals $f_e$, since the sum of the squares of $E$ shares is at least $1/E$. But the two can
+# differ, and then the loss can be far below 1 although the experts are not used equally. Suppose that $k = 1$, that
+# half of the experts share all tokens evenly, and that the other half gets none. Let the router divide each token's
+# probability evenly between the expert that it chooses, which is ahead by a hair, and the $E/2$ idle ones. Each of the
+# experts in use then has $f_e = 2/E$, but only $P_e = f_e/(E/2 + 1)$, and the loss is $4/(E + 2)$. So a small balance
+# loss does not prove that the load is balanced: count the tokens.
+#
+# </details>
 #
 # **An experiment.** Are all experts used without this loss? And what are they worth, compared with a single MLP? There
-# are 16 kinds of tokens. The tokens of a kind are scattered around a centre of their own. Each kind also has its own
-# map, which turns the difference vector between a token and its centre into what the model has to compute. So there are
-# 16 tasks in one, and 16 experts could share them, if the router learns to tell the kinds apart. An expert has $D = 16$
-# and $D_F = 8$. Beside the experts we train two ordinary MLPs: one with as many multiplications for each token as the
-# router and one expert together (512), and one with as many parameters as the router and all experts (4,352). Before
-# you look: which of the two will the experts resemble? We measure the **unexplained variance** on new tokens, the
-# squared error divided by the variance of what is wanted: 1 for a model that knows only the mean, 0 for a perfect one.
+# are 16 kinds of tokens. Those of a kind are scattered around a centre of their own, and each kind has its own map,
+# which turns the difference between a token and its centre into what the model has to compute. So 16 experts could
+# share 16 tasks, if the router learns to tell the kinds apart. An expert has $D = 16$ and $D_F = 8$. For comparison we
+# train two ordinary MLPs. The small one costs as much per token as the router and one expert (512 multiplications); the
+# large one has as many parameters as the router and all sixteen (4,352). Before you look: which of the two will the
+# experts resemble? We measure the **unexplained variance** on new tokens, the squared error divided by the variance of
+# what is wanted: 1 for a model that knows only the mean, 0 for a perfect one.
 
 
 # %% tags=["fold"]
@@ -1374,18 +1395,22 @@ assert all(more > less for more, less in zip(without, balanced)) and min(narrow)
 assert abs(sum(balanced) - sum(wide)) / 10 < 0.05
 
 # %% [markdown]
-# Without the balance loss some experts stay idle: in the ten seeds of the stored run, 9 to 15 of the 16 are used. (An
-# expert is *used* if it gets more than 1 % of the tokens.) With the balance loss 15 or 16 are used, and the unexplained
-# variance is lower with each of the ten seeds (0.444 against 0.535 on average). The balanced experts do about as well
-# as the single MLP with as many parameters (0.457), and each token costs 512 multiplications instead of 4,352. The MLP
-# with 512 multiplications leaves most of the variance unexplained (0.890).
+# Without the balance loss some experts stay idle: in the ten seeds of the stored run, 9 to 15 of the 16 get more than
+# 1 % of the tokens. With it 15 or 16 do, and the unexplained variance is lower with each of the ten seeds (0.444
+# against 0.535 on average). The balanced experts do about as well as the large MLP (0.457), and each token costs 512
+# multiplications instead of 4,352. The small MLP, which costs as little, leaves most of the variance unexplained
+# (0.890). None of this shows that experts do as well on every task: we designed this one for them, with one map for
+# each of 16 kinds. In practice there is a second reason for balance: the experts are on different machines, and an
+# expert with many tokens keeps the others waiting.
 #
-# What does not follow? It does not follow that experts are as good on any task: this one was made for them, with as
-# many kinds as experts and a map for each kind. It does not follow that they beat a large MLP in general: we tried a
-# single learning rate, and at a smaller one the large MLP may be ahead. Nor does it follow that they save time: we
-# counted multiplications, not seconds, and 16 small products can take longer than a large one. (And because our experts
-# are so small, the router takes half of the 512 multiplications.) In practice there is a second reason for balance: the
-# experts are on different machines, and an expert with many tokens keeps the others waiting.
+# <details><summary>Going further: what else this experiment does not show</summary>
+#
+# It does not show that experts beat a large MLP in general: we tried a single learning rate, and at a smaller one the
+# large MLP may be ahead. Nor does it show that they save time: we counted multiplications, not seconds, and 16 small
+# products can take longer than a large one. And because our experts are so small, the router takes half of the 512
+# multiplications.
+#
+# </details>
 
 # %% tags=["fold"]
 SAMPLE = next(tokens(kinds_of_token(0), 4000, 77))
@@ -1438,8 +1463,8 @@ explore(
 
 # %% [markdown]
 # **Figure 12.** Where the router sends the tokens (seed 0). Left, for each kind of token the share that goes to each
-# expert; right, the router's probabilities for a token at the centre of the marked kind. The experts are sorted so that
-# each kind's favourite, the expert that gets most of its tokens, stands as near to the diagonal as possible.
+# expert; right, the router's probabilities for a token at the centre of the marked kind. The columns are ordered so
+# that each kind's favourite expert, the one that receives most of its tokens, lies close to the diagonal.
 
 # %% tags=["fold"]
 for name in BALANCE:
@@ -1449,9 +1474,9 @@ for name in BALANCE:
 
 # %% [markdown]
 # Choose the router without the balance loss: some experts serve two kinds, others none. With the loss, 14 of the 16
-# kinds have an expert of their own, and two share one. Nobody told the router which token is of which kind. (Do not
-# expect experts for topics in a language model: Jiang et al. looked for them in Mixtral, and saw no obvious pattern by
-# topic.)
+# kinds have an expert of their own, and two share one. Nobody told the router which token is of which kind. Do not
+# expect experts for topics in a language model, though: Jiang et al. looked for them in Mixtral, and saw no obvious
+# pattern by topic.
 
 # %% [markdown]
 # ## Twelve layers again
@@ -1494,11 +1519,11 @@ assert similar["post-norm"][-1] > 0.98 and max(similar["pre-norm"][-1], similar[
 # %% [markdown]
 # The post-norm model that stayed at chance takes us back to where we began: its twelve blocks make the vectors of all
 # tokens the same, with residual connections, MLPs and normalisation in place. Having the right parts is not enough;
-# they have to be wired and trained in a way that keeps the tokens apart. The two models that learned do so, and the
-# vectors that their heads read differ in what counts: two tokens that need the same answer have a mean cosine of 0.66
-# (pre-norm) or 0.81 (post-norm with warm-up), and two tokens that need different answers one of about 0 (over 100
-# sequences). A model that is to understand *"it was too tired"* needs the same: twelve layers in which *it* takes from
-# *animal* what it needs, and remains *it*.
+# they have to be wired and trained in a way that keeps the tokens apart. The two models that learned did just that. In
+# the vectors that their heads read, tokens with the same answer are similar (mean cosine 0.66 with pre-norm, 0.81 with
+# post-norm and warm-up, over 100 sequences), and tokens with different answers are nearly orthogonal. A model that is
+# to understand *"it was too tired"* needs the same: twelve layers in which *it* takes from *animal* what it needs, and
+# remains *it*.
 
 # %% [markdown]
 # ## Summary
@@ -1598,11 +1623,12 @@ assert similar["post-norm"][-1] > 0.98 and max(similar["pre-norm"][-1], similar[
 #   (213 million).
 # - *RMSNorm with $1/N$.* The mean is over the $D$ features. *"A bit more stable":* the paper claims comparable quality
 #   in less time.
-# - *SwiGLU with $\sigma$ and $W_3\,[D, H]$.* The activation is SiLU, and $W_3$ is $[D_F, D]$.
+# - *SwiGLU with $\sigma$ and $W_3\,[D, H]$.* Read $\sigma$ as SiLU, not as the sigmoid; $W_3$ is $[D_F, D]$.
 # - *"MoE multiplies the parameters by E".* Those of the MLPs only; the router is added.
 # - *Layer normalisation as $\mu$ and $\sigma$ alone.* It also has $\varepsilon$, gain and bias.
-# - *"Post-norm cannot learn the identity."* On a stream that is normalised already, $\operatorname{norm}(X + 0) = X$.
-#   The evidence for pre-norm is in training, as in this lesson.
+# - *"Post-norm cannot learn the identity."* With gains of 1 and biases of 0, as at the beginning, a post-norm block
+#   that adds 0 is the identity on a stream that is normalised already. With learned gains that differ between the
+#   features it no longer is, at least not exactly. The evidence for pre-norm is in training, as in this lesson.
 #
 # </details>
 
@@ -1638,6 +1664,8 @@ assert similar["post-norm"][-1] > 0.98 and max(similar["pre-norm"][-1], similar[
 # - J. Kaplan et al. (2020). Scaling laws for neural language models. arXiv:2001.08361. *Section 2.1: counting.*
 # - N. Shazeer, A. Mirhoseini, K. Maziarz, A. Davis, Q. Le, G. Hinton, J. Dean (2017). Outrageously large neural
 #   networks: the sparsely-gated mixture-of-experts layer. ICLR. arXiv:1701.06538.
+# - D. Lepikhin et al. (2020). GShard: scaling giant models with conditional computation and automatic sharding.
+#   arXiv:2006.16668.
 # - W. Fedus, B. Zoph, N. Shazeer (2022). Switch Transformers: scaling to trillion parameter models with simple and
 #   efficient sparsity. JMLR 23(120). arXiv:2101.03961. *The load-balancing loss.*
 # - A. Q. Jiang et al. (2024). Mixtral of experts. arXiv:2401.04088. *Section 5: which tokens the experts get.*

@@ -15,7 +15,7 @@
 # probability, and from lesson 09 the Transformer block. (Lesson 10 is not needed.) The terms and symbols of the course
 # are listed in the [glossary](../docs/glossary.md).
 #
-# **Time** about 50 minutes to read; the cells run in about 60 seconds on two CPU cores.
+# **Time** about 75 minutes to read; the cells run in about 60 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single

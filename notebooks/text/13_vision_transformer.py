@@ -15,7 +15,7 @@
 # multi-head attention, and from lesson 09 the Transformer block. (Lessons 10 to 12 are not needed.) The terms and
 # symbols of the course are listed in the [glossary](../docs/glossary.md).
 #
-# **Time** about 45 minutes to read; the cells run in about 75 seconds on two CPU cores.
+# **Time** about 65 minutes to read; the cells run in about 75 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single

@@ -15,7 +15,7 @@
 # language models, fine-tuning and the count of GPT-3's parameters. (Lessons 12 to 14 are not needed.) The terms and
 # symbols of the course are listed in the [glossary](../docs/glossary.md).
 #
-# **Time** about 60 minutes to read; the cells run in about 75 seconds on two CPU cores.
+# **Time** about 75 minutes to read; the cells run in about 75 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -156,15 +156,16 @@ print(f"{size:,} parameters; exact translations: task A {scores['A']:.3f}, task 
 
 # %% [markdown]
 # The model, which we call the *base* from now on, gets nearly all translations of task A right, and none of task B.
-# (In all test sentences of task B the order makes a difference, so a model that does task A gets none of them right.)
+# In all test sentences of task B the order makes a difference, so a model that does task A cannot get any of them
+# right.
 
 # %% [markdown]
 # ## Full fine-tuning: what has changed?
 #
-# First we fine-tune as in lesson 11, with all weights. (We call all parameters weights here, biases included.) For
-# comparison we train a second model *from scratch*: it learns from the same 200 sentences, but has not learned task A
-# before. Each of the two has the learning rate that was best for it on another seed (these trials are not shown).
-# What do you expect of them?
+# First we fine-tune as in lesson 11, with all weights (we count the biases among them). For comparison we train a
+# second model *from scratch*: it learns from the same 200 sentences, but has not learned task A before. Each of the
+# two has the learning rate that was best for it on another seed (these trials are not shown). Which of them will do
+# better, and by how much?
 
 
 # %%
@@ -192,16 +193,16 @@ print(
 )
 
 # %% [markdown]
-# The fine-tuned model translates 78.5 % of the new sentences exactly, the one that was trained from scratch 28.4 %.
-# So a large part of what task B needs was in the base already. (The second model is not behind for lack of steps: of
-# the 200 sentences that it was trained on, it translates every one exactly.)
+# The fine-tuned model translates more than three quarters of the new sentences exactly, the one that was trained from
+# scratch little more than a quarter, although it translates all 200 training sentences exactly. A large part of what
+# task B needs must have been in the base already.
 #
-# Task A has suffered. We count only the sentences whose French order is the same in both tasks, since for the others
-# the right answer is now a different one. Of these, 0.989 were exact before and 0.700 are exact now: this is what
-# lesson 11 called catastrophic forgetting.
+# Task A has suffered, however. We count only the sentences whose French order is the same in both tasks, since for
+# the others the right answer is now a different one. Of these, 0.99 were exact before and 0.70 are exact now: this is
+# what lesson 11 called catastrophic forgetting.
 #
 # What did fine-tuning change? Take one weight matrix, $W_0$ before and $W$ after. The change $\Delta W = W - W_0$ has
-# as many numbers as the matrix. But it may have a simple form. The **singular value decomposition** writes every
+# as many numbers as the matrix, but it may have a simple form. The **singular value decomposition** writes every
 # matrix as a sum
 #
 # $$\Delta W = \sigma_1 u_1 v_1^\top + \sigma_2 u_2 v_2^\top + \dots, \qquad \sigma_1 \ge \sigma_2 \ge \dots \ge 0,$$
@@ -209,10 +210,9 @@ print(
 # in which the vectors $u_i$ have length 1 and are orthogonal to one another, as are the $v_i$ among themselves. The
 # numbers $\sigma_i$ are the *singular values*. Each term is a matrix of rank 1: it measures how much of $v_i$ an
 # input contains, and writes $\sigma_i$ times as much of $u_i$ into the output. We call such a term a *direction* of
-# the change. It needs only $D_{in}+D_{out}$ numbers. (Later in this lesson, the *input directions* of an update are
-# vectors such as the $v_i$.) The squares $\sigma_i^2$ add up to the sum of the squares of all entries of $\Delta W$,
-# the *squared change*. If the first few directions held nearly all of it, the change could be written down in few
-# numbers. Do they?
+# the change; it needs only $D_{in}+D_{out}$ numbers. The squares $\sigma_i^2$ add up to the sum of the squares of all
+# entries of $\Delta W$, the *squared change*. If the first few directions held nearly all of it, the change could be
+# written down in few numbers. Do they?
 
 
 # %% tags=["fold"]
@@ -249,15 +249,13 @@ for name, line in told.items():
 # **Figure 1.** The share of the squared change that the first directions hold together, for the query matrix (blue)
 # and the value matrix (orange) of the second block; and the same for a matrix of random numbers (grey).
 #
-# In these two matrices, the first four of 64 directions hold about half of the squared change, and sixteen hold about
-# nine tenths. In a matrix of random numbers the first four hold only 0.21 of it, and the first sixteen 0.63. So a
-# quarter of the directions holds nearly nine tenths of the change of these two matrices; four directions hold only
-# about half of it.
+# In these two matrices, the first four of 64 directions hold about half of the squared change and the first sixteen
+# about nine tenths, clearly more than in a matrix of random numbers.
 
 # %% [markdown]
-# A share of the squared change is not yet a translation. Suppose that each of the six matrices of a block (query,
-# key, value and output, and the MLP's up and down) keeps only the first $r$ directions of its change, while
-# everything else is as fine-tuning has left it. How many sentences come out right?
+# But a share of the squared change does not tell us how well the model translates. Suppose that each of the six
+# matrices of a block (query, key, value and output, and the MLP's up and down) keeps only the first $r$ directions of
+# its change, while everything else is as fine-tuning has left it. How many sentences come out right?
 
 # %% tags=["fold"]
 @torch.no_grad()
@@ -277,17 +275,22 @@ for r, right in kept.items():
     print(f"first {r:2} of 64 directions: task B, exact {right:.3f}")
 
 # %% [markdown]
-# Sixteen directions of each change are as good as all 64 (0.787 against 0.785), and four still give 0.613; a single
-# one gives 0.139. So for this task the rest of the change is not needed. (This is one run of one small model, on an
-# easy task; the biases, normalisations and embeddings were left as fine-tuning made them. In a model with 7 billion
-# weights that learned programming and mathematics, nine tenths of the squared change of full fine-tuning needed 10 to
-# 100 times as many directions as LoRA usually has; Biderman et al., 2024.)
+# Sixteen directions of each change are as good as all 64, and even four translate 0.61 of the sentences exactly. For
+# this task, the rest of the change is not needed. But this is one run of one small model on an easy task. When a
+# model with 7 billion weights learned programming and mathematics, nine tenths of the squared change of full
+# fine-tuning needed 10 to 100 times as many directions as LoRA usually has (Biderman et al., 2024).
 #
-# A related result had been published before: Aghajanyan et al. (2021) let the weights of a pre-trained RoBERTa move
-# only within a random subspace, and on one task 200 dimensions were enough for nine tenths of the accuracy of full
-# fine-tuning. This says nothing about the rank of a matrix, but it led the authors of LoRA to a hypothesis: a change
-# of low rank may be enough. If this is so, there is no need to learn a change of full rank and to shorten it
-# afterwards. So they *force* the change of each matrix to have a low rank, from the start.
+# If a change of low rank can be enough, there is no need to learn a change of full rank and to shorten it afterwards.
+# One can *force* the change of each matrix to have a low rank, from the start. This is the idea of LoRA.
+#
+# <details><summary>Going further: where the hypothesis came from</summary>
+#
+# The authors of LoRA were led to their hypothesis by a related result. Aghajanyan et al. (2021) let the weights of a
+# pre-trained RoBERTa move only within a random subspace, and on one task 200 dimensions were enough for nine tenths
+# of the accuracy of full fine-tuning. This says nothing about the rank of a matrix, but it suggests that a change
+# which few numbers describe may be enough.
+#
+# </details>
 
 # %% [markdown]
 # ## A frozen layer and a low-rank update
@@ -321,9 +324,8 @@ show(
 # $$\frac{\partial L}{\partial B} = \frac{\alpha}{r}\, \frac{\partial L}{\partial W} A^\top, \qquad
 # \frac{\partial L}{\partial A} = \frac{\alpha}{r}\, B^\top \frac{\partial L}{\partial W}.$$
 #
-# Each gradient contains the other matrix: that of $B$ contains $A$, and that of $A$ contains $B$. If both matrices
-# are 0, both gradients are 0, and nothing will ever be learned. So $B$ begins with zeros, and $A$ with random
-# numbers, drawn like the weight of a new linear layer:
+# Each gradient contains the other matrix. If both matrices are 0, both gradients are 0, and nothing will ever be
+# learned. So $B$ begins with zeros, and $A$ with random numbers, drawn like the weight of a new linear layer:
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -345,10 +347,10 @@ for beginning, A in {
 # In the first step only $B$ learns. Once $B$ is no longer 0, $A$ learns, too.
 #
 # The factor $\alpha/r$ has a practical reason. $BA$ is a sum of $r$ terms, each a column of $B$ times a row of $A$,
-# and so the update grows when $r$ is increased. The division by $r$ counteracts this; it is meant to spare us tuning
-# the learning rate anew for each rank. The number $\alpha$ sets how large the update is as a whole. The authors chose
-# one $\alpha$ and did not tune it. We do the same: whenever LoRA learns task B, $\alpha = 8$ and the learning rate is
-# $2 \cdot 10^{-2}$, for every rank.
+# so the update grows with $r$. The division by $r$ counteracts this and is meant to spare us tuning the learning rate
+# anew for each rank, while $\alpha$ sets how large the update is as a whole. The authors chose one $\alpha$ and did
+# not tune it. We do the same: whenever LoRA learns task B, $\alpha = 8$ and the learning rate is $2 \cdot 10^{-2}$,
+# for every rank.
 
 # %% [markdown]
 # ## Which layers get an adapter
@@ -397,9 +399,8 @@ def lora(names, r, alpha=8):
 
 
 # %% [markdown]
-# Mind the order: first everything is frozen, and then the updates, whose parameters are to learn, are put in. (The
-# other way round, the updates would be frozen, too.) Does the new model really begin as the old one, and how many
-# weights are trained?
+# Mind the order: everything is frozen first, and the updates are put in afterwards, since otherwise they would be
+# frozen, too. Does the new model really begin as the old one, and how many weights are trained?
 
 # %%
 new = copy.deepcopy(base)
@@ -426,24 +427,20 @@ for name, weight in small.state_dict().items():
         assert torch.equal(weight, untouched[original])  # every weight of the base is as it was
 
 # %% [markdown]
-# With 1.63 % of the weights, LoRA reaches 0.718 where full fine-tuning has 0.785. And the base has not changed: each
-# of its weights is, bit for bit, as it was. So task A is not lost. When the adapter is taken away, the model
-# translates into ordinary French again. Twelve tasks then need one base and twelve small adapters. For GPT-3 with an
-# update of rank 4 for the query and value matrices, an adapter has about 19 million numbers, which take 38 MB in 16
-# bits instead of 349 GB.
+# LoRA reaches 0.72, not far below full fine-tuning. And the base has not changed: each of its weights is, bit for
+# bit, as it was. So task A is not lost. When the adapter is taken away, the model translates into ordinary French
+# again, and twelve tasks need one base and twelve small adapters.
 
 # %% [markdown]
 # ## Merging an adapter
 #
-# There are two ways to compute with an update. One is used in training, the other after it.
+# There are two ways to compute with an update, one during training and one after it.
 #
 # **While it is trained**, the update stays beside the layer, as on the right of Figure 2: $XW_0^\top +
-# \frac{\alpha}{r} (XA^\top)B^\top$, with two thin products. The large matrix $BA$ need not be computed. (Our
-# `LowRankUpdate` computes it all the same, which is simpler.) **Once it is trained**, it can be **merged**: $W =
-# W_0+\frac{\alpha}{r}BA$ is computed once and stored in the place of $W_0$. Then the model has exactly the form of
-# the base, and is as fast. This distinguishes LoRA from methods that insert something into the computation for good.
-# The next cell checks both: the two thin products give what the adapted layer gives, and the merged model gives the
-# same results as before.
+# \frac{\alpha}{r} (XA^\top)B^\top$, with two thin products. The large matrix $BA$ need not be computed, although our
+# `LowRankUpdate` does so for simplicity. **Once it is trained**, it can be **merged**: $W = W_0+\frac{\alpha}{r}BA$
+# is computed once and stored instead of $W_0$. Then the model has exactly the form of the base, and is as fast. The
+# next cell checks that the thin products, the adapted layer and the merged model agree.
 
 # %%
 rows = data["B, new"].to(DEVICE)
@@ -464,12 +461,16 @@ with torch.no_grad():
     assert torch.equal(small(rows), before)  # and gives the same results, bit for bit
 
 # %% [markdown]
-# What was added can be subtracted again. So a program can hold a single model in memory and switch it from one task
-# to another: it subtracts the old update and adds the new one. (In the cell, the results were equal bit for bit
-# because `parametrize` had computed the same sum. When updates are added and subtracted many times, each sum is
-# rounded, so a careful program goes back to a stored $W_0$ now and then. And one thing is lost by merging: all
-# sentences of a batch must then belong to the same task, whereas with adapters beside the layers each sentence can
-# have its own.)
+# What was added can be subtracted again. A program can therefore hold a single model in memory and switch it from one
+# task to another: it subtracts the old update and adds the new one. Merging has one price, though: all sentences of a
+# batch must then belong to the same task, whereas with adapters beside the layers each sentence can have its own.
+#
+# <details><summary>Going further: adding and subtracting many times</summary>
+#
+# In the cell, the results were equal bit for bit because `parametrize` had computed the same sum. When updates are
+# added and subtracted many times, each sum is rounded, so a careful program goes back to a stored $W_0$ now and then.
+#
+# </details>
 
 # %% [markdown]
 # ## BitFit and adapter layers
@@ -482,14 +483,14 @@ with torch.no_grad():
 #
 # **Adapter layers** (Houlsby et al., 2019) are small MLPs. Two of them are inserted into each block, one after
 # attention and one after the MLP, each before the result is added to the residual stream. An adapter layer goes down
-# from $D$ to a few numbers $m$ and up again, and adds what comes out to what went in. In our adapter layers the
-# second matrix begins with zeros, so that at first they change nothing; in the paper it begins with numbers near 0.
+# from $D$ to a few numbers $m$ and up again, and adds what comes out to what went in. The second matrix begins with
+# zeros (in the paper, with numbers near 0), so that at first nothing is changed.
 #
 # ```python
 # X + up(F.relu(down(X)))  # down: nn.Linear(D, m), up: nn.Linear(m, D)
 # ```
 #
-# Can an adapter layer be merged as LoRA can? It cannot: because of the ReLU between its two matrices, what it
+# Unlike LoRA's updates, an adapter layer cannot be merged: because of the ReLU between its two matrices, what it
 # computes is not linear, and no single matrix can take its place. It stays in the model, and makes it a little
 # slower.
 
@@ -505,7 +506,7 @@ show(
 # %% [markdown]
 # **Figure 3.** Where four methods have their trained weights, in a pre-norm block (lesson 09); the thick line is the
 # residual stream. Grey boxes have no weights (attention and GELU) or are frozen; in BitFit their biases are trained.
-# The next section explains prefix tuning. LoRA may be given to other matrices than those of queries and values, too.
+# The next section explains prefix tuning.
 
 # %% [markdown]
 # ## Prefix tuning
@@ -518,19 +519,23 @@ show(
 #
 # $$Y = \operatorname{softmax}\!\left(\frac{Q\,[P_K; K]^\top}{\sqrt{D_H}}\right) [P_V; V].$$
 #
-# Here $[P_K; K]$ is a matrix with the rows of $P_K$ and below them those of $K$. (The formula leaves out the causal
-# mask.) What does the prefix do to the outputs? Softmax is taken over both groups of keys together. Let $\lambda$ be
-# the sum of the attention weights that a token gives to the prefix in this head. Then the head's output for the token
-# is a mixture,
+# Here $[P_K; K]$ is a matrix with the rows of $P_K$ and below them those of $K$, and the causal mask is left out. The
+# softmax is taken over both groups of keys together. Let $\lambda$ be the sum of the attention weights that a token
+# gives to the prefix in this head. Then the head's output for the token is a mixture,
 #
 # $$y = (1 - \lambda)\, y_{\text{sequence}} + \lambda\, y_{\text{prefix}},$$
 #
-# of what it would get without the prefix and of what attention to the prefix alone would give. The prefix cannot
-# change how a token divides its attention *among the words*: within the sequence, the attention weights keep their
-# ratios. (This holds within one block; the next block gets other inputs.) He et al. (2022) write prefix tuning,
-# adapter layers and LoRA in one common form, in which each of them adds something to a hidden vector. The next cell
-# checks the mixture for one query, five words and a prefix of two vectors: the prefix gets $\lambda = 0.380$ of the
-# attention, the words the rest.
+# of what it would get without the prefix and of what attention to the prefix alone would give. Within one block, the
+# prefix cannot change how a token divides its attention *among the words*: the attention weights of the sequence keep
+# their ratios. The next cell checks the mixture for one query, five words and a prefix of two vectors.
+#
+# <details><summary>Going further: one form for prefixes, adapter layers and LoRA</summary>
+#
+# He et al. (2022) write prefix tuning, adapter layers and LoRA in one common form, in which each of them adds
+# something to a hidden vector. And why "within one block"? The next block gets other inputs, so there the ratios may
+# differ.
+#
+# </details>
 
 # %%
 # NBVAL_CHECK_OUTPUT
@@ -625,13 +630,13 @@ def random_weights(count, names=MATRICES):
 # %% [markdown]
 # ## What does LoRA itself contribute?
 #
-# LoRA trained 3,072 weights, 1.63 % of those of the model, and came close to full fine-tuning. Is this a merit of
-# LoRA? Before you believe that it is, ask what else could explain the result:
+# LoRA trained 3,072 weights and came close to full fine-tuning. How much of this is due to LoRA itself? Before you
+# credit the method, ask what else could explain the result:
 #
 # - Perhaps *any* 3,072 weights would do. Control: train as many single weights, drawn at random from all matrices of
 #   the blocks, and leave the others as they are.
 # - Perhaps the place is what matters. Control: draw them from the same query and value matrices.
-# - Perhaps task B is easy. Controls: full training from scratch; LoRA in a model that has not learned task A.
+# - Perhaps task B is easy. Controls: full training from scratch, and LoRA in a model that has not learned task A.
 #
 # Here is the second control, live:
 
@@ -640,14 +645,18 @@ control, _ = adapted(base, random_weights(3072, ("query", "value")), 3e-2, data,
 print(f"task B, exact: 3,072 random weights of the same matrices {exact(control, data['B, new']):.3f}")
 
 # %% [markdown]
-# The random weights reach 0.380, where LoRA has 0.718. But one run on one set of 200 sentences says little. The
-# stored run has all methods and four seeds, each with its own sentences and its own base. We tuned the learning rate
-# of each method on another seed, which is not shown. All lines with LoRA share one rate, so the rate of LoRA on the
-# untrained base was not tuned for it. We tuned nothing else. The columns *weights* and *share* count the trained
-# weights. The last two columns are exact translations, mean and range over the seeds; those of task A are counted
-# only for sentences whose French order is the same in both tasks. (*All six* are all matrices of a block, with rank
-# 8; query and value have rank 4, the prefix has 8 keys and values for each head, and the adapter layers have $m =
-# 4$.)
+# The random weights reach 0.38, about half of what LoRA reached. But one run on one set of 200 sentences says little.
+# The stored run has all methods and four seeds, each with its own sentences and its own base. The last two columns
+# are exact translations, mean and range over the seeds; those of task A are counted only for sentences whose French
+# order is the same in both tasks. *All six* means all matrices of a block, with rank 8.
+#
+# <details><summary>Going further: the settings of the stored run</summary>
+#
+# We tuned the learning rate of each method on another seed, which is not shown, and nothing else. All lines with LoRA
+# share one rate, so that the rate of LoRA on the untrained base was not tuned for it. Query and value have updates of
+# rank 4, the prefix has 8 keys and values for each head, and the adapter layers have $m = 4$.
+#
+# </details>
 
 # %% tags=["fold"]
 # each way with the learning rate that was best on another seed, whose results are not shown; one rate for LoRA
@@ -748,39 +757,54 @@ show(
 # number of trained weights. Right, the published results with GPT-3 (Hu et al., 2022, table 4): accuracy on WikiSQL,
 # where questions are translated to database queries, within ±0.5; in parentheses the trained weights in millions. A
 # *prefix of embeddings* consists of learned input vectors only; a *prefix in each layer* is the nearest relative of
-# the prefix tuning above. Points of LoRA are blue. The right axis does not begin at 0, but near 63 %.
+# the prefix tuning above. LoRA is drawn in blue. The right axis begins near 63 %.
 #
-# What does the table show?
+# What do the table and the figure show?
 #
 # - **LoRA needs a pre-trained base.** Without it, LoRA gets no sentence right (at a learning rate that was not tuned
-#   for this case), and full training translates 0.295 of them exactly.
-# - **It matters which 3,072 weights are trained.** Random weights reach 0.214, random weights of the same matrices
-#   0.330, half of what LoRA has (0.665). So the place accounts for a part of LoRA's lead over the random weights, and
-#   the form of the update for the larger part. (A likely reason, which we have not tested: a single weight joins one
-#   input with one output; a row of $A$ and a column of $B$ join all inputs with all outputs.)
-# - **LoRA with 1.6 % of the weights comes close to full fine-tuning, but does not reach it**: 0.665 against 0.727,
-#   and it is behind in each of the seeds, by 0.006 to 0.121. With updates of rank 8 for all six matrices (15 % of the
-#   weights) it is ahead in each seed, by 0.007 to 0.097, at 0.770. (The smallest of these differences, six and seven
-#   sentences of 1,000, are too small to mean anything.) Since each learning rate was tuned on one seed only, this
-#   does not show that LoRA is better than full fine-tuning, only that with updates for all six matrices it need not
-#   be behind.
+#   for this case), and full training from scratch translates only 0.30 of them exactly.
+# - **It matters which 3,072 weights are trained.** Random weights from all six matrices reach 0.21. Random weights
+#   from the same matrices reach 0.33, half of LoRA's 0.66. The place therefore accounts for a part of LoRA's lead,
+#   and the form of the update for the larger part. A likely reason, which we have not tested, is that a single weight
+#   joins one input with one output, whereas a row of $A$ and a column of $B$ join all inputs with all outputs.
+# - **LoRA with 1.6 % of the weights comes close to full fine-tuning, but does not reach it.** On average it
+#   translates 0.66 of the sentences exactly, against 0.73, and it is behind in each of the seeds. With updates of
+#   rank 8 for all six matrices it is ahead in each of them, with 0.77 on average. Since each learning rate was tuned
+#   on one seed only, this does not show that LoRA is better than full fine-tuning, only that it need not be behind.
 # - **Here LoRA forgets about as much as full fine-tuning, on average.** Of the sentences whose French order is the
-#   same in both tasks, the base translates 0.986 exactly; after LoRA on query and value 0.564 of them are exact,
-#   after full fine-tuning 0.563. These are means: in one of the four seeds LoRA forgets more (0.563 against 0.700),
-#   in another full fine-tuning does (0.596 against 0.472), and in two they are nearly equal. (With large models and
-#   other tasks, LoRA was found to learn less and to forget less: Biderman et al., 2024.) But LoRA's adapter can be
-#   taken off.
-# - **The relatives are far behind here, and much less so in the published results.** BitFit, the prefix and the
-#   adapter layers have 0.037, 0.152 and 0.180 here, against 0.665 for LoRA; with GPT-3 on WikiSQL they have 71.3,
-#   70.1 and 71.9 to 73.2, against 73.4 for LoRA. (Only the prefix of embeddings is far behind there, too, with 63.1.)
-#   So our table does not say that they are bad methods.
+#   same in both tasks, the base translates 0.99 exactly, and after either of the two 0.56 of them are left. With
+#   large models and other tasks, LoRA was found to learn less and to forget less (Biderman et al., 2024). In any case
+#   LoRA's adapter can be taken off.
+# - **The relatives fall far behind here; in the published results they do not.** BitFit, the prefix and the adapter
+#   layers stay below 0.2 on average. With GPT-3 on WikiSQL a prefix in each layer and the other two reach at least
+#   70.1 %, against 73.4 % for LoRA; only the prefix of embeddings is far behind there, too. So our table does not say
+#   that they are bad methods.
 #
-# Why are the relatives so far behind here? Our model is tiny, and the task is special: the order of the words is
-# decided by *where* a token attends. There are likely reasons, which we have not tested. A bias adds the same vector
-# to the query of every token; adapter layers act on attention only in later blocks; and a prefix cannot change,
-# within a block, how a token divides its attention among the words. Our 200 sentences are also few. Prefixes did
-# badly with few examples in the LoRA paper, too: with 100 examples of MultiNLI, GPT-3 has 60.2 with full fine-tuning
-# and 63.8 with LoRA, but 48.3 with a prefix in each layer and 37.6 with a prefix of embeddings (in the appendix).
+# In the published results, LoRA with 4.7 million weights, which is 0.003 % of GPT-3, is level with full fine-tuning
+# on WikiSQL within the margin given. On MultiNLI, where it is asked whether one sentence follows from another, it is
+# even ahead, with 91.7 against 89.5. Our miniature cannot show that so small a share is enough: 0.003 % of its
+# weights would be five or six numbers.
+#
+# <details><summary>Going further: seed by seed</summary>
+#
+# LoRA on query and value is behind full fine-tuning by 0.006 to 0.121, and LoRA on all six matrices is ahead by 0.007
+# to 0.097. The smallest of these differences, six and seven sentences of 1,000, are too small to mean anything. The
+# equal forgetting is one of the means, too: in one of the four seeds LoRA on query and value forgets more (0.563
+# against 0.700), in another full fine-tuning does (0.596 against 0.472), and in two they are nearly equal.
+#
+# </details>
+#
+# <details><summary>Going further: why the relatives may be so far behind here</summary>
+#
+# Our model is tiny, and the task is special: the order of the words is decided by *where* a token attends. There are
+# likely reasons, which we have not tested. A bias adds the same vector to the query of every token; adapter layers
+# act on attention only in later blocks; and a prefix cannot change, within a block, how a token divides its attention
+# among the words.
+#
+# Our 200 sentences are also few. Prefixes did badly with few examples in the LoRA paper, too: with 100 examples of
+# MultiNLI, GPT-3 reaches 60.2 with full fine-tuning and 63.8 with LoRA, but 48.3 with a prefix in each layer and 37.6
+# with a prefix of embeddings (in the appendix). LoRA's 91.7 on all of MultiNLI, by the way, were reached with updates
+# of rank 2 for the value matrices alone, as the appendix says.
 #
 # Our settings may be to blame as well. We left out what the authors of prefix tuning found necessary for stable
 # training, an MLP that computes the prefix. Our prefix begins with random numbers, so that, unlike the others, it
@@ -788,11 +812,7 @@ show(
 # examples. And the rates were tuned for task B alone: on task A the relatives forget more than LoRA does (0.376,
 # 0.091 and 0.220 are left).
 #
-# In the published results (table 4 of the paper), LoRA with 4.7 million weights, which is 0.003 % of GPT-3, is level
-# with full fine-tuning on WikiSQL within the margin given (73.4 against 73.8). On MultiNLI, where it is asked whether
-# one sentence follows from another, it is ahead, with 91.7 against 89.5. (The 91.7 were reached with updates of rank
-# 2 for the value matrices alone, as the appendix says.) Our miniature cannot show that so small a share is enough:
-# 0.003 % of its weights would be five or six numbers.
+# </details>
 
 # %% [markdown]
 # ## Which matrices, and which rank?
@@ -853,26 +873,32 @@ for places in (run["places"] for run in placed):  # in each seed
     assert places["query"] > 1.5 * max(places["value"], places["output"])
 
 # %% [markdown]
-# The third column is our stored run, mean and range over four seeds. The last two are the published accuracies in per
+# The third column is our stored run, mean and range over four seeds; the last two are the published accuracies in per
 # cent (table 5 of the paper, with the same ranks and 18.9 million weights in each line). *All four* are query, key,
-# value and output; *all six* have up and down as well. (Rank 1 for all six takes 3,456 weights, a few more than the
-# budget. With $\alpha = 8$ the factor $\alpha/r$ is 1, 2, 4 and 8 for ranks 8, 4, 2 and 1, and the learning rate is
-# the same for all, so the lines differ in this, too.)
+# value and output; *all six* have up and down as well.
 #
-# In the means of both experiments all four matrices with rank 2 are at the top (on WikiSQL level with query and
-# value). In our run, all four are ahead of query and value with rank 4, and these are ahead of query alone with rank
-# 8, in each of the seeds. But the number of matrices is not all that matters: with GPT-3, query and key together
-# (71.4) are behind value alone (73.0) on WikiSQL. The experiments disagree about the best single matrices. For GPT-3
-# on WikiSQL these are value and output; for us they are query and key, by far (with the one learning rate and the one
-# $\alpha$ that we used for all of them). (As a pair, however, query and value are ahead of query and key in each of
-# our seeds, too: 0.665 against 0.600 on average.) A likely reason, which we have not tested: task B changes where a
-# token has to look for the next word, and not what it copies from there, whereas a database query consists largely of
-# other tokens than the question. So *where* an adapter belongs is a question about the task, too.
+# On average, all four matrices with rank 2 are at the top in both experiments (on WikiSQL level with query and
+# value). But the number of matrices is not all that matters: with GPT-3 on WikiSQL, query and key together are behind
+# value alone. The experiments also disagree about the best single matrices. For GPT-3 on WikiSQL these are value and
+# output, for us query and key, by far (with one learning rate and one $\alpha$ for all lines). A likely reason, which
+# we have not tested, is that task B changes where a token has to look for the next word, and not what it copies from
+# there, whereas a database query consists largely of other tokens than the question. *Where* an adapter belongs is
+# therefore a question about the task, too.
 #
-# Is it best to adapt all six? With this budget it is not, on average: 0.619 against 0.696 for all four. At equal
-# *rank*, which means more than twice as many weights, all six are ahead of all four in the mean, and the more so the
-# lower the rank: 0.62 against 0.52 with rank 1, 0.77 against 0.76 with rank 8 (Figure 5). The authors of QLoRA, whom
-# we shall meet below, needed updates in all linear layers to match full fine-tuning.
+# Is it best to adapt all six? With this budget it is not, on average. At equal *rank*, which means more than twice as
+# many weights, all six are ahead of all four in the mean, above all at low ranks (Figure 5). The authors of QLoRA,
+# whom we shall meet below, needed updates in all linear layers to match full fine-tuning.
+#
+# <details><summary>Going further: what else differs between the lines</summary>
+#
+# Rank 1 for all six takes 3,456 weights, a few more than the budget. With $\alpha = 8$ the factor $\alpha/r$ is 1, 2,
+# 4 and 8 for ranks 8, 4, 2 and 1, and the learning rate is the same for all, so the lines differ in this, too. The
+# order holds not only on average: in each of our seeds, all four are ahead of query and value with rank 4, and these
+# are ahead of query alone with rank 8 and of query and key. The factor $\alpha/r$ may also be part of the reason why
+# high ranks help so little in Figure 5, since it falls as $r$ grows. Kalajdzievski (2023) divides by $\sqrt r$
+# instead.
+#
+# </details>
 #
 # How high must the rank be?
 
@@ -922,21 +948,17 @@ show(
 # paper); the vertical axis spans only a few per cent. The dotted lines are full fine-tuning; the axes of the rank are
 # logarithmic.
 #
-# With our settings, a higher rank hardly helps beyond some point: from rank 8 to 32 the means rise by only about
-# 0.02, with 4 times as many weights. The more matrices are adapted, the earlier this point is reached. (With $\alpha$
-# fixed, the factor $\alpha/r$ falls as $r$ grows, which may be part of the reason. Kalajdzievski, 2023, divides by
-# $\sqrt r$ instead.)
+# With our settings, a higher rank hardly helps beyond some point: from rank 8 to 32, with 4 times as many weights,
+# the means rise by only about 0.02.
 #
-# The surprise of the paper was that *rank 1* is almost enough for GPT-3: with updates of query and value it has 73.4
-# with rank 1, and 73.8 with the best rank. This is not so here: query and value have 0.24 with rank 1 and 0.66 with
-# rank 4. The authors themselves do not expect a small rank to be enough for every task, and our miniature does not
-# show that it is not: the models differ in width (64 here, 12,288 there), and the tasks may differ in how far they
-# are from what the model can do.
+# The surprise of the paper was that *rank 1* is almost enough for GPT-3: with updates of query and value it reaches
+# 73.4 with rank 1, and 73.8 with the best rank. This is not so here, where query and value reach 0.24 with rank 1 and
+# 0.66 with rank 4. The authors themselves do not expect a small rank to be enough for every task, and the two models
+# differ in width (64 and 12,288).
 #
-# What does each part of an adapter contribute? On the base of this notebook we train an adapter of rank 8 for all six
-# matrices. In Figure 6 you can keep only the first directions of each update, merge only the updates of some
-# matrices, or scale the updates, and see what becomes of the translations. The figure begins with the whole adapter;
-# the lines below it list further settings.
+# What does each part of an adapter contribute? For Figure 6 we train an adapter of rank 8 for all six matrices of our
+# base. You can keep only the first directions of each update, merge only the updates of some matrices, or scale the
+# updates, and see what becomes of the translations.
 
 # %% tags=["fold"]
 wide, _ = adapted(base, lora(MATRICES, r=8), LORA_RATE, data, seed=0)
@@ -1006,10 +1028,10 @@ explore(
 
 # %% [markdown]
 # **Figure 6.** The pre-trained weight $W_0$, the update that is merged, and their sum, in the second block, for the
-# first of the chosen matrices; blue entries are negative, yellow ones positive, grey ones near 0. On the right, in
-# per cent, how many weights the merged updates have in $A$ and $B$, as a share of the model's weights, and how many
-# of 300 new sentences of task B are translated exactly. Rank $r$ keeps the first $r$ directions of the singular value
-# decomposition of each trained update. $\alpha$ was 8 in training; other values scale the update after training.
+# first of the chosen matrices; blue entries are negative, yellow ones positive, grey ones near 0. On the right, the
+# size of the merged updates ($A$ and $B$) as a percentage of the model, and the percentage of 300 new sentences of
+# task B that are translated exactly. Rank $r$ keeps the first $r$ directions of the singular value decomposition of
+# each trained update. $\alpha$ was 8 in training; other values scale the update after training.
 
 # %% tags=["fold"]
 for what, settings in (
@@ -1020,24 +1042,20 @@ for what, settings in (
     print(f"{what}: {', '.join(f'{measured(*one)[-1]:.2f}' for one in settings)}")
 
 # %% [markdown]
-# Each line of the output first names the settings and then gives, in the same order, the share of the same 300
-# sentences that is translated exactly. Three things can be seen. The first directions alone are not enough: with one
-# of the eight, 0.09 of the sentences are right, and with two 0.43; six are as good as all. The scale has to be that
-# of the training: with $\alpha = 0$ the model is the base again, with 4 it translates only 0.25 of the sentences
-# exactly, and with 16 only 0.01. And the updates depend on one another: merged without the others, those of query and
-# value give nothing right, although an adapter of rank 4 that was *trained* for query and value alone reaches 0.718
-# (above).
+# Each line above names the settings and then gives, in the same order, the share of the same 300 sentences that is
+# translated exactly. The first directions alone are not enough: with one of the eight, 0.09 of the sentences are
+# right, while six are as good as all. The scale has to be that of the training: with half or twice its $\alpha$, most
+# of the translations are lost. And the updates depend on one another: merged without the others, those of query and
+# value give nothing right, although an adapter that was *trained* for query and value alone reached 0.72.
 
 # %% [markdown]
 # ## How similar are two adapters?
 #
 # Train two adapters for the same task from different random numbers. Do they find the same directions? Their matrices
 # cannot be compared number by number, since many pairs $A$, $B$ have the same product. But the rows of $A$ span the
-# space of the input directions that an update reads. The singular value decomposition, this time of $A$ itself, gives
-# orthogonal directions $v_1, v_2, \dots$ of this space, sorted by their singular values. (If two pairs have the same
-# product $BA$ of rank $r$, the rows of their matrices $A$ span the same space, but the main directions found in this
-# space, and their order, may differ.) The authors of LoRA measure how much of the first $i$ directions of one update
-# lies in the space of the first $j$ directions of another:
+# space of the *input directions* that an update reads. The singular value decomposition, this time of $A$ itself,
+# gives orthogonal directions $v_1, v_2, \dots$ of this space, sorted by their singular values. The authors of LoRA
+# measure how much of the first $i$ directions of one update lies in the space of the first $j$ directions of another:
 #
 # $$\phi(i, j) = \frac{\lVert U_1^{(i)\top}\, U_2^{(j)} \rVert_F^2}{\min(i, j)}$$
 #
@@ -1060,9 +1078,8 @@ show(
 #
 # In general, $\phi$ is the mean squared length of the shadows that the directions of the smaller space cast on the
 # larger one: 1 if the smaller space lies in the larger one, and 0 if the two are orthogonal. What is it for two
-# random matrices? In 64 dimensions, take a random direction and the space that $j$ others span: the shadow of the
-# direction on this space has a squared length of $j/64$ on average. So chance gives $\phi(1, 1) = 1/64$ and
-# $\phi(8, 8) = 8/64$.
+# random matrices? In 64 dimensions, the shadow that a random direction casts on a space of $j$ directions has a
+# squared length of $j/64$ on average. So chance gives $\phi(1, 1) = 1/64$ and $\phi(8, 8) = 8/64$.
 
 
 # %%
@@ -1131,41 +1148,47 @@ show(
 # %% [markdown]
 # **Figure 8.** The overlaps $\phi(i, j)$ of the matrices $A$ of two updates; mean over the three blocks and four
 # seeds. The first $i$ directions of an update of rank 8 (rows) are compared with the first $j$ of another (columns):
-# one of rank 8 from other random numbers ("another seed") or one of rank 32. On the right, two random matrices, mean
-# over 20 pairs for each seed. The lighter a cell, the larger the overlap.
+# one of rank 8 from other random numbers ("another seed") or one of rank 32. On the right, two random matrices. The
+# lighter a cell, the larger the overlap.
 #
-# On average, two updates share more than chance would give, for the query more than for the value: $\phi(1, 1)$ is
-# 0.33 for two query updates (in single seeds 0.15 to 0.55), 0.13 for two value updates (0.01 to 0.30), and 0.01 for
-# random matrices; $\phi(8, 8)$ is 0.33, 0.26 and 0.13. On average, an update of rank 8 shares more with one of rank
-# 32 ($\phi(1, 1)$ is 0.47 for the query and 0.20 for the value). Between two updates of rank 8 no overlap comes near
-# 1, as $\phi(i, 8)$ would if one space contained the other: the largest mean is 0.64. (For rank 32 the figure looks
-# at the first 8 of its 32 directions only, so it cannot say whether all 32 together contain the smaller space.) The
-# paper compares rank 8 with rank 64 in GPT-3 and finds a clearer pattern: the first direction is shared, with a
+# On average, two updates share more than chance would give, and the query updates share more than the value updates:
+# $\phi(1, 1)$ is 0.33 for two query updates of rank 8 and 0.13 for two value updates. But no overlap between two
+# updates of rank 8 comes near 1, as $\phi(i, 8)$ would if one space contained the other: the largest mean is 0.64.
+#
+# The paper compares rank 8 with rank 64 in GPT-3 and finds a clearer pattern: the first direction is shared, with a
 # $\phi$ above 0.5, and hardly any other is. The authors see in this an explanation of why rank 1 does so well. In our
-# runs the first direction stands out less: for query updates of rank 8 and rank 32, $\phi(1, 1)$ is 0.47 and $\phi(8,
-# 8)$ is 0.39, where chance would give 0.01 and 0.13. So the first direction is farthest above chance, but the others
-# are shared, too. For two runs with rank 64 the authors find what we find with rank 8: the query updates share more
-# directions than the value updates.
+# runs the pattern is weaker. Between query updates of rank 8 and rank 32, both the first direction (0.47) and all
+# eight together (0.39) are shared well above chance.
+#
+# <details><summary>Going further: what these overlaps leave open</summary>
+#
+# The means hide how much single seeds differ: $\phi(1, 1)$ of two query updates lies between 0.15 and 0.55, that of
+# two value updates between 0.01 and 0.30. For rank 32 the figure looks at the first 8 of its 32 directions only, so
+# it cannot say whether all 32 together contain the smaller space. And $\phi$ compares main directions, which depend
+# on how a product is split: if two pairs have the same product $BA$ of rank $r$, the rows of their matrices $A$ span
+# the same space, but the main directions found in this space, and their order, may differ. For two runs with rank 64
+# the authors find what we find with rank 8: the query updates share more directions than the value updates.
+#
+# </details>
 
 # %% [markdown]
 # ## NormalFloat: numbers where the weights are
 #
-# LoRA saves nearly all of the memory for gradients and Adam's means, since they are needed for the trained weights
-# only. What remains is the frozen model itself, with 2 bytes for each weight in 16 bits. A weight that is trained
-# needs many digits, since it moves in very small steps. A frozen weight does not move. Could it be stored less
-# precisely?
+# LoRA saves nearly all of the memory for gradients and Adam's means, since only the trained weights need them. What
+# remains is the frozen model itself, with 2 bytes for each weight in 16 bits. A weight that is trained needs many
+# digits, since it moves in very small steps. A frozen weight does not move. Could it be stored less precisely?
 #
-# To store a number with fewer bits is called **quantisation**. With 4 bits one can tell 16 values apart. So we need a
-# **code book**: a table of 16 values. Each weight is replaced by the nearest of them, and what is stored is only the
-# place of this value in the table, from 0 to 15: the **code** of the weight. Which 16 values should stand in the
-# table? The obvious choice is a ruler with equal steps, as for whole numbers from −7 to 7 (**int4**: these are 15
+# To store a number with fewer bits is called **quantisation**. With 4 bits one can tell 16 values apart, so we need a
+# **code book**: a table of 16 values. Each weight is replaced by the nearest of them, and only the place of this
+# value in the table is stored, a number from 0 to 15: the **code** of the weight. Which 16 values should the table
+# hold? The obvious choice is a ruler with equal steps, such as the whole numbers from −7 to 7 (**int4**; these are 15
 # values, so that one of the 16 codes is not used). How would you do better, if you knew that most weights are small?
 #
 # Equal steps waste codes: where there are few weights, a code is hardly ever used. The idea of **NormalFloat**
 # (Dettmers et al., 2023) is that every code should be used *equally often*. According to the authors, trained weights
 # are roughly normally distributed. So cut the area under the normal curve into parts of about equal size, and take
-# one value from each part. Let $\Phi^{-1}(p)$ be the number below which a share $p$ of a normal distribution lies; it
-# is called the *quantile* of $p$. Then:
+# one value from each part. Let $\Phi^{-1}(p)$, the *quantile* of $p$, be the number below which a share $p$ of a
+# normal distribution lies. Then:
 #
 # 1. One of the 16 values has to be 0, since weights that are 0 must stay 0. Of the other fifteen, eight are positive
 #    and seven negative.
@@ -1173,9 +1196,9 @@ show(
 #    last gives $\Phi^{-1}(\tfrac12) = 0$; the other eight give the positive values $\Phi^{-1}(p)$. For the negative
 #    values, take eight equally spaced probabilities from $o$ down to $\tfrac12$; the first seven give
 #    $-\Phi^{-1}(p)$.
-# 3. The largest probability $o$ cannot be 1, since $\Phi^{-1}(1)$ is infinite. A natural choice is the middle of the
-#    last part: if the area is cut into 16 equal parts, it lies at $1-\tfrac{1}{32}$, and if into 15 parts, at
-#    $1-\tfrac{1}{30}$. The constant in the authors' program, 0.9677083, is the mean of the two.
+# 3. The largest probability $o$ cannot be 1, since $\Phi^{-1}(1)$ is infinite. The constant in the authors' program,
+#    0.9677083, is the mean of $1-\tfrac{1}{32}$ and $1-\tfrac{1}{30}$, which are the middles of the last part if the
+#    area is cut into 16 or into 15 equal parts.
 # 4. All values are divided by the largest one, so that they reach from −1 to 1.
 
 
@@ -1194,9 +1217,8 @@ o = ((1 - 1 / 32) + (1 - 1 / 30)) / 2  # 0.96770833...
 print(", ".join(f"{value:.4f}" for value in sixteen_quantiles(o, torch.float64).tolist()))
 
 # %% [markdown]
-# This is **NF4**. Are these the values that programs use? They agree up to rounding with the table of the library
-# bitsandbytes, and in every bit if $o$ has seven digits and the probabilities are in single precision, as in the
-# library:
+# This is **NF4**. The values agree up to rounding with the table of the library bitsandbytes, and in every bit when
+# they are computed with the library's precision:
 
 # %% tags=["fold"]
 BITSANDBYTES = torch.tensor(  # what the library has (get_4bit_type)
@@ -1238,18 +1260,24 @@ show(
 # exponent, one for the digits, called E2M1): its values are 0, 0.5, 1, 1.5, 2, 3, 4 and 6, with both signs, divided
 # by 6.
 #
+# What a code book is worth has to be measured, and we do this in the next section.
+#
+# <details><summary>Going further: is NF4 optimal?</summary>
+#
 # The paper calls NF4 "information-theoretically optimal" for normally distributed weights. What is meant is that all
-# codes are used equally often. It does not follow that the error is the smallest possible; the code book for that
-# would be another one. What a code book is worth has to be measured, and we do this now.
+# codes are used equally often. It does not follow that the error is the smallest possible, and the code book for that
+# would be a different one.
+#
+# </details>
 
 # %% [markdown]
 # ## Weights of four bits
 #
 # The code book reaches from −1 to 1, so the weights have to be scaled before their codes are looked up: a matrix is
 # divided by its largest magnitude, called **absmax**, and this scale is stored with it. But a single very large
-# weight (an *outlier*) would make the scale large. Divided by it, all others would be small, and they would share the
-# few codes near 0. So the matrix is cut into **blocks** of 64 weights (not to be confused with the blocks of the
-# Transformer), and each block has its own scale. An outlier spoils one block only.
+# weight (an *outlier*) would make the scale large, and all other weights, divided by it, would share the few codes
+# near 0. So the matrix is cut into **blocks** of 64 weights (not to be confused with the blocks of the Transformer),
+# and each block has its own scale. An outlier spoils one block only.
 #
 # It remains to find the nearest value of the code book. The borders lie halfway between neighbouring values, and
 # `torch.bucketize` tells between which borders each weight lies:
@@ -1300,12 +1328,11 @@ standard = torch.cat([((W - W.mean()) / W.std()).flatten() for W in matrices]).p
 print(f"kurtosis of the base's weights: {standard:.2f} (uniform 1.8, normal 3)")
 
 # %% [markdown]
-# On normally distributed numbers NF4 is the best (0.092). On uniform ones int4 is the best (0.070), which is no
-# wonder: where all numbers are equally likely, equal steps make the mean squared error smallest. With heavy tails,
-# where outliers are common, NF4 (0.105) is ahead of FP4 (0.112), and int4 (0.146) far behind. No code book is the
-# best for all. The weights of our base lie between uniform and normal: their *kurtosis*, the mean fourth power after
-# shifting to mean 0 and scaling to variance 1, is 2.43, where uniform numbers have 1.8 and normal ones 3. Choose a
-# code book for them, and the size of the blocks:
+# On normally distributed numbers NF4 is the best, and on uniform ones int4: where all numbers are equally likely,
+# equal steps make the mean squared error smallest. With heavy tails, where outliers are common, NF4 is ahead of FP4,
+# and int4 falls far behind. No code book is the best for all. The weights of our base lie between uniform and normal,
+# to judge by their *kurtosis*, the mean fourth power of the standardised weights. Choose a code book for them, and
+# the size of the blocks:
 
 # %% tags=["fold"]
 BLOCKS = {"16": 16, "64": 64, "256": 256, "whole matrix": None}
@@ -1375,13 +1402,19 @@ share = used(NF4, BLOCKS["64"])[1]
 print(f"our weights, entropy of the codes of NF4: {-(share * share.log2()).sum():.2f} bits")
 
 # %% [markdown]
-# Not even NF4 uses all its codes equally often: those at the ends are rare. This is not only due to our weights. The
-# derivation takes normally distributed numbers and divides them by $\Phi^{-1}(o)$, about 1.85. Then each code is used
-# for 5.6 % to 7.1 % of the numbers, nearly equally often. But in a block they are divided by the largest of the
-# block, which is usually farther out than 1.85, and then a code is used for 1.7 % to 9.2 % of them. So a code book
-# whose codes are used equally often would have to depend on the size of the blocks (Yoshida, 2023). (The *entropy* of
-# the codes, which says how many bits of information a code carries, is 3.94 for our weights with NF4, where 16 values
-# allow at most 4.)
+# Not even NF4 uses all its codes equally often: those at the ends are rare. This is not only due to our weights.
+# Normally distributed numbers would not use all codes equally often either, because they are divided by the largest
+# of their block, which usually lies farther out than the derivation assumes (Yoshida, 2023).
+#
+# <details><summary>Going further: how often each code is used</summary>
+#
+# The derivation takes normally distributed numbers and divides them by $\Phi^{-1}(o)$, about 1.85. Then each code is
+# used for 5.6 % to 7.1 % of the numbers, nearly equally often. But the largest of a block is usually farther out than
+# 1.85, and when the numbers are divided by it, a code is used for 1.7 % to 9.2 % of them. So a code book whose codes
+# are used equally often would have to depend on the size of the blocks. The *entropy* of the codes, which says how
+# many bits of information a code carries, is 3.94 for our weights with NF4, where 16 values allow at most 4.
+#
+# </details>
 #
 # And what does the rounding do to the translations? We round the six matrices of each Transformer block; embeddings,
 # normalisations and the output head stay as they are.
@@ -1395,25 +1428,28 @@ for name, book in {"float32": None, **CODE_BOOKS}.items():
     print(f"{name:7} relative error {error:.4f}, loss on task A {quality[name][1]:.4f}, exact {quality[name][2]:.3f}")
 
 # %% [markdown]
-# Four bits cost next to nothing in exact translations: 0.985 were exact before, and 0.982 to 0.984 are exact with the
-# three code books of four bits. The loss, which was 0.0122 before rounding, shows the cost: with NF4 it is 0.0130,
-# with int4 0.0134 and with FP4 0.0141, and the relative errors have the same order. With three bits the loss rises to
-# 0.0174 and 0.0201, and with two bits only 0.131 of the translations are exact.
+# Four bits cost next to nothing in exact translations. Only the loss shows the cost: it grows from NF4 over int4 to
+# FP4, in the same order as the relative errors. With three bits it rises further, and with two bits only 0.13 of the
+# translations are exact.
 #
-# The stored run repeats this for four seeds. Its first table has the error and the loss, with blocks of 64 and with
-# one scale for each matrix (*whole matrices*); *float32* is not rounded. The second table has, for blocks of 64, the
-# exact translations and two further experiments. All numbers are means over the seeds; the range stands in
-# parentheses, except for the errors.
+# The stored run repeats this for four seeds, with blocks of 64 and with one scale for each matrix (*whole matrices*);
+# *float32* is not rounded. Its second table has the exact translations and two further experiments. All numbers are
+# means over the seeds, with the range in parentheses.
 #
 # - **Repair.** The rounded weights stay frozen, and LoRA with rank 4 for all six matrices is trained on task A for
-#   100 further steps. Can it make up for the rounding? (For comparison, the base that was not rounded gets the same
-#   training.)
+#   100 further steps. Can it make up for the rounding? For comparison, the base that was not rounded gets the same
+#   training.
 # - **QLoRA.** LoRA with rank 8 for all six matrices learns task B over rounded weights. This is the method of
 #   Dettmers et al. (2023): the frozen base in 4 bits, an adapter in 16 bits for all matrices. For each multiplication
 #   the values are looked up in the code book. Gradients pass through the frozen layers to the adapters below them,
-#   but the codes never change. (We only imitate this: our rounded weights are stored in 32 bits.) Such an adapter
-#   cannot be merged into the 4-bit base without loss, since the sum would have to be rounded again. (It can be merged
-#   into a base whose rounded weights are written in 16 bits, but then the memory is no longer saved.)
+#   but the codes never change. (We only imitate this: our rounded weights are stored in 32 bits.)
+#
+# <details><summary>Going further: can such an adapter be merged?</summary>
+#
+# It cannot be merged into the 4-bit base without loss, since the sum would have to be rounded again. It can be merged
+# into a base whose rounded weights are written in 16 bits, but then the memory is no longer saved.
+#
+# </details>
 
 
 # %% tags=["fold"]
@@ -1471,27 +1507,32 @@ for run in rounded_runs:  # in each seed, by error and by loss
 
 # %% [markdown]
 # - **Blocks make the error smaller**, in proportion most for the code books with equal steps: without blocks, the
-#   error of int4 is 0.1375 instead of 0.0934, that of NF4 0.1003 instead of 0.0895.
-# - **NF4, int4, FP4**: with blocks of 64, this is the order in error and in loss, in each of the four seeds. In exact
-#   translations (0.979 to 0.981) the three cannot be told from one another, nor from 32 bits (0.981). (For large
-#   language models the published order is NF4, FP4, int4: in table 2 of the QLoRA paper, the perplexities are 27.4
-#   for NF4 (with double quantisation, see below), 31.1 for FP4 (E2M1) and 34.3 for int4. Weights with heavier tails
-#   than ours could explain why FP4 and int4 change places: compare the random matrices above.)
-# - **LoRA works over rounded weights.** On task B it has 0.778 over NF4, and 0.770 over the base that was not
-#   rounded. (The QLoRA paper, table 3, reports for T5 with 11 billion weights a ROUGE-L, which measures the agreement
-#   with a reference text, of 60.9 with LoRA over NF4 with double quantisation, 60.7 with LoRA over 16 bits, and 62.0
-#   for full fine-tuning.) Only with two bits is the result clearly worse, at 0.645.
-# - **Repair helps where there is something to repair**: with int3 the loss falls from 0.0242 to 0.0172 (the base that
-#   was not rounded has 0.0144 after the same training), and with two bits exact translations rise from 0.097 to
-#   0.954. At four bits there is little to bring back: with FP4 the mean loss falls from 0.0160 to 0.0149, with NF4
-#   from 0.0148 to 0.0147, and the base that was not rounded goes from 0.0141 to 0.0144.
+#   error of int4 is 0.14 instead of 0.09.
+# - **With blocks of 64, NF4 is best, then int4, then FP4**, by error and by loss, in every seed. In exact
+#   translations the three cannot be told from one another, nor from 32 bits. For large language models the published
+#   order is NF4, FP4, int4.
+# - **LoRA works over rounded weights.** On task B it reaches 0.78 over NF4, and 0.77 over the base that was not
+#   rounded. Only with two bits is the result clearly worse. The QLoRA paper reports the same for a T5 with 11 billion
+#   weights: there, too, LoRA over NF4 is level with LoRA over 16 bits.
+# - **Repair helps where there is something to repair**: with two bits exact translations rise from 0.10 to 0.95, and
+#   with int3 the loss falls clearly. At four bits there is little to bring back.
+#
+# <details><summary>Going further: the published numbers</summary>
+#
+# In table 2 of the QLoRA paper, the perplexities of language models are 27.4 for NF4 (with double quantisation, see
+# below), 31.1 for FP4 (E2M1) and 34.3 for int4. In its table 3, T5 with 11 billion weights has a ROUGE-L, which
+# measures the agreement with a reference text, of 60.9 with LoRA over NF4 with double quantisation, 60.7 with LoRA
+# over 16 bits, and 62.0 for full fine-tuning. Weights with heavier tails than ours could explain why FP4 and int4
+# change places for language models: compare the random matrices above.
+#
+# </details>
 
 # %% [markdown]
 # ## Double quantisation: what the scales cost
 #
 # A weight takes the 4 bits of its code and its share of the bits of its block's scale. With a 32-bit scale for 64
 # weights this share is half a bit a weight. Half a bit for each of 65 billion weights is 4 GB. Larger blocks would
-# make the scales cheaper, and the error larger. What else could be done?
+# make the scales cheaper, and the error larger.
 #
 # The scales are numbers like any others, so they can be quantised, too. This is **double quantisation**: the mean of
 # all scales is subtracted, and what is left is stored in 8 bits, in blocks of 256 scales, each with one 32-bit scale
@@ -1524,8 +1565,8 @@ with torch.no_grad():
 print(f"loss on task A: NF4 {quality['NF4'][1]:.4f}, with double quantisation {worse:.4f}")
 
 # %% [markdown]
-# The scales now take 0.127 bits a weight instead of 0.5, and the loss does not change in the digits shown. (Here the
-# 8 bits are a ruler with equal steps; QLoRA uses floating-point numbers of 8 bits.)
+# The scales now take 0.127 bits a weight instead of 0.5, and the loss does not change in the digits shown. (Our 8
+# bits are a ruler with equal steps; QLoRA uses floating-point numbers of 8 bits.)
 
 # %% [markdown]
 # ## How many bytes?
@@ -1533,8 +1574,8 @@ print(f"loss on task A: NF4 {quality['NF4'][1]:.4f}, with double quantisation {w
 # Now we can count what training takes. For each weight that is *trained* there are the weight, its gradient and
 # Adam's two means. With 16 bits for the first two and 32 bits for each mean, these take 2, 2, 4 and 4 bytes, 12 in
 # all. Programs that compute in 16 bits often keep a copy of the weight in 32 bits as well (*mixed precision*), which
-# makes 16. A *frozen* weight takes 2 bytes, or about half a byte in 4 bits. (Activations come on top. They depend on
-# the size of the batch and the lengths of the sequences, and LoRA does not make them much smaller.)
+# makes 16. A *frozen* weight takes 2 bytes, or about half a byte in 4 bits. Activations come on top; they depend on
+# the size of the batch and the lengths of the sequences, and LoRA does not make them much smaller.
 
 
 # %% tags=["fold"]
@@ -1571,18 +1612,25 @@ for name, (L, D, D_F) in {"Llama-7B": (32, 4096, 11008), "Llama-65B": (80, 8192,
     )
 
 # %% [markdown]
-# For GPT-3, LoRA reduces 2 TB or more to 350 GB, of which 349 GB are the frozen weights. (The LoRA paper gives 1.2 TB
-# and 350 GB; it does not say how the first number was counted.) The Llama models are those for which the QLoRA paper
-# gives its numbers of memory. With LoRA of rank 64 on all matrices of the blocks, the one with 65 billion weights
-# would need 783 GB for full fine-tuning, 140 GB with LoRA and 44 GB with QLoRA, where embeddings and head stay in 16
-# bits. The QLoRA paper says more than 780 GB for full fine-tuning and less than 48 GB with QLoRA, so that a single
-# GPU with 48 GB is enough. (Our 44 GB leave out the activations. For the 4-bit base of the model with 7 billion
-# weights the paper gives 5.0 GB, where we count 3.9: so our count leaves out something else, too.)
+# For GPT-3, LoRA reduces 2 TB or more to 350 GB, nearly all of which the frozen weights take.
 #
-# Besides NF4 and double quantisation, QLoRA has a third part. With a long sentence in the batch, the activations may
-# need more memory than is left, and training would stop with an error. A **paged optimiser** keeps Adam's means in
-# memory that the GPU's driver moves to the memory of the CPU, page by page, when there is no room, and back when they
-# are needed. It is a safeguard against such moments; where there is room, nothing is moved.
+# Among the Llama models for which the QLoRA paper gives its numbers of memory, the one with 65 billion weights would
+# need 783 GB for full fine-tuning. LoRA of rank 64 on all matrices of the blocks reduces this to 140 GB, and QLoRA,
+# where embeddings and head stay in 16 bits, to 44 GB. The paper says more than 780 GB and less than 48 GB, so that a
+# single GPU with 48 GB is enough.
+#
+# <details><summary>Going further: where our count and the papers' differ</summary>
+#
+# The LoRA paper gives 1.2 TB and 350 GB for GPT-3, and does not say how the first number was counted. Our 44 GB leave
+# out the activations, and something else, too: for the 4-bit base of the model with 7 billion weights the QLoRA paper
+# gives 5.0 GB, where we count 3.9.
+#
+# </details>
+#
+# Besides NF4 and double quantisation, QLoRA has a third part, which is a safeguard. With a long sentence in the
+# batch, the activations may need more memory than is left, and training would stop with an error. A **paged
+# optimiser** keeps Adam's means in memory that the GPU's driver moves to the memory of the CPU, page by page, when
+# there is no room, and back when they are needed.
 
 # %% [markdown]
 # ## Twelve tasks again

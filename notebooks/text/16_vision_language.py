@@ -16,7 +16,7 @@
 # lesson without lessons 10, 12, 14 and 15. The terms and symbols of the course are listed in the
 # [glossary](../docs/glossary.md).
 #
-# **Time** about 45 minutes to read; the cells run in about 70 seconds on two CPU cores.
+# **Time** about 70 minutes to read; the cells run in about 70 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single

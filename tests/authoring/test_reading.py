@@ -45,9 +45,9 @@ def test_minutes_follow_the_rule_and_are_stated():
     aside = "<details><summary>Going further: more</summary>\n\n" + "word " * 5000 + "\n\n</details>"
     nb = lesson(
         new_markdown_cell("**Time** about 3 minutes to read; quick."),
-        new_markdown_cell("word " * 2000 + "\n\n" + aside),  # ten minutes
-        new_code_cell("\n\n".join(["x = 1"] * 60)),  # four
-        new_markdown_cell("**Figure.** x\n\n" * 3),  # one
+        new_markdown_cell("word " * 1300 + "\n\n" + aside),  # ten minutes
+        new_code_cell("\n\n".join(["x = 1"] * 40)),  # four
+        new_markdown_cell("**Figure.** x\n\n" * 2 + "## References\n\n" + "word " * 5000),  # one
     )
     lay_out(nb)
     assert minutes(nb) == 20  # fifteen and a few words

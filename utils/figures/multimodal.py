@@ -24,7 +24,8 @@ from utils.figures.plots import (
 from utils.figures.schematics import arrow, box, finish
 
 FROZEN, TRAINED = "#D5DCE4", ORANGE
-_BRIDGES = (  # name, what makes vectors of the eye's, whether the eye is trained, whether the question goes in, gated blocks
+_TEXT = "#C6C6C6"  # a cell of a mask at which text is attended to; darker than a box, since white is beside it
+_BRIDGES = (  # name, what makes the picture's vectors, whether the image encoder is trained, whether the question goes in, gates
     ("Frozen", "linear layer", True, False, False),
     ("LLaVA", "projector", False, False, False),
     ("BLIP-2", "Q-Former", False, False, False),
@@ -36,15 +37,15 @@ _GIVES = {"linear layer": "2", "projector": "256", "Q-Former": "32", "resampler"
 
 @styled
 def five_bridges() -> Figure:
-    """Five ways to show a picture to a frozen language model; what is trained is orange, what is frozen grey-blue."""
+    """Five ways to show a picture to a frozen language model: what is trained, what is frozen, and what passes between them."""
     figure, (axes,) = canvas(13, 6.2)
     step = 3.35
-    for number, (name, bridge, eye_trained, asks, gated) in enumerate(_BRIDGES):
+    for number, (name, bridge, encoder_trained, asks, gated) in enumerate(_BRIDGES):
         x = number * step
         axes.text(x + 0.2, 7.75, name, ha="center", va="bottom", fontweight="bold", fontsize=12)
         box(axes, (x - 0.5, 0.0), 1.3, 0.7, DATA_BOX, "picture")
         arrow(axes, (x - 0.5, 0.4), (x - 0.5, 0.98))
-        box(axes, (x - 0.5, 1.4), 1.8, 0.8, TRAINED if eye_trained else FROZEN, "image encoder")
+        box(axes, (x - 0.5, 1.4), 1.8, 0.8, TRAINED if encoder_trained else FROZEN, "image encoder")
         arrow(axes, (x - 0.5, 1.85), (x - 0.5, 2.53))
         box(axes, (x - 0.5, 3.0), 1.6, 0.9, TRAINED, bridge)
         box(axes, (x + 1.2, 3.0), 1.0, 0.7, DATA_BOX, "question")
@@ -59,7 +60,7 @@ def five_bridges() -> Figure:
                 arrow(axes, (x - 1.4, height), (x - 1.04, height))
             axes.text(x - 0.42, 3.62, f"{_GIVES[bridge]} vectors", ha="left", va="bottom", fontsize=9)
         else:
-            for place, label in ((-0.7, ""), (-0.3, "")) if eye_trained else ((-0.9, ""), (-0.5, "…"), (-0.1, "")):
+            for place, label in ((-0.7, ""), (-0.3, "")) if encoder_trained else ((-0.9, ""), (-0.5, "…"), (-0.1, "")):
                 box(axes, (x + place, 4.5), 0.3, 0.42, SKY, label)
             arrow(axes, (x - 0.5, 3.48), (x - 0.5, 4.25))
             axes.text(x - 0.42, 3.72, f"{_GIVES[bridge]} vectors", ha="left", va="center", fontsize=9)
@@ -70,10 +71,46 @@ def five_bridges() -> Figure:
         arrow(axes, (x + 1.2, 4.75), (x + 1.2, 5.32))
         arrow(axes, (x + 0.2, 6.67), (x + 0.2, 7.05))
         axes.text(x + 0.2, 7.1, "answer", ha="center", va="bottom", fontsize=10)
-    for place, (colour, words) in enumerate(((TRAINED, "trained"), (FROZEN, "frozen"))):
-        box(axes, (4.4 + 2.6 * place, -1.05), 0.5, 0.4, colour, "")
-        axes.text(4.75 + 2.6 * place, -1.05, words, ha="left", va="center")
+    legend = (
+        (TRAINED, "trained"),
+        (FROZEN, "frozen"),
+        (SKY, "vectors of the picture"),
+        (DATA_BOX, "input and its tokens"),
+    )
+    for x, (colour, words) in zip((1.3, 3.8, 6.2, 10.0), legend):
+        box(axes, (x, -1.05), 0.5, 0.4, colour, "")
+        axes.text(x + 0.35, -1.05, words, ha="left", va="center")
     return finish(axes, (-1.6, 4 * step + 1.9), (-1.4, 8.2))
+
+
+@styled
+def q_former_layer() -> Figure:
+    """A pre-norm layer of a Q-Former: all vectors attend to each other, the queries alone to the picture, and an MLP follows."""
+    figure, (axes,) = canvas(13, 4.3)
+    queries, text, between = 2.4, 0.0, 1.2
+    for height, colour, words in ((queries, SKY, "queries"), (text, DATA_BOX, "text, where\nthere is one")):
+        box(axes, (0.0, height), 1.7, 0.75, colour, words)
+        axes.plot([0.85, 15.0], [height, height], color=BLACK, linewidth=1.6, zorder=1)
+        arrow(axes, (14.6, height), (15.1, height))
+        box(axes, (15.75, height), 1.25, 0.75, colour, words.partition(",")[0])
+    for x, words in ((3.4, "norm, self-attention\nwith a mask"), (12.1, "norm, MLP for\neach vector alone")):
+        box(axes, (x, between), 2.75, 1.0, TRAINED, words)
+        for height, side in ((queries, 0.25), (text, -0.25)):
+            axes.plot([x - 1.85, x - 1.85], [height, between + side], color=BLACK, linewidth=1.3, zorder=1)
+            arrow(axes, (x - 1.85, between + side), (x - 1.4, between + side))
+            axes.plot([x + 1.38, x + 1.85], [between + side] * 2, color=BLACK, linewidth=1.3, zorder=1)
+            arrow(axes, (x + 1.85, between + side), (x + 1.85, height + (-0.24 if side > 0 else 0.24)))
+            _sum(axes, (x + 1.85, height))
+    x, above = 7.6, 3.75
+    axes.plot([x - 1.55, x - 1.55], [queries, above], color=BLACK, linewidth=1.3, zorder=1)
+    arrow(axes, (x - 1.55, above), (x - 1.15, above))
+    box(axes, (x, above), 2.25, 1.0, TRAINED, "norm,\ncross-attention")
+    axes.plot([x + 1.13, x + 1.55], [above, above], color=BLACK, linewidth=1.3, zorder=1)
+    arrow(axes, (x + 1.55, above), (x + 1.55, queries + 0.24))
+    _sum(axes, (x + 1.55, queries))
+    box(axes, (x, 5.2), 2.7, 0.7, FROZEN, "cells of the picture")
+    arrow(axes, (x, 4.85), (x, 4.28))
+    return finish(axes, (-1.0, 16.5), (-0.6, 5.7))
 
 
 @styled
@@ -84,8 +121,8 @@ def three_masks(masks: Mapping[str, object], Q: int) -> Figure:
         mask = array(mask).astype(bool)
         size = len(mask)
         for i, j in np.ndindex(size, size):
-            colour = (SKY if j < Q else ORANGE) if mask[i, j] else "white"
-            axes.add_patch(Rectangle((j, i), 1, 1, facecolor=colour, edgecolor="#BBBBBB", linewidth=0.8))
+            colour = (SKY if j < Q else _TEXT) if mask[i, j] else "white"
+            axes.add_patch(Rectangle((j, i), 1, 1, facecolor=colour, edgecolor="#999999", linewidth=0.8))
         axes.plot([Q, Q], [0, size], color=BLACK, linewidth=1.6)
         axes.plot([0, size], [Q, Q], color=BLACK, linewidth=1.6)
         labels = [f"$q_{k + 1}$" for k in range(Q)] + [f"$t_{k + 1}$" for k in range(size - Q)]
@@ -128,14 +165,19 @@ def gated_block() -> Figure:
         arrow(axes, (x + 0.77, 1.5), (x + 1.0, 1.5))
         box(axes, (x + 1.55, 1.5), 1.1, 0.6, "white", f"$\\times\\,\\tanh {gate}$")
         arrow(axes, (x + 1.55, 1.18), (x + 1.55, 0.22))
-        axes.plot([x + 1.55], [0], "o", markersize=16, markerfacecolor="white", markeredgecolor=BLACK, zorder=3)
-        axes.text(x + 1.55, -0.01, "+", ha="center", va="center", zorder=4, fontsize=13)
+        _sum(axes, (x + 1.55, 0))
     box(axes, (3.1, 3.0), 2.1, 0.6, SKY, "picture's vectors")
     arrow(axes, (3.1, 2.68), (3.1, 2.15))
     box(axes, (11.4, 0.0), 2.3, 1.3, FROZEN, "layer of the\nlanguage model")
     axes.text(-0.15, 0, "$X$", ha="right", va="center", fontsize=13)
     arrow(axes, (12.6, 0), (13.4, 0))
     return finish(axes, (-0.7, 13.6), (-0.9, 3.5))
+
+
+def _sum(axes, centre) -> None:
+    """A sum on the residual stream."""
+    axes.plot(*centre, "o", markersize=16, markerfacecolor="white", markeredgecolor=BLACK, zorder=3)
+    axes.text(centre[0], centre[1] - 0.01, "+", ha="center", va="center", zorder=4, fontsize=13)
 
 
 @styled
@@ -175,27 +217,29 @@ def shares_by_kind(
         axes.axvline(guessing, color=GREY, linestyle=":", linewidth=1.3)
         axes.text(guessing, 0.55, "chance", color="#555555", ha="center", va="bottom", fontsize=9)
         axes.set_title(kind, pad=16)
-        axes.set(xlim=(0, 1.04), ylim=(-len(names) + 0.4, 0.6))
+        axes.set(xlim=(0, 1.04), ylim=(-len(names) + 0.4, 0.6), xlabel="share answered right")
+        axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "", "0.5", "", "1"])
         axes.set_yticks([-place for place in range(len(names))], names)
         axes.grid(True, axis="x")
-    panels[0].set_xlabel("share answered right")
     return figure
 
 
 @styled
 def gates(opened, steps: int) -> Figure:
-    """How far gates are open [seeds, times, blocks, 2] over `steps` steps: attention and MLPs; thin lines are single seeds."""
+    """How far gates are open [seeds, times, blocks, 2] over `steps` steps: attention and MLPs; thin lines are single seeds.
+
+    The last of the times is one interval before the end.
+    """
     opened = array(opened)
     figure, panels = canvas(10.5, 3.4, 2, sharey=True)
     x = np.arange(opened.shape[1]) * steps / opened.shape[1]
-    for place, (axes, what) in enumerate(zip(panels, ("cross-attention", "MLP"))):
+    for place, (axes, what, gate) in enumerate(zip(panels, ("cross-attention", "MLP"), ("\\alpha", "\\beta"))):
         for block in range(opened.shape[2]):
             lines = opened[:, :, block, place]
             axes.plot(x, lines.T, color=CYCLE[block], linewidth=0.8, alpha=0.6)
             axes.plot(x, lines.mean(axis=0), color=CYCLE[block], linewidth=2.6, label=f"block {block + 1}")
-        axes.set(xlabel="training step", title=what, ylim=(0, None))
+        axes.set(xlabel="training step", ylabel=f"$|\\tanh(10\\,{gate})|$", title=what, ylim=(0, None))
         axes.grid(True)
-    panels[0].set_ylabel("size of tanh of the gate")
     legend_of(panels[1], loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
 
@@ -243,55 +287,60 @@ def looks_at(picture, maps, answers: Mapping[str, str], right: str, question: st
 @styled
 def the_whole_course() -> Figure:
     """A multimodal language model of today, and at each of its parts the lesson that builds it."""
-    figure, (axes,) = canvas(13, 7.6)
+    figure, (axes,) = canvas(13, 7.8)
     box(axes, (1.2, 0.0), 2.0, 0.8, DATA_BOX, "picture")
-    box(axes, (1.2, 1.7), 2.4, 0.9, SKY, "patches  13")
-    box(axes, (1.2, 3.6), 2.4, 1.5, SKY, "Transformer encoder\n06, 09, 13\ntrained by 16")
-    box(axes, (1.2, 5.8), 2.4, 1.0, ORANGE, "projector, queries\nor resampler  17")
-    for low, high in ((0.42, 1.22), (2.17, 2.82), (4.37, 5.27)):
+    box(axes, (1.2, 1.75), 2.4, 0.9, SKY, "patches  13")
+    box(axes, (1.2, 3.75), 2.4, 1.5, SKY, "Transformer encoder\n06, 09, 13\ntrained as in  16")
+    box(axes, (1.2, 6.0), 2.4, 1.2, TRAINED, "bridge: projector,\nqueries or\nresampler  17")
+    for low, high in ((0.42, 1.28), (2.22, 2.98), (4.52, 5.38)):
         arrow(axes, (1.2, low), (1.2, high))
-    box(axes, (6.6, 0.0), 2.6, 0.8, DATA_BOX, "question")
-    box(axes, (6.6, 1.68), 3.0, 0.8, DATA_BOX, "tokens: byte pairs  11")
-    arrow(axes, (6.6, 0.42), (6.6, 1.22))
-    arrow(axes, (7.35, 2.12), (7.35, 2.26))
-    axes.add_patch(Rectangle((4.2, 2.7), 4.8, 4.0, facecolor="#F4F4F4", edgecolor=BLACK, linewidth=1.2))
-    axes.text(9.1, 2.75, "× L", ha="left", va="bottom", fontsize=12)
-    layers = (
-        (3.15, "RMSNorm  09", "white"),
-        (4.0, "self-attention  04, 05", BLUE),
-        (4.95, "RMSNorm  09", "white"),
-        (5.8, "SwiGLU, or experts  09", PURPLE),
-    )
-    for height, name, colour in layers:
-        box(axes, (6.6, height), 3.6, 0.6, colour, name, "white" if colour == BLUE else BLACK)
-    for low, high in ((3.47, 3.68), (4.32, 4.63), (5.27, 5.48), (6.12, 6.68)):
-        arrow(axes, (6.6, low), (6.6, high))
-    box(axes, (6.6, 7.4), 3.4, 0.7, "white", "next token: sampling 11, search 01")
-    arrow(axes, (6.6, 6.72), (6.6, 7.03))
+    stream, middle, right = 5.7, 8.3, 10.2  # where the residual stream runs, the layers stand, and the block ends
+    axes.add_patch(Rectangle((4.95, 2.85), right - 4.95, 4.15, facecolor="#F4F4F4", edgecolor=BLACK, linewidth=1.2))
+    axes.text(right + 0.15, 2.95, "× L", ha="left", va="bottom", fontsize=12)
+    for low, layer, colour, ink in (
+        (3.35, "self-attention  04, 05", BLUE, "white"),
+        (5.3, "SwiGLU, or experts  09", PURPLE, BLACK),
+    ):
+        box(axes, (middle, low), 3.1, 0.6, "white", "RMSNorm  09")
+        box(axes, (middle, low + 1.0), 3.1, 0.6, colour, layer, ink)
+        arrow(axes, (stream, low), (middle - 1.57, low))
+        arrow(axes, (middle, low + 0.32), (middle, low + 0.68))
+        arrow(axes, (middle - 1.57, low + 1.0), (stream + 0.2, low + 1.0))
+        _sum(axes, (stream, low + 1.0))
+    axes.plot([stream, stream], [2.62, 7.3], color=GREY, linewidth=5, zorder=2, solid_capstyle="butt")
+    arrow(axes, (stream, 7.28), (stream, 7.42))
+    box(axes, (stream + 0.6, 7.8), 3.4, 0.7, "white", "next token: sampling 11, search 01")
     for place in range(6):
-        box(axes, (5.35 + 0.5 * place, 2.42), 0.4, 0.3, SKY if place < 3 else DATA_BOX, "")
-    axes.plot([2.42, 3.2, 3.2], [5.8, 5.8, 2.42], color=BLACK, linewidth=1.3, zorder=1)
-    arrow(axes, (3.2, 2.42), (5.1, 2.42))
-    axes.text(8.2, 2.42, "vectors of the picture and of the words", ha="left", va="center", fontsize=9.5)
-    for low, high in ((2.9, 4.48), (4.7, 6.28)):  # the residual stream goes around each layer
-        axes.plot([6.6, 4.45, 4.45, 6.5], [low, low, high, high], color=GREY, linewidth=1.3, zorder=1)
-    axes.plot([9.2, 9.3, 9.3, 9.2], [3.25, 3.25, 4.65, 4.65], color=BLACK, linewidth=1.0)
+        box(axes, (stream - 1.25 + 0.5 * place, 2.42), 0.4, 0.32, SKY if place < 3 else DATA_BOX, "")
+    axes.text(stream + 1.65, 2.42, "vectors of the picture and of the words", ha="left", va="center", fontsize=9.5)
+    box(axes, (stream + 0.75, 1.45), 3.0, 0.7, DATA_BOX, "tokens: byte pairs  11")
+    box(axes, (stream + 0.75, 0.0), 2.6, 0.8, DATA_BOX, "question")
+    arrow(axes, (stream + 0.75, 0.42), (stream + 0.75, 1.08))
+    arrow(axes, (stream + 0.75, 1.82), (stream + 0.75, 2.22))
+    axes.plot([2.42, 3.0, 3.0], [6.0, 6.0, 2.42], color=BLACK, linewidth=1.3, zorder=1)
+    arrow(axes, (3.0, 2.42), (stream - 1.5, 2.42))
+    axes.plot([3.0, 4.7], [6.0, 6.0], color=BLACK, linewidth=1.3, linestyle="--", zorder=1)
+    arrow(axes, (4.7, 6.0), (4.93, 6.0))
+    axes.text(3.95, 6.1, "or into\ngated blocks\n(Flamingo)  17", ha="center", va="bottom", fontsize=9.5)
     notes = (
-        (4.55, "causal mask  07"),
-        (4.15, "rotary positions  05"),
-        (3.75, "many heads, grouped  06, 08"),
-        (3.35, "KV cache, exact tiles  08"),
-        (5.8, "adapted by LoRA  15"),
-        (6.4, "residual stream (grey)  09"),
+        (4.8, "causal mask  07"),
+        (4.5, "rotary positions  05"),
+        (4.2, "many heads, grouped  06, 08"),
+        (3.9, "KV cache, exact tiles  08"),
+        (5.6, "adapted by LoRA  15"),
     )
     for height, words in notes:
-        axes.text(9.35, height, words, ha="left", va="center", fontsize=10.5)
+        axes.text(right + 0.4, height, words, ha="left", va="center", fontsize=10.5)
+    axes.plot([right + 0.15] * 2, [3.78, 4.92], color=BLACK, linewidth=1.2)
+    axes.plot([middle + 1.55, right + 0.15], [4.35, 4.35], color=BLACK, linewidth=1.2, zorder=2)
+    axes.plot([right, right + 0.3], [5.6, 5.6], color=BLACK, linewidth=1.2, zorder=2)
+    axes.text(stream + 0.2, 6.72, "residual stream  09", ha="left", va="center", fontsize=10.5)
     axes.text(
-        9.35,
-        7.4,
+        right + 0.15,
+        7.8,
         "before Transformers: one vector for a sentence  01;\nattention to a sentence  02, and to a picture  03",
         ha="left",
         va="center",
         fontsize=10.5,
     )
-    return finish(axes, (-0.3, 14.2), (-0.6, 8.0))
+    return finish(axes, (-0.3, 15.3), (-0.6, 8.3))
