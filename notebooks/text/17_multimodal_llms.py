@@ -824,8 +824,8 @@ explore(
         chosen(number, kind).answer,
         " ".join(chosen(number, kind).words) + "?",
     ),
-    alt=lambda number, kind: "A picture, four maps of where the queries attend, and answers to the question {}: {}. Right is {}.".format(
-        " ".join(chosen(number, kind).words), ", ".join(f"{way} {answer}" for way, answer in said([chosen(number, kind)]).items()), chosen(number, kind).answer
+    alt=lambda number, kind: "Scene {}, four maps of where the queries attend, and answers to the question {}: {}. Right is {}.".format(
+        number, " ".join(chosen(number, kind).words), ", ".join(f"{way} {answer}" for way, answer in said([chosen(number, kind)]).items()), chosen(number, kind).answer
     ),
     number=Choice("scene", [str(k) for k in range(1, 21)], "2"),
     kind=Choice("question", [f"{kind}, {which} object" for which in ("first", "second") for kind in KINDS], "colour, second object"),
