@@ -9,6 +9,7 @@ from torch import nn
 from autograder.bank import catalogue
 from autograder.bank.audit import examine
 from autograder.bank.conditions import CONDITIONS
+from autograder.bank.declaration import parts
 from autograder.bank.drawing import VISIBLE_SEED, draw
 from autograder.bank.freezing import freeze
 from utils.checking.explaining import OF_GRADIENTS
@@ -141,3 +142,22 @@ def test_what_is_waived_is_a_condition_and_has_a_reason():
     known = {one.name for one in CONDITIONS}
     for exercise in (one for unit in catalogue.units().values() for one in unit):
         assert set(exercise.waived) <= known and all(len(why) > 20 for why in exercise.waived.values()), exercise.name
+
+
+@pytest.mark.parametrize(
+    ("axis", "axes", "pieces"),
+    [
+        ("N", ["N"], ["N"]),
+        ("H*W", ["C", "H*W"], ["H", "W"]),
+        ("Q+N", ["Q", "N", "Q+N"], ["Q", "N"]),
+        ("N+1", ["N", "N+1"], ["N", "1"]),
+        ("N+1", ["B", "N+1", "D"], ["N+1"]),  # the tokens of a picture: no condition could vary them otherwise
+    ],
+)
+def test_an_axis_is_composed_of_what_has_sizes_of_its_own(axis, axes, pieces):
+    assert parts(axis, axes) == pieces
+
+
+def test_the_positions_of_a_vision_transformer_are_varied():
+    sizes = [case.sizes["N+1"] for case in draw(catalogue.find_exercise("VisionTransformer"), VISIBLE_SEED)]
+    assert min(sizes) == 2 and max(sizes) > 196 + 1
