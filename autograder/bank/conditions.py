@@ -19,13 +19,8 @@ HEAVY = 1e3  # of weights
 SPREAD, WIDER_SPREAD = 3.0, 8.0  # weights from 10⁻⁸ to 1, which are compared as closely as any
 UNEVEN, STRIDE = 7, 4  # from 1 to 10⁻⁶, neighbours by very different factors
 UNLIKE, STEP = 4, 2  # rows of numbers about 1, 10⁻², 10⁻⁴ and 10⁻⁶
-LENGTH, LONG, WIDTH, VOCABULARY, BATCH = (
-    130,
-    260,
-    67,
-    300,
-    2,
-)  # at scale: beyond powers of 2, and no multiples of blocks of 8
+LENGTH, LONG, WIDTH, VOCABULARY = 130, 260, 67, 300  # at scale: beyond powers of 2, and no multiples of blocks of 8
+BATCH, SMALL = 2, 3  # beside them: students receive these cases, so they are no larger than they have to be
 GRID = (17, 19)  # rows and columns at scale
 GRIDS = (("rows", "columns"), ("H", "W"))  # what the axes of a grid are called
 LENGTHS = "NTSM"  # the first letters of axes along which there may be hundreds
@@ -292,7 +287,8 @@ def _scale(exercise, base: declaration.Case) -> Iterable:
     axes = _free_axes(exercise, base)
     grid = any(set(one) <= set(axes) for one in GRIDS)
     few = [axis for axis in axes if axis[0] in ("B" if grid else BESIDE)]
-    base = replace(base, sizes={**base.sizes, **dict.fromkeys(few, BATCH)})
+    beside = dict.fromkeys(axes, SMALL) | dict.fromkeys(few, BATCH)
+    base = replace(base, sizes={**base.sizes, **beside})
     axes = [axis for axis in axes if axis not in few]
     large = [(axis, LENGTH if _is_squared(exercise, axis) else LONG) for axis in axes if axis[0] in LENGTHS] + [
         (axis, VOCABULARY) for axis in axes if axis == "V"
@@ -306,8 +302,15 @@ def _scale(exercise, base: declaration.Case) -> Iterable:
         yield from _longer(exercise, base)
     wide = [axis for axis in axes if axis[0] in "DC"]
     if wide:
-        sizes = {axis: WIDTH + 4 * number for number, axis in enumerate(wide)}
-        yield f"{wide[0]} = {WIDTH}", replace(base, sizes={**base.sizes, **sizes})
+        sizes = {axis: _width(exercise, base, axis) + 4 * number for number, axis in enumerate(wide)}
+        yield f"{wide[0]} = {sizes[wide[0]]}", replace(base, sizes={**base.sizes, **sizes})
+
+
+def _width(exercise, base: declaration.Case, axis: str) -> int:
+    """A large size of an axis of features; where it is a factor of another beside sizes that are given, the product is large."""
+    products = [one.split("*") for one in exercise.axes(base) if "*" in one]
+    given = [base.sizes.get(one, 1) for product in products if axis in product for one in product if one != axis]
+    return -(-WIDTH // max([1, *(one for one in given if isinstance(one, int))]))
 
 
 def _longer(exercise, base: declaration.Case) -> Iterable:
@@ -316,7 +319,7 @@ def _longer(exercise, base: declaration.Case) -> Iterable:
     for axis in dict.fromkeys(exercise.axes(base)):
         if axis[0] in LENGTHS and given.get(axis, LENGTH) < LENGTH:
             more = (LENGTH if _is_squared(exercise, axis) else LONG) - given[axis]
-            grown = {name: size + more for name, size in given.items() if size >= given[axis]}
+            grown = {name: size + more for name, size in given.items() if size >= given[axis] and name[0] not in "DCV"}
             yield f"{axis} = {grown[axis]}", replace(base, sizes={**base.sizes, **grown})
 
 

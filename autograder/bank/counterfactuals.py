@@ -144,7 +144,8 @@ def _is_used(name: str, such: str = "") -> str:
 
 def _of_reals(name: str, axes: list) -> Iterator[tuple]:
     yield "negated", f"{name} had the opposite sign", "", lambda X: -X
-    yield "zero", f"{name} were 0 everywhere", _is_used(name), torch.zeros_like
+    kept_or_cancelled = f"{_is_used(name)} Or does its influence cancel?"
+    yield "zero", f"{name} were 0 everywhere", kept_or_cancelled, torch.zeros_like
     if len(axes) == 1:
         yield "plus 1", f"1 were added to each number of {name}", "", lambda X: X + 1
     yield "without negatives", f"the negative numbers of {name} were 0", "", torch.relu

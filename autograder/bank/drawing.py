@@ -43,10 +43,10 @@ def draw(exercise: declaration.Exercise, seed: str, grading: bool = False) -> li
 
 
 def _light(cases: list[DrawnCase]) -> list[DrawnCase]:
-    """The cases, of those of many numbers only the light ones; of each part the lightest, where all are heavy."""
+    """The cases; of those that an author made large only the light ones, or of each part the lightest, where all are heavy."""
     large: dict[str, list[DrawnCase]] = {}
     for case in cases:
-        if case.condition == SCALE:
+        if case.condition == SCALE and not case.once:
             large.setdefault(case.part, []).append(case)
     left_out = set()
     for group in large.values():

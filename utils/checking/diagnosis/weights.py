@@ -7,6 +7,7 @@ from utils.checking.diagnosis.scales import NEARLY, asked, named_factors
 _PLACES = "NTL"  # the first letters of axes of positions
 _SUMS = 1e-3
 _VANISHING = 1e-30  # a weight below it may be rounded to 0 elsewhere
+_LEAST = -80.0  # logarithm of a weight that single precision holds
 _EXACT = 2e-3  # of the size of log-weights: how far a pattern in them may be off
 
 
@@ -245,6 +246,8 @@ def _temperature(name: str, wanted: np.ndarray, got: np.ndarray, limit: float, s
     if abs(factor) < 1e-3:
         return {}  # all weights are alike
     lost = (wanted > 1e-6) & (got == 0)
+    if abs(factor - 1) >= 1e-3 and (factor * np.log(wanted[lost]) > _LEAST).any():
+        return {}  # no factor before a softmax makes a 0 of these
     if abs(factor - 1) < 1e-3 and lost.any():
         if np.allclose(got[both], wanted[both], rtol=1e-3):
             told = f"Where {name} is not 0 it is right, but some weights are 0 that should not be: what sets them to 0?"

@@ -5,17 +5,17 @@ UNDER = {
     " made in torch's usual type, so that two types meet?",
     "bfloat16": "Ordinary inputs give the right result; inputs of bfloat16 do not: is a count or a position computed in the"
     " inputs' own type, something fixed to another, or is a function called that does not exist for it?",
-    "layout": "Inputs that lie in memory in order give the right result; views, such as transposed or sliced tensors, do not:"
-    " does something depend on how numbers lie in memory?",
-    "large": "Ordinary numbers give the right result; large ones do not. Does something overflow or underflow: exp without the"
-    " maximum of its own row subtracted, a square, a type with fewer digits? Is a number cut off, or one that stands for infinity"
-    " not large enough?",
+    "layout": "Inputs that lie in memory in order give the right result; some views, such as slices with a step or transposed"
+    " tensors, do not: does something depend on how numbers lie in memory?",
+    "large": "Ordinary numbers give the right result; some large ones do not. Does something overflow or underflow: exp without"
+    " the maximum of its own row subtracted, a square, a type with fewer digits? Is a number cut off, or one that stands for"
+    " infinity not large enough?",
     "spread": "Ordinary inputs give the right result; numbers that differ much in size do not. Is something small cut off,"
     " or a number"
     " that stands for infinity not large enough?",
     "zero": "Ordinary numbers give the right result; zeros do not. Is 0 taken as a sign of something, or divided by?",
-    "saturation": "Ordinary numbers give the right result; large ones, at which a softmax, a sigmoid or a tanh would saturate, do"
-    " not.",
+    "saturation": "Ordinary numbers give the right result; some large ones, at which a softmax, a sigmoid or a tanh would"
+    " saturate, do not.",
     "training": "Eval mode gives the right result; training mode does not: is there a dropout, a batch"
     " normalisation, or a branch on self.training?",
     "ones": "Sizes larger than 1 give the right result; a size of 1 does not always. Does squeeze() take an axis away, or does"
