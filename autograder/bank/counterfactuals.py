@@ -90,7 +90,7 @@ def _on_weights(exercise, change) -> Callable:
 # what may be another: (name, sentence, change)
 
 
-TOLD = "The result is exactly what one would get if {}."
+TOLD = "Here the result is exactly what one would get if {}."
 
 
 def _if(what: str, question: str = "") -> str:

@@ -172,7 +172,7 @@ def first_picture_before_any(self, X, pictures, is_picture):
 @GatedBlock.misconception
 def uniform_before_any(self, X, pictures, is_picture):
     """Words before any picture get the mean over all pictures: a softmax over a row in which nothing is allowed is uniform where
-    the mask is a large negative number. Set what they get to 0."""
+    the mask is a large negative number. Set their weights to 0 before these meet the values."""
 
     def weights(E, allowed):
         return E.masked_fill(~allowed, -1e9).softmax(dim=-1)
@@ -182,8 +182,8 @@ def uniform_before_any(self, X, pictures, is_picture):
 
 @GatedBlock.misconception
 def nan_before_any(self, X, pictures, is_picture):
-    """Words before any picture become NaN: a softmax over a row in which nothing is allowed divides 0 by 0. Set what they get to
-    0."""
+    """Words before any picture become NaN: a softmax over a row in which nothing is allowed divides 0 by 0. Set their weights to
+    0 before these meet the values; gradients are NaN, too, where only the result is mended."""
 
     def weights(E, allowed):
         return E.masked_fill(~allowed, -math.inf).softmax(dim=-1)

@@ -17,6 +17,14 @@ class Cases:
         return f"on {self.number} cases"
 
 
+def called(axes: list, axis: int, count: int) -> str:
+    """What an axis, one of `count`, is called: "N"; with its place where another is called so too: "N (axis −1)"."""
+    if len(axes) < count - axis:
+        return f"axis {axis}"
+    own = axes[axis - count].lstrip("*")
+    return f"{own} (axis −{count - axis})" if [one.lstrip("*") for one in axes].count(own) > 1 else own
+
+
 def common(each: list[Facts], most: int = 2, different: int | None = None) -> list[tuple]:
     """The keys that all cases have in common, in the order of the first; of a kind, which a key begins with, the first alone.
 

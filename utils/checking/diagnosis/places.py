@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from utils.checking.diagnosis.facts import called
 from utils.checking.tolerance import close
 
 STEPS = ("steps", "L", "T")  # axes along which each position depends on those before
@@ -16,8 +17,7 @@ def place_facts(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, limi
             continue
         others = tuple(one for one in range(right.ndim) if one != axis)
         good, bad = right.all(axis=others), (~right).any(axis=others)
-        label = axes[axis - right.ndim] if len(axes) >= right.ndim - axis else f"axis {axis}"
-        label = label.lstrip("*")
+        label = called(axes, axis, right.ndim)
         if axis == 0 and label.startswith("B"):
             label = "the batch"
         for which, place in (("first", 0), ("last", -1)):

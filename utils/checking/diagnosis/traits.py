@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from utils.checking.diagnosis.facts import Cases, Facts
+from utils.checking.diagnosis.facts import Cases, Facts, called
 from utils.checking.tolerance import close
 
 KINDS = ("infinite", "one value", "ratio", "corner", "stretch", "zeros", "sign", "range", "side")
@@ -67,7 +67,7 @@ def _stretch(name: str, axes: list, right: np.ndarray) -> Facts:
     for axis in range(right.ndim):
         good = right.all(axis=tuple(one for one in range(right.ndim) if one != axis))
         count, size = int(good.sum()), len(good)
-        label = axes[axis - right.ndim].lstrip("*") if len(axes) >= right.ndim - axis else f"axis {axis}"
+        label = called(axes, axis, right.ndim)
         if count < 2 or size - count < 2:
             continue
         for which, part in (("first", good[:count]), ("last", good[-count:])):

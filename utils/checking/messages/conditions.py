@@ -25,7 +25,7 @@ UNDER = {
     " axis broadcast by luck?",
     "batches": "Another number of batch axes gives the right result: count axes from the end, and name none in front.",
     "scale": "Small sizes give the right result; some large one does not: is a number of positions, or a width, fixed"
-    " somewhere?",
+    " somewhere, or is something cut off that becomes small among many?",
 }
 
 UNDER_GRADIENT = {  # the same, where the result is right under the condition too, and the gradient is not
