@@ -210,7 +210,8 @@ def norm_1_twice(self, X, mask=None):
 
 @TransformerBlock.misconception
 def norm_2_twice(self, X, mask=None):
-    """norm_2 is used in both places. Each sublayer has a norm of its own: norm_1 belongs to the attention."""
+    """norm_2 is used in both places, or norm_1 is the same layer. Each sublayer has a norm of its own: norm_1 belongs to the
+    attention."""
     return _wired(self, X, mask, norms=(1, 1))
 
 
