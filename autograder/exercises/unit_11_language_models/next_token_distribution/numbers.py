@@ -50,7 +50,8 @@ def not_made_to_sum_to_one(logits, temperature, k, p):
 @next_token_distribution.misconception
 def softmax_of_probabilities(logits, temperature, k, p):
     """The right tokens stay, but the last softmax was taken of their probabilities rather than of logits, which makes them
-    nearly equal. Divide the probabilities that stay by their sum, or take the softmax of logits / temperature over what stays."""
+    nearly equal. Divide the probabilities that stay by their sum, or take the softmax of logits / temperature over what
+    stays."""
     P = top_k(logits / temperature, k)
     return among(P, nucleus(P, p))
 
