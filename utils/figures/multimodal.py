@@ -1,10 +1,13 @@
 """Figures of lesson 17: five bridges to a frozen language model, their masks and answers, and the whole course in one model."""
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+from matplotlib.patches import FancyBboxPatch, Rectangle
+from matplotlib.patheffects import Normal, Stroke
+from matplotlib.ticker import MaxNLocator
 
 from utils.figures.plots import (
     BLACK,
@@ -23,7 +26,8 @@ from utils.figures.plots import (
 )
 from utils.figures.schematics import arrow, box, finish
 
-FROZEN, TRAINED = "#D5DCE4", ORANGE
+FROZEN, TRAINED = "#B9C8DB", ORANGE
+_LINE = "#444444"  # the colour of arrows, for the lines that lead to them
 _TEXT = "#C6C6C6"  # a cell of a mask at which text is attended to; darker than a box, since white is beside it
 _BRIDGES = (  # name, what makes the picture's vectors, whether the image encoder is trained, whether the question goes in, gates
     ("Frozen", "linear layer", True, False, False),
@@ -38,49 +42,50 @@ _GIVES = {"linear layer": "2", "projector": "256", "Q-Former": "32", "resampler"
 @styled
 def five_bridges() -> Figure:
     """Five ways to show a picture to a frozen language model: what is trained, what is frozen, and what passes between them."""
-    figure, (axes,) = canvas(13, 6.2)
-    step = 3.35
+    figure, (axes,) = canvas(13, 6.7)
+    step, model, high = 3.35, 6.4, 2.0  # from one to the next; the middle and the height of a language model
     for number, (name, bridge, encoder_trained, asks, gated) in enumerate(_BRIDGES):
         x = number * step
-        axes.text(x + 0.2, 7.75, name, ha="center", va="bottom", fontweight="bold", fontsize=12)
-        box(axes, (x - 0.5, 0.0), 1.3, 0.7, DATA_BOX, "picture")
+        axes.text(x + 0.2, 8.55, name, ha="center", va="bottom", fontweight="bold", fontsize=12)
+        _data(axes, (x - 0.5, 0.0), 1.3, 0.7, "picture")
         arrow(axes, (x - 0.5, 0.4), (x - 0.5, 0.98))
         box(axes, (x - 0.5, 1.4), 1.8, 0.8, TRAINED if encoder_trained else FROZEN, "image encoder")
         arrow(axes, (x - 0.5, 1.85), (x - 0.5, 2.53))
         box(axes, (x - 0.5, 3.0), 1.6, 0.9, TRAINED, bridge)
-        box(axes, (x + 1.2, 3.0), 1.0, 0.7, DATA_BOX, "question")
+        _data(axes, (x + 1.2, 3.0), 1.04, 0.7, "question")
         if asks:
-            arrow(axes, (x + 0.68, 3.0), (x + 0.32, 3.0))
-        box(axes, (x + 0.2, 6.0), 2.5, 1.3, FROZEN, "language model" if not gated else "")
+            arrow(axes, (x + 0.66, 3.0), (x + 0.32, 3.0))
         if gated:
-            for level, colour in enumerate((TRAINED, FROZEN, TRAINED, FROZEN)):
-                box(axes, (x + 0.2, 5.52 + 0.32 * level), 2.5, 0.3, colour, "gated block" if level == 2 else "")
-            axes.plot([x - 0.5, x - 0.5, x - 1.4, x - 1.4], [3.45, 3.9, 3.9, 6.16], color=BLACK, linewidth=1.3)
-            for height in (5.52, 6.16):
-                arrow(axes, (x - 1.4, height), (x - 1.04, height))
+            stripes = [(model + (level - 1.5) * high / 4, level % 2 == 0) for level in range(4)]
+            for height, new in stripes:
+                words = "gated block" if new else "language model layer"
+                box(axes, (x + 0.2, height), 2.5, high / 4, TRAINED if new else FROZEN, words)
+            _line(axes, (x - 0.5, 3.45), (x - 0.5, 3.9), (x - 1.4, 3.9), (x - 1.4, stripes[2][0]))
+            for height, new in stripes:
+                if new:
+                    arrow(axes, (x - 1.4, height), (x - 1.06, height))
             axes.text(x - 0.42, 3.62, f"{_GIVES[bridge]} vectors", ha="left", va="bottom", fontsize=9)
         else:
+            box(axes, (x + 0.2, model), 2.5, high, FROZEN, "language model")
             for place, label in ((-0.7, ""), (-0.3, "")) if encoder_trained else ((-0.9, ""), (-0.5, "…"), (-0.1, "")):
                 box(axes, (x + place, 4.5), 0.3, 0.42, SKY, label)
             arrow(axes, (x - 0.5, 3.48), (x - 0.5, 4.25))
             axes.text(x - 0.42, 3.72, f"{_GIVES[bridge]} vectors", ha="left", va="center", fontsize=9)
-            arrow(axes, (x - 0.5, 4.75), (x - 0.5, 5.32))
+            arrow(axes, (x - 0.5, 4.75), (x - 0.5, model - high / 2 - 0.03))
         for place in (0.8, 1.2, 1.6):
-            box(axes, (x + place, 4.5), 0.3, 0.42, DATA_BOX, "")
+            _data(axes, (x + place, 4.5), 0.3, 0.42)
         arrow(axes, (x + 1.2, 3.38), (x + 1.2, 4.25))
-        arrow(axes, (x + 1.2, 4.75), (x + 1.2, 5.32))
-        arrow(axes, (x + 0.2, 6.67), (x + 0.2, 7.05))
-        axes.text(x + 0.2, 7.1, "answer", ha="center", va="bottom", fontsize=10)
-    legend = (
-        (TRAINED, "trained"),
-        (FROZEN, "frozen"),
-        (SKY, "vectors of the picture"),
-        (DATA_BOX, "input and its tokens"),
-    )
-    for x, (colour, words) in zip((1.3, 3.8, 6.2, 10.0), legend):
+        arrow(axes, (x + 1.2, 4.75), (x + 1.2, model - high / 2 - 0.03))
+        arrow(axes, (x + 0.2, model + high / 2 + 0.02), (x + 0.2, 7.85))
+        axes.text(x + 0.2, 7.9, "answer", ha="center", va="bottom", fontsize=10)
+    for x, (colour, words) in zip(
+        (1.3, 3.8, 6.2), ((TRAINED, "trained"), (FROZEN, "frozen"), (SKY, "vectors of the picture"))
+    ):
         box(axes, (x, -1.05), 0.5, 0.4, colour, "")
         axes.text(x + 0.35, -1.05, words, ha="left", va="center")
-    return finish(axes, (-1.6, 4 * step + 1.9), (-1.4, 8.2))
+    _data(axes, (10.0, -1.05), 0.5, 0.4)
+    axes.text(10.35, -1.05, "input and its tokens", ha="left", va="center")
+    return finish(axes, (-1.6, 4 * step + 1.9), (-1.4, 9.0))
 
 
 @styled
@@ -88,27 +93,30 @@ def q_former_layer() -> Figure:
     """A pre-norm layer of a Q-Former: all vectors attend to each other, the queries alone to the picture, and an MLP follows."""
     figure, (axes,) = canvas(13, 4.3)
     queries, text, between = 2.4, 0.0, 1.2
-    for height, colour, words in ((queries, SKY, "queries"), (text, DATA_BOX, "text, where\nthere is one")):
-        box(axes, (0.0, height), 1.7, 0.75, colour, words)
-        axes.plot([0.85, 15.0], [height, height], color=BLACK, linewidth=1.6, zorder=1)
+    for height, enters, leaves, words in (
+        (queries, TRAINED, SKY, "queries"),
+        (text, DATA_BOX, DATA_BOX, "text, where\nthere is one"),
+    ):
+        box(axes, (0.0, height), 1.7, 0.75, enters, words)
+        _line(axes, (0.85, height), (14.6, height))
         arrow(axes, (14.6, height), (15.1, height))
-        box(axes, (15.75, height), 1.25, 0.75, colour, words.partition(",")[0])
+        box(axes, (15.75, height), 1.25, 0.75, leaves, words.partition(",")[0])
     for x, words in ((3.4, "norm, self-attention\nwith a mask"), (12.1, "norm, MLP for\neach vector alone")):
         box(axes, (x, between), 2.75, 1.0, TRAINED, words)
         for height, side in ((queries, 0.25), (text, -0.25)):
-            axes.plot([x - 1.85, x - 1.85], [height, between + side], color=BLACK, linewidth=1.3, zorder=1)
+            _line(axes, (x - 1.85, height), (x - 1.85, between + side))
             arrow(axes, (x - 1.85, between + side), (x - 1.4, between + side))
-            axes.plot([x + 1.38, x + 1.85], [between + side] * 2, color=BLACK, linewidth=1.3, zorder=1)
+            _line(axes, (x + 1.38, between + side), (x + 1.85, between + side))
             arrow(axes, (x + 1.85, between + side), (x + 1.85, height + (-0.24 if side > 0 else 0.24)))
             _sum(axes, (x + 1.85, height))
     x, above = 7.6, 3.75
-    axes.plot([x - 1.55, x - 1.55], [queries, above], color=BLACK, linewidth=1.3, zorder=1)
+    _line(axes, (x - 1.55, queries), (x - 1.55, above))
     arrow(axes, (x - 1.55, above), (x - 1.15, above))
     box(axes, (x, above), 2.25, 1.0, TRAINED, "norm,\ncross-attention")
-    axes.plot([x + 1.13, x + 1.55], [above, above], color=BLACK, linewidth=1.3, zorder=1)
+    _line(axes, (x + 1.13, above), (x + 1.55, above))
     arrow(axes, (x + 1.55, above), (x + 1.55, queries + 0.24))
     _sum(axes, (x + 1.55, queries))
-    box(axes, (x, 5.2), 2.7, 0.7, FROZEN, "cells of the picture")
+    box(axes, (x, 5.2), 2.7, 0.7, SKY, "cells of the picture")
     arrow(axes, (x, 4.85), (x, 4.28))
     return finish(axes, (-1.0, 16.5), (-0.6, 5.7))
 
@@ -146,7 +154,8 @@ def last_picture(tokens: Sequence[str], pictures: Sequence[bool]) -> Figure:
         box(axes, (place, 0.0), 0.88, 0.6, SKY if is_picture else DATA_BOX, f"{token}\n{seen}" if is_picture else token)
         if seen:
             above = [k for k, one in enumerate(pictures) if one][seen - 1]
-            arrow(axes, (place, 0.32), (above, 1.33))
+            those = list(accumulate(map(int, pictures))).count(seen)  # the tokens that attend to this picture
+            arrow(axes, (place, 0.32), (above + 0.7 * ((place - above + 0.5) / those - 0.5), 1.33))
         else:
             axes.text(place, 0.42, "attends to\nnothing", ha="center", va="bottom", fontsize=9)
     for number, place in enumerate(k for k, one in enumerate(pictures) if one):
@@ -158,20 +167,35 @@ def last_picture(tokens: Sequence[str], pictures: Sequence[bool]) -> Figure:
 def gated_block() -> Figure:
     """A gated block in front of a frozen layer: cross-attention and MLP, each times the tanh of a gate that begins at 0."""
     figure, (axes,) = canvas(9.5, 2.9)
-    axes.plot([0, 13.2], [0, 0], color=BLACK, linewidth=1.6, zorder=1)
+    _line(axes, (0, 0), (12.6, 0))
     for x, inner, gate in ((3.2, "cross-\nattention", "\\alpha"), (7.4, "MLP", "\\beta")):
-        axes.plot([x - 1.7, x - 1.7, x - 0.95], [0, 1.5, 1.5], color=BLACK, linewidth=1.3, zorder=1)
+        _line(axes, (x - 1.7, 0), (x - 1.7, 1.5))
+        arrow(axes, (x - 1.7, 1.5), (x - 0.97, 1.5))
         box(axes, (x - 0.1, 1.5), 1.7, 1.25, TRAINED, f"norm,\n{inner}")
         arrow(axes, (x + 0.77, 1.5), (x + 1.0, 1.5))
         box(axes, (x + 1.55, 1.5), 1.1, 0.6, "white", f"$\\times\\,\\tanh {gate}$")
         arrow(axes, (x + 1.55, 1.18), (x + 1.55, 0.22))
         _sum(axes, (x + 1.55, 0))
-    box(axes, (3.1, 3.0), 2.1, 0.6, SKY, "picture's vectors")
+    box(axes, (3.1, 3.0), 2.9, 0.6, SKY, "vectors of the picture")
     arrow(axes, (3.1, 2.68), (3.1, 2.15))
-    box(axes, (11.4, 0.0), 2.3, 1.3, FROZEN, "layer of the\nlanguage model")
+    box(axes, (11.4, 0.0), 2.4, 1.3, FROZEN, "frozen layer of the\nlanguage model")
     axes.text(-0.15, 0, "$X$", ha="right", va="center", fontsize=13)
     arrow(axes, (12.6, 0), (13.4, 0))
     return finish(axes, (-0.7, 13.6), (-0.9, 3.5))
+
+
+def _line(axes, *points, **style) -> None:
+    """A line through points that ends in an arrow, or in a sum."""
+    axes.plot(*zip(*points), **{"color": _LINE, "linewidth": 1.5, "zorder": 1, "snap": False, **style})
+
+
+def _data(axes, centre, width: float, height: float, label: str = "") -> None:
+    """A box that stands for data, with round corners, so that it is not taken for a frozen part."""
+    corner, style = (centre[0] - width / 2, centre[1] - height / 2), "round,pad=0,rounding_size=0.12"
+    axes.add_patch(
+        FancyBboxPatch(corner, width, height, style, facecolor=DATA_BOX, edgecolor=BLACK, linewidth=0.9, zorder=3)
+    )
+    axes.text(*centre, label, ha="center", va="center", zorder=4)
 
 
 def _sum(axes, centre) -> None:
@@ -204,14 +228,15 @@ def shares_by_kind(
 
     Args:
         results: name -> kind -> the share of each seed.
-        after: names below which a thin line parts the groups.
+        after: names below which a thin line separates the groups.
     """
     names = list(results)
     figure, panels = canvas(13, 0.9 + 0.36 * len(names), len(chance), sharey=True)
-    for number, (axes, (kind, guessing)) in enumerate(zip(panels, chance.items())):
+    for axes, (kind, guessing) in zip(panels, chance.items()):
         for place, name in enumerate(names):
             values = results[name][kind]
-            axes.plot(values, [-place] * len(values), "o", color=CYCLE[number], markersize=6, alpha=0.75)
+            heights = -place + 0.24 * (np.arange(len(values)) - (len(values) - 1) / 2)  # none hides another
+            axes.plot(values, heights, "o", color=BLUE, markersize=5, alpha=0.75)
             if name in after:
                 axes.axhline(-place - 0.5, color="#BBBBBB", linewidth=0.8)
         axes.axvline(guessing, color=GREY, linestyle=":", linewidth=1.3)
@@ -225,10 +250,10 @@ def shares_by_kind(
 
 
 @styled
-def gates(opened, steps: int) -> Figure:
+def gates(opened, steps: int, marked: int) -> Figure:
     """How far gates are open [seeds, times, blocks, 2] over `steps` steps: attention and MLPs; thin lines are single seeds.
 
-    The last of the times is one interval before the end.
+    The last of the times is one interval before the end. A dotted line stands at the step `marked`.
     """
     opened = array(opened)
     figure, panels = canvas(10.5, 3.4, 2, sharey=True)
@@ -238,6 +263,7 @@ def gates(opened, steps: int) -> Figure:
             lines = opened[:, :, block, place]
             axes.plot(x, lines.T, color=CYCLE[block], linewidth=0.8, alpha=0.6)
             axes.plot(x, lines.mean(axis=0), color=CYCLE[block], linewidth=2.6, label=f"block {block + 1}")
+        axes.axvline(marked, color=BLACK, linestyle=":", linewidth=1.5)
         axes.set(xlabel="training step", ylabel=f"$|\\tanh(10\\,{gate})|$", title=what, ylim=(0, None))
         axes.grid(True)
     legend_of(panels[1], loc="center left", bbox_to_anchor=(1.0, 0.5))
@@ -256,32 +282,37 @@ def looks_at(picture, maps, answers: Mapping[str, str], right: str, question: st
         question: what is asked, above the picture.
     """
     maps, picture = array(maps), array(picture).transpose(1, 2, 0)
-    figure, panels = canvas(2.3 * (len(maps) + 2), 2.7, len(maps) + 2)
+    ratios = [1] * (len(maps) + 1) + [0.62]
+    figure, panels = canvas(2.25 * sum(ratios) + 0.8, 2.9, len(ratios), gridspec_kw={"width_ratios": ratios})
     height, width = picture.shape[:2]
     for axes in panels:
         axes.set_xticks([])
         axes.set_yticks([])
         axes.spines[:].set_visible(False)
     panels[0].imshow(picture)
-    panels[0].set_title(question, fontsize=10)
+    panels[0].set_title(_in_two(question))
     for number, (axes, weights) in enumerate(zip(panels[1:], maps)):
-        axes.imshow(picture.mean(axis=2), cmap="gray", vmin=0, vmax=1)
-        axes.imshow(
-            weights,
-            cmap="Blues",
-            alpha=0.7,
-            extent=(-0.5, width - 0.5, height - 0.5, -0.5),
-            vmin=0,
-            vmax=max(0.1, weights.max()),
-        )
+        extent = (-0.5, width - 0.5, height - 0.5, -0.5)
+        drawn = axes.imshow(weights, cmap="Blues", extent=extent, vmin=0, vmax=maps.max())
+        outlines = axes.contour(picture.min(axis=2), levels=[0.6], colors=BLACK, linewidths=0.9)  # the ground is light
+        outlines.set_path_effects([Stroke(linewidth=2.2, foreground="white"), Normal()])
         axes.set_title(f"query {number + 1}")
+    bar = figure.colorbar(drawn, ax=panels[1:-1], fraction=0.03, pad=0.01, ticks=MaxNLocator(4))
+    bar.ax.set_title("weight", fontsize=10)
     for line, (name, answer) in enumerate(answers.items()):
         sign, colour = ("✓", GREEN) if answer == right else ("✗", "#B03A00")
-        panels[-1].text(0.02, 0.92 - 0.2 * line, f"{name}:", transform=panels[-1].transAxes, fontsize=10)
+        panels[-1].text(0.02, 0.94 - 0.34 * line, f"{name}:", transform=panels[-1].transAxes, va="top")
         panels[-1].text(
-            0.08, 0.83 - 0.2 * line, f"{sign} {answer}", transform=panels[-1].transAxes, color=colour, fontsize=11
+            0.1, 0.81 - 0.34 * line, f"{sign} {answer}", transform=panels[-1].transAxes, color=colour, va="top"
         )
     return figure
+
+
+def _in_two(question: str) -> str:
+    """A question in two lines of about one length."""
+    words = question.split()
+    cut = min(range(1, len(words)), key=lambda place: abs(len(" ".join(words[:place])) - len(" ".join(words[place:]))))
+    return " ".join(words[:cut]) + "\n" + " ".join(words[cut:])
 
 
 @styled
@@ -295,11 +326,11 @@ def the_whole_course() -> Figure:
     for low, high in ((0.42, 1.28), (2.22, 2.98), (4.52, 5.38)):
         arrow(axes, (1.2, low), (1.2, high))
     stream, middle, right = 5.7, 8.3, 10.2  # where the residual stream runs, the layers stand, and the block ends
-    axes.add_patch(Rectangle((4.95, 2.85), right - 4.95, 4.15, facecolor="#F4F4F4", edgecolor=BLACK, linewidth=1.2))
-    axes.text(right + 0.15, 2.95, "× L", ha="left", va="bottom", fontsize=12)
+    axes.add_patch(Rectangle((4.95, 2.85), right - 4.95, 4.35, facecolor="#F4F4F4", edgecolor=BLACK, linewidth=1.2))
+    axes.text(right - 0.1, 2.9, "× L", ha="right", va="bottom", fontsize=12)
     for low, layer, colour, ink in (
-        (3.35, "self-attention  04, 05", BLUE, "white"),
-        (5.3, "SwiGLU, or experts  09", PURPLE, BLACK),
+        (3.55, "self-attention  04, 05", BLUE, "white"),
+        (5.5, "SwiGLU, or experts  09", PURPLE, BLACK),
     ):
         box(axes, (middle, low), 3.1, 0.6, "white", "RMSNorm  09")
         box(axes, (middle, low + 1.0), 3.1, 0.6, colour, layer, ink)
@@ -307,9 +338,9 @@ def the_whole_course() -> Figure:
         arrow(axes, (middle, low + 0.32), (middle, low + 0.68))
         arrow(axes, (middle - 1.57, low + 1.0), (stream + 0.2, low + 1.0))
         _sum(axes, (stream, low + 1.0))
-    axes.plot([stream, stream], [2.62, 7.3], color=GREY, linewidth=5, zorder=2, solid_capstyle="butt")
-    arrow(axes, (stream, 7.28), (stream, 7.42))
-    box(axes, (stream + 0.6, 7.8), 3.4, 0.7, "white", "next token: sampling 11, search 01")
+    _line(axes, (stream, 2.62), (stream, 7.5), color=GREY, linewidth=5, zorder=2, solid_capstyle="butt")
+    arrow(axes, (stream, 7.48), (stream, 7.62))
+    box(axes, (stream + 0.6, 8.0), 3.9, 0.7, "white", "next token: sampling  11, search  01")
     for place in range(6):
         box(axes, (stream - 1.25 + 0.5 * place, 2.42), 0.4, 0.32, SKY if place < 3 else DATA_BOX, "")
     axes.text(stream + 1.65, 2.42, "vectors of the picture and of the words", ha="left", va="center", fontsize=9.5)
@@ -317,30 +348,31 @@ def the_whole_course() -> Figure:
     box(axes, (stream + 0.75, 0.0), 2.6, 0.8, DATA_BOX, "question")
     arrow(axes, (stream + 0.75, 0.42), (stream + 0.75, 1.08))
     arrow(axes, (stream + 0.75, 1.82), (stream + 0.75, 2.22))
-    axes.plot([2.42, 3.0, 3.0], [6.0, 6.0, 2.42], color=BLACK, linewidth=1.3, zorder=1)
+    _line(axes, (2.42, 6.0), (3.0, 6.0), (3.0, 2.42))
     arrow(axes, (3.0, 2.42), (stream - 1.5, 2.42))
-    axes.plot([3.0, 4.7], [6.0, 6.0], color=BLACK, linewidth=1.3, linestyle="--", zorder=1)
+    _line(axes, (3.0, 6.0), (4.7, 6.0), linestyle="--")
     arrow(axes, (4.7, 6.0), (4.93, 6.0))
     axes.text(3.95, 6.1, "or into\ngated blocks\n(Flamingo)  17", ha="center", va="bottom", fontsize=9.5)
     notes = (
-        (4.8, "causal mask  07"),
-        (4.5, "rotary positions  05"),
-        (4.2, "many heads, grouped  06, 08"),
-        (3.9, "KV cache, exact tiles  08"),
-        (5.6, "adapted by LoRA  15"),
+        (5.0, "causal mask  07"),
+        (4.7, "rotary positions  05"),
+        (4.4, "many heads, grouped  06, 08"),
+        (4.1, "KV cache, exact tiles  08"),
+        (5.8, "adapted by LoRA  15"),
     )
     for height, words in notes:
         axes.text(right + 0.4, height, words, ha="left", va="center", fontsize=10.5)
-    axes.plot([right + 0.15] * 2, [3.78, 4.92], color=BLACK, linewidth=1.2)
-    axes.plot([middle + 1.55, right + 0.15], [4.35, 4.35], color=BLACK, linewidth=1.2, zorder=2)
-    axes.plot([right, right + 0.3], [5.6, 5.6], color=BLACK, linewidth=1.2, zorder=2)
-    axes.text(stream + 0.2, 6.72, "residual stream  09", ha="left", va="center", fontsize=10.5)
+    _line(axes, (right + 0.15, 3.98), (right + 0.15, 5.12), linewidth=1.2)
+    _line(axes, (middle + 1.55, 4.55), (right + 0.15, 4.55), linewidth=1.2, zorder=2)
+    _line(axes, (right, 5.8), (right + 0.3, 5.8), linewidth=1.2, zorder=2)
+    axes.text(stream + 0.2, 6.98, "residual stream  09", ha="left", va="center", fontsize=10.5)
     axes.text(
         right + 0.15,
-        7.8,
+        8.0,
         "before Transformers: one vector for a sentence  01;\nattention to a sentence  02, and to a picture  03",
         ha="left",
         va="center",
         fontsize=10.5,
     )
-    return finish(axes, (-0.3, 15.3), (-0.6, 8.3))
+    axes.text(15.2, 0.0, "numbers are lessons", ha="right", va="center", fontstyle="italic")
+    return finish(axes, (-0.3, 15.3), (-0.6, 8.5))
