@@ -1,7 +1,7 @@
 """A bank of answers, written from the assignments' texts alone: wrong ones are caught and told, right ones pass.
 
-A wrong answer is asked about plain cases, and about all others only if it passes these. `BANK_CASES=all` asks about all always, and
-`BANK_SEEDS=one,two` on more than one draw.
+A wrong answer is asked about plain cases, and about all others only if it passes these. `BANK_CASES=all` asks about all always,
+and `BANK_SEEDS=one,two` on more than one draw.
 """
 
 import os
