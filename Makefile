@@ -4,8 +4,8 @@ BIN := .venv/bin
 RUN := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python
 
 .PHONY: demo test check lab notebooks pages audit bench attacks
-# Two processes of tests for two cores; what shares a group stays together, in one of them.
-PYTEST := $(RUN) -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
+# Three processes of tests for two cores, since tests of grading wait half of the time; what shares a group stays in one of them.
+PYTEST := $(RUN) -m pytest -n 3 --dist loadgroup --no-loadscope-reorder
 
 demo: .venv/installed
 	$(RUN) -m autograder demo

@@ -55,7 +55,11 @@ UNSAID = ("wrong_value", "not_finite", "wrong_shape", "exception")  # problems t
 TOLD = 0.5  # the least share of an exercise's wrong answers whose mistake is named, related, or of a kind that says it
 
 
-@pytest.fixture(scope="module", params=EXERCISES)
+# one group an exercise: where several processes test, all that is asked of its answers is asked in the one that examined them
+GROUPED = [pytest.param(name, marks=pytest.mark.xdist_group(f"answers to {name}")) for name in EXERCISES]
+
+
+@pytest.fixture(scope="module", params=GROUPED, ids=lambda name: name)
 def examined(request):
     """For one exercise: (answer, its result on each seed)."""
     exercise = catalogue.find_exercise(request.param)

@@ -16,7 +16,7 @@ FIRST = (
     "sandbox",
     "reports",
     "bank",
-)  # what takes minutes begins at once, on both workers
+)  # what takes minutes begins at once, on all workers
 SOURCES = {  # what a file that is no module belongs to: tests of these folders look at it
     "notebooks": ("doors", "authoring", "bank", "utils", "grading", "intake"),
     "solutions": ("doors", "authoring", "units", "bank", "grading", "intake"),
