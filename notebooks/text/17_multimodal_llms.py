@@ -1031,7 +1031,7 @@ show(
 # ## Where to go next
 #
 # - **Practise**: the [assignment of this unit](../assignments/17_multimodal_llms/17_multimodal_llms.ipynb).
-# - **Read on**: you have reached the end of the road. Lessons 10, 12 and 14 are planned; the references below lead
+# - **Read on**: you have reached the end of the road. Lessons 12 and 14 are planned; the references below lead
 #   further.
 # - **Look up**: the [glossary](../docs/glossary.md).
 
