@@ -1636,8 +1636,9 @@ assert similar["post-norm"][-1] > 0.98 and max(similar["pre-norm"][-1], similar[
 # ## Where to go next
 #
 # - **Practise**: the [assignment of this unit](../assignments/09_transformer_block/09_transformer_block.ipynb).
-# - **Read on**: lesson 10 will put blocks together into the full Transformer, with encoder and decoder. If you want to
-#   see the block at work on pictures first, lesson 13, the Vision Transformer, needs nothing more than this lesson.
+# - **Read on**: [lesson 10](10_encoder_decoder.ipynb) puts blocks together into the full Transformer, with encoder and
+#   decoder. If you want to see the block at work on pictures first, [lesson 13](13_vision_transformer.ipynb), the Vision
+#   Transformer, needs nothing more than this lesson.
 # - **Look up**: the [glossary](../docs/glossary.md).
 
 # %% [markdown]

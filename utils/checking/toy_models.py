@@ -226,6 +226,108 @@ class ToyCachedDecoder:
             raise ValueError(f"positions are 0 to {len(self.P) - 1}; it was given {positions.tolist()}")
 
 
+class ToyTranslator:
+    """A Transformer decoder of one block without training: it reads a source once, and then gives logits word by word.
+
+    Args:
+        E: a vector for each word, [V, D].
+        W: from vectors to the queries, keys and values of self-attention side by side, [D, 3*D].
+        C: from vectors to the queries, from the source to the keys and values of cross-attention, side by side, [D, 3*D].
+        U: from vectors to logits, [D, V].
+        b: added to the logits, [V].
+        limit: the number of words after which it refuses, over all steps and rows; 0 for none. With a limit it also refuses to
+            read a source, and to begin a row, more than once.
+
+    `read(memory)` gives the keys and values of a source [B, N, D], [B, N, D] each. `step(y, K, V, mask, cache)` takes the last
+    words y [B], these K and V, a mask [B, N], True at words, and what the step before gave, None at the first; it gives logits
+    [B, V] and the cache: the keys and values of all words fed up to now, [B, m, D] each. Scores fall with the distance.
+
+    Raises:
+        AskedTooOften: a source was read again, a row begun again, or more words were asked for than `limit` allows.
+        ValueError: shapes or types are others, or the cache holds more words than were fed.
+    """
+
+    def __init__(self, E: Tensor, W: Tensor, C: Tensor, U: Tensor, b: Tensor, limit: int = 0):
+        self.E, self.W, self.C, self.U, self.b, self.limit = E, W, C, U, b, limit
+        self.asked = self.steps = self.rows = self.begun = 0
+
+    def __call__(self, *_, **__):
+        raise TypeError("it is not called itself: decoder.read(memory) and decoder.step(y, K, V, mask, cache) are")
+
+    def read(self, memory: Tensor) -> tuple[Tensor, Tensor]:
+        D = len(self.C)
+        if not isinstance(memory, Tensor) or memory.ndim != 3 or memory.shape[2] != D:
+            raise ValueError(f"read takes the memory [B, N, {D}]; it was given {_said(memory)}")
+        if self.limit and self.rows:
+            raise AskedTooOften(
+                "read was called more than once. The keys and values of the source do not change from step to step: read the"
+                " whole memory once, before the loop, and give K and V to each step"
+            )
+        self.rows += len(memory)
+        return (memory @ self.C[:, D:]).chunk(2, dim=-1)
+
+    def step(self, y: Tensor, K: Tensor, V: Tensor, mask: Tensor, cache) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        self._refuse_others(y, K, V, mask, cache)
+        self.asked, self.steps = self.asked + len(y), self.steps + 1
+        self.begun += len(y) * (cache is None)
+        if self.asked > MANY:
+            raise AskedTooOften(f"step was asked for more than {MANY} words: does the loop end?")
+        if self.limit and 0 < self.rows < self.begun:
+            raise AskedTooOften(
+                "translations were begun again: the cache is None at the first step alone. It holds the keys and values of the"
+                " words fed up to now: hand it to the next step, and feed each word once"
+            )
+        if self.limit and self.asked > self.limit:
+            raise AskedTooOften(
+                f"taking the likeliest word each time, all rows together need {self.limit} words at most, and more were asked"
+                " for. Does the loop end as soon as all rows have ended, or max_length is reached? Is [START] fed first, and"
+                " then the likeliest word, with the cache of the step before, and K, V and the mask unchanged?"
+            )
+        try:
+            X = self.E[y][:, None]  # [B, 1, D]
+        except IndexError:
+            asked = f"words are numbers from 0 to {len(self.E) - 1}, of each row the likeliest by its own logits"
+            raise ValueError(f"{asked}; it was given {y.tolist()}") from None
+        q, k, v = (X @ self.W).chunk(3, dim=-1)
+        if cache is not None:
+            k, v = (torch.cat([old, new], dim=1) for old, new in zip(cache, (k, v)))  # [B, m, D]
+        far = FALL * torch.arange(k.shape[1] - 1, -1, -1, device=X.device)  # [m]
+        scale, lowest = X.shape[-1] ** -0.5, torch.finfo(X.dtype).min
+        X = X + (q @ k.mT * scale - far).softmax(dim=-1) @ v
+        scores = (X @ self.C[:, : len(self.C)] @ K.mT * scale).masked_fill(~mask[:, None], lowest)  # [B, 1, N]
+        X = torch.tanh(X + scores.softmax(dim=-1) @ V)
+        return (X @ self.U)[:, 0] + self.b, (k, v)
+
+    def _refuse_others(self, y, K, V, mask, cache) -> None:
+        if not isinstance(y, Tensor) or y.ndim != 1 or y.is_floating_point() or not len(y):
+            kind = f" of {y.dtype}" if isinstance(y, Tensor) and y.is_floating_point() else ""
+            raise ValueError(
+                f"step takes the last words y [B], integers, of one row at least; it was given {_said(y)}{kind}"
+            )
+        given, B = {"K": K, "V": V, "mask": mask}, len(y)
+        N = K.shape[1] if isinstance(K, Tensor) and K.ndim == 3 else "N"
+        for name, shape in {"K": [B, N, len(self.C)], "V": [B, N, len(self.C)], "mask": [B, N]}.items():
+            if not isinstance(given[name], Tensor) or [*given[name].shape] != shape:
+                told = f"{name} {shape}".replace("'", "")
+                raise ValueError(f"where y has {B} rows, step takes {told}; it was given {_said(given[name])}")
+        if mask.dtype != torch.bool:
+            raise ValueError(f"step takes a mask of True and False; it was given one of {mask.dtype}")
+        if cache is None:
+            return
+        pair = isinstance(cache, (tuple, list)) and len(cache) == 2 and all(isinstance(one, Tensor) for one in cache)
+        if not pair or any(one.ndim != 3 or one.shape != cache[0].shape or len(one) != B for one in cache):
+            came = ", ".join(map(_said, cache)) if isinstance(cache, (tuple, list)) else _said(cache)
+            raise ValueError(
+                "the cache is None at the first step, and then the second of the two things that the step before gave, with"
+                f" as many rows as y, {B}; it was given {came}"
+            )
+        if cache[0].shape[1] > self.steps:
+            raise ValueError(
+                f"the cache holds {cache[0].shape[1]} words behind {self.steps} steps. What a step gives back holds the keys and"
+                " values of all words up to now: hand it to the next step as it is, and append nothing to it"
+            )
+
+
 def _said(value) -> str:
     return str(list(value.shape)) if isinstance(value, Tensor) else type(value).__name__
 
@@ -258,6 +360,7 @@ KINDS = {
         ToyLayer,
         ToyMaskedModel,
         ToyCachedDecoder,
+        ToyTranslator,
         ToyNetwork,
         ToyTower,
         ToyAdapter,

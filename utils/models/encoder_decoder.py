@@ -49,7 +49,7 @@ class HeadedAttention(nn.Module):
         return self.W_O(found.transpose(1, 2).flatten(2))
 
     def _heads(self, X: Tensor) -> Tensor:
-        return X.unflatten(-1, (self.H, -1)).transpose(1, 2)
+        return X.unflatten(-1, (self.H, X.shape[-1] // self.H)).transpose(1, 2)
 
 
 class EncoderBlock(nn.Module):

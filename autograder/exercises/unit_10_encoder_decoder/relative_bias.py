@@ -17,7 +17,7 @@ def _case(text, buckets, furthest, edge=False, **sizes):
 
 @exercise(
     points=0,
-    section="Going further: distance instead of position",
+    section="Going further",
     source="Raffel et al. 2020 (T5), section 2.1; its function _relative_position_bucket, bidirectional",
     outputs="bias",
     formula="bias[h, m, n] = weight[bucket(n − m), h], [H, N_Q, N_X]; with half = buckets/2, exact = half/2 and d = |n − m|: d"

@@ -15,10 +15,8 @@ from utils.figures.plots import (
     DATA_BOX,
     GREY,
     KEYS,
-    ORANGE,
     OUTPUT,
     PURPLE,
-    SKY,
     VERMILLION,
     WEIGHTS,
     array,
@@ -29,7 +27,7 @@ from utils.figures.plots import (
 from utils.figures.schematics import arrow, box, finish
 
 COLOURS = {"GRU with attention": VERMILLION, "Transformer": BLUE}  # the translators that the lesson compares
-_FAMILIES = {"encoder": (SKY, "o"), "decoder": (ORANGE, "s"), "both": (PURPLE, "D")}  # colour and marker
+_FAMILIES = {"encoder": "o", "both": "D", "decoder": "s"}  # the marker of each, in the order of the figure
 _NORM, _FRAME = "#EEEEEE", "#F7F5EF"
 _ALLOWED = ListedColormap(["white", WEIGHTS, PURPLE])  # hidden, self-attention, cross-attention
 _SHADES = LinearSegmentedColormap.from_list("weights", ["white", WEIGHTS])
@@ -55,10 +53,11 @@ def whole_model() -> Figure:
     axes.text(left, memory + 0.42, "memory $[B, N, D]$", ha="center", va="bottom", fontweight="bold")
     across = 2.15 + _STEP + 0.31  # the height of the cross-attention
     between = (left + 3.6 + right - 0.95) / 2
-    path = [(left, top), (left, memory + 0.3), (between, memory + 0.3), (between, across), (right + 0.76, across)]
-    for colour, width in (("white", 9), (KEYS, 3)):  # it crosses the decoder's stream, and does not join it
-        axes.plot(*zip(*path[-2:]), color=colour, linewidth=width, zorder=2, solid_capstyle="butt")
-    axes.plot(*zip(*path[:-1]), color=KEYS, linewidth=3, zorder=2, solid_joinstyle="miter")
+    bridge = np.linspace(np.pi, 0, 30)  # over the decoder's stream, which the line crosses and does not join
+    arc = list(zip(right + 0.22 * np.cos(bridge), across + 0.22 * np.sin(bridge), strict=True))
+    path = [(left, top), (left, memory + 0.3), (between, memory + 0.3), (between, across), *arc, (right + 0.76, across)]
+    axes.plot(*zip(*arc), color=_FRAME, linewidth=8, zorder=2)
+    axes.plot(*zip(*path), color=KEYS, linewidth=3, zorder=3, solid_joinstyle="miter")
     axes.annotate(
         "", (right + 0.8, across), (right + 0.5, across), arrowprops={"arrowstyle": "-|>", "color": KEYS, "lw": 3}
     )
@@ -78,7 +77,7 @@ def _head(axes: Axes, x: float, end: float) -> None:
     dashed = {"color": GREY, "linewidth": 1.2, "linestyle": (0, (4, 3))}
     axes.plot([x, x, side, side], [end + 2.27, end + 2.65, end + 2.65, -1.2], **dashed, zorder=1)
     axes.annotate("", (x + 1.58, -1.2), (side, -1.2), arrowprops={"arrowstyle": "-|>", **dashed})
-    axes.text(side + 0.12, 4.2, "next token, when it writes", ha="left", va="center", rotation=90, fontsize=10)
+    axes.text(side + 0.12, 4.2, "next token, fed back when writing", ha="left", va="center", rotation=90, fontsize=10)
 
 
 def _stack(axes: Axes, x: float, sublayers: Sequence[str], tokens: str, name: str) -> float:
@@ -138,66 +137,62 @@ def families(N: int = 5) -> Figure:
     """Who may attend to whom in an encoder, a decoder, and both together; blue is self-attention, purple cross-attention."""
     whole, causal = np.ones((N, N)), np.tril(np.ones((N, N)))
     both = np.block([[whole, 0 * whole], [2 * whole, causal]])
-    figure, panels = canvas(10.5, 3.6, 3, width_ratios=(1, 1, 1.35))
-    titles = ("encoder\n(BERT, ViT)", "decoder\n(GPT, Llama)", "encoder and decoder\n(T5, Whisper)")
-    for axes, allowed, title in zip(panels, (whole, causal, both), titles, strict=True):
-        size = len(allowed)
-        axes.pcolormesh(
-            np.arange(size + 1),
-            np.arange(size + 1),
-            allowed,
-            cmap=_ALLOWED,
-            vmin=0,
-            vmax=2,
-            edgecolors=GREY,
-            linewidth=0.8,
-        )
-        axes.invert_yaxis()
-        axes.set_aspect("equal")
-        axes.set_title(title)
-        axes.set(xticks=[], yticks=[], xlabel="attended to", ylabel="attends")
-    for axes in panels[2:]:
-        for place, name in ((N / 2, "source"), (3 * N / 2, "target")):
-            axes.text(-0.3, place, name, ha="right", va="center", rotation=90, fontsize=10)
-            axes.text(place, 2 * N + 0.2, name, ha="center", va="top", fontsize=10)
-        axes.set(xlabel="\nattended to", ylabel="attends\n")
-        axes.plot([0, 2 * N], [N, N], color=BLACK, linewidth=2)
-        axes.plot([N, N], [0, 2 * N], color=BLACK, linewidth=2)
-    return figure
+    figure, (axes,) = canvas(7.4, 5.9)
+    right, middle = N + 2.6, 0.75  # the corner of the third table, as tall as the two others with what is between
+    _who_attends(axes, (0, 0), whole, "encoder\n(BERT, ViT)")
+    _who_attends(axes, (0, -N - 3.5), causal, "decoder\n(GPT, Llama)")
+    _who_attends(axes, (right, -middle), both, "encoder and decoder\n(T5, Whisper)", room=0.9)
+    for place, name in ((N / 2, "source"), (3 * N / 2, "target")):
+        axes.text(right - 0.15, -middle - place, name, ha="right", va="center", rotation=90, fontsize=10)
+        axes.text(right + place, -middle - 2 * N - 0.1, name, ha="center", va="top", fontsize=10)
+    axes.plot([right, right + 2 * N], [-middle - N] * 2, color=BLACK, linewidth=2)
+    axes.plot([right + N] * 2, [-middle, -middle - 2 * N], color=BLACK, linewidth=2)
+    axes.set_aspect("equal")
+    return finish(axes, (-1.1, right + 2 * N + 0.1), (-2 * N - 4.6, 2.0))
+
+
+def _who_attends(axes: Axes, corner: tuple[float, float], allowed, title: str, room: float = 0.0) -> None:
+    """A table below and to the right of `corner`, with cells of size 1; `room` is left for more names beside it."""
+    (x, y), size = corner, len(allowed)
+    edges = np.arange(size + 1)
+    axes.pcolormesh(x + edges, y - edges, allowed, cmap=_ALLOWED, vmin=0, vmax=2, edgecolors=GREY, linewidth=0.8)
+    axes.text(x + size / 2, y + 0.2, title, ha="center", va="bottom", fontsize=12)
+    axes.text(x - 0.15 - room, y - size / 2, "attends", ha="right", va="center", rotation=90)
+    axes.text(x + size / 2, y - size - 0.1 - room, "attended to", ha="center", va="top")
 
 
 @styled
-def crossing(runs: Mapping[str, Sequence[Mapping[str, float]]], measure: str, label: str) -> Figure:
-    """For each model a measure over the steps and over the seconds of training: a point a run, a line through the means."""
-    figure, panels = canvas(10.5, 3.8, 2, sharey=True)
+def crossing(runs: Mapping[str, Sequence[Mapping[str, float]]], measures: Mapping[str, str]) -> Figure:
+    """A panel for each of the measures, with its label, over the steps: a point a run, a line through a model's means."""
+    figure, panels = canvas(10.5, 3.8, len(measures))
     steps = sorted({run["steps"] for found in runs.values() for run in found})
-    taken = [run["seconds"] for found in runs.values() for run in found]
-    seconds = [mark for mark in (10, 20, 40, 80, 160, 320, 640) if min(taken) <= mark <= max(taken)]
-    kinds = (("steps", "training steps", steps), ("seconds", "seconds of training", seconds))
-    for axes, (key, x_label, marks) in zip(panels, kinds, strict=True):
+    for axes, (measure, label) in zip(panels, measures.items(), strict=True):
         for name, found in runs.items():
-            alike = [[run for run in found if run["steps"] == number] for number in steps]
-            means = [[float(np.mean([run[what] for run in some])) for some in alike] for what in (key, measure)]
-            _seeds(axes, [run[key] for run in found], [run[measure] for run in found], means, name)
-        axes.set(xlabel=f"{x_label} (logarithmic)", xscale="log")
-        axes.set_xticks(marks, [f"{mark:,.0f}" for mark in marks])
+            alike = [[run[measure] for run in found if run["steps"] == number] for number in steps]
+            means = [steps, [float(np.mean(some)) for some in alike]]
+            _seeds(axes, [run["steps"] for run in found], [run[measure] for run in found], means, name)
+        axes.set(xlabel="training steps (logarithmic)", ylabel=label, xscale="log")
+        axes.set_xticks(steps, [f"{number:,}" for number in steps])
         axes.minorticks_off()
         axes.grid(True)
-    panels[0].set_ylabel(label)
-    legend_of(panels[1], loc="lower right")
+    legend_of(panels[0], loc="lower right")
     return figure
 
 
 @styled
 def by_length(runs: Mapping[str, Mapping[float, Sequence[float]]], label: str) -> Figure:
-    """For each model a measure over the length of the source sentence: a point a run, a line through the means."""
+    """For each model a share over the length of the source sentence: a point a run, a line through the means.
+
+    The models are drawn side by side, since their points would hide each other.
+    """
     figure, (axes,) = canvas(7.4, 3.6)
-    for name, points in runs.items():
-        each = [(length, value) for length, values in points.items() for value in values]
-        means = [list(points), [float(np.mean(values)) for values in points.values()]]
+    for place, (name, points) in enumerate(runs.items()):
+        aside = 1.2 * (place - (len(runs) - 1) / 2)
+        each = [(length + aside, value) for length, values in points.items() for value in values]
+        means = [[length + aside for length in points], [float(np.mean(values)) for values in points.values()]]
         _seeds(axes, *zip(*each), means, name)
     least = min(value for points in runs.values() for values in points.values() for value in values)
-    axes.set(xlabel="words of the English sentence", ylabel=label, ylim=(np.floor(10 * least - 0.3) / 10, 1.02))
+    axes.set(xlabel="words of the English sentence", ylabel=label, ylim=(np.floor(100 * least - 0.5) / 100, 1.002))
     axes.grid(True)
     legend_of(axes, loc="lower left")
     return figure
@@ -206,40 +201,45 @@ def by_length(runs: Mapping[str, Mapping[float, Sequence[float]]], label: str) -
 def _seeds(axes: Axes, x: Sequence[float], y: Sequence[float], means: Sequence[Sequence[float]], name: str) -> None:
     """The runs of a model as points, their means as a line."""
     axes.plot(*means, color=COLOURS[name], label=name)
-    axes.plot(x, y, "o", color=COLOURS[name], markersize=4, alpha=0.6)
+    axes.plot(x, y, "o", color=COLOURS[name], markersize=5, alpha=0.6, clip_on=False, zorder=3)
 
 
 @styled
 def strips(rows: Sequence[tuple[str, Sequence[str], object]]) -> Figure:
-    """For each row a title, tokens and their weights: cells with the tokens, the darker the more weight."""
+    """For each row a title, tokens and their weights: a cell below each token, the darker the more weight."""
     longest = max(len(tokens) for _, tokens, _ in rows)
-    figure, (axes,) = canvas(max(9.0, 0.72 * longest), 1.25 * len(rows) + 0.3)
+    figure, (axes,) = canvas(max(9.0, 0.84 * longest), 1.45 * len(rows))
     for place, (title, tokens, weights) in enumerate(rows):
-        y = -1.6 * place
-        axes.text(0, y + 0.5, title, ha="left", va="bottom", fontsize=11)
+        y = -1.9 * place
+        axes.text(0.05, y + 0.88, title, ha="left", va="bottom", fontsize=11, fontweight="bold")
         for number, (token, weight) in enumerate(zip(tokens, array(weights), strict=True)):
-            box(axes, (number + 0.5, y), 0.96, 0.8, _SHADES(float(weight)), "")
-            ink = BLACK if weight < 0.7 else "white"
-            axes.text(
-                number + 0.5, y + 0.08, token, ha="center", va="center", rotation=20, color=ink, fontsize=9, zorder=5
-            )
-            axes.text(
-                number + 0.5, y - 0.5, f"{float(weight):.2f}".lstrip("0"), ha="center", va="top", fontsize=8, color=GREY
-            )
-    return finish(axes, (-0.2, longest + 0.2), (-1.6 * len(rows) + 0.7, 1.0))
+            box(axes, (number + 0.5, y), 0.6, 0.6, _SHADES(float(weight)), "")
+            axes.text(number + 0.5, y + 0.4, token, ha="center", va="bottom", fontsize=10)
+            share = f"{float(weight):.2f}".removeprefix("0")
+            axes.text(number + 0.5, y - 0.38, share, ha="center", va="top", fontsize=9, color="#555555")
+    return finish(axes, (-0.1, longest + 0.1), (-1.9 * len(rows) + 1.1, 1.3))
 
 
 @styled
 def parameters(models: Mapping[str, tuple[str, float]]) -> Figure:
-    """Each model's number of parameters on a logarithmic axis, coloured by family."""
-    figure, (axes,) = canvas(8.4, 0.36 * len(models) + 0.9)
-    for place, (family, count) in enumerate(models.values()):
-        axes.plot([1e7, count], [-place, -place], color=DATA_BOX, linewidth=1.2, zorder=1)
-        colour, marker = _FAMILIES[family]
-        axes.plot(count, -place, marker, color=colour, markersize=8)
-    for family, (colour, marker) in _FAMILIES.items():
-        axes.plot([], [], marker, color=colour, label=family)
-    axes.set_yticks([-place for place in range(len(models))], list(models))
-    axes.set(xscale="log", xlabel="parameters", xlim=(3e7, 1e12))
+    """Each model's number of parameters on a logarithmic axis, by family and size; the marker tells the family."""
+    figure, (axes,) = canvas(8.4, 0.34 * (len(models) + len(_FAMILIES)) + 0.9)
+    heights, height = {}, 0.0
+    for family, marker in _FAMILIES.items():
+        of_family = {name: count for name, (kind, count) in models.items() if kind == family}
+        axes.plot([], [], marker, color=BLACK, label=family)
+        for name, count in sorted(of_family.items(), key=lambda one: one[1]):
+            heights[name] = height
+            axes.plot(count, height, marker, color=BLACK, markersize=7)
+            size = f"{count / 1e6:,.0f}M" if count < 1e9 else f"{count / 1e9:.3g}B"
+            side = {"xytext": (9, 0), "textcoords": "offset points"}
+            ground = {"bbox": {"facecolor": "white", "edgecolor": "none", "pad": 1}}  # which no grid line crosses
+            axes.annotate(size, (count, height), ha="left", va="center", **ground, **side)
+            height -= 1
+        height -= 0.6
+    axes.set_yticks(list(heights.values()), list(heights))
+    axes.tick_params(axis="y", length=0)
+    axes.grid(True, axis="x")
+    axes.set(xscale="log", xlabel="parameters (logarithmic)", xlim=(3e7, 1.5e12))
     legend_of(axes, loc="upper right")
     return figure

@@ -63,9 +63,9 @@ class RecurrentTranslator(nn.Module):
     def write(self, source: Int[Tensor, "B N"], longest: int) -> Int[Tensor, "B longest"]:
         """Greedy translations."""
         *encoded, state = self.encode(source)
-        fed, written = torch.full_like(source[:, 0], START), []
+        fed, tokens = torch.full_like(source[:, 0], START), []
         for _ in range(longest):
             feature, state, _ = self.step(fed, state, encoded)
             fed = self.head(feature).argmax(dim=-1)
-            written.append(fed)
-        return torch.stack(written, dim=1)
+            tokens.append(fed)
+        return torch.stack(tokens, dim=1)

@@ -32,8 +32,8 @@ def _case(text, max_length, V=9, part=WORDS, edit=None, edge=False, **sizes):
     section="Decoding without computing twice",
     source="Shazeer 2019, section 2.4, incremental decoding; Vaswani et al. 2017, section 3.2.3",
     outputs="y",
-    formula="K, V = decoder.read(memory), once; logits, cache = decoder.step(y_{t−1}, K, V, mask, cache), y_t = argmax(logits);"
-    " y_0 = [START], cache = None; until all rows have ended or have max_length words; y [B, max_length] begins with y_1, and"
+    formula="decoder.read(memory) gives K and V, once; logits, cache = decoder.step(y_{t−1}, K, V, mask, cache), y_t ="
+    " argmax(logits); y_0 = [START], cache = None; until all rows have ended or have max_length words; y [B, max_length] begins with y_1, and"
     " behind a row's [STOP] it is [PAD]",
     cases=[
         _case("translations that end at different places", 12),
@@ -105,7 +105,7 @@ def mask_inverted(decoder, memory, mask, max_length):
 @decode_greedily.misconception
 def memory_for_keys_and_values(decoder, memory, mask, max_length):
     """The vectors of the memory are given to step as they are, as keys and as values. Cross-attention has projections of its own
-    for them: K, V = decoder.read(memory)."""
+    for them: decoder.read(memory) gives both."""
     return fill(translated(decoder, memory, mask, max_length, reads=False), max_length)
 
 

@@ -47,11 +47,10 @@ def _case(text, edit=None, edge=False, **sizes):
     cases=[
         _case("padded sources"),
         _case("sources without padding", edit=_without_padding),
-        _case("one head, two blocks", D=10, H=1),
+        _case("one block", D=10, H=2, L=1),
         _case("translations as long as their sources, three blocks", N="T", D=8, H=4, L=3),
-        _case("one block", D=16, H=4, L=1),
-        _case("as many words as features", edge=True, D=16, H=2, V="D"),
-        _case("long sources", edge=True, N=40, T=35),
+        _case("as many words as features", edge=True, D=16, H=2, L=1, V="D"),
+        _case("long sources", edge=True, L=1, N=40, T=35),
     ],
     draws=_drawn,
 )

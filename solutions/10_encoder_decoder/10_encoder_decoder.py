@@ -33,14 +33,14 @@
 # and add cells of your own; please leave the check cells themselves as they are. No exercise needs another exercise's
 # code.
 #
-# **Shapes.** `B` is the batch, `N` the number of positions of the source and `T` that of the target, padding included;
-# `D` is the width of the vectors, `H` the number of heads, each of them `D/H` wide, `D_F` the hidden width of an MLP,
-# and `V` the number of words. A name such as `N` in a shape is no variable, unless it is an argument too: read it from
-# a tensor. The numbers of three words are fixed: `PAD` is 0, `START` is 1, and `STOP` is 2.
+# **Shapes.** `B` is the batch, `N` the number of positions of the source and `T` that of the target, padding
+# included; `D` is the width of the vectors, `H` the number of heads, each of them `D/H` wide, `D_F` the hidden width
+# of an MLP, and `V` the number of tokens in the vocabulary. A name such as `N` in a shape is no variable, unless it
+# is an argument too: read it from a tensor. Three token numbers are fixed: `PAD` is 0, `START` is 1, `STOP` is 2.
 #
-# **Masks.** A mask of this course is of type `torch.bool`, and True means **may attend** (in `words`: is a word). This
-# is the polarity of `scaled_dot_product_attention`; torch's own Transformer layers have the opposite one, as exercise 2
-# will remind you.
+# **Masks.** A mask of this course is of type `torch.bool`, and True means **may attend**; the mask of a source is
+# True at its words and False at its padding. This is the polarity of `scaled_dot_product_attention`; torch's own
+# Transformer layers have the opposite one, as exercise 2 will remind you.
 
 # %% [markdown] tags=["demands"]
 # **How it is graded.** Grading runs what the checks run, on other numbers and other sizes: whatever can cost points, a
@@ -54,20 +54,21 @@
 #
 # - Inputs are not changed, and the same inputs give the same result in every call.
 # - Inputs of float64 give results of float64; on the way, float32 is precise enough.
-# - Inputs of bfloat16 give results of bfloat16; a single number, such as a loss, may be of float32.
+# - Inputs of bfloat16 give results of bfloat16; a single number, such as a loss, may be of float32. (Not asked of
+#   `Transformer` and `learning_rate`.)
 # - Inputs may be views in any memory layout: transposed, permuted, sliced with a step, expanded.
 # - Results, and tensors that are made on the way, are on the inputs' device.
-# - Numbers may be large, in all rows or in a single one: where the exact result is finite, so is yours.
-# - Small numbers count beside large ones: nothing is cut off.
-# - Numbers may be 0. (Not asked of `top_k_gates` and `balance_loss`.)
+# - Numbers may be large, in all rows or in a single one: where the exact result is finite, so is yours. (Not asked of
+#   `decode_greedily`.)
+# - Small numbers count beside large ones: nothing is cut off. (Not asked of `decode_greedily`.)
+# - Numbers may be 0. (Not asked of `decode_greedily`.)
 # - Any size may be 1.
 # - Sizes may coincide.
 # - There may be hundreds of positions, words or features.
 # - Training mode and eval mode give the same result.
 # - Arguments may be given by position or, under the names of the stub, by name.
-# - Gradients flow from the result to every floating-point input and every weight.
+# - Gradients flow from the result to every floating-point input and every weight. (Not asked of `learning_rate`.)
 # - Gradients are right also where a softmax is nearly 0 or 1.
-# - Zeros are exact in `gates` of `top_k_gates`: a number that should be 0 there is 0, not merely small.
 #
 # </details>
 
@@ -163,8 +164,10 @@ from utils.progress import progress
 # | `W_Q`, `W_KV`, `W_C` | `nn.Linear(D, D)`, `nn.Linear(D, 2*D)`, `nn.Linear(D, D)` | cross-attention |
 # | `W_in`, `W_out` | `nn.Linear(D, D_F)`, `nn.Linear(D_F, D)` | the MLP |
 #
-# Each source has at least one word, and `H` divides `D`. There is no dropout. `F.scaled_dot_product_attention` is
-# allowed; `nn.MultiheadAttention`, `nn.TransformerDecoderLayer` and `nn.Transformer` are not.
+# Each source has at least one word, which may be anywhere: padding between words is hidden like padding behind them.
+# Scores may be large, so hide them with $-\infty$ or the smallest number of their type, not with $-10^4$. `H` divides
+# `D`, and there is no dropout. `F.scaled_dot_product_attention` is allowed; `nn.MultiheadAttention`,
+# `nn.TransformerDecoderLayer` and `nn.Transformer` are not.
 #
 # <details><summary>Hint: the idea</summary>
 #
@@ -205,9 +208,7 @@ class DecoderBlock(nn.Module):
         super().__init__()
         ### BEGIN SOLUTION
         self.heads = H
-        self.norm_1 = nn.LayerNorm(D)
-        self.norm_2 = nn.LayerNorm(D)
-        self.norm_3 = nn.LayerNorm(D)
+        self.norm_1, self.norm_2, self.norm_3 = (nn.LayerNorm(D) for _ in range(3))
         self.W_QKV, self.W_O = nn.Linear(D, 3 * D), nn.Linear(D, D)
         self.W_Q, self.W_KV, self.W_C = nn.Linear(D, D), nn.Linear(D, 2 * D), nn.Linear(D, D)
         self.W_in, self.W_out = nn.Linear(D, D_F), nn.Linear(D_F, D)
@@ -262,7 +263,7 @@ check(DecoderBlock)
 #    dimension $2i + 1$, with $\omega_i = 10000^{-2i/D}$. `D` is even.
 # 2. The blocks of `encoder`, one after another, then `encoder_norm`, make the memory.
 # 3. The blocks of `decoder`, each of which also gets the memory, then `decoder_norm`.
-# 4. The logits of a position are the scalar products of its vector with the embeddings of all words, as they are in
+# 4. The logits of a position are the scalar products of its vector with the embeddings of all tokens, as they are in
 #    the table; there is no bias.
 #
 # | name | layer |
@@ -272,10 +273,12 @@ check(DecoderBlock)
 # | `decoder` | `nn.ModuleList` of `L` layers `nn.TransformerDecoderLayer` with the same arguments |
 # | `encoder_norm`, `decoder_norm` | `nn.LayerNorm(D)` |
 #
-# **Who may attend.** Padding of the source, where a token is `PAD`, is attended to by nobody, in the encoder and in the
-# decoder. The decoder's self-attention is causal. Padding of the target needs no mask: it comes after the words,
-# which do not look ahead. Each source begins with a word. `target` is what the decoder is fed, already shifted, with
-# `START` in front.
+# The layers are exactly these, with torch's own ReLU in their MLPs. The result is logits, without a softmax.
+#
+# **Who may attend.** Padding of the source, where a token is `PAD`, is attended to by nobody, in the encoder and in
+# the decoder. The decoder's self-attention is causal. Padding of the target needs no mask, since it comes after the
+# words, which do not look ahead; hiding it too changes nothing that counts. Each source begins with a word. `target`
+# is what the decoder is fed, already shifted, with `START` in front.
 #
 # Mind the polarity: in the masks that torch's layers take, `src_key_padding_mask`, `tgt_mask` and
 # `memory_key_padding_mask`, a boolean True means **hidden**.
@@ -304,7 +307,7 @@ class Transformer(nn.Module):
     """Encoder and decoder with one table of embeddings.
 
     Args:
-        V: number of words.
+        V: number of tokens in the vocabulary.
         D: width, an even number.
         H: number of heads, a divisor of D.
         D_F: hidden width of the MLPs.
@@ -327,10 +330,10 @@ class Transformer(nn.Module):
         ### END SOLUTION
 
     def forward(self, source: Int[Tensor, "B N"], target: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
-        """The logits of the word that comes after each position of the target.
+        """The logits of the token that comes after each position of the target.
 
         Args:
-            source: the words to translate, PAD behind them.
+            source: the tokens to translate, PAD behind them.
             target: what the decoder is fed.
 
         Returns:
@@ -370,23 +373,23 @@ check(Transformer)
 # %% [markdown]
 # ## 3 · Label smoothing
 #
-# Cross entropy asks for probability 1 on the right word and is never content. With label smoothing, the target of each
-# position keeps $1 - s$ on the right word and spreads $s$ evenly over all $V$ words, the right one included
+# Cross entropy asks for probability 1 on the right token and is never content. With label smoothing, the target of
+# each position keeps $1 - s$ on the right token and spreads $s$ evenly over all $V$ tokens, the right one included
 # ([lesson 10](../../notebooks/10_encoder_decoder.ipynb), "Label smoothing"). You write the loss for a whole batch of
 # translations:
 #
-# $$q_v = (1 - s)\,[v = y] + \frac{s}{V}, \qquad \mathrm{loss} = -\frac{1}{n} \sum_{\text{words}} \sum_{v=1}^{V} q_v \log p_v$$
+# $$q_v = (1 - s)\,[v = y] + \frac{s}{V}, \qquad \mathrm{loss} = -\frac{1}{n} \sum_{\text{positions}} \sum_{v=1}^{V} q_v \log p_v$$
 #
 # The outer sum runs over the positions whose target is a word, which is all of those that are not `PAD`, and $n$ is
 # their number in the whole batch. Each batch has at least one word; padding may be anywhere, and its logits, however
-# large, must not matter. `PAD` itself is one of the $V$ words over which the share $s$ is spread, like any other.
+# large, must not matter. `PAD` itself is one of the $V$ tokens over which the share $s$ is spread, like any other.
 #
 # With `smoothing` 0 this is the ordinary cross entropy. `F.cross_entropy` and `nn.CrossEntropyLoss` are not allowed;
 # `F.nll_loss` and `F.kl_div` are.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# The inner sum falls into two parts: the log-probability of the right word, and the mean of all log-probabilities.
+# The inner sum falls into two parts: the log-probability of the right token, and the mean of all log-probabilities.
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
@@ -394,7 +397,7 @@ check(Transformer)
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
-# log-softmax over the words · gather that of the target · mean over the words · mix the two with 1 − s and s · mean
+# log-softmax over the tokens · gather that of the target · mean over the tokens · mix the two with 1 − s and s · mean
 # over the positions that are no padding, negated
 # </details>
 
@@ -403,12 +406,12 @@ check(Transformer)
 def smoothed_cross_entropy(
     logits: Float[Tensor, "B T V"], targets: Int[Tensor, "B T"], smoothing: float
 ) -> Float[Tensor, ""]:
-    """Cross entropy with smoothed labels, over all words that are no padding.
+    """Cross entropy with smoothed labels, over all targets that are no padding.
 
     Args:
-        logits: for each position, a number for each word.
-        targets: the right words; PAD where there is none.
-        smoothing: the share s that is spread over all words.
+        logits: for each position, a number for each token of the vocabulary.
+        targets: the right tokens; PAD where there is none.
+        smoothing: the share s that is spread over all tokens.
 
     Returns:
         the loss, a single number.
@@ -487,7 +490,6 @@ check(learning_rate)
 #   of width `D_H`, and $W_O$ from all query heads back to `D`. (With `groups` = `heads` this is ordinary multi-head
 #   attention. `heads` times `D_H` need not be `D`.)
 # - **MLP**: two matrices, from `D` to `D_F` and back; if it is `gated`, there is a second one from `D` to `D_F`.
-# - Counts may be larger than double precision can hold exactly: count with whole numbers.
 # - **Blocks**: there are `encoder` blocks in the encoder and `decoder` blocks in the decoder; one of the two may be 0.
 #   A block has an attention and an MLP. If the model has an encoder *and* a decoder, each decoder block has a second
 #   attention, the cross-attention, of the same sizes.
@@ -495,8 +497,10 @@ check(learning_rate)
 #   far as there is one. With biases, a norm is a LayerNorm with a gain and a bias of `D` numbers each; without, it has
 #   a gain only.
 # - **Biases**: if `biases` is True, each of the linear layers above has one number for each of its outputs.
-# - **Tables**: the embedding of all words. If the head is not `tied`, it has a matrix of its own of the same size,
+# - **Tables**: the embedding of all tokens. If the head is not `tied`, it has a matrix of its own of the same size,
 #   without bias.
+#
+# Counts may be larger than double precision can hold exactly: count with whole numbers.
 #
 # <details><summary>Hint: the idea</summary>
 #
@@ -575,32 +579,36 @@ check(count_transformer)
 # ([lesson 10](../../notebooks/10_encoder_decoder.ipynb), "Decoding without computing twice"). Here you are given a
 # decoder that can do without, and you write the loop around it:
 #
-# - `K, V = decoder.read(memory)` gives the keys and values of the source, each `[B, N, D]`. They do not change from
-#   step to step, so they are read **once**; a second time, the decoder refuses.
-# - `logits, cache = decoder.step(y, K, V, mask, cache)` takes the last words `y` `[B]` and gives the logits `[B, V]` of
-#   the words that come next. `cache` is `None` at the first step and afterwards **what the step before has returned**:
-#   the keys and values of all words so far.
+# - `decoder.read(memory)` gives a pair `K, V`, the keys and values of the source, each `[B, N, D]`. They do not
+#   change from step to step, so they are read **once**; a second time, the decoder refuses.
+# - `decoder.step(y, K, V, mask, cache)` takes the last tokens `y` `[B]` and gives a pair: the logits `[B, V]` of the
+#   tokens that come next, and the new cache. `cache` is `None` at the first step and afterwards **what the step
+#   before has returned**: the keys and values of all tokens so far. You append nothing to it, and only hand it on;
+#   the same goes for `mask`.
 #
-# Begin with `START` in each row, take the word with the largest logit each time, and feed it to the next step. A row
+# The decoder has these two methods and is not called itself.
+#
+# Begin with `START` in each row, take the token with the largest logit each time, and feed it to the next step. A row
 # ends with its first `STOP`, which belongs to the result; after it comes `PAD`. Stop as soon as all rows have ended,
-# or when `max_length` words have been written. A row that does not end in time has `max_length` words and no `STOP`.
+# or when `max_length` tokens have been written. A row that does not end in time has `max_length` tokens and no
+# `STOP`.
 #
 # The result is always `[B, max_length]`, filled up with `PAD`. The decoder counts what it is asked: more steps than are
 # needed until the last row has ended are refused.
 #
 # <details><summary>Hint: the idea</summary>
 #
-# Three things go from one step to the next: the words, the cache, and which rows have ended. What is computed once?
+# What goes from one step to the next are the tokens, the cache, and which rows have ended. What is computed once?
 # </details>
 # <details><summary>Hint: shapes</summary>
 #
-# `y` and the flags of the rows that have ended are `[B]`. The words of all steps, stacked along a new last axis, are
+# `y` and the flags of the rows that have ended are `[B]`. The tokens of all steps, stacked along a new last axis, are
 # `[B, steps]`; how many columns are missing?
 # </details>
 # <details><summary>Hint: pseudocode</summary>
 #
 # 1. read the memory; START in each row, no row has ended
-# 2. at most max_length times: a step; the likeliest words, PAD where a row has ended; write them; note the rows that
+# 2. at most max_length times: a step; the likeliest tokens, PAD where a row has ended; write them; note the rows that
 #    end now; leave if all have ended
 # 3. fill up with PAD
 # </details>
@@ -610,34 +618,34 @@ check(count_transformer)
 def decode_greedily(
     decoder: Callable, memory: Float[Tensor, "B N D"], mask: Bool[Tensor, "B N"], max_length: int
 ) -> Int[Tensor, "B max_length"]:
-    """Translations, each word the likeliest, with keys and values that are computed once.
+    """Translations, each token the likeliest, with keys and values that are computed once.
 
     Args:
         decoder: has `read` and `step`, as described above.
         memory: the vectors of the source.
         mask: True at the words of the source.
-        max_length: the largest number of words of a translation, at least 1.
+        max_length: the largest number of tokens of a translation, at least 1.
 
     Returns:
-        the words of each row up to its STOP, then PAD.
+        the tokens of each row up to its STOP, then PAD.
 
     Example:
-        If the likeliest words of the first row are 7, 2 and those of the second 5, 6, 2, max_length = 4 gives
+        If the likeliest tokens of the first row are 7, 2 and those of the second 5, 6, 2, max_length = 4 gives
         [[7, 2, 0, 0], [5, 6, 2, 0]] after three steps.
     """
     ### BEGIN SOLUTION
     K, V = decoder.read(memory)  # once for all steps
-    words = torch.full((len(memory), max_length), PAD, device=memory.device)
+    tokens = torch.full((len(memory), max_length), PAD, device=memory.device)
     y = torch.full((len(memory),), START, device=memory.device)
     ended, cache = torch.zeros_like(y, dtype=torch.bool), None
     for t in range(max_length):
         logits, cache = decoder.step(y, K, V, mask, cache)
         y = logits.argmax(dim=-1).masked_fill(ended, PAD)  # [B]
-        words[:, t] = y
+        tokens[:, t] = y
         ended |= y == STOP
         if ended.all():
             break
-    return words
+    return tokens
     ### END SOLUTION
 
 
@@ -656,11 +664,11 @@ check(decode_greedily)
 #
 # $$\mathrm{score} = \frac{\log P}{\big((5 + L)/6\big)^{\alpha}}$$
 #
-# Compute the scores of `K` hypotheses. `tokens` `[K, T]` holds their words, and `log_probabilities` `[K, T]` the
+# Compute the scores of `K` hypotheses. `tokens` `[K, T]` holds one in each row, and `log_probabilities` `[K, T]` the
 # log-probability that the model gave to each of them. A hypothesis goes up to its first `STOP`, **which counts**: in
 # $\log P$, the sum of its log-probabilities, and in its length $L$. After it comes padding, `PAD`, whose
 # log-probabilities mean nothing and may be anything, even $-\infty$. A row without `STOP` has been cut off, and all its
-# `T` words count.
+# `T` tokens count.
 #
 # <details><summary>Hint: the idea</summary>
 #
@@ -680,8 +688,8 @@ def penalised_scores(
     """The score of each hypothesis: its log-probability over the length penalty.
 
     Args:
-        log_probabilities: of each word, given those before.
-        tokens: the words; the first STOP of a row is its last word.
+        log_probabilities: of each token, given those before.
+        tokens: the hypotheses; the first STOP of a row is its last token.
         alpha: the power of the penalty; 0 compares the log-probabilities themselves.
 
     Returns:
@@ -744,7 +752,7 @@ def relative_bias(weight: Float[Tensor, "buckets H"], N_Q: int, N_X: int, furthe
         weight: a number for each bucket and head.
         N_Q: number of queries.
         N_X: number of keys.
-        furthest: the distance from which on all share the last bucket.
+        furthest: the distance for which the buckets are laid out; the last bucket begins before it and has no end.
 
     Returns:
         what is added to the scores.
@@ -785,9 +793,9 @@ check(relative_bias)
 # 2. For (c), compare an encoder-decoder with a decoder that reads the report as the beginning of its text. What can be
 #    kept from one question to the next in each of the two, and where in the text must the question stand so that it can
 #    be kept?
-# 3. A colleague trains the model of (b) with label smoothing 0.1. Its loss on new data stops at 0.9, while another
-#    model, trained without smoothing, reaches 0.6. "Smoothing has made it worse," says the colleague. Why does this not
-#    follow, and what would you compare instead?
+# 3. A colleague trains the model of (b), which writes with 10,000 tokens, with label smoothing 0.1. Its loss on new
+#    data stops at 1.9, while a model that was trained without smoothing reaches 0.6. "Smoothing has made it worse,"
+#    says the colleague. Why does this not follow, and what would you compare instead?
 #
 # === BEGIN MARK SCHEME ===
 #
@@ -805,12 +813,12 @@ check(relative_bias)
 # self-attention keeps what stands before from changing. In front of the report the question would change everything
 # behind it. (½ for each of the two, with the place of the question.)
 #
-# **1 point: two losses.** The least value of the smoothed loss is not 0 but the entropy of the smoothed targets, which
-# depends on $s$ and $V$; a part of 0.9 is this floor, and the loss also counts the probabilities of wrong words. The
-# two numbers are different quantities. To be compared: the same measure for both on the same new data, such as the
-# ordinary cross entropy (or perplexity) without smoothing, and better, since smoothing is known to cost perplexity,
-# what one is after: the word error rate of the transcriptions. (½ for the reason, ½ for the measure. "Train longer"
-# earns nothing.)
+# **1 point: two losses.** The least value of the smoothed loss is not 0 but the entropy of the smoothed targets,
+# which depends on $s$ and $V$: of the 1.9 about 1.25 is this floor, $-\sum_v q_v \log q_v$. Beyond it, the loss also
+# counts the probabilities of wrong tokens. The two numbers are different quantities. To be compared: the same measure
+# for both on the same new data, such as the ordinary cross entropy (or perplexity) without smoothing, and better,
+# since smoothing is known to cost perplexity, what one is after: the word error rate of the transcriptions. (½ for
+# the reason, ½ for the measure; the value of the floor is not asked for. "Train longer" earns nothing.)
 #
 # === END MARK SCHEME ===
 
@@ -829,10 +837,11 @@ check(relative_bias)
 #    report can be kept if the question stands behind it, because causal attention does not let the report see what
 #    follows. In front of the report the question would change all keys and values after it.
 #
-# 3. The smoothed loss cannot fall to 0: its least value is the entropy of the smoothed targets, so a part of the 0.9 is
-#    there for any model. The two numbers measure different things. I would compute the ordinary cross entropy of both
-#    models on the same new data, and above all the word error rate of what they write, since this is what the hospital
-#    cares about.
+# 3. The smoothed loss cannot fall to 0: its least value is the entropy of the smoothed targets,
+#    $-\sum_v q_v \log q_v$. With 10,000 tokens and $s = 0.1$, of the 1.9 about 1.25 is this floor, which is there for
+#    any model. The two numbers measure different quantities. I would compute the ordinary cross entropy of both models
+#    on the same new data, and above all the word error rate of what they write, since this is what the hospital cares
+#    about.
 # ### END SOLUTION
 
 # %% [markdown]
