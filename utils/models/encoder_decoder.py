@@ -57,7 +57,7 @@ class EncoderBlock(nn.Module):
 
     def __init__(self, D: int, H: int, D_F: int, dropout: float):
         super().__init__()
-        self.norm_1, self.norm_2 = nn.LayerNorm(D), nn.LayerNorm(D)
+        self.norm_1, self.norm_2 = (nn.LayerNorm(D) for _ in range(2))
         self.self_attention = HeadedAttention(D, H)
         self.mlp = nn.Sequential(nn.Linear(D, D_F), nn.ReLU(), nn.Linear(D_F, D))
         self.dropout = nn.Dropout(dropout)

@@ -33,8 +33,8 @@ def _case(text, max_length, V=9, part=WORDS, edit=None, edge=False, **sizes):
     source="Shazeer 2019, section 2.4, incremental decoding; Vaswani et al. 2017, section 3.2.3",
     outputs="y",
     formula="decoder.read(memory) gives K and V, once; logits, cache = decoder.step(y_{t−1}, K, V, mask, cache), y_t ="
-    " argmax(logits); y_0 = [START], cache = None; until all rows have ended or have max_length words; y [B, max_length] begins with y_1, and"
-    " behind a row's [STOP] it is [PAD]",
+    " argmax(logits); y_0 = [START], cache = None; until all rows have ended or have max_length words; y [B, max_length] begins"
+    " with y_1, and behind a row's [STOP] it is [PAD]",
     cases=[
         _case("translations that end at different places", 12),
         _case("a larger batch", 15, V=11, B=7),
