@@ -24,6 +24,7 @@ from autograder.sandbox.levels import MEANING, RLIMITS, available
 from autograder.trials.attacks import forging, harming
 from autograder.trials.attacks.kinds import FULL, UNIT, Attack, build, filled
 from autograder.trials.processes import family
+from utils import progress
 
 ATTACKS = (*forging.ATTACKS, *harming.ATTACKS)
 NEIGHBOURS = (
@@ -100,11 +101,16 @@ def _hand_in(folder: Path, student: str, files: dict[str, bytes]) -> None:
 
 
 def _digests(folder: Path) -> dict[Path, str]:
-    """What every file that must not change holds: submissions, the repository's sources, and a few of the packages'."""
+    """What every file that must not change holds: submissions, the repository's sources, and a few of the packages'.
+
+    What `progress()` counts is none of these: whoever runs a notebook of the repository meanwhile writes it.
+    """
     files = [file for file in (folder / "submitted").rglob("*") if file.is_file()]
     for name in ("utils", "autograder", "solutions", "assignments"):
         files += [
-            file for file in (settings.ROOT / name).rglob("*") if file.suffix in (".py", ".ipynb", ".json", ".html")
+            file
+            for file in (settings.ROOT / name).rglob("*")
+            if file.suffix in (".py", ".ipynb", ".json", ".html") and file.name != progress.FILE
         ]
     for name in ("torch.functional", "IPython.core.interactiveshell"):
         files.append(Path(sys.modules[name].__file__) if name in sys.modules else settings.ROOT / "pyproject.toml")
