@@ -357,8 +357,8 @@ class Transformer(nn.Module):
         """Embeddings times √D plus encodings of the positions, in the type of the table."""
         table = self.embedding.weight
         D = table.shape[1]
-        n = torch.arange(tokens.shape[1], device=table.device, dtype=torch.float64)[:, None]  # exact at far positions
-        angles = n * 10000 ** (-torch.arange(0, D, 2, device=table.device, dtype=torch.float64) / D)  # [N, D/2]
+        n = torch.arange(tokens.shape[1], device=table.device)[:, None]  # [N, 1]
+        angles = n * 10000 ** (-torch.arange(0, D, 2, device=table.device) / D)  # [N, D/2]
         encodings = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)  # sin, cos, sin, cos, …
         return self.embedding(tokens) * math.sqrt(D) + encodings.to(table.dtype)
         ### END SOLUTION

@@ -110,8 +110,9 @@ def _adapt_top(network, names, adapter):
 def _parts_alone(*parts):
     def made(network, names, adapter):
         """Chosen layers in a part of the network compute without an adapter: head, which is in no block, or those of the MLPs. A
-        name may choose any layer, whatever its place and shape. Are all modules gone through, as network.named_modules() does,
-        does no other condition leave some out, and is each new layer put in the old one's own place?"""
+        name may choose any layer, whatever its place and shape. Make sure that all modules are gone through, as by
+        network.named_modules(), that no other condition leaves some out, and that each new layer is put in the old one's
+        place."""
         for block in network.requires_grad_(False).blocks:
             for part in parts:
                 adapt(block.get_submodule(part), adapter, names.__contains__)
