@@ -133,7 +133,7 @@ def _audit(exercise: Exercise, device: str, seed: str, found: _Found) -> None:
     if shown:
         found.checks = json.loads(json.dumps(self_check(frozen)))
         frozen = unpack_exercise(found.checks)  # as students receive it
-    _mistakes(exercise, frozen, device, found)
+    _mistakes(exercise, frozen, device, shown, found)
     # a self-check has the kinds of cases that grading has: what passes all of these is asked there for what is plain
     plain = replace(frozen, cases=tuple(one for one in frozen.cases if one.case.plain))
     for alternative in exercise.alternatives:
@@ -162,20 +162,19 @@ def _audit(exercise: Exercise, device: str, seed: str, found: _Found) -> None:
             found.faults.append(Fault(exercise.name, f"it is not one mutant whose line ends with {end}"))
 
 
-def _mistakes(exercise: Exercise, frozen: FrozenExercise, device: str, found: _Found) -> None:
+def _mistakes(exercise: Exercise, frozen: FrozenExercise, device: str, shown: bool, found: _Found) -> None:
     """Looks whether each misconception is told under its own name.
 
-    Calls are repeated on one case first, and on all only where that does not tell it.
+    On a draw that is not shown, calls are repeated on one case first, and on all only where that does not tell it.
     """
     bare = replace(frozen, forbidden=())  # mistakes are made with what students may not call
     for mistake in exercise.misconceptions:
         held = tuple(one for one in frozen.cases if is_told(one.case) or mistake.name in one.mistakes)
         asked = replace(bare, cases=held)  # other cases name no mistake
         first = held[0].case if held else None
-        result = examine(
-            asked, mistake.object, device, as_given=lambda case: case if case is first else replace(case, once=True)
-        )
-        if result.misconception != mistake.name:
+        once = None if shown else lambda case: case if case is first else replace(case, once=True)
+        result = examine(asked, mistake.object, device, as_given=once)
+        if once and result.misconception != mistake.name:
             result = examine(asked, mistake.object, device)
         if result.misconception != mistake.name:
             found.surviving.add(mistake.name)

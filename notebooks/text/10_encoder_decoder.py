@@ -957,9 +957,9 @@ show(
 # built in, whereas a Transformer must first learn from its encodings what it means that one position comes after
 # another.
 #
-# Figure 6 shows what is left of the difference after the longest training. Both models translate short sentences
-# almost without a mistake. In the longest ones the Transformer still gets 99.9 % of the positions right. The
-# recurrent translator misses five or six in a hundred with two seeds, and one with the third. Token accuracy compares
+# Figure 6 shows what is left of the difference after the longest training. Both models translate short sentences almost
+# without a mistake. In the longest ones the Transformer still gets 99.9 % of the positions right. The recurrent
+# translator misses five or six in a hundred with two seeds, and fewer than one with the third. Token accuracy compares
 # position by position, so one omitted word shifts all that follow and counts many times.
 #
 # This is not the best that a recurrent translator can do. Lesson 02's long run was wider, saw two and a half times as

@@ -791,7 +791,7 @@ show(
 assert gates[:, 0].max() < 0.01 and (gates[:, -1].flatten(1).argmax(dim=1) == 5).all()  # block 3, MLP
 assert gates[:, 2, 1:].min() > 0.08 and gates[:, :, 0].max() < 0.12  # step 480, blocks 2 and 3; block 1 at all times
 third = gates[:, :, 2, 1].mean(dim=0)
-assert 1.7 < third[-1] / third[STEPS * len(third) // (3 * STEPS)] < 2
+assert 1.7 < third[-1] / third[len(third) // 3] < 2
 
 # %% [markdown]
 # **Figure 8.** How the gates open in the longer training: the sizes of $\tanh(10\,\alpha)$ and $\tanh(10\,\beta)$, as a
@@ -901,7 +901,7 @@ print(f"attention on the object that is asked about {own:.2f}, on the other {oth
 print(f"spread evenly, it would be {even:.2f} on each object and {even_neither:.2f} on neither")
 print(f"Compared with an even spread, the object that is asked about receives {against(own, even)},")
 print(f"the other object {against(other, even)}, and the background {against(neither, even_neither)}.")
-assert own > other + 0.02 and own < 0.5
+assert own > other + 0.03 and own < 0.5
 explore(
     looked_at,
     alt=described,

@@ -1,24 +1,18 @@
-"""A bank of answers, written from the assignments' texts alone: wrong ones are caught and told, right ones pass.
-
-A wrong answer is asked about plain cases, and about all others only if it passes these. `BANK_CASES=all` asks about all always,
-and `BANK_SEEDS=one,two` on more than one draw.
-"""
+"""A bank of answers, written from the assignments' texts alone: wrong ones are caught and told, right ones pass."""
 
 import os
-from dataclasses import replace
 
 import pytest
 from answers import BANK, answers_to
 
 from autograder.bank import catalogue
 from autograder.bank.audit import examine
-from autograder.bank.freezing import freeze, is_told
+from autograder.bank.freezing import freeze
 
 pytestmark = pytest.mark.slow
 
 EXERCISES = sorted(file.stem for file in BANK.glob("*.py"))
 SEEDS = os.environ.get("BANK_SEEDS", "one").split(",")
-ALWAYS_ALL = os.environ.get("BANK_CASES") == "all"
 SLIPS = {  # wrong answers that are not caught, or not on every draw: what would catch them is not built
     "masked_cross_entropy": {"counts_in_bfloat16", "words_as_floats"},
     "MultiHeadAttention": {
@@ -64,16 +58,9 @@ def examined(request):
     """For one exercise: (answer, its result on each seed)."""
     exercise = catalogue.find_exercise(request.param)
     drawn = [freeze(exercise, seed, grading=True) for seed in SEEDS]
-    plain = [replace(frozen, cases=tuple(one for one in frozen.cases if is_told(one.case))) for frozen in drawn]
-
-    def asked(answer) -> list:
-        if answer.verdict == "wrong" and not ALWAYS_ALL:
-            results = [examine(frozen, answer.object) for frozen in plain]
-            if not any(one.passed for one in results):
-                return results
-        return [examine(frozen, answer.object) for frozen in drawn]
-
-    return request.param, [(one, asked(one)) for one in answers_to(request.param)]
+    return request.param, [
+        (one, [examine(frozen, one.object) for frozen in drawn]) for one in answers_to(request.param)
+    ]
 
 
 def test_the_bank_is_as_large_as_it_should_be(examined):
