@@ -13,7 +13,12 @@ RUN_SECONDS = 800  # for all cells of a lesson; one or two minutes are usual, on
 # As the build runs a lesson, or last digits would differ from what it claims. COURSE_STATIC is not set: figures move.
 VARIABLES = {"OMP_NUM_THREADS": "1", "COURSE_DEVICE": "cpu"}
 
-WAITING = "() => [...document.querySelectorAll('.jp-InputPrompt')].filter(one => one.innerText.includes('*')).length"
+# Asked of the notebook, not of the page, which holds no cell that is out of view; what follows an error is not run.
+WAITING = """() => {
+    const code = window.jupyterapp.shell.currentWidget.content.widgets.map(cell => cell.model).filter(model => model.type === "code");
+    const failed = code.some(model => model.toJSON().outputs.some(output => output.output_type === "error"));
+    return code.filter(model => model.executionState === "running" || !(failed || model.executionCount)).length;
+}"""
 UNSAVED = "() => window.jupyterapp.shell.currentWidget.context.model.dirty"
 FORMULAS = """() => {
     const cells = [...document.querySelectorAll(".jp-MarkdownCell .jp-MarkdownOutput")];
