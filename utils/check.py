@@ -50,7 +50,8 @@ def check(student_object) -> None:
 def _examined(exercise: FrozenExercise, student_object, where) -> Result:
     verdicts = []
     for frozen in exercise.cases:
-        verdicts.append(judge(exercise, frozen, observe(student_object, frozen.case, where)))
+        seen = observe(student_object, frozen.case, where, watched=bool(exercise.forbidden))
+        verdicts.append(judge(exercise, frozen, seen))
         if verdicts[-1].problem == "wrong_signature":
             break
     return conclude(exercise, verdicts)

@@ -13,10 +13,11 @@ from pathlib import Path
 import torch
 
 from autograder.bank import catalogue
+from autograder.bank.built_once import lent
 from autograder.bank.declaration import Exercise
 from autograder.bank.drawing import VISIBLE_SEED
 from autograder.bank.faults import Fault, because, told
-from autograder.bank.freezing import freeze, is_told, self_check
+from autograder.bank.freezing import freeze, is_told, self_check, with_mistakes
 from autograder.bank.linting import lint
 from autograder.bank.mutants import mutants
 from autograder.bank.practice import practices
@@ -67,20 +68,27 @@ class _Found:
     checks: dict = field(default_factory=dict)
 
 
-SECONDS = 2.0  # that a mutant may take, which may well never end
+SECONDS = (
+    0.5  # of the processor that a mutant may take beyond three times what right answers take: it may well never end
+)
 SEEDS = (VISIBLE_SEED, "audit")  # the self-checks, and a draw as for grading
 
 
-def audit(*names: str) -> list[Audited]:
-    """Audits exercises, or all of a unit, on the CPU, and on CUDA where there is one; on two cores two draws at a time."""
+def audit(*names: str, processes: int = 2) -> list[Audited]:
+    """Audits exercises, or all of a unit, on the CPU, and on CUDA where there is one; two draws at a time, on two cores."""
     devices = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
     units = catalogue.declared()
     exercises = [one for name in names for one in units.get(name, ()) or [catalogue.find_exercise(name)]]
-    workers = min(2, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
-    with ProcessPoolExecutor(workers, _processes(), initializer=torch.set_num_threads, initargs=(1,)) as pool:
-        asked = list(product(devices, [one.name for one in exercises], SEEDS))
-        longest_first = sorted(asked, key=lambda one: -_work(one[1]))
-        made = dict(zip(longest_first, pool.map(_find, *zip(*longest_first))))
+    asked = list(product(devices, [one.name for one in exercises], SEEDS))
+    longest_first = sorted(asked, key=lambda one: -_work(one[1]))
+    if processes == 1:
+        made = {one: _find(*one) for one in longest_first}
+    else:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        with ProcessPoolExecutor(
+            min(processes, cores), _processes(), initializer=torch.set_num_threads, initargs=(1,)
+        ) as pool:
+            made = dict(zip(longest_first, pool.map(_find, *zip(*longest_first))))
     pairs = product(devices, exercises)
     return [_joined(one, device, [made[device, one.name, seed] for seed in SEEDS]) for device, one in pairs]
 
@@ -103,9 +111,9 @@ def _work(name: str) -> int:
 
 def examine(frozen: FrozenExercise, student_object, device="cpu", reveal: bool = True, as_given=None) -> Result:
     """Runs an object on all cases of a frozen exercise and concludes; `as_given` changes what a case asks when it runs."""
-    asked = as_given or (lambda case: case)
-    verdicts = [judge(frozen, one, observe(student_object, asked(one.case), device), reveal) for one in frozen.cases]
-    return conclude(frozen, verdicts)
+    asked = [(as_given or (lambda case: case))(one.case) for one in frozen.cases]
+    seen = [observe(student_object, case, device, watched=bool(frozen.forbidden)) for case in asked]
+    return conclude(frozen, [judge(frozen, one, each, reveal) for one, each in zip(frozen.cases, seen)])
 
 
 def _repeated_where_plain(case: DrawnCase) -> DrawnCase:
@@ -127,7 +135,7 @@ def _find(device: str, name: str, seed: str) -> _Found:
 def _audit(exercise: Exercise, device: str, seed: str, found: _Found) -> None:
     """Adds what one draw of the cases shows to what was found."""
     shown = seed == VISIBLE_SEED
-    frozen = freeze(exercise, seed, grading=not shown)
+    frozen = freeze(exercise, seed, grading=not shown, invented=shown)
     found.cases = len(frozen.cases)
     found.faults += [Fault(exercise.name, one) for one in lint(exercise, frozen)] if device == "cpu" else []
     if shown:
@@ -136,25 +144,26 @@ def _audit(exercise: Exercise, device: str, seed: str, found: _Found) -> None:
     _mistakes(exercise, frozen, device, shown, found)
     # a self-check has the kinds of cases that grading has: what passes all of these is asked there for what is plain
     plain = replace(frozen, cases=tuple(one for one in frozen.cases if one.case.plain))
+    started = time.process_time()
     for alternative in exercise.alternatives:
-        result = examine(plain if shown else frozen, alternative.object, device)
+        result = examine(plain if shown else frozen, _lent(exercise, alternative.object), device)
         if not result.passed:
             found.failing.add(alternative.name)
             found.faults.append(Fault.of(result, "an alternative", alternative.name))
     if shown:
         return
+    usual = time.process_time() - started  # of three right answers or more
     known = practices(exercise)
     found.practices = len(known)
     for one in known:
-        result = examine(
-            without_bounds(frozen) if one.of_reference else frozen, one.object, device, as_given=_repeated_where_plain
-        )
+        asked, made = without_bounds(frozen) if one.of_reference else frozen, _lent(exercise, one.object)
+        result = examine(asked, made, device, as_given=_repeated_where_plain)
         if not result.passed:
             found.unpractised.add(one.style)
             found.faults.append(Fault.of(result, "a right answer in another style", one.style))
     changed = mutants(exercise)
     found.mutants = len(changed) - len(exercise.equivalent)
-    found.alive = set(survivors(exercise, frozen, device))
+    found.alive = set(survivors(exercise, frozen, device, usual))
     what = "no case tells this mutant from the reference"
     found.faults += [Fault(exercise.name, f"{what}: {one}") for one in sorted(found.alive)]
     for end in exercise.equivalent:
@@ -162,24 +171,40 @@ def _audit(exercise: Exercise, device: str, seed: str, found: _Found) -> None:
             found.faults.append(Fault(exercise.name, f"it is not one mutant whose line ends with {end}"))
 
 
+def _lent(exercise: Exercise, made):
+    """A right answer; of a class of modules one that is built once, where none is asked how it begins."""
+    return made if any(case.starts for case in exercise.cases) else lent(made)
+
+
 def _mistakes(exercise: Exercise, frozen: FrozenExercise, device: str, shown: bool, found: _Found) -> None:
     """Looks whether each misconception is told under its own name.
 
-    On a draw that is not shown, calls are repeated on one case first, and on all only where that does not tell it.
+    Calls are repeated on one case first, and on all only where that does not tell it.
     """
     bare = replace(frozen, forbidden=())  # mistakes are made with what students may not call
+    known = {} if shown else {id(one.case): dict(one.mistakes) for one in frozen.cases}
     for mistake in exercise.misconceptions:
         held = tuple(one for one in frozen.cases if is_told(one.case) or mistake.name in one.mistakes)
         asked = replace(bare, cases=held)  # other cases name no mistake
-        first = held[0].case if held else None
-        once = None if shown else lambda case: case if case is first else replace(case, once=True)
-        result = examine(asked, mistake.object, device, as_given=once)
-        if once and result.misconception != mistake.name:
-            result = examine(asked, mistake.object, device)
-        if result.misconception != mistake.name:
+        for repeated in dict.fromkeys((1, len(held))):
+            cases = [replace(one.case, once=one.case.once or place >= repeated) for place, one in enumerate(held)]
+            seen = [observe(mistake.object, case, device, watched=False) for case in cases]
+            result = _concluded(exercise, asked, seen, known)
+            if result.misconception == mistake.name:
+                break
+        else:
             found.surviving.add(mistake.name)
             taken = result.misconception or ("right" if result.passed else result.problem)
             found.faults.append(Fault(exercise.name, f"a misconception is taken for {taken}: {{}}", mistake.name))
+
+
+def _concluded(exercise: Exercise, frozen: FrozenExercise, seen: list, known: dict) -> Result:
+    """What a self-check says or, where something is `known`, grading, which runs what nothing speaks against yet."""
+    if known:
+        cases = [replace(one, mistakes={}) for one in frozen.cases]
+        explained = with_mistakes(exercise, cases, seen, [known[id(one.case)] for one in frozen.cases])
+        frozen = replace(frozen, cases=tuple(explained))
+    return conclude(frozen, [judge(frozen, one, each) for one, each in zip(frozen.cases, seen)])
 
 
 def _joined(exercise: Exercise, device: str, draws: list[_Found]) -> Audited:
@@ -221,24 +246,29 @@ def without_bounds(frozen: FrozenExercise) -> FrozenExercise:
     return replace(frozen, cases=cases, forbidden=())
 
 
-def survivors(exercise: Exercise, frozen: FrozenExercise, device="cpu") -> list[str]:
-    """The mutants of the reference that pass every case and are not known to be equivalent."""
+def survivors(exercise: Exercise, frozen: FrozenExercise, device="cpu", usual: float = 2.0) -> list[str]:
+    """The mutants of the reference that pass every case and are not known to be equivalent.
+
+    Args:
+        usual: what right answers take, in seconds of the processor; a mutant that takes far longer is told by that.
+    """
     asked = [one for one in mutants(exercise) if not one.name.endswith(tuple(exercise.equivalent))]
     free = without_bounds(frozen)  # mutants call what the reference calls, and are not told by that
-    return [one.name for one in asked if not tells_apart(free, one.object, device)]
+    return [one.name for one in asked if not tells_apart(free, one.object, device, usual + SECONDS)]
 
 
-def tells_apart(frozen: FrozenExercise, mutant, device) -> bool:
-    """Whether some case tells a mutant from the reference, or it takes too long."""
-    before = signal.signal(signal.SIGALRM, _out_of_time)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+def tells_apart(frozen: FrozenExercise, mutant, device, seconds: float = 2.0) -> bool:
+    """Whether some case tells a mutant from the reference, or it takes more seconds of the processor than that."""
+    before = signal.signal(signal.SIGPROF, _out_of_time)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
-        return any(not judge(frozen, one, observe(mutant, one.case, device), tell=False).passed for one in frozen.cases)
+        seen = ((one, observe(mutant, one.case, device, watched=False)) for one in frozen.cases)
+        return any(not judge(frozen, one, each, tell=False).passed for one, each in seen)
     except _OutOfTime:
         return True
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 class _OutOfTime(BaseException):

@@ -5,6 +5,8 @@ from functools import lru_cache
 import torch
 
 _PLAIN = (int, float, str, type(None))
+_MOST = 128  # modules kept at a time: an exercise has some sixty cases, which are gone through in turn
+_BUILT: dict = {}  # class and arguments -> a module, and the state of random numbers behind it
 
 
 class BuiltOnce(type):
@@ -16,20 +18,27 @@ class BuiltOnce(type):
     """
 
     def __call__(cls, *arguments, **named):
-        plain = all(isinstance(one, _PLAIN) for one in (*arguments, *named.values()))
-        build = _built if plain else _built.__wrapped__
-        module, state = build(cls.__base__, arguments, tuple(named.items()))
-        parameters = [*module.parameters()]
-        if any(True for _ in module.buffers()) or any(one.device.type != "cpu" for one in parameters):
+        if not all(isinstance(one, _PLAIN) for one in (*arguments, *named.values())):
             return type.__call__(cls, *arguments, **named)
+        key = (cls.__base__, arguments, tuple(named.items()))
+        if key not in _BUILT or not _may_be_lent(_BUILT[key][0]):
+            made = cls.__base__(*arguments, **named)
+            _BUILT[key] = made, torch.get_rng_state()
+            if len(_BUILT) > _MOST:
+                del _BUILT[next(iter(_BUILT))]
+        module, state = _BUILT[key]
         torch.set_rng_state(state)
-        if any(one.dtype != torch.get_default_dtype() for one in parameters):
+        if any(one.dtype != torch.get_default_dtype() for one in module.parameters()):
             module.to(dtype=torch.get_default_dtype())
         module.__class__ = cls
         return module
 
 
-@lru_cache(maxsize=16)
-def _built(form, arguments: tuple, named: tuple) -> tuple:
-    """A module, and the state of random numbers behind it."""
-    return form(*arguments, **dict(named)), torch.get_rng_state()
+def _may_be_lent(module: torch.nn.Module) -> bool:
+    return not any(True for _ in module.buffers()) and all(one.device.type == "cpu" for one in module.parameters())
+
+
+@lru_cache(maxsize=128)
+def lent(form):
+    """A class of modules as one whose modules are built once; anything else as it is."""
+    return BuiltOnce(form.__name__, (form,), {}) if isinstance(form, type) else form

@@ -47,8 +47,12 @@ def load(package: str) -> tuple[Exercise, ...]:
         differ = ", ".join(sorted(set(declared) ^ set(unit.EXERCISES)))
         raise LookupError(f"{package}: EXERCISES and what its files declare differ in {differ}")
     for one in declared.values():
-        one.counterfactuals = counterfactuals(one) + substitutions(one)
+        one.changes = _changes
     return tuple(declared[name] for name in unit.EXERCISES)
+
+
+def _changes(exercise: Exercise) -> list:
+    return counterfactuals(exercise) + substitutions(exercise)
 
 
 def find_exercise(name: str) -> Exercise:

@@ -16,8 +16,8 @@ from autograder.bank import declaration
 from autograder.bank.built_once import BuiltOnce
 from autograder.bank.plain_arguments import of_plain_arguments
 from autograder.bank.positions import of_positions
+from autograder.bank.weights import of_weights
 
-MOST_PAIRS = 12  # of weights that could stand for each other; a module of many layers would have hundreds
 FACTORS = {"2": 2.0, "1/2": 0.5, "ln 2, as if powers of 2 stood in the place of powers of e": math.log(2)}
 
 
@@ -30,8 +30,8 @@ def counterfactuals(exercise: declaration.Exercise) -> list[declaration.Variatio
         found.append(declaration.Variation(name, _on_inputs(exercise, change), sentence))
     for name, what, run_changed in of_positions(exercise):
         found.append(declaration.Variation(name, made_of(exercise, exercise.reference, run_changed), _if(what)))
-    for name, sentence, change in _of_weights(exercise):
-        found.append(declaration.Variation(name, _on_weights(exercise, change), sentence))
+    for name, what, question, change in of_weights(exercise):
+        found.append(declaration.Variation(name, _on_weights(exercise, change), _if(what, question)))
     for name, sentence, change in _of_results(exercise):
         found.append(declaration.Variation(name, _on_results(exercise, change), sentence))
     return list({one.name: one for one in reversed(found)}.values())[::-1]
@@ -271,42 +271,6 @@ def _all_at_once(names: list, shapes: dict) -> Iterator[tuple]:
             return {**values, **{name: _first(values[name]) for name in others}}
 
         yield f"{listed} of the first", _if(f"every row of the batch had {listed} of the first"), change
-
-
-def _of_weights(exercise) -> Iterator[tuple]:
-    if not exercise.is_module:
-        return
-    sizes = dict.fromkeys(exercise.constructor, 4)
-    with torch.random.fork_rng(devices=[]):
-        shapes = {name: tuple(one.shape) for name, one in exercise.reference(**sizes).named_parameters()}
-    for name in shapes:
-        question = "Is it added?" if name.endswith("bias") else "Is it used, and does it make a difference there?"
-        yield f"{name} zero", _if(f"{name} were 0", question), lambda weights, n=name: {**weights, n: weights[n] * 0}
-        yield (
-            f"{name} negated",
-            _if(f"{name} had the opposite sign"),
-            lambda weights, n=name: {**weights, n: -weights[n]},
-        )
-    pairs = [pair for pair in combinations(shapes, 2) if _same_role(*pair)]
-    for one, other in pairs[:MOST_PAIRS]:
-        yield f"{one} and {other} swapped", _if(f"{one} and {other} changed places"), _exchanging(one, other, True)
-        yield f"{one} for {other}", _if(f"{one} stood in the place of {other} too"), _exchanging(one, other, False)
-        yield f"{other} for {one}", _if(f"{other} stood in the place of {one} too"), _exchanging(other, one, False)
-
-
-def _same_role(one: str, other: str) -> bool:
-    return one.rpartition(".")[2] == other.rpartition(".")[2]
-
-
-def _exchanging(one: str, other: str, both: bool) -> Callable:
-    """Weights with `one` in the place of `other`; with `both` the other way round too. Their shapes must fit."""
-
-    def changed(weights: dict) -> dict:
-        if weights[one].shape != weights[other].shape:
-            raise ValueError(f"{one} and {other} have different shapes")
-        return {**weights, other: weights[one], **({one: weights[other]} if both else {})}
-
-    return changed
 
 
 def _of_results(exercise) -> Iterator[tuple]:

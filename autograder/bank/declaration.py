@@ -4,6 +4,7 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import get_args
 
 from torch import nn
@@ -124,7 +125,7 @@ class Exercise:
         self._gradients = gradients
         self.misconceptions: list[Variation] = []
         self.alternatives: list[Variation] = []
-        self.counterfactuals: list[Variation] = []
+        self.changes = lambda exercise: []  # which the catalogue knows
 
     @property
     def is_module(self) -> bool:
@@ -199,6 +200,11 @@ class Exercise:
         """The axes that need a size in a case: of the constructor, the inputs, and lengths that are arguments."""
         lengths = [name for name in self.lengths if name not in case.values]
         return [*self.constructor, *" ".join(self.symbols(case).values()).split(), *lengths]
+
+    @cached_property
+    def counterfactuals(self) -> list[Variation]:
+        """The mistakes that nobody declared; made when they are first asked for."""
+        return self.changes(self)
 
     @property
     def explanations(self) -> list[Variation]:

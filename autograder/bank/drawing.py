@@ -12,6 +12,7 @@ from autograder.bank.conditions import CONDITIONS, Condition, rounded
 from utils.checking import toy_models
 from utils.checking.records import DrawnCase
 
+DRAWS = 2  # of each declared case in grading
 SMALLEST, SPARE = 3, 2  # sizes start at 3, and a few more are on offer than there are axes
 VISIBLE_SEED = "visible"
 SMALLEST_SIZES = "ones"  # the condition under which gradients are observed too: some code takes another way there
@@ -29,7 +30,7 @@ def draw(exercise: declaration.Exercise, seed: str, grading: bool = False) -> li
     """
     cases, first = [], {}
     for number, declared in enumerate(exercise.cases):
-        for repeat in range(1 + grading):
+        for repeat in range(DRAWS if grading else 1):
             case = _case(exercise, declared, _rng(seed, exercise.name, number, repeat))
             case = replace(case, condition=first.setdefault(number, case).condition)
             if grading:

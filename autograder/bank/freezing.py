@@ -9,11 +9,11 @@ import numpy as np
 
 from autograder.bank import catalogue, declaration, rounding
 from autograder.bank.agreement import alike, differences
-from autograder.bank.drawing import EDGE, VISIBLE_SEED, draw
+from autograder.bank.drawing import DRAWS, EDGE, VISIBLE_SEED, draw
 from autograder.bank.faults import waive
 from autograder.bank.layer_sizes import Told, tell
 from autograder.bank.separation import SEPARATION, moved
-from utils.checking.judge import in_units, merely_small, same
+from utils.checking.judge import in_units, judge, merely_small, same
 from utils.checking.observe import observe
 from utils.checking.packed_exercise import share_arrays, tabulate_mistakes
 from utils.checking.records import (
@@ -33,15 +33,18 @@ MANY = 1500  # numbers of a result that students receive; more are known by a sk
 IMPOSSIBLE = Observation(failure=Failure("impossible", ""))  # no student's code ends like this
 
 
-def freeze(exercise: declaration.Exercise, seed: str, grading: bool = False, mistakes: bool = True) -> FrozenExercise:
+def freeze(
+    exercise: declaration.Exercise, seed: str, grading: bool = False, mistakes: bool = True, invented: bool = True
+) -> FrozenExercise:
     """The exercise as data: its cases drawn from `seed`, what is expected, what each misconception gives, all on the CPU.
 
     What shows on a plain case is told there: those of conditions, at edges, and second draws, hold only the misconceptions that
-    plain cases do not tell from what is right, or from each other.
+    plain cases do not tell from what is right, or from each other. Where changes that nobody declared are not `invented` here,
+    `with_mistakes` finds those that explain an answer, as grading does.
     """
     drawn = draw(exercise, seed, grading)
     plain = [case for case in drawn if is_told(case)]
-    told = plain if grading else _telling(plain)
+    told = [] if not invented else plain if grading else _telling(plain)
     some = [one.name for one in exercise.misconceptions]
     frozen = {
         id(case): freeze_case(exercise, case, mistakes, None if any(case is one for one in told) else some)
@@ -53,7 +56,8 @@ def freeze(exercise: declaration.Exercise, seed: str, grading: bool = False, mis
             few = case.precision == "bfloat16"  # in so few digits mistakes are hardly told apart
             told = [] if few or case.single else alike
             frozen[id(case)] = freeze_case(exercise, case, bool(told), told)
-    return frozen_exercise(exercise, [frozen[id(case)] for case in drawn])
+    graded = len(drawn) if grading else DRAWS * len(exercise.cases) + sum(case.once for case in drawn)
+    return frozen_exercise(exercise, [frozen[id(case)] for case in drawn], graded)
 
 
 def is_told(case: DrawnCase) -> bool:
@@ -126,6 +130,27 @@ def add_mistakes(exercise: declaration.Exercise, frozen: FrozenCase, names, know
     return replace(frozen, mistakes=made)
 
 
+def with_mistakes(
+    exercise: declaration.Exercise, cases: list[FrozenCase], seen: list[Observation], known: list[dict]
+) -> list[FrozenCase]:
+    """The cases with the misconceptions that explain every failure; one that does not is not run on the other cases.
+
+    Args:
+        seen: what an answer did on each case.
+        known: for each case the observations of misconceptions that were made before, to which those made here are added.
+    """
+    frozen, alive = list(cases), [mistake.name for mistake in exercise.explanations]
+    bare = frozen_exercise(exercise, frozen)
+    failed = [index for index, one in enumerate(frozen) if not judge(bare, one, seen[index], tell=False).passed]
+    plain = [index for index, one in enumerate(frozen) if one.case.plain]
+    telling = [index for index in failed if index in plain] or failed
+    for index in telling + [index for index in plain if index not in telling]:
+        frozen[index] = add_mistakes(exercise, frozen[index], alive, known[index])
+        if index in telling:
+            alive = list(judge(bare, frozen[index], seen[index], tell=False).matches)
+    return frozen
+
+
 def _leaves_zeros(exercise: declaration.Exercise, expected: Observation, seen: Observation) -> bool:
     """Whether a result has a number that has to be exactly 0, and is merely small."""
     pairs = zip(exercise.outputs, expected.outputs, seen.outputs)
@@ -152,8 +177,10 @@ def _what_tells(case: DrawnCase, seen: Observation, expected: Observation) -> Ob
     return replace(seen, called=()) if same(case, bare, replace(expected, gradients={})) else bare
 
 
-def frozen_exercise(exercise: declaration.Exercise, cases: list[FrozenCase]) -> FrozenExercise:
-    """An exercise's data around frozen cases."""
+def frozen_exercise(
+    exercise: declaration.Exercise, cases: list[FrozenCase], examined: int | None = None
+) -> FrozenExercise:
+    """An exercise's data around frozen cases; grading examines so many, if not just these."""
     return FrozenExercise(
         name=exercise.name,
         unit=exercise.unit,
@@ -169,7 +196,7 @@ def frozen_exercise(exercise: declaration.Exercise, cases: list[FrozenCase]) -> 
         misconceptions={mistake.name: mistake.sentence for mistake in exercise.explanations},
         invented=tuple(one.name for one in exercise.counterfactuals),
         cases=tuple(cases),
-        examined=len(_graded_cases(exercise)),
+        examined=len(cases) if examined is None else examined,
         shapes=_told(exercise).shapes,
         zeros=exercise.zeros,
         taught=exercise.taught,
@@ -185,10 +212,11 @@ def _graded_cases(exercise: declaration.Exercise) -> list[DrawnCase]:
 @cache
 def _told(exercise: declaration.Exercise) -> Told:
     """The layers and the parameters' shapes of a module, in a lesson's symbols."""
-    declared = [case for case in _graded_cases(exercise) if case.condition in ("", EDGE)]
-    builds = [case.build for case in declared] if exercise.is_module else []
+    if not exercise.is_module:
+        return Told({}, {})
+    builds = [case.build for case in _graded_cases(exercise) if case.condition in ("", EDGE)]
     different = [build for number, build in enumerate(builds) if build not in builds[:number]]
-    return tell(exercise.reference, different) if different else Told({}, {})
+    return tell(exercise.reference, different)
 
 
 def pack_unit(unit: str) -> str:

@@ -5,6 +5,7 @@ import copy
 import inspect
 import textwrap
 from collections.abc import Callable, Iterator
+from functools import cache
 
 from autograder.bank import declaration
 
@@ -24,6 +25,7 @@ _COMMUTATIVE = ("add", "mul", "maximum", "minimum", "promote_types")
 _UNTOUCHED = (ast.Raise, ast.Assert, ast.JoinedStr, ast.arguments, ast.Import, ast.ImportFrom)
 
 
+@cache
 def mutants(exercise: declaration.Exercise) -> list[declaration.Variation]:
     """Each change of one operator, constant, comparison, argument, slice, method or statement of an exercise's reference.
 

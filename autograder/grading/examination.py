@@ -5,7 +5,7 @@ from functools import cached_property, lru_cache
 
 from autograder.bank import catalogue
 from autograder.bank.drawing import draw
-from autograder.bank.freezing import add_mistakes, allow_for_rounding, expect, frozen_exercise
+from autograder.bank.freezing import allow_for_rounding, expect, frozen_exercise, with_mistakes
 from autograder.grading import second_try
 from autograder.grading.cause import with_cause
 from autograder.grading.examined import GRADED, KILLED, TIMEOUT, UNJUDGED, Came, Examined
@@ -165,8 +165,7 @@ def _conclude(drawn: Prepared, run: Run, limits: Limits, fatal: tuple, reveal: b
         return Examined(name, state, conclude(frozen, verdicts), run.seconds.get(name, 0.0))
     confined = any(verdict.problem == CONFINED for verdict in verdicts)
     if state == GRADED and not confined:
-        verdicts = [judge(frozen, one, seen, tell=False) for one, seen in zip(drawn.lenient, observations)]
-        frozen = frozen_exercise(exercise, _with_mistakes(drawn, observations, verdicts))
+        frozen = frozen_exercise(exercise, with_mistakes(exercise, drawn.lenient, observations, drawn.mistakes))
     verdicts = [judge(frozen, one, seen, reveal) for one, seen in zip(frozen.cases, observations)]
     if confined:
         return Examined(name, UNJUDGED, _left_open(frozen, verdicts), run.seconds.get(name, 0.0))
@@ -187,18 +186,3 @@ def _never_observed(run: Run, limits: Limits, fatal: str, hung: bool) -> tuple[s
     if hung:
         return TIMEOUT, "timeout", f"{limits.cell_seconds:g} s"
     return KILLED, "killed", fatal or run.why
-
-
-def _with_mistakes(drawn: Prepared, observations: list, verdicts: list) -> list[FrozenCase]:
-    """The cases with the misconceptions that explain every failure; one that does not is not run on the other cases."""
-    exercise, frozen = drawn.exercise, list(drawn.lenient)
-    alive = [mistake.name for mistake in exercise.explanations]
-    bare = frozen_exercise(exercise, frozen)
-    failed = [index for index, verdict in enumerate(verdicts) if not verdict.passed]
-    plain = [index for index, one in enumerate(frozen) if one.case.plain]
-    telling = [index for index in failed if index in plain] or failed
-    for index in telling + [index for index in plain if index not in telling]:
-        frozen[index] = add_mistakes(exercise, frozen[index], alive, drawn.mistakes[index])
-        if index in telling:
-            alive = list(judge(bare, frozen[index], observations[index], tell=False).matches)
-    return frozen

@@ -24,8 +24,8 @@ DECLARED = list(catalogue.declared())  # also before they have a lesson
 
 @cache
 def audited(unit: str) -> list[Audited]:
-    """A unit's audit, made once for all that is asked of it."""
-    return audit(unit)
+    """A unit's audit, made once for all that is asked of it; in this process, since others test beside it."""
+    return audit(unit, processes=1)
 
 
 @pytest.mark.parametrize("unit", DECLARED)
@@ -53,6 +53,13 @@ def test_shipped_self_checks_are_up_to_date(unit):
     there = (freezing.PACKS / f"{unit}.json").read_text(encoding="utf-8")
     made = [row.checks for row in audited(unit) if row.device == "cpu"]
     assert not differences(there, freezing.pack_text(unit, made)), "run `make notebooks`"
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_self_checks_tell_how_many_properties_grading_examines(unit):
+    for row in (row for row in audited(unit) if row.device == "cpu"):
+        graded = row.cases - len(row.checks["cases"])
+        assert row.checks["examined"] == graded, row.exercise
 
 
 def test_no_two_exercises_have_one_name():

@@ -15,7 +15,8 @@ VARIABLES = {"OMP_NUM_THREADS": "1", "COURSE_DEVICE": "cpu"}
 
 # Asked of the notebook, not of the page, which holds no cell that is out of view; what follows an error is not run.
 WAITING = """() => {
-    const code = window.jupyterapp.shell.currentWidget.content.widgets.map(cell => cell.model).filter(model => model.type === "code");
+    const cells = window.jupyterapp.shell.currentWidget.content.widgets.map(cell => cell.model);
+    const code = cells.filter(model => model.type === "code");
     const failed = code.some(model => model.toJSON().outputs.some(output => output.output_type === "error"));
     return code.filter(model => model.executionState === "running" || !(failed || model.executionCount)).length;
 }"""

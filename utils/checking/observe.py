@@ -24,19 +24,25 @@ from utils.device import computes
 SLOW = 1.0  # seconds; a call slower than this is not repeated
 
 
-def observe(student_object, case: DrawnCase, device: torch.device | str = "cpu", trusted: bool = False) -> Observation:
+def observe(
+    student_object,
+    case: DrawnCase,
+    device: torch.device | str = "cpu",
+    trusted: bool = False,
+    watched: bool = True,
+) -> Observation:
     """Runs `student_object` on `case` and returns what came out, without judging it.
 
     A module class is built with `case.build`, put in eval mode and given `case.weights`; a function is called as it
     is. Whatever the student's code raises becomes the observation's `failure`, except KeyboardInterrupt, by which
     time limits reach the code. The state of torch's random numbers is left as it was, and what the notebook has set for all of
-    torch is set aside meanwhile. A trusted object is called once,
-    any other several times, unless `case.once`, to see whether a call depends on the ones before.
+    torch is set aside meanwhile. A trusted object is called once, any other several times, unless `case.once`, to see whether a
+    call depends on the ones before. Where nothing is forbidden, calls need not be `watched`.
 
     The CPU comes first always: an index out of range is an error of the code there, and on a GPU the end of CUDA in the
     process. What runs on the CPU and stays there runs on a GPU too, once; what came `there` is told too where it is not the same.
     """
-    here = _reproducibly(student_object, case, "cpu", trusted)
+    here = _reproducibly(student_object, case, "cpu", trusted, watched)
     # what is given numbers alone cannot know of another device
     if (
         torch.device(device).type == "cpu"
@@ -60,9 +66,9 @@ def _stays(seen: Observation) -> bool:
     return not seen.failure and not seen.backward and all(output.device in ("", "cpu") for output in seen.outputs)
 
 
-def _reproducibly(student_object, case: DrawnCase, device, trusted: bool) -> Observation:
+def _reproducibly(student_object, case: DrawnCase, device, trusted: bool, watched: bool = False) -> Observation:
     with undisturbed(), _seeded(device), torch.enable_grad():
-        return _observe(student_object, case, device, trusted)
+        return _observe(student_object, case, device, trusted, watched)
 
 
 def _agree(here: Observation, there: Observation) -> bool:
@@ -86,7 +92,7 @@ def _seeded(device):
         yield
 
 
-def _observe(student_object, case: DrawnCase, device, trusted: bool) -> Observation:
+def _observe(student_object, case: DrawnCase, device, trusted: bool, watched: bool = False) -> Observation:
     if case.elsewhere:
         return _observe_elsewhere(student_object, case)
     try:
@@ -100,7 +106,7 @@ def _observe(student_object, case: DrawnCase, device, trusted: bool) -> Observat
         asked = {name: value.requires_grad for name, value in _tensors({**inputs, **parameters})}
         pristine = {name: value.detach().clone() for name, value in _tensors({**inputs, **parameters})}
         lists = {name: [*value] for name, value in inputs.items() if isinstance(value, list)}
-        with WatchedCalls(calls=not trusted, sizes=bool(case.bounds)) as notes:
+        with WatchedCalls(calls=watched and not trusted, sizes=bool(case.bounds)) as notes:
             result = plain_result(at_stage("call", lambda: _call(target, inputs, case.by)))
         if stumbled:
             raise stumbled

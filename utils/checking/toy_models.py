@@ -304,9 +304,9 @@ class ToyTranslator:
             raise ValueError(
                 f"step takes the last words y [B], integers, of one row at least; it was given {_said(y)}{kind}"
             )
-        given, B = {"K": K, "V": V, "mask": mask}, len(y)
+        given, B, D = {"K": K, "V": V, "mask": mask}, len(y), len(self.C)
         N = K.shape[1] if isinstance(K, Tensor) and K.ndim == 3 else "N"
-        for name, shape in {"K": [B, N, len(self.C)], "V": [B, N, len(self.C)], "mask": [B, N]}.items():
+        for name, shape in {"K": [B, N, D], "V": [B, N, D], "mask": [B, N]}.items():
             if not isinstance(given[name], Tensor) or [*given[name].shape] != shape:
                 told = f"{name} {shape}".replace("'", "")
                 raise ValueError(f"where y has {B} rows, step takes {told}; it was given {_said(given[name])}")

@@ -12,7 +12,7 @@ from utils.checking import toy_models
 from utils.checking.records import Helper
 from utils.data.translation import PAD, START, STOP
 
-CUT, LONG = 4, 24  # a max_length that cuts translations off, and one that only what never ends needs
+CUT, LONG = 4, 14  # a max_length that cuts translations off, and one that only what never ends needs
 MARGIN = 0.01  # between the two likeliest words, so that rounding cannot change a choice
 SHOWING = (
     {"carry": False},
@@ -40,6 +40,8 @@ def drawn(inputs, sizes, rng) -> dict:
         given = torch.from_numpy(memory), torch.from_numpy(mask), limit
         if limit < LONG:
             arrays["b"][STOP] = _stop(_built(Helper("ToyTranslator", arrays)), *given)
+            if arrays["b"][STOP] == NEVER and limit > 1:
+                continue  # none would end
         decoder = Helper("ToyTranslator", arrays)
         if _fits(_built(decoder), *given):
             return {"decoder": decoder, "memory": memory, "mask": mask}
@@ -77,16 +79,17 @@ def _stop(decoder, memory: Tensor, mask: Tensor, limit: int) -> float:
     logits = []
     translated(decoder, memory, mask, limit, until=None, logits=logits)
     logits = torch.stack(logits, dim=1)  # [B, limit, V]
-    missing = logits.amax(dim=-1) - (logits[..., STOP] - NEVER)  # [B, limit]
-    steps = missing.flatten().sort().values
+    missing = (logits.amax(dim=-1) - (logits[..., STOP] - NEVER)).numpy()  # [B, limit]
+    steps = np.sort(missing, axis=None)
     for low, high in zip(steps, steps[1:]):
-        lengths = (missing > low).long().cumprod(dim=1).sum(dim=1) + 1
-        if high - low > 2 * MARGIN and _end_well(lengths, limit, 1 in memory.shape[1:]):
-            return float(low + high) / 2
+        if high - low > 2 * MARGIN:
+            lengths = np.cumprod(missing > low, axis=1).sum(axis=1) + 1
+            if _end_well(lengths, limit, 1 in memory.shape[1:]):
+                return float(low + high) / 2
     return NEVER
 
 
-def _end_well(lengths: Tensor, limit: int, narrow: bool) -> bool:
+def _end_well(lengths: np.ndarray, limit: int, narrow: bool) -> bool:
     """Whether translations are as long as a case of this max_length asks for; fewer do where a size is 1."""
     B, at_once, longest = len(lengths), int((lengths == 1).sum()), int(lengths.max())
     if limit == 1:
@@ -109,7 +112,7 @@ def _fits(decoder, memory: Tensor, mask: Tensor, limit: int) -> bool:
     if limit >= LONG:
         end_well = sum(len(set(row)) for row in words.tolist()) >= 3 * B
     else:
-        end_well = _end_well(lengths + ~(words == STOP).any(dim=1), limit, 1 in memory.shape[1:])
+        end_well = _end_well((lengths + ~(words == STOP).any(dim=1)).numpy(), limit, 1 in memory.shape[1:])
     if not (clear.all() and end_well) or 1 in (*memory.shape, limit):
         return bool(clear.all() and end_well)
     if words.shape[1] < limit and words.shape[1] in (*memory.shape, len(decoder.E)):

@@ -106,15 +106,11 @@ def _of_another_case(name: str, got, frozen: FrozenCase, exercise: FrozenExercis
         return {}  # the same number everywhere is right somewhere by chance
     case = frozen.case
     for other in exercise.cases:
-        if (
-            other is frozen
-            or len(other.expected.outputs) <= place
-            or other.case.condition
-            or not _unlike(case, other.case)
-        ):
+        if other is frozen or other.case.condition or len(other.expected.outputs) <= place:
             continue
-        wanted = other.expected.outputs[place]
-        if wanted.values is not None and wanted.shape == got.shape and close(got.values, wanted.values, limit).all():
+        wanted = other.expected.outputs[place].values
+        same = wanted is not None and wanted.shape == got.shape and close(got.values, wanted, limit).all()
+        if same and _unlike(case, other.case):
             return {
                 ("earlier", name): f"{name} was right for the inputs of another call: is something kept between calls?"
             }
