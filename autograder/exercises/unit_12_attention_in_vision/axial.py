@@ -32,8 +32,6 @@ def _case(text, edge=False, edit=None, **sizes):
         _case("more rows than columns", B=2, rows=6, columns=3, D=4),
         _case("more columns than rows", B=3, rows=2, columns=7, D=5),
         _case("one picture", B=1, rows=4, columns=5, D=3),
-        _case("one row", edge=True, B=2, rows=1, columns=6, D=4),
-        _case("one column", edge=True, B=2, rows=5, columns=1, D=4),
         _case("scores far below 0", edge=True, edit=_far_below_zero, B=2, rows=3, columns=4, D=5),
     ],
     forbidden=("multi_head_attention",),

@@ -100,13 +100,6 @@ def _mixed(A, values):
 
 
 @SetPooling.misconception
-def mean_of_the_values(self, X, mask):
-    """All points have the same weight: the result is the mean of their values. Here the weights are learned: they come from the
-    product of the seed with each point's key."""
-    return _mean(self.W_V(X), mask)
-
-
-@SetPooling.misconception
 def sum_of_the_values(self, X, mask):
     """Each point has the weight 1, so the result is the sum of the values. The weights of a set sum to 1; a softmax along
     an axis with a single entry gives 1 everywhere."""
@@ -183,20 +176,6 @@ def padding_as_zeros(self, X, mask):
     from the points that are there. Their weights have to be 0: a score of −∞ before the softmax."""
     X = X * mask.unsqueeze(-1)
     return _mixed(_scores(self, X).softmax(dim=-1), self.W_V(X))
-
-
-@SetPooling.misconception
-def weights_cut_after_the_softmax(self, X, mask):
-    """The softmax runs over all N places, and afterwards the weights where mask is False are dropped: what is left does not sum
-    to 1. Hide these places before the softmax."""
-    return _mixed(_scores(self, X).softmax(dim=-1) * mask, self.W_V(X))
-
-
-@SetPooling.misconception
-def softmax_over_the_batch(self, X, mask):
-    """The softmax runs along the batch, so that the sets compete for a place. Each set has a softmax of its own, over its N
-    points."""
-    return _mixed(_scores(self, X).masked_fill(~mask, -math.inf).softmax(dim=0), self.W_V(X))
 
 
 @SetPooling.misconception

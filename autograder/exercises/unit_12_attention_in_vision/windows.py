@@ -190,13 +190,6 @@ def one_column_of_a_window(Q, K, V, M):
 
 
 @attention_in_windows.misconception
-def within_m_cells(Q, K, V, M):
-    """A cell attends to all that lie at most M rows and M columns away, a square of 2M + 1 by 2M + 1 cells around it. M is the
-    side of a window, and the grid is cut into windows once: a cell at the border of one sees nothing beyond it."""
-    return _masked(Q, K, V, lambda r, c, s, t: ((r - s).abs() <= M) & ((c - t).abs() <= M))
-
-
-@attention_in_windows.misconception
 def without_itself(Q, K, V, M):
     """A cell does not attend to itself. It is one of the M·M cells of its window, and the softmax runs over all of them."""
     others = lambda r, c, s, t: (r // M == s // M) & (c // M == t // M) & ((r != s) | (c != t))  # noqa: E731
