@@ -159,9 +159,10 @@ def softmax_over_the_queries(Q, K, V):
 
 
 @axial_attention.misconception
-def diagonals_too(Q, K, V):
-    """Each cell attends along its diagonals as well. It attends to its row and to its column, and to no other cell."""
-    return _masked(Q, K, V, lambda r, c, s, t: _cross(r, c, s, t) | ((r - s).abs() == (c - t).abs()))
+def neither_row_nor_column(Q, K, V):
+    """Each cell attends to the cells that lie neither in its row nor in its column: the mask is the wrong way round. Its row and
+    its column are what it sees. {NaN} In a grid of one row or one column nothing is left, and the softmax gives NaN."""
+    return _masked(Q, K, V, lambda r, c, s, t: (r != s) & (c != t))
 
 
 @axial_attention.misconception

@@ -114,13 +114,6 @@ def mean_of_the_points(self, X, mask):
 
 
 @SetPooling.misconception
-def mean_over_all_places(self, X, mask):
-    """The result is the mean of the values at all N places, padding included. Only points that are there count, each with its
-    weight from the softmax."""
-    return self.W_V(X).mean(dim=1)
-
-
-@SetPooling.misconception
 def largest_value(self, X, mask):
     """The result is the largest value of each feature, as PointNet pools a set. Here the values are added, each times its weight
     from the softmax."""
@@ -155,12 +148,6 @@ def softmax_twice(self, X, mask):
     softmax."""
     A = _softmax(_scores(self, X), mask)
     return _mixed(_softmax(A, mask), self.W_V(X))
-
-
-@SetPooling.misconception
-def scaled_after_the_softmax(self, X, mask):
-    """The division by √D comes after the softmax, so the weights no longer sum to 1. Divide the scores, then take the softmax."""
-    return _mixed(_softmax(_scores(self, X, 1), mask) / math.sqrt(X.shape[-1]), self.W_V(X))
 
 
 @SetPooling.misconception
@@ -227,14 +214,6 @@ def points_as_values(self, X, mask):
 
 
 @SetPooling.misconception
-def points_as_queries(self, X, mask):
-    """The points themselves ask, and the mean of what they get is the result. One query is learned, the seed: it asks once a
-    set, so that N scores are enough."""
-    E = (X @ self.W_K(X).mT / math.sqrt(X.shape[-1])).masked_fill(~mask.unsqueeze(1), -math.inf)
-    return _mean(E.softmax(dim=-1) @ self.W_V(X), mask)
-
-
-@SetPooling.misconception
 def seed_projected(self, X, mask):
     """The seed goes through W_K as the points do. It is the query already, learned as such: only the points become keys."""
     return _mixed(_softmax(self.W_K(X) @ self.W_K(self.seed) / math.sqrt(X.shape[-1]), mask), self.W_V(X))
@@ -245,11 +224,6 @@ def seed_added(self, X, mask):
     """The seed is added to the result, as by the residual connection in the Set Transformer's own block. The result is the
     weighted sum of the values alone."""
     return self.seed + _mixed(_softmax(_scores(self, X), mask), self.W_V(X))
-
-
-@SetPooling.alternative
-def by_powers(self, X, mask):
-    return _mixed(_softmax(_scores(self, X).masked_fill(~mask, torch.finfo(X.dtype).min), mask), self.W_V(X))
 
 
 @SetPooling.alternative

@@ -174,14 +174,6 @@ def only_within_a_row(self, X):
 
 
 @SelfAttention2d.misconception
-def only_within_a_column(self, X):
-    """A cell attends only to the cells of its own column. It attends to all cells of the picture: join rows and columns into
-    one axis before the products."""
-    back = lambda found, like: found.permute(0, 3, 2, 1)  # noqa: E731
-    return X + self.gamma * _seen(self, X, flat=lambda grid: grid.permute(0, 3, 2, 1), back=back)
-
-
-@SelfAttention2d.misconception
 def pictures_mixed(self, X):
     """Cells attend to the cells of all pictures in the batch. Each picture is by itself: the batch stays an axis of its own."""
     back = lambda found, like: _picture(found.unflatten(0, (len(like), -1)), like)  # noqa: E731
