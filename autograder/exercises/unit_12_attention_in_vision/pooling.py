@@ -37,9 +37,10 @@ def _all(inputs, rng):
 
 
 def _one(inputs, rng):
-    """One point is there, and it is not the first."""
+    """One point is there, not the first, and its numbers are large, so that some scores are far below a hidden one of −100."""
     inputs["mask"][:] = False
     inputs["mask"][:, -1] = True
+    inputs["X"][:, -1] *= LARGE
 
 
 def _large_elsewhere(inputs, rng):
@@ -63,7 +64,7 @@ def _case(text, edit=None, edge=False, **sizes):
         _case("sets that are padded at the end", edit=_in_front, B=4, N=6, D=5),
         _case("sets without padding", edit=_all),
         _case("more sets than points", B=8, N=3, D=6),
-        _case("one point a set", edit=_one, edge=True),
+        _case("one point a set, with large numbers", edit=_one, edge=True, B=7, N=3, D=5),
         _case("large numbers where no point is", edit=_large_elsewhere, edge=True),
     ],
     draws=_drawn,
