@@ -5,7 +5,8 @@
 #
 # **You will be able to**
 #
-# - compare recurrence, convolution and self-attention by operations, sequential steps and the length of a path, and count each;
+# - compare recurrence, convolution and self-attention by operations, sequential steps and the length of a path, and
+#   count each;
 # - put self-attention into a convolutional network as SAGAN does, and say what it adds there and what it does not;
 # - limit attention to windows of a grid or to neighbours in space, and count what this saves;
 # - attend over a set of points, pool it by attention, and prove that its order does not matter;
@@ -146,8 +147,9 @@ show(
 print(f"the framed cell is asked for the colour of the other object: {wanted}")
 
 # %% [markdown]
-# **Figure 1.** What a cell (framed) can know after one, four and eleven convolutions of 3 by 3: the clear part. The rest
-# is out of its sight, whatever the weights are.
+# **Figure 1.** What a cell (framed) can know after one, four and eleven convolutions of 3 by 3: the clear part. The
+# rest is out of its sight, whatever the weights are. Each cell of the grid was itself made from 25 by 25 pixels, which
+# adds about three cells to each side.
 #
 # One convolution of width $k$ carries information by $(k-1)/2$ cells to each side, so $L$ of them on top of each other
 # give an output the receptive field
@@ -183,8 +185,8 @@ print(f"the framed cell is asked for the colour of the other object: {wanted}")
 # so a distance of $s$ takes about $\log_2 s$ layers instead of $s$.
 #
 # We need not believe this. An output depends on an input if its derivative with respect to it is not 0. The function
-# below stacks convolutions whose weights are all 1, so that nothing cancels, until the last output depends on the
-# first input.
+# below stacks convolutions whose weights are all 1, so that nothing cancels, until the last output depends on the first
+# input.
 
 
 # %%
@@ -302,11 +304,11 @@ explore(
 # %% [markdown]
 # ## Self-attention in a convolutional network
 #
-# **SAGAN** (Zhang et al., 2019) is a generative adversarial network: one convolutional network draws pictures and
-# another one judges them. The authors had noticed that such networks draw textures well, such as the fur of a dog, but
+# **SAGAN** (Zhang et al., 2019) is a generative adversarial network: one convolutional network draws pictures and a
+# second one judges them. The authors had noticed that such networks draw textures well, such as the fur of a dog, but
 # have trouble with what must agree over a distance, such as its legs. They put one **self-attention block** between two
-# convolutions of each network. The cells of the feature map are its tokens: a grid of $C$ channels is read as $N =
-# \text{rows} \cdot \text{columns}$ vectors.
+# convolutions of each network. The cells of the feature map are its tokens: a grid of $C$ channels is read as
+# $N = \text{rows} \cdot \text{columns}$ vectors.
 
 # %% tags=["fold"]
 show(
@@ -444,21 +446,24 @@ with torch.no_grad():
     ]
 on_other = []
 for n, place, weights in zip(shown, asking, maps):
-    same = tested[1][n].flatten() == tested[1][n].flatten()[place]  # the cells of the object that asks
-    theirs = (tested[1][n].flatten() >= 0) & ~same  # those of the other one
-    on_other.append(weights.flatten()[theirs.cpu()].sum().item())
+    colour = list(scenes.COLOURS)[tested[1][n].flatten()[place]]
+    left, top, right, bottom = next(thing for thing in new[n].things if thing.colour == colour).box
+    theirs = weights[max(top // 4 - 1, 0) : -(-bottom // 4) + 1, max(left // 4 - 1, 0) : -(-right // 4) + 1]
+    on_other.append(theirs.sum().item())
 show(
     patches.weights_over(new_pictures[shown], maps, [f"says {colour}" for colour in said], asking),
     "Three scenes under their grid, beside each the attention weights of one framed cell over all cells. The framed cell lies on one "
-    f"object. Its weights on the cells of the other object sum to {', '.join(f'{share:.2f}' for share in on_other)}.",
+    f"object. Its weights on and right beside the other object sum to {', '.join(f'{share:.2f}' for share in on_other)}.",
 )
-print("weight on the other object's cells:", ", ".join(f"{share:.2f}" for share in on_other))
+print("weight on and right beside the other object:", ", ".join(f"{share:.2f}" for share in on_other))
 
 # %% [markdown]
 # **Figure 4.** Three new scenes and, beside each, the attention weights of the framed cell: dark is 0, yellow is the
-# largest weight. The line above says how much of the weight lies well inside the other object.
+# largest weight. The line above says how much of the weight lies on the other object or right beside it.
 #
-# Nobody told the block where the other object is. All it was given is the colour that the cell should have named.
+# Nobody told the block where the other object is. All it was given is the colour that the cell should have named. The
+# sign of $\gamma$ means nothing, by the way, since $W_O$ can take the opposite one; its size shows that the block is
+# used.
 
 # %% [markdown]
 # ## Attention, or reach?
@@ -559,8 +564,8 @@ show(
 # - **Reach decides.** Without a middle part the cells guess, and two convolutions help only as far as they reach.
 #   Attention does not become worse with distance at all.
 # - **Long reach alone is not enough.** Eleven plain convolutions can see everything and still lose their grip with
-#   distance, although they have over ten times the parameters of the block. What has to pass through eleven layers is
-#   learned slowly: the *length of the path* counts, as lesson 08's table says.
+#   distance, although they have over ten times the parameters of the block. The likely reason is the *length of the
+#   path*: what must pass through eleven layers is learned slowly.
 # - **Attention has no monopoly.** Dilated convolutions, with a path of four layers, do just as well, even when they are
 #   as small as the block.
 #
@@ -590,7 +595,7 @@ for side, what in ((12, "our grid"), (32, "SAGAN, feat32"), (64, "SAGAN, feat64"
 # %% [markdown]
 # Lecture slides name two cures. The first is to take larger tokens: attention between **patches** instead of pixels. A
 # patch of 16 × 16 pixels makes $N$ 256 times smaller, and the scores 65,536 times fewer. This is the Vision
-# Transformer, to which lesson 13 is devoted. It pays with resolution, since within a patch nothing attends.
+# Transformer, to which lesson 13 is devoted. The price is resolution: within a patch, nothing attends to anything.
 #
 # The second cure keeps the tokens and **limits attention to a region**. If each token attends to $m$ others, there are
 # $N m$ scores, and with a fixed $m$ the cost grows as $N$ does. In a sequence the region was lesson 08's window. Here
@@ -685,15 +690,11 @@ assert after([plain] * 3).sum() == 36 and after([plain, shifted, plain]).all()
 # 6 × 6, once with the same cut in each layer and once with shifts.
 
 # %% tags=["fold", "nbval-check-output"]
-print("right, with windows of 6 × 6; scores of each layer")
-for kind in ("3 layers, windows", "3 layers, shifted windows", "self-attention"):
-    runs = found[kind]
-    count = (
-        144**2
-        if kind == "self-attention"
-        else int((window_mask(6) if "shifted" not in kind else window_mask(6, 3)).sum())
-    )
-    print(f"{kind:27} {spread(run['all'] for run in runs)}   {count:6,} scores")
+PLAIN, SHIFTED = (int(window_mask(6, shift).sum()) for shift in (0, 3))
+SCORES = {"3 layers, windows": 3 * PLAIN, "3 layers, shifted windows": 2 * PLAIN + SHIFTED, "self-attention": 144**2}
+print(f"{'windows of 6 × 6':27} cells that are right   scores in all layers")
+for kind, count in SCORES.items():
+    print(f"{kind:27} {spread(run['all'] for run in found[kind])}   {count:12,}")
 
 # %% [markdown]
 # With the same cut in every layer the block can answer only where both objects happen to share a window. With the
@@ -904,11 +905,11 @@ assert n in in_ball and nearest[0] == n
 
 # %% [markdown]
 # The ball gives sets of different sizes, which need a mask; the $k$ nearest points give a table of numbers, $[N, k]$,
-# and with it $N k$ scores instead of $N^2$. Both are computed from differences of coordinates, so they do not change if
-# the whole cloud is moved. **PointNet++** (Qi et al., 2017) introduced the balls, **Point Transformer** (Zhao et al.,
-# 2021) attends among nearest points, with scores that also depend on the difference of the two positions. On
-# ModelNet40, 12,311 shapes of 40 kinds, PointNet reaches 89.2 % (Qi et al., 2017) and Point Transformer 93.7 % (Zhao et
-# al., 2021): on real shapes the neighbourhoods do pay.
+# and with it $N k$ scores instead of $N^2$: for 1,024 points, a usual number, and $k = 16$ a sixty-fourth of them. Both
+# are computed from differences of coordinates, so they do not change if the whole cloud is moved. **PointNet++** (Qi et
+# al., 2017) introduced the balls, **Point Transformer** (Zhao et al., 2021) attends among nearest points, with scores
+# that also depend on the difference of the two positions. On ModelNet40, 12,311 shapes of 40 kinds, PointNet reaches
+# 89.2 % (Qi et al., 2017) and Point Transformer 93.7 % (Zhao et al., 2021): on real shapes the neighbourhoods do pay.
 
 # %% [markdown]
 # ## Pooling a set
@@ -982,9 +983,9 @@ for name in (
 #
 # $$P(x) = \prod_{t} P(x_t \mid x_{<t}), \qquad x_{<t} = (x_0, \dots, x_{t-1}),$$
 #
-# without any assumption: this is the chain rule of lesson 07. (One version of the slides writes $\prod_{t=0}^{T}
-# P(x_{t+1} \mid x_1, \dots, x_t)$, which has one factor too many and gives the first pixel nothing to be conditioned
-# on; it is $\prod_{t=1}^{T} P(x_t \mid x_{<t})$ if pixels are counted from 1.)
+# without any assumption: this is the chain rule of lesson 07. Where lecture slides write
+# $\prod_{t=0}^{T} P(x_{t+1} \mid x_1, \dots, x_t)$, there is one factor too many; counted from 1, it is
+# $\prod_{t=1}^{T} P(x_t \mid x_{<t})$.
 
 
 # %% tags=["fold"]
@@ -1005,8 +1006,8 @@ show(
 )
 
 # %% [markdown]
-# **Figure 11.** A real digit (scikit-learn's, 8 × 8 pixels with 17 grey values). Left, raster order. In the middle, what
-# pixel 30 is predicted from: all pixels before it. Right, a local version of the same.
+# **Figure 11.** A real digit (scikit-learn's, 8 × 8 pixels with 17 grey values). Left, raster order. In the middle,
+# what pixel 30 is predicted from: all pixels before it. Right, a local version of the same.
 #
 # The causal mask of lesson 07 needs no change, because "before" is all that it knows. What does change is the notion of
 # *near*: the pixel above is 8 positions away in the sequence. **Image Transformer** (Parmar et al., 2018) therefore
@@ -1129,8 +1130,8 @@ show(
 # **Figure 13.** Real digits, pictures whose pixels are drawn independently, each by its frequencies at its place, and
 # pictures that the stored decoder (seed 0) has written. All that were drawn are shown; none was picked.
 #
-# One can also give the model the upper rows of a digit and let it write the rest, as GPT continues a text. **iGPT** (Chen
-# et al., 2020) became known for this with photographs.
+# One can also give the model the upper rows of a digit and let it write the rest, as GPT continues a text. **iGPT**
+# (Chen et al., 2020) became known for this with photographs.
 
 
 # %% tags=["fold"]
@@ -1186,10 +1187,10 @@ explore(
 #
 # <details><summary>Going further: rows and columns</summary>
 #
-# **Axial attention** (Ho et al., 2019) lets each cell attend to its own row and its own column, in one layer for each or
-# in turn; **criss-cross attention** (Huang et al., 2019) does both in one softmax. With $N = R \cdot C$ cells there are
-# $N (R + C - 1)$ scores. After two such layers every cell knows of every other one: along the row first, then along the
-# column. The assignment's stretch asks for the version with one softmax, in which each cell must be counted once.
+# **Axial attention** (Ho et al., 2019) lets each cell attend to its own row and its own column, in one layer for each
+# or in turn; **criss-cross attention** (Huang et al., 2019) does both in one softmax. With $N = R \cdot C$ cells there
+# are $N (R + C - 1)$ scores. After two such layers every cell knows of every other one: along the row first, then along
+# the column. The assignment's stretch asks for the version with one softmax, in which each cell must be counted once.
 #
 # </details>
 #
@@ -1270,22 +1271,24 @@ explore(
 # ## Where to go next
 #
 # - **Do**: [assignment 12](../assignments/12_attention_in_vision/12_attention_in_vision.ipynb).
-# - **Read on**: [lesson 13](13_vision_transformer.ipynb) takes the first cure, patches, and builds the Vision Transformer.
+# - **Read on**: [lesson 13](13_vision_transformer.ipynb) takes the first cure, patches, and builds the Vision
+#   Transformer.
 # - **Look up**: the [glossary](../docs/glossary.md).
 #
 # ## References
 #
 # - H. Zhang, I. Goodfellow, D. Metaxas, A. Odena (2019). Self-attention generative adversarial networks. ICML.
 #   arXiv:1805.08318. *Table 1: the control with residual blocks.*
-# - A. Vaswani et al. (2017). Attention is all you need. NeurIPS. arXiv:1706.03762. *Table 1: operations, sequential steps,
-#   path lengths.*
+# - A. Vaswani et al. (2017). Attention is all you need. NeurIPS. arXiv:1706.03762. *Table 1: operations, sequential
+#   steps, path lengths.*
 # - F. Yu, V. Koltun (2016). Multi-scale context aggregation by dilated convolutions. ICLR. arXiv:1511.07122.
 # - A. van den Oord et al. (2016). WaveNet: a generative model for raw audio. arXiv:1609.03499. *Gaps that double.*
-# - Z. Liu et al. (2021). Swin Transformer: hierarchical vision Transformer using shifted windows. ICCV. arXiv:2103.14030.
+# - Z. Liu et al. (2021). Swin Transformer: hierarchical vision Transformer using shifted windows. ICCV.
+#   arXiv:2103.14030.
 # - C. R. Qi, H. Su, K. Mo, L. J. Guibas (2017). PointNet: deep learning on point sets for 3D classification and
 #   segmentation. CVPR. arXiv:1612.00593.
-# - C. R. Qi, L. Yi, H. Su, L. J. Guibas (2017). PointNet++: deep hierarchical feature learning on point sets in a metric
-#   space. NeurIPS. arXiv:1706.02413.
+# - C. R. Qi, L. Yi, H. Su, L. J. Guibas (2017). PointNet++: deep hierarchical feature learning on point sets in a
+#   metric space. NeurIPS. arXiv:1706.02413.
 # - H. Zhao, L. Jiang, J. Jia, P. Torr, V. Koltun (2021). Point Transformer. ICCV. arXiv:2012.09164.
 # - J. Lee, Y. Lee, J. Kim, A. Kosiorek, S. Choi, Y. W. Teh (2019). Set Transformer. ICML. arXiv:1810.00825.
 # - A. van den Oord, N. Kalchbrenner, K. Kavukcuoglu (2016). Pixel recurrent neural networks. ICML. arXiv:1601.06759.
@@ -1293,9 +1296,10 @@ explore(
 # - M. Chen et al. (2020). Generative pretraining from pixels. ICML. *iGPT.*
 # - C. Nash, Y. Ganin, S. M. A. Eslami, P. Battaglia (2020). PolyGen: an autoregressive generative model of 3D meshes.
 #   ICML. arXiv:2002.10880.
-# - Y. Siddiqui et al. (2024). MeshGPT: generating triangle meshes with decoder-only Transformers. CVPR. arXiv:2311.15475.
+# - Y. Siddiqui et al. (2024). MeshGPT: generating triangle meshes with decoder-only Transformers. CVPR.
+#   arXiv:2311.15475.
 # - J. Ho, N. Kalchbrenner, D. Weissenborn, T. Salimans (2019). Axial attention in multidimensional Transformers.
 #   arXiv:1912.12180.
 # - Z. Huang et al. (2019). CCNet: criss-cross attention for semantic segmentation. ICCV. arXiv:1811.11721.
-# - E. Alpaydin, C. Kaynak (1998). Optical recognition of handwritten digits. UCI Machine Learning Repository. *The digits, CC
-#   BY 4.0.*
+# - E. Alpaydin, C. Kaynak (1998). Optical recognition of handwritten digits. UCI Machine Learning Repository. *The
+#   digits, CC BY 4.0.*

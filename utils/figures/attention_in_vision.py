@@ -121,8 +121,8 @@ def sagan_block() -> Figure:
         box(axes, (2.0, height), 1.6, 0.75, "white", f"1×1 conv.\n$W_{name}$")
         arrow(axes, (2.8, height), (3.6, height))
         box(axes, (4.3, height), 1.4, 0.75, colour, f"${name}\\ [N, C_K]$")
-    axes.plot([5.0, 5.5, 5.5], [4.0, 4.0, 3.6], color=_LINE, linewidth=1.5)
-    axes.plot([5.0, 5.5, 5.5], [2.7, 2.7, 3.1], color=_LINE, linewidth=1.5)
+    axes.plot([5.0, 5.5, 5.5], [4.0, 4.0, 3.35], color=_LINE, linewidth=1.5)
+    axes.plot([5.0, 5.5, 5.5], [2.7, 2.7, 3.35], color=_LINE, linewidth=1.5)
     arrow(axes, (5.5, 3.35), (6.2, 3.35))
     box(axes, (7.2, 3.35), 2.0, 0.95, SCORES, "scores $QK^\\top$\n$[N, N]$")
     arrow(axes, (8.2, 3.35), (9.6, 3.35), "softmax\nover keys")
@@ -268,7 +268,7 @@ def raster(digit, t: int, reach: int = 2) -> Figure:
 
 @styled
 def digits_shown(rows: Mapping[str, object], begun: int = 0) -> Figure:
-    """Rows of digits [B, 8, 8] with values from 0 to 16, each row named at its left; a line below the first `begun` rows of pixels."""
+    """Rows of digits [B, 8, 8] with values from 0 to 16, each row named; a line below `begun` rows of pixels."""
     count = max(len(one) for one in rows.values())
     figure = Figure(figsize=(1.9 + 0.86 * count, 0.95 * len(rows)), layout="constrained")
     grid = figure.subplots(len(rows), count, squeeze=False)
