@@ -170,7 +170,7 @@ print(f"the framed cell is asked for the colour of the other object: {wanted}")
 # | | operations | sequential steps | longest path | works on |
 # |---|---|---|---|---|
 # | recurrent network | $O(N D^2)$ | $O(N)$ | $O(N)$ | ordered sequences |
-# | convolution of width $k$ | $O(k N D^2)$ | $O(1)$ for each layer | $O(N/k)$ layers | grids of any dimension |
+# | convolution of width $k$ | $O(k N D^2)$ for each layer | $O(1)$ for each layer | $O(N/k)$ layers | grids of any dimension |
 # | dilated convolutions | $O(k N D^2)$ for each layer | $O(1)$ for each layer | $O(\log N)$ layers | the same |
 # | self-attention | $O(N^2 D)$ | $O(1)$ | $1$ | sets of vectors |
 #
@@ -182,7 +182,8 @@ print(f"the framed cell is asked for the colour of the other object: {wanted}")
 #
 # $$1 + 2 + 4 + \dots + 2^{L-1} = 2^L - 1,$$
 #
-# so a distance of $s$ takes about $\log_2 s$ layers instead of $s$.
+# so a distance of $s$ takes about $\log_2 s$ layers instead of $s$. In general, gaps of $g^0, g^1, \dots, g^{L-1}$ and
+# a width of $k$ reach $(g^0 + g^1 + \dots + g^{L-1})\,\frac{k-1}{2}$ positions far.
 #
 # We need not believe this. An output depends on an input if its derivative with respect to it is not 0. The function
 # below stacks convolutions whose weights are all 1, so that nothing cancels, until the last output depends on the first
@@ -330,11 +331,11 @@ show(
 # y_n = x_n + \gamma \Big(\sum_{m} a_{nm}\, v_m\Big) W_O .$$
 #
 # It is the self-attention of lesson 05 with three differences. The projections are written as convolutions with a
-# filter of 1×1, with biases, which spares turning the grid into a sequence and back. The scores are **not divided by a
-# root**; the paper came before this had become a matter of course in vision. And the result is added to the input with
-# a learned factor $\gamma$ that **starts at 0**: at first the block changes nothing, and the network can rely on its
-# convolutions until attention has something to say. The same idea returned in Flamingo's gates (lesson 17). Queries,
-# keys and values are narrower than the grid, in the paper $C_K = C/8$.
+# filter of 1×1, with biases, which spares turning the grid into a sequence and back. The scores are plain scalar
+# products, **not divided by a root**. And the result is added to the input with a learned factor $\gamma$ that **starts
+# at 0**: at first the block changes nothing, and the network can rely on its convolutions until attention has something
+# to say. The same idea returned in Flamingo's gates (lesson 17). Queries, keys and values are narrower than the grid,
+# in the paper $C_K = C/8$.
 #
 # Here is the block for a single picture. The assignment asks for the general one, for a batch.
 
@@ -559,7 +560,7 @@ show(
 # **Figure 5.** The share of cells that name the other object's colour, by the distance to its nearest cell. Lines are
 # means over three seeds, bands run from the least to the largest. Guessing among the four other colours gives 0.25.
 #
-# What follows is not quite what one may have expected.
+# The result is not quite what one might have expected.
 #
 # - **Reach decides.** Without a middle part the cells guess, and two convolutions help only as far as they reach.
 #   Attention does not become worse with distance at all.
@@ -1016,7 +1017,9 @@ show(
 # not with differences of $t$, or the window would reach around the end of a line into the next.
 #
 # The model is a decoder as in lesson 11, with 17 values as its vocabulary, one vector for each row and one for each
-# column as positional encoding, and a token in front of the first pixel, so that this one is predicted, too.
+# column as positional encoding, and a token in front of the first pixel, so that this one is predicted, too. Without
+# such a token, the logits at each pixel predict the next one, and nothing predicts the first; it is then counted as if
+# all values were equally likely.
 
 
 # %%
@@ -1073,7 +1076,7 @@ def pixel_runs():
         new = tested.flatten(1).to(DEVICE)
         run = {"seed": seed, "bits": counted(learned, tested)}
         for name, reach in (("attention to all earlier pixels", None), ("attention to earlier pixels nearby", 2.0)):
-            model = fit_pixels(learned, 800, seed, reach)
+            model = fit_pixels(learned, 500, seed, reach)
             run["bits"][name] = model.bits(new).mean().item()
             if seed == 0 and reach is None:
                 stored_weights.keep("12_attention_in_vision.pixels", model)
@@ -1168,7 +1171,7 @@ explore(
 #
 # **Triangles, too.** A mesh is a set of triangles. To write it as a sequence, one needs an order and a vocabulary:
 # PolyGen (Nash et al., 2020) rounds coordinates to a grid, so that each is one of 256 values, sorts the corners from
-# the lowest to the highest, and lets one Transformer write the corners and another one the faces, by pointing back to
+# the lowest to the highest, and lets one Transformer write the corners and a second one the faces, by pointing back to
 # corners. MeshGPT (Siddiqui et al., 2024) first learns a vocabulary for triangles, in which each is a handful of
 # tokens, and writes these with a decoder like lesson 11's. The order is a choice of the modeller here, as raster order
 # is one for pixels; the chain rule holds for any.
