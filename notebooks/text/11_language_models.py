@@ -1912,8 +1912,9 @@ for line in ("? c5 a2 c5 h1 a", "? c5 b2 c5 h1 a"):
 # ## Where to go next
 #
 # - **Practise**: the [assignment of this unit](../assignments/11_language_models/11_language_models.ipynb).
-# - **Read on**: [LoRA and its relatives](15_lora.ipynb) (lesson 15) fine-tune a model by training only a small number
-#   of weights; the [Vision Transformer](13_vision_transformer.ipynb) (lesson 13) takes the blocks to images.
+# - **Read on**: [Attention in vision](12_attention_in_vision.ipynb) (lesson 12) leaves text for grids, points and
+#   pixels, and the [Vision Transformer](13_vision_transformer.ipynb) (lesson 13) takes the blocks to images.
+#   [LoRA and its relatives](15_lora.ipynb) (lesson 15) fine-tune a model by training only a small number of weights.
 # - **Look up**: the [glossary](../docs/glossary.md).
 
 # %% [markdown]

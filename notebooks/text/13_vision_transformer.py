@@ -12,7 +12,7 @@
 # - explain how DeiT, Swin and ConvNeXt answer the Vision Transformer.
 #
 # **You need** from lesson 03 convolutions and feature maps, from lesson 05 learned positional encodings, from lesson 06
-# multi-head attention, and from lesson 09 the Transformer block. (Lessons 10 to 12 are not needed.) The terms and
+# multi-head attention, and from lesson 09 the Transformer block. (Lessons 10 to 12 are not needed; [lesson 12](12_attention_in_vision.ipynb) names the cost that patches are the first cure for.) The terms and
 # symbols of the course are listed in the [glossary](../docs/glossary.md).
 #
 # **Time** about 65 minutes to read; the cells run in about 75 seconds on two CPU cores.
