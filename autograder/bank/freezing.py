@@ -53,8 +53,7 @@ def freeze(
     alike = _alike(list(frozen.values()), some) if mistakes else []
     for case in drawn:
         if not is_told(case):
-            few = case.precision == "bfloat16"  # in so few digits mistakes are hardly told apart
-            told = [] if few or case.single else alike
+            told = alike if _tells_mistakes_apart(case) else []
             frozen[id(case)] = freeze_case(exercise, case, bool(told), told)
     graded = len(drawn) if grading else DRAWS * len(exercise.cases) + sum(case.once for case in drawn)
     return frozen_exercise(exercise, [frozen[id(case)] for case in drawn], graded)
@@ -148,7 +147,16 @@ def with_mistakes(
         frozen[index] = add_mistakes(exercise, frozen[index], alive, known[index])
         if index in telling:
             alive = list(judge(bare, frozen[index], seen[index], tell=False).matches)
+    declared = [mistake.name for mistake in exercise.misconceptions if mistake.name in alive]
+    if len(declared) > 1:  # other cases tell them apart, if any do
+        for index, one in enumerate(cases):
+            if index not in plain and index not in telling and _tells_mistakes_apart(one.case):
+                frozen[index] = add_mistakes(exercise, one, declared, known[index])
     return frozen
+
+
+def _tells_mistakes_apart(case: DrawnCase) -> bool:
+    return case.precision != "bfloat16" and not case.single  # in so few digits mistakes are hardly told apart
 
 
 def _leaves_zeros(exercise: declaration.Exercise, expected: Observation, seen: Observation) -> bool:
