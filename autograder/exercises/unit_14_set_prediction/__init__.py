@@ -2,4 +2,5 @@
 
 EXERCISES = (  # in the assignment's order
     "to_corners",
+    "generalised_iou",
 )

@@ -105,8 +105,8 @@ def sides_exchanged(boxes):
 
 @to_corners.misconception
 def rows_before_columns(boxes):
-    """Each corner is given as (y, x), row before column, as one indexes a matrix. A corner is (x, y): x first, to the right, then
-    y, downwards."""
+    """Each corner is given as (y, x), row before column, as one indexes a matrix. A corner is (x, y): x first, to the right,
+    then y, downwards."""
     x, y, w, h = _parts(boxes)
     return _joined(y - h / 2, x - w / 2, y + h / 2, x + w / 2)
 
@@ -121,32 +121,32 @@ def sides_kept(boxes):
 
 @to_corners.misconception
 def corners_exchanged(boxes):
-    """The two corners have changed places: the lower right one comes first. (x0, y0) is the corner with the smaller numbers, the
-    upper left one."""
+    """The two corners have changed places: the lower right one comes first. (x0, y0) is the corner with the smaller numbers,
+    the upper left one."""
     x, y, w, h = _parts(boxes)
     return _joined(x + w / 2, y + h / 2, x - w / 2, y - h / 2)
 
 
 @to_corners.misconception
 def y_upwards(boxes):
-    """y0 is larger than y1, as if y grew upwards. In a picture y grows downwards, from the first row on, so the upper edge is at
-    cy − h/2."""
+    """y0 is larger than y1, as if y grew upwards. In a picture y grows downwards, from the first row on, so the upper edge is
+    at cy − h/2."""
     x, y, w, h = _parts(boxes)
     return _joined(x - w / 2, y + h / 2, x + w / 2, y - h / 2)
 
 
 @to_corners.misconception
 def other_corner_at_the_centre(boxes):
-    """The second corner is the box's centre. The box reaches half a side beyond it: x1 = cx + w/2, or a whole side from the first
-    corner, x0 + w."""
+    """The second corner is the box's centre. The box reaches half a side beyond it: x1 = cx + w/2, or a whole side from the
+    first corner, x0 + w."""
     x, y, w, h = _parts(boxes)
     return _joined(x - w / 2, y - h / 2, x, y)
 
 
 @to_corners.misconception
 def cut_off_at_the_edge(boxes):
-    """Boxes are cut off at the picture's edges: no number is below 0 or above 1. A detector's boxes may reach over the edge, and
-    nothing is asked but another way to write them; where numbers are clamped, gradients stop, too."""
+    """Boxes are cut off at the picture's edges: no number is below 0 or above 1. A detector's boxes may reach over the edge,
+    and nothing is asked but another way to write them; where numbers are clamped, gradients stop, too."""
     x, y, w, h = _parts(boxes)
     return _joined(x - w / 2, y - h / 2, x + w / 2, y + h / 2).clamp(0, 1)
 
@@ -160,16 +160,16 @@ def width_for_both_sides(boxes):
 
 @to_corners.misconception
 def centre_halved_too(boxes):
-    """The centre is halved along with the sides, (cx ± w)/2. Only the side is: cx ± w/2. In Python, a
-    division comes before a sum unless brackets say otherwise."""
+    """The centre is halved along with the sides, (cx ± w)/2. Only the side is: cx ± w/2. In Python, a division comes before a
+    sum unless brackets say otherwise."""
     x, y, w, h = _parts(boxes)
     return _joined(x - w, y - h, x + w, y + h) / 2
 
 
 @to_corners.misconception
 def centre_left_out(boxes):
-    """The numbers are half the sides alone, as if each box lay around the origin. They have to be counted from the box's centre, cx −
-    w/2 and so on."""
+    """The numbers are half the sides alone, as if each box lay around the origin. They have to be counted from the box's
+    centre: cx − w/2, and so on."""
     x, y, w, h = _parts(boxes)
     return _joined(-w, -h, w, h) / 2
 
