@@ -4,4 +4,5 @@ EXERCISES = (  # in the assignment's order
     "to_corners",
     "generalised_iou",
     "matching_costs",
+    "match",
 )
