@@ -141,8 +141,8 @@ def targets_for_queries(costs):
 
 @match.misconception
 def sorted_the_wrong_way(costs):
-    """The right queries are in the wrong order: the targets' numbers were used to pick from the queries, queries[targets]. It
-    is the other way round, matched[targets] = queries, or queries[targets.argsort()]."""
+    """The right queries are in the wrong order, that of queries[targets]. To put them into the order of the targets goes the
+    other way round: matched[targets] = queries, or queries[targets.argsort()]."""
     queries, targets = _assigned(costs)
     return queries[targets]
 
