@@ -179,10 +179,10 @@ class StartsAtRandom(Plain):
         return torch.randn(len(memory), *self.queries.shape, dtype=memory.dtype, device=memory.device)
 
 
-@wrong("the stream starts at ones", "concept")
-class StartsAtOnes(Plain):
+@wrong("the stream starts at the mean of the memory", "concept")
+class StartsAtTheMean(Plain):
     def begin(self, memory):
-        return torch.ones(len(memory), *self.queries.shape, dtype=memory.dtype, device=memory.device)
+        return memory.mean(dim=1, keepdim=True).expand(-1, len(self.queries), -1)
 
 
 @wrong("queries are added to the stream in every layer", "concept")

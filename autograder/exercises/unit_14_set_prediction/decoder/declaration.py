@@ -1,4 +1,4 @@
-"""Exercise 6: DETR's decoder, whose learned queries look for objects in what an encoder made of a picture."""
+"""Exercise 6: DETR's decoder, whose learned queries look for objects; here its mistakes with queries, positions and heads."""
 
 import torch
 import torch.nn.functional as F
