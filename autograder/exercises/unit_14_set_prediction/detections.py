@@ -47,11 +47,11 @@ def _detection(targets, threshold, margin, rng):
 
 
 def neighbours(inputs, rng):
-    """Two targets overlap: the second detection fits both, the third the first alone. The surest one lies apart from all, by
-    sides whose product would be an area like theirs, and the last has the third target."""
-    boxes = [[40, 40, 64, 64], [14, 8, 46, 40], [0, 8, 32, 40], [94, 92, 124, 124]]
-    targets = [[8, 8, 40, 40], [16, 8, 48, 40], [92, 92, 124, 124]]
-    order = rng.permutation(4)
+    """Twice two targets overlap, the second time mirrored: one detection fits both, a later one only the other. The surest lies
+    apart from all, by sides whose product would be an area like theirs, and the last has the fifth target."""
+    boxes = [[40, 40, 64, 64], [14, 8, 46, 40], [82, 8, 114, 40], [0, 8, 32, 40], [96, 8, 128, 40], [94, 92, 124, 124]]
+    targets = [[8, 8, 40, 40], [16, 8, 48, 40], [80, 8, 112, 40], [88, 8, 120, 40], [92, 92, 124, 124]]
+    order = rng.permutation(len(boxes))
     inputs["boxes"][:] = np.array(boxes)[order] / GRID
     inputs["scores"][:] = -np.sort(-inputs["scores"])[order]
     inputs["targets"][:] = np.array(targets) / GRID

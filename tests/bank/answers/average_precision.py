@@ -138,6 +138,20 @@ def recall_by_recall(scores, boxes, targets, threshold):
     return total / len(targets)
 
 
+@right("Trapezoids under the envelope, which is level where the recall grows")
+def trapezoids_of_the_envelope(scores, boxes, targets, threshold):
+    precision, recall = curve(matched(scores, iou_table(boxes, targets), threshold), len(targets))
+    best = envelope(precision)
+    return torch.trapezoid(torch.cat([best[:1], best]), torch.cat([recall.new_zeros(1), recall]))
+
+
+@right("The envelope one place before, where it is the same wherever the recall grows")
+def precision_before(scores, boxes, targets, threshold):
+    precision, recall = curve(matched(scores, iou_table(boxes, targets), threshold), len(targets))
+    best = envelope(precision)
+    return (torch.diff(recall, prepend=recall.new_zeros(1)) * torch.cat([best.new_ones(1), best[:-1]])).sum()
+
+
 # ---------------------------------------------------------------- wrong
 
 
@@ -271,13 +285,6 @@ def trapezoids(scores, boxes, targets, threshold):
     return torch.trapezoid(torch.cat([precision[:1], precision]), torch.cat([recall.new_zeros(1), recall]))
 
 
-@wrong("trapezoids under the envelope", "concept")
-def trapezoids_of_the_envelope(scores, boxes, targets, threshold):
-    precision, recall = curve(matched(scores, iou_table(boxes, targets), threshold), len(targets))
-    best = envelope(precision)
-    return torch.trapezoid(torch.cat([best[:1], best]), torch.cat([recall.new_zeros(1), recall]))
-
-
 @wrong("trapz that begins at the first detection", "concept")
 def trapezoids_from_the_first(scores, boxes, targets, threshold):
     precision, recall = curve(matched(scores, iou_table(boxes, targets), threshold), len(targets))
@@ -388,13 +395,6 @@ def places_from_zero(scores, boxes, targets, threshold):
 def first_step_missing(scores, boxes, targets, threshold):
     precision, recall = curve(matched(scores, iou_table(boxes, targets), threshold), len(targets))
     return (recall.diff() * envelope(precision)[1:]).sum()
-
-
-@wrong("steps with the precision before", "edge")
-def precision_before(scores, boxes, targets, threshold):
-    precision, recall = curve(matched(scores, iou_table(boxes, targets), threshold), len(targets))
-    best = envelope(precision)
-    return (torch.diff(recall, prepend=recall.new_zeros(1)) * torch.cat([best.new_ones(1), best[:-1]])).sum()
 
 
 @wrong("no clamp", "concept")

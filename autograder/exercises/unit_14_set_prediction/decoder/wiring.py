@@ -39,8 +39,8 @@ def _right(self, memory, position, n, X):
 
 @QueryDecoder.misconception
 def queries_into_the_stream(self, memory, position):
-    """Each layer adds the queries to the stream itself, which keeps them. They are added to what is made of it, where an attention
-    asks or is asked, and the stream holds only what was found."""
+    """Each layer adds the queries to the stream itself, which keeps them. They are added to what is made of it, where an
+    attention asks or is asked, and the stream holds only what was found."""
     return _wired(self, memory, position, lambda n, X: _right(self, memory, position, n, X + self.queries))
 
 

@@ -1,4 +1,4 @@
-"""Exercise 7: average precision, by which detectors are compared."""
+"""Exercise 7: average precision, by which detectors are compared; here its mistakes of matching and of order."""
 
 import numpy as np
 import torch
@@ -29,8 +29,8 @@ def _case(text, threshold=0.5, edit=None, edge=False, **sizes):
         _case("a few detections"),
         _case("several detections for a target", N=11, M=4),
         _case("a threshold of 0.75", threshold=0.75, N=14, M=5),
-        _case("more targets than detections", N=6, M=8),
-        _case("targets that overlap", edit=neighbours, N=4, M=3),
+        _case("more targets than detections", N=7, M=9),
+        _case("targets that overlap", edit=neighbours, N=6, M=5),
         _case("one target", edge=True, N=5, M=1),
         _case("no detection is right", edit=nothing_right, edge=True, N=4, M=3),
     ],
@@ -159,46 +159,6 @@ def least_sure_first(scores, boxes, targets, threshold):
 
 
 @average_precision.misconception
-def without_envelope(scores, boxes, targets, threshold):
-    """The precision is taken at each new recall as it is. It is the largest precision at this recall or any higher one, which
-    makes the curve fall."""
-    right = _right(scores, boxes, targets, threshold)
-    return (right * _precision(right)).sum() / len(targets)
-
-
-@average_precision.misconception
-def envelope_from_the_front(scores, boxes, targets, threshold):
-    """The largest precision is looked for among the detections before. It is the largest at this recall or a higher one: among
-    this detection and those behind it."""
-    right = _right(scores, boxes, targets, threshold)
-    return (right * _precision(right).cummax(dim=0).values).sum() / len(targets)
-
-
-@average_precision.misconception
-def mean_over_detections(scores, boxes, targets, threshold):
-    """The precisions are averaged over all detections. The area grows only where the recall does, at each detection that is
-    right, by 1/M."""
-    return _envelope(_precision(_right(scores, boxes, targets, threshold))).mean()
-
-
-@average_precision.misconception
-def targets_missed_do_not_count(scores, boxes, targets, threshold):
-    """The sum is divided by the number of targets that were found, so that a detector loses nothing by those that it misses. The
-    recall is a part of all M targets."""
-    right = _right(scores, boxes, targets, threshold)
-    return _area(right, right.sum().clamp(min=1))
-
-
-@average_precision.misconception
-def eleven_points(scores, boxes, targets, threshold):
-    """The precision is averaged over the recalls 0, 0.1, …, 1. Here the area is summed exactly, at each new recall."""
-    right = _right(scores, boxes, targets, threshold)
-    recall, highest = right.cumsum(dim=0) / len(targets), _precision(right)
-    points = [highest[recall >= point / 10 - 1e-3].amax() for point in range(11) if recall[-1] >= point / 10 - 1e-3]
-    return sum(points, 0 * recall[-1]) / 11
-
-
-@average_precision.misconception
 def sides_below_zero(scores, boxes, targets, threshold):
     """The sides of the shared part are not kept from falling below 0: of two boxes that lie apart in both directions both are
     negative, and their product counts as an area. Clamp them at 0."""
@@ -213,26 +173,40 @@ def shared_part_twice(scores, boxes, targets, threshold):
     return _area(right, len(targets))
 
 
-@average_precision.alternative
-def from_parts(scores, boxes, targets, threshold):
-    return _area(_right(scores, boxes, targets, threshold), len(targets))
+@average_precision.misconception
+def all_that_fit_are_taken(scores, boxes, targets, threshold):
+    """A detection takes all targets whose IoU is large enough. It finds one object, the one with the largest IoU; the others are
+    left to be found."""
+    overlaps, left, found = _iou(boxes, targets), [True] * len(targets), []
+    for n in scores.argsort(descending=True).tolist():
+        fits = [m for m, one in enumerate(overlaps[n].tolist()) if left[m] and one >= threshold]
+        left = [one and m not in fits for m, one in enumerate(left)]
+        found.append(bool(fits))
+    return _area(torch.tensor(found, dtype=scores.dtype, device=scores.device), len(targets))
 
 
-@average_precision.alternative
-def area_under_a_curve(scores, boxes, targets, threshold):
-    """The curve begins at recall 0, and its steps are summed."""
-    right = _right(scores, boxes, targets, threshold)
-    recall = torch.nn.functional.pad(right.cumsum(0) / len(targets), (1, 0))
-    precision = _precision(right)
-    for n in range(len(precision) - 2, -1, -1):
-        precision[n] = torch.maximum(precision[n], precision[n + 1])
-    return (recall.diff() * precision).sum()
+@average_precision.misconception
+def order_of_the_ranks(scores, boxes, targets, threshold):
+    """The ranks of the detections are used as if they were their order. argsort gives the places of the detections from the
+    surest on; argsort of this gives each detection's rank."""
+    order = scores.argsort(descending=True).argsort()
+    return _area(_right(scores, boxes, targets, threshold, order=order), len(targets))
 
 
-@average_precision.alternative
-def target_by_target(scores, boxes, targets, threshold):
-    """The k-th target that is found adds the best precision of all the lists that find k."""
-    found = _right(scores, boxes, targets, threshold).tolist()
-    counts = [(int(sum(found[: n + 1])), n + 1) for n in range(len(found))]
-    best = [max((count / n for count, n in counts if count >= k), default=0.0) for k in range(1, len(targets) + 1)]
-    return scores.new_tensor(sum(best) / len(targets))
+@average_precision.misconception
+def best_overlap_first(scores, boxes, targets, threshold):
+    """The detections are taken in the order of their IoU. The detector does not know that: the order is that of its scores."""
+    order = _iou(boxes, targets).amax(dim=1).argsort(descending=True)
+    return _area(_right(scores, boxes, targets, threshold, order=order), len(targets))
+
+
+@average_precision.misconception
+def over_the_targets_area(scores, boxes, targets, threshold):
+    """The shared part is divided by the area of the target alone, so that a box as large as the picture finds everything. Divide
+    by the union of both."""
+
+    def iou(A, B):
+        sides = torch.minimum(A[:, None, 2:], B[:, 2:]) - torch.maximum(A[:, None, :2], B[:, :2])
+        return sides.clamp(min=0).prod(dim=-1) / (B[:, 2:] - B[:, :2]).prod(dim=-1)
+
+    return _area(_right(scores, boxes, targets, threshold, iou=iou), len(targets))
