@@ -1144,7 +1144,8 @@ for name, said in answers.items():
 # ## Where to go next
 #
 # - **Practise**: the [assignment of this unit](../assignments/13_vision_transformer/13_vision_transformer.ipynb).
-# - **Read on**: lesson 14 will detect objects with a Transformer, lesson 16 will join pictures and language.
+# - **Read on**: [lesson 14](14_set_prediction.ipynb) detects objects with a Transformer, and
+#   [lesson 16](16_vision_language.ipynb) joins pictures and language.
 # - **Look up**: the [glossary](../docs/glossary.md).
 
 # %% [markdown]

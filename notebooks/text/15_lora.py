@@ -12,7 +12,7 @@
 # - derive NF4 from the normal distribution, quantise weights in blocks, and count the bytes of QLoRA.
 #
 # **You need** from lesson 06 the projections of a head, from lesson 09 the Transformer block, and from lesson 11
-# language models, fine-tuning and the count of GPT-3's parameters. (Lessons 12 to 14 are not needed.) The terms and
+# language models, fine-tuning and the count of GPT-3's parameters. (Lessons 12 to [14](14_set_prediction.ipynb) are not needed.) The terms and
 # symbols of the course are listed in the [glossary](../docs/glossary.md).
 #
 # **Time** about 75 minutes to read; the cells run in about 75 seconds on two CPU cores.

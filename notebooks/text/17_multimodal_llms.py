@@ -1126,8 +1126,7 @@ show(
 # ## Where to go next
 #
 # - **Practise**: the [assignment of this unit](../assignments/17_multimodal_llms/17_multimodal_llms.ipynb).
-# - **Read on**: this was the last lesson; lesson 14 is planned. Until then, the references below lead
-#   further.
+# - **Read on**: this was the last lesson; the references below lead further.
 # - **Look up**: the [glossary](../docs/glossary.md).
 
 # %% [markdown]

@@ -1,0 +1,1 @@
+"""The exercise QueryDecoder: its declaration, and its mistakes by what they are about."""

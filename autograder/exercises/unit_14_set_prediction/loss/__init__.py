@@ -1,0 +1,1 @@
+"""The exercise set_loss: its declaration, and its mistakes by what they are about."""

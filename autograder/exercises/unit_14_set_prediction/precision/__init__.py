@@ -1,0 +1,1 @@
+"""The exercise average_precision: its declaration, and its mistakes by what they are about."""
