@@ -16,7 +16,7 @@
 # equivariance from lesson 05, the decoder and its masks from lesson 10, and patches from lesson 13. The terms and
 # symbols of the course are listed in the [glossary](../docs/glossary.md).
 #
-# **Time** about 65 minutes to read; the cells run in about 70 seconds on two CPU cores.
+# **Time** about 65 minutes to read; the cells run in about 45 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -370,10 +370,10 @@ def draw_made_up(moved, certain):
 
 
 def say_made_up(moved, certain):
-    _, _, E, queries = match_made_up(moved, certain)
+    P, _, E, queries = match_made_up(moved, certain)
     total = sum(E[q, t].item() for t, q in enumerate(queries))
     pairs = ", ".join(f"{name} to query {q}" for name, q in zip(OBJECTS, queries))
-    return f"A picture with three objects in black boxes and five orange-red boxes of queries, and the table of costs. Given: {pairs}; sum of costs {total:.2f}."
+    return f"A picture with three objects in black boxes and five orange-red boxes of queries, and the table of costs. Query 2 has moved {moved:.0%} of the way to A and gives {P[2, example_labels[0]]:.0%} to A's class. Given: {pairs}; sum of costs {total:.2f}."
 
 
 explore(
@@ -450,7 +450,7 @@ for name, given in (("the best matching", list(queries)), ("A and B exchanged", 
 #
 # **There is no sequence.** A translator's decoder is fed the tokens that it has written. A detector has written
 # nothing, and all its answers are due at once. Its input is a table of $N_Q$ learned vectors, the **object queries**,
-# which are the same for every picture. Their number is the number of answers.
+# which are the same for every picture.
 #
 # **There is no causal mask.** A causal mask hides what is still to be written. Here no answer comes before another
 # one, so each query may attend to all others. Without the object queries, however, the decoder would be permutation
@@ -1281,7 +1281,6 @@ def caption_runs(count=12000, steps=1500):
             model = captioner(name, data, scenes.words(some), steps, seed, started)
             said = model.eval().write(new_data[sees])
             runs.append({"captioner": name, "seed": seed, "scenes": count, "steps": steps, **wrong(said, new)})
-            print(runs[-1], round(time.perf_counter() - begun), flush=True)
     seconds = time.perf_counter() - begun
     return stored_runs.keep("14_set_prediction.captions", {"runs": runs}, seed="0 to 2", seconds=seconds)
 
