@@ -16,7 +16,7 @@
 # equivariance from lesson 05, the decoder and its masks from lesson 10, and patches from lesson 13. The terms and
 # symbols of the course are listed in the [glossary](../docs/glossary.md).
 #
-# **Time** about 65 minutes to read; the cells run in about 70 seconds on two CPU cores.
+# **Time** about 65 minutes to read; the cells run in about 45 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -133,7 +133,7 @@ show(
 # one first or the one on the left; an answer does not become wrong because it is told in a different order. What a
 # detector has to put out is a **set**: neither its size nor any order of its elements is given.
 #
-# Detectors before 2020 went around this difficulty. They looked at thousands of boxes at fixed places, the
+# Most detectors before 2020 went around this difficulty. They looked at thousands of boxes at fixed places, the
 # **anchors**, and asked for each of them whether it held an object. Many anchors around the same object said yes, and
 # a rule written by hand, **non-maximum suppression**, deleted all but the surest of those that overlap. **DETR**, the
 # *detection Transformer* (Carion et al., 2020), does without both. A Transformer decoder puts out a fixed number of
@@ -210,8 +210,7 @@ show(
 # encloses both. The last two pairs have the same IoU of 0; only the GIoU tells which is worse.
 #
 # Look at the line with `max(wide, 0)`. Without it, boxes that are apart in both directions would have two negative
-# extents, and their product is a positive "area". The folded cell checks our function against the one for whole
-# tensors in `utils`, which the detectors below use.
+# extents, and their product is a positive "area".
 
 # %% [markdown]
 # ## Why an order hurts
@@ -219,7 +218,7 @@ show(
 # Suppose that a network puts out a list of answers, and that the training data hold a list of objects. The obvious
 # loss compares the first with the first and the second with the second. Let the picture show a circle on the left and
 # a cross on the right, and let the network find both boxes *exactly*. For each pair the loss is, as it will be in
-# DETR, $5\,\|b - \hat b\|_1 + 2\,(1 - \operatorname{GIoU}(b, \hat b))$.
+# DETR, $5\,\|\hat b - b\|_1 + 2\,(1 - \operatorname{GIoU}(\hat b, b))$.
 
 # %% tags=["nbval-check-output"]
 circle, cross = torch.tensor([0.25, 0.5, 0.25, 0.25]), torch.tensor([0.75, 0.5, 0.25, 0.25])  # boxes in centre format
@@ -249,8 +248,8 @@ for name, listed in (("circle, cross", [circle, cross]), ("cross, circle", [cros
 #
 # Let the network give $N_Q$ answers, always the same number and more than any picture has objects. Each answer is a
 # class and a box. The classes are $C$ shapes and one more, **no object**. The number is fixed, but the size of the set
-# is not, since most answers say *no object*. We number the answers and call them **queries** already now; the next
-# sections will explain the name.
+# is not, since most answers say *no object*. We number the answers and already call them **queries**; the section
+# after the next explains the name.
 #
 # Before the loss is computed, each of the $N_T$ objects is given to a query of its own. Such a pairing is called a
 # **bipartite matching**: there are two groups, and each pair takes one from either. We look for the matching $\sigma$
@@ -261,10 +260,10 @@ for name, listed in (("circle, cross", [circle, cross]), ("cross, circle", [cros
 # where $E_{q,t}$ says how badly query $q$ has answered if object $t$ was its task. (The costs play the part of scores
 # between queries and objects, hence the letter.) DETR's cost has three terms:
 #
-# $$E_{q,t} = \underbrace{5\,\|b_q - \hat b_t\|_1}_{\text{coordinates}}\ -\ \underbrace{2\,\operatorname{GIoU}(b_q, \hat b_t)}_{\text{overlap}}\
+# $$E_{q,t} = \underbrace{5\,\|\hat b_q - b_t\|_1}_{\text{coordinates}}\ -\ \underbrace{2\,\operatorname{GIoU}(\hat b_q, b_t)}_{\text{overlap}}\
 # -\ \underbrace{p_q(c_t)}_{\text{class}} .$$
 #
-# Here $b_q$ is the query's box and $\hat b_t$ the object's; $p_q(c_t)$ is the probability that the query gives to the
+# Here $\hat b_q$ is the query's box and $b_t$ the object's; $p_q(c_t)$ is the probability that the query gives to the
 # object's class $c_t$. It is the probability itself and not its logarithm, which could be arbitrarily large and would
 # drown the two other terms. One column of the table of costs, in code:
 
@@ -302,8 +301,8 @@ show(
 # best one. Orange-red boxes are queries that are given an object, and blue lines are what they pay.
 #
 # The circle is cheapest for query 0, which would take it at a cost of 1. But then only the expensive query 2 is left
-# for the cross, since query 1 would pay even more. The best matching lets query 0 give up its favourite. So one has to
-# consider all pairs together. For sizes like ours we can simply try all ways. In general there are $N_Q! / (N_Q -
+# for the cross, since query 1 would pay even more. The best matching lets query 0 give up its favourite, so all pairs
+# have to be considered together. For sizes like ours we can simply try all ways. In general there are $N_Q! / (N_Q -
 # N_T)!$ of them, far too many for DETR's 100 queries; the **Hungarian algorithm** finds the best one in a number of
 # steps that grows only with the third power of the size. SciPy has it.
 
@@ -317,10 +316,10 @@ assert {(q, t) for t, q in enumerate(best)} == set(zip(rows.tolist(), columns.to
 
 # %% [markdown]
 # Mind the order of SciPy's two results. They are sorted by *query*, so the object of query 0 comes first, whichever it
-# is. Who wants to know which query has been given to each object must sort again.
+# is. If you want to know which query each object was given to, you have to sort once more.
 #
-# Now an example with a real picture and made-up answers. The explorer lets the box of query 2 wander from the middle
-# of the picture to the object A, and lets it change its mind about what it sees.
+# Now a real picture with made-up answers. The explorer lets the box of query 2 wander from the middle of the picture
+# to the object A, and lets it change its mind about what it sees.
 
 # %% tags=["fold"]
 LETTERS = "ABC"
@@ -371,10 +370,10 @@ def draw_made_up(moved, certain):
 
 
 def say_made_up(moved, certain):
-    _, _, E, queries = match_made_up(moved, certain)
+    P, _, E, queries = match_made_up(moved, certain)
     total = sum(E[q, t].item() for t, q in enumerate(queries))
     pairs = ", ".join(f"{name} to query {q}" for name, q in zip(OBJECTS, queries))
-    return f"A picture with three objects in black boxes and five orange-red boxes of queries, and the table of costs. Given: {pairs}; sum of costs {total:.2f}."
+    return f"A picture with three objects in black boxes and five orange-red boxes of queries, and the table of costs. Query 2 has moved {moved:.0%} of the way to A and gives {P[2, example_labels[0]]:.0%} to A's class. Given: {pairs}; sum of costs {total:.2f}."
 
 
 explore(
@@ -392,25 +391,25 @@ explore(
 #
 # Notice two properties. No gradient passes through the matching, which is a choice; the loss is computed for the pairs
 # that it has chosen. And a small lead decides everything: the query that is a little closer gets the object, is pulled
-# still closer by the loss, and is more likely to get it the next time. This is how the queries come to share the work.
+# still closer by the loss, and is more likely to get it the next time. This feedback, we think, is how the queries
+# come to share the work.
 
 # %% [markdown]
 # ## The loss of a set
 #
 # After the matching each query knows its task. A query with an object $t$ has to give the class $c_t$ and the box
-# $\hat b_t$. Every other query has to answer *no object*, and its box does not matter. So the loss is a cross-entropy
-# over *all* queries, and the two box terms over the *matched* pairs:
+# $b_t$. Every other query has to answer *no object*, and its box does not matter. So the loss is a cross-entropy over
+# *all* queries, and the two box terms over the *matched* pairs:
 #
 # $$\mathcal L = \frac{\sum_q w_{c_q} \big(-\log p_q(c_q)\big)}{\sum_q w_{c_q}}
-# + \frac{1}{N_T} \sum_{t=1}^{N_T} \Big[ 5\,\|b_{\hat\sigma(t)} - \hat b_t\|_1 + 2\,\big(1 - \operatorname{GIoU}(b_{\hat\sigma(t)}, \hat b_t)\big)\Big],$$
+# + \frac{1}{N_T} \sum_{t=1}^{N_T} \Big[ 5\,\|\hat b_{\hat\sigma(t)} - b_t\|_1 + 2\,\big(1 - \operatorname{GIoU}(\hat b_{\hat\sigma(t)}, b_t)\big)\Big],$$
 #
 # where $c_q$ is the class that query $q$ should give, *no object* included. In a batch, $N_T$ counts the objects of
 # all its pictures, and is taken as 1 if there is none.
 #
 # Why the weights $w$? DETR has 100 queries for about seven objects, so more than nine tenths of the queries should say
-# *no object*. A network that always says so would have a small cross-entropy, and this is where training tends to
-# begin. DETR gives this class the weight $w = 0.1$ and the others 1. Here is the loss of one picture, written out
-# query by query.
+# *no object*. A network that always says so would have a small cross-entropy without having found anything. DETR gives
+# this class the weight $w = 0.1$ and the others 1. Here is the loss of one picture, written out query by query.
 
 
 # %%
@@ -438,8 +437,8 @@ for name, given in (("the best matching", list(queries)), ("A and B exchanged", 
 
 # %% [markdown]
 # These are the answers of Figure 4 as they start, once with the best matching and once with two objects exchanged. The
-# same answers have a far larger loss when they are paired badly. The folded cell also compares our loop with the
-# function in `utils` that does the same for a batch; the detectors are trained with that one.
+# same answers have a far larger loss when they are paired badly. A function in `utils` does the same for a batch; the
+# detectors are trained with that one.
 
 # %% [markdown]
 # ## Queries that look for things
@@ -451,12 +450,13 @@ for name, given in (("the best matching", list(queries)), ("A and B exchanged", 
 #
 # **There is no sequence.** A translator's decoder is fed the tokens that it has written. A detector has written
 # nothing, and all its answers are due at once. Its input is a table of $N_Q$ learned vectors, the **object queries**,
-# which are the same for every picture. Their number is the number of answers.
+# which are the same for every picture.
 #
 # **There is no causal mask.** A causal mask hides what is still to be written. Here no answer comes before another
 # one, so each query may attend to all others. Without the object queries, however, the decoder would be permutation
 # equivariant (lesson 05) with equal inputs, and all six answers would be the same. The learned vectors are what makes
-# them different. They do the work of positional encodings, where the "position" is a place on the staff of a team.
+# them different. They do the work of positional encodings, except that a position here is a place in a team and not in
+# a sequence.
 
 # %% tags=["fold"]
 show(
@@ -655,9 +655,8 @@ print("average precision (IoU of at least 0.5): matching above 0.5, order of a l
 # **Figure 6.** Two new pictures with the answers of two detectors after 600 steps. Both have the same architecture,
 # have seen the same pictures, and differ only in how objects were given to queries.
 #
-# The printed line measures the difference on all 600 new pictures, by a measure that the next section defines. From
-# the order of a list the network learns little about where things are, just as the example of circle and cross led us
-# to expect.
+# The printed line compares them on all 600 new pictures, by a measure that the next section defines. From the order of
+# a list the network learns little about where objects are, as the example of circle and cross led us to expect.
 #
 # **Watch the matching settle.** The next figure shows what the queries said about a picture in the course of the
 # training, and to whom the objects were given.
@@ -705,8 +704,8 @@ explore(draw_moment, alt=say_moment, step=Choice("before step", [str(step) for s
 # A detector of one class, say of circles, hands in its **detections**, boxes with a score each, the probability that
 # it gives to its class. Which of them are right? A detection is a hit, or *true positive*, if it overlaps a circle
 # with an IoU of at least some threshold, for instance 0.5, and if no detection with a higher score has taken that
-# circle already. So a second detection of the same circle is an error, a *false positive*. We go through the
-# detections from the highest score to the lowest, and compute after each one **precision** and **recall**:
+# circle already. A second detection of the same circle is an error, a *false positive*. We go through the detections
+# from the highest score to the lowest, and compute after each one **precision** and **recall**:
 #
 # $$\text{precision} = \frac{\text{hits so far}}{\text{detections so far}}, \qquad \text{recall} = \frac{\text{hits so far}}{\text{all circles}} .$$
 #
@@ -874,8 +873,8 @@ show(
 #
 # **An order that can be seen helps, but less.** From left to right, the detector learns slowly. After 600 steps its
 # AP50 is 0.43. After 2,000 it is 0.71, a little less than matching reaches in the shorter training. The gap becomes
-# smaller, and with still longer training it may shrink further. With at most three objects, sorting can be learned. It
-# remains a detour, and nothing is gained by it except an order that nobody asked for.
+# smaller, and with still longer training it may shrink further. With at most three objects, sorting can be learned,
+# but it remains a detour.
 #
 # **And yet both controls count better.** They claim the right number of objects in 95 % of the pictures, the detector
 # with matching in only 77 %. Our explanation is that the controls can count without finding. Their second query stands
@@ -888,7 +887,7 @@ show(
 
 # %% tags=["fold", "nbval-check-output"]
 print(f"{'':30} {'count right':16} {'too many':16} {'too few':16} one object twice")
-for way in ("matching", *(way for way in WAYS if "," in way)):
+for way in WAYS:
     runs = runs_of(way)
     columns = ([run["count"][kind] for run in runs] for kind in ("right", "many", "few"))
     print(f"{way:30}", *(f"{spread(values):16}" for values in columns), spread(run["twice"] for run in runs))
@@ -911,13 +910,15 @@ for seed in SEEDS:
 # the pictures; at 1 it errs to both sides alike, and still counts only 78 % of them right. Nor does it help much to
 # choose the best threshold for the scores. The doubles are there, as expected: in 14 % of the pictures two queries
 # claim boxes that overlap by more than half, and in 21 % if the queries cannot attend to each other. Then the counting
-# becomes worse, too. So self-attention lets the queries settle who speaks, but in our two layers they often do not
-# succeed. AP hardly notices the doubles, as the last lines show.
+# becomes worse, too. Self-attention lets the queries settle who speaks, but in our two layers they often do not
+# succeed. The detector with the order of a list has as many doubles, and counts right all the same: as we supposed, it
+# does not count what it finds.
 #
-# These lines repeat two results of Carion et al. (2020, figure 4) in miniature. **Suppression is not needed**: after
-# the last layer it adds hardly anything to AP50. **The later layer is better**: from the first to the second, AP50
-# rises from 0.83 to 0.92. In the paper's decoder of six layers, each layer improves on the one before it, and
-# suppression helps after the first layer but no longer after the last.
+# The last lines repeat two results of Carion et al. (2020, figure 4) in miniature. **Suppression is not needed**:
+# after the last layer it adds hardly anything to AP50, although our objects never overlap, so that it cannot delete a
+# neighbour by mistake. **The later layer is better**: from the first to the second, AP50 rises from 0.83 to 0.92. In
+# the paper's decoder of six layers, each layer improves on the one before it, and suppression helps after the first
+# layer but no longer after the last.
 
 # %% [markdown]
 # Now the published detector. COCO is a collection of photographs with 80 classes of objects, about seven objects in a
@@ -940,15 +941,16 @@ for name, *scores, operations, epochs in (  # Carion et al. 2020, table 1; all w
 # DETR draws level with a detector on which the field had worked for five years, and its code for training is a loop
 # like ours. It is better for large objects and worse for small ones, of which a coarse grid keeps little (Carion et
 # al., 2020, table 1). Its price is the length of the training: 500 passes over the data, more than four times as many
-# as its strongest rival. Why is it slow? Every query must find out what its task is, while the tasks are given out
-# anew in each step. Later work shortened this to a tenth; *Going further* has two of the ideas.
+# as its strongest rival. Li et al. (2022) blame the matching: every query must find out what its task is, while the
+# tasks are given out anew in each step. Later work shortened the training to a tenth; *Going further* has two of the
+# ideas.
 
 # %% [markdown]
 # ## What each query looks for
 #
 # All queries have the same weights, and nobody has told them how to share the work. What has each of them specialised
-# in? We let a detector of the stored run loose on the new pictures, match its answers with the objects, and mark the
-# middle of each object in the panel of the query that it was given to.
+# in? We match the answers of a detector of the stored run with the objects of the new pictures, and mark the middle of
+# each object in the panel of the query that it was given to.
 
 # %% tags=["fold", "nbval-check-output"]
 with torch.no_grad():
@@ -987,12 +989,11 @@ print(
 # **Figure 9.** Where the objects lie that each of six queries is given, in new pictures, for the first detector of the
 # stored run. The picture is divided among them like a city among its postmen.
 #
-# The table puts a number to it. If one knows which query an object belongs to, 78 % of the variance of the objects'
-# places is explained. About their shapes one knows nothing: guessing the shape from the query is right about as often
-# as always naming the commonest shape. So our queries divide the picture by place and not by kind of object. With the
-# order of a list the query tells nothing about the place, because the list does not. Carion et al. (2020, figure 7)
-# saw much the same in their hundred queries: each prefers a region, and box sizes in several modes; no query keeps to
-# one class.
+# The table puts a number to it. Knowing which query an object belongs to explains 78 % of the variance of its place.
+# About its shape it says nothing: guessing the shape from the query is right about as often as always naming the
+# commonest shape. Our queries divide the picture by place and not by kind of object. With the order of a list the
+# query tells nothing about the place, because the list does not. Carion et al. (2020, figure 7) saw much the same in
+# their hundred queries: each prefers a region, and box sizes in several modes; no query keeps to one class.
 #
 # The shares differ from seed to seed. In the last line, one detector has a query that takes less than one object in a
 # hundred: five queries suffice for the region of six, and nothing in the loss asks for an equal share.
@@ -1051,7 +1052,9 @@ explore(
 # %% [markdown]
 # **Figure 10.** Left, a new picture with the boxes that were found; beside it the same picture for each query that
 # claims an object, clear where the query attends and darker elsewhere. (As in lesson 03, each map has its own scale.)
-# Look for pictures in which two boxes lie on one object: these are the doubles of the table above.
+# On average, the queries put more than twice as much attention on the cells of their own boxes as equal weights would.
+# The rest falls elsewhere, in this picture partly on empty ground. Look for pictures in which two boxes lie on one
+# object: these are the doubles of the table above.
 
 # %% [markdown]
 # ## Captions with Transformers only
@@ -1278,7 +1281,6 @@ def caption_runs(count=12000, steps=1500):
             model = captioner(name, data, scenes.words(some), steps, seed, started)
             said = model.eval().write(new_data[sees])
             runs.append({"captioner": name, "seed": seed, "scenes": count, "steps": steps, **wrong(said, new)})
-            print(runs[-1], round(time.perf_counter() - begun), flush=True)
     seconds = time.perf_counter() - begun
     return stored_runs.keep("14_set_prediction.captions", {"runs": runs}, seed="0 to 2", seconds=seconds)
 
@@ -1335,13 +1337,13 @@ show(
 # this, whether it sits in a GRU or in a Transformer. On average the CNN with a Transformer decoder makes the fewest
 # mistakes, but its lead over the GRU with attention is small, and in one of the three seeds there is none.
 #
-# **Transformers only see colours and places nearly as well as the others, but not shapes.** Most of their mistakes are
-# wrong shapes. The decoder is the same as in the row above, so the difference lies in the image encoder and its
-# training. This fits what lesson 13 found: a convolution knows about edges and neighbours beforehand, while a Vision
-# Transformer has to learn them, and needs more pictures for it. A colour can be read from any patch of an object, a
-# shape only from several of them together. We have not trained longer, which would probably help this captioner most.
-# Liu et al. (2021), whose Vision Transformer had been pre-trained on photographs, report better captions on COCO than
-# those of earlier captioners with a CNN and a Transformer.
+# **The captioner with Transformers only** names colours and places nearly as well as the others, but not shapes, and
+# most of its mistakes are wrong shapes. The decoder is the same as in the row above, so the difference lies in the
+# image encoder and its training. This fits what lesson 13 found: a convolution knows about edges and neighbours
+# beforehand, while a Vision Transformer has to learn them, and needs more pictures for it. A colour can be read from
+# any patch of an object, a shape only from several of them together. We have not trained longer, which would probably
+# help this captioner most. Liu et al. (2021), whose Vision Transformer had been pre-trained on photographs, report
+# better captions on COCO than those of earlier captioners with a CNN and a Transformer.
 
 # %% [markdown]
 # ## Back to the picture
@@ -1396,7 +1398,7 @@ show(
 # |---|---|---|
 # | formats | corners $(x_0, y_0, x_1, y_1)$; centre $(c_x, c_y, w, h)$ | $[N, 4]$ |
 # | overlap | $\operatorname{IoU} = \lvert A \cap B\rvert / \lvert A \cup B\rvert$; $\operatorname{GIoU} = \operatorname{IoU} - (\lvert C\rvert - \lvert A \cup B\rvert)/\lvert C\rvert$ | $[N, M]$ for all pairs |
-# | costs | $5\,\|b_q - \hat b_t\|_1 - 2\,\operatorname{GIoU} - p_q(c_t)$ | $[N_Q, N_T]$ |
+# | costs | $5\,\|\hat b_q - b_t\|_1 - 2\,\operatorname{GIoU} - p_q(c_t)$ | $[N_Q, N_T]$ |
 # | matching | the pairs with the least sum of costs; each object gets a query of its own | $[N_T]$ |
 # | loss | weighted cross-entropy over all queries; box terms over the pairs, divided by the number of objects | a number |
 # | decoder | self-attention of the queries, cross-attention to $M$ + places, MLP; no causal mask | $[B, N_Q, D]$ |

@@ -52,7 +52,7 @@ def pairs_of_boxes(pairs: Sequence[tuple], titles: Sequence[str]) -> Figure:
         for (corner, width, height), colour, name in zip(corners, (plots.QUERY, plots.KEYS), "AB"):
             axes.add_patch(Rectangle(corner, width, height, facecolor=colour, alpha=0.35, zorder=1))
             axes.add_patch(Rectangle(corner, width, height, fill=False, edgecolor=colour, linewidth=2.5, zorder=3))
-            own = np.add(corner, (0.0, 0.0) if name == "A" else (width, height))  # the corner that is A's alone, or B's
+            own = np.add(corner, (0.01, 0.02) if name == "A" else (width - 0.01, height - 0.02))
             at = {"ha": "left", "va": "top"} if name == "A" else {"ha": "right", "va": "bottom"}
             axes.text(*own, f" {name} ", fontweight="bold", zorder=4, **at)
         if (high > low).all():
@@ -195,7 +195,7 @@ def detr(image) -> Figure:
         box(axes, (9.0, y), 3.2, 0.6, plots.OUTPUT, text)
         _path(axes, [(6.35, 6.65), (6.85, 6.65), (6.85, y), (7.38, y)])
         _path(axes, [(10.62, y), (11.25, y)])
-    box(axes, (12.2, 7.05), 1.8, 1.4, "white", "six answers,\na set: matched\nwith the objects")
+    box(axes, (12.3, 7.05), 2.1, 1.4, "white", "six answers,\na set: matched\nwith the objects")
     axes.text(0.0, 7.05, "The two output heads are the same after\neach layer, which has its own loss.", va="center")
     return finish(axes, (-1.0, 13.4), (-1.3, 7.9))
 
