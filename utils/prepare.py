@@ -8,7 +8,7 @@ from pathlib import Path
 
 NEEDED = {  # what notebooks and `utils` import, and the packages that hold it
     "numpy": "numpy", "torch": "torch", "matplotlib": "matplotlib", "ipywidgets": "ipywidgets", "jaxtyping": "jaxtyping",
-    "tqdm": "tqdm", "sklearn": "scikit-learn",
+    "tqdm": "tqdm", "scipy": "scipy", "sklearn": "scikit-learn",
 }  # fmt: skip
 OLDEST = (3, 11)
 
