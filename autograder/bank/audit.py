@@ -201,7 +201,7 @@ def _mistakes(exercise: Exercise, frozen: FrozenExercise, device: str, shown: bo
 def _concluded(exercise: Exercise, frozen: FrozenExercise, seen: list, known: dict) -> Result:
     """What a self-check says or, where something is `known`, grading, which runs what nothing speaks against yet."""
     if known:
-        cases = [replace(one, mistakes={}) for one in frozen.cases]
+        cases = [replace(one, mistakes={}) if one.case.plain else one for one in frozen.cases]
         explained = with_mistakes(exercise, cases, seen, [known[id(one.case)] for one in frozen.cases])
         frozen = replace(frozen, cases=tuple(explained))
     return conclude(frozen, [judge(frozen, one, each) for one, each in zip(frozen.cases, seen)])

@@ -147,11 +147,6 @@ def with_mistakes(
         frozen[index] = add_mistakes(exercise, frozen[index], alive, known[index])
         if index in telling:
             alive = list(judge(bare, frozen[index], seen[index], tell=False).matches)
-    declared = [mistake.name for mistake in exercise.misconceptions if mistake.name in alive]
-    if len(declared) > 1:  # other cases tell them apart, if any do
-        for index, one in enumerate(cases):
-            if index not in plain and index not in telling and _tells_mistakes_apart(one.case):
-                frozen[index] = add_mistakes(exercise, one, declared, known[index])
     return frozen
 
 

@@ -12,7 +12,7 @@ from utils.checking import toy_models
 from utils.checking.records import Helper
 from utils.data.translation import PAD, START, STOP
 
-CUT, LONG = 4, 14  # a max_length that cuts translations off, and one that only what never ends needs
+CUT, LONG = 4, 24  # a max_length that cuts translations off, and one that only what never ends needs
 MARGIN = 0.01  # between the two likeliest words, so that rounding cannot change a choice
 SHOWING = (
     {"carry": False},

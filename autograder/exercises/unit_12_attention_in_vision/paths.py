@@ -140,7 +140,7 @@ def last_layers_number(distance, k, growth):
 @path_lengths.misconception
 def equal_gaps(distance, k, growth):
     """The gaps do not grow: every layer has the dilation `growth`. Layer l has the dilation growth**l."""
-    return _wrong(lambda d, half, k, growth: {"gap": lambda layer: growth})(distance, k, growth)
+    return _wrong(lambda d, half, k, growth: {"grown": -(-d // (growth * half))})(distance, k, growth)
 
 
 @path_lengths.misconception

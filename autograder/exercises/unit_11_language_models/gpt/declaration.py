@@ -25,7 +25,7 @@ def _case(text, edge=False, precision="", **sizes):
     " [N, D]; tokens [B, n], X_l [B, n, D], logits [B, n, V]",
     cases=[
         _case("texts that are shorter than the context", N=11, n=9),
-        _case("one block, texts that fill the context", L=1, n="N"),  # on which conditions are tried
+        _case("texts that fill the context", n="N"),
         _case("one head, three blocks", D=7, H=1, L=3, N=10, n=8),
         _case("one block, as many texts as positions", L=1, N=10, n=6, B="n"),
         _case("one block, as many words as features", L=1, D=8, H=4, N=9, n=7, V="D"),

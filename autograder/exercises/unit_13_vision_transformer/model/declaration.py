@@ -22,10 +22,10 @@ def _case(part, text, edge=False, **sizes):
     formula="X_0 = X, X_l = block_l(X_{l−1}), Y = norm(X_depth) with rows y_0, …, y_N; logits = head(y_0) with the class token,"
     " and head((y_1 + … + y_N)/N) with mean pooling; X, X_l, Y [B, N+1, D], logits [B, classes]",
     cases=[
-        _case(CLASS, "one block, a batch of images", depth=1),  # on this and its like conditions are tried
+        _case(CLASS, "a batch of images"),
         _case(CLASS, "one head, three blocks", D=7, H=1, depth=3),
-        _case(CLASS, "as many tokens as images", B="N+1"),
-        _case(MEAN, "one block, a batch of images", depth=1),
+        _case(CLASS, "one block, as many tokens as images", depth=1, B="N+1"),
+        _case(MEAN, "a batch of images"),
         _case(MEAN, "a single patch, three blocks", **{"N+1": 2, "H": 1, "depth": 3, "D": 5}),
         _case(MEAN, "as many classes as features", edge=True, classes="D"),
     ],
