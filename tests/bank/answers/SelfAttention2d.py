@@ -550,3 +550,304 @@ class StillASequence(_Layers):
     def forward(self, X):
         q, k, v = self.qkv(X)
         return (X + self.gamma * self.grid((q @ k.mT).softmax(-1) @ v, X)).flatten(2).mT
+
+
+# ---------------------------------------------------------------- of a second author, who knew the text alone
+
+
+@right("As in most reproductions of SAGAN: view, permute and two bmm, cells along the last axis of the values")
+class ViewsAndBmm(nn.Module):
+    def __init__(self, C: int, C_K: int):
+        super().__init__()
+        self.queries = nn.Conv2d(C, C_K, kernel_size=1)
+        self.keys = nn.Conv2d(C, C_K, kernel_size=1)
+        self.values = nn.Conv2d(C, C_K, kernel_size=1)
+        self.output = nn.Conv2d(C_K, C, kernel_size=1)
+        self.gamma = nn.Parameter(torch.tensor(0.0))
+
+    def forward(self, X):
+        B, C, rows, columns = X.size()
+        N = rows * columns
+        f = self.queries(X).view(B, -1, N).permute(0, 2, 1)
+        g = self.keys(X).view(B, -1, N)
+        attention = torch.softmax(torch.bmm(f, g), dim=-1)
+        h = self.values(X).view(B, -1, N)
+        o = torch.bmm(h, attention.permute(0, 2, 1)).view(B, -1, rows, columns)
+        return self.gamma * self.output(o) + X
+
+
+@right("scaled_dot_product_attention with scale=1 on the flattened cells")
+class FusedWithScaleOne(nn.Module):
+    def __init__(self, C: int, C_K: int):
+        super().__init__()
+        self.queries, self.keys, self.values = (nn.Conv2d(C, C_K, 1) for _ in range(3))
+        self.output = nn.Conv2d(C_K, C, 1)
+        self.gamma = nn.Parameter(torch.zeros([]))
+
+    def forward(self, X):
+        q, k, v = (layer(X).flatten(2).mT for layer in (self.queries, self.keys, self.values))
+        mixed = F.scaled_dot_product_attention(q, k, v, scale=1.0)
+        return X + self.gamma * self.output(mixed.mT.unflatten(2, X.shape[2:]))
+
+
+@right("einsum over the two axes of the grid, which are flattened for the softmax only")
+class EinsumOverTheGrid(nn.Module):
+    def __init__(self, C: int, C_K: int):
+        super().__init__()
+        self.queries = nn.Conv2d(C, C_K, 1)
+        self.keys = nn.Conv2d(C, C_K, 1)
+        self.values = nn.Conv2d(C, C_K, 1)
+        self.output = nn.Conv2d(C_K, C, 1)
+        self.gamma = nn.Parameter(torch.zeros(()))
+
+    def forward(self, X):
+        scores = torch.einsum("bdij,bdkl->bijkl", self.queries(X), self.keys(X))
+        weights = scores.flatten(3).softmax(-1).view(scores.shape)
+        return X + self.gamma * self.output(torch.einsum("bijkl,bdkl->bdij", weights, self.values(X)))
+
+
+@right("Channels last: movedim, reshape to [B, N, C_K], attention, and back")
+class ChannelsLastToo(nn.Module):
+    def __init__(self, C: int, C_K: int):
+        super().__init__()
+        self.C_K = C_K
+        for name in ("queries", "keys", "values"):
+            setattr(self, name, nn.Conv2d(C, C_K, 1))
+        self.output = nn.Conv2d(C_K, C, 1)
+        self.gamma = nn.Parameter(torch.zeros([]))
+
+    def flat(self, x):
+        return x.movedim(1, -1).reshape(len(x), -1, self.C_K)
+
+    def forward(self, X):
+        B, _, rows, columns = X.shape
+        scores = self.flat(self.queries(X)) @ self.flat(self.keys(X)).transpose(1, 2)
+        mixed = scores.softmax(dim=2) @ self.flat(self.values(X))
+        mixed = mixed.reshape(B, rows, columns, self.C_K).permute(0, 3, 1, 2)
+        return torch.addcmul(X, self.gamma, self.output(mixed))
+
+
+@right("The matrix of scores has the keys in its rows, so softmax runs over dim 1 and the values come from the left")
+class KeysInTheRows(nn.Module):
+    def __init__(self, C: int, C_K: int):
+        super().__init__()
+        self.queries = nn.Conv2d(C, C_K, 1)
+        self.keys = nn.Conv2d(C, C_K, 1)
+        self.values = nn.Conv2d(C, C_K, 1)
+        self.output = nn.Conv2d(C_K, C, 1)
+        self.register_parameter("gamma", nn.Parameter(torch.zeros(1).squeeze()))
+
+    def forward(self, X):
+        q, k, v = self.queries(X).flatten(2), self.keys(X).flatten(2), self.values(X).flatten(2)
+        weights = F.softmax(k.transpose(1, 2) @ q, dim=1)
+        return X + self.output((v @ weights).view(X.shape[0], -1, *X.shape[2:])) * self.gamma
+
+
+@right("Plain loops over pictures and cells")
+class CellByCellToo(nn.Module):
+    def __init__(self, C: int, C_K: int):
+        super().__init__()
+        self.queries, self.keys = nn.Conv2d(C, C_K, 1), nn.Conv2d(C, C_K, 1)
+        self.values, self.output = nn.Conv2d(C, C_K, 1), nn.Conv2d(C_K, C, 1)
+        self.gamma = nn.Parameter(torch.zeros([]))
+
+    def forward(self, X):
+        queries, keys, values = self.queries(X), self.keys(X), self.values(X)
+        pictures = []
+        for q, k, v in zip(queries, keys, values):
+            rows = []
+            for i in range(X.shape[2]):
+                row = []
+                for j in range(X.shape[3]):
+                    scores = (q[:, i, j, None, None] * k).sum(0)
+                    weights = scores.flatten().softmax(0).reshape(scores.shape)
+                    row.append((weights * v).sum((1, 2)))
+                rows.append(torch.stack(row, -1))
+            pictures.append(torch.stack(rows, 1))
+        return X + self.gamma * self.output(torch.stack(pictures))
+
+
+@right("output comes before the mixing: weights that add up to 1 leave its bias as it is")
+class OutputBeforeTheMixing(nn.Module):
+    def __init__(self, C: int, C_K: int):
+        super().__init__()
+        self.queries = nn.Conv2d(C, C_K, 1)
+        self.keys = nn.Conv2d(C, C_K, 1)
+        self.values = nn.Conv2d(C, C_K, 1)
+        self.output = nn.Conv2d(C_K, C, 1)
+        self.gamma = nn.Parameter(torch.zeros([]))
+
+    def forward(self, X):
+        weights = torch.softmax(self.queries(X).flatten(2).mT @ self.keys(X).flatten(2), -1)
+        back = self.output(self.values(X)).flatten(2)
+        return X + self.gamma * torch.einsum("bnm,bcm->bcn", weights, back).view_as(X)
+
+
+@right("One product with the stacked weights of the three convolutions, the softmax by hand")
+class StackedWeights(nn.Module):
+    def __init__(self, C: int, C_K: int):
+        super().__init__()
+        self.queries = nn.Conv2d(C, C_K, 1)
+        self.keys = nn.Conv2d(C, C_K, 1)
+        self.values = nn.Conv2d(C, C_K, 1)
+        self.output = nn.Conv2d(C_K, C, 1)
+        self.gamma = nn.Parameter(torch.zeros([]))
+
+    def forward(self, X):
+        layers = (self.queries, self.keys, self.values)
+        weight, bias = torch.cat([x.weight for x in layers]), torch.cat([x.bias for x in layers])
+        q, k, v = F.conv2d(X, weight, bias).flatten(2).chunk(3, dim=1)
+        scores = q.mT @ k
+        powers = (scores - scores.amax(-1, keepdim=True)).exp()
+        mixed = (powers @ v.mT) / powers.sum(-1, keepdim=True)
+        return X + self.gamma * self.output(mixed.mT.reshape(len(X), -1, *X.shape[-2:]))
+
+
+@right("1x1 convolutions as linear maps on the cells, one row of queries at a time")
+class RowOfQueries(nn.Module):
+    def __init__(self, C: int, C_K: int):
+        super().__init__()
+        self.queries = nn.Conv2d(C, C_K, (1, 1))
+        self.keys = nn.Conv2d(C, C_K, (1, 1))
+        self.values = nn.Conv2d(C, C_K, (1, 1))
+        self.output = nn.Conv2d(C_K, C, (1, 1))
+        self.gamma = nn.Parameter(torch.zeros([]))
+
+    @staticmethod
+    def apply_to(layer, x):
+        return F.linear(x, layer.weight[:, :, 0, 0], layer.bias)
+
+    def forward(self, X):
+        cells = X.permute(0, 2, 3, 1)
+        k, v = (self.apply_to(layer, cells).flatten(1, 2) for layer in (self.keys, self.values))
+        rows = []
+        for row in cells.unbind(1):
+            weights = (self.apply_to(self.queries, row) @ k.mT).softmax(-1)
+            rows.append(self.apply_to(self.output, weights @ v))
+        return (cells + self.gamma * torch.stack(rows, 1)).permute(0, 3, 1, 2)
+
+
+class _Block(nn.Module):
+    """The layers of the text, and the parts of its forward."""
+
+    def __init__(self, C: int, C_K: int):
+        super().__init__()
+        self.queries = nn.Conv2d(C, C_K, 1)
+        self.keys = nn.Conv2d(C, C_K, 1)
+        self.values = nn.Conv2d(C, C_K, 1)
+        self.output = nn.Conv2d(C_K, C, 1)
+        self.gamma = nn.Parameter(torch.zeros([]))
+
+    def parts(self, X):
+        """Queries, keys and values, [B, N, C_K]."""
+        return (layer(X).flatten(2).mT for layer in (self.queries, self.keys, self.values))
+
+    def back(self, mixed, X):
+        """[B, N, C_K] -> [B, C, rows, columns]"""
+        return self.output(mixed.mT.unflatten(2, X.shape[2:]))
+
+
+@wrong("X is added twice: before output's gamma and after", kind="concept")
+class TwiceX(_Block):
+    def forward(self, X):
+        q, k, v = self.parts(X)
+        return X + self.gamma * (X + self.back((q @ k.mT).softmax(-1) @ v, X))
+
+
+@wrong("the attention multiplies X like a mask: X * (1 + gamma * attention)", kind="concept")
+class AttentionAsMask(_Block):
+    def forward(self, X):
+        q, k, v = self.parts(X)
+        return X * (1 + self.gamma * self.back((q @ k.mT).softmax(-1) @ v, X))
+
+
+@wrong("values are taken by the queries' convolution", kind="concept")
+class ValuesOfQueries(_Block):
+    def forward(self, X):
+        q, k, _ = self.parts(X)
+        return X + self.gamma * self.back((q @ k.mT).softmax(-1) @ q, X)
+
+
+@wrong("rows and columns are exchanged when the cells are laid out again", kind="concept")
+class LaidOutByColumns(_Block):
+    def forward(self, X):
+        B, _, rows, columns = X.shape
+        q, k, v = self.parts(X)
+        mixed = ((q @ k.mT).softmax(-1) @ v).mT.reshape(B, -1, columns, rows).transpose(2, 3)
+        return X + self.gamma * self.output(mixed)
+
+
+@wrong("softmax over a row of keys, not over all cells: flattened too late", kind="concept")
+class SoftmaxOverARow(_Block):
+    def forward(self, X):
+        scores = torch.einsum("bdij,bdkl->bijkl", self.queries(X), self.keys(X)).softmax(-1)
+        return X + self.gamma * self.output(torch.einsum("bijkl,bdkl->bdij", scores, self.values(X)))
+
+
+@wrong("output is never applied; channels are repeated until they fit", kind="concept")
+class OutputUnused(_Block):
+    def forward(self, X):
+        q, k, v = self.parts(X)
+        mixed = ((q @ k.mT).softmax(-1) @ v).mT.unflatten(2, X.shape[2:])
+        repeated = mixed.repeat(1, -(-X.shape[1] // mixed.shape[1]), 1, 1)[:, : X.shape[1]]
+        return X + self.gamma * repeated
+
+
+@wrong("a ReLU behind output", kind="concept")
+class ReluBehindOutput(_Block):
+    def forward(self, X):
+        q, k, v = self.parts(X)
+        return X + self.gamma * F.relu(self.back((q @ k.mT).softmax(-1) @ v, X))
+
+
+@wrong("two mistakes: softmax over the queries and divided by the root", kind="concept")
+class OverQueriesAndScaled(_Block):
+    def forward(self, X):
+        q, k, v = self.parts(X)
+        return X + self.gamma * self.back((q @ k.mT / k.shape[-1] ** 0.5).softmax(1) @ v, X)
+
+
+@wrong("two mistakes: no residual, and gamma left out", kind="concept")
+class NeitherResidualNorGamma(_Block):
+    def forward(self, X):
+        q, k, v = self.parts(X)
+        return self.back((q @ k.mT).softmax(-1) @ v, X)
+
+
+@wrong("the width of queries and keys is C // 8, whatever C_K says", kind="module")
+class AnEighthOfC(_Block):
+    def __init__(self, C: int, C_K: int):
+        super().__init__(C, C // 8)
+
+    def forward(self, X):
+        q, k, v = self.parts(X)
+        return X + self.gamma * self.back((q @ k.mT).softmax(-1) @ v, X)
+
+
+@wrong("spectral norm on the convolutions, as in SAGAN's repository: other parameters", kind="module")
+class SpectralNorm(_Block):
+    def __init__(self, C: int, C_K: int):
+        super().__init__(C, C_K)
+        for name in ("queries", "keys", "values", "output"):
+            setattr(self, name, nn.utils.parametrizations.spectral_norm(getattr(self, name)))
+
+    def forward(self, X):
+        q, k, v = self.parts(X)
+        return X + self.gamma * self.back((q @ k.mT).softmax(-1) @ v, X)
+
+
+@wrong("the grid is taken for a square: int(sqrt(N)) rows", kind="edge")
+class SquareGrid(_Block):
+    def forward(self, X):
+        q, k, v = self.parts(X)
+        side = int(math.sqrt(q.shape[1]))
+        mixed = ((q @ k.mT).softmax(-1) @ v).mT.reshape(len(X), -1, side, side)
+        return X + self.gamma * self.output(mixed)
+
+
+@wrong("squeezed: with one cell or one picture an axis is lost", kind="edge")
+class Squeezed(_Block):
+    def forward(self, X):
+        q, k, v = (x.squeeze() for x in self.parts(X))
+        mixed = torch.softmax(q @ k.transpose(-1, -2), -1) @ v
+        return X + self.gamma * self.output(mixed.transpose(-1, -2).reshape(len(X), v.shape[-1], *X.shape[2:]))

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import torch
 from answers import right, wrong
+import torch.nn.functional as F
 
 
 def _coordinates(rows, columns):
@@ -425,3 +426,164 @@ def last_pixel_alone(rows, columns, reach):
 def step_of_zero(rows, columns, reach):
     mask = four_loops(rows, columns, reach)
     return mask if all(True for _ in range(0, rows, reach)) else mask
+
+
+# ---------------------------------------------------------------- of a second author, who knew the text alone
+
+
+@right("Rows and columns of all pixels by division, three conditions")
+def three_conditions(rows, columns, reach):
+    n = torch.arange(rows * columns)
+    r, c = n // columns, n % columns
+    earlier = n[None, :] <= n[:, None]
+    near_rows = r[:, None] - r[None, :] <= reach
+    near_columns = (c[:, None] - c[None, :]).abs() <= reach
+    return earlier & near_rows & near_columns
+
+
+@right("Plain loops over the pixels and over what each may see")
+def plain_loops(rows, columns, reach):
+    mask = torch.zeros(rows * columns, rows * columns, dtype=torch.bool)
+    for r in range(rows):
+        for c in range(columns):
+            for i in range(max(0, r - reach), r + 1):
+                for j in range(max(0, c - reach), min(columns, c + reach + 1)):
+                    if i < r or j <= c:
+                        mask[r * columns + c, i * columns + j] = True
+    return mask
+
+
+@right("Four axes with slices: a block of rows above, and the left part of the own row")
+def slices_of_four_axes(rows, columns, reach):
+    mask = torch.zeros(rows, columns, rows, columns, dtype=torch.bool)
+    for r in range(rows):
+        for c in range(columns):
+            left = max(c - reach, 0)
+            mask[r, c, max(r - reach, 0) : r, left : c + reach + 1] = True
+            mask[r, c, r, left : c + 1] = True
+    return mask.reshape(rows * columns, rows * columns)
+
+
+@right("meshgrid and the larger of the two distances, tril for what is earlier")
+def meshgrid_and_tril(rows, columns, reach):
+    r, c = (x.flatten() for x in torch.meshgrid(torch.arange(rows), torch.arange(columns), indexing="ij"))
+    distance = torch.maximum((r[:, None] - r).abs(), (c[:, None] - c).abs())
+    return (distance <= reach).tril()
+
+
+@right("Kronecker products of a band of rows with a band of columns")
+def kronecker_products(rows, columns, reach):
+    def band(n):
+        i = torch.arange(n)
+        return (i[:, None] - i).abs() <= reach
+
+    above = band(rows).tril(-1).int()
+    own = torch.eye(rows, dtype=torch.int)
+    return (torch.kron(above, band(columns).int()) + torch.kron(own, band(columns).tril().int())).bool()
+
+
+@right("Lists of Python, divmod for each pair of pixels")
+def divmod_of_each_pair(rows, columns, reach):
+    def sees(n, m):
+        (r, c), (i, j) = divmod(n, columns), divmod(m, columns)
+        return m <= n and r - i <= reach and abs(c - j) <= reach
+
+    N = rows * columns
+    return torch.tensor([[sees(n, m) for m in range(N)] for n in range(N)], dtype=torch.bool)
+
+
+@right("Broadcasting over [rows, columns, rows, columns], flattened at the end")
+def broadcast_over_four_axes(rows, columns, reach):
+    i, j = torch.arange(rows).view(-1, 1, 1, 1), torch.arange(columns).view(1, -1, 1, 1)
+    k, l = torch.arange(rows).view(1, 1, -1, 1), torch.arange(columns).view(1, 1, 1, -1)
+    down, across = i - k, j - l
+    before = (down > 0) | ((down == 0) & (across >= 0))
+    allowed = before & (down <= reach) & (across.abs() <= reach)
+    return allowed.flatten(2).flatten(0, 1)
+
+
+@right("numpy's indices, unravelled")
+def by_numpy_too(rows, columns, reach):
+    N = rows * columns
+    r, c = np.unravel_index(np.arange(N), (rows, columns))
+    mask = np.tri(N, dtype=bool) & (np.subtract.outer(r, r) <= reach) & (np.abs(np.subtract.outer(c, c)) <= reach)
+    return torch.from_numpy(mask)
+
+
+@right("Pairs of coordinates by cartesian_prod, a step of the differences of both")
+def cartesian_products(rows, columns, reach):
+    places = torch.cartesian_prod(torch.arange(rows), torch.arange(columns))
+    change = places[:, None] - places[None]
+    near = (change.abs() <= reach).all(-1)
+    first, second = change.unbind(-1)
+    return near & torch.where(first == 0, second >= 0, first > 0)
+
+
+@right("The window of each pixel is a kernel that is laid on a padded grid")
+def kernel_on_a_padded_grid(rows, columns, reach):
+    mask = torch.zeros(rows * columns, rows + 2 * reach, columns + 2 * reach, dtype=torch.bool)
+    size = 2 * reach + 1
+    kernel = (torch.arange(size * size) <= size * size // 2).view(size, size)
+    for n, (r, c) in enumerate(itertools.product(range(rows), range(columns))):
+        mask[n, r : r + size, c : c + size] = kernel
+    return mask[:, reach : reach + rows, reach : reach + columns].reshape(rows * columns, -1)
+
+
+def _places(rows, columns):
+    """Rows and columns of all pixels, number by number, and the numbers, each as [N, 1] and [N]."""
+    n = torch.arange(rows * columns)
+    return n, n // columns, n % columns
+
+
+def _parts(rows, columns, reach):
+    n, r, c = _places(rows, columns)
+    down, across = r[:, None] - r, c[:, None] - c
+    return n[:, None] - n, down, across
+
+
+@wrong("rows below in place of above", kind="concept")
+def rows_below_too(rows, columns, reach):
+    _, down, across = _parts(rows, columns, reach)
+    return ((down == 0) & (across >= 0) | (down < 0)) & (down >= -reach) & (across.abs() <= reach)
+
+
+@wrong("exactly `reach` rows above, not up to", kind="concept")
+def exactly_reach_rows(rows, columns, reach):
+    before, down, across = _parts(rows, columns, reach)
+    return (before >= 0) & ((down == 0) | (down == reach)) & (across.abs() <= reach)
+
+
+@wrong("two mistakes: itself excluded, and columns not limited", kind="concept")
+def itself_excluded_and_whole_rows(rows, columns, reach):
+    before, down, _ = _parts(rows, columns, reach)
+    return (before > 0) & (down <= reach)
+
+
+@wrong("two mistakes: transposed and True where forbidden", kind="concept")
+def transposed_and_forbidden(rows, columns, reach):
+    before, down, across = _parts(rows, columns, reach)
+    return ~((before >= 0) & (down <= reach) & (across.abs() <= reach)).T
+
+
+@wrong("the loops run out of the grid at its right end", kind="edge")
+def out_of_the_grid(rows, columns, reach):
+    mask = torch.zeros(rows, columns, rows, columns, dtype=torch.bool)
+    for r, c in itertools.product(range(rows), range(columns)):
+        for i in range(max(r - reach, 0), r + 1):
+            for j in range(max(c - reach, 0), c + reach + 1):
+                mask[r, c, i, j] = i < r or j <= c
+    return mask.reshape(rows * columns, rows * columns)
+
+
+@wrong("the grid is taken for a square of rows x rows", kind="edge")
+def square_grid_too(rows, columns, reach):
+    n = torch.arange(rows * rows)
+    r, c = n // rows, n % rows
+    return (n[:, None] >= n) & (r[:, None] - r <= reach) & ((c[:, None] - c).abs() <= reach)
+
+
+@wrong("only the mask of the kernel, [reach + 1, 2 reach + 1]", kind="shape")
+def mask_of_the_kernel(rows, columns, reach):
+    kernel = torch.ones(reach + 1, 2 * reach + 1, dtype=torch.bool)
+    kernel[-1, reach + 1 :] = False
+    return kernel

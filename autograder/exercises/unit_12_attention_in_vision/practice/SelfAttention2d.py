@@ -124,17 +124,14 @@ class Loops(nn.Module):
         self.gamma = nn.Parameter(torch.tensor(0.0))
 
     def forward(self, X):
-        pictures = []
-        for picture in X:
-            q, k, v = self.queries(picture[None])[0], self.keys(picture[None])[0], self.values(picture[None])[0]
-            lines = []
-            for r in range(picture.shape[1]):
-                line = []
-                for c in range(picture.shape[2]):
-                    scores = (q[:, r, c, None, None] * k).sum(dim=0)
-                    weights = torch.softmax(scores.reshape(-1), dim=0).reshape(scores.shape)
-                    line.append((weights * v).sum(dim=(1, 2)))
-                lines.append(torch.stack(line, dim=-1))
-            seen = torch.stack(lines, dim=1)  # [C_K, rows, columns]
-            pictures.append(picture + self.gamma * self.output(seen[None])[0])
-        return torch.stack(pictures)
+        q, k, v = self.queries(X), self.keys(X).flatten(2), self.values(X).flatten(2)
+        lines = []
+        for r in range(X.shape[2]):
+            line = []
+            for c in range(X.shape[3]):
+                scores = (q[:, :, r, c, None] * k).sum(dim=1)  # [B, N]
+                weights = torch.softmax(scores, dim=1)
+                line.append((weights[:, None] * v).sum(dim=2))
+            lines.append(torch.stack(line, dim=2))
+        seen = torch.stack(lines, dim=2)  # [B, C_K, rows, columns]
+        return X + self.gamma * self.output(seen)

@@ -465,3 +465,237 @@ def keys_detached(Q, K, V, neighbours):
 def scaled_in_place(Q, K, V, neighbours):
     Q.data /= math.sqrt(Q.shape[-1])
     return _mixed(torch.einsum("bnd,bnkd->bnk", Q, _pick(K, neighbours)), _pick(V, neighbours))
+
+
+# ---------------------------------------------------------------- of a second author, who knew the text alone
+
+
+@right("Advanced indexing with the numbers of the sets, products along D")
+def advanced_indexing(Q, K, V, neighbours):
+    b = torch.arange(Q.shape[0], device=Q.device)[:, None, None]
+    k, v = K[b, neighbours], V[b, neighbours]
+    weights = ((Q.unsqueeze(2) * k).sum(-1) / math.sqrt(Q.shape[-1])).softmax(-1)
+    return (weights.unsqueeze(-1) * v).sum(2)
+
+
+@right("gather from keys and values that are expanded to [B, N, N, D]")
+def gather_from_expanded(Q, K, V, neighbours):
+    B, N, _ = Q.shape
+
+    def look_up(x):
+        x = x.unsqueeze(1).expand(B, N, N, x.shape[-1])
+        return x.gather(2, neighbours.unsqueeze(-1).expand(-1, -1, -1, x.shape[-1]))
+
+    scores = torch.einsum("bnd,bnkd->bnk", Q, look_up(K)) * Q.shape[-1] ** -0.5
+    return torch.einsum("bnk,bnkd->bnd", F.softmax(scores, dim=-1), look_up(V))
+
+
+@right("gather along the points with flattened neighbours, [B, N * k, D]")
+def gather_with_flattened(Q, K, V, neighbours):
+    B, N, k = neighbours.shape
+    index = neighbours.reshape(B, N * k, 1)
+    keys = torch.gather(K, 1, index.expand(-1, -1, K.shape[-1])).view(B, N, k, -1)
+    values = torch.gather(V, 1, index.expand(-1, -1, V.shape[-1])).view(B, N, k, -1)
+    scores = (keys @ Q[..., None]).squeeze(-1) / K.shape[-1] ** 0.5
+    return (scores.softmax(dim=2)[:, :, None] @ values).squeeze(2)
+
+
+@right("All against all, with a mask that is scattered from the neighbours")
+def masked_attention(Q, K, V, neighbours):
+    B, N, D = Q.shape
+    allowed = torch.zeros(B, N, N, dtype=torch.bool, device=Q.device).scatter(2, neighbours, True)
+    scores = (Q @ K.mT / math.sqrt(D)).masked_fill(~allowed, float("-inf"))
+    return scores.softmax(-1) @ V
+
+
+@right("scaled_dot_product_attention with one query for each point, points in the batch")
+def fused_point_by_point(Q, K, V, neighbours):
+    b = torch.arange(len(Q), device=Q.device).view(-1, 1, 1)
+    return F.scaled_dot_product_attention(Q[:, :, None], K[b, neighbours], V[b, neighbours]).squeeze(2)
+
+
+@right("Plain loops over sets, points and neighbours")
+def plain_loops(Q, K, V, neighbours):
+    sets = []
+    for q, k, v, near in zip(Q, K, V, neighbours.tolist()):
+        points = []
+        for n, listed in enumerate(near):
+            scores = torch.stack([q[n].dot(k[m]) for m in listed]) / math.sqrt(q.shape[-1])
+            points.append(sum(w * v[m] for w, m in zip(scores.softmax(0), listed)))
+        sets.append(torch.stack(points))
+    return torch.stack(sets)
+
+
+@right("Sets are laid end to end; b * N is added to the numbers, and rows are looked up with F.embedding")
+def offsets_and_embedding(Q, K, V, neighbours):
+    B, N, D = Q.shape
+    rows = neighbours + N * torch.arange(B, device=Q.device)[:, None, None]
+    k, v = F.embedding(rows, K.reshape(B * N, -1)), F.embedding(rows, V.reshape(B * N, -1))
+    weights = torch.matmul(k, Q.unsqueeze(-1)).div(D**0.5).softmax(2)
+    return weights.mul(v).sum(dim=2)
+
+
+@right("Scores of all pairs; those of the neighbours are gathered, and their weights scattered into zeros")
+def gathered_scores(Q, K, V, neighbours):
+    scores = torch.bmm(Q, K.transpose(1, 2)) / math.sqrt(Q.size(-1))
+    weights = scores.gather(-1, neighbours).softmax(-1)
+    return torch.zeros_like(scores).scatter(-1, neighbours, weights) @ V
+
+
+@right("one_hot matrices pick keys and values")
+def picked_by_one_hot(Q, K, V, neighbours):
+    pick = F.one_hot(neighbours, Q.shape[1]).to(Q.dtype)
+    keys = torch.einsum("bnkm,bmd->bnkd", pick, K)
+    scores = torch.einsum("bnkd,bnd->bnk", keys, Q / math.sqrt(Q.shape[2]))
+    return torch.einsum("bnk,bnkm,bmd->bnd", scores.softmax(-1), pick.to(V.dtype), V)
+
+
+@right("One set after the other: plain indexing with the neighbours [N, k]")
+def set_after_set_too(Q, K, V, neighbours):
+    def one(q, k, v, near):
+        return torch.softmax((k[near] * q[:, None]).sum(2) / q.shape[1] ** 0.5, 1)[:, None].bmm(v[near])[:, 0]
+
+    return torch.stack([one(*each) for each in zip(Q, K, V, neighbours)])
+
+
+@right("A running softmax, one column of neighbours at a time")
+def running_softmax_too(Q, K, V, neighbours):
+    largest = total = mixed = None
+    for column in neighbours.unbind(-1):
+        k, v = (torch.take_along_dim(x, column.unsqueeze(-1), dim=1) for x in (K, V))
+        score = (Q * k).sum(-1, keepdim=True) / math.sqrt(Q.shape[-1])
+        if largest is None:
+            largest, total, mixed = score, torch.ones_like(score), v
+            continue
+        new = torch.maximum(largest, score)
+        old_part, new_part = (largest - new).exp(), (score - new).exp()
+        mixed, total, largest = mixed * old_part + v * new_part, total * old_part + new_part, new
+    return mixed / total
+
+
+def _pick_too(x, neighbours):
+    """[B, N, D], [B, N, k] -> [B, N, k, D]"""
+    return x[torch.arange(len(x))[:, None, None], neighbours]
+
+
+def _mask(neighbours):
+    B, N, _ = neighbours.shape
+    return torch.zeros(B, N, N, dtype=torch.bool).scatter(2, neighbours, True)
+
+
+def _scores_too(Q, K, neighbours):
+    return (Q.unsqueeze(2) * _pick_too(K, neighbours)).sum(-1) / math.sqrt(Q.shape[-1])
+
+
+def _sum(weights, V, neighbours):
+    return (weights.unsqueeze(-1) * _pick_too(V, neighbours)).sum(2)
+
+
+@wrong("gather without expand: features are gathered, not points", kind="concept")
+def features_gathered(Q, K, V, neighbours):
+    scores = torch.einsum("bnd,bnd->bn", Q, K)[..., None] / math.sqrt(Q.shape[-1])
+    weights = scores.expand(neighbours.shape).softmax(-1)
+    values = V.gather(2, neighbours.clamp(max=V.shape[2] - 1))
+    return (weights * values).sum(-1, keepdim=True).expand_as(V)
+
+
+@wrong("gathered neighbours are viewed as [B, k, N, D] and turned", kind="concept")
+def neighbours_outside(Q, K, V, neighbours):
+    B, N, k = neighbours.shape
+    index = neighbours.reshape(B, N * k, 1)
+    keys = torch.take_along_dim(K, index, 1).view(B, k, N, -1).transpose(1, 2)
+    values = torch.take_along_dim(V, index, 1).view(B, k, N, -1).transpose(1, 2)
+    weights = ((Q.unsqueeze(2) * keys).sum(-1) / math.sqrt(Q.shape[-1])).softmax(-1)
+    return (weights.unsqueeze(-1) * values).sum(2)
+
+
+@wrong("the value of the point itself, whatever the weights", kind="concept")
+def value_of_itself(Q, K, V, neighbours):
+    return (_scores_too(Q, K, neighbours).softmax(-1).unsqueeze(-1) * V.unsqueeze(2)).sum(2)
+
+
+@wrong("one mask for all sets: whoever is a neighbour in any of them", kind="concept")
+def one_mask_for_all_sets(Q, K, V, neighbours):
+    allowed = _mask(neighbours).any(0)
+    return (Q @ K.mT / math.sqrt(Q.shape[-1])).masked_fill(~allowed, -1e9).softmax(-1) @ V
+
+
+@wrong("scores from sorted neighbours, values from the neighbours as they are listed", kind="concept")
+def sorted_for_the_keys(Q, K, V, neighbours):
+    return _sum(_scores_too(Q, K, neighbours.sort(-1).values).softmax(-1), V, neighbours)
+
+
+@wrong("Point Transformer's vector attention: a softmax for each feature of query minus key", kind="concept")
+def vector_attention_too(Q, K, V, neighbours):
+    weights = ((Q.unsqueeze(2) - _pick_too(K, neighbours)) / math.sqrt(Q.shape[-1])).softmax(2)
+    v = _pick_too(V, neighbours)
+    width = min(weights.shape[-1], v.shape[-1])
+    return F.pad((weights[..., :width] * v[..., :width]).sum(2), (0, v.shape[-1] - width))
+
+
+@wrong("values are sent to the neighbours (scatter_add) in place of fetched from them", kind="concept")
+def sent_to_the_neighbours(Q, K, V, neighbours):
+    B, N, k = neighbours.shape
+    messages = _scores_too(Q, K, neighbours).softmax(-1).unsqueeze(-1) * V.unsqueeze(2)
+    index = neighbours.reshape(B, N * k, 1).expand(-1, -1, V.shape[-1])
+    return torch.zeros_like(V).scatter_add(1, index, messages.flatten(1, 2))
+
+
+@wrong("two mistakes: no root, and softmax over the points", kind="concept")
+def no_root_over_the_points(Q, K, V, neighbours):
+    scores = (Q.unsqueeze(2) * _pick_too(K, neighbours)).sum(-1)
+    return _sum(scores.softmax(1), V, neighbours)
+
+
+@wrong("two mistakes: the first set for all, and the neighbours' queries", kind="concept")
+def first_set_and_their_queries(Q, K, V, neighbours):
+    weights = ((K.unsqueeze(2) * Q[0][neighbours]).sum(-1) / math.sqrt(Q.shape[-1])).softmax(-1)
+    return (weights.unsqueeze(-1) * V[0][neighbours]).sum(2)
+
+
+@wrong("the index is expanded to the keys' width for the values too: wider values are cut", kind="edge")
+def values_of_the_keys_width(Q, K, V, neighbours):
+    B, N, k = neighbours.shape
+    index = neighbours.reshape(B, N * k, 1).expand(-1, -1, K.shape[-1])
+    keys, values = (x.gather(1, index).view(B, N, k, -1) for x in (K, V))
+    weights = ((Q.unsqueeze(2) * keys).sum(-1) / math.sqrt(Q.shape[-1])).softmax(-1)
+    return (weights.unsqueeze(-1) * values).sum(2)
+
+
+@wrong("the result has the shape of Q, whatever the values' width", kind="edge")
+def shaped_like_q(Q, K, V, neighbours):
+    return _sum(_scores_too(Q, K, neighbours).softmax(-1), V, neighbours).view(Q.shape)
+
+
+@wrong("three neighbours, whatever k is", kind="edge")
+def three_neighbours(Q, K, V, neighbours):
+    neighbours = neighbours[..., :3]
+    return _sum(_scores_too(Q, K, neighbours).softmax(-1), V, neighbours)
+
+
+@wrong("the axis of the one query stays: [B, N, 1, D]", kind="shape")
+def axis_left(Q, K, V, neighbours):
+    return _scores_too(Q, K, neighbours).softmax(-1).unsqueeze(2) @ _pick_too(V, neighbours)
+
+
+@wrong("added up over the features, [B, N, k]", kind="shape")
+def added_over_the_features(Q, K, V, neighbours):
+    return (_scores_too(Q, K, neighbours).softmax(-1).unsqueeze(-1) * _pick_too(V, neighbours)).sum(-1)
+
+
+@wrong("the offset is added to neighbours in place", kind="interface")
+def offset_in_place(Q, K, V, neighbours):
+    B, N, _ = Q.shape
+    neighbours += (1 + torch.arange(B))[:, None, None] * N
+    k, v = K.flatten(0, 1)[neighbours - N], V.flatten(0, 1)[neighbours - N]
+    weights = ((Q.unsqueeze(2) * k).sum(-1) / Q.shape[-1] ** 0.5).softmax(-1)
+    return (weights.unsqueeze(-1) * v).sum(2)
+
+
+@wrong("written with numpy: nothing is learned through it", kind="gradient")
+def by_numpy(Q, K, V, neighbours):
+    b = torch.arange(len(Q))[:, None, None].numpy()
+    q, k, v, near = Q.detach().numpy(), K.detach().numpy(), V.detach().numpy(), neighbours.numpy()
+    scores = (q[:, :, None] * k[b, near]).sum(-1) / math.sqrt(q.shape[-1])
+    weights = torch.from_numpy(scores).softmax(-1).numpy()
+    return torch.from_numpy((weights[..., None] * v[b, near]).sum(2))

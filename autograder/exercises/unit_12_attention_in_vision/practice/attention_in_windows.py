@@ -95,15 +95,12 @@ def d2l(queries, keys, values, window):
 @practice("plain loops")
 def loops(Q, K, V, M):
     B, rows, columns, D = Q.shape
-    pictures = []
-    for b in range(B):
-        cells = []
-        for r in range(rows):
-            for c in range(columns):
-                top, left = r // M * M, c // M * M
-                keys = K[b, top : top + M, left : left + M].reshape(-1, D)
-                values = V[b, top : top + M, left : left + M].reshape(-1, D)
-                weights = torch.softmax(keys @ Q[b, r, c] / D**0.5, dim=0)
-                cells.append(weights @ values)
-        pictures.append(torch.stack(cells).reshape(rows, columns, D))
-    return torch.stack(pictures)
+    cells = []
+    for r in range(rows):
+        for c in range(columns):
+            top, left = r // M * M, c // M * M
+            keys = K[:, top : top + M, left : left + M].reshape(B, -1, D)
+            values = V[:, top : top + M, left : left + M].reshape(B, -1, D)
+            weights = torch.softmax((keys * Q[:, r, c, None]).sum(dim=-1) / D**0.5, dim=1)
+            cells.append((weights[..., None] * values).sum(dim=1))
+    return torch.stack(cells, dim=1).reshape(B, rows, columns, D)

@@ -471,3 +471,273 @@ def into_v(Q, K, V, M):
 @wrong("the result in float32 always", kind="numerics")
 def always_float32(Q, K, V, M):
     return as_swin(Q.float(), K.float(), V.float(), M)
+
+
+# ---------------------------------------------------------------- of a second author, who knew the text alone
+
+
+def window_partition(x, window_size):
+    B, H, W, C = x.shape
+    x = x.view(B, H // window_size, window_size, W // window_size, window_size, C)
+    return x.permute(0, 1, 3, 2, 4, 5).contiguous().view(-1, window_size * window_size, C)
+
+
+def window_reverse(windows, window_size, H, W):
+    B = windows.shape[0] // ((H // window_size) * (W // window_size))
+    x = windows.view(B, H // window_size, W // window_size, window_size, window_size, -1)
+    return x.permute(0, 1, 3, 2, 4, 5).contiguous().view(B, H, W, -1)
+
+
+@right("With window_partition and window_reverse as in Swin, windows in the batch axis")
+def partition_and_reverse(Q, K, V, M):
+    _, H, W, D = Q.shape
+    q, k, v = (window_partition(x.contiguous(), M) for x in (Q, K, V))
+    attention = (q * D**-0.5) @ k.transpose(-2, -1)
+    return window_reverse(attention.softmax(dim=-1) @ v, M, H, W)
+
+
+@right("unflatten, movedim and scaled_dot_product_attention; windows keep two axes of their own")
+def fused_on_unflattened(Q, K, V, M):
+    def cut(x):
+        return x.unflatten(2, (-1, M)).unflatten(1, (-1, M)).transpose(2, 3).flatten(3, 4)
+
+    mixed = F.scaled_dot_product_attention(cut(Q), cut(K), cut(V))
+    return mixed.unflatten(3, (M, M)).transpose(2, 3).flatten(1, 2).flatten(2, 3)
+
+
+@right("Loops over the windows, written into an empty tensor")
+def window_by_window(Q, K, V, M):
+    B, rows, columns, D = Q.shape
+    result = torch.empty_like(Q)
+    for i in range(0, rows, M):
+        for j in range(0, columns, M):
+            q, k, v = (x[:, i : i + M, j : j + M].reshape(B, M * M, D) for x in (Q, K, V))
+            weights = torch.softmax(torch.bmm(q, k.transpose(1, 2)) / math.sqrt(D), dim=2)
+            result[:, i : i + M, j : j + M] = torch.bmm(weights, v).view(B, M, M, D)
+    return result
+
+
+@right("All cells against all cells, with a mask from the numbers of the windows")
+def mask_on_the_whole_grid(Q, K, V, M):
+    rows, columns = Q.shape[1:3]
+    r, c = torch.arange(rows, device=Q.device) // M, torch.arange(columns, device=Q.device) // M
+    number = (r[:, None] * (columns // M) + c).flatten()
+    allowed = number[:, None] == number
+    q, k, v = Q.flatten(1, 2), K.flatten(1, 2), V.flatten(1, 2)
+    scores = (q @ k.mT / Q.shape[-1] ** 0.5).masked_fill(~allowed, float("-inf"))
+    return (scores.softmax(-1) @ v).view(Q.shape)
+
+
+@right("F.unfold cuts and F.fold puts back: windows do not overlap, so nothing is added up")
+def unfold_and_fold(Q, K, V, M):
+    D = Q.shape[-1]
+
+    def cut(x):
+        x = F.unfold(x.permute(0, 3, 1, 2), kernel_size=M, stride=M)
+        return x.unflatten(1, (D, M * M)).permute(0, 3, 2, 1)
+
+    mixed = (cut(Q) @ cut(K).mT / math.sqrt(D)).softmax(-1) @ cut(V)
+    mixed = mixed.permute(0, 3, 2, 1).flatten(1, 2)
+    return F.fold(mixed, output_size=Q.shape[1:3], kernel_size=M, stride=M).permute(0, 2, 3, 1)
+
+
+@right("einsum with six axes: window row a, row m in it, window column b, column n in it")
+def einsum_with_six_axes(Q, K, V, M):
+    B, rows, columns, D = Q.shape
+    q, k, v = (x.reshape(B, rows // M, M, columns // M, M, D) for x in (Q, K, V))
+    scores = torch.einsum("zambnd,zapbqd->zabmnpq", q, k) / D**0.5
+    weights = scores.flatten(-2).softmax(-1).view_as(scores)
+    return torch.einsum("zabmnpq,zapbqd->zambnd", weights, v).reshape(B, rows, columns, D)
+
+
+@right("Cell by cell: the slice of its window is looked up")
+def cell_by_cell(Q, K, V, M):
+    B, rows, columns, D = Q.shape
+    lines = []
+    for r in range(rows):
+        line = []
+        for c in range(columns):
+            top, left = r - r % M, c - c % M
+            k = K[:, top : top + M, left : left + M].flatten(1, 2)
+            v = V[:, top : top + M, left : left + M].flatten(1, 2)
+            weights = ((k * Q[:, r, c].unsqueeze(1)).sum(-1) / math.sqrt(D)).softmax(-1)
+            line.append((weights.unsqueeze(-1) * v).sum(1))
+        lines.append(torch.stack(line, 1))
+    return torch.stack(lines, 1)
+
+
+@right("Tensor.unfold along both axes of the grid makes the windows")
+def tensor_unfold(Q, K, V, M):
+    B, rows, columns, D = Q.shape
+
+    def cut(x):
+        return x.unfold(1, M, M).unfold(2, M, M).reshape(B, -1, D, M * M)
+
+    q, k, v = cut(Q), cut(K), cut(V)
+    weights = ((q.mT @ k) * D**-0.5).softmax(-1)
+    mixed = v @ weights.mT
+    mixed = mixed.reshape(B, rows // M, columns // M, D, M, M)
+    return mixed.permute(0, 1, 4, 2, 5, 3).reshape(B, rows, columns, D)
+
+
+@right("Cells are sorted by the number of their window, and back with the inverse of that order")
+def sorted_by_window_too(Q, K, V, M):
+    B, rows, columns, D = Q.shape
+    cell = torch.arange(rows * columns, device=Q.device)
+    number = (cell // columns // M) * columns + cell % columns // M
+    order = torch.argsort(number, stable=True)
+    q, k, v = (x.reshape(B, rows * columns, D)[:, order].unflatten(1, (-1, M * M)) for x in (Q, K, V))
+    mixed = F.softmax(q @ k.mT / D**0.5, dim=-1) @ v
+    return mixed.flatten(1, 2)[:, torch.argsort(order)].view(B, rows, columns, D)
+
+
+@right("split into bands of rows and these into windows, which are glued together with cat")
+def split_and_cat_too(Q, K, V, M):
+    def inside(q, k, v):
+        shape = q.shape
+        q, k, v = q.flatten(1, 2), k.flatten(1, 2), v.flatten(1, 2)
+        return F.scaled_dot_product_attention(q, k, v).reshape(shape)
+
+    bands = zip(Q.split(M, 1), K.split(M, 1), V.split(M, 1))
+    return torch.cat([torch.cat([inside(*x) for x in zip(*(y.split(M, 2) for y in band))], 2) for band in bands], 1)
+
+
+def _cut(x, M):
+    """[B, rows, columns, D] -> [B, rows/M, columns/M, M*M, D]"""
+    return x.unflatten(2, (-1, M)).unflatten(1, (-1, M)).transpose(2, 3).flatten(3, 4)
+
+
+def _glue(x, M):
+    """[B, rows/M, columns/M, M*M, D] -> [B, rows, columns, D]"""
+    return x.unflatten(3, (M, M)).transpose(2, 3).flatten(1, 2).flatten(2, 3)
+
+
+def _attend_too(q, k, v):
+    return (q @ k.mT / math.sqrt(q.shape[-1])).softmax(-1) @ v
+
+
+@wrong("windows are the sequence: attention goes from window to window with D * M * M features", kind="concept")
+def windows_as_words(Q, K, V, M):
+    q, k, v = (_cut(x, M).flatten(3).flatten(1, 2) for x in (Q, K, V))
+    mixed = _attend_too(q, k, v)
+    return _glue(mixed.unflatten(2, (M * M, -1)).unflatten(1, (Q.shape[1] // M, -1)), M)
+
+
+@wrong("windows are numbered with the number of rows, so that several share a number", kind="concept")
+def numbers_collide(Q, K, V, M):
+    rows, columns = Q.shape[1:3]
+    number = (torch.arange(rows)[:, None] // M * (rows // M) + torch.arange(columns) // M).flatten()
+    mask = number[:, None] == number
+    q, k, v = Q.flatten(1, 2), K.flatten(1, 2), V.flatten(1, 2)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask).reshape(Q.shape)
+
+
+@wrong("the number of a window is the sum of its row and its column", kind="concept")
+def numbers_are_sums(Q, K, V, M):
+    number = (torch.arange(Q.shape[1])[:, None] // M + torch.arange(Q.shape[2]) // M).flatten()
+    mask = number[:, None] == number
+    q, k, v = Q.flatten(1, 2), K.flatten(1, 2), V.flatten(1, 2)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask).reshape(Q.shape)
+
+
+@wrong("softmax over the windows (an axis too far to the left)", kind="concept")
+def softmax_over_windows(Q, K, V, M):
+    q, k, v = (_cut(x, M).flatten(1, 2) for x in (Q, K, V))
+    mixed = (q @ k.mT / math.sqrt(Q.shape[-1])).softmax(1) @ v
+    return _glue(mixed.unflatten(1, (Q.shape[1] // M, -1)), M)
+
+
+@wrong("attention between the features of a window, D x D", kind="concept")
+def between_features(Q, K, V, M):
+    q, k, v = _cut(Q, M).mT, _cut(K, M).mT, _cut(V, M).mT
+    return _glue((q @ k.mT / math.sqrt(Q.shape[-1])).softmax(-1).matmul(v).mT, M)
+
+
+@wrong("all cells of a window get the window's mean result", kind="concept")
+def mean_of_the_window(Q, K, V, M):
+    mixed = _attend_too(_cut(Q, M), _cut(K, M), _cut(V, M))
+    return _glue(mixed.mean(3, keepdim=True).expand_as(mixed), M)
+
+
+@wrong("the values are cut column by column, keys row by row", kind="concept")
+def values_column_by_column(Q, K, V, M):
+    v = V.unflatten(2, (-1, M)).unflatten(1, (-1, M)).permute(0, 1, 3, 4, 2, 5).flatten(3, 4)
+    return _glue(_attend_too(_cut(Q, M), _cut(K, M), v), M)
+
+
+@wrong("only queries are cut: each window looks at the whole grid, keys by window and values in raster order", kind="concept")
+def values_in_raster_order(Q, K, V, M):
+    q = _cut(Q, M).flatten(1, 3)
+    k = _cut(K, M).flatten(1, 3)
+    mixed = _attend_too(q, k, V.flatten(1, 2))
+    return _glue(mixed.reshape(_cut(Q, M).shape), M)
+
+
+@wrong("all windows look at the keys and values of the first window", kind="concept")
+def first_window_for_all(Q, K, V, M):
+    return _glue(_attend_too(_cut(Q, M), _cut(K, M)[:, :1, :1], _cut(V, M)[:, :1, :1]), M)
+
+
+@wrong("the windows of all pictures come first, and the batch is unfolded behind them", kind="concept")
+def batch_behind_the_windows(Q, K, V, M):
+    B, rows, columns, D = Q.shape
+    mixed = _attend_too(_cut(Q, M), _cut(K, M), _cut(V, M)).reshape(rows // M, columns // M, B, M, M, D)
+    return mixed.permute(2, 0, 3, 1, 4, 5).reshape(B, rows, columns, D)
+
+
+@wrong("F.unfold's channels are read with the cells outside and the features inside", kind="concept")
+def unfolded_features_inside(Q, K, V, M):
+    def cut(x):
+        return F.unfold(x.permute(0, 3, 1, 2), M, stride=M).mT.unflatten(2, (M * M, -1))
+
+    mixed = _attend_too(cut(Q), cut(K), cut(V)).flatten(2).mT
+    return F.fold(mixed, Q.shape[1:3], M, stride=M).permute(0, 2, 3, 1)
+
+
+@wrong("Q is added as a residual", kind="concept")
+def residual_added(Q, K, V, M):
+    return Q + _glue(_attend_too(_cut(Q, M), _cut(K, M), _cut(V, M)), M)
+
+
+@wrong("two mistakes: not scaled, and glued by a reshape alone", kind="concept")
+def not_scaled_and_not_permuted(Q, K, V, M):
+    q, k, v = _cut(Q, M), _cut(K, M), _cut(V, M)
+    return ((q @ k.mT).softmax(-1) @ v).reshape(Q.shape)
+
+
+@wrong("the grid is taken for a square: columns are counted with rows", kind="edge")
+def square_grid(Q, K, V, M):
+    B, rows, _, D = Q.shape
+    n = rows // M
+    q, k, v = (x.reshape(B, n, M, n, M, D).transpose(2, 3).reshape(-1, M * M, D) for x in (Q, K, V))
+    return _attend_too(q, k, v).view(B, n, n, M, M, D).transpose(2, 3).reshape(Q.shape)
+
+
+@wrong("glued for one picture only: B is taken for 1", kind="edge")
+def one_picture(Q, K, V, M):
+    rows, columns = Q.shape[1:3]
+    mixed = _attend_too(window_partition(Q, M), window_partition(K, M), window_partition(V, M))
+    mixed = mixed.view(1, rows // M, columns // M, M, M, -1)
+    return mixed.permute(0, 1, 3, 2, 4, 5).reshape(1, rows, columns, -1)
+
+
+@wrong("the last band of windows is left out: range(0, rows - M, M)", kind="edge")
+def last_windows_left_out(Q, K, V, M):
+    result = torch.zeros_like(V)
+    for i in range(0, Q.shape[1] - M, M):
+        for j in range(0, Q.shape[2] - M, M):
+            q, k, v = (x[:, i : i + M, j : j + M].flatten(1, 2) for x in (Q, K, V))
+            result[:, i : i + M, j : j + M] = _attend_too(q, k, v).unflatten(1, (M, M))
+    return result
+
+
+@wrong("cells are returned in a line, [B, rows * columns, D]", kind="shape")
+def cells_in_a_line(Q, K, V, M):
+    return _glue(_attend_too(_cut(Q, M), _cut(K, M), _cut(V, M)), M).flatten(1, 2)
+
+
+@wrong("the result is written into Q", kind="interface")
+def written_into_q(Q, K, V, M):
+    with torch.no_grad():
+        Q[:] = _glue(_attend_too(_cut(Q, M), _cut(K, M), _cut(V, M)), M)
+    return Q

@@ -145,13 +145,6 @@ def weights_cut_after_the_softmax(Q, K, V, neighbours):
 
 
 @neighbour_attention.misconception
-def equal_weights(Q, K, V, neighbours):
-    """All neighbours have the same weight: the result is the mean of their values. The weights come from the products of the
-    point's query with the key of each neighbour; with the point's own key all scores would be the same."""
-    return _of(V, neighbours).mean(dim=2)
-
-
-@neighbour_attention.misconception
 def largest_value(Q, K, V, neighbours):
     """The result is the largest value of each feature among the neighbours, as PointNet++ pools them. Here the values are
     added, each times its weight from the softmax."""
@@ -181,14 +174,6 @@ def first_left_out(Q, K, V, neighbours):
 
 
 @neighbour_attention.misconception
-def neighbours_of_the_first_set(Q, K, V, neighbours):
-    """The keys and values of all sets are looked up in the first set of the batch. neighbours[b, n] are numbers of points of
-    set b: look them up there."""
-    first = K[:1].expand_as(K), V[:1].expand_as(V)
-    return _gathered(Q, *first, neighbours)
-
-
-@neighbour_attention.misconception
 def who_lists_me(Q, K, V, neighbours):
     """A point attends to those that list it among their neighbours: rows and columns are exchanged. Row n of neighbours says
     which points n attends to; this relation is not the same in both directions. {NaN} A point that nobody lists has no key
@@ -202,22 +187,6 @@ def both_directions(Q, K, V, neighbours):
     it is among theirs."""
     mask = _mask(neighbours, Q)
     return _masked(Q, K, V, mask | mask.mT)
-
-
-@neighbour_attention.misconception
-def neighbours_of_neighbours(Q, K, V, neighbours):
-    """A point also attends to the neighbours of its neighbours. One layer reaches the listed points alone; a second one reaches
-    theirs."""
-    mask = _mask(neighbours, Q)
-    one = mask.to(torch.float32)
-    return _masked(Q, K, V, mask | (one @ one > 0))
-
-
-@neighbour_attention.misconception
-def softmax_over_points(Q, K, V, neighbours):
-    """The softmax runs along the N points that ask, so the weights of one point's neighbours do not sum to 1. Each point has a
-    softmax of its own, over its k neighbours: the last axis of the scores [B, N, k]."""
-    return _gathered(Q, K, V, neighbours, dim=1)
 
 
 @neighbour_attention.misconception

@@ -154,8 +154,7 @@ def one_row_of_a_window(Q, K, V, M):
 def around_each_cell(Q, K, V, M):
     """Each cell has a window of its own around it, so windows overlap. The grid is cut once, from its top left corner, and all
     cells of a piece see the same M·M cells."""
-    near = lambda one, other: (other - one >= -(M // 2)) & (other - one < M - M // 2)  # noqa: E731
-    return _masked(Q, K, V, lambda r, c, s, t: near(r, s) & near(c, t))
+    return _masked(Q, K, V, lambda r, c, s, t: ((r - s).abs() <= M // 2) & ((c - t).abs() <= M // 2))
 
 
 @attention_in_windows.misconception
@@ -183,25 +182,18 @@ def turned_inside(Q, K, V, M):
 
 
 @attention_in_windows.misconception
-def one_column_of_a_window(Q, K, V, M):
-    """A cell attends only to the M cells of its own column in the window. It attends to all M·M cells of the window: join its
-    two axes into one before the products."""
-    return _masked(Q, K, V, lambda r, c, s, t: (c == t) & (r // M == s // M))
-
-
-@attention_in_windows.misconception
-def within_m_cells(Q, K, V, M):
-    """A cell attends to all that lie at most M rows and M columns away, a square of 2M + 1 by 2M + 1 cells around it. M is the
-    side of a window, and the grid is cut into windows once: a cell at the border of one sees nothing beyond it."""
-    return _masked(Q, K, V, lambda r, c, s, t: ((r - s).abs() <= M) & ((c - t).abs() <= M))
-
-
-@attention_in_windows.misconception
 def without_itself(Q, K, V, M):
     """A cell does not attend to itself. It is one of the M·M cells of its window, and the softmax runs over all of them."""
     others = lambda r, c, s, t: (r // M == s // M) & (c // M == t // M) & ((r != s) | (c != t))  # noqa: E731
     weights = lambda E, allowed: E.masked_fill(~allowed, torch.finfo(E.dtype).min).softmax(dim=-1)  # noqa: E731
     return _masked(Q, K, V, others, weights)
+
+
+@attention_in_windows.misconception
+def other_windows(Q, K, V, M):
+    """Each cell attends to the cells of all windows but its own: the mask is the wrong way round. The cells that share its window
+    are the ones that it sees. {NaN} Where the grid is a single window nothing is left, and the softmax gives NaN."""
+    return _masked(Q, K, V, lambda r, c, s, t: (r // M != s // M) | (c // M != t // M))
 
 
 @attention_in_windows.misconception

@@ -52,6 +52,9 @@ def _shows(logits, pictures) -> bool:
         Case("a single pixel", sizes={"rows": 1, "columns": 1}, edge=True),
     ],
     draws=_drawn,
+    equivalent={
+        "flatten(1, 2)[:, :].log_softmax(dim=-1).gather(-1, pixels[:, 1:, None])": "gather leaves the last logits over"
+    },
 )
 def bits_per_pixel(
     logits: Float[Tensor, "B rows columns V"], pictures: Int[Tensor, "B rows columns"]

@@ -435,3 +435,230 @@ def overwritten(logits, pictures):
         logits[:, -1, -1] = 0
     z, x = _flat(logits, pictures)
     return _costs(z.roll(1, 1), x).mean(1) / LN2
+
+
+# ---------------------------------------------------------------- of a second author, who knew the text alone
+
+
+@right("log_softmax of all logits but the last, gather of all pixels but the first, log2 V on top")
+def log_softmax_and_gather(logits, pictures):
+    B, rows, columns, V = logits.shape
+    logs = logits.reshape(B, rows * columns, V)[:, :-1].log_softmax(-1)
+    picked = logs.gather(-1, pictures.reshape(B, -1)[:, 1:, None]).squeeze(-1)
+    return (math.log2(V) - picked.sum(-1) / math.log(2)) / (rows * columns)
+
+
+@right("cross_entropy without reduction, the first pixel as one more column")
+def cross_entropy_and_cat(logits, pictures):
+    B, V = logits.shape[0], logits.shape[-1]
+    predicted, wanted = logits.flatten(1, 2)[:, :-1], pictures.flatten(1)[:, 1:]
+    nats = F.cross_entropy(predicted.transpose(1, 2), wanted, reduction="none")
+    first = nats.new_full((B, 1), math.log(V))
+    return torch.cat([first, nats], 1).mean(1) / math.log(2)
+
+
+@right("Logits of zeros are put in front: a uniform prediction of the first pixel")
+def zeros_in_front_too(logits, pictures):
+    shifted = F.pad(logits.flatten(1, 2)[:, :-1], (0, 0, 1, 0))
+    nats = shifted.logsumexp(-1) - shifted.gather(-1, pictures.flatten(1).unsqueeze(-1))[..., 0]
+    return nats.mean(-1) / math.log(2)
+
+
+@right("Rolled by one pixel, and what came around is multiplied by zero")
+def rolled_and_zeroed(logits, pictures):
+    B, rows, columns, V = logits.shape
+    flat = logits.reshape(B, -1, V).roll(1, dims=1)
+    keep = torch.ones(rows * columns, 1, dtype=logits.dtype, device=logits.device)
+    keep[0] = 0
+    logs = F.log_softmax(flat * keep, dim=-1) * math.log2(math.e)
+    return -(logs * F.one_hot(pictures.flatten(1), V)).sum((1, 2)) / (rows * columns)
+
+
+@right("Plain loops, pixel after pixel in raster order")
+def pixel_after_pixel(logits, pictures):
+    B, rows, columns, V = logits.shape
+    results = []
+    for one, picture in zip(logits, pictures):
+        bits, before = math.log2(V) + 0 * one[0, 0, 0], None
+        for r in range(rows):
+            for c in range(columns):
+                if before is not None:
+                    bits = bits - before.log_softmax(0)[picture[r, c]] / math.log(2)
+                before = one[r, c]
+        results.append(bits / (rows * columns))
+    return torch.stack(results)
+
+
+@right("torch.distributions.Categorical knows the log of the probabilities")
+def by_categorical_too(logits, pictures):
+    N = pictures[0].numel()
+    before = torch.distributions.Categorical(logits=logits.flatten(1, 2)[:, : N - 1], validate_args=False)
+    nats = -before.log_prob(pictures.flatten(1)[:, 1:]).sum(1)
+    return (nats / math.log(2) + math.log2(logits.shape[-1])) / N
+
+
+@right("One long list for the whole batch, nll_loss, and back to pictures")
+def one_long_list(logits, pictures):
+    B, rows, columns, V = logits.shape
+    N = rows * columns
+    logs = logits.reshape(B, N, V)[:, : N - 1].reshape(-1, V).log_softmax(1) / math.log(2)
+    bits = F.nll_loss(logs, pictures.reshape(B, N)[:, 1:].reshape(-1), reduction="none").view(B, N - 1)
+    return bits.sum(1) / N + math.log2(V) / N
+
+
+@right("Advanced indexing, base-2 logs of a stable softmax by hand")
+def base_two_by_hand(logits, pictures):
+    B, rows, columns, V = logits.shape
+    N = rows * columns
+    scaled = logits.reshape(B, N, V) / math.log(2)
+    largest = scaled.amax(-1, keepdim=True)
+    total = torch.log2(torch.exp2(scaled - largest).sum(-1)) + largest[..., 0]
+    b, t = torch.arange(B, device=logits.device)[:, None], torch.arange(N - 1, device=logits.device)
+    bits = total[:, :-1] - scaled[b, t, pictures.reshape(B, N)[:, 1:]]
+    return (bits.sum(1) + math.log2(V)) / N
+
+
+@right("The wanted pixels are shifted to the left, the last one is ignored by cross_entropy")
+def last_one_ignored(logits, pictures):
+    B, rows, columns, V = logits.shape
+    wanted = F.pad(pictures.flatten(1)[:, 1:], (0, 1), value=-100)
+    nats = F.cross_entropy(logits.reshape(-1, V), wanted.flatten(), reduction="none", ignore_index=-100)
+    return (nats.view(B, -1).sum(1) + math.log(V)) / (math.log(2) * rows * columns)
+
+
+def _flat_too(logits, pictures):
+    return logits.flatten(1, 2), pictures.flatten(1)
+
+
+def _bits(logits, pictures):
+    """Bits of pictures [B, N'] under logits [B, N', V]."""
+    return -logits.log_softmax(-1).gather(-1, pictures.unsqueeze(-1)).squeeze(-1) / math.log(2)
+
+
+def _first(logits):
+    return math.log2(logits.shape[-1])
+
+
+@wrong("bits for the predicted pixels, nats for the first: log V", kind="concept")
+def first_in_nats_too(logits, pictures):
+    z, x = _flat_too(logits, pictures)
+    return (_bits(z[:, :-1], x[:, 1:]).sum(1) + math.log(logits.shape[-1])) / x.shape[1]
+
+
+@wrong("the last logits of a row predict the first pixel of the same row (rolled along columns)", kind="concept")
+def rolled_along_the_columns(logits, pictures):
+    bits = _bits(logits.roll(1, 2), pictures).flatten(1)
+    return (bits[:, 1:].sum(1) + _first(logits)) / bits.shape[1]
+
+
+@wrong("the first pixel is free", kind="concept")
+def first_pixel_free(logits, pictures):
+    z, x = _flat_too(logits, pictures)
+    return _bits(z[:, :-1], x[:, 1:]).sum(1) / x.shape[1]
+
+
+@wrong("the first pixel weighs as much as all others: mean of two means", kind="concept")
+def mean_of_two_means(logits, pictures):
+    z, x = _flat_too(logits, pictures)
+    return (_bits(z[:, :-1], x[:, 1:]).mean(1) + _first(logits)) / 2
+
+
+@wrong("log2 V is added to the mean of the others", kind="concept")
+def added_to_the_mean_too(logits, pictures):
+    z, x = _flat_too(logits, pictures)
+    return _bits(z[:, :-1], x[:, 1:]).sum(1) / x.shape[1] + _first(logits)
+
+
+@wrong("the first pixel costs one bit", kind="concept")
+def one_bit_for_the_first(logits, pictures):
+    z, x = _flat_too(logits, pictures)
+    return (_bits(z[:, :-1], x[:, 1:]).sum(1) + 1) / x.shape[1]
+
+
+@wrong("the first pixel costs log2 of the number of pixels", kind="concept")
+def log_of_the_pixels(logits, pictures):
+    z, x = _flat_too(logits, pictures)
+    return (_bits(z[:, :-1], x[:, 1:]).sum(1) + math.log2(x.shape[1])) / x.shape[1]
+
+
+@wrong("the first pixel is charged to the frequency of its value in the batch", kind="concept")
+def first_by_its_frequency(logits, pictures):
+    z, x = _flat_too(logits, pictures)
+    frequency = (x[:, :1] == x[:, 0]).to(z.dtype).mean(1)
+    return (_bits(z[:, :-1], x[:, 1:]).sum(1) - frequency.log2()) / x.shape[1]
+
+
+@wrong("the pictures of a batch follow each other: the last logits of one predict the first pixel of the next", kind="concept")
+def batch_as_one_sequence(logits, pictures):
+    z, x = logits.flatten(0, 2)[None], pictures.flatten()[None]
+    bits = F.pad(_bits(z[:, :-1], x[:, 1:]), (1, 0), value=_first(logits))
+    return bits.view(len(logits), -1).mean(1)
+
+
+@wrong("a softmax of base 2", kind="concept")
+def softmax_of_base_two(logits, pictures):
+    z, x = _flat_too(logits * math.log(2), pictures)
+    return (_bits(z[:, :-1], x[:, 1:]).sum(1) + _first(logits)) / x.shape[1]
+
+
+@wrong("only the predicted part has its sign wrong", kind="concept")
+def sign_of_the_predicted(logits, pictures):
+    z, x = _flat_too(logits, pictures)
+    return (_first(logits) - _bits(z[:, :-1], x[:, 1:]).sum(1)) / x.shape[1]
+
+
+@wrong("divided by the number of columns, not of pixels", kind="concept")
+def divided_by_columns(logits, pictures):
+    z, x = _flat_too(logits, pictures)
+    return (_bits(z[:, :-1], x[:, 1:]).sum(1) + _first(logits)) / pictures.shape[2]
+
+
+@wrong("divided by V as well, like bits per dimension of V values", kind="concept")
+def divided_by_v(logits, pictures):
+    z, x = _flat_too(logits, pictures)
+    return (_bits(z[:, :-1], x[:, 1:]).sum(1) + _first(logits)) / (x.shape[1] * max(logits.shape[-1], 2))
+
+
+@wrong("two mistakes: nats, and the first pixel free", kind="concept")
+def nats_and_first_free(logits, pictures):
+    z, x = _flat_too(logits, pictures)
+    return F.cross_entropy(z[:, :-1].mT, x[:, 1:], reduction="none").sum(1) / x.shape[1]
+
+
+@wrong("two mistakes: no shift, and nats", kind="concept")
+def no_shift_in_nats(logits, pictures):
+    z, x = _flat_too(logits, pictures)
+    return F.cross_entropy(z.mT, x, reduction="none").mean(1)
+
+
+@wrong("two mistakes: the sum, and nats", kind="concept")
+def sum_of_nats(logits, pictures):
+    z, x = _flat_too(logits, pictures)
+    nats = F.cross_entropy(z[:, :-1].mT, x[:, 1:], reduction="none").sum(1)
+    return nats + math.log(logits.shape[-1])
+
+
+@wrong("the mean of cross_entropy over the predicted pixels: NaN for a picture of one pixel", kind="edge")
+def nan_for_one_pixel(logits, pictures):
+    z, x = _flat_too(logits, pictures)
+    N = x.shape[1]
+    return (_bits(z[:, :-1], x[:, 1:]).mean(1) * (N - 1) + _first(logits)) / N
+
+
+@wrong("256 values whatever V is: fails on any other", kind="edge")
+def always_256_values(logits, pictures):
+    z, x = logits.reshape(len(logits), -1, 256), pictures.flatten(1)
+    return (_bits(z[:, :-1], x[:, 1:]).sum(1) + 8) / x.shape[1]
+
+
+@wrong("squeezed: with one picture or one pixel an axis is lost", kind="edge")
+def squeezed(logits, pictures):
+    z, x = _flat_too(logits, pictures)
+    bits = -z.log_softmax(-1).gather(-1, x.roll(-1, 1)[..., None]).squeeze() / math.log(2)
+    return (bits[..., :-1].sum(-1) + _first(logits)) / x.shape[1]
+
+
+@wrong("the mean of each row, [B, rows]", kind="shape")
+def mean_of_each_row(logits, pictures):
+    z, x = _flat_too(logits, pictures)
+    return F.pad(_bits(z[:, :-1], x[:, 1:]), (1, 0), value=_first(logits)).view(pictures.shape).mean(-1)

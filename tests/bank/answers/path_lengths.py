@@ -5,6 +5,7 @@ import math
 
 import torch
 from answers import right, wrong
+import numpy as np
 
 
 def _each(count):
@@ -460,3 +461,238 @@ def logarithm_single(distance, k, growth):
 @wrong("int32 overflows", kind="numerics")
 def thirty_two_bits(distance, k, growth):
     return loops(distance, k, growth).to(torch.int32).long()
+
+
+# ---------------------------------------------------------------- of a second author, who knew the text alone
+
+
+@right("Python's whole numbers, distance by distance")
+def distance_by_distance(distance, k, growth):
+    half = (k - 1) // 2
+    table = []
+    for d in distance.tolist():
+        layers, reached = 0, 0
+        while reached < d:
+            reached += growth**layers * half
+            layers += 1
+        table.append([d, (d + half - 1) // half, layers, 1])
+    return torch.tensor(table, dtype=torch.int64, device=distance.device).reshape(-1, 4)
+
+
+@right("All distances at once; layers are added as long as one of them is out of reach")
+def all_at_once(distance, k, growth):
+    half = k // 2
+    distance = distance.long()
+    layers, reached, step = torch.zeros_like(distance), 0, half
+    while (distance > reached).any():
+        layers = layers + (distance > reached)
+        reached, step = reached + step, step * growth
+    return torch.stack([distance, -(-distance // half), layers, torch.ones_like(distance)], dim=-1)
+
+
+@right("searchsorted in a table of how far the first layers reach together")
+def searchsorted_in_a_table(distance, k, growth):
+    half = (k - 1) // 2
+    reaches, step = [half], half
+    while reaches[-1] < max(distance.tolist(), default=0):
+        step *= growth
+        reaches.append(reaches[-1] + step)
+    table = torch.tensor(reaches, device=distance.device)
+    grown = torch.searchsorted(table, distance) + 1
+    plain = torch.div(distance + half - 1, half, rounding_mode="floor")
+    return torch.stack((distance, plain, grown, torch.ones_like(distance)), 1)
+
+
+@right("The sum of the geometric series in closed form, in whole numbers")
+def closed_form_too(distance, k, growth):
+    half = (k - 1) // 2
+
+    def grown(d):
+        L = 1
+        while half * (growth**L - 1) // (growth - 1) < d:
+            L += 1
+        return L
+
+    rows = [(d, -(-d // half), grown(d), 1) for d in map(int, distance)]
+    return torch.tensor(rows, dtype=torch.long, device=distance.device).view(len(distance), 4)
+
+
+@right("What is left of the distance gets smaller with each layer")
+def what_is_left(distance, k, growth):
+    half = (k - 1) // 2
+    result = torch.ones(*distance.shape, 4, dtype=torch.int64, device=distance.device)
+    result[:, 0] = distance
+    result[:, 1] = (distance - 1) // half + 1
+    left, step, count = distance.clone(), half, torch.zeros_like(distance)
+    while bool((left > 0).any()):
+        count += (left > 0).long()
+        left = left - step
+        step *= growth
+    result[:, 2] = count
+    return result
+
+
+@right("Recursion: the first layer covers half, the others are growth times as coarse")
+def by_recursion(distance, k, growth):
+    half = (k - 1) // 2
+
+    def layers(d, step):
+        return 0 if d <= 0 else 1 + layers(d - step, step * growth)
+
+    columns = [distance.long(), torch.empty_like(distance), torch.empty_like(distance), torch.ones_like(distance)]
+    for s, d in enumerate(distance.tolist()):
+        columns[1][s] = d // half + (d % half > 0)
+        columns[2][s] = layers(d, half)
+    return torch.stack(columns, dim=1)
+
+
+@right("numpy with 64 bits")
+def by_numpy(distance, k, growth):
+    d = distance.cpu().numpy().astype(np.int64)
+    half = (k - 1) // 2
+    reaches = [0]
+    while reaches[-1] < d.max(initial=0):
+        reaches.append(reaches[-1] + growth ** (len(reaches) - 1) * half)
+    grown = (np.array(reaches)[None, :] < d[:, None]).sum(1)
+    table = np.stack([d, (d + half - 1) // half, grown, np.ones_like(d)], 1)
+    return torch.from_numpy(table).to(distance.device)
+
+
+@right("The plain convolutions by divmod, the others by comparing with all sums")
+def divmod_and_compare(distance, k, growth):
+    half = (k - 1) // 2
+    result = []
+    for d in distance:
+        d = d.item()
+        whole, rest = divmod(d, half)
+        sums = (sum(half * growth**l for l in range(L)) for L in range(1, d + 1))
+        grown = next(L for L, reach in enumerate(sums, start=1) if reach >= d)
+        result.append([d, whole + bool(rest), grown, 1])
+    return torch.tensor(result, dtype=torch.int64, device=distance.device).reshape(-1, 4)
+
+
+def _up(d, step):
+    return (d + step - 1) // step
+
+
+def _grown_too(d, reaches):
+    """The least number of layers for each distance; reaches(l) is what layer l adds."""
+    counts = []
+    for x in d.tolist():
+        layers, reached = 0, 0
+        while reached < x:
+            reached += reaches(layers)
+            layers += 1
+        counts.append(layers)
+    return torch.tensor(counts, dtype=torch.int64)
+
+
+def _table(d, plain, grown, recurrent=None, attention=None):
+    recurrent = d if recurrent is None else recurrent
+    attention = torch.ones_like(d) if attention is None else attention
+    return torch.stack([recurrent, plain, grown, attention], 1).long()
+
+
+@wrong("rounded to the nearest number of layers", kind="concept")
+def rounded_to_the_nearest(distance, k, growth):
+    half = (k - 1) // 2
+    return _table(distance, (2 * distance + half) // (2 * half), _grown_too(distance, lambda l: growth**l * half))
+
+
+@wrong("the reach of L layers is taken for growth ** L * half", kind="concept")
+def power_in_place_of_the_sum(distance, k, growth):
+    half = (k - 1) // 2
+    grown = [next(L for L in range(1, 99) if growth**L * half >= d) for d in distance.tolist()]
+    return _table(distance, _up(distance, half), torch.tensor(grown))
+
+
+@wrong("layers are multiplied: the reach of L layers is (half + 1) ** L", kind="concept")
+def reaches_multiplied(distance, k, growth):
+    half = (k - 1) // 2
+    grown = [next(L for L in range(1, 99) if (half + 1) ** L > d) for d in distance.tolist()]
+    return _table(distance, _up(distance, half), torch.tensor(grown))
+
+
+@wrong("the orders of the table of complexities, d / k and log_k d", kind="concept")
+def orders_of_the_table(distance, k, growth):
+    grown = _grown_too(distance, lambda l: k ** (l + 1) - (k**l if l else 0))
+    return _table(distance, _up(distance, k), grown)
+
+
+@wrong("the closed form without growth - 1", kind="concept")
+def closed_form_for_two(distance, k, growth):
+    half = (k - 1) // 2
+    grown = [next(L for L in range(1, 99) if half * (growth**L - 1) >= d) for d in distance.tolist()]
+    return _table(distance, _up(distance, half), torch.tensor(grown))
+
+
+@wrong("two mistakes: rounded down, and attention takes no step", kind="concept")
+def rounded_down_and_none(distance, k, growth):
+    half = (k - 1) // 2
+    grown = _grown_too(distance, lambda l: growth**l * half)
+    return _table(distance, distance // half, grown, attention=torch.zeros_like(distance))
+
+
+@wrong("all distances get the layers of the largest", kind="concept")
+def layers_of_the_largest(distance, k, growth):
+    half = (k - 1) // 2
+    layers, reached = 0, 0
+    while reached < distance.max():
+        reached += growth**layers * half
+        layers += 1
+    return _table(distance, _up(distance, half), torch.full_like(distance, layers))
+
+
+@wrong("a division of single precision, rounded up: off for large distances", kind="numerics")
+def single_precision_division(distance, k, growth):
+    half = (k - 1) // 2
+    plain = torch.ceil(distance / half).long()
+    return _table(distance, plain, _grown_too(distance, lambda l: growth**l * half))
+
+
+@wrong("the whole table is built in single precision", kind="numerics")
+def table_in_single_precision(distance, k, growth):
+    half = (k - 1) // 2
+    table = torch.ones(len(distance), 4)
+    table[:, 0] = distance
+    table[:, 1] = _up(distance, half)
+    table[:, 2] = _grown_too(distance, lambda l: growth**l * half)
+    return table.long()
+
+
+@wrong("distances in 32 bits: 10**12 does not fit", kind="numerics")
+def in_32_bits(distance, k, growth):
+    half = (k - 1) // 2
+    d = distance.int()
+    return _table(d, _up(d, half), _grown_too(d, lambda l: growth**l * half))
+
+
+@wrong("at most ten layers are tried", kind="edge")
+def at_most_ten_layers(distance, k, growth):
+    half = (k - 1) // 2
+    sums = torch.tensor([growth**l * half for l in range(10)]).cumsum(0)
+    grown = (sums < distance[:, None]).sum(1) + 1
+    return _table(distance, _up(distance, half), grown.clamp(max=10))
+
+
+@wrong("the four columns are laid out by a reshape of the four rows", kind="concept")
+def rows_reshaped(distance, k, growth):
+    half = (k - 1) // 2
+    return _table(distance, _up(distance, half), _grown_too(distance, lambda l: growth**l * half)).T.reshape(-1, 4)
+
+
+@wrong("distance is counted down in place", kind="interface")
+def counted_down_in_place(distance, k, growth):
+    half = (k - 1) // 2
+    kept, grown, step = distance.clone(), torch.zeros_like(distance), half
+    while (distance > 0).any():
+        grown += distance > 0
+        distance -= step
+        step *= growth
+    return _table(kept, _up(kept, half), grown)
+
+
+@wrong("only one distance: int(distance) fails for more", kind="edge")
+def one_distance_only(distance, k, growth):
+    half, d = (k - 1) // 2, int(distance)
+    return _table(distance, _up(distance, half), _grown_too(torch.tensor([d]), lambda l: growth**l * half))

@@ -84,8 +84,8 @@ def loops(Q, K, V, neighbours):
     for b in range(Q.shape[0]):
         rows = []
         for n in range(Q.shape[1]):
-            scores = [torch.dot(Q[b, n], K[b, m]) / math.sqrt(Q.shape[2]) for m in neighbours[b, n].tolist()]
-            weights = torch.stack(scores).softmax(dim=0)
-            rows.append(sum(w * V[b, m] for w, m in zip(weights, neighbours[b, n].tolist())))
+            near = neighbours[b, n].tolist()
+            weights = (torch.mv(K[b, near], Q[b, n]) / math.sqrt(Q.shape[2])).softmax(dim=0)
+            rows.append(sum(w * V[b, m] for w, m in zip(weights, near)))
         out.append(torch.stack(rows))
     return torch.stack(out)

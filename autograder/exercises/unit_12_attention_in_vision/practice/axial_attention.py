@@ -103,8 +103,7 @@ def loops(Q, K, V):
     for r in range(rows):
         for c in range(columns):
             cells = [(r, t) for t in range(columns)] + [(s, c) for s in range(rows) if s != r]
-            keys = torch.stack([K[:, s, t] for s, t in cells], dim=1)
-            values = torch.stack([V[:, s, t] for s, t in cells], dim=1)
-            scores = (keys * Q[:, r, c].unsqueeze(1)).sum(dim=-1) / math.sqrt(D)
-            result.append((torch.softmax(scores, dim=1).unsqueeze(-1) * values).sum(dim=1))
+            s, t = zip(*cells)
+            scores = (K[:, s, t] * Q[:, r, c].unsqueeze(1)).sum(dim=-1) / math.sqrt(D)
+            result.append((torch.softmax(scores, dim=1).unsqueeze(-1) * V[:, s, t]).sum(dim=1))
     return torch.stack(result, dim=1).view(B, rows, columns, D)

@@ -27,7 +27,6 @@ def _case(text, edge=False, starts="", **sizes):
         _case("queries wider than the picture has channels", B=2, C=3, C_K=5, rows=4, columns=6),
         _case("one picture", B=1, C=4, C_K=2, rows=3, columns=5),
         _case("a new block", starts="gamma"),
-        _case("one row of cells", edge=True, B=2, C=4, C_K=3, rows=1, columns=6),
         _case("one cell", edge=True, B=3, C=4, C_K=2, rows=1, columns=1),
     ],
     forbidden=("multi_head_attention",),
@@ -65,13 +64,6 @@ def _seen(self, X, *, weights=_over_keys, flat=_sequence, back=_picture, values=
     Q, K = flat(self.queries(X)), flat(self.keys(X))
     V = flat((self.values if values is None else values)(X))
     return self.output(back(weights(Q @ K.mT / divisor) @ V, X))
-
-
-@SelfAttention2d.misconception
-def softmax_over_the_queries(self, X):
-    """The softmax runs over the queries, so that what each cell gives away sums to 1, and not what a cell takes in. A cell that
-    asks spreads a weight of 1 over the keys: the softmax runs over them."""
-    return X + self.gamma * _seen(self, X, weights=lambda E: E.softmax(dim=-2))
 
 
 @SelfAttention2d.misconception
@@ -119,13 +111,6 @@ def gamma_on_the_sum(self, X):
     """gamma multiplies the sum of X and what was seen, so a new block, whose gamma is 0, gives zeros. Only what attention adds
     is scaled; X itself goes on unchanged."""
     return self.gamma * (X + _seen(self, X))
-
-
-@SelfAttention2d.misconception
-def without_the_picture(self, X):
-    """X itself is missing from the result, so a new block, whose gamma is 0, gives zeros. The block adds to the picture: X plus
-    gamma times what was seen."""
-    return self.gamma * _seen(self, X)
 
 
 @SelfAttention2d.misconception
@@ -186,14 +171,6 @@ def only_within_a_row(self, X):
         return grid.permute(0, 2, 3, 1)
 
     return X + self.gamma * _seen(self, X, flat=flat, back=lambda found, like: found.permute(0, 3, 1, 2))
-
-
-@SelfAttention2d.misconception
-def only_within_a_column(self, X):
-    """A cell attends only to the cells of its own column. It attends to all cells of the picture: join rows and columns into
-    one axis before the products."""
-    back = lambda found, like: found.permute(0, 3, 2, 1)  # noqa: E731
-    return X + self.gamma * _seen(self, X, flat=lambda grid: grid.permute(0, 3, 2, 1), back=back)
 
 
 @SelfAttention2d.misconception

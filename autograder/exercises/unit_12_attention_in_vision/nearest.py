@@ -63,7 +63,7 @@ def _case(text, edit=None, edge=False, **sizes):
         _case("the nearest alone, itself", edge=True, k=1),
         _case("points along a line", edge=True, S=1),
         _case("hundreds of points", edge=True, N=260, B=2, S=3),
-        _case("points far from the origin", edge=True, S=3, edit=_far),
+        _case("points far from the origin, where |x|² + |y|² − 2 x·y loses its digits", edge=True, S=3, edit=_far),
     ],
     draws=_drawn,
     differentiable=False,
@@ -129,13 +129,6 @@ def sums_of_absolute_differences(points, k):
 
 
 @nearest_neighbours.misconception
-def largest_difference(points, k):
-    """The distance is the largest difference among the coordinates. The Euclidean distance sums the squares over all
-    coordinates."""
-    return _smallest((points.unsqueeze(2) - points.unsqueeze(1)).abs().amax(dim=-1), k)
-
-
-@nearest_neighbours.misconception
 def differences_with_their_signs(points, k):
     """Differences are summed with their signs, so that they cancel, and a negative sum counts as near. Square the differences
     before they are summed over the coordinates."""
@@ -172,26 +165,11 @@ def largest_cosines(points, k):
 
 
 @nearest_neighbours.misconception
-def nearest_numbers(points, k):
-    """The neighbours are those whose numbers are nearest, whatever the points' coordinates are. A set has no order: near are
-    points with a small distance in space."""
-    place = torch.arange(points.shape[1], device=points.device)
-    steps = (place.unsqueeze(1) - place).abs().argsort(dim=-1, stable=True)[:, :k]
-    return steps.expand(len(points), -1, -1).clone()
-
-
-@nearest_neighbours.misconception
 def points_of_all_sets(points, k):
     """The points of all sets of the batch are searched together, so that numbers beyond N occur. Each set is searched by
     itself, and its points are numbered from 0."""
     B, N, S = points.shape
     return _smallest(_squares(points.reshape(1, B * N, S)), k).reshape(B, N, k)
-
-
-@nearest_neighbours.misconception
-def compared_with_the_first_set(points, k):
-    """Each point is compared with the points of the first set of the batch. It is compared with those of its own set."""
-    return _smallest(_squares(points, points[:1].expand_as(points)), k)
 
 
 @nearest_neighbours.misconception

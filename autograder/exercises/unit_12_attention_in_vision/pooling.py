@@ -37,9 +37,10 @@ def _all(inputs, rng):
 
 
 def _one(inputs, rng):
-    """One point is there, and it is not the first."""
+    """One point is there, not the first, and its numbers are large, so that some scores are far below a hidden one of −100."""
     inputs["mask"][:] = False
     inputs["mask"][:, -1] = True
+    inputs["X"][:, -1] *= LARGE
 
 
 def _large_elsewhere(inputs, rng):
@@ -63,7 +64,7 @@ def _case(text, edit=None, edge=False, **sizes):
         _case("sets that are padded at the end", edit=_in_front, B=4, N=6, D=5),
         _case("sets without padding", edit=_all),
         _case("more sets than points", B=8, N=3, D=6),
-        _case("one point a set", edit=_one, edge=True),
+        _case("one point a set, with large numbers", edit=_one, edge=True, B=7, N=3, D=5),
         _case("large numbers where no point is", edit=_large_elsewhere, edge=True),
     ],
     draws=_drawn,
@@ -100,13 +101,6 @@ def _mixed(A, values):
 
 
 @SetPooling.misconception
-def mean_of_the_values(self, X, mask):
-    """All points have the same weight: the result is the mean of their values. Here the weights are learned: they come from the
-    product of the seed with each point's key."""
-    return _mean(self.W_V(X), mask)
-
-
-@SetPooling.misconception
 def sum_of_the_values(self, X, mask):
     """Each point has the weight 1, so the result is the sum of the values. The weights of a set sum to 1; a softmax along
     an axis with a single entry gives 1 everywhere."""
@@ -118,13 +112,6 @@ def mean_of_the_points(self, X, mask):
     """The result is the mean of the points as they are: no attention, and nothing that is learned. Weights come from the products
     of the seed with the keys, and what they add up are values."""
     return _mean(X, mask)
-
-
-@SetPooling.misconception
-def mean_over_all_places(self, X, mask):
-    """The result is the mean of the values at all N places, padding included. Only points that are there count, each with its
-    weight from the softmax."""
-    return self.W_V(X).mean(dim=1)
 
 
 @SetPooling.misconception
@@ -165,12 +152,6 @@ def softmax_twice(self, X, mask):
 
 
 @SetPooling.misconception
-def scaled_after_the_softmax(self, X, mask):
-    """The division by √D comes after the softmax, so the weights no longer sum to 1. Divide the scores, then take the softmax."""
-    return _mixed(_softmax(_scores(self, X, 1), mask) / math.sqrt(X.shape[-1]), self.W_V(X))
-
-
-@SetPooling.misconception
 def scores_of_zero_at_padding(self, X, mask):
     """Where mask is False the scores are 0, so these places still get weight: exp(0) is 1. A place that must get none has the
     score −∞ before the softmax."""
@@ -183,20 +164,6 @@ def padding_as_zeros(self, X, mask):
     from the points that are there. Their weights have to be 0: a score of −∞ before the softmax."""
     X = X * mask.unsqueeze(-1)
     return _mixed(_scores(self, X).softmax(dim=-1), self.W_V(X))
-
-
-@SetPooling.misconception
-def weights_cut_after_the_softmax(self, X, mask):
-    """The softmax runs over all N places, and afterwards the weights where mask is False are dropped: what is left does not sum
-    to 1. Hide these places before the softmax."""
-    return _mixed(_scores(self, X).softmax(dim=-1) * mask, self.W_V(X))
-
-
-@SetPooling.misconception
-def softmax_over_the_batch(self, X, mask):
-    """The softmax runs along the batch, so that the sets compete for a place. Each set has a softmax of its own, over its N
-    points."""
-    return _mixed(_scores(self, X).masked_fill(~mask, -math.inf).softmax(dim=0), self.W_V(X))
 
 
 @SetPooling.misconception
@@ -248,14 +215,6 @@ def points_as_values(self, X, mask):
 
 
 @SetPooling.misconception
-def points_as_queries(self, X, mask):
-    """The points themselves ask, and the mean of what they get is the result. One query is learned, the seed: it asks once a
-    set, so that N scores are enough."""
-    E = (X @ self.W_K(X).mT / math.sqrt(X.shape[-1])).masked_fill(~mask.unsqueeze(1), -math.inf)
-    return _mean(E.softmax(dim=-1) @ self.W_V(X), mask)
-
-
-@SetPooling.misconception
 def seed_projected(self, X, mask):
     """The seed goes through W_K as the points do. It is the query already, learned as such: only the points become keys."""
     return _mixed(_softmax(self.W_K(X) @ self.W_K(self.seed) / math.sqrt(X.shape[-1]), mask), self.W_V(X))
@@ -266,11 +225,6 @@ def seed_added(self, X, mask):
     """The seed is added to the result, as by the residual connection in the Set Transformer's own block. The result is the
     weighted sum of the values alone."""
     return self.seed + _mixed(_softmax(_scores(self, X), mask), self.W_V(X))
-
-
-@SetPooling.alternative
-def by_powers(self, X, mask):
-    return _mixed(_softmax(_scores(self, X).masked_fill(~mask, torch.finfo(X.dtype).min), mask), self.W_V(X))
 
 
 @SetPooling.alternative

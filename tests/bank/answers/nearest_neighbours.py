@@ -3,6 +3,8 @@
 import torch
 import torch.nn.functional as F
 from answers import right, wrong
+import math
+import numpy as np
 
 # ---------------------------------------------------------------- right
 
@@ -402,3 +404,175 @@ def three_coordinates(points, k):
     x, y, z = points.unbind(-1)
     D = sum((c[:, :, None] - c[:, None]) ** 2 for c in (x, y, z))
     return D.argsort(-1)[..., :k]
+
+
+# ---------------------------------------------------------------- of a second author, who knew the text alone
+
+
+@right("All differences [B, N, N, S], their squares added up, topk of the smallest")
+def differences_and_topk(points, k):
+    squares = (points[:, :, None] - points[:, None]).square().sum(-1)
+    return squares.topk(k, dim=-1, largest=False).indices
+
+
+@right("argsort of the lengths of the differences")
+def argsort_of_lengths(points, k):
+    distances = torch.linalg.vector_norm(points.unsqueeze(2) - points.unsqueeze(1), dim=3)
+    return torch.argsort(distances, dim=-1)[:, :, :k]
+
+
+@right("cdist in double precision without the matrix product, sort")
+def cdist_without_product(points, k):
+    x = points.detach().double()
+    distances = torch.cdist(x, x, compute_mode="donot_use_mm_for_euclid_dist")
+    return distances.sort(dim=-1).indices[..., :k]
+
+
+@right("Point by point with sort")
+def point_by_point_too(points, k):
+    return torch.stack([torch.stack([(x - p).pow(2).sum(1).sort()[1][:k] for p in x]) for x in points])
+
+
+@right("k times the argmin, which is then crossed out; the point itself is written down first")
+def repeated_argmin(points, k):
+    B, N, _ = points.shape
+    squares = (points[:, None] - points[:, :, None]).pow(2).sum(-1)
+    itself = torch.arange(N, device=points.device).expand(B, N)
+    found = [itself]
+    squares = squares.scatter(2, itself[..., None], math.inf)
+    while len(found) < k:
+        nearest = squares.argmin(-1)
+        squares = squares.scatter(2, nearest[..., None], math.inf)
+        found.append(nearest)
+    return torch.stack(found, dim=-1)
+
+
+@right("numpy's argsort, in double precision")
+def by_numpy_too(points, k):
+    x = points.detach().cpu().double().numpy()
+    squares = ((x[:, :, None, :] - x[:, None, :, :]) ** 2).sum(axis=-1)
+    return torch.from_numpy(np.argsort(squares, axis=-1)[:, :, :k].copy()).to(points.device)
+
+
+@right("One coordinate after the other is added to the squares, topk of what is turned negative")
+def coordinate_by_coordinate_too(points, k):
+    squares = 0
+    for x in points.unbind(-1):
+        squares = squares + (x[:, :, None] - x[:, None, :]) ** 2
+    return torch.topk(-squares, k)[1]
+
+
+@right("The matrix is symmetric: topk down the columns, transposed at the end")
+def down_the_columns(points, k):
+    distances = (points[:, None] - points[:, :, None]).norm(dim=-1)
+    return distances.topk(k, dim=1, largest=False)[1].transpose(1, 2)
+
+
+@right("Python's sorted with the distance as its key")
+def by_pythons_sorted(points, k):
+    result = []
+    for x in points.tolist():
+        result.append([sorted(range(len(x)), key=lambda m: math.dist(x[n], x[m]))[:k] for n in range(len(x))])
+    return torch.tensor(result, device=points.device)
+
+
+@right("Ranks: how many points are nearer; whoever has rank r stands at place r")
+def by_ranks(points, k):
+    squares = (points[:, :, None] - points[:, None]).square().sum(-1)
+    ranks = (squares[:, :, :, None] > squares[:, :, None, :]).sum(-1)
+    places = torch.arange(k, device=points.device)
+    return (ranks[:, :, None, :] == places[:, None]).int().argmax(-1)
+
+
+@right("Flattened to S columns of differences with repeat_interleave, one set at a time")
+def repeated_rows(points, k):
+    def one(x):
+        n = x.shape[0]
+        change = x.repeat_interleave(n, 0) - x.repeat(n, 1)
+        return change.mul(change).sum(1).view(n, n).argsort(1, descending=False)[:, :k]
+
+    return torch.stack([one(x) for x in points.unbind()])
+
+
+def _squares_too(points):
+    return (points[:, :, None] - points[:, None]).square().sum(-1)
+
+
+@wrong("the last k of the sorted points", kind="concept")
+def last_of_the_sorted(points, k):
+    return _squares_too(points).argsort(-1)[..., -k:]
+
+
+@wrong("squared differences are multiplied, not added", kind="concept")
+def product_of_squares(points, k):
+    return (points[:, :, None] - points[:, None]).square().prod(-1).argsort(-1)[..., :k]
+
+
+@wrong("farthest point sampling as in PointNet++", kind="concept")
+def farthest_point_sampling(points, k):
+    B, N, _ = points.shape
+    squares = _squares_too(points)
+    found = [torch.arange(N).expand(B, N)]
+    nearest = squares
+    while len(found) < k:
+        found.append(nearest.argmax(-1))
+        nearest = torch.minimum(nearest, squares.gather(1, found[-1][..., None].expand(B, N, N)))
+    return torch.stack(found, -1)
+
+
+@wrong("a ball query: the first k points within a radius, filled up with the first of them", kind="concept")
+def ball_query(points, k, radius=1.0):
+    B, N, _ = points.shape
+    numbers = torch.arange(N).expand(B, N, N).clone()
+    numbers[_squares_too(points) > radius**2] = N
+    numbers = numbers.sort(-1).values[..., :k]
+    return torch.where(numbers == N, numbers[..., :1].expand_as(numbers), numbers)
+
+
+@wrong("the points are first moved to the unit sphere", kind="concept")
+def on_the_sphere(points, k):
+    return _squares_too(F.normalize(points, dim=-1)).argsort(-1)[..., :k]
+
+
+@wrong("two mistakes: the farthest first, and only one set searched", kind="concept")
+def farthest_of_the_first_set(points, k):
+    return (points[:, :, None] - points[:1, None]).square().sum(-1).topk(k).indices
+
+
+@wrong("DGCNN's knn: the same by negative squares, all digits lost far from the origin", kind="numerics")
+def as_in_dgcnn(points, k):
+    x = points.transpose(2, 1)
+    inner = -2 * torch.matmul(x.transpose(2, 1), x)
+    xx = torch.sum(x**2, dim=1, keepdim=True)
+    return (-xx - inner - xx.transpose(2, 1)).topk(k=k, dim=-1)[1]
+
+
+@wrong("cdist by the matrix product", kind="numerics")
+def cdist_by_product(points, k):
+    return torch.cdist(points, points, compute_mode="use_mm_for_euclid_dist").argsort(-1)[..., :k]
+
+
+@wrong("coordinates in half precision", kind="numerics")
+def in_half_precision(points, k):
+    return _squares_too(points.half().float()).argsort(-1)[..., :k]
+
+
+@wrong("topk takes k + 1, as if the point itself came on top", kind="edge")
+def one_too_many_too(points, k):
+    return _squares_too(points).topk(k + 1, largest=False).indices
+
+
+@wrong("k - 1 neighbours: the point itself is not counted", kind="edge")
+def one_too_few_too(points, k):
+    return _squares_too(points).argsort(-1)[..., : k - 1]
+
+
+@wrong("squeezed: with one set, or one neighbour, an axis is lost", kind="edge")
+def squeezed_too(points, k):
+    return _squares_too(points).squeeze().argsort(-1)[..., :k]
+
+
+@wrong("the neighbours' coordinates", kind="interface")
+def coordinates_returned(points, k):
+    nearest = _squares_too(points).argsort(-1)[..., :k]
+    return points[torch.arange(len(points))[:, None, None], nearest]

@@ -542,3 +542,269 @@ class PaddingZeroedInPlace(_Pooling):
 class WithDropout(_Pooling):
     def forward(self, X, mask):
         return self.mix(F.dropout(self.weights(X, mask), 0.1, self.training), self.W_V(X))
+
+
+# ---------------------------------------------------------------- of a second author, who knew the text alone
+
+
+@right("Scores with the seed as a vector, -inf where there is no point")
+class SeedAsAVector(nn.Module):
+    def __init__(self, D: int):
+        super().__init__()
+        self.seed = nn.Parameter(torch.randn(D))
+        self.W_K = nn.Linear(D, D, bias=False)
+        self.W_V = nn.Linear(D, D, bias=False)
+
+    def forward(self, X, mask):
+        scores = self.W_K(X) @ self.seed / math.sqrt(X.shape[-1])
+        weights = scores.masked_fill(~mask, float("-inf")).softmax(dim=-1)
+        return torch.einsum("bn,bnd->bd", weights, self.W_V(X))
+
+
+@right("scaled_dot_product_attention with one query and the mask of the set")
+class FusedWithOneQuery(nn.Module):
+    def __init__(self, D: int):
+        super().__init__()
+        self.seed = nn.Parameter(torch.empty(D))
+        nn.init.normal_(self.seed, std=0.02)
+        self.W_K, self.W_V = (nn.Linear(D, D, bias=False) for _ in range(2))
+
+    def forward(self, X, mask):
+        query = self.seed.expand(len(X), 1, -1)
+        return F.scaled_dot_product_attention(query, self.W_K(X), self.W_V(X), attn_mask=mask[:, None]).squeeze(1)
+
+
+@right("Set by set, with only the points that exist")
+class SetBySet(nn.Module):
+    def __init__(self, D: int):
+        super().__init__()
+        self.D = D
+        self.seed = nn.Parameter(torch.randn(D) / D**0.5)
+        self.W_K = nn.Linear(D, D, bias=False)
+        self.W_V = nn.Linear(D, D, bias=False)
+
+    def forward(self, X, mask):
+        pooled = []
+        for x, exists in zip(X, mask):
+            x = x[exists]
+            weights = F.softmax(self.W_K(x).matmul(self.seed) / self.D**0.5, dim=0)
+            pooled.append(weights @ self.W_V(x))
+        return torch.stack(pooled)
+
+
+@right("The seed is pulled through W_K once, the points are mixed before W_V")
+class MixedBeforeTheValues(nn.Module):
+    def __init__(self, D: int):
+        super().__init__()
+        self.seed = nn.Parameter(torch.randn(D))
+        self.W_K = nn.Linear(D, D, bias=False)
+        self.W_V = nn.Linear(D, D, bias=False)
+
+    def forward(self, X, mask):
+        query = self.seed @ self.W_K.weight / math.sqrt(X.shape[2])
+        scores = torch.where(mask, X @ query, -torch.inf)
+        mixed = (scores.softmax(1).unsqueeze(1) @ X).squeeze(1)
+        return self.W_V(mixed)
+
+
+@right("A softmax by hand: exponentials times the mask, divided by their sum")
+class SoftmaxByHand(nn.Module):
+    def __init__(self, D: int):
+        super().__init__()
+        self.seed = nn.Parameter(torch.zeros(D))
+        nn.init.trunc_normal_(self.seed, std=0.02)
+        self.W_K = nn.Linear(D, D, bias=False)
+        self.W_V = nn.Linear(D, D, bias=False)
+
+    def forward(self, X, mask):
+        scores = (self.W_K(X) * self.seed).sum(-1) * X.shape[-1] ** -0.5
+        scores = scores.masked_fill(mask.logical_not(), torch.finfo(scores.dtype).min)
+        powers = (scores - scores.max(1, keepdim=True).values).exp() * mask
+        return (powers.unsqueeze(-1) * self.W_V(X)).sum(1) / powers.sum(1, keepdim=True)
+
+
+@right("An additive mask of 0 and -inf, keys transposed, bmm")
+class AdditiveMaskToo(nn.Module):
+    def __init__(self, D: int):
+        super().__init__()
+        self.seed = nn.Parameter(torch.rand(D) - 0.5)
+        self.W_K = nn.Linear(D, D, bias=False)
+        self.W_V = nn.Linear(D, D, bias=False)
+
+    def forward(self, X, mask):
+        B, N, D = X.shape
+        added = torch.zeros(B, N, dtype=X.dtype, device=X.device).masked_fill(~mask, -math.inf)
+        q = self.seed.view(1, 1, D).repeat(B, 1, 1)
+        scores = torch.bmm(q, self.W_K(X).transpose(1, 2)) / D**0.5 + added.unsqueeze(1)
+        return torch.bmm(torch.softmax(scores, -1), self.W_V(X)).flatten(1)
+
+
+@right("The points that exist are packed in one line and added up by the number of their set")
+class Packed(nn.Module):
+    def __init__(self, D: int):
+        super().__init__()
+        self.seed = nn.Parameter(torch.randn(D))
+        self.W_K = nn.Linear(D, D, bias=False)
+        self.W_V = nn.Linear(D, D, bias=False)
+
+    def forward(self, X, mask):
+        B, N, D = X.shape
+        owner = mask.nonzero()[:, 0]
+        points = X[mask]
+        scores = self.W_K(points) @ self.seed / D**0.5
+        largest = scores.detach().new_full((B,), -math.inf).scatter_reduce(0, owner, scores.detach(), "amax")
+        powers = (scores - largest[owner]).exp()
+        total = powers.new_zeros(B).index_add(0, owner, powers)
+        summed = X.new_zeros(B, D).index_add(0, owner, powers[:, None] * self.W_V(points))
+        return summed / total[:, None]
+
+
+@right("One running softmax over the points, those that do not exist are passed over by torch.where")
+class PointByPoint(nn.Module):
+    def __init__(self, D: int):
+        super().__init__()
+        self.seed = nn.Parameter(torch.randn(D))
+        self.W_K = nn.Linear(D, D, bias=False)
+        self.W_V = nn.Linear(D, D, bias=False)
+
+    def forward(self, X, mask):
+        scores = torch.einsum("bnd,d->bn", self.W_K(X), self.seed) / math.sqrt(self.seed.numel())
+        total = torch.where(mask, scores, -math.inf).logsumexp(1)
+        pooled = torch.zeros_like(X[:, 0])
+        for score, value, exists in zip(scores.unbind(1), self.W_V(X).unbind(1), mask.unbind(1)):
+            weight = torch.where(exists, score - total, -math.inf).exp()
+            pooled = pooled + weight[:, None] * value
+        return pooled
+
+
+@right("Points that do not exist are moved to the end by a sort of the mask, then cut off as far as all allow")
+class SortedByTheMask(nn.Module):
+    def __init__(self, D: int):
+        super().__init__()
+        self.seed = nn.Parameter(torch.randn(D))
+        self.W_K = nn.Linear(D, D, bias=False)
+        self.W_V = nn.Linear(D, D, bias=False)
+
+    def forward(self, X, mask):
+        order = mask.int().argsort(1, descending=True)[:, : int(mask.sum(1).max())]
+        X, mask = torch.take_along_dim(X, order[..., None], 1), mask.gather(1, order)
+        scores = F.linear(self.W_K(X), self.seed[None])[..., 0].div(X.shape[-1] ** 0.5)
+        weights = scores.masked_fill(~mask, -math.inf).softmax(1)
+        return (self.W_V(X).mT @ weights[..., None])[..., 0]
+
+
+class _PoolingToo(nn.Module):
+    def __init__(self, D: int):
+        super().__init__()
+        self.seed = nn.Parameter(torch.randn(D))
+        self.W_K = nn.Linear(D, D, bias=False)
+        self.W_V = nn.Linear(D, D, bias=False)
+
+    def scores(self, X):
+        return self.W_K(X) @ self.seed / math.sqrt(X.shape[-1])
+
+    def weights(self, X, mask):
+        return self.scores(X).masked_fill(~mask, -math.inf).softmax(-1)
+
+    def add_up(self, weights, X):
+        return (weights.unsqueeze(-1) * self.W_V(X)).sum(1)
+
+
+@wrong("W_V is applied to the keys", kind="concept")
+class ValuesOfKeys(_PoolingToo):
+    def forward(self, X, mask):
+        return self.add_up(self.weights(X, mask), self.W_K(X))
+
+
+@wrong("W_K is used transposed: X @ W_K.weight", kind="concept")
+class WeightNotTransposed(_PoolingToo):
+    def forward(self, X, mask):
+        scores = X @ self.W_K.weight @ self.seed / math.sqrt(X.shape[-1])
+        weights = scores.masked_fill(~mask, -math.inf).softmax(-1)
+        return (weights[..., None] * (X @ self.W_V.weight)).sum(1)
+
+
+@wrong("self-attention of the points first, and the mean of what they get", kind="concept")
+class SelfAttentionThenMeanToo(_PoolingToo):
+    def forward(self, X, mask):
+        scores = (X + self.seed) @ self.W_K(X).mT / math.sqrt(X.shape[-1])
+        mixed = scores.masked_fill(~mask[:, None], -math.inf).softmax(-1) @ self.W_V(X)
+        return (mixed * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
+
+
+@wrong("multiplied by the number of points that exist: a sum in place of a mean", kind="concept")
+class TimesTheCount(_PoolingToo):
+    def forward(self, X, mask):
+        return self.add_up(self.weights(X, mask), X) * mask.sum(1, keepdim=True)
+
+
+@wrong("a position is added to the points, so that their order counts", kind="concept")
+class WithPositionsToo(_PoolingToo):
+    def forward(self, X, mask):
+        X = X + torch.arange(X.shape[1], dtype=X.dtype)[:, None] / X.shape[1]
+        return self.add_up(self.weights(X, mask), X)
+
+
+@wrong("the first point that exists, whatever the seed", kind="concept")
+class FirstPoint(_PoolingToo):
+    def forward(self, X, mask):
+        return self.W_V(X)[torch.arange(len(X)), mask.int().argmax(1)]
+
+
+@wrong("two mistakes: the mask after the softmax, and not scaled", kind="concept")
+class MaskedAfterAndNotScaled(_PoolingToo):
+    def forward(self, X, mask):
+        return self.add_up((self.W_K(X) @ self.seed).softmax(-1) * mask, X)
+
+
+@wrong("two mistakes: the mask inverted, and keys as values", kind="concept")
+class InvertedAndKeysAsValues(_PoolingToo):
+    def forward(self, X, mask):
+        weights = self.scores(X).masked_fill(mask, -1e4).softmax(-1)
+        return (weights[..., None] * self.W_K(X)).sum(1)
+
+
+@wrong("a layer W_Q for the seed on top", kind="module")
+class LayerForTheSeed(_PoolingToo):
+    def __init__(self, D: int):
+        super().__init__(D)
+        self.W_Q = nn.Linear(D, D, bias=False)
+
+    def scores(self, X):
+        return self.W_K(X) @ self.W_Q(self.seed) / math.sqrt(X.shape[-1])
+
+    def forward(self, X, mask):
+        return self.add_up(self.weights(X, mask), X)
+
+
+@wrong("a new seed at each call", kind="module")
+class NewSeedAtEachCall(_PoolingToo):
+    def forward(self, X, mask):
+        seed = torch.randn_like(self.seed)
+        scores = self.W_K(X) @ seed / math.sqrt(X.shape[-1])
+        return self.add_up(scores.masked_fill(~mask, -math.inf).softmax(-1), X)
+
+
+@wrong("one vector for the whole batch: added up over sets and points", kind="shape")
+class OneVectorForAll(_PoolingToo):
+    def forward(self, X, mask):
+        return self.add_up(self.weights(X, mask), X).sum(0)
+
+
+@wrong("added up over the features: [B, N]", kind="shape")
+class AddedOverTheFeatures(_PoolingToo):
+    def forward(self, X, mask):
+        return (self.weights(X, mask)[..., None] * self.W_V(X)).sum(-1)
+
+
+@wrong("the mask is cut out with X[mask] and viewed as [B, n, D]: fails where sets have different sizes", kind="edge")
+class EqualSizes(_PoolingToo):
+    def forward(self, X, mask):
+        X = X[mask].view(len(X), -1, X.shape[-1])
+        return self.add_up(self.scores(X).softmax(1), X)
+
+
+@wrong("the weights are detached: neither seed nor W_K learns", kind="gradient")
+class WeightsDetached(_PoolingToo):
+    def forward(self, X, mask):
+        return self.add_up(self.weights(X, mask).detach(), X)

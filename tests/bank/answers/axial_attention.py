@@ -407,3 +407,255 @@ def in_place(Q, K, V):
     Q /= Q.shape[-1] ** 0.5
     scores = (Q.flatten(1, 2) @ K.flatten(1, 2).mT).masked_fill(~_cross(Q), -math.inf)
     return (scores.softmax(-1) @ V.flatten(1, 2)).reshape(V.shape)
+
+
+# ---------------------------------------------------------------- of a second author, who knew the text alone
+
+
+@right("All against all, with a mask: same row or same column")
+def mask_on_the_whole_grid(Q, K, V):
+    rows, columns, D = Q.shape[1:]
+    n = torch.arange(rows * columns, device=Q.device)
+    r, c = n // columns, n % columns
+    allowed = (r[:, None] == r) | (c[:, None] == c)
+    q, k, v = Q.flatten(1, 2), K.flatten(1, 2), V.flatten(1, 2)
+    scores = (q @ k.transpose(1, 2) / math.sqrt(D)).masked_fill(~allowed, float("-inf"))
+    return (scores.softmax(-1) @ v).view(Q.shape)
+
+
+@right("scaled_dot_product_attention with a mask of two eyes by Kronecker products")
+def fused_with_kronecker(Q, K, V):
+    rows, columns = Q.shape[1:3]
+    ones, eye = torch.ones, torch.eye
+    mask = torch.kron(eye(rows), ones(columns, columns)) + torch.kron(ones(rows, rows), eye(columns))
+    q, k, v = (x.flatten(1, 2) for x in (Q, K, V))
+    mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=(mask > 0).to(Q.device))
+    return mixed.unflatten(1, (rows, columns))
+
+
+@right("CCNet's way: columns and rows moved into the batch, -inf for the cell itself in its column, one softmax")
+def criss_cross(Q, K, V):
+    B, H, W, D = Q.shape
+    q_h, k_h, v_h = (x.permute(0, 2, 1, 3).reshape(B * W, H, D) for x in (Q, K, V))
+    q_w, k_w, v_w = (x.reshape(B * H, W, D) for x in (Q, K, V))
+    itself = torch.eye(H, dtype=torch.bool, device=Q.device)
+    e_h = torch.bmm(q_h, k_h.mT).masked_fill(itself, -math.inf).view(B, W, H, H).transpose(1, 2)
+    e_w = torch.bmm(q_w, k_w.mT).view(B, H, W, W)
+    weights = torch.softmax(torch.cat([e_h, e_w], 3) / D**0.5, dim=3)
+    a_h = weights[..., :H].transpose(1, 2).reshape(B * W, H, H)
+    a_w = weights[..., H:].reshape(B * H, W, W)
+    out_h = torch.bmm(a_h, v_h).view(B, W, H, D).transpose(1, 2)
+    return out_h + torch.bmm(a_w, v_w).view(B, H, W, D)
+
+
+@right("einsum along both axes; the column without the cell itself")
+def einsum_along_both(Q, K, V):
+    B, rows, columns, D = Q.shape
+    along = torch.einsum("brcd,brxd->brcx", Q, K)
+    down = torch.einsum("brcd,bycd->brcy", Q, K)
+    here = torch.arange(rows, device=Q.device)
+    down = torch.where((here[:, None] == here)[:, None, :], -torch.inf, down)
+    weights = (torch.cat((along, down), dim=-1) / math.sqrt(D)).softmax(-1)
+    w_along, w_down = weights.split([columns, rows], dim=-1)
+    return torch.einsum("brcx,brxd->brcd", w_along, V) + torch.einsum("brcy,bycd->brcd", w_down, V)
+
+
+@right("Plain loops: the row, and the column above and below the cell")
+def cell_by_cell_too(Q, K, V):
+    B, rows, columns, D = Q.shape
+
+    def seen(x, r, c):
+        return torch.cat([x[:, r], x[:, :r, c], x[:, r + 1 :, c]], dim=1)
+
+    result = torch.zeros_like(V)
+    for r in range(rows):
+        for c in range(columns):
+            scores = seen(K, r, c) @ Q[:, r, c, :, None] / D**0.5
+            result[:, r, c] = (scores.softmax(1) * seen(V, r, c)).sum(1)
+    return result
+
+
+@right("The numbers of the rows + columns - 1 cells are listed, keys and values are looked up")
+def listed_and_looked_up(Q, K, V):
+    B, rows, columns, D = Q.shape
+    lists = []
+    for n in range(rows * columns):
+        r, c = divmod(n, columns)
+        lists.append([r * columns + j for j in range(columns)] + [i * columns + c for i in range(rows) if i != r])
+    near = torch.tensor(lists, device=Q.device)
+    k, v = K.reshape(B, -1, D)[:, near], V.reshape(B, -1, D)[:, near]
+    scores = (Q.reshape(B, -1, 1, D) * k).sum(-1) / math.sqrt(D)
+    return (scores.softmax(-1).unsqueeze(-2) @ v).view(B, rows, columns, D)
+
+
+@right("Exponentials by hand, of the column only the other cells")
+def exponentials_by_hand(Q, K, V):
+    rows, columns, D = Q.shape[1:]
+    along = Q @ K.mT / D**0.5
+    down = ((Q.transpose(1, 2) @ K.transpose(1, 2).mT) / D**0.5).transpose(1, 2)
+    largest = torch.maximum(along.amax(-1, keepdim=True), down.amax(-1, keepdim=True))
+    others = ~torch.eye(rows, dtype=torch.bool, device=Q.device)
+    along, down = (along - largest).exp(), (down - largest).exp() * others[:, None]
+    total = along.sum(-1, keepdim=True) + down.sum(-1, keepdim=True)
+    return (along @ V + (down.transpose(1, 2) @ V.transpose(1, 2)).transpose(1, 2)) / total
+
+
+@right("Two additive masks, 0 and -inf, combined by their maximum")
+def additive_masks(Q, K, V):
+    B, rows, columns, D = Q.shape
+
+    def same(n):
+        return torch.full((n, n), -math.inf, dtype=Q.dtype, device=Q.device).fill_diagonal_(0)
+
+    added = torch.maximum(same(rows)[:, None, :, None], same(columns)[None, :, None, :])
+    scores = torch.einsum("bijd,bkld->bijkl", Q / math.sqrt(D), K) + added
+    weights = scores.flatten(3).softmax(3).view(scores.shape)
+    return torch.einsum("bijkl,bkld->bijd", weights, V)
+
+
+def _along(Q, K):
+    """Scores with the own row, [B, rows, columns, columns]."""
+    return Q @ K.mT / math.sqrt(Q.shape[-1])
+
+
+def _down(Q, K):
+    """Scores with the own column, [B, rows, columns, rows]."""
+    return torch.einsum("brcd,bycd->brcy", Q, K) / math.sqrt(Q.shape[-1])
+
+
+def _sum_down(weights, V):
+    return torch.einsum("brcy,bycd->brcd", weights, V)
+
+
+def _itself(n):
+    """[n, 1, n], True where a cell meets itself in its column."""
+    return torch.eye(n, dtype=torch.bool)[:, None]
+
+
+def _both(along, down, V):
+    weights = torch.cat([along, down], -1).softmax(-1)
+    columns = V.shape[2]
+    return weights[..., :columns] @ V + _sum_down(weights[..., columns:], V)
+
+
+def _masked(Q, K, V, allowed):
+    q, k, v = Q.flatten(1, 2), K.flatten(1, 2), V.flatten(1, 2)
+    scores = (q @ k.mT / math.sqrt(Q.shape[-1])).masked_fill(~allowed, -1e9)
+    return (scores.softmax(-1) @ v).view(Q.shape)
+
+
+def _places(Q):
+    n = torch.arange(Q.shape[1] * Q.shape[2])
+    return n // Q.shape[2], n % Q.shape[2]
+
+
+@wrong("two softmaxes, the column without the cell itself (NaN kept away)", kind="concept")
+def two_softmaxes_itself_once(Q, K, V):
+    down = _down(Q, K).masked_fill(_itself(Q.shape[1]), -1e9)
+    return (_along(Q, K).softmax(-1) @ V + _sum_down(down.softmax(-1), V)) / 2
+
+
+@wrong("the score of the cell itself in its column is set to 0, not to -inf", kind="concept")
+def itself_zero_in_the_column(Q, K, V):
+    return _both(_along(Q, K), _down(Q, K).masked_fill(_itself(Q.shape[1]), 0), V)
+
+
+@wrong("the 3 x 3 cells around", kind="concept")
+def cells_around(Q, K, V):
+    r, c = _places(Q)
+    return _masked(Q, K, V, ((r[:, None] - r).abs() <= 1) & ((c[:, None] - c).abs() <= 1))
+
+
+@wrong("the weights of the column are cut off first and applied along the row, the others down", kind="concept")
+def weights_exchanged(Q, K, V):
+    columns = Q.shape[2]
+    down = _down(Q, K).masked_fill(_itself(Q.shape[1]), -math.inf)
+    weights = torch.cat([down, _along(Q, K)], -1).softmax(-1)
+    return weights[..., :columns] @ V + _sum_down(weights[..., columns:], V)
+
+
+@wrong("the column's diagonal is laid on the wrong axes: cell (r, c) crosses out row c of its column", kind="concept")
+def diagonal_on_the_wrong_axes(Q, K, V):
+    B, rows, columns, D = Q.shape
+    wrong_cells = torch.arange(columns)[:, None] == torch.arange(rows)
+    return _both(_along(Q, K), _down(Q, K).masked_fill(wrong_cells, -1e9), V)
+
+
+@wrong("the columns are brought back by a view, not by a transpose", kind="concept")
+def viewed_not_transposed(Q, K, V):
+    B, rows, columns, D = Q.shape
+    q, k = Q.transpose(1, 2), K.transpose(1, 2)
+    down = (q @ k.mT / math.sqrt(D)).masked_fill(torch.eye(rows, dtype=torch.bool), -1e9)
+    return _both(_along(Q, K), down.reshape(B, rows, columns, rows), V)
+
+
+@wrong("the columns' result is reshaped, not transposed back", kind="concept")
+def result_reshaped(Q, K, V):
+    B, rows, columns, D = Q.shape
+    down = _down(Q, K).masked_fill(_itself(rows), -math.inf)
+    weights = torch.cat([_along(Q, K), down], -1).softmax(-1)
+    down = weights[..., columns:].transpose(1, 2) @ V.transpose(1, 2)
+    return weights[..., :columns] @ V + down.reshape(Q.shape)
+
+
+@wrong("columns are made by a reshape to [B, columns, rows, D]", kind="concept")
+def columns_by_reshape(Q, K, V):
+    B, rows, columns, D = Q.shape
+    k, v = K.reshape(B, columns, rows, D), V.reshape(B, columns, rows, D)
+    down = torch.einsum("brcd,bcyd->brcy", Q, k) / math.sqrt(D)
+    weights = torch.cat([_along(Q, K), down.masked_fill(_itself(rows), -math.inf)], -1).softmax(-1)
+    return weights[..., :columns] @ V + torch.einsum("brcy,bcyd->brcd", weights[..., columns:], v)
+
+
+@wrong("the scores of row and column are added for each cell of the grid, softmax over the grid", kind="concept")
+def scores_added_too(Q, K, V):
+    B, rows, columns, D = Q.shape
+    scores = _down(Q, K)[..., :, None] + _along(Q, K)[..., None, :]
+    weights = scores.flatten(3).softmax(-1)
+    return torch.einsum("brcn,bnd->brcd", weights, V.flatten(1, 2))
+
+
+@wrong("criss-cross applied twice, so that every cell is reached", kind="concept")
+def criss_cross_twice(Q, K, V):
+    down = _down(Q, K).masked_fill(_itself(Q.shape[1]), -math.inf)
+    return _both(_along(Q, K), down, _both(_along(Q, K), down, V))
+
+
+@wrong("Q is added as a residual", kind="concept")
+def residual_added(Q, K, V):
+    return Q + _both(_along(Q, K), _down(Q, K).masked_fill(_itself(Q.shape[1]), -math.inf), V)
+
+
+@wrong("the rows of all pictures are one batch of keys: pictures are mixed", kind="concept")
+def pictures_mixed(Q, K, V):
+    K, V = K.roll(1, 0), V.roll(1, 0)
+    return _both(_along(Q, K), _down(Q, K).masked_fill(_itself(Q.shape[1]), -math.inf), V)
+
+
+@wrong("two mistakes: itself twice, and not scaled", kind="concept")
+def twice_and_not_scaled(Q, K, V):
+    Q = Q * math.sqrt(Q.shape[-1])
+    return _both(_along(Q, K), _down(Q, K), V)
+
+
+@wrong("the grid is taken for a square: the diagonal has the length of the columns", kind="edge")
+def square_grid(Q, K, V):
+    return _both(_along(Q, K), _down(Q, K).masked_fill(_itself(Q.shape[2]), -math.inf), V)
+
+
+@wrong("two softmaxes where the column without the cell is empty: NaN with one row", kind="edge")
+def nan_with_one_row(Q, K, V):
+    along, down = _along(Q, K), _down(Q, K).masked_fill(_itself(Q.shape[1]), -math.inf)
+    a, d = along.logsumexp(-1, keepdim=True), down.logsumexp(-1, keepdim=True)
+    share = torch.sigmoid(a - d)
+    return share * (along.softmax(-1) @ V) + (1 - share) * _sum_down(down.softmax(-1), V)
+
+
+@wrong("squeezed: with one picture, one row or one column an axis is lost", kind="edge")
+def squeezed(Q, K, V):
+    return _both(_along(Q, K), _down(Q, K).masked_fill(_itself(Q.shape[1]), -math.inf), V).squeeze()
+
+
+@wrong("row and column results side by side, [B, rows, columns, 2 D]", kind="shape")
+def side_by_side(Q, K, V):
+    return torch.cat([_along(Q, K).softmax(-1) @ V, _sum_down(_down(Q, K).softmax(-1), V)], -1)
