@@ -614,7 +614,7 @@ for side, what in ((12, "our grid"), (32, "SAGAN, feat32"), (64, "SAGAN, feat64"
 
 
 # %%
-def window_by_window(Q, K, V, M):
+def one_window_after_another(Q, K, V, M):
     """One grid: Q, K, V [rows, columns, D] give [rows, columns, D]; M divides rows and columns."""
     Y = torch.empty_like(V)
     for top in range(0, Q.shape[0], M):
@@ -626,10 +626,10 @@ def window_by_window(Q, K, V, M):
 
 
 Q, K, V = torch.randn(3, 12, 12, 16)
-Y = window_by_window(Q, K, V, M=6)
+Y = one_window_after_another(Q, K, V, M=6)
 moved = V.clone()
 moved[0, 0] += 1  # another value in the upper left corner
-changed = (window_by_window(Q, K, moved, M=6) - Y).abs().amax(dim=-1) > 0  # [12, 12]
+changed = (one_window_after_another(Q, K, moved, M=6) - Y).abs().amax(dim=-1) > 0  # [12, 12]
 
 # %% tags=["fold", "nbval-check-output"]
 assert changed[:6, :6].all() and changed.sum() == 36
@@ -870,9 +870,22 @@ for name in list(NETWORKS)[:4]:
     )
 for name, runs in named.items():
     assert all(run["change below 1e-5"] != (name == "flat MLP") for run in runs), name
+    assert all((run["right"] > 0.98) == ("maximum" in name) or name == "attention, mean" for run in runs), name
+assert (
+    max(run["right"] for run in named["each point alone, mean"])
+    < 0.9
+    < min(run["right"] for run in named["attention, mean"])
+)
 
 # %% [markdown]
-# POINTS_TEXT
+# The flat MLP names hardly more than half of the sets, and its outputs change with the order of the points. For the
+# other three networks, shuffling changes no output by as much as $10^{-5}$, in any seed. Among them, **attention does
+# not win**: a network whose points never look at each other names the solids just as well. They differ in where their
+# points lie, on the axis, say, or far out at one height, and a maximum over single points seems to be enough to tell.
+#
+# In the fourth network each point attends only to the points in a **ball** around it, up to a distance of 0.7, where
+# the mean distance from the middle is 1. It loses nothing by this. Figure 9 shows such neighbourhoods, and those of the
+# other usual kind, the $k$ nearest points.
 
 # %% tags=["fold"]
 chance = torch.Generator().manual_seed(5)
@@ -972,7 +985,10 @@ for name in (
     print(f"{name:28} {spread(run['right'] for run in named[name])}")
 
 # %% [markdown]
-# POOL_TEXT
+# Here attention does make a difference, but in another place. A mean of points that never look at each other loses much
+# of what the maximum had kept. If the points attend to each other first, a mean is enough: what matters about the set
+# is then present in each of its points. The learned query is no better than this mean, and neither of them reaches the
+# maximum after the same 300 steps. Pooling by attention is a flexible tool, then, and no guarantee of a gain.
 
 # %% [markdown]
 # ## Pictures written pixel by pixel
