@@ -174,11 +174,11 @@ print(f"the framed cell is asked for the colour of the other object: {wanted}")
 # | dilated convolutions | $O(k N D^2)$ for each layer | $O(1)$ for each layer | $O(\log N)$ layers | the same |
 # | self-attention | $O(N^2 D)$ | $O(1)$ | $1$ | sets of vectors |
 #
-# The **path** is the number of steps that information takes between two positions. A recurrent network carries a vector
-# from position to position, one after the other; a convolution carries it $(k-1)/2$ positions per layer. The third row
-# is missing on the slides, and we shall need it. A **dilated convolution** leaves gaps between its inputs: with a gap
-# of $g$ it reads the positions $n-g$, $n$ and $n+g$. If the gaps double from layer to layer, $1, 2, 4, \dots$, then the
-# reach after $L$ layers of width 3 is
+# The **path length** is the number of steps that information takes between two positions. A recurrent network carries a
+# vector from position to position, one after the other; a convolution carries it $(k-1)/2$ positions per layer. The
+# third row is missing on the slides, and we shall need it. A **dilated convolution** leaves gaps between its inputs:
+# with a gap of $g$ it reads the positions $n-g$, $n$ and $n+g$. If the gaps double from layer to layer,
+# $1, 2, 4, \dots$, then the reach after $L$ layers of width 3 is
 #
 # $$1 + 2 + 4 + \dots + 2^{L-1} = 2^L - 1,$$
 #
@@ -504,14 +504,14 @@ MIDDLES = {
 
 
 def colour_runs():
-    begun, runs = time.perf_counter(), []
+    begun, runs = time.process_time(), []  # of one thread
     for seed in SEEDS:
         learned, tested, _ = coloured_grids(seed)
         for kind, middle in MIDDLES.items():
             model = fit_answers(middle, learned, 500, seed, kind)
             parameters = sum(weight.numel() for weight in model[0].parameters())
             runs.append({"seed": seed, "kind": kind, "parameters": parameters, **right_by_distance(model, tested)})
-    seconds = time.perf_counter() - begun
+    seconds = time.process_time() - begun
     return stored_runs.keep("12_attention_in_vision.colours", {"runs": runs}, seed="0 to 2", seconds=seconds)
 
 
@@ -540,11 +540,12 @@ for kind in plain_kinds:
 labels = [f"{low}" if high - low == 1 else f"{low}–{min(high - 1, 11)}" for low, high in BINS]
 by_kind = {kind: [run["by distance"] for run in runs] for kind, runs in found.items()}
 groups = {
-    "a convolution's reach is short, or long": {
+    "how far does each see?": {
         kind: by_kind[kind] for kind in ("nothing", "2 convolutions", "11 convolutions", "self-attention")
     },
-    "all of these reach everywhere": {
-        kind: by_kind[kind] for kind in ("4 dilated convolutions", "4 dilated ones, narrow", "self-attention")
+    "all of these see everywhere": {
+        kind: by_kind[kind]
+        for kind in ("11 convolutions", "4 dilated convolutions", "4 dilated ones, narrow", "self-attention")
     },
 }
 show(
@@ -552,19 +553,20 @@ show(
     "Two panels, the share of right cells over the distance to the other object in cells, means of three seeds. Left: "
     + "; ".join(
         f"{kind}, from {sum(run[0] for run in by_kind[kind]) / 3:.2f} to {sum(run[-1] for run in by_kind[kind]) / 3:.2f}"
-        for kind in groups["a convolution's reach is short, or long"]
+        for kind in groups["how far does each see?"]
     )
-    + ". Right: "
+    + ". Right, enlarged: "
     + "; ".join(
         f"{kind}, from {sum(run[0] for run in by_kind[kind]) / 3:.2f} to {sum(run[-1] for run in by_kind[kind]) / 3:.2f}"
-        for kind in groups["all of these reach everywhere"]
+        for kind in groups["all of these see everywhere"]
     )
     + ".",
 )
 
 # %% [markdown]
 # **Figure 5.** The share of cells that name the other object's colour, by the distance to its nearest cell. Lines are
-# means over three seeds, bands run from the least to the largest. Guessing among the four other colours gives 0.25.
+# means over three seeds, bands run from the least to the largest. Guessing among the four other colours gives 0.25. The
+# right panel is an enlarged view of those that see everywhere.
 #
 # The result is not quite what one might have expected.
 #
@@ -655,8 +657,9 @@ print(f"scores: {144 * 36:,} instead of {144**2:,}")
 # batch, by a reshape and an exchange of axes, in which the *order* of the axes is all that matters; this is the
 # assignment's second exercise.
 #
-# Windows have an obvious flaw: no information ever leaves its window, however many layers there are. Swin therefore
-# **shifts** the cut by half a window in every other layer, so that cells that were separated meet in the next one.
+# Windows have an obvious flaw: no information ever leaves its window, however many layers there are. Swin therefore has
+# **shifted windows**: in every other layer the cut is moved by half a window, so that cells that were separated meet in
+# the next one.
 
 # %% tags=["fold"]
 place = (2, 4)
@@ -775,7 +778,8 @@ show(
 # A set has no order, so the answer must not depend on the order in which its points are listed. Lesson 05 has shown
 # that self-attention without positional encodings is permutation **equivariant**: if the rows of $X$ are permuted by
 # $\Pi$, the outputs are permuted in the same way. To this we add a last step that forgets the order, such as a maximum
-# or a mean over all points. The whole is then **permutation invariant**:
+# or a mean over all points. The whole then does not depend on the order at all, which is called **permutation
+# invariance**:
 #
 # $$f(\Pi X) = \Pi f(X), \qquad \max_n\, (\Pi Z)_n = \max_n Z_n .$$
 #
@@ -854,7 +858,7 @@ NETWORKS = {
 
 
 def point_runs():
-    begun, runs = time.perf_counter(), []
+    begun, runs = time.process_time(), []  # of one thread
     for seed in SEEDS:
         for name, make in NETWORKS.items():
             torch.manual_seed(seed)
@@ -863,7 +867,7 @@ def point_runs():
             result |= {"change below 1e-5": result.pop("logits") < 1e-5 and result.pop("change") < 1e-5}
             parameters = sum(weight.numel() for weight in network.parameters())
             runs.append({"seed": seed, "network": name, "parameters": parameters, **result})
-    seconds = time.perf_counter() - begun
+    seconds = time.process_time() - begun
     return stored_runs.keep("12_attention_in_vision.points", {"runs": runs}, seed="0 to 2", seconds=seconds)
 
 
@@ -891,7 +895,7 @@ assert (
 # not win**: a network whose points never look at each other names the solids just as well. They differ in where their
 # points lie, on the axis, say, or far out at one height, and a maximum over single points seems to be enough to tell.
 #
-# In the fourth network each point attends only to the points in a **ball** around it, up to a distance of 0.7, where
+# In the fourth network each point attends only to the points in a **ball** around it, up to a distance of $0.7$, where
 # the mean distance from the middle is 1. It loses nothing by this. Figure 9 shows such neighbourhoods, and those of the
 # other usual kind, the $k$ nearest points.
 
@@ -1094,7 +1098,7 @@ def fit_pixels(learned, steps, seed, reach=None):
 
 
 def pixel_runs():
-    begun, runs = time.perf_counter(), []
+    begun, runs = time.process_time(), []  # of one thread
     for seed in SEEDS:
         learned, _, tested = divided(seed)
         new = tested.flatten(1).to(DEVICE)
@@ -1105,7 +1109,7 @@ def pixel_runs():
             if seed == 0 and reach is None:
                 stored_weights.keep("12_attention_in_vision.pixels", model)
         runs.append(run)
-    seconds = time.perf_counter() - begun
+    seconds = time.process_time() - begun
     return stored_runs.keep("12_attention_in_vision.pixels", {"runs": runs}, seed="0 to 2", seconds=seconds)
 
 
@@ -1292,7 +1296,7 @@ explore(
 #
 # </details>
 #
-# <details><summary><b>5.</b> A model predicts digits with 0.1 bits per pixel, better than any other. What do you check first?</summary>
+# <details><summary><b>5.</b> A model predicts digits with $0.1$ bits per pixel, better than any other. What do you check first?</summary>
 #
 # Whether a pixel can see itself: the input not moved by one, or a mask that includes what is to be predicted.
 #
