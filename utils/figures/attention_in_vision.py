@@ -151,7 +151,7 @@ def by_distance(
     Args:
         panels: title -> name -> for each seed the share in each of the `distances`.
     """
-    figure, axes = canvas(11.5, 3.9, len(panels), sharey=True)
+    figure, axes = canvas(11.5, 3.9, len(panels))
     for panel, (title, lines) in zip(axes, panels.items(), strict=True):
         for name, values in lines.items():
             values, colour = array(values), _SHADES[name]
@@ -163,7 +163,9 @@ def by_distance(
             )
         panel.axhline(chance, color=GREY, linestyle=":", linewidth=1.4)
         panel.set_xticks(range(len(distances)), distances)
-        panel.set(title=title, xlabel="cells to the other object", ylim=(0, 1.04))
+        panel.set(title=title, xlabel="cells to the other object")
+        least = min(np.min(values) for values in lines.values())
+        panel.set_ylim((0, 1.04) if least < 0.5 else (np.floor(20 * least) / 20, 1.005))
         panel.grid(True)
         legend_of(panel, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2, fontsize=9.5)
     axes[0].set_ylabel("cells that are right")
@@ -195,10 +197,7 @@ def _on_paper(points):
 
 @styled
 def neighbourhoods(points, panels: Mapping[str, object], asking: Sequence[int], radius: float) -> Figure:
-    """Points of the plane [N, 2], once a panel: what the points `asking` may attend to, rows of a mask [N, N].
-
-    The panel whose title speaks of a ball has a circle of the radius round each point that asks.
-    """
+    """Points of the plane [N, 2], once a panel: what the points `asking` may attend to by its mask [N, N]; balls get a circle."""
     points = array(points)
     figure, axes = canvas(4.1 * len(panels), 3.9, len(panels))
     for panel, (title, mask) in zip(axes, panels.items(), strict=True):
@@ -210,7 +209,8 @@ def neighbourhoods(points, panels: Mapping[str, object], asking: Sequence[int], 
             panel.plot(*points[n], "o", color=QUERY, markersize=9, zorder=4)
             if "ball" in title:
                 panel.add_patch(Circle(points[n], radius, fill=False, edgecolor=QUERY, linestyle="--", linewidth=1.2))
-        panel.set(aspect="equal", title=title)
+        low, high = points.min(axis=0) - radius, points.max(axis=0) + radius
+        panel.set(aspect="equal", title=title, xlim=(low[0], high[0]), ylim=(low[1], high[1]))
         panel.axis("off")
     return figure
 
