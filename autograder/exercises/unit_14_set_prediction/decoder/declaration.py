@@ -23,8 +23,8 @@ def _case(text, edge=False, D=8, H=4, num_layers=2, **sizes):
     " to_classes(norm(X)), [num_layers, B, N_Q, C+1], boxes = sigmoid(to_boxes(norm(X))), [num_layers, B, N_Q, 4]",
     cases=[
         _case("two layers"),
-        _case("three layers, two heads", D=6, H=2, num_layers=3),
-        _case("one layer, one head", D=7, H=1, num_layers=1, edge=True),
+        _case("one layer, two heads", D=6, H=2, num_layers=1),
+        _case("three layers, one head", D=7, H=1, num_layers=3, edge=True),
     ],
 )
 class QueryDecoder(nn.Module):
@@ -97,7 +97,7 @@ def stream_starts_at_the_queries(self, memory, position):
 
 
 @QueryDecoder.misconception
-def queries_in_the_first_layer_alone(self, memory, position):
+def queries_as_the_start_alone(self, memory, position):
     """The queries are where the stream starts, and no layer adds them again. The stream starts at zeros, and in every layer they
     are added to what asks and to the keys of the self-attention."""
 
@@ -123,8 +123,8 @@ def queries_in_the_values(self, memory, position):
 
 @QueryDecoder.misconception
 def own_keys_without_queries(self, memory, position):
-    """In the self-attention the queries are added to what asks and not to the keys. A query could not tell the others apart by
-    what they are: add them to both."""
+    """In the self-attention the queries are added to what asks and not to the keys. Then who is asked can be told by the streams
+    alone, which are all alike in the first layer: add them to both."""
 
     def own(attention, Z, queries):
         return _attend(attention, Z + queries, Z, Z)

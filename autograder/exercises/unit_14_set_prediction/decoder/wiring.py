@@ -58,6 +58,13 @@ def queries_not_again(self, memory, position):
 
 
 @QueryDecoder.misconception
+def own_without_queries(self, memory, position):
+    """The self-attention does without the queries. They are added to what asks and to the keys: by them the queries know each
+    other from the first layer on, where all streams are alike."""
+    return _decode(self, memory, position, own=lambda attention, Z, queries: _own(attention, Z, 0))
+
+
+@QueryDecoder.misconception
 def picture_before_the_others(self, memory, position):
     """The two attentions have changed places. First the queries look at each other (own), then at the picture (cross)."""
 
