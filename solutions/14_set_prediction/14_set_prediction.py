@@ -51,7 +51,34 @@
 # without it.
 
 # %% [markdown] tags=["demands"]
-# filled in by the build
+# **How it is graded.** Grading runs what the checks run, on other numbers and other sizes: whatever can cost points, a
+# check shows. Three quarters of an exercise's points are for its idea. The last quarter is for **robustness**, which is
+# asked of every exercise: your code also works for other types of numbers, memory layouts and sizes, and for very large
+# or small numbers.
+#
+# <details><summary>What is asked of every exercise, in full</summary>
+#
+# Where an exercise's own text says something else, the exercise's text holds.
+#
+# - Inputs are not changed, and the same inputs give the same result in every call.
+# - Inputs of float64 give results of float64; on the way, float32 is precise enough.
+# - Inputs of bfloat16 give results of bfloat16; a single number, such as a loss, may be of float32.
+# - Inputs may be views in any memory layout: transposed, permuted, sliced with a step, expanded.
+# - Results, and tensors that are made on the way, are on the inputs' device.
+# - Numbers may be large, in all rows or in a single one: where the exact result is finite, so is yours.
+# - Small numbers count beside large ones: nothing is cut off. (Not asked of `generalised_iou` and `average_precision`.)
+# - Numbers may be 0. (Not asked of `generalised_iou`, `matching_costs`, `match`, `set_loss` and `average_precision`.)
+# - Any size may be 1.
+# - Sizes may coincide.
+# - There may be hundreds of positions, words or features.
+# - Where a shape begins with `*B`, there may be no batch axis, one, or several.
+# - Training mode and eval mode give the same result.
+# - Arguments may be given by position or, under the names of the stub, by name.
+# - Gradients flow from the result to every floating-point input and every weight. (Not asked of `matching_costs` and
+#   `average_precision`.)
+# - Gradients are right also where a softmax is nearly 0 or 1.
+#
+# </details>
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -160,7 +187,10 @@ def to_corners(boxes: Float[Tensor, "*B N 4"]) -> Float[Tensor, "*B N 4"]:
     ### END SOLUTION
 
 
-# %%
+# %% nbgrader={"grade": true, "grade_id": "check_to_corners", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+### BEGIN HIDDEN TESTS
+from autograder.nbgrader_plugin.test_cell import check
+### END HIDDEN TESTS
 check(to_corners)
 
 # %% [markdown]
@@ -239,7 +269,10 @@ def generalised_iou(A: Float[Tensor, "N 4"], B: Float[Tensor, "M 4"]) -> Float[T
     ### END SOLUTION
 
 
-# %%
+# %% nbgrader={"grade": true, "grade_id": "check_generalised_iou", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+### BEGIN HIDDEN TESTS
+from autograder.nbgrader_plugin.test_cell import check
+### END HIDDEN TESTS
 check(generalised_iou)
 
 # %% [markdown]
@@ -321,7 +354,10 @@ def matching_costs(
     ### END SOLUTION
 
 
-# %%
+# %% nbgrader={"grade": true, "grade_id": "check_matching_costs", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+### BEGIN HIDDEN TESTS
+from autograder.nbgrader_plugin.test_cell import check
+### END HIDDEN TESTS
 check(matching_costs)
 
 # %% [markdown]
@@ -386,7 +422,10 @@ def match(costs: Float[Tensor, "N_Q N_T"]) -> Int[Tensor, "N_T"]:
     ### END SOLUTION
 
 
-# %%
+# %% nbgrader={"grade": true, "grade_id": "check_match", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+### BEGIN HIDDEN TESTS
+from autograder.nbgrader_plugin.test_cell import check
+### END HIDDEN TESTS
 check(match)
 
 # %% [markdown]
@@ -499,7 +538,10 @@ def set_loss(
     ### END SOLUTION
 
 
-# %%
+# %% nbgrader={"grade": true, "grade_id": "check_set_loss", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+### BEGIN HIDDEN TESTS
+from autograder.nbgrader_plugin.test_cell import check
+### END HIDDEN TESTS
 check(set_loss)
 
 # %% [markdown]
@@ -633,7 +675,7 @@ class QueryDecoder(nn.Module):
         self.norm_mlp = nn.ModuleList(nn.LayerNorm(D) for _ in layers)
         self.mlp = nn.ModuleList(
             nn.Sequential(nn.Linear(D, 4 * D), nn.ReLU(), nn.Linear(4 * D, D)) for _ in layers
-        )  # fmt: skip
+        )
         self.norm, self.to_classes, self.to_boxes = nn.LayerNorm(D), nn.Linear(D, C + 1), nn.Linear(D, 4)
 
     def forward(
@@ -666,7 +708,10 @@ class QueryDecoder(nn.Module):
         ### END SOLUTION
 
 
-# %%
+# %% nbgrader={"grade": true, "grade_id": "check_QueryDecoder", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+### BEGIN HIDDEN TESTS
+from autograder.nbgrader_plugin.test_cell import check
+### END HIDDEN TESTS
 check(QueryDecoder)
 
 # %% [markdown]
@@ -763,7 +808,10 @@ def average_precision(
     ### END SOLUTION
 
 
-# %%
+# %% nbgrader={"grade": true, "grade_id": "check_average_precision", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+### BEGIN HIDDEN TESTS
+from autograder.nbgrader_plugin.test_cell import check
+### END HIDDEN TESTS
 check(average_precision)
 
 # %% [markdown]
@@ -835,7 +883,10 @@ def denoising_mask(groups: int, size: int, N_Q: int) -> Bool[Tensor, "N N"]:
     ### END SOLUTION
 
 
-# %%
+# %% nbgrader={"grade": true, "grade_id": "check_denoising_mask", "locked": true, "points": 0, "schema_version": 3, "solution": false, "task": false}
+### BEGIN HIDDEN TESTS
+from autograder.nbgrader_plugin.test_cell import check
+### END HIDDEN TESTS
 check(denoising_mask)
 
 # %% [markdown] nbgrader={"grade": false, "grade_id": "question_detector", "locked": true, "schema_version": 3, "solution": false, "task": false}

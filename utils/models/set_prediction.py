@@ -23,8 +23,8 @@ def overlaps(
     shared = _area((torch.minimum(high, their_high) - torch.maximum(low, their_low)).relu())
     both = _area(ours[..., 2:]) + _area(theirs[..., 2:]) - shared
     frame = _area(torch.maximum(high, their_high) - torch.minimum(low, their_low))
-    share = shared / both.clamp(min=1e-9)
-    return share, share - 1 + both / frame.clamp(min=1e-9)
+    share = shared / _or_one(both)
+    return share, share - 1 + both / _or_one(frame)
 
 
 def _sides(boxes: Tensor) -> tuple[Tensor, Tensor]:
@@ -34,6 +34,11 @@ def _sides(boxes: Tensor) -> tuple[Tensor, Tensor]:
 
 def _area(extent: Tensor) -> Tensor:
     return extent[..., 0] * extent[..., 1]
+
+
+def _or_one(area: Tensor) -> Tensor:
+    """The area to divide by; 1 for padding, whose boxes have none. A least area would be too large for small boxes."""
+    return area.where(area > 0, 1)
 
 
 def costs_of_all(said: Said, answers: Answers) -> Float[Tensor, "B Q T"]:
