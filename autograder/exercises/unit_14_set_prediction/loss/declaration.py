@@ -93,9 +93,15 @@ def _overlap(A, B, *, of=_corners, generalised=True):
 
 
 def _classes(logits, labels, exists, matched):
-    """The class that each query should name, [B, N_Q]; padding is written to a place of its own behind all queries."""
+    """The class that each query should name, [B, N_Q]; padding is written to a place of its own behind all queries.
+
+    One object after the other, since a GPU may write to one place in any order.
+    """
     room = torch.full((logits.shape[0], logits.shape[1] + 1), logits.shape[-1] - 1, device=logits.device)
-    return room.scatter(1, matched.where(exists, logits.shape[1]), labels)[:, :-1]
+    places = matched.where(exists, logits.shape[1])
+    for place, label in zip(places.split(1, dim=1), labels.split(1, dim=1)):
+        room = room.scatter(1, place, label)
+    return room[:, :-1]
 
 
 def _loss(logits, boxes, labels, targets, exists, matched, *, classes=None, mean=None, rest=NO_OBJECT, **wrong):
