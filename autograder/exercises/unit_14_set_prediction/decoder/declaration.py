@@ -23,8 +23,8 @@ def _case(text, edge=False, D=8, H=4, num_layers=2, **sizes):
     " to_classes(norm(X)), [num_layers, B, N_Q, C+1], boxes = sigmoid(to_boxes(norm(X))), [num_layers, B, N_Q, 4]",
     cases=[
         _case("two layers"),
-        _case("one layer, two heads", D=6, H=2, num_layers=1),
-        _case("three layers, one head", D=7, H=1, num_layers=3, edge=True),
+        _case("three layers, two heads", D=6, H=2, num_layers=3),
+        _case("one layer, one head", D=7, H=1, num_layers=1, edge=True),
     ],
 )
 class QueryDecoder(nn.Module):
