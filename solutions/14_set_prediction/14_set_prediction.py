@@ -282,10 +282,10 @@ check(generalised_iou)
 # ([lesson 14](../../notebooks/14_set_prediction.ipynb), "Matching a set with a set"). Compute all of it, for one
 # picture:
 #
-# $$E_{q,t} = 5\,\lVert b_q - \hat b_t \rVert_1 - 2\,\operatorname{GIoU}(b_q, \hat b_t) - p_q(c_t) .$$
+# $$E_{q,t} = 5\,\lVert \hat b_q - b_t \rVert_1 - 2\,\operatorname{GIoU}(\hat b_q, b_t) - p_q(c_t) .$$
 #
 # `logits` is `[N_Q, C+1]` and `boxes` is `[N_Q, 4]`, the answers of the queries. `labels` is `[N_T]`, the classes
-# $c_t$ of the targets, from 0 to $C - 1$, and `targets` is `[N_T, 4]`, their boxes $\hat b_t$. All boxes are in
+# $c_t$ of the targets, from 0 to $C - 1$, and `targets` is `[N_T, 4]`, their boxes $b_t$. All boxes are in
 # **centre format**. Return `costs`, `[N_Q, N_T]`.
 #
 # - The norm $\lVert \cdot \rVert_1$ is the sum of the four absolute differences, and it is taken between the boxes as
@@ -445,10 +445,10 @@ check(match)
 # targets that exist in the whole batch, the loss is
 #
 # $$\frac{\sum_{b,q} w_{c_{bq}} \bigl(-\log p_{bq}(c_{bq})\bigr)}{\sum_{b,q} w_{c_{bq}}} \;+\;
-# \frac{1}{\max(1, n)} \sum_{\text{targets that exist}} \Bigl[\, 5\, \lVert b - \hat b \rVert_1 + 2\,\bigl(1 -
-# \operatorname{GIoU}(b, \hat b)\bigr) \Bigr],$$
+# \frac{1}{\max(1, n)} \sum_{\text{targets that exist}} \Bigl[\, 5\, \lVert \hat b - b \rVert_1 + 2\,\bigl(1 -
+# \operatorname{GIoU}(\hat b, b)\bigr) \Bigr],$$
 #
-# where $b$ is the box of the query to which a target has been given, and $\hat b$ the target's own.
+# where $\hat b$ is the box of the query to which a target has been given, and $b$ the target's own.
 #
 # - The first part runs over all $B \cdot N_Q$ queries, and has **one** denominator for the whole batch. This weighted
 #   mean is what `F.cross_entropy` computes if it is given `weight`. The probabilities $p$ are a softmax over all
