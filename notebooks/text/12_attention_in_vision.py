@@ -112,10 +112,10 @@ SEEDS = (0, 1, 2)
 # network, and for good reasons: what belongs together in a picture mostly lies close together, and a convolution looks
 # exactly there. But some questions about a picture cannot be answered from nearby.
 #
-# Take the scenes of lesson 03 and the small CNN that turns each of them into a grid of 12 by 12 cells. There it had to
-# describe the picture. Here we ask a question of every cell that lies on an object: *which colour has the **other**
-# object?* A cell of the triangle below must say *green*, and to do so it must know about a circle that lies at the far
-# end of the picture.
+# Take the scenes of lesson 03 and the small CNN that turns each of them into a grid of 12 by 12 cells. There it had
+# to describe the picture. Here we ask a question of every cell in the rectangle around an object: *which colour has
+# the **other** object?* A cell of the triangle below must say *green*, and to do so it must know about a circle that
+# lies at the far end of the picture.
 
 # %% tags=["fold"]
 some = scenes.scenes(60, seed=12)
@@ -147,9 +147,9 @@ show(
 print(f"the framed cell is asked for the colour of the other object: {wanted}")
 
 # %% [markdown]
-# **Figure 1.** What a cell (framed) can know after one, four and eleven convolutions of 3 by 3: the clear part. The
-# rest is out of its sight, whatever the weights are. Each cell of the grid was itself made from 25 by 25 pixels, which
-# adds about three cells to each side.
+# **Figure 1.** What the framed cell, a corner of the triangle's rectangle, can know after one, four and eleven
+# convolutions of 3 by 3: the clear part. The rest is out of its sight, whatever the weights are. Each cell of the grid
+# was itself made from 25 by 25 pixels, which adds about three cells to each side.
 #
 # One convolution of width $k$ carries information by $(k-1)/2$ cells to each side, so $L$ of them on top of each other
 # give an output the receptive field
@@ -237,12 +237,13 @@ for name, counts in needed.items():
     print(f"  {name:17}  ", ", ".join(map(str, counts)))
 
 # %% [markdown]
-# Two observations. First, attention is not cheaper than its rivals unless the sequence is short: from 256 to 4,096
-# vectors the operations of the GRU and of the convolution grow sixteenfold, those of attention far more. Second,
-# convolutions with growing gaps have paths nearly as short as attention. What remains the privilege of attention is
-# that a *single* layer reaches everywhere, and that its weights depend on the content: a convolution multiplies the
-# neighbour three cells to the left by the same matrix in every picture, while a query decides anew in each picture
-# where to look.
+# Two observations. First, attention is not the cheap choice. It needs as many operations as the GRU at 64 vectors,
+# where its projections, which the $N^2 D$ of the slides leaves out, are the larger part. From 256 to 4,096 vectors
+# the operations of the GRU and of the convolution grow sixteenfold, those of attention far more. Second, convolutions
+# with growing gaps have paths nearly as short as attention. What remains the privilege of attention is that a
+# *single* layer reaches everywhere in one step, and that its weights depend on the content: a convolution multiplies
+# the neighbour three cells to the left by the same matrix in every picture, while a query decides anew in each
+# picture where to look.
 #
 # In a picture the same counts hold along rows and columns. Try how far a cell sees:
 
@@ -300,14 +301,15 @@ explore(
 
 # %% [markdown]
 # **Figure 2.** Which cells can influence the framed one. Choose a kind of layer and their number. With growing gaps the
-# reach doubles from layer to layer and, as the gaps of all layers together fill it, no cell in between is left out.
+# reach about doubles from layer to layer, and no cell in between is left out, since the earlier layers fill the gaps of
+# the later ones.
 
 # %% [markdown]
 # ## Self-attention in a convolutional network
 #
 # **SAGAN** (Zhang et al., 2019) is a generative adversarial network: one convolutional network draws pictures and a
 # second one judges them. The authors had noticed that such networks draw textures well, such as the fur of a dog, but
-# have trouble with what must agree over a distance, such as its legs. They put one **self-attention block** between two
+# have trouble with what must agree over a distance, such as its feet. They put a **self-attention block** between two
 # convolutions of each network. The cells of the feature map are its tokens: a grid of $C$ channels is read as
 # $N = \text{rows} \cdot \text{columns}$ vectors.
 
@@ -322,8 +324,8 @@ show(
 )
 
 # %% [markdown]
-# **Figure 3.** SAGAN's block. A 1×1 convolution is a linear layer that is applied to each cell by itself, so nothing in
-# this block but the softmax knows of any other cell. White boxes are learned, $\gamma$ as well.
+# **Figure 3.** SAGAN's block. A 1×1 convolution is a linear layer that is applied to each cell by itself, so that cells
+# meet only in the scores, the softmax and the weighted sum. White boxes are learned, $\gamma$ as well.
 #
 # For the vector $x_n$ of cell $n$, with $q_n = x_n W_Q$, $k_m = x_m W_K$ and $v_m = x_m W_V$, the block computes
 #
@@ -387,7 +389,8 @@ with torch.no_grad():
 # torch's own call does the same, provided that one asks for `scale=1.0`. Now we train the block on our question. The
 # CNN is trained first, to name single objects, and then frozen; it hands us the grids. Between these grids and the
 # answers there is nothing but a middle part, here the block, and after it two 1×1 convolutions that read each cell by
-# itself. So only the middle part can carry a colour from one object to the other.
+# itself. Beyond the three cells or so that the CNN itself looks around, only the middle part can carry a colour from
+# one object to the other.
 
 
 # %% tags=["fold"]
@@ -463,8 +466,8 @@ print("weight on and right beside the other object:", ", ".join(f"{share:.2f}" f
 # largest weight. The line above says how much of the weight lies on the other object or right beside it.
 #
 # Nobody told the block where the other object is. All it was given is the colour that the cell should have named. The
-# sign of $\gamma$ means nothing, by the way, since $W_O$ can take the opposite one; its size shows that the block is
-# used.
+# sign of $\gamma$ means nothing, by the way, since $W_O$ can take the opposite one; what counts is that $\gamma$ has
+# left 0.
 
 # %% [markdown]
 # ## Attention, or reach?
@@ -570,32 +573,35 @@ show(
 #
 # The result is not quite what one might have expected.
 #
-# - **Reach decides.** Without a middle part the cells guess, and two convolutions help only as far as they reach.
-#   Attention does not become worse with distance at all.
+# - **Reach decides.** Without a middle part the cells guess, even close to the other object, presumably because the
+#   CNN was trained to name only the object at hand. Two convolutions help only as far as they reach. Attention does
+#   not become worse with distance at all.
 # - **A long path costs something.** Eleven plain convolutions can see everything, and answer well from nearby, but at
 #   the largest distance they fall to 0.82, although they have over ten times the parameters of the block. A likely
 #   reason is that what must pass through eleven layers is learned slowly; whether more steps would close the gap we
 #   have not tried.
-# - **Attention has no monopoly.** Dilated convolutions, with a path of four layers, do just as well, even when they are
-#   as small as the block.
+# - **Attention has no monopoly.** Dilated convolutions, with a path of four layers, do just as well. With about as few
+#   parameters as the block they still lose less than one cell in a hundred on average, even at the largest distance.
 #
-# So the result is about reach and paths: attention is one good way to see far in one step, and dilation is a second.
-# The limits of the experiment should be clear: there are two objects, five colours and small grids, and with 500 steps
-# the comparison is one of a fixed budget. In larger pictures the number of dilated layers grows with the logarithm of
-# the side, that of attention layers does not, but their cost does. That will be our next concern.
+# The result is about reach and paths, then: attention is one good way to see far, in a single step, and dilation is a
+# second, in four. The limits of the experiment should be clear: there are two objects, five colours and small grids,
+# and with 500 steps the comparison is one of a fixed budget. In larger pictures one needs more dilated layers, as the
+# logarithm of the side, while one attention layer is still enough; what grows is its cost. That will be our next
+# concern.
 #
-# The published result points the same way. On ImageNet at 128 × 128, SAGAN brought the **Fréchet inception distance**
-# (FID, a distance between the features of drawn and of real pictures; less is better) from 27.62 for the best model
-# before it to 18.65. More telling is the paper's own control (table 1): with the block at a feature map of 32 × 32 the
-# FID is 18.28, and with a residual block of convolutions with as many parameters in the same place it is 27.33. That
-# control has a short reach, too; a dilated one was not tried.
+# The published result is less clear than it looks. On ImageNet at 128 × 128, SAGAN brought the **Fréchet inception
+# distance** (FID, a distance between the features of drawn and of real pictures; less is better) from 27.62 for the
+# best model before it to 18.65. Not all of this is due to attention, since other parts of the training had improved
+# as well. Table 1 of the paper holds the controls: without any block the FID is 22.96, and with attention at a
+# feature map of 32 × 32 it is 18.28. A residual block of convolutions with as many parameters in the same place makes
+# it worse, 27.33. That control has a short reach, too; a dilated one was not tried.
 
 # %% [markdown]
 # ## The quadratic cost
 #
 # The block compares each cell with each cell: $N^2$ scores for $N = \text{rows} \cdot \text{columns}$. Doubling the
-# *side* of a picture makes $N$ four times and the scores sixteen times as many. SAGAN's grids were 32 × 32 and 64 × 64,
-# and for pixels the count gets out of hand:
+# *side* of a picture makes $N$ four times and the number of scores sixteen times as large. SAGAN does best with grids
+# of 32 × 32 and 64 × 64, and for pixels the count gets out of hand:
 
 # %% tags=["nbval-check-output"]
 for side, what in ((12, "our grid"), (32, "SAGAN, feat32"), (64, "SAGAN, feat64"), (224, "pixels of a photograph")):
@@ -698,7 +704,7 @@ assert after([plain] * 3).sum() == 36 and after([plain, shifted, plain]).all()
 # Swin avoids this by a cyclic move of the grid, which lesson 13 shows.
 #
 # Do shifted windows carry the other object's colour? The stored run has trained three blocks in a row, with windows of
-# 6 × 6, once with the same cut in each layer and once with shifts.
+# 6 × 6, once with the same cut in each layer and once with every other cut shifted.
 
 # %% tags=["fold", "nbval-check-output"]
 PLAIN, SHIFTED = (int(window_mask(6, shift).sum()) for shift in (0, 3))
@@ -710,12 +716,12 @@ for kind, count in SCORES.items():
 # %% [markdown]
 # With the same cut in every layer, only those cells have a chance whose window, or its surroundings that the CNN has
 # seen, shows something of the other object. With the shift, information crosses the lines, and nearly all cells are
-# right, although no layer compares more than a quarter of all pairs. On a grid this small three layers save little; the
-# factor of one layer is $N/M^2$, and grows with the grid. Windows are a good bargain where there are many layers
-# anyway, and most of what matters is near.
+# right, although no layer compares more than a quarter of all pairs. On a grid this small three layers save only a
+# third of the scores; the factor of one layer is $N/M^2$, and grows with the grid. Windows are a good bargain where
+# there are many layers anyway, and most of what matters is near.
 #
 # A region need not be a square that is cut once and for all; it can be a neighbourhood around each cell. Paint one, and
-# look how it spreads over layers.
+# see how it spreads over the layers.
 
 # %% tags=["fold"]
 OFFSETS = ("−2", "−1", "0", "+1", "+2")
@@ -841,9 +847,10 @@ assert result["change"] < 1e-5 and result["right"] > 0.5
 # The small changes that remain are rounding: a sum of floats depends a little on its order.
 #
 # **PointNet** (Qi et al., 2017) had achieved invariance without attention: the same MLP for each point alone, then a
-# maximum over the points. Its points never look at each other before the maximum. Does attention do better? And what
-# about a plain MLP that reads the coordinates as one list of 144 numbers? The stored run tells, with three seeds and
-# about as many parameters in each network.
+# maximum over the points. Apart from a learned alignment of the whole cloud, which our version leaves out, its points
+# never look at each other before the maximum. Does attention do better? And what about a plain MLP that reads the
+# coordinates as one list of 144 numbers? The stored run tells, with three seeds and about as many parameters in each
+# network.
 
 # %% tags=["fold", "nbval-check-output"]
 NETWORKS = {
@@ -896,8 +903,8 @@ assert (
 # points lie, on the axis, say, or far out at one height, and a maximum over single points seems to be enough to tell.
 #
 # In the fourth network each point attends only to the points in a **ball** around it, up to a distance of $0.7$, where
-# the mean distance from the middle is 1. It loses nothing by this. Figure 9 shows such neighbourhoods, and those of the
-# other usual kind, the $k$ nearest points.
+# the mean distance from the middle is 1. On average it loses nothing by this. Figure 9 shows such neighbourhoods, and
+# those of the other usual kind, the $k$ nearest points.
 
 # %% tags=["fold"]
 chance = torch.Generator().manual_seed(5)
@@ -933,9 +940,10 @@ assert n in in_ball and nearest[0] == n
 # The ball gives sets of different sizes, which need a mask; the $k$ nearest points give a table of numbers, $[N, k]$,
 # and with it $N k$ scores instead of $N^2$: for 1,024 points, a usual number, and $k = 16$ a sixty-fourth of them. Both
 # are computed from differences of coordinates, so they do not change if the whole cloud is moved. **PointNet++** (Qi et
-# al., 2017) introduced the balls, **Point Transformer** (Zhao et al., 2021) attends among nearest points, with scores
-# that also depend on the difference of the two positions. On ModelNet40, 12,311 shapes of 40 kinds, PointNet reaches
-# 89.2 % (Qi et al., 2017) and Point Transformer 93.7 % (Zhao et al., 2021): on real shapes the neighbourhoods do pay.
+# al., 2017) introduced the balls, with a small PointNet in each, and **Point Transformer** (Zhao et al., 2021) attends
+# among nearest points, with scores that also depend on the difference of the two positions. On ModelNet40,
+# computer-made models of 40 kinds of objects, PointNet reaches 89.2 % (Qi et al., 2017) and Point Transformer 93.7 %
+# (Zhao et al., 2021). On richer shapes neighbourhoods seem to pay, then, although the two networks differ in much else.
 
 # %% [markdown]
 # ## Pooling a set
@@ -998,9 +1006,10 @@ for name in (
 
 # %% [markdown]
 # Here attention does make a difference, but in another place. A mean of points that never look at each other loses much
-# of what the maximum had kept. If the points attend to each other first, a mean is enough: what matters about the set
-# is then present in each of its points. The learned query is no better than this mean, and neither of them reaches the
-# maximum after the same 300 steps. Pooling by attention is a flexible tool, then, and no guarantee of a gain.
+# of what the maximum had kept. If the points attend to each other first, a mean is nearly enough, presumably because
+# what matters about the set is then present in each of its points. The learned query is on average no better than this
+# mean, and neither of them reaches the maximum after the same 300 steps. Pooling by attention is a flexible tool, then,
+# and no guarantee of a gain.
 
 # %% [markdown]
 # ## Pictures written pixel by pixel
@@ -1040,9 +1049,10 @@ show(
 #
 # The causal mask of lesson 07 needs no change, because "before" is all that it knows. What does change is the notion of
 # *near*: the pixel above is 8 positions away in the sequence. **Image Transformer** (Parmar et al., 2018) therefore
-# limits attention in two dimensions, as on the right of Figure 11; for its pictures of 32 × 32 pixels and three
-# colours, full attention was too expensive. Every row of such a mask has to be worked out with rows and columns, and
-# not with differences of $t$, or the window would reach around the end of a line into the next.
+# limits attention to blocks of earlier pixels, in one version two-dimensional ones like that on the right of Figure 11;
+# for its pictures of 32 × 32 pixels and three colours, full attention was too expensive. Every row of such a mask has
+# to be worked out with rows and columns, and not with differences of $t$, or the window would reach around the end of a
+# line into the next.
 #
 # The model is a decoder as in lesson 11, with 17 values as its vocabulary, one vector for each row and one for each
 # column as positional encoding, and a token in front of the first pixel, so that this one is predicted, too. Without
@@ -1077,8 +1087,9 @@ def written(model, begun, generator):
 # A model that gives all 17 values the same probability needs $\log_2 17 \approx 4.09$ bits. Any honest comparison
 # includes simple counting: how frequent each value is, how frequent it is *at this place*, and how frequent it is given
 # the pixel to the left and the one above. The counts are smoothed a little, so that nothing has probability 0. Both
-# decoders, one with attention to all earlier pixels and one with attention only to those at most two pixels away, were
-# trained on 1,200 digits and tested on 397 others, with three seeds that divide the digits differently.
+# decoders, one with attention to all earlier pixels and one with attention only to those at most two pixels away in a
+# straight line, the square of Figure 11 without its corners, were trained on 1,200 digits and tested on 397 others,
+# with three seeds that divide the digits differently.
 
 
 # %% tags=["fold", "nbval-check-output"]
@@ -1143,11 +1154,11 @@ show(
 #
 # Counting by place knows where there is ink in most digits, but not which digit this is. Counting by neighbours knows
 # how strokes go on, but not where. The decoders know both, and need about 0.4 bits less than the better of the two.
-# That sounds like little, but it is saved at each of 64 pixels: on average, the decoder takes a real digit for more
-# than a hundred million times as probable as the neighbours' counts do.
+# That sounds like little, but it is saved at each of 64 pixels: over a whole digit this makes some 27 bits, and the
+# decoder takes it for about a hundred million times as probable as the neighbours' counts do.
 #
 # The decoder that sees only nearby pixels is not worse for it, but in each of the three seeds even a little *better*.
-# With two layers it has seen pixels up to four away, which is half a digit, and the mask spares it from having to learn
+# With two layers it sees up to four rows up, which is half a digit, and perhaps the mask spares it from having to learn
 # that far pixels matter little. At this size and after 500 steps, the cure for the quadratic cost has no price at all;
 # a decoder that is trained for longer, on larger pictures, may make better use of all pixels.
 
@@ -1209,10 +1220,10 @@ explore(
 # **Figure 14.** A digit that the model has not seen in training (left), and eight continuations of the rows above the
 # line. With few rows given the digit itself is open; with many only its end.
 #
-# The published models say the same at another scale. On CIFAR-10, small photographs with 256 values in each of three
-# colours, PixelCNN needs 3.14 and PixelRNN 3.00 bits per value (van den Oord et al., 2016), and Image Transformer, with
-# local attention, 2.90 (Parmar et al., 2018), where 8 bits would be uniform. Their weakness is the writing: each of
-# thousands of values has to wait for the one before it.
+# Published models are compared by the same measure at another scale. On CIFAR-10, small photographs with 256 values in
+# each of three colours, PixelCNN needs 3.14 and PixelRNN 3.00 bits per value (van den Oord et al., 2016), and Image
+# Transformer, with local attention, 2.90 (Parmar et al., 2018), where 8 bits would be uniform. Their weakness is the
+# writing: each of thousands of values has to wait for the one before it.
 #
 # **Triangles, too.** A mesh is a set of triangles. To write it as a sequence, one needs an order and a vocabulary:
 # PolyGen (Nash et al., 2020) rounds coordinates to a grid, so that each is one of 256 values, sorts the corners from
@@ -1226,19 +1237,20 @@ explore(
 #
 # A cell of the triangle had to know the colour of a circle at the far end of the picture. One attention block carries
 # it there in a single step, and it decides by content where to look. But we have also seen that this is not the only
-# way: dilated convolutions reach as far in four steps, and PointNet names solids without any point looking at another.
-# What attention offers is one mechanism for grids, for sets and for sequences, in which only the *mask* changes: none
-# for a picture, windows for a large one, neighbours for a cloud, the past for a picture that is being written.
+# way: dilated convolutions reach as far in four steps, and a small PointNet names solids without any point looking at
+# another. What attention offers is one mechanism for grids, for sets and for sequences, in which only the *mask*
+# changes: none for a picture, windows for a large one, neighbours for a cloud, the past for a picture that is being
+# written.
 
 # %% [markdown]
 # ## Going further
 #
 # <details><summary>Going further: rows and columns</summary>
 #
-# **Axial attention** (Ho et al., 2019) lets each cell attend to its own row and its own column, in one layer for each
-# or in turn; **criss-cross attention** (Huang et al., 2019) does both in one softmax. With $N = R \cdot C$ cells there
-# are $N (R + C - 1)$ scores. After two such layers every cell knows of every other one: along the row first, then along
-# the column. The assignment's stretch asks for the version with one softmax, in which each cell must be counted once.
+# **Axial attention** (Ho et al., 2019) lets each cell attend to its own row in one layer and to its own column in the
+# next; **criss-cross attention** (Huang et al., 2019) does both in one softmax. With $N = R \cdot C$ cells there are
+# $N (R + C - 1)$ scores. After two such layers every cell knows of every other one: along the row first, then along the
+# column. The assignment's stretch asks for the version with one softmax, in which each cell must be counted once.
 #
 # </details>
 #
@@ -1291,8 +1303,8 @@ explore(
 #
 # <details><summary><b>4.</b> Someone adds a learned positional encoding to the points of a cloud. What goes wrong?</summary>
 #
-# The vector would belong to the place in the *list*, which means nothing. The result then depends on the order, and the
-# network learns about the order what it cannot use.
+# The vector would belong to the place in the *list*, which means nothing. The result then depends on the order, and
+# whatever the network learns from the order is of no use for the next cloud.
 #
 # </details>
 #
@@ -1307,8 +1319,8 @@ explore(
 #
 # - **A root where there is none.** SAGAN's scores are not divided; `scaled_dot_product_attention` divides unless it is
 #   told `scale=1.0`. With trained weights from the other convention the result is wrong without an error.
-# - **Flattening in the wrong order.** $[C, R, C']$ becomes $[N, C]$ by `flatten(1).T`; a `reshape` to $[N, C]$ has the
-#   right shape and mixes channels with cells. The same holds for windows.
+# - **Flattening in the wrong order.** A grid $[C, \text{rows}, \text{columns}]$ becomes $[N, C]$ by `flatten(1).T`; a
+#   `reshape` to $[N, C]$ has the right shape and mixes channels with cells. The same holds for windows.
 # - **Windows without a shift** never exchange anything, however deep the network is.
 # - **Distances by $|x|^2 + |y|^2 - 2\,x \cdot y$** lose all digits far from the origin. Subtract first.
 # - **Neighbours by differences of $t$.** In raster order the end of one row and the beginning of the next are
