@@ -600,7 +600,7 @@ show(
 # ## The quadratic cost
 #
 # The block compares each cell with each cell: $N^2$ scores for $N = \text{rows} \cdot \text{columns}$. Doubling the
-# *side* of a picture makes $N$ four times and the number of scores sixteen times as large. SAGAN does best with grids
+# *side* of a picture makes $N$ four times as large and the number of scores sixteen times. SAGAN does best with grids
 # of 32 × 32 and 64 × 64, and for pixels the count gets out of hand:
 
 # %% tags=["nbval-check-output"]
@@ -659,7 +659,7 @@ print(f"scores: {144 * 36:,} instead of {144**2:,}")
 
 # %% [markdown]
 # The folded cell shows that a mask over the whole grid gives the same numbers, but as in lesson 08 the mask saves
-# nothing: the hidden scores are computed as well. On a batch one does not loop either. The windows become a part of the
+# nothing: the hidden scores are computed as well. Nor does one loop over windows in practice. They become a part of the
 # batch, by a reshape and an exchange of axes, in which the *order* of the axes is all that matters; this is the
 # assignment's second exercise.
 #
@@ -716,9 +716,9 @@ for kind, count in SCORES.items():
 # %% [markdown]
 # With the same cut in every layer, only those cells have a chance whose window, or its surroundings that the CNN has
 # seen, shows something of the other object. With the shift, information crosses the lines, and nearly all cells are
-# right, although no layer compares more than a quarter of all pairs. On a grid this small three layers save only a
-# third of the scores; the factor of one layer is $N/M^2$, and grows with the grid. Windows are a good bargain where
-# there are many layers anyway, and most of what matters is near.
+# right, although no layer compares more than a quarter of all pairs. On a grid this small the three shifted layers save
+# only a third of the scores; the factor of one layer is $N/M^2$, and grows with the grid. Windows are a good bargain
+# where there are many layers anyway, and most of what matters is near.
 #
 # A region need not be a square that is cut once and for all; it can be a neighbourhood around each cell. Paint one, and
 # see how it spreads over the layers.
@@ -1088,7 +1088,7 @@ def written(model, begun, generator):
 # includes simple counting: how frequent each value is, how frequent it is *at this place*, and how frequent it is given
 # the pixel to the left and the one above. The counts are smoothed a little, so that nothing has probability 0. Both
 # decoders, one with attention to all earlier pixels and one with attention only to those at most two pixels away in a
-# straight line, the square of Figure 11 without its corners, were trained on 1,200 digits and tested on 397 others,
+# straight line, six of the twelve in the square of Figure 11, were trained on 1,200 digits and tested on 397 others,
 # with three seeds that divide the digits differently.
 
 
@@ -1154,13 +1154,14 @@ show(
 #
 # Counting by place knows where there is ink in most digits, but not which digit this is. Counting by neighbours knows
 # how strokes go on, but not where. The decoders know both, and need about 0.4 bits less than the better of the two.
-# That sounds like little, but it is saved at each of 64 pixels: over a whole digit this makes some 27 bits, and the
-# decoder takes it for about a hundred million times as probable as the neighbours' counts do.
+# That sounds like little, but it is saved at each of 64 pixels: over a whole digit this makes some 27 bits. On average,
+# in other words, the decoder takes a real digit for about a hundred million times as probable as the neighbours' counts
+# do.
 #
 # The decoder that sees only nearby pixels is not worse for it, but in each of the three seeds even a little *better*.
-# With two layers it sees up to four rows up, which is half a digit, and perhaps the mask spares it from having to learn
-# that far pixels matter little. At this size and after 500 steps, the cure for the quadratic cost has no price at all;
-# a decoder that is trained for longer, on larger pictures, may make better use of all pixels.
+# With two layers it sees four rows up, which is half a digit, and perhaps the mask spares it from having to learn that
+# far pixels matter little. At this size and after 500 steps, the cure for the quadratic cost has no price at all; a
+# decoder that is trained for longer, on larger pictures, may make better use of all pixels.
 
 # %% tags=["fold"]
 model = stored_weights.load("12_attention_in_vision.pixels", PixelModel()).to(DEVICE)
