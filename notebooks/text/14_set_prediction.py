@@ -210,7 +210,7 @@ show(
 # encloses both. The last two pairs have the same IoU of 0; only the GIoU tells which is worse.
 #
 # Look at the line with `max(wide, 0)`. Without it, boxes that are apart in both directions would have two negative
-# extents, and their product is a positive "area".
+# extents, whose product would be a positive "area".
 
 # %% [markdown]
 # ## Why an order hurts
@@ -241,15 +241,16 @@ for name, listed in (("circle, cross", [circle, cross]), ("cross, circle", [cros
 # There are two ways out. We may **choose an order that the picture does show**, for example from left to right. Then a
 # perfect answer has a loss of 0. But the network now has to solve a second task, sorting, and one with jumps: if the
 # cross moves a little to the left and passes the circle, the first answer has to leap across the picture. Or we may
-# **compare without an order**, and first ask which answer goes with which object. We shall train all three and see.
+# **compare without an order**, and first ask which answer goes with which object. We shall train a detector with the
+# order of a list and one in each of these two ways.
 
 # %% [markdown]
 # ## Matching a set with a set
 #
 # Let the network give $N_Q$ answers, always the same number and more than any picture has objects. Each answer is a
-# class and a box. The classes are $C$ shapes and one more, **no object**. The number is fixed, but the size of the set
-# is not, since most answers say *no object*. We number the answers and already call them **queries**; the section
-# after the next explains the name.
+# class and a box. From here on, $C$ is the number of classes, here of shapes, and no longer a box. One more class says
+# that there is **no object**. The number is fixed, but the size of the set is not, since most answers say *no object*.
+# We number the answers and already call them **queries**; the section after the next explains the name.
 #
 # Before the loss is computed, each of the $N_T$ objects is given to a query of its own. Such a pairing is called a
 # **bipartite matching**: there are two groups, and each pair takes one from either. We look for the matching $\sigma$
@@ -257,14 +258,14 @@ for name, listed in (("circle, cross", [circle, cross]), ("cross, circle", [cros
 #
 # $$\hat\sigma = \operatorname*{arg\,min}_{\sigma}\ \sum_{t=1}^{N_T} E_{\sigma(t),\,t},$$
 #
-# where $E_{q,t}$ says how badly query $q$ has answered if object $t$ was its task. (The costs play the part of scores
-# between queries and objects, hence the letter.) DETR's cost has three terms:
+# where $E_{q,t}$ says how badly query $q$ has answered if object $t$ was its task. The letter is that of the scores,
+# whose part the costs play here. DETR's cost has three terms:
 #
 # $$E_{q,t} = \underbrace{5\,\|\hat b_q - b_t\|_1}_{\text{coordinates}}\ -\ \underbrace{2\,\operatorname{GIoU}(\hat b_q, b_t)}_{\text{overlap}}\
 # -\ \underbrace{p_q(c_t)}_{\text{class}} .$$
 #
 # Here $\hat b_q$ is the query's box and $b_t$ the object's; $p_q(c_t)$ is the probability that the query gives to the
-# object's class $c_t$. It is the probability itself and not its logarithm, which could be arbitrarily large and would
+# object's class $c_t$. It is the probability itself and not its logarithm, which could be arbitrarily large and could
 # drown the two other terms. One column of the table of costs, in code:
 
 
@@ -298,7 +299,8 @@ show(
 
 # %% [markdown]
 # **Figure 3.** Matching, step by step: all costs, the matching of somebody who takes the cheapest pair first, and the
-# best one. Orange-red boxes are queries that are given an object, and blue lines are what they pay.
+# best one. In the last two, queries that are given an object are orange-red and the others grey; blue lines are the
+# chosen pairs, with their costs.
 #
 # The circle is cheapest for query 0, which would take it at a cost of 1. But then only the expensive query 2 is left
 # for the cross, since query 1 would pay even more. The best matching lets query 0 give up its favourite, so all pairs
@@ -452,11 +454,10 @@ for name, given in (("the best matching", list(queries)), ("A and B exchanged", 
 # nothing, and all its answers are due at once. Its input is a table of $N_Q$ learned vectors, the **object queries**,
 # which are the same for every picture.
 #
-# **There is no causal mask.** A causal mask hides what is still to be written. Here no answer comes before another
-# one, so each query may attend to all others. Without the object queries, however, the decoder would be permutation
-# equivariant (lesson 05) with equal inputs, and all six answers would be the same. The learned vectors are what makes
-# them different. They do the work of positional encodings, except that a position here is a place in a team and not in
-# a sequence.
+# **There is no causal mask.** A causal mask hides what is still to be written. Here no answer comes before another one,
+# so each query may attend to all others. Without a mask, however, the decoder is permutation equivariant (lesson 05):
+# from equal inputs it would make equal answers. The learned vectors are what makes them different. They do the work of
+# positional encodings, except that a position here is a place in a team and not in a sequence.
 
 # %% tags=["fold"]
 show(
@@ -470,10 +471,10 @@ show(
 )
 
 # %% [markdown]
-# **Figure 5.** Our small DETR. The stream $Y$ (thick grey) starts with zeros. Wherever the queries have to be told
-# apart, the object queries are added once more, in both attentions and in each layer. In the same way the positional
-# encodings of the cells are added to the keys of the cross-attention and not to its values: they say where to look,
-# and not what is there.
+# **Figure 5.** Our small DETR, with six queries. The stream $Y$ (thick grey) starts with zeros. Wherever the queries
+# have to be told apart, the object queries are added anew, in both attentions of each layer. In the same way the
+# positional encodings of the cells are added to the keys of the cross-attention and not to its values: they say where
+# to look, and not what is there.
 #
 # DETR has one more idea that the figure mentions. The two output heads read the stream after *every* layer, each
 # reading is matched anew, and all losses are added. These **auxiliary losses** give each layer a direct signal. In
@@ -659,7 +660,7 @@ print("average precision (IoU of at least 0.5): matching above 0.5, order of a l
 # a list the network learns little about where objects are, as the example of circle and cross led us to expect.
 #
 # **Watch the matching settle.** The next figure shows what the queries said about a picture in the course of the
-# training, and to whom the objects were given.
+# training, and which queries the objects were given to.
 
 # %% tags=["fold", "nbval-check-output"]
 
@@ -734,9 +735,9 @@ print(f"average precision {average_precision:.3f}")
 #
 # Note what AP does not measure. It looks only at the *order* of the scores, and a detector may add any number of
 # doubtful detections at the end of its list without losing anything. So AP does not punish a detector that finds five
-# objects where there are two, as long as it is less sure of the wrong ones. Whoever has to act on the detections must
-# choose a threshold for the score. We shall measure this as well, by counting: in how many pictures is the number of
-# queries that are not silent equal to the number of objects?
+# objects where there are two, as long as it is less sure of the wrong ones than of all right ones. Whoever has to act
+# on the detections must choose a threshold for the score. We shall measure this as well, by counting: in how many
+# pictures is the number of queries that are not silent equal to the number of objects?
 
 # %% tags=["fold"]
 
@@ -872,18 +873,18 @@ show(
 # to either of them. With matching almost none do.
 #
 # **An order that can be seen helps, but less.** From left to right, the detector learns slowly. After 600 steps its
-# AP50 is 0.43. After 2,000 it is 0.71, a little less than matching reaches in the shorter training. The gap becomes
-# smaller, and with still longer training it may shrink further. With at most three objects, sorting can be learned,
-# but it remains a detour.
+# AP50 is 0.43. After 2,000 it is 0.71, a little less than matching reaches in the shorter training. In AP50 the gap
+# becomes smaller, but in AP75 it grows. With at most three objects sorting can be learned, but it is a detour, and we
+# have not measured how far still longer training would lead.
 #
 # **And yet both controls count better.** They claim the right number of objects in 95 % of the pictures, the detector
-# with matching in only 77 %. Our explanation is that the controls can count without finding. Their second query stands
-# for *the second object* and has to speak whenever there are at least two, wherever they are. The detector that finds
-# least, the one with the order of a list, counts as well as any. With matching, a query has to speak when there is an
-# object *that no other query takes*, and where the regions of two queries meet this is hard to know. If that is the
-# reason, we should see objects that are claimed twice, and more of them if the queries cannot attend to each other. A
-# rival explanation is the small weight of *no object*, which makes it cheap to speak too often. The stored runs test
-# both.
+# with matching in only 77 %. Our explanation is that the controls can count without finding. Their second query is
+# always given *the second object*, and has to speak whenever there are at least two, wherever they are. The detector
+# that finds least, the one with the order of a list, counts as well as any. With matching, a query has to speak when
+# there is an object *that no other query takes*, and where the regions of two queries meet this is hard to know. If
+# that is the reason, we should see objects that are claimed twice, and more of them if the queries cannot attend to
+# each other. A rival explanation is the small weight of *no object*, which makes it cheap to speak too often. The
+# stored runs test both.
 
 # %% tags=["fold", "nbval-check-output"]
 print(f"{'':30} {'count right':16} {'too many':16} {'too few':16} one object twice")
