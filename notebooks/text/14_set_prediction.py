@@ -249,8 +249,8 @@ for name, listed in (("circle, cross", [circle, cross]), ("cross, circle", [cros
 #
 # Let the network give $N_Q$ answers, always the same number and more than any picture has objects. Each answer is a
 # class and a box. From here on, $C$ is the number of classes, here of shapes, and no longer a box. One more class says
-# that there is **no object**. The number is fixed, but the size of the set is not, since most answers say *no object*.
-# We number the answers and already call them **queries**; the section after the next explains the name.
+# that there is **no object**. The number of answers is fixed, but the size of the set is not, since most answers say
+# *no object*. We number the answers and already call them **queries**; the section after the next explains the name.
 #
 # Before the loss is computed, each of the $N_T$ objects is given to a query of its own. Such a pairing is called a
 # **bipartite matching**: there are two groups, and each pair takes one from either. We look for the matching $\sigma$
@@ -908,23 +908,24 @@ for seed in SEEDS:
 
 # %% [markdown]
 # The weight shifts the errors but does not remove them. At DETR's 0.1 the detector claims too many objects in half of
-# the pictures; at 1 it errs to both sides alike, and still counts only 78 % of them right. Nor does it help much to
-# choose the best threshold for the scores. The doubles are there, as expected: in 14 % of the pictures two queries
-# claim boxes that overlap by more than half, and in 21 % if the queries cannot attend to each other. Then the counting
-# becomes worse, too. Self-attention lets the queries settle who speaks, but in our two layers they often do not
-# succeed. The detector with the order of a list has as many doubles, and counts right all the same: as we supposed, it
-# does not count what it finds.
+# the pictures; at 1 it errs to both sides alike, and still counts only 78 % of them right. Nor does it help the
+# detector above much to choose the best threshold for its scores. The doubles are there, as expected: in 14 % of the
+# pictures two queries claim boxes with an IoU above 0.5, and in 21 % if the queries cannot attend to each other. Then
+# the counting becomes worse, too. Self-attention lets the queries settle who speaks, but in our two layers they often
+# do not succeed. The detector with the order of a list has as many doubles, and counts right all the same: as we
+# supposed, it does not count what it finds.
 #
-# The last lines repeat two results of Carion et al. (2020, figure 4) in miniature. **Suppression is not needed**:
-# after the last layer it adds hardly anything to AP50, although our objects never overlap, so that it cannot delete a
+# The last lines repeat two results of Carion et al. (2020, figure 4) in miniature. **Suppression is not needed**: after
+# the last layer it adds hardly anything to AP50, although our objects never overlap, so that it cannot delete a
 # neighbour by mistake. **The later layer is better**: from the first to the second, AP50 rises from 0.83 to 0.92. In
 # the paper's decoder of six layers, each layer improves on the one before it, and suppression helps after the first
-# layer but no longer after the last.
+# layer but no longer after the last. This difference our two layers do not show: suppression adds 0.01 after either.
 
 # %% [markdown]
 # Now the published detector. COCO is a collection of photographs with 80 classes of objects, about seven objects in a
 # picture. Carion et al. compare DETR with Faster R-CNN, the best known of the detectors with anchors and suppression.
-# The *plus* marks a stronger version that they trained themselves, with GIoU in the loss and for three times as long.
+# *FPN* stands for grids of several resolutions, and *plus* marks a stronger version that they trained themselves, with
+# GIoU in the loss, random crops, and three times as many epochs, or passes over the data.
 
 # %% tags=["fold", "nbval-check-output"]
 print(f"{'COCO, validation':24} {'AP':>5} {'AP50':>5} {'AP75':>5} {'small':>6} {'large':>6} {'GFLOPs':>7}  epochs")
@@ -940,11 +941,11 @@ for name, *scores, operations, epochs in (  # Carion et al. 2020, table 1; all w
 
 # %% [markdown]
 # DETR draws level with a detector on which the field had worked for five years, and its code for training is a loop
-# like ours. It is better for large objects and worse for small ones, of which a coarse grid keeps little (Carion et
-# al., 2020, table 1). Its price is the length of the training: 500 passes over the data, more than four times as many
-# as its strongest rival. Li et al. (2022) blame the matching: every query must find out what its task is, while the
-# tasks are given out anew in each step. Later work shortened the training to a tenth; *Going further* has two of the
-# ideas.
+# like ours. It is better for large objects and worse for small ones (Carion et al., 2020, table 1), of which its coarse
+# grid probably keeps too little. Its price is the length of the training: 500 passes over the data, more than four
+# times as many as its strongest rival. Li et al. (2022) blame the matching: every query must find out what its task is,
+# while the tasks are given out anew in each step. Later work shortened the training to a tenth; *Going further* has two
+# of the ideas.
 
 # %% [markdown]
 # ## What each query looks for
@@ -991,13 +992,14 @@ print(
 # stored run. The picture is divided among them like a city among its postmen.
 #
 # The table puts a number to it. Knowing which query an object belongs to explains 78 % of the variance of its place.
-# About its shape it says nothing: guessing the shape from the query is right about as often as always naming the
-# commonest shape. Our queries divide the picture by place and not by kind of object. With the order of a list the
-# query tells nothing about the place, because the list does not. Carion et al. (2020, figure 7) saw much the same in
-# their hundred queries: each prefers a region, and box sizes in several modes; no query keeps to one class.
+# About its shape it says hardly anything: guessing the shape from the query is right in 29 % of the cases, always
+# naming the commonest shape in 26 %. Our queries divide the picture by place and not by kind of object. With the order
+# of a list the query tells little about the place, because the list tells nothing. Carion et al. (2020, figure 7) saw
+# much the same in twenty of their hundred queries: each has specialised in certain regions and box sizes. From another
+# experiment (section 4.3) they conclude that no query is strongly specialised in a class.
 #
 # The shares differ from seed to seed. In the last line, one detector has a query that takes less than one object in a
-# hundred: five queries suffice for the region of six, and nothing in the loss asks for an equal share.
+# hundred: nothing in the loss asks for an equal share, and the five other queries divide the picture.
 #
 # **Where does a query look?** Choose a picture. For each query that is not silent, the explorer shows its
 # cross-attention in the second layer, averaged over the heads.
@@ -1052,10 +1054,10 @@ explore(
 
 # %% [markdown]
 # **Figure 10.** Left, a new picture with the boxes that were found; beside it the same picture for each query that
-# claims an object, clear where the query attends and darker elsewhere. (As in lesson 03, each map has its own scale.)
-# On average, the queries put more than twice as much attention on the cells of their own boxes as equal weights would.
-# The rest falls elsewhere, in this picture partly on empty ground. Look for pictures in which two boxes lie on one
-# object: these are the doubles of the table above.
+# claims an object, clear where the query attends and darker elsewhere. As in lesson 03, each map has its own scale. On
+# average, the queries put more than twice as much attention on the cells of their own boxes as equal weights would. The
+# rest falls elsewhere, in this picture partly on empty ground. Look for pictures in which two boxes lie on one object:
+# these are the doubles of the table above.
 
 # %% [markdown]
 # ## Captions with Transformers only
@@ -1303,8 +1305,9 @@ for name, encoder, seen in (
 # a small yellow circle*. We train lesson 03's recurrent captioners again, so that all four learn from the same 12,000
 # scenes for the same 1,500 steps. All captioners with a CNN read 36 cells, the grid averaged as before. The CNN was
 # trained beforehand to name single objects. A Vision Transformer without such a head start would be at a disadvantage
-# that says nothing about captions, so ours first learns the same from the same windows. It differs from the CNN in one
-# respect: it is not frozen afterwards.
+# that says nothing about captions, so ours first learns the same from the same windows, the pieces of the pictures
+# around single objects. It gets more of this training than the CNN, 1,500 steps instead of 500, and is not frozen
+# afterwards.
 
 # %% tags=["fold", "nbval-check-output"]
 caption_record = caption_runs() if stored_runs.full() else stored_runs.load("14_set_prediction.captions")
@@ -1338,9 +1341,9 @@ show(
 # this, whether it sits in a GRU or in a Transformer. On average the CNN with a Transformer decoder makes the fewest
 # mistakes, but its lead over the GRU with attention is small, and in one of the three seeds there is none.
 #
-# **The captioner with Transformers only** names colours and places nearly as well as the others, but not shapes, and
-# most of its mistakes are wrong shapes. The decoder is the same as in the row above, so the difference lies in the
-# image encoder and its training. This fits what lesson 13 found: a convolution knows about edges and neighbours
+# **The captioner with Transformers only** is wrong about sizes, colours and places in only 3 or 4 % of the pictures
+# each. Most of its mistakes are wrong shapes. The decoder is the same as in the row above, so the difference lies in
+# the image encoder and its training. This fits what lesson 13 found: a convolution knows about edges and neighbours
 # beforehand, while a Vision Transformer has to learn them, and needs more pictures for it. A colour can be read from
 # any patch of an object, a shape only from several of them together. We have not trained longer, which would probably
 # help this captioner most. Liu et al. (2021), whose Vision Transformer had been pre-trained on photographs, report
@@ -1352,7 +1355,8 @@ show(
 # What should a network put out when a picture holds one to three objects, in no order? A fixed number of answers, of
 # which most may be *no object*, and a loss that first asks which answer belongs to which object. The network may then
 # tell the objects in whatever order suits it, and it uses that freedom: its queries divide the picture among
-# themselves. An order that was forced on it, even a natural one, made the same network worse.
+# themselves. An order that was forced on it, even a natural one, made the same network worse at finding them, though
+# better at counting.
 #
 # The idea reaches beyond boxes. Wherever the output is a set, such as the notes of a chord, the speakers in a
 # recording, or the atoms of a molecule, the recipe is the same: learned queries, one answer each, a matching, and a
@@ -1385,9 +1389,9 @@ show(
 #
 # <details><summary>Going further: what the encoder does, and masks instead of boxes</summary>
 #
-# Our miniature has no encoder. In the paper (Carion et al., 2020, table 2) leaving it out costs 3.9 points of AP, most
-# of them at large objects; the authors think that the encoder already separates the objects from each other. They also
-# replace the boxes: a small head turns each query's attention into a mask, and DETR segments the picture. MaskFormer
+# Our miniature has no encoder. In the paper (Carion et al., 2020, table 2) leaving it out costs 3.9 points of AP, and
+# 6.0 for large objects; the authors think that the encoder already separates the objects from each other. They also add
+# masks to the boxes: a small head turns each query's attention into a mask, and DETR segments the picture. MaskFormer
 # (Cheng et al., 2021) took this up, with a matching by masks.
 #
 # </details>
@@ -1421,9 +1425,10 @@ show(
 #
 # <details><summary><b>2.</b> Why is the matching not differentiable, and why does the detector learn all the same?</summary>
 #
-# The matching is a choice among finitely many, and does not change if the costs change a little. The loss of the
-# chosen pairs, however, is differentiable in classes and boxes, and this is the loss that is minimised. It is as with
-# the maximum of numbers: where one of them is clearly the largest, its gradient is that of the maximum.
+# The matching is a choice among finitely many, and does not change if the costs change a little. The loss of the chosen
+# pairs, however, is differentiable in classes and boxes, and this is the loss that is minimised. The maximum of some
+# numbers behaves likewise: where one of them is clearly the largest, the gradient of the maximum is that of this
+# number.
 #
 # </details>
 #
@@ -1444,8 +1449,9 @@ show(
 # <details><summary><b>5.</b> A detector repeats each of its detections once, with a slightly lower score. How does its AP
 # change, and how does its counting?</summary>
 #
-# The repetitions count as misses, each just behind its hit, so precision and AP fall. If they came with scores below
-# all others, AP would not change at all. The counting is wrong in every picture with an object.
+# The repetitions are false positives, each closely behind its hit, so precision falls, and with it AP. If they came
+# with scores below all others, AP would not change at all. The counting becomes wrong in every picture with an object
+# that was counted right before.
 #
 # </details>
 
@@ -1482,7 +1488,7 @@ show(
 # ## References
 #
 # - N. Carion, F. Massa, G. Synnaeve, N. Usunier, A. Kirillov, S. Zagoruyko (2020). End-to-end object detection with
-#   Transformers. ECCV. arXiv:2005.12872. *DETR; table 1, figures 4 and 7.*
+#   Transformers. ECCV. arXiv:2005.12872. *DETR; tables 1 and 2, figures 4 and 7.*
 # - H. Rezatofighi, N. Tsoi, J. Gwak, A. Sadeghian, I. Reid, S. Savarese (2019). Generalized intersection over union.
 #   CVPR. arXiv:1902.09630.
 # - H. W. Kuhn (1955). The Hungarian method for the assignment problem. Naval Research Logistics Quarterly 2.
