@@ -142,15 +142,15 @@ show(
 # %% [markdown]
 # ## Boxes and how much they overlap
 #
-# A box takes four numbers. Two formats are common, and mixing them up is the most frequent mistake with detectors. In
-# the **corner format** a box is $(x_0, y_0, x_1, y_1)$, its left, top, right and bottom side. In the **centre format**
-# it is $(c_x, c_y, w, h)$, its middle, its width and its height. DETR predicts the second and measures overlaps with
-# the first. In both, we count in shares of the picture's sides, from 0 to 1, with $y$ running downwards. The sides are
+# A box takes four numbers. Two formats are common, and mixing them up is a frequent mistake with detectors. In the
+# **corner format** a box is $(x_0, y_0, x_1, y_1)$, its left, top, right and bottom side. In the **centre format** it
+# is $(c_x, c_y, w, h)$, its middle, its width and its height. DETR predicts the second and measures overlaps with the
+# first. In both, we count in shares of the picture's sides, from 0 to 1, with $y$ running downwards. The sides are
 #
 # $$x_0 = c_x - \tfrac{w}{2}, \qquad y_0 = c_y - \tfrac{h}{2}, \qquad x_1 = c_x + \tfrac{w}{2}, \qquad y_1 = c_y + \tfrac{h}{2}.$$
 #
-# How well does a predicted box $A$ fit the true box $B$? The difference of their coordinates is a poor measure, since
-# an error of three pixels is small for a large object and large for a small one. The usual measure is the
+# How well does a predicted box $A$ fit the true box $B$? The difference of their coordinates alone is a poor measure,
+# since an error of three pixels is small for a large object and large for a small one. The usual measure is the
 # **intersection over union (IoU)**, the area that the boxes share, divided by the area that they cover together:
 #
 # $$\operatorname{IoU}(A, B) = \frac{|A \cap B|}{|A \cup B|}, \qquad |A \cup B| = |A| + |B| - |A \cap B|.$$
@@ -1342,12 +1342,12 @@ show(
 # mistakes, but its lead over the GRU with attention is small, and in one of the three seeds there is none.
 #
 # **The captioner with Transformers only** is wrong about sizes, colours and places in only 3 or 4 % of the pictures
-# each. Most of its mistakes are wrong shapes. The decoder is the same as in the row above, so the difference lies in
-# the image encoder and its training. This fits what lesson 13 found: a convolution knows about edges and neighbours
-# beforehand, while a Vision Transformer has to learn them, and needs more pictures for it. A colour can be read from
-# any patch of an object, a shape only from several of them together. We have not trained longer, which would probably
-# help this captioner most. Liu et al. (2021), whose Vision Transformer had been pre-trained on photographs, report
-# better captions on COCO than those of earlier captioners with a CNN and a Transformer.
+# each, but about a shape in 23 %. The decoder is the same as in the row above, so the difference lies in the image
+# encoder and its training. This fits what lesson 13 found: a convolution knows about edges and neighbours beforehand,
+# while a Vision Transformer has to learn them, and needs more pictures for it. A colour can be read from any patch of
+# an object, a shape only from several of them together. We have not trained longer, which would probably help this
+# captioner most. Liu et al. (2021), whose Vision Transformer had been pre-trained on photographs, report better
+# captions on COCO than those of earlier captioners with a CNN and a Transformer.
 
 # %% [markdown]
 # ## Back to the picture
