@@ -241,16 +241,16 @@ for name, listed in (("circle, cross", [circle, cross]), ("cross, circle", [cros
 # There are two ways out. We may **choose an order that the picture does show**, for example from left to right. Then a
 # perfect answer has a loss of 0. But the network now has to solve a second task, sorting, and one with jumps: if the
 # cross moves a little to the left and passes the circle, the first answer has to leap across the picture. Or we may
-# **compare without an order**, and first ask which answer goes with which object. We shall train a detector with the
-# order of a list and one in each of these two ways.
+# **compare without an order**, and first ask which answer goes with which object. We shall train with the order of a
+# list and in both of these ways.
 
 # %% [markdown]
 # ## Matching a set with a set
 #
 # Let the network give $N_Q$ answers, always the same number and more than any picture has objects. Each answer is a
-# class and a box. From here on, $C$ is the number of classes, here of shapes, and no longer a box. One more class says
-# that there is **no object**. The number of answers is fixed, but the size of the set is not, since most answers say
-# *no object*. We number the answers and already call them **queries**; the section after the next explains the name.
+# class and a box. From here on, $C$ is the number of classes, in our case shapes, and no longer a box. One more class
+# says **no object**. The number of answers is fixed, but the size of the set is not, since most answers say *no
+# object*. We number the answers and already call them **queries**; the section after the next explains the name.
 #
 # Before the loss is computed, each of the $N_T$ objects is given to a query of its own. Such a pairing is called a
 # **bipartite matching**: there are two groups, and each pair takes one from either. We look for the matching $\sigma$
@@ -258,8 +258,8 @@ for name, listed in (("circle, cross", [circle, cross]), ("cross, circle", [cros
 #
 # $$\hat\sigma = \operatorname*{arg\,min}_{\sigma}\ \sum_{t=1}^{N_T} E_{\sigma(t),\,t},$$
 #
-# where $E_{q,t}$ says how badly query $q$ has answered if object $t$ was its task. The letter is that of the scores,
-# whose part the costs play here. DETR's cost has three terms:
+# where $E_{q,t}$ says how badly query $q$ has answered if object $t$ was its task. The costs play the part of scores
+# between queries and objects, hence the letter. DETR's cost has three terms:
 #
 # $$E_{q,t} = \underbrace{5\,\|\hat b_q - b_t\|_1}_{\text{coordinates}}\ -\ \underbrace{2\,\operatorname{GIoU}(\hat b_q, b_t)}_{\text{overlap}}\
 # -\ \underbrace{p_q(c_t)}_{\text{class}} .$$
@@ -438,9 +438,8 @@ for name, given in (("the best matching", list(queries)), ("A and B exchanged", 
     assert_close(naming + placing, whole, rtol=1e-4, atol=1e-5)
 
 # %% [markdown]
-# These are the answers of Figure 4 as they start, once with the best matching and once with two objects exchanged. The
-# same answers have a far larger loss when they are paired badly. A function in `utils` does the same for a batch; the
-# detectors are trained with that one.
+# These are the answers of Figure 4 as they start. With two objects exchanged, the same answers have a far larger loss.
+# A function in `utils` does the same for a batch; the detectors are trained with that one.
 
 # %% [markdown]
 # ## Queries that look for things
@@ -874,8 +873,8 @@ show(
 #
 # **An order that can be seen helps, but less.** From left to right, the detector learns slowly. After 600 steps its
 # AP50 is 0.43. After 2,000 it is 0.71, a little less than matching reaches in the shorter training. In AP50 the gap
-# becomes smaller, but in AP75 it grows. With at most three objects sorting can be learned, but it is a detour, and we
-# have not measured how far still longer training would lead.
+# becomes smaller, but in AP75 it grows. With at most three objects sorting can be learned, but it is a detour; where
+# still longer training would lead, we have not measured.
 #
 # **And yet both controls count better.** They claim the right number of objects in 95 % of the pictures, the detector
 # with matching in only 77 %. Our explanation is that the controls can count without finding. Their second query is
@@ -907,19 +906,19 @@ for seed in SEEDS:
     assert plain["AP50"][1] > plain["AP50"][0] + 0.05
 
 # %% [markdown]
-# The weight shifts the errors but does not remove them. At DETR's 0.1 the detector claims too many objects in half of
-# the pictures; at 1 it errs to both sides alike, and still counts only 78 % of them right. Nor does it help the
-# detector above much to choose the best threshold for its scores. The doubles are there, as expected: in 14 % of the
-# pictures two queries claim boxes with an IoU above 0.5, and in 21 % if the queries cannot attend to each other. Then
-# the counting becomes worse, too. Self-attention lets the queries settle who speaks, but in our two layers they often
-# do not succeed. The detector with the order of a list has as many doubles, and counts right all the same: as we
-# supposed, it does not count what it finds.
+# The weight of *no object* shifts the errors but does not remove them. At DETR's 0.1 the detector claims too many
+# objects in half of the pictures; at 1 it errs to both sides alike, and still counts only 78 % of them right. Nor does
+# it help the detector above much to choose the best threshold for its scores. The doubles are there, as expected: in 14
+# % of the pictures two queries claim boxes with an IoU above 0.5, and in 21 % if the queries cannot attend to each
+# other. Then the counting becomes worse, too. Self-attention lets the queries settle who speaks, but in our two layers
+# they often do not succeed. The detector with the order of a list has as many doubles, and counts right all the same:
+# as we supposed, it does not count what it finds.
 #
 # The last lines repeat two results of Carion et al. (2020, figure 4) in miniature. **Suppression is not needed**: after
 # the last layer it adds hardly anything to AP50, although our objects never overlap, so that it cannot delete a
 # neighbour by mistake. **The later layer is better**: from the first to the second, AP50 rises from 0.83 to 0.92. In
 # the paper's decoder of six layers, each layer improves on the one before it, and suppression helps after the first
-# layer but no longer after the last. This difference our two layers do not show: suppression adds 0.01 after either.
+# layer but no longer after the last. Our two layers do not show this: suppression adds 0.01 after either.
 
 # %% [markdown]
 # Now the published detector. COCO is a collection of photographs with 80 classes of objects, about seven objects in a
@@ -991,15 +990,15 @@ print(
 # **Figure 9.** Where the objects lie that each of six queries is given, in new pictures, for the first detector of the
 # stored run. The picture is divided among them like a city among its postmen.
 #
-# The table puts a number to it. Knowing which query an object belongs to explains 78 % of the variance of its place.
-# About its shape it says hardly anything: guessing the shape from the query is right in 29 % of the cases, always
-# naming the commonest shape in 26 %. Our queries divide the picture by place and not by kind of object. With the order
-# of a list the query tells little about the place, because the list tells nothing. Carion et al. (2020, figure 7) saw
-# much the same in twenty of their hundred queries: each has specialised in certain regions and box sizes. From another
-# experiment (section 4.3) they conclude that no query is strongly specialised in a class.
+# Knowing which query an object belongs to explains 78 % of the variance of its place. About its shape it says hardly
+# anything: guessing the shape from the query is right in 29 % of the cases, always naming the commonest shape in 26 %.
+# Our queries divide the picture by place and not by kind of object. With the order of a list the query tells little
+# about the place, because the list tells nothing. Carion et al. (2020, figure 7) saw much the same in twenty of their
+# hundred queries: each has specialised in certain regions and box sizes. From another experiment (section 4.3) they
+# conclude that no query is strongly specialised in a class.
 #
 # The shares differ from seed to seed. In the last line, one detector has a query that takes less than one object in a
-# hundred: nothing in the loss asks for an equal share, and the five other queries divide the picture.
+# hundred: nothing in the loss asks for an equal share, and five queries can divide the picture.
 #
 # **Where does a query look?** Choose a picture. For each query that is not silent, the explorer shows its
 # cross-attention in the second layer, averaged over the heads.
@@ -1305,9 +1304,8 @@ for name, encoder, seen in (
 # a small yellow circle*. We train lesson 03's recurrent captioners again, so that all four learn from the same 12,000
 # scenes for the same 1,500 steps. All captioners with a CNN read 36 cells, the grid averaged as before. The CNN was
 # trained beforehand to name single objects. A Vision Transformer without such a head start would be at a disadvantage
-# that says nothing about captions, so ours first learns the same from the same windows, the pieces of the pictures
-# around single objects. It gets more of this training than the CNN, 1,500 steps instead of 500, and is not frozen
-# afterwards.
+# that says nothing about captions, so ours first learns the same from the same windows, pieces of the pictures around
+# single objects. It does so for longer than the CNN, 1,500 steps instead of 500, and is not frozen afterwards.
 
 # %% tags=["fold", "nbval-check-output"]
 caption_record = caption_runs() if stored_runs.full() else stored_runs.load("14_set_prediction.captions")
