@@ -1,10 +1,10 @@
 # %% [markdown]
 # # Assignment 14: set prediction
 #
-# You build what turns a Transformer decoder into a detector. First come boxes and the measure of their overlap, then the
-# comparison of two sets: what it costs to give an object to a query, the matching with the least sum of costs, and the
-# loss of the pairs. The decoder with its learned queries follows, and at last the measure by which detectors are
-# compared. The stretch is the mask of DN-DETR, which makes DETR learn faster.
+# You build what turns a Transformer decoder into a detector. First come boxes and the measure of their overlap, then
+# the comparison of two sets: what it costs to give an object to a query, the matching with the least sum of costs, and
+# the loss of the pairs. The decoder with its learned queries follows, and the measure by which detectors are compared
+# comes last. The stretch is the mask of DN-DETR, which makes DETR learn faster.
 #
 # **Goals.** You can convert boxes from one format to the other, compute generalised IoU for all pairs of two sets of
 # boxes without being fooled by boxes that lie apart, match a set of answers with a set of objects, write DETR's loss for
@@ -35,10 +35,10 @@
 # code.
 #
 # **Shapes.** `B` is the batch, the number of pictures. Each picture has `N_Q` queries and `N_T` places for **targets**,
-# the objects that are to be found, each with a class and a box. `C` is the number of classes. Behind them, at index
-# `C`, stands *no object*, so that logits have `C+1` numbers. `D` is the width of the vectors, `H` the number of heads,
-# and in exercise 6 `N` the number of cells of the picture's memory. In exercises 1, 2 and 7, `N` and `M` count boxes.
-# A name such as `N_Q` in a shape is no variable, unless it is an argument too: read it from a tensor.
+# the objects that are to be found, each with a class and a box. `C` is the number of classes. *No object* follows them
+# at index `C`, so that logits have `C+1` numbers. `D` is the width of the vectors, `H` the number of heads, and in
+# exercise 6 `N` the number of cells of the picture's memory. In exercises 1, 2 and 7, `N` and `M` count boxes. A name
+# such as `N_Q` in a shape is no variable, unless it is an argument too: read it from a tensor.
 #
 # **Boxes** have four numbers on the last axis. In the **corner format** they are $(x_0, y_0, x_1, y_1)$, the upper left
 # and the lower right corner; in the **centre format** they are $(c_x, c_y, w, h)$. Both count in shares of the
@@ -381,8 +381,8 @@ check(matching_costs)
 # | query 1 | 1 | **2** |
 # | query 2 | **2** | 6 |
 #
-# The result is `[2, 1]`, with a sum of 4. Whoever takes the cheapest pair first, query 1 and target 0, ends with 5. The
-# function gives the rows 1, 2 and the columns 1, 0.
+# The result is `[2, 1]`, with a sum of 4. Whoever takes the cheapest pair first, query 1 and target 0, ends with 5.
+# SciPy's function gives the rows 1, 2 and the columns 1, 0.
 #
 # <details><summary>Hint: the idea</summary>
 #
@@ -725,8 +725,8 @@ check(QueryDecoder)
 #
 # 1. Go through the detections from the highest score to the lowest. Each detection takes, **among the targets that are
 #    left**, the one with which its IoU is largest, if this IoU is at least `threshold`. Then the detection is a hit,
-#    and the target is no longer left. Otherwise the detection is a false positive and takes nothing. (This is COCO's
-#    rule. Pascal VOC looks for the best of *all* targets first, and calls the detection false if that one is taken.)
+#    and the target is no longer left. Otherwise the detection is a false positive and takes nothing. This is COCO's
+#    rule; Pascal VOC looks for the best of *all* targets first, and calls the detection false if that one is taken.
 # 2. After the first $n$ detections, in this order, the precision $P_n$ is the share of hits among them, and the recall
 #    $R_n$ is the number of hits among them, divided by $M$. Targets that are never found count in $M$.
 # 3. With $R_0 = 0$,
@@ -830,8 +830,8 @@ check(average_precision)
 # 1. All queries of one group may attend to each other, in both directions and to themselves. A set has no order.
 # 2. No group may attend to another one, which holds the same targets with other noise.
 # 3. Noised queries may attend to the queries of the matching.
-# 4. The queries of the matching may attend to each other, and to **no** noised query. They would no longer need the
-#    picture, and when the model is used there are none.
+# 4. The queries of the matching may attend to each other, and to **no** noised query. They could otherwise copy the
+#    answers without looking at the picture, and when the model is used there are no noised queries to copy from.
 #
 # `size` and `N_Q` are at least 1. `groups` may be 0, as when the model is used: then all queries see each other. The
 # function is given numbers alone, and its result is on the CPU.
