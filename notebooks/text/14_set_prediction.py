@@ -908,8 +908,8 @@ for seed in SEEDS:
 # %% [markdown]
 # The weight of *no object* shifts the errors but does not remove them. At DETR's 0.1 the detector claims too many
 # objects in half of the pictures; at 1 it errs to both sides alike, and still counts only 78 % of them right. Nor does
-# it help the detector above much to choose the best threshold for its scores. The doubles are there, as expected: in 14
-# % of the pictures two queries claim boxes with an IoU above 0.5, and in 21 % if the queries cannot attend to each
+# it help the detector above much to choose the best threshold for its scores. The doubles are there, as expected: in
+# 14 % of the pictures two queries claim boxes with an IoU above 0.5, and in 21 % if the queries cannot attend to each
 # other. Then the counting becomes worse, too. Self-attention lets the queries settle who speaks, but in our two layers
 # they often do not succeed. The detector with the order of a list has as many doubles, and counts right all the same:
 # as we supposed, it does not count what it finds.
