@@ -237,13 +237,12 @@ for name, counts in needed.items():
     print(f"  {name:17}  ", ", ".join(map(str, counts)))
 
 # %% [markdown]
-# Two observations. First, attention is not the cheap choice. It needs as many operations as the GRU at 64 vectors,
-# where its projections, which the $N^2 D$ of the slides leaves out, are the larger part. From 256 to 4,096 vectors
-# the operations of the GRU and of the convolution grow sixteenfold, those of attention far more. Second, convolutions
-# with growing gaps have paths nearly as short as attention. What remains the privilege of attention is that a
-# *single* layer reaches everywhere in one step, and that its weights depend on the content: a convolution multiplies
-# the neighbour three cells to the left by the same matrix in every picture, while a query decides anew in each
-# picture where to look.
+# First, attention is not the cheap choice. It needs as many operations as the GRU at 64 vectors, where its projections,
+# which the $N^2 D$ of the slides leaves out, are the larger part. From 256 to 4,096 vectors the operations of the GRU
+# and of the convolution grow sixteenfold, those of attention far more. Second, convolutions with growing gaps have
+# paths nearly as short as attention. What only attention offers is that a *single* layer reaches everywhere in one
+# step, and that its weights depend on the content: a convolution multiplies the neighbour three cells to the left by
+# the same matrix in every picture, while a query decides anew in each picture where to look.
 #
 # In a picture the same counts hold along rows and columns. Try how far a cell sees:
 
@@ -466,8 +465,7 @@ print("weight on and right beside the other object:", ", ".join(f"{share:.2f}" f
 # largest weight. The line above says how much of the weight lies on the other object or right beside it.
 #
 # Nobody told the block where the other object is. All it was given is the colour that the cell should have named. The
-# sign of $\gamma$ means nothing, by the way, since $W_O$ can take the opposite one; what counts is that $\gamma$ has
-# left 0.
+# sign of $\gamma$ means nothing, since $W_O$ can take the opposite one; what counts is that $\gamma$ has left 0.
 
 # %% [markdown]
 # ## Attention, or reach?
@@ -571,11 +569,11 @@ show(
 # means over three seeds, bands run from the least to the largest. Guessing among the four other colours gives 0.25. The
 # right panel is an enlarged view of those that see everywhere.
 #
-# The result is not quite what one might have expected.
+# Three results follow.
 #
-# - **Reach decides.** Without a middle part the cells guess, even close to the other object, presumably because the
-#   CNN was trained to name only the object at hand. Two convolutions help only as far as they reach. Attention does
-#   not become worse with distance at all.
+# - **Reach decides.** Without a middle part the cells guess even near the other object, presumably because the CNN was
+#   trained to name only the object at hand. Two convolutions help only as far as they reach. Attention does not become
+#   worse with distance at all.
 # - **A long path costs something.** Eleven plain convolutions can see everything, and answer well from nearby, but at
 #   the largest distance they fall to 0.82, although they have over ten times the parameters of the block. A likely
 #   reason is that what must pass through eleven layers is learned slowly; whether more steps would close the gap we
@@ -584,17 +582,16 @@ show(
 #   parameters as the block they still lose less than one cell in a hundred on average, even at the largest distance.
 #
 # The result is about reach and paths, then: attention is one good way to see far, in a single step, and dilation is a
-# second, in four. The limits of the experiment should be clear: there are two objects, five colours and small grids,
-# and with 500 steps the comparison is one of a fixed budget. In larger pictures one needs more dilated layers, as the
-# logarithm of the side, while one attention layer is still enough; what grows is its cost. That will be our next
-# concern.
+# second, in four. The experiment has its limits: two objects, five colours, small grids, and a fixed budget of 500
+# steps. In larger pictures the number of dilated layers grows with the logarithm of the side, while one attention layer
+# is still enough; what grows is its cost. That will be our next concern.
 #
 # The published result is less clear than it looks. On ImageNet at 128 × 128, SAGAN brought the **Fréchet inception
 # distance** (FID, a distance between the features of drawn and of real pictures; less is better) from 27.62 for the
-# best model before it to 18.65. Not all of this is due to attention, since other parts of the training had improved
-# as well. Table 1 of the paper holds the controls: without any block the FID is 22.96, and with attention at a
-# feature map of 32 × 32 it is 18.28. A residual block of convolutions with as many parameters in the same place makes
-# it worse, 27.33. That control has a short reach, too; a dilated one was not tried.
+# best model before it to 18.65. Not all of this is due to attention, since other parts of the training had improved as
+# well. By table 1 of the paper, the FID is 22.96 without any block and 18.28 with attention at a feature map of
+# 32 × 32. A residual block with as many parameters in the same place makes it worse, 27.33. That control has a short
+# reach, too; a dilated one was not tried.
 
 # %% [markdown]
 # ## The quadratic cost
@@ -717,8 +714,7 @@ for kind, count in SCORES.items():
 # With the same cut in every layer, only those cells have a chance whose window, or its surroundings that the CNN has
 # seen, shows something of the other object. With the shift, information crosses the lines, and nearly all cells are
 # right, although no layer compares more than a quarter of all pairs. On a grid this small the three shifted layers save
-# only a third of the scores; the factor of one layer is $N/M^2$, and grows with the grid. Windows are a good bargain
-# where there are many layers anyway, and most of what matters is near.
+# only a third of the scores; the factor of one layer is $N/M^2$, and grows with the grid.
 #
 # A region need not be a square that is cut once and for all; it can be a neighbourhood around each cell. Paint one, and
 # see how it spreads over the layers.
@@ -988,8 +984,8 @@ print(
 )
 
 # %% [markdown]
-# The last line is worth a thought. A maximum does not notice if a point occurs twice; a mean and a softmax do. If sets
-# of different sizes share a batch, they are padded, and the weights at the padding must be exactly 0.
+# A maximum does not notice if a point occurs twice; a mean and a softmax do. If sets of different sizes share a batch,
+# they are padded, and the weights at the padding must be exactly 0.
 #
 # What the pooling is worth depends on what comes before it:
 
@@ -1154,9 +1150,8 @@ show(
 #
 # Counting by place knows where there is ink in most digits, but not which digit this is. Counting by neighbours knows
 # how strokes go on, but not where. The decoders know both, and need about 0.4 bits less than the better of the two.
-# That sounds like little, but it is saved at each of 64 pixels: over a whole digit this makes some 27 bits. On average,
-# in other words, the decoder takes a real digit for about a hundred million times as probable as the neighbours' counts
-# do.
+# Over the 64 pixels of a digit this makes some 27 bits: on average the decoder takes a real digit for about a hundred
+# million times as probable as the neighbours' counts do.
 #
 # The decoder that sees only nearby pixels is not worse for it, but in each of the three seeds even a little *better*.
 # With two layers it sees four rows up, which is half a digit, and perhaps the mask spares it from having to learn that
@@ -1219,12 +1214,12 @@ explore(
 
 # %% [markdown]
 # **Figure 14.** A digit that the model has not seen in training (left), and eight continuations of the rows above the
-# line. With few rows given the digit itself is open; with many only its end.
+# line.
 #
-# Published models are compared by the same measure at another scale. On CIFAR-10, small photographs with 256 values in
-# each of three colours, PixelCNN needs 3.14 and PixelRNN 3.00 bits per value (van den Oord et al., 2016), and Image
-# Transformer, with local attention, 2.90 (Parmar et al., 2018), where 8 bits would be uniform. Their weakness is the
-# writing: each of thousands of values has to wait for the one before it.
+# The same measure compares published models. On CIFAR-10, small photographs with 256 values in each of three colours,
+# PixelCNN needs 3.14 and PixelRNN 3.00 bits per value (van den Oord et al., 2016), and Image Transformer, with local
+# attention, 2.90 (Parmar et al., 2018), where 8 bits would be uniform. Their weakness is the writing: each of thousands
+# of values has to wait for the one before it.
 #
 # **Triangles, too.** A mesh is a set of triangles. To write it as a sequence, one needs an order and a vocabulary:
 # PolyGen (Nash et al., 2020) rounds coordinates to a grid, so that each is one of 256 values, sorts the corners from
