@@ -140,8 +140,8 @@ show(
         {"1 convolution": within(1), "4 convolutions": within(4), "11 convolutions": within(11)},
         cell,
     ),
-    f"Three copies of one scene, a {own.colour} {own.shape} and a {wanted} object, under a grid of 12 by 12 cells. A cell on the "
-    f"{own.shape} is framed. Clear is what it sees: after one convolution the 3 by 3 cells around it, after four 9 by 9, as far "
+    f"Three copies of one scene, a {own.colour} {own.shape} and a {wanted} object, under a grid of 12 by 12 cells. A cell of the "
+    f"rectangle around the {own.shape} is framed. Clear is what it sees: after one convolution the 3 by 3 cells around it, after four 9 by 9, as far "
     "as the picture goes, and only after eleven certainly the whole picture.",
 )
 print(f"the framed cell is asked for the colour of the other object: {wanted}")
@@ -247,7 +247,7 @@ for name, counts in needed.items():
 # In a picture the same counts hold along rows and columns. Try how far a cell sees:
 
 # %% tags=["fold"]
-KINDS = ("convolutions of 3 × 3", "convolutions of 5 × 5", "dilated, gaps 1, 2, 4, …", "self-attention")
+KINDS = ("convolutions of 3 × 3", "convolutions of 5 × 5", "dilated convolutions, gaps 1, 2, 4, …", "self-attention")
 
 
 def kernel_of(kind, layer):
@@ -294,7 +294,7 @@ def _other_cells():
 explore(
     reach_figure,
     alt=reach_words,
-    kind=Choice("layer", KINDS, "dilated, gaps 1, 2, 4, …"),
+    kind=Choice("layer", KINDS, "dilated convolutions, gaps 1, 2, 4, …"),
     layers=Slider("layers", 1, 11, 3, 1),
 )
 
@@ -455,8 +455,8 @@ for n, place, weights in zip(shown, asking, maps):
     on_other.append(theirs.sum().item())
 show(
     patches.weights_over(new_pictures[shown], maps, [f"says {colour}" for colour in said], asking),
-    "Three scenes under their grid, beside each the attention weights of one framed cell over all cells. The framed cell lies on one "
-    f"object. Its weights on and right beside the other object sum to {', '.join(f'{share:.2f}' for share in on_other)}.",
+    "Three scenes under their grid, beside each the attention weights of one framed cell over all cells. The framed cell lies in "
+    f"the rectangle around one object. Its weights on and right beside the other object sum to {', '.join(f'{share:.2f}' for share in on_other)}.",
 )
 print("weight on and right beside the other object:", ", ".join(f"{share:.2f}" for share in on_other))
 
@@ -690,7 +690,7 @@ show(
     ),
     "Four grids of 12 by 12 cells with one framed cell in the third row and fifth column; blue is what it knows of. One layer "
     "with windows of 6 by 6: the upper left quarter. Three such layers: the same quarter. One layer with the cut shifted by "
-    "three cells: a square of 6 by 6 in the middle above, cut off at the grid's edge. Windows, shifted windows and windows in "
+    "three cells: 3 rows by 6 columns in the middle above, where the grid's edge cuts a window. Windows, shifted windows and windows in "
     "turn: all cells.",
 )
 assert after([plain] * 3).sum() == 36 and after([plain, shifted, plain]).all()
@@ -1177,7 +1177,7 @@ show(
         {"real": tested[:14].cpu(), "drawn by place": dull, "written": written(model, empty, chance).cpu()}
     ),
     "Three rows of fourteen pictures of 8 by 8 pixels. Real handwritten digits; pictures whose pixels were drawn independently by their "
-    "frequency at each place, grey clouds without strokes; and pictures that the decoder wrote pixel by pixel, with strokes, many "
+    "frequency at each place, blotches without strokes; and pictures that the decoder wrote pixel by pixel, with strokes, some "
     "of which look like digits.",
 )
 

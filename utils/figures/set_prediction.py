@@ -40,7 +40,7 @@ def _corner(middle_and_size) -> tuple[tuple[float, float], float, float]:
 @styled
 def pairs_of_boxes(pairs: Sequence[tuple], titles: Sequence[str]) -> Figure:
     """A panel for each pair of boxes (middle across, middle down, width, height): both, their common part, their frame."""
-    figure, panels = canvas(2.9 * len(pairs), 3.2, len(pairs))
+    figure, panels = canvas(2.9 * len(pairs), 3.5, len(pairs))
     for axes, pair, title in zip(panels, pairs, titles, strict=True):
         corners = [_corner(one) for one in pair]
         low = np.max([corner for corner, _, _ in corners], axis=0)

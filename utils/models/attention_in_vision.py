@@ -87,14 +87,14 @@ class PointNetwork(nn.Module):
         super().__init__()
         self.kind, self.pool, self.radius = kind, pool, radius
         self.embed = nn.Sequential(nn.Linear(3, D), nn.ReLU(), nn.Linear(D, D))
-        options = {"dropout": 0.0, "activation": "gelu", "batch_first": True, "norm_first": True}
+        pre_norm = {"activation": "gelu", "batch_first": True, "norm_first": True}
         self.blocks = nn.ModuleList(
             nn.Sequential(nn.LayerNorm(D), nn.Linear(D, 6 * D), nn.GELU(), nn.Linear(6 * D, D))
             if kind == "each alone"
-            else nn.TransformerEncoderLayer(D, 4, 4 * D, **options)
+            else nn.TransformerEncoderLayer(D, 4, 4 * D, 0.0, **pre_norm)
             for _ in range(2)
         )
-        self.norm = nn.LayerNorm(D)
+        self.last_norm = nn.LayerNorm(D)
         if pool == "attention":
             self.query, self.reader = nn.Parameter(torch.randn(1, D)), nn.MultiheadAttention(D, 4, batch_first=True)
         self.head = nn.Sequential(nn.Linear(D, D), nn.ReLU(), nn.Linear(D, classes))
@@ -105,7 +105,7 @@ class PointNetwork(nn.Module):
             hidden = (torch.cdist(points, points) > self.radius).repeat_interleave(4, dim=0)
         for block in self.blocks:
             X = X + block(X) if self.kind == "each alone" else block(X, src_mask=hidden)
-        X = self.norm(X)
+        X = self.last_norm(X)
         if self.pool == "attention":
             return self.head(self.reader(self.query.expand(len(X), 1, -1), X, X, need_weights=False)[0][:, 0])
         return self.head(X.amax(dim=1) if self.pool == "max" else X.mean(dim=1))

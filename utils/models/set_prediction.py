@@ -94,8 +94,8 @@ def loss_of_layers(
         wanted[picture, query] = labels[picture, number]
         weight = torch.ones(C + 1, device=logits.device)
         weight[C] = empty
-        naming = F.cross_entropy(logits.mT, wanted, weight=weight)
+        of_names = F.cross_entropy(logits.mT, wanted, weight=weight)
         ours, right = found[picture, query], boxes[picture, number]
         placing = L1 * (ours - right).abs().sum() + OVERLAP * (1 - overlaps(ours, right)[1]).sum()
-        total = total + naming + placing / max(1, len(picture))
+        total = total + of_names + placing / max(1, len(picture))
     return total
