@@ -525,16 +525,16 @@ def set_loss(
     picture = torch.arange(len(exists), device=exists.device)[:, None].expand_as(exists)[exists]  # [n], as all below
     query, label, there = matched[exists], labels[exists], targets[exists]
 
-    wanted = torch.full(logits.shape[:2], nothing, device=logits.device)  # [B, N_Q]; most queries keep this
-    wanted[picture, query] = label.to(wanted.dtype)
+    tasks = torch.full(logits.shape[:2], nothing, device=logits.device)  # [B, N_Q]; most queries keep this
+    tasks[picture, query] = label.to(tasks.dtype)
     weight = torch.ones_like(logits[0, 0])
     weight[nothing] = 0.1
-    naming = F.cross_entropy(logits.mT, wanted, weight=weight)  # classes on axis 1; divides by the sum of the weights
+    class_loss = F.cross_entropy(logits.mT, tasks, weight=weight)  # classes on axis 1; divides by the sum of the weights
 
     ours = boxes[picture, query]  # [n, 4]
     _, giou = overlaps(ours, there)  # each box with its own target
-    placing = 5 * F.l1_loss(ours, there, reduction="sum") + 2 * (1 - giou).sum()
-    return naming + placing / max(1, len(there))  # without any target the sums are 0, and so is this part
+    box_loss = 5 * F.l1_loss(ours, there, reduction="sum") + 2 * (1 - giou).sum()
+    return class_loss + box_loss / max(1, len(there))  # without any target the sums are 0, and so is this part
     ### END SOLUTION
 
 
