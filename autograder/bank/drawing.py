@@ -12,7 +12,7 @@ from autograder.bank.conditions import CONDITIONS, Condition, rounded
 from utils.checking import toy_models
 from utils.checking.records import DrawnCase
 
-BLOCKS = ("L", "depth", "num_layers")  # what numbers of equal blocks are called
+BLOCKS = ("L", "depth")  # what numbers of equal blocks are called
 DRAWS = 2  # of each declared case in grading
 SMALLEST, SPARE = 3, 2  # sizes start at 3, and a few more are on offer than there are axes
 VISIBLE_SEED = "visible"
