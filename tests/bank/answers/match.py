@@ -385,10 +385,13 @@ def whole_numbers(costs):
 @wrong("the largest single cost is minimised first", kind="concept")
 def bottleneck(costs):
     c = costs.detach().cpu().double().numpy()
-    for limit in np.sort(c, axis=None):
-        q, t = linear_sum_assignment(c > limit)
-        if not (c[q, t] > limit).any():
-            break
+    limits = np.sort(c, axis=None)
+    low, high = 0, len(limits) - 1
+    while low < high:  # the least limit under which a matching fits
+        middle = (low + high) // 2
+        q, t = linear_sum_assignment(c > limits[middle])
+        low, high = (low, middle) if not (c[q, t] > limits[middle]).any() else (middle + 1, high)
+    q, t = linear_sum_assignment(c > limits[low])
     return torch.tensor(q[t.argsort()], device=costs.device)
 
 

@@ -283,7 +283,8 @@ def dilated_floor(d, k, growth):
 @wrong("constant dilation growth", kind="concept")
 @_each
 def constant_dilation(d, k, growth):
-    return [d, _plain(d, k), _grown(d, (k - 1) // 2, lambda layer: growth), 1]
+    half = (k - 1) // 2  # added up layer by layer, this would take until tomorrow for the largest distances
+    return [d, _plain(d, k), -(-d // (half * growth)), 1]
 
 
 @wrong("dilation growth * layer, at least 1", kind="concept")
