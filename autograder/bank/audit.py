@@ -68,9 +68,7 @@ class _Found:
     checks: dict = field(default_factory=dict)
 
 
-SECONDS = (
-    0.5  # of the processor that a mutant may take beyond three times what right answers take: it may well never end
-)
+SECONDS = 2.0  # of the processor that a mutant may take, which may well never end
 SEEDS = (VISIBLE_SEED, "audit")  # the self-checks, and a draw as for grading
 
 
@@ -144,7 +142,6 @@ def _audit(exercise: Exercise, device: str, seed: str, found: _Found) -> None:
     _mistakes(exercise, frozen, device, shown, found)
     # a self-check has the kinds of cases that grading has: what passes all of these is asked there for what is plain
     plain = replace(frozen, cases=tuple(one for one in frozen.cases if one.case.plain))
-    started = time.process_time()
     for alternative in exercise.alternatives:
         result = examine(plain if shown else frozen, _lent(exercise, alternative.object), device)
         if not result.passed:
@@ -152,7 +149,6 @@ def _audit(exercise: Exercise, device: str, seed: str, found: _Found) -> None:
             found.faults.append(Fault.of(result, "an alternative", alternative.name))
     if shown:
         return
-    usual = time.process_time() - started  # of three right answers or more
     known = practices(exercise)
     found.practices = len(known)
     for one in known:
@@ -163,7 +159,7 @@ def _audit(exercise: Exercise, device: str, seed: str, found: _Found) -> None:
             found.faults.append(Fault.of(result, "a right answer in another style", one.style))
     changed = mutants(exercise)
     found.mutants = len(changed) - len(exercise.equivalent)
-    found.alive = set(survivors(exercise, frozen, device, usual))
+    found.alive = set(survivors(exercise, frozen, device))
     what = "no case tells this mutant from the reference"
     found.faults += [Fault(exercise.name, f"{what}: {one}") for one in sorted(found.alive)]
     for end in exercise.equivalent:
@@ -179,14 +175,14 @@ def _lent(exercise: Exercise, made):
 def _mistakes(exercise: Exercise, frozen: FrozenExercise, device: str, shown: bool, found: _Found) -> None:
     """Looks whether each misconception is told under its own name.
 
-    Calls are repeated on one case first, and on all only where that does not tell it.
+    On a draw that is not shown, calls are repeated on one case first, and on all only where that does not tell it.
     """
     bare = replace(frozen, forbidden=())  # mistakes are made with what students may not call
     known = {} if shown else {id(one.case): dict(one.mistakes) for one in frozen.cases}
     for mistake in exercise.misconceptions:
         held = tuple(one for one in frozen.cases if is_told(one.case) or mistake.name in one.mistakes)
         asked = replace(bare, cases=held)  # other cases name no mistake
-        for repeated in dict.fromkeys((1, len(held))):
+        for repeated in dict.fromkeys((len(held),) if shown else (1, len(held))):
             cases = [replace(one.case, once=one.case.once or place >= repeated) for place, one in enumerate(held)]
             seen = [observe(mistake.object, case, device, watched=False) for case in cases]
             result = _concluded(exercise, asked, seen, known)
@@ -246,21 +242,17 @@ def without_bounds(frozen: FrozenExercise) -> FrozenExercise:
     return replace(frozen, cases=cases, forbidden=())
 
 
-def survivors(exercise: Exercise, frozen: FrozenExercise, device="cpu", usual: float = 2.0) -> list[str]:
-    """The mutants of the reference that pass every case and are not known to be equivalent.
-
-    Args:
-        usual: what right answers take, in seconds of the processor; a mutant that takes far longer is told by that.
-    """
+def survivors(exercise: Exercise, frozen: FrozenExercise, device="cpu") -> list[str]:
+    """The mutants of the reference that pass every case and are not known to be equivalent."""
     asked = [one for one in mutants(exercise) if not one.name.endswith(tuple(exercise.equivalent))]
     free = without_bounds(frozen)  # mutants call what the reference calls, and are not told by that
-    return [one.name for one in asked if not tells_apart(free, one.object, device, usual + SECONDS)]
+    return [one.name for one in asked if not tells_apart(free, one.object, device)]
 
 
-def tells_apart(frozen: FrozenExercise, mutant, device, seconds: float = 2.0) -> bool:
-    """Whether some case tells a mutant from the reference, or it takes more seconds of the processor than that."""
+def tells_apart(frozen: FrozenExercise, mutant, device) -> bool:
+    """Whether some case tells a mutant from the reference, or it takes too long."""
     before = signal.signal(signal.SIGPROF, _out_of_time)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
         seen = ((one, observe(mutant, one.case, device, watched=False)) for one in frozen.cases)
         return any(not judge(frozen, one, each, tell=False).passed for one, each in seen)

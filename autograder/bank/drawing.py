@@ -12,7 +12,6 @@ from autograder.bank.conditions import CONDITIONS, Condition, rounded
 from utils.checking import toy_models
 from utils.checking.records import DrawnCase
 
-BLOCKS = ("L", "depth")  # what numbers of equal blocks are called
 DRAWS = 2  # of each declared case in grading
 SMALLEST, SPARE = 3, 2  # sizes start at 3, and a few more are on offer than there are axes
 VISIBLE_SEED = "visible"
@@ -104,7 +103,7 @@ def _bases(exercise: declaration.Exercise) -> list[declaration.Case]:
     plain = [
         one
         for one in exercise.cases
-        if not any(getattr(one, name) for name in special) and 1 not in _extents(one.sizes)
+        if not any(getattr(one, name) for name in special) and 1 not in _without_flags(one.sizes).values()
     ]
     parts = dict.fromkeys(one.part for one in plain)
     return [max((one for one in plain if one.part == part), key=_freedom) for part in parts]
@@ -113,11 +112,6 @@ def _bases(exercise: declaration.Exercise) -> list[declaration.Case]:
 def _without_flags(sizes: dict) -> dict:
     """The sizes among what a constructor takes: True is no size of 1."""
     return {axis: size for axis, size in sizes.items() if not isinstance(size, bool)}
-
-
-def _extents(sizes: dict) -> list:
-    """The sizes that an axis has; one block shows what several do."""
-    return [size for axis, size in _without_flags(sizes).items() if axis not in BLOCKS]
 
 
 def _freedom(declared: declaration.Case) -> tuple[int, int]:

@@ -36,13 +36,13 @@ def _case(text, max_length, V=9, part=WORDS, edit=None, edge=False, **sizes):
     " argmax(logits); y_0 = [START], cache = None; until all rows have ended or have max_length words; y [B, max_length] begins"
     " with y_1, and behind a row's [STOP] it is [PAD]",
     cases=[
-        _case("translations that end at different places", 10),
-        _case("a larger batch", 12, V=11, B=7),
+        _case("translations that end at different places", 12),
+        _case("a larger batch", 15, V=11, B=7),
         _case("translations cut off at max_length", CUT),
-        _case("logits in the hundreds", 9, V=8, edit=loud, edge=True),
+        _case("logits in the hundreds", 10, V=8, edit=loud, edge=True),
         _case("a single word each", 1, edge=True),
         _case("translations that never end", LONG, edge=True),
-        _case("reads and steps are counted", 11, part=ONCE),
+        _case("reads and steps are counted", 13, part=ONCE),
     ],
     draws=drawn,
     differentiable=False,

@@ -45,9 +45,9 @@ def _case(text, edit=None, edge=False, **sizes):
     " is attended to by nobody; logits = decoder_norm(Y) Eᵀ; E = embedding.weight [V, D], source [B, N], target [B, T], memory"
     " [B, N, D], Y [B, T, D], logits [B, T, V]",
     cases=[
-        _case("one block, padded sources", L=1),  # on which conditions are tried
+        _case("padded sources"),
         _case("sources without padding", edit=_without_padding),
-        _case("two heads", D=10, H=2, L=1),
+        _case("one block", D=10, H=2, L=1),
         _case("translations as long as their sources, three blocks", N="T", D=8, H=4, L=3),
         _case("as many words as features", edge=True, D=16, H=2, L=1, V="D"),
         _case("long sources", edge=True, L=1, N=40, T=35),

@@ -280,7 +280,7 @@ class Fairseq(nn.Module):
         return (residual + x).transpose(0, 1)
 
 
-@practice("loops over sentences and heads")
+@practice("plain loops")
 class Loops(nn.Module):
     def __init__(self, D, H, D_F):
         super().__init__()
@@ -296,23 +296,22 @@ class Loops(nn.Module):
         self.W_in = nn.Linear(D, D_F)
         self.W_out = nn.Linear(D_F, D)
 
-    def look(self, queries, keys, values, future=0.0):
-        """Each head by itself; −∞ in `future` hides what is not written yet."""
+    def look(self, q, keys, values):
+        """One query at some keys, each head by itself."""
         d, found = self.D // self.H, []
         for h in range(self.H):
             mine = slice(h * d, (h + 1) * d)
-            weights = torch.softmax(queries[:, mine] @ keys[:, mine].T / d**0.5 + future, dim=1)
+            weights = torch.softmax(keys[:, mine] @ q[mine] / d**0.5, dim=0)
             found.append(weights @ values[:, mine])
-        return torch.cat(found, dim=1)
+        return torch.cat(found)
 
     def forward(self, X, memory, mask):
         D, rows = self.D, []
         for x, source, words in zip(X, memory, mask):
             qkv = self.W_QKV(self.norm_1(x))
-            Q, K, V = qkv[:, :D], qkv[:, D : 2 * D], qkv[:, 2 * D :]
-            future = torch.full((len(x), len(x)), -torch.inf, dtype=x.dtype, device=x.device).triu(1)
-            x = x + self.W_O(self.look(Q, K, V, future))
+            own = [self.look(qkv[t, :D], qkv[: t + 1, D : 2 * D], qkv[: t + 1, 2 * D :]) for t in range(len(x))]
+            x = x + self.W_O(torch.stack(own))
             q, kv = self.W_Q(self.norm_2(x)), self.W_KV(source[words])
-            x = x + self.W_C(self.look(q, kv[:, :D], kv[:, D:]))
+            x = x + self.W_C(torch.stack([self.look(one, kv[:, :D], kv[:, D:]) for one in q]))
             rows.append(x + self.W_out(torch.relu(self.W_in(self.norm_3(x)))))
         return torch.stack(rows)
