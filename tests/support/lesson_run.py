@@ -21,6 +21,10 @@ WAITING = """() => {
     return code.filter(model => model.executionState === "running" || !(failed || model.executionCount)).length;
 }"""
 UNSAVED = "() => window.jupyterapp.shell.currentWidget.context.model.dirty"
+IN_VIEW = """() => {
+    const cells = window.jupyterapp.shell.currentWidget.context.model.toJSON().cells;
+    return cells.map(cell => [cell.id, cell.execution_count ?? null]);
+}"""
 FORMULAS = """() => {
     const cells = [...document.querySelectorAll(".jp-MarkdownCell .jp-MarkdownOutput")];
     const plain = cell => {
@@ -55,8 +59,7 @@ def in_the_browser(browser: Browser, copy: Copy, unit: str, result: Path) -> dic
     with browser.notebook(path) as page:
         _run_all(page)
         times.append(time.monotonic())
-        choose(page, "File", "Save Notebook")
-        until(page, lambda: not page.evaluate(UNSAVED), "the notebook is saved")
+        until(page, lambda: _saved(page, copy.folder / path), "the notebook is saved as it is")
         result.write_bytes((copy.folder / path).read_bytes())
         seen = {
             "formulas": page.evaluate(FORMULAS),
@@ -74,6 +77,14 @@ def _run_all(page: Page) -> None:
     page.locator("[data-status=busy]").wait_for()
     page.locator(IDLE).wait_for(timeout=RUN_SECONDS * 1000)
     until(page, lambda: not page.evaluate(WAITING), "no cell waits for its turn")
+
+
+def _saved(page: Page, file: Path) -> bool:
+    """Saves, and says whether the file holds what the page does: a save that JupyterLab began by itself may end later."""
+    choose(page, "File", "Save Notebook")
+    until(page, lambda: not page.evaluate(UNSAVED), "nothing is left to save")
+    cells = nbformat.read(file, as_version=4).cells
+    return [[cell.id, cell.get("execution_count")] for cell in cells] == page.evaluate(IN_VIEW)
 
 
 def without_a_browser(copy: Copy, unit: str, result: Path) -> dict:
