@@ -8,7 +8,6 @@ import sys
 import tempfile
 from collections import defaultdict
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -72,23 +71,11 @@ def class_folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def kit(class_folder, monkeypatch, capsys):
+def kit(class_folder):
     """kit(verb, ..., NAME=value) runs the command line on the test's class; gives returncode, stdout and stderr."""
-    from autograder.__main__ import main
+    import classes
 
-    def run(*arguments, **environment):
-        with monkeypatch.context() as changed:
-            for name, value in environment.items():
-                changed.setenv(name, value)
-            capsys.readouterr()
-            returncode = main(list(map(str, arguments)))
-            return SimpleNamespace(returncode=returncode, **capsys.readouterr()._asdict())
-
-    return lambda *arguments, **environment: _renamed(run(*arguments, **environment))
-
-
-def _renamed(ran):
-    return SimpleNamespace(returncode=ran.returncode, stdout=ran.out, stderr=ran.err)
+    return classes.kit
 
 
 @pytest.fixture(scope="session")

@@ -39,7 +39,7 @@
 # is an argument too: read it from a tensor. Three token numbers are fixed: `PAD` is 0, `START` is 1, `STOP` is 2.
 #
 # **Masks.** A mask of this course is of type `torch.bool`, and True means **may attend**; the mask of a source is
-# True at its words and False at its padding. This is the polarity of `scaled_dot_product_attention`; torch's own
+# True at its tokens and False at its padding. This is the polarity of `scaled_dot_product_attention`; torch's own
 # Transformer layers have the opposite one, as exercise 2 will remind you.
 
 # %% [markdown] tags=["demands"]
@@ -150,7 +150,7 @@ from utils.progress import progress
 # - The **self-attention** is causal: position $t$ attends to the positions up to $t$, itself included. `W_QKV` gives
 #   queries, keys and values side by side, in this order, and `W_O` is its output projection.
 # - In the **cross-attention**, the queries come from the target through `W_Q`, and keys and values from the memory
-#   through `W_KV`, side by side in this order; `W_C` is its output projection. Only the words of the source are
+#   through `W_KV`, side by side in this order; `W_C` is its output projection. Only the tokens of the source are
 #   attended to, those where `mask` is True. The memory is used as it is, without a norm: the encoder has ended with
 #   one.
 # - In both, head $h$ owns the columns from $h \cdot D/H$ to $(h+1) \cdot D/H$ of each part, its upper end not included,
@@ -164,7 +164,7 @@ from utils.progress import progress
 # | `W_Q`, `W_KV`, `W_C` | `nn.Linear(D, D)`, `nn.Linear(D, 2*D)`, `nn.Linear(D, D)` | cross-attention |
 # | `W_in`, `W_out` | `nn.Linear(D, D_F)`, `nn.Linear(D_F, D)` | the MLP |
 #
-# Each source has at least one word, which may be anywhere: padding between words is hidden like padding behind them.
+# Each source has at least one token, which may be anywhere: padding between tokens is hidden like padding behind them.
 # Scores may be large, so hide them with $-\infty$ or the smallest number of their type, not with $-10^4$. `H` divides
 # `D`, and there is no dropout. `F.scaled_dot_product_attention` is allowed; `nn.MultiheadAttention`,
 # `nn.TransformerDecoderLayer` and `nn.Transformer` are not.
@@ -185,7 +185,7 @@ from utils.progress import progress
 # 1. attend: heads of queries, keys and values; scores over the root of D/H; softmax over what is allowed; weighted
 #    sums; join the heads
 # 2. add to X the projection of attending from norm_1 of X to itself, causally
-# 3. add to that the projection of attending from its norm_2 to the memory's words
+# 3. add to that the projection of attending from its norm_2 to the memory's tokens
 # 4. add to that the MLP of its norm_3
 # </details>
 
@@ -222,7 +222,7 @@ class DecoderBlock(nn.Module):
         Args:
             X: the vectors of the target.
             memory: the vectors of the source, from the encoder.
-            mask: True at the words of the source, False at its padding.
+            mask: True at the tokens of the source, False at its padding.
 
         Returns:
             the new vectors of the target.
@@ -277,7 +277,7 @@ check(DecoderBlock)
 #
 # **Who may attend.** Padding of the source, where a token is `PAD`, is attended to by nobody, in the encoder and in
 # the decoder. The decoder's self-attention is causal. Padding of the target needs no mask, since it comes after the
-# words, which do not look ahead; hiding it too changes nothing that counts. Each source begins with a word. `target`
+# tokens, which do not look ahead; hiding it too changes nothing that counts. Each source begins with a token. `target`
 # is what the decoder is fed, already shifted, with `START` in front.
 #
 # Mind the polarity: in the masks that torch's layers take, `src_key_padding_mask`, `tgt_mask` and
@@ -380,8 +380,8 @@ check(Transformer)
 #
 # $$q_v = (1 - s)\,[v = y] + \frac{s}{V}, \qquad \mathrm{loss} = -\frac{1}{n} \sum_{\text{positions}} \sum_{v=1}^{V} q_v \log p_v$$
 #
-# The outer sum runs over the positions whose target is a word, which is all of those that are not `PAD`, and $n$ is
-# their number in the whole batch. Each batch has at least one word; padding may be anywhere, and its logits, however
+# The outer sum runs over the positions whose target is a token, which is all of those that are not `PAD`, and $n$ is
+# their number in the whole batch. Each batch has at least one token; padding may be anywhere, and its logits, however
 # large, must not matter. `PAD` itself is one of the $V$ tokens over which the share $s$ is spread, like any other.
 #
 # With `smoothing` 0 this is the ordinary cross entropy. `F.cross_entropy` and `nn.CrossEntropyLoss` are not allowed;
@@ -623,7 +623,7 @@ def decode_greedily(
     Args:
         decoder: has `read` and `step`, as described above.
         memory: the vectors of the source.
-        mask: True at the words of the source.
+        mask: True at the tokens of the source.
         max_length: the largest number of tokens of a translation, at least 1.
 
     Returns:

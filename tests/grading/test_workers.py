@@ -80,7 +80,7 @@ def _cluster(place: Path, threads=(1, 2)):
 
 def test_a_cluster_gives_the_same_bytes(folder, alone, tmp_path):
     with _cluster(tmp_path) as (address, _):
-        ran = classes.kit("grade", UNIT, "--scheduler", address, COURSE_CLASS=str(folder))
+        ran = classes.kit_apart("grade", UNIT, "--scheduler", address, COURSE_CLASS=str(folder))
         assert ran.returncode == 0, ran.stderr
     same(folder, alone)
 

@@ -69,7 +69,7 @@ def folder(tmp_path_factory):
 def test_everybody_is_graded_and_student_and_instructor_are_told(folder, by):
     told = {"COURSE_CLASS": str(folder)}
     if by == "the kit":
-        ran = classes.kit("grade", UNIT, PYTHONWARNINGS="error::FutureWarning", **told)
+        ran = classes.kit_apart("grade", UNIT, PYTHONWARNINGS="error::FutureWarning", **told)
     else:
         ran = classes.nbgrader("autograde", UNIT, "--force", **told)
     assert ran.returncode == 0, ran.stderr

@@ -4,6 +4,7 @@ Each holds its numbers on the CPU, so that whatever asks for them (`.tolist()`, 
 """
 
 from contextlib import contextmanager
+from itertools import chain
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -79,15 +80,20 @@ class _Computing(DispatchMode):
         self.refused = () if double else (torch.float64, torch.complex128)
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        kwargs, name = dict(kwargs or {}), func._schema.name
+        kwargs = kwargs or {}
+        asked = kwargs.get("device")
+        goes_there = asked is not None and torch.device(asked).type == THERE
+        if not goes_there and not _holds_there((*args, *kwargs.values())):
+            return func(*args, **kwargs)
+        kwargs, name = dict(kwargs), func._schema.name
         if name == _ATTENTION:
             return 0
         given = [one for one in tree_leaves((args, kwargs)) if isinstance(one, torch.Tensor)]
         there = [one for one in given if isinstance(one, There)]
         if name not in (_COPY, _TO) and there and not _may_meet(name, given):
             raise RuntimeError(f"tensors are {EXPECTED}: {name}")
-        asked, known = kwargs.get("device"), {id(one.numbers): one for one in there}
-        goes_there = torch.device(asked).type == THERE if asked is not None else bool(there)
+        known = {id(one.numbers): one for one in there}
+        goes_there = goes_there or asked is None and bool(there)
         if name == _COPY:
             goes_there = isinstance(given[0], There)
         here, named = tree_map(_numbers, (args, {**kwargs, **({} if asked is None else {"device": "cpu"})}))
@@ -101,6 +107,12 @@ class _Computing(DispatchMode):
         if name == _PACKING and goes_there:
             return _moved(result[0], known), result[1]
         return tree_map(lambda one: _moved(one, known), result) if goes_there else result
+
+
+def _holds_there(values: tuple) -> bool:
+    """Whether a tensor that is there is among an operation's arguments, which are lists at most."""
+    lists = (one for one in values if isinstance(one, (list, tuple)))
+    return any(isinstance(one, There) for one in chain(values, *lists))
 
 
 def _may_meet(name: str, given: list) -> bool:

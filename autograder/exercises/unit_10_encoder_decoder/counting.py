@@ -104,8 +104,8 @@ def _off(sizes, more):
 
 @count_transformer.misconception
 def one_attention_in_the_decoder(*sizes):
-    """The decoder's blocks are counted with one attention also where there is an encoder. There each has two, to its own words
-    and to the encoder's result, and a norm before each."""
+    """The decoder's blocks are counted with one attention also where there is an encoder. There each has two, to its own
+    tokens and to the encoder's result, and a norm before each."""
     return _off(sizes, lambda k: -k.crossed * (k.attention + k.norm))
 
 
@@ -206,7 +206,7 @@ def norms_never_with_biases(*sizes):
 
 @count_transformer.misconception
 def a_table_for_each_stack(*sizes):
-    """Encoder and decoder are counted with a table of words each. They share one: the embedding counts V·D once."""
+    """Encoder and decoder are counted with an embedding table each. They share one: the embedding counts V·D once."""
     return _off(sizes, lambda k: k.both * k.V * k.D)
 
 

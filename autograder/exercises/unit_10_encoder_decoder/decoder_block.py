@@ -37,11 +37,11 @@ def _case(text, edit=None, edge=False, **sizes):
     " with softmax(Q Kᵀ/√(D/H)) V; MLP(X) = W_out(ReLU(W_in(X))); X, X_1, X_2, X_new [B, T, D], memory [B, N, D], mask [B, N]",
     cases=[
         _case("sources of different lengths"),
-        _case("padding between words", edit=_anywhere),
+        _case("padding between tokens", edit=_anywhere),
         _case("as many sequences as heads", B="H"),
         _case("translations as long as their sources", N="T"),
         _case("one head", D=7, H=1),
-        _case("as many sequences as words written, padding between words", edit=_anywhere, edge=True, B="T"),
+        _case("as many sequences as tokens written, padding between tokens", edit=_anywhere, edge=True, B="T"),
         _case("as many hidden units as features, four heads", edge=True, D=8, H=4, D_F="D"),
     ],
     forbidden=("multi_head_attention", "transformer_decoder_layer", "transformer_encoder_layer"),
@@ -115,7 +115,7 @@ def _block(self, X, memory, mask, *, own=(), cross=(), both=(), second=None, mlp
 
 
 @DecoderBlock.misconception
-def later_words_seen(self, X, memory, mask):
+def later_tokens_seen(self, X, memory, mask):
     """Each position of the translation attends to all positions of it, later ones included. While it translates, the decoder has
     not written these yet: position t attends to 0, …, t."""
     return _block(self, X, memory, mask, own={"triangle": lambda all: all})
@@ -123,8 +123,8 @@ def later_words_seen(self, X, memory, mask):
 
 @DecoderBlock.misconception
 def cross_attention_causal(self, X, memory, mask):
-    """The cross-attention is causal as well: position t of the translation sees the first t + 1 words of the source alone. The
-    source is there as a whole before the first word is written, and each position may attend to all of its words."""
+    """The cross-attention is causal as well: position t of the translation sees the first t + 1 tokens of the source alone. The
+    source is there as a whole before the first token is written, and each position may attend to all of its tokens."""
 
     def weights(E, allowed):
         return _hidden(E, allowed & torch.ones_like(E, dtype=torch.bool).tril())
@@ -134,7 +134,7 @@ def cross_attention_causal(self, X, memory, mask):
 
 @DecoderBlock.misconception
 def padding_behind_the_softmax(self, X, memory, mask):
-    """The weights at the source's padding were set to 0 after the softmax, so that those of the words sum to less than 1. Hide
+    """The weights at the source's padding were set to 0 after the softmax, so that those of the tokens sum to less than 1. Hide
     the scores before it: −∞ where the mask is False."""
     return _block(self, X, memory, mask, cross={"weights": lambda E, mask: E.softmax(dim=-1) * mask})
 

@@ -127,16 +127,16 @@ def norm_at_the_end(self, X, memory, mask):
 
 
 @DecoderBlock.misconception
-def earlier_words_hidden(self, X, memory, mask):
+def earlier_tokens_hidden(self, X, memory, mask):
     """The causal mask is turned round: each position attends to itself and to later ones, which are not written yet.
     Position t attends to 0, …, t, the lower triangle."""
     return _block(self, X, memory, mask, own={"triangle": torch.triu})
 
 
 @DecoderBlock.misconception
-def one_word_ahead(self, X, memory, mask):
-    """Each position of the translation attends to one word too many: t sees t + 1, the very word that it should predict. Position
-    t attends to 0, …, t."""
+def one_token_ahead(self, X, memory, mask):
+    """Each position of the translation attends to one token too many: t sees t + 1, the very token that it should predict.
+    Position t attends to 0, …, t."""
     return _block(self, X, memory, mask, own={"triangle": lambda all: all.tril(1)})
 
 

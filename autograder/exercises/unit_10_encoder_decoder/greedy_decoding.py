@@ -19,28 +19,28 @@ from autograder.exercises.unit_10_encoder_decoder.toy_translations import (
 )
 from utils.data.translation import PAD, START, STOP
 
-WORDS, ONCE = "the words", "nothing computed twice"
+TOKENS, ONCE = "the tokens", "nothing computed twice"
 
 
-def _case(text, max_length, V=9, part=WORDS, edit=None, edge=False, **sizes):
+def _case(text, max_length, V=9, part=TOKENS, edit=None, edge=False, **sizes):
     edit = counted if part == ONCE else edit
     return Case(text, part=part, sizes={"max_length": max_length, "V": V, **sizes}, edit=edit, edge=edge)
 
 
 @exercise(
-    points={WORDS: 2, ONCE: 1},
+    points={TOKENS: 2, ONCE: 1},
     section="Decoding without computing twice",
     source="Shazeer 2019, section 2.4, incremental decoding; Vaswani et al. 2017, section 3.2.3",
     outputs="y",
     formula="decoder.read(memory) gives K and V, once; logits, cache = decoder.step(y_{t−1}, K, V, mask, cache), y_t ="
-    " argmax(logits); y_0 = [START], cache = None; until all rows have ended or have max_length words; y [B, max_length] begins"
+    " argmax(logits); y_0 = [START], cache = None; until all rows have ended or have max_length tokens; y [B, max_length] begins"
     " with y_1, and behind a row's [STOP] it is [PAD]",
     cases=[
         _case("translations that end at different places", 12),
         _case("a larger batch", 15, V=11, B=7),
         _case("translations cut off at max_length", CUT),
         _case("logits in the hundreds", 10, V=8, edit=loud, edge=True),
-        _case("a single word each", 1, edge=True),
+        _case("a single token each", 1, edge=True),
         _case("translations that never end", LONG, edge=True),
         _case("reads and steps are counted", 13, part=ONCE),
     ],
@@ -69,15 +69,15 @@ def decode_greedily(
 
 @decode_greedily.misconception
 def cache_not_carried(decoder, memory, mask, max_length):
-    """Every step is without a cache, as if each word were the first: self-attention sees the last word alone, and the decoder
+    """Every step is without a cache, as if each token were the first: self-attention sees the last token alone, and the decoder
     does not know what it has written before. Hand the cache that a step gives to the next step."""
     return fill(translated(decoder, memory, mask, max_length, carry=False), max_length)
 
 
 @decode_greedily.misconception
 def everything_fed_again(decoder, memory, mask, max_length):
-    """Words that were fed before are fed again for each new word. Their keys and values do not change, and the cache holds them:
-    hand the cache that a step gives to the next step, and feed each word once."""
+    """Tokens that were fed before are fed again for each new token. Their keys and values do not change, and the cache holds
+    them: hand the cache that a step gives to the next step, and feed each token once."""
     whole = fill(translated(unlimited(decoder), memory, mask, max_length), max_length)
     K, V = decoder.read(memory)
     for length in range(1, int((whole != PAD).sum(dim=1).max()) + 1):
@@ -90,15 +90,15 @@ def everything_fed_again(decoder, memory, mask, max_length):
 
 @decode_greedily.misconception
 def mask_left_out(decoder, memory, mask, max_length):
-    """The decoder attends to the padding of the source as if it were words: every position of the mask is True. Give step the
-    mask that came in, which is True at words alone."""
+    """The decoder attends to the padding of the source as if it were tokens: every position of the mask is True. Give step the
+    mask that came in, which is True at tokens alone."""
     return fill(translated(decoder, memory, torch.ones_like(mask), max_length), max_length)
 
 
 @decode_greedily.misconception
 def mask_inverted(decoder, memory, mask, max_length):
-    """The mask is the wrong way round: the decoder attends to the padding of the source, and its words are hidden. Here True
-    means a word, which may be attended to; torch's key_padding_mask is True at padding. Hand the mask on as it came in."""
+    """The mask is the wrong way round: the decoder attends to the padding of the source, and its tokens are hidden. Here True
+    means a token, which may be attended to; torch's key_padding_mask is True at padding. Hand the mask on as it came in."""
     return fill(translated(decoder, memory, ~mask, max_length), max_length)
 
 
@@ -112,7 +112,7 @@ def memory_for_keys_and_values(decoder, memory, mask, max_length):
 @decode_greedily.misconception
 def memory_zeroed(decoder, memory, mask, max_length):
     """The padding of the source is attended to as vectors of 0, where it should be hidden. A key of 0 has a score, 0, and so it
-    takes weight from the words. Give step the mask that came in: what it hides has no weight at all."""
+    takes weight from the tokens. Give step the mask that came in: what it hides has no weight at all."""
     everything = torch.ones_like(mask)
     return fill(translated(decoder, memory * mask[..., None], everything, max_length), max_length)
 
@@ -126,26 +126,26 @@ def keys_and_values_exchanged(decoder, memory, mask, max_length):
 
 @decode_greedily.misconception
 def starts_with_padding(decoder, memory, mask, max_length):
-    """The first word that is fed is number 0, which is [PAD]. A translation begins with [START], number 1."""
+    """The first token that is fed is number 0, which is [PAD]. A translation begins with [START], number 1."""
     return fill(translated(decoder, memory, mask, max_length, first=PAD), max_length)
 
 
 @decode_greedily.misconception
 def starts_with_stop(decoder, memory, mask, max_length):
-    """The first word that is fed is number 2, which is [STOP]. A translation begins with [START], number 1."""
+    """The first token that is fed is number 2, which is [STOP]. A translation begins with [START], number 1."""
     return fill(translated(decoder, memory, mask, max_length, first=STOP), max_length)
 
 
 @decode_greedily.misconception
 def always_fed_start(decoder, memory, mask, max_length):
-    """The decoder is fed [START] at every step. Feed it the words that it has just written: the cache holds the words that
+    """The decoder is fed [START] at every step. Feed it the tokens that it has just written: the cache holds the tokens that
     were fed, so otherwise it never learns how its translation begins."""
     return fill(translated(decoder, memory, mask, max_length, feed=False), max_length)
 
 
 @decode_greedily.misconception
-def words_after_stop(decoder, memory, mask, max_length):
-    """Behind a row's [STOP] stand more words, which the decoder wrote while other rows were not finished. A translation ends
+def tokens_after_stop(decoder, memory, mask, max_length):
+    """Behind a row's [STOP] stand more tokens, which the decoder wrote while other rows were not finished. A translation ends
     with its [STOP], and behind it there is [PAD], 0."""
     whole = translated(unlimited(decoder), memory, mask, max_length)
     return fill(translated(decoder, memory, mask, whole.shape[1], until=None, pad=None), max_length)
@@ -153,7 +153,7 @@ def words_after_stop(decoder, memory, mask, max_length):
 
 @decode_greedily.misconception
 def ended_forgotten(decoder, memory, mask, max_length):
-    """A row that has ended goes on after one [PAD], since only the word before is looked at. A row that has written [STOP] stays
+    """A row that has ended goes on after one [PAD], since only the token before is looked at. A row that has written [STOP] stays
     ended: keep a flag for each row, ended = ended | (y == STOP)."""
     whole = translated(unlimited(decoder), memory, mask, max_length)
     return fill(translated(decoder, memory, mask, whole.shape[1], until=None, stays=False), max_length)
@@ -168,7 +168,7 @@ def ends_with_the_first(decoder, memory, mask, max_length):
 
 @decode_greedily.misconception
 def stop_left_off(decoder, memory, mask, max_length):
-    """[STOP] is missing: [PAD] stands in its place. It is the last word of a translation, and it tells one that has ended from
+    """[STOP] is missing: [PAD] stands in its place. It is the last token of a translation, and it tells one that has ended from
     one that was cut off at max_length."""
     words = fill(translated(decoder, memory, mask, max_length), max_length)
     return words.masked_fill(words == STOP, PAD)
@@ -176,30 +176,30 @@ def stop_left_off(decoder, memory, mask, max_length):
 
 @decode_greedily.misconception
 def start_takes_a_place(decoder, memory, mask, max_length):
-    """The result begins with [START], and the words stand one place further on. [START] is fed first, but it is not written by
-    the decoder: y begins with the first word."""
+    """The result begins with [START], and the tokens stand one place further on. [START] is fed first, but it is not written by
+    the decoder: y begins with the first token."""
     words = fill(translated(decoder, memory, mask, max_length), max_length)
     return torch.cat([torch.full_like(words[:, :1], START), words[:, :-1]], dim=1)
 
 
 @decode_greedily.misconception
-def one_word_short(decoder, memory, mask, max_length):
-    """A translation that is cut off has one word fewer than max_length allows: the last place holds [PAD]. max_length counts the
-    words that are written; [STOP] is one of them, [START] is not."""
+def one_token_short(decoder, memory, mask, max_length):
+    """A translation that is cut off has one token fewer than max_length allows: the last place holds [PAD]. max_length counts the
+    tokens that are written; [STOP] is one of them, [START] is not."""
     words = fill(translated(decoder, memory, mask, max_length), max_length)
     return torch.cat([words[:, :-1], torch.full_like(words[:, -1:], PAD)], dim=1)
 
 
 @decode_greedily.misconception
 def never_stops(decoder, memory, mask, max_length):
-    """The words are right, but the decoder is asked for more than the longest translation has. Leave the loop as soon as all rows
-    have written [STOP], before the next step; the places that are left hold [PAD]."""
+    """The tokens are right, but the decoder is asked for more than the longest translation has. Leave the loop as soon as all
+    rows have written [STOP], before the next step; the places that are left hold [PAD]."""
     return translated(decoder, memory, mask, max_length, until=None)
 
 
 @decode_greedily.misconception
 def cut_to_the_longest(decoder, memory, mask, max_length):
-    """The words are right, but the result is only as wide as the longest translation. It has max_length places in each row,
+    """The tokens are right, but the result is only as wide as the longest translation. It has max_length places in each row,
     those behind [STOP] filled with [PAD]: begin with a tensor of zeros, [B, max_length], and write into it."""
     return translated(decoder, memory, mask, max_length)
 

@@ -1,4 +1,4 @@
-"""Exercise 3: cross-entropy against targets that leave a little to every word."""
+"""Exercise 3: cross-entropy against targets that leave a little to every token."""
 
 import numpy as np
 import torch
@@ -43,7 +43,7 @@ def _in_the_hundreds(inputs, rng):
 
 
 def _padded_anywhere(inputs, rng):
-    """Padding between words, a sentence that is nothing else, and huge logits there."""
+    """Padding between tokens, a sentence that is nothing else, and huge logits there."""
     inputs["targets"][:, 1::2] = inputs["targets"][0] = PAD
     inputs["logits"][inputs["targets"] == PAD] *= 1e4
 
@@ -59,14 +59,14 @@ def _case(text, smoothing=0.1, V=11, edit=None, edge=False, **sizes):
     source="Szegedy et al. 2016, section 7; Vaswani et al. 2017, section 5.4; torch.nn.CrossEntropyLoss(label_smoothing)",
     outputs="loss",
     formula="loss = −(1/n) Σ_bt Σ_v q_btv log p_btv over the n positions whose target is not [PAD] (0), with p = softmax(logits)"
-    " over the words and q = (1 − smoothing) · one-hot(target) + smoothing / V on each of the V words; a scalar",
+    " over the tokens and q = (1 − smoothing) · one-hot(target) + smoothing / V on each of the V tokens; a scalar",
     cases=[
         _case("a padded batch"),
         _case("more smoothing", smoothing=0.3, V=9, B=5, T=7),
         _case("nothing padded", smoothing=0.2, B=1),
         _case("logits in the hundreds", V=8, T=9, edit=_in_the_hundreds),
         _case("no smoothing", smoothing=0.0, edge=True),
-        _case("padding between words, of huge logits", B=4, T=7, edit=_padded_anywhere, edge=True),
+        _case("padding between tokens, of huge logits", B=4, T=7, edit=_padded_anywhere, edge=True),
         _case("a large vocabulary", V=1000, T=3, B=2, edge=True),
     ],
     forbidden=("cross_entropy",),
@@ -82,50 +82,50 @@ def smoothed_cross_entropy(
 
 
 def _parts(logits, targets):
-    """−log p of the true word and its mean over all words, at each position [B, T], and where words are."""
+    """−log p of the true token and its mean over all tokens, at each position [B, T], and where tokens are."""
     surprise = -logits.log_softmax(dim=-1)
     true = surprise.gather(-1, targets.unsqueeze(-1)).squeeze(-1)
     return true, surprise.mean(dim=-1), (targets != PAD).to(logits.dtype)
 
 
 def _mixed(logits, targets, true=1.0, uniform=0.0):
-    """The mean over words of both parts, each with its weight."""
+    """The mean over tokens of both parts, each with its weight."""
     nll, even, real = _parts(logits, targets)
     return ((true * nll + uniform * even) * real).sum() / real.sum()
 
 
 def _each(logits, targets, smoothing):
-    """The right loss at each position [B, T], and where words are."""
+    """The right loss at each position [B, T], and where tokens are."""
     nll, even, real = _parts(logits, targets)
     return (1 - smoothing) * nll + smoothing * even, real
 
 
 @smoothed_cross_entropy.misconception
 def others_share_all(logits, targets, smoothing):
-    """What is taken from the true word is given to the V − 1 others alone, so it keeps 1 − smoothing. That is another
-    convention; here each of the V words gets smoothing / V, and the true one 1 − smoothing + smoothing / V."""
+    """What is taken from the true token is given to the V − 1 others alone, so it keeps 1 − smoothing. That is another
+    convention; here each of the V tokens gets smoothing / V, and the true one 1 − smoothing + smoothing / V."""
     each = smoothing / (logits.shape[-1] - 1)
     return _mixed(logits, targets, 1 - smoothing - each, each * logits.shape[-1])
 
 
 @smoothed_cross_entropy.misconception
-def true_word_without_its_share(logits, targets, smoothing):
-    """The true word has 1 − smoothing, and each other one smoothing / V: the targets add up to less than 1. The true word is
+def true_token_without_its_share(logits, targets, smoothing):
+    """The true token has 1 − smoothing, and each other one smoothing / V: the targets add up to less than 1. The true token is
     one of the V that get a share, so it has 1 − smoothing + smoothing / V."""
     return _mixed(logits, targets, 1 - smoothing - smoothing / logits.shape[-1], smoothing)
 
 
 @smoothed_cross_entropy.misconception
 def share_of_all_left_out(logits, targets, smoothing):
-    """This is 1 − smoothing times the plain cross-entropy: what is taken from the true word is given to nobody. Each of the V
-    words gets smoothing / V of it."""
+    """This is 1 − smoothing times the plain cross-entropy: what is taken from the true token is given to nobody. Each of the V
+    tokens gets smoothing / V of it."""
     return _mixed(logits, targets, 1 - smoothing)
 
 
 @smoothed_cross_entropy.misconception
 def nothing_for_padding(logits, targets, smoothing):
-    """The word [PAD] gets no part of the probability, which the V − 2 words left share. Here every word of the vocabulary gets
-    smoothing / V, [PAD] and the true word among them."""
+    """The token [PAD] gets no part of the probability, which the V − 2 tokens left share. Here every token of the vocabulary gets
+    smoothing / V, [PAD] and the true token among them."""
     surprise, V = -logits.log_softmax(dim=-1), logits.shape[-1]
     q = F.one_hot(targets, V) * (1 - smoothing) + (1 - F.one_hot(targets, V)) * smoothing / (V - 2)
     q = torch.cat([torch.zeros_like(q[..., :1]), q[..., 1:]], dim=-1).to(surprise.dtype)
@@ -154,50 +154,50 @@ def summed(logits, targets, smoothing):
 
 @smoothed_cross_entropy.misconception
 def divided_by_the_batch(logits, targets, smoothing):
-    """The sum over all words is divided by the number of sentences. Asked for is the mean over words: divide by the number of
+    """The sum over all tokens is divided by the number of sentences. Asked for is the mean over tokens: divide by the number of
     positions whose target is not 0."""
     return _mixed(logits, targets, 1 - smoothing, smoothing) * (targets != PAD).sum() / len(targets)
 
 
 @smoothed_cross_entropy.misconception
 def mean_of_sentence_means(logits, targets, smoothing):
-    """Each sentence is averaged by itself, then the sentences are, so a word counts more in a short sentence. Asked for is one
-    mean over all words of the batch."""
+    """Each sentence is averaged by itself, then the sentences are, so a token counts more in a short sentence. Asked for is one
+    mean over all tokens of the batch."""
     each, real = _each(logits, targets, smoothing)
     return ((each * real).sum(1) / real.sum(1)).mean()
 
 
 @smoothed_cross_entropy.misconception
 def padding_in_the_uniform_part(logits, targets, smoothing):
-    """Padding is left out for the true word alone. The part that all words share, smoothing times their mean −log p, counts it:
+    """Padding is left out for the true token alone. The part that all tokens share, smoothing times their mean −log p, counts it:
     leave it out of both."""
     return _mixed(logits, targets, 1 - smoothing) + smoothing * _parts(logits, targets)[1].mean()
 
 
 @smoothed_cross_entropy.misconception
-def true_word_not_lowered(logits, targets, smoothing):
-    """The true word keeps its whole 1, and smoothing / V comes on top for each word: the targets add up to 1 + smoothing. What
-    the words share is taken from the true one, which keeps 1 − smoothing besides its share."""
+def true_token_not_lowered(logits, targets, smoothing):
+    """The true token keeps its whole 1, and smoothing / V comes on top for each token: the targets add up to 1 + smoothing. What
+    the tokens share is taken from the true one, which keeps 1 − smoothing besides its share."""
     return _mixed(logits, targets, 1.0, smoothing)
 
 
 @smoothed_cross_entropy.misconception
-def smoothing_for_the_true_word(logits, targets, smoothing):
+def smoothing_for_the_true_token(logits, targets, smoothing):
     """The two weights have changed places: the one-hot target is taken times smoothing, and 1 − smoothing is spread over all
-    words. With a small smoothing the true word should keep almost everything."""
+    tokens. With a small smoothing the true token should keep almost everything."""
     return _mixed(logits, targets, smoothing, 1 - smoothing)
 
 
 @smoothed_cross_entropy.misconception
-def each_word_gets_all(logits, targets, smoothing):
-    """Each word gets smoothing, not smoothing / V: −log p is summed over the vocabulary where its mean is due. The targets are
+def each_token_gets_all(logits, targets, smoothing):
+    """Each token gets smoothing, not smoothing / V: −log p is summed over the vocabulary where its mean is due. The targets are
     a distribution, and add up to 1."""
     return _mixed(logits, targets, 1 - smoothing, smoothing * logits.shape[-1])
 
 
 @smoothed_cross_entropy.misconception
 def not_smoothed(logits, targets, smoothing):
-    """This is the plain cross-entropy: the loss does not change with smoothing. Each of the V words gets smoothing / V of the
+    """This is the plain cross-entropy: the loss does not change with smoothing. Each of the V tokens gets smoothing / V of the
     target, and the true one 1 − smoothing besides."""
     return _mixed(logits, targets)
 
@@ -213,7 +213,7 @@ def entropy_taken_off(logits, targets, smoothing):
 
 @smoothed_cross_entropy.misconception
 def divergence_over_V(logits, targets, smoothing):
-    """This is the Kullback-Leibler divergence divided by V, as kl_div gives it with its default reduction, a mean over words of
+    """This is the Kullback-Leibler divergence divided by V, as kl_div gives it with its default reduction, a mean over tokens of
     the vocabulary, too. Sum over these, and add the entropy of the smoothed targets."""
     return entropy_taken_off(logits, targets, smoothing) / logits.shape[-1]
 
@@ -221,7 +221,7 @@ def divergence_over_V(logits, targets, smoothing):
 @smoothed_cross_entropy.misconception
 def logarithm_of_a_softmax(logits, targets, smoothing):
     """The formula is right, but not for large logits: exp overflows, or a small probability is rounded to 0, whose logarithm is
-    −∞; one unlikely word is enough, for each has its part. log_softmax takes the logarithm in one step and stays finite."""
+    −∞; one unlikely token is enough, for each has its part. log_softmax takes the logarithm in one step and stays finite."""
     surprise = -logits.softmax(dim=-1).log()
     true = surprise.gather(-1, targets.unsqueeze(-1)).squeeze(-1)
     each = (1 - smoothing) * true + smoothing * surprise.mean(dim=-1)

@@ -43,7 +43,7 @@ def _case(text, alpha=0.6, edit=None, edge=False, **sizes):
     section="Beam search and the length of a translation",
     source="Wu et al. 2016, equation 14 (without the coverage penalty); Vaswani et al. 2017, section 6.1",
     outputs="scores",
-    formula="scores_k = (log p_k1 + … + log p_kL) / ((5 + L) / 6)^alpha, with L the number of words of hypothesis k up to its"
+    formula="scores_k = (log p_k1 + … + log p_kL) / ((5 + L) / 6)^alpha, with L the number of tokens of hypothesis k up to its"
     " [STOP] (2), itself included, or T where there is none; scores [K]",
     cases=[
         _case("hypotheses of different lengths", K=4, T=7),
@@ -88,7 +88,7 @@ def _divisor(lengths, alpha, like):
 
 @penalised_scores.misconception
 def stop_not_in_the_length(log_probabilities, tokens, alpha):
-    """[STOP] is left out of L. It is a word that the decoder has chosen: L counts the words up to [STOP] and [STOP] itself."""
+    """[STOP] is left out of L. It is a token that the decoder has chosen: L counts the tokens up to [STOP] and [STOP] itself."""
     lengths = _lengths(tokens) - (tokens == STOP).any(dim=1).long()
     return _total(log_probabilities, tokens) / _divisor(lengths, alpha, log_probabilities)
 
@@ -111,7 +111,7 @@ def padding_summed(log_probabilities, tokens, alpha):
 @penalised_scores.misconception
 def all_places_for_the_length(log_probabilities, tokens, alpha):
     """L is the same for all hypotheses, the T places of a row. Then the penalty favours nobody: L is each hypothesis's own
-    number of words, padding left out."""
+    number of tokens, padding left out."""
     lengths = torch.full_like(tokens[:, 0], tokens.shape[1])
     return _total(log_probabilities, tokens) / _divisor(lengths, alpha, log_probabilities)
 
@@ -125,7 +125,7 @@ def nothing_left_out(log_probabilities, tokens, alpha):
 
 @penalised_scores.misconception
 def length_one_too_long(log_probabilities, tokens, alpha):
-    """L is larger by one than the number of words in the sum. It counts the words up to [STOP] and [STOP] itself; [START], with
+    """L is larger by one than the number of tokens in the sum. It counts the tokens up to [STOP] and [STOP] itself; [START], with
     which the decoder was fed, is none of them."""
     return _total(log_probabilities, tokens) / _divisor(_lengths(tokens) + 1, alpha, log_probabilities)
 
@@ -142,7 +142,7 @@ def stop_not_in_the_sum(log_probabilities, tokens, alpha):
 @penalised_scores.misconception
 def power_of_the_length(log_probabilities, tokens, alpha):
     """The sum is divided by L^alpha, another penalty, which many libraries have. Here it is ((5 + L) / 6)^alpha: it is 1 for a
-    single word, and differs less between short hypotheses."""
+    single token, and differs less between short hypotheses."""
     divisor = (_lengths(tokens) ** alpha).to(log_probabilities.dtype)
     return _total(log_probabilities, tokens) / divisor
 
@@ -162,8 +162,8 @@ def exponent_left_out(log_probabilities, tokens, alpha):
 
 
 @penalised_scores.misconception
-def mean_of_the_words(log_probabilities, tokens, alpha):
-    """This is the mean log-probability of a word, the sum divided by L. The penalty asked for is weaker: divide by ((5 + L) /
+def mean_of_the_tokens(log_probabilities, tokens, alpha):
+    """This is the mean log-probability of a token, the sum divided by L. The penalty asked for is weaker: divide by ((5 + L) /
     6)^alpha."""
     return _total(log_probabilities, tokens) / _lengths(tokens)
 
@@ -177,7 +177,7 @@ def alpha_as_a_factor(log_probabilities, tokens, alpha):
 @penalised_scores.misconception
 def six_outside_the_power(log_probabilities, tokens, alpha):
     """Only 5 + L is raised to the power alpha, and 6 is not. The fraction as a whole is: ((5 + L) / 6)^alpha, which is 1 for a
-    single word."""
+    single token."""
     return _total(log_probabilities, tokens) / (((5 + _lengths(tokens)) ** alpha) / 6).to(log_probabilities.dtype)
 
 
@@ -189,14 +189,14 @@ def six_under_the_length_alone(log_probabilities, tokens, alpha):
 
 @penalised_scores.misconception
 def no_penalty(log_probabilities, tokens, alpha):
-    """This is the sum of the log-probabilities by itself, which gets worse with each word: the shortest hypotheses win. Divide
+    """This is the sum of the log-probabilities by itself, which gets worse with each token: the shortest hypotheses win. Divide
     it by ((5 + L) / 6)^alpha."""
     return _total(log_probabilities, tokens)
 
 
 @penalised_scores.misconception
 def ends_at_once_without_a_stop(log_probabilities, tokens, alpha):
-    """A hypothesis without [STOP] is cut after its first word: argmax gives 0 where nothing is found. All T words count
+    """A hypothesis without [STOP] is cut after its first token: argmax gives 0 where nothing is found. All T tokens count
     there."""
     lengths = (tokens == STOP).long().argmax(dim=1) + 1
     return _total(log_probabilities, tokens, lengths) / _divisor(lengths, alpha, log_probabilities)

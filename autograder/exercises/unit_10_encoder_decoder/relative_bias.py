@@ -103,7 +103,7 @@ def upper_half_from_one(weight, N_Q, N_X, furthest):
 @relative_bias.misconception
 def later_keys_share_a_bucket(weight, N_Q, N_X, furthest):
     """All keys after the query share bucket 0, and those before it have all buckets to themselves. That is T5's decoder, which
-    sees no later word. An encoder sees both sides and gives each half of the buckets."""
+    sees no later token. An encoder sees both sides and gives each half of the buckets."""
     d = (-_steps(weight, N_Q, N_X)).clamp(min=0)
     return weight[_grown(d, len(weight) // 2, len(weight) - 1, furthest)].permute(2, 0, 1)
 
@@ -144,7 +144,7 @@ def clipped_distances(weight, N_Q, N_X, furthest):
 
 @relative_bias.misconception
 def evenly_wide(weight, N_Q, N_X, furthest):
-    """Past the exact distances all buckets are equally wide. They grow by the logarithm, so that near words are told apart
+    """Past the exact distances all buckets are equally wide. They grow by the logarithm, so that near tokens are told apart
     finely and far ones coarsely."""
 
     def own(d, exact, half):

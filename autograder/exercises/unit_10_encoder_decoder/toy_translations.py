@@ -36,7 +36,7 @@ def drawn(inputs, sizes, rng) -> dict:
         arrays = {name: rng.standard_normal(shape).astype("float32") for name, shape in shapes.items()}
         arrays |= {name: arrays[name] * np.float32(2 * D**-0.5) for name in "WCU"}
         arrays["b"] = np.float32([NEVER if word in (PAD, START, STOP) else 0 for word in range(V)])
-        memory, mask = rng.standard_normal((B, N, D)).astype("float32"), _words(B, N, rng)
+        memory, mask = rng.standard_normal((B, N, D)).astype("float32"), _tokens(B, N, rng)
         given = torch.from_numpy(memory), torch.from_numpy(mask), limit
         if limit < LONG:
             arrays["b"][STOP] = _stop(_built(Helper("ToyTranslator", arrays)), *given)
@@ -49,7 +49,7 @@ def drawn(inputs, sizes, rng) -> dict:
 
 
 def counted(inputs, rng) -> None:
-    """Lets the source be read once, and the decoder be asked for as many words as are needed: an edit of a case."""
+    """Lets the source be read once, and the decoder be asked for as many tokens as are needed: an edit of a case."""
     decoder, *given = (inputs[name] for name in ("decoder", "memory", "mask"))
     words = translated(_built(decoder), *map(torch.from_numpy, given), inputs["max_length"])
     inputs["decoder"] = replace(decoder, limit=words.numel())
@@ -67,7 +67,7 @@ def _built(decoder: Helper) -> toy_models.ToyTranslator:
     return toy_models.build(replace(decoder, limit=0), torch.from_numpy)
 
 
-def _words(B: int, N: int, rng) -> np.ndarray:
+def _tokens(B: int, N: int, rng) -> np.ndarray:
     """A mask [B, N] of sources, one of which has no padding."""
     lengths = rng.integers(min(2, N), N + 1, size=B)
     lengths[rng.integers(B)] = N
@@ -138,7 +138,7 @@ def translated(
     exchanged=False,
     logits=None,
 ) -> Tensor:
-    """The words of as many steps as the batch needs, [B, L]; each option but `logits` makes a mistake.
+    """The tokens of as many steps as the batch needs, [B, L]; each option but `logits` makes a mistake.
 
     Args:
         until: whether the loop ends when all rows have ended, or any; None for a loop that only the limit ends.
@@ -164,7 +164,7 @@ def translated(
 
 
 def fill(words: Tensor, max_length: int) -> Tensor:
-    """The words, and padding for what is left of max_length."""
+    """The tokens, and padding for what is left of max_length."""
     return torch.nn.functional.pad(words, (0, max_length - words.shape[1]), value=PAD)
 
 

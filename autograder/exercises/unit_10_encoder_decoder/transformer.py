@@ -40,8 +40,8 @@ def _case(text, edit=None, edge=False, **sizes):
     section="The whole model",
     source="Vaswani et al. 2017, sections 3.1, 3.4 and 3.5; its layers with the norms in front: Xiong et al. 2020",
     outputs="logits",
-    formula="embed(words)[t] = √D · E[words[t]] + p_t with p_t[2i] = sin(t ω_i), p_t[2i+1] = cos(t ω_i), ω_i = 10000^(−2i/D), t ="
-    " 0, 1, …; memory = encoder_norm(encoder(embed(source))); Y = decoder(embed(target), memory), causal; padding of the source"
+    formula="embed(tokens)[t] = √D · E[tokens[t]] + p_t with p_t[2i] = sin(t ω_i), p_t[2i+1] = cos(t ω_i), ω_i = 10000^(−2i/D), t"
+    " = 0, 1, …; memory = encoder_norm(encoder(embed(source))); Y = decoder(embed(target), memory), causal; padding of the source"
     " is attended to by nobody; logits = decoder_norm(Y) Eᵀ; E = embedding.weight [V, D], source [B, N], target [B, T], memory"
     " [B, N, D], Y [B, T, D], logits [B, T, V]",
     cases=[
@@ -49,7 +49,7 @@ def _case(text, edit=None, edge=False, **sizes):
         _case("sources without padding", edit=_without_padding),
         _case("one block", D=10, H=2, L=1),
         _case("translations as long as their sources, three blocks", N="T", D=8, H=4, L=3),
-        _case("as many words as features", edge=True, D=16, H=2, L=1, V="D"),
+        _case("as many tokens as features", edge=True, D=16, H=2, L=1, V="D"),
         _case("long sources", edge=True, L=1, N=40, T=35),
     ],
     draws=_drawn,
@@ -160,15 +160,15 @@ def embeddings_not_scaled(self, source, target):
 
 @Transformer.misconception
 def no_positions(self, source, target):
-    """Nothing tells the model where a word stands: positions are not added to the embeddings, and attention by itself does not
-    know the order of the words it reads."""
+    """Nothing tells the model where a token stands: positions are not added to the embeddings, and attention by itself does not
+    know the order of the tokens it reads."""
     return _embedding(self, source, target, place=lambda angles: 0 * _in_turn(angles))
 
 
 @Transformer.misconception
 def padding_read_by_the_encoder(self, source, target):
-    """Within the encoder, words attend to padding, so that what they become depends on how long the longest sentence of the batch
-    is. Its layers need the mask too: src_key_padding_mask, True where it hides."""
+    """Within the encoder, tokens attend to padding, so that what they become depends on how long the longest sentence of the
+    batch is. Its layers need the mask too: src_key_padding_mask, True where it hides."""
     return _run(self, source, target, hide=(None, _hidden))
 
 
@@ -181,36 +181,36 @@ def padding_read_by_the_decoder(self, source, target):
 
 @Transformer.misconception
 def padding_read_by_both(self, source, target):
-    """Padding of the source is attended to like words. Both stacks have to leave it out: src_key_padding_mask in the encoder,
+    """Padding of the source is attended to like tokens. Both stacks have to leave it out: src_key_padding_mask in the encoder,
     memory_key_padding_mask in the decoder, True where they hide."""
     return _run(self, source, target, hide=(None, None))
 
 
 @Transformer.misconception
-def words_hidden(self, source, target):
-    """The padding mask has the wrong polarity: words of the source are hidden, and padding is attended to. In the masks of
+def tokens_hidden(self, source, target):
+    """The padding mask has the wrong polarity: tokens of the source are hidden, and padding is attended to. In the masks of
     torch's layers True means hidden: source == 0."""
     return _run(self, source, target, hide=[lambda source: source != PAD] * 2)
 
 
 @Transformer.misconception
-def later_words_seen(self, source, target):
-    """Each position of the target attends to the later ones too, and so to the very word that it should predict. The decoder
+def later_tokens_seen(self, source, target):
+    """Each position of the target attends to the later ones too, and so to the very token that it should predict. The decoder
     needs a causal mask: tgt_mask, True above the diagonal."""
     return _run(self, source, target, later=None)
 
 
 @Transformer.misconception
-def earlier_words_hidden(self, source, target):
-    """The causal mask has the wrong polarity: what each position may attend to is hidden from it, and the later words are seen.
+def earlier_tokens_hidden(self, source, target):
+    """The causal mask has the wrong polarity: what each position may attend to is hidden from it, and the later tokens are seen.
     In tgt_mask of torch's layers True means hidden: True above the diagonal."""
     return _run(self, source, target, later=lambda T, device: ~_later(T, device))
 
 
 @Transformer.misconception
 def encoder_causal(self, source, target):
-    """The encoder is causal: each word of the source attends to earlier ones alone. The source is known from the start, and each
-    of its words attends to all of them."""
+    """The encoder is causal: each token of the source attends to earlier ones alone. The source is known from the start, and each
+    of its tokens attends to all of them."""
     return _run(self, source, target, own=_later(source.shape[1], source.device))
 
 

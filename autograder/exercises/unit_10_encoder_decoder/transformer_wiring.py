@@ -31,7 +31,7 @@ def positions_scaled_too(self, source, target):
 
 @Transformer.misconception
 def positions_along_the_batch(self, source, target):
-    """The table of positions runs along the batch: all words of one sentence get the same position, that of the sentence in the
+    """The table of positions runs along the batch: all tokens of one sentence get the same position, that of the sentence in the
     batch. Positions belong to axis 1 of [B, N, D]: [1, N, D]."""
 
     def embed(self, words):
@@ -42,14 +42,14 @@ def positions_along_the_batch(self, source, target):
 
 @Transformer.misconception
 def target_without_positions(self, source, target):
-    """The target's embeddings have no positions. Both sides need them: the causal mask says which words came before, not in which
-    order."""
+    """The target's embeddings have no positions. Both sides need them: the causal mask says which tokens came before, not in
+    which order."""
     return _run(self, source, target, embed_target=_without_positions)
 
 
 @Transformer.misconception
 def source_without_positions(self, source, target):
-    """The source's embeddings have no positions. Both sides need them: without, the encoder cannot tell one order of its words
+    """The source's embeddings have no positions. Both sides need them: without, the encoder cannot tell one order of its tokens
     from another."""
     return _run(self, source, target, embed=_without_positions, embed_target=_embedded)
 
@@ -71,7 +71,7 @@ def cosines_first(self, source, target):
 
 @Transformer.misconception
 def positions_from_one(self, source, target):
-    """Positions are counted from 1. They begin with 0, so that the first word gets sin(0) = 0 and cos(0) = 1."""
+    """Positions are counted from 1. They begin with 0, so that the first token gets sin(0) = 0 and cos(0) = 1."""
     return _embedding(self, source, target, first=1)
 
 
@@ -107,14 +107,14 @@ def a_frequency_for_each_dimension(self, source, target):
 
 
 @Transformer.misconception
-def one_word_ahead(self, source, target):
-    """Each position of the target attends to one word too many, the very word that it should predict. Hide all above the diagonal
-    itself: triu(1)."""
+def one_token_ahead(self, source, target):
+    """Each position of the target attends to one token too many, the very token that it should predict. Hide all above the
+    diagonal itself: triu(1)."""
     return _run(self, source, target, later=lambda T, device: _later(T, device, 2))
 
 
 @Transformer.misconception
-def words_hidden_from_themselves(self, source, target):
+def tokens_hidden_from_themselves(self, source, target):
     """The causal mask hides the diagonal too, so that no position of the target attends to itself, and the first one to nothing.
     Hide what lies above the diagonal: triu(1)."""
     return _run(self, source, target, later=lambda T, device: _later(T, device, 0))
@@ -122,8 +122,8 @@ def words_hidden_from_themselves(self, source, target):
 
 @Transformer.misconception
 def cross_attention_causal(self, source, target):
-    """The cross-attention is causal as well: position t of the target sees the first t + 1 words of the source alone. The
-    source is there as a whole before the first word is written, and each position may attend to all of its words."""
+    """The cross-attention is causal as well: position t of the target sees the first t + 1 tokens of the source alone. The
+    source is there as a whole before the first token is written, and each position may attend to all of its tokens."""
     ahead = torch.ones(target.shape[1], source.shape[1], dtype=torch.bool, device=source.device).triu(1)
     return _run(self, source, target, ahead=ahead)
 
@@ -176,7 +176,7 @@ def normed_behind_each_layer(self, source, target):
 
 @Transformer.misconception
 def log_probabilities(self, source, target):
-    """The result holds log-probabilities: a log_softmax was taken over the words. Logits are asked for, the products with the
+    """The result holds log-probabilities: a log_softmax was taken over the tokens. Logits are asked for, the products with the
     rows of the embedding as they are; the loss takes the log_softmax itself."""
     return _run(self, source, target).log_softmax(dim=-1)
 
