@@ -122,10 +122,8 @@ def _audit(options):
     from autograder.bank import catalogue
     from autograder.bank.audit import audit, table
 
-    exercises = {one.name for unit in catalogue.declared().values() for one in unit}
-    names = [
-        name if name in exercises else find_unit(name, declared_units()) for name in options.names or catalogue.units()
-    ]
+    known = catalogue.unit_of()
+    names = [name if name in known else find_unit(name, declared_units()) for name in options.names or units()]
     rows = audit(*names)
     print(table(rows))
     return 1 if any(row.faults for row in rows) else 0

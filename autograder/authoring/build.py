@@ -75,14 +75,14 @@ def dressed(twin: Path):
     """The notebook of a twin, with set-up code, badge, labels and hidden tests filled in; without outputs."""
     nb = jupytext.read(twin, fmt="py:percent")
     unit = settings.find_unit(twin.stem) if twin.parent.parent == settings.SOLUTIONS else None
-    names = {exercise.name: exercise for exercise in catalogue.units()[unit]} if unit else {}
+    names = {exercise.name: exercise for exercise in catalogue.exercises_of(unit)} if unit else {}
     if any("incorrectly_encoded_metadata" in cell.metadata for cell in nb.cells):
         raise settings.KitError(f"{twin.name}: the metadata of a cell cannot be read; it has to stand in one line.")
     for cell in nb.cells:
         if "setup" in cell.metadata.get("tags", []):
             cell.source = setup_code()
         elif "demands" in cell.metadata.get("tags", []):
-            cell.source = demands(catalogue.units()[unit])
+            cell.source = demands(catalogue.exercises_of(unit))
         elif cell.cell_type == "markdown" and BADGE in cell.source:
             cell.source = re.sub(rf"^.*{BADGE}.*$", _badge(twin), cell.source, flags=re.MULTILINE)
         elif cell.cell_type == "code" and names:

@@ -75,8 +75,9 @@ SEEDS = (VISIBLE_SEED, "audit")  # the self-checks, and a draw as for grading
 def audit(*names: str, processes: int = 2) -> list[Audited]:
     """Audits exercises, or all of a unit, on the CPU, and on CUDA where there is one; two draws at a time, on two cores."""
     devices = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
-    units = catalogue.declared()
-    exercises = [one for name in names for one in units.get(name, ()) or [catalogue.find_exercise(name)]]
+    known = catalogue.unit_of()
+    named = [[name] if name in known else [one.name for one in catalogue.exercises_of(name)] for name in names]
+    exercises = [catalogue.find_exercise(name) for unit in named for name in unit]
     asked = list(product(devices, [one.name for one in exercises], SEEDS))
     longest_first = sorted(asked, key=lambda one: -_work(one[1]))
     if processes == 1:
@@ -168,7 +169,7 @@ def _audit(exercise: Exercise, device: str, seed: str, found: _Found) -> None:
 
 
 def _lent(exercise: Exercise, made):
-    """A right answer; of a class of modules one that is built once, where none is asked how it begins."""
+    """An answer; of a class of modules one that is built once, where none is asked how it begins."""
     return made if any(case.starts for case in exercise.cases) else lent(made)
 
 
@@ -180,11 +181,12 @@ def _mistakes(exercise: Exercise, frozen: FrozenExercise, device: str, shown: bo
     bare = replace(frozen, forbidden=())  # mistakes are made with what students may not call
     known = {} if shown else {id(one.case): dict(one.mistakes) for one in frozen.cases}
     for mistake in exercise.misconceptions:
+        made = _lent(exercise, mistake.object)
         held = tuple(one for one in frozen.cases if is_told(one.case) or mistake.name in one.mistakes)
         asked = replace(bare, cases=held)  # other cases name no mistake
         for repeated in dict.fromkeys((len(held),) if shown else (1, len(held))):
             cases = [replace(one.case, once=one.case.once or place >= repeated) for place, one in enumerate(held)]
-            seen = [observe(mistake.object, case, device, watched=False) for case in cases]
+            seen = [observe(made, case, device, watched=False) for case in cases]
             result = _concluded(exercise, asked, seen, known)
             if result.misconception == mistake.name:
                 break

@@ -11,16 +11,32 @@ from autograder.bank.faults import because
 from autograder.bank.substitutions import substitutions
 
 
-@cache
 def declared() -> dict[str, tuple[Exercise, ...]]:
     """Every unit whose exercises are declared, with these in order, by name such as "04_attention_layer"."""
-    return {unit: load(f"autograder.exercises.unit_{unit}") for unit in settings.declared_units()}
+    return {unit: exercises_of(unit) for unit in settings.declared_units()}
 
 
 @cache
 def units() -> dict[str, tuple[Exercise, ...]]:
     """Every unit of the course, which has a lesson, with its exercises in order."""
-    return {unit: declared()[unit] for unit in settings.units()}
+    return {unit: exercises_of(unit) for unit in settings.units()}
+
+
+@cache
+def exercises_of(unit: str) -> tuple[Exercise, ...]:
+    """The exercises of one unit, in order; no other unit's declarations are imported."""
+    return load(_package(unit))
+
+
+@cache
+def unit_of() -> dict[str, str]:
+    """The unit of every exercise that is declared, by the exercise's name."""
+    named = {unit: importlib.import_module(_package(unit)).EXERCISES for unit in settings.declared_units()}
+    return {name: unit for unit, names in named.items() for name in names}
+
+
+def _package(unit: str) -> str:
+    return f"autograder.exercises.unit_{unit}"
 
 
 def load(package: str) -> tuple[Exercise, ...]:
@@ -61,7 +77,6 @@ def find_exercise(name: str) -> Exercise:
     Raises:
         LookupError: there is none; the message lists those there are.
     """
-    known = {one.name: one for unit in declared().values() for one in unit}
-    if name not in known:
-        raise LookupError(f"no exercise is called {name!r}; there are: {', '.join(known)}")
-    return known[name]
+    if name not in unit_of():
+        raise LookupError(f"no exercise is called {name!r}; there are: {', '.join(unit_of())}")
+    return next(one for one in exercises_of(unit_of()[name]) if one.name == name)

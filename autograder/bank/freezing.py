@@ -224,7 +224,7 @@ def _told(exercise: declaration.Exercise) -> Told:
 
 def pack_unit(unit: str) -> str:
     """The text of the self-check file that students receive for a unit."""
-    return pack_text(unit, [self_check(freeze(exercise, VISIBLE_SEED)) for exercise in catalogue.units()[unit]])
+    return pack_text(unit, [self_check(freeze(exercise, VISIBLE_SEED)) for exercise in catalogue.exercises_of(unit)])
 
 
 def self_check(frozen: FrozenExercise) -> dict:

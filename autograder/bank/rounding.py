@@ -45,7 +45,10 @@ class _Rounded(DispatchMode):
         result = function(*args, **(kwargs or {}))
         if not _computes(function):
             return result
-        return tree_map(lambda one: self.moved(one) if _real(one) else one, result)
+        return self._each_moved(result) if isinstance(result, torch.Tensor) else tree_map(self._each_moved, result)
+
+    def _each_moved(self, value):
+        return self.moved(value) if isinstance(value, torch.Tensor) and value.dtype == torch.float64 else value
 
     def moved(self, values: torch.Tensor) -> torch.Tensor:
         """Each number a little larger or smaller."""
@@ -60,10 +63,6 @@ def _computes(function) -> bool:
     """Whether an operation makes numbers of its own, which are rounded: no view, and no copy."""
     made = all(one.alias_info is None for one in function._schema.returns)
     return made and function.overloadpacket.__name__ not in _EXACT
-
-
-def _real(value) -> bool:
-    return isinstance(value, torch.Tensor) and value.dtype == torch.float64
 
 
 def allow_for_rounding(reference, case: DrawnCase, expected: Observation) -> DrawnCase:

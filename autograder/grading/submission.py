@@ -89,7 +89,7 @@ def examine_repaired(notebook, task: dict, level: str) -> dict:
 def _check_points(notebook, unit: str) -> None:
     """Points that were changed after the release would not fit into the gradebook; that is nobody's fault but ours."""
     known = {name: cell.metadata.nbgrader.points for cell in notebook.cells if (name := is_test_of(cell))}
-    now = {one.name: one.max_points for one in catalogue.units()[unit]}
+    now = {one.name: one.max_points for one in catalogue.exercises_of(unit)}
     if differ := sorted(name for name in known.keys() | now.keys() if known.get(name) != now.get(name)):
         raise settings.KitError(
             f"exercises or points of {unit} were changed after it was released ({', '.join(differ)}): run `make notebooks`"
@@ -108,7 +108,7 @@ def _stand_in(notebook, task: dict) -> list[Examined]:
 def _all(unit: str, state: str, sentence: str) -> list[Examined]:
     return [
         Examined(one.name, state, Result(one.name, 0, one.max_points, state, None, f"✗ {one.name} · {sentence}", ()))
-        for one in catalogue.units()[unit]
+        for one in catalogue.exercises_of(unit)
     ]
 
 

@@ -63,7 +63,7 @@ def _units() -> Iterator[str]:
         yield _row("lesson", unit, _timed(lambda: build.run(lesson, settings.LESSONS)))
         solution = nbformat.read(settings.SOLUTIONS / unit / f"{unit}.ipynb", as_version=4)
         yield _row("solution notebook", unit, _timed(lambda: build.run(solution, settings.SOLUTIONS / unit)))
-        for exercise in catalogue.units()[unit]:
+        for exercise in catalogue.exercises_of(unit):
             yield _row("self-check", exercise.name, _timed(lambda: _self_check(exercise)))
         command = [sys.executable, "-m", "autograder", "audit", unit]
         yield _row("audit", unit, _timed(lambda: subprocess.run(command, cwd=settings.ROOT, capture_output=True)))

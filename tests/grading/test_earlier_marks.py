@@ -1,10 +1,8 @@
 """Absence is not a fact: a mark that was earned stays where its submission is gone, and all who tell of it say the same."""
 
-import io
 import json
 import shutil
 import unicodedata
-from contextlib import redirect_stderr, redirect_stdout
 
 import classes
 import pytest
@@ -31,14 +29,11 @@ def folder(graded, tmp_path):
 
 def grade(folder, *options, verb="grade"):
     """What is told on stderr, or by `regrade` on stdout, line by line."""
-    from autograder.__main__ import main
-
-    out, err = io.StringIO(), io.StringIO()
-    with pytest.MonkeyPatch.context() as changed, redirect_stdout(out), redirect_stderr(err):
-        changed.setenv("COURSE_CLASS", str(folder))
-        assert main([verb, UNIT, *options]) == 0, err.getvalue()
-    told = out if verb == "regrade" else err
-    return [line for line in told.getvalue().splitlines() if verb == "regrade" or line.startswith("autograder: ")]
+    ran = classes.kit(verb, UNIT, *options, COURSE_CLASS=str(folder))
+    assert ran.returncode == 0, ran.stderr
+    if verb == "regrade":
+        return ran.stdout.splitlines()
+    return [line for line in ran.stderr.splitlines() if line.startswith("autograder: ")]
 
 
 def rows(folder, student=WHO):

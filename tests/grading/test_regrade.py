@@ -12,6 +12,7 @@ from autograder.trials.sample_class import sample_class
 
 pytestmark = pytest.mark.slow
 
+ALONE = ("--workers", "1")  # each takes seconds to start
 STUDENTS = ("right-as-taught", "forbidden-call", "softmax-overflows")
 BEFORE, AFTER = 'SOFTMAX = (*FUSED, "softmax", ', "SOFTMAX = (*FUSED, "  # what the changed exercise no longer forbids
 
@@ -27,7 +28,7 @@ def course(tmp_path_factory):
         file = copy.folder / "class" / "submitted" / student / UNIT / f"{UNIT}.ipynb"
         file.parent.mkdir(parents=True)
         file.write_text(made[student], encoding="utf-8")
-    copy.kit("grade", UNIT)
+    copy.kit("grade", UNIT, *ALONE)
     with _gradebook(copy) as gradebook:
         gradebook.find_grade("written_scaling", UNIT, UNIT, "forbidden-call").manual_score = 1.5
         gradebook.db.commit()
@@ -60,11 +61,11 @@ def test_regrade_shows_whose_marks_change_and_writes_only_when_asked(course):
     before, scores = _results(course), _scores(course)
     assert scores == {"right-as-taught": 18, "forbidden-call": 16.5, "softmax-overflows": 17}
 
-    ran = course.run("grade", UNIT)
+    ran = course.run("grade", UNIT, *ALONE)
     assert "3 results come from an earlier version" in ran.stderr and "regrade" in ran.stderr
     assert _results(course) == before
 
-    ran = course.run("regrade", UNIT)
+    ran = course.run("regrade", UNIT, *ALONE)
     assert ran.returncode == 0, ran.stderr
     first, last, nothing = ran.stdout.splitlines()
     assert first.split()[:6] == ["forbidden-call", "stable_softmax", "0", "→", "3", "of"]
@@ -72,11 +73,11 @@ def test_regrade_shows_whose_marks_change_and_writes_only_when_asked(course):
     assert last == "1 mark changes, in 1 of 3 submissions." and "Nothing was written" in nothing
     assert (_results(course), _scores(course)) == (before, scores)
 
-    again = course.run("regrade", UNIT, "--yes")
+    again = course.run("regrade", UNIT, *ALONE, "--yes")
     assert again.returncode == 0 and again.stdout.splitlines()[0] == first and "Written." in again.stdout
     assert _points(course, "forbidden-call", "stable_softmax") == 3
     assert _scores(course) == {**scores, "forbidden-call": 19.5}, "the mark given by hand stays"
 
-    ran = course.run("grade", UNIT)
+    ran = course.run("grade", UNIT, *ALONE)
     assert "earlier version" not in ran.stderr
-    assert course.run("regrade", UNIT).stdout.startswith("No mark changes")
+    assert course.run("regrade", UNIT, *ALONE).stdout.startswith("No mark changes")
