@@ -140,8 +140,9 @@ show(
 # %% [markdown]
 # ## The decoder block
 #
-# An encoder block is the block of lesson 09. A **decoder block** has three sublayers instead of two. With the norms in
-# front of the sublayers (pre-norm), a block turns its input $Y$ $[T, D]$ and the memory $M$ $[N, D]$ into
+# An encoder block is lesson 09's with the paper's ReLU and dropout. A **decoder block** has three sublayers, not two.
+# With the norms in front of the sublayers (pre-norm), a block turns its input $Y$ $[T, D]$ and the memory $M$ $[N,
+# D]$ into
 #
 # $$Y_1 = Y + \operatorname{CausalSelfAttention}\big(\operatorname{norm}_1(Y)\big), \qquad
 # Y_2 = Y_1 + \operatorname{CrossAttention}\big(\operatorname{norm}_2(Y_1),\, M\big), \qquad
@@ -231,11 +232,11 @@ assert_close(block(Y, memory, source_mask), torchs(Y, memory, **hidden))
 # %% [markdown]
 # ## The whole model
 #
-# Around the blocks there is little left to build. The tokens of each language have a table of embeddings, to which
-# sinusoidal positional encodings are added. Each half ends with one more norm. The decoder's head has no weights of
-# its own: it is **tied** to the table of the target language, so the logit of a token is the scalar product of the
-# stream with this token's own embedding. The paper goes further: its two languages share one vocabulary, and a single
-# table serves both inputs and the head.
+# Around the blocks there is little left to build. Each language has a table of embeddings, and sinusoidal positional
+# encodings are added to the vectors that it gives. Each half ends with one more norm. The decoder's head has no
+# weights of its own: it is **tied** to the table of the target language, so the logit of a token is the scalar
+# product of the stream with this token's own embedding. The paper goes further: its two languages share one
+# vocabulary, and a single table serves both inputs and the head.
 #
 # The paper multiplies the embeddings by $\sqrt{D}$ and gives no reason for it; tying suggests one. For logits of
 # moderate size, the numbers in the table must be small, of size $1/\sqrt{D}$. Beside positional encodings, whose
@@ -347,9 +348,9 @@ print(f"The {fed.shape[1]} beginnings take more than three times as long as all 
 # ## What has to wait for what?
 #
 # A processor with thousands of cores is of little use to a computation in which each step waits for the one before.
-# How long is the longest chain of operations that wait for each other, from the tokens to the loss? PyTorch records
-# which operation has used which result, since it needs to know for the gradients. We follow this record for lesson
-# 02's translator and for this one, with longer and longer sentences.
+# How long is the longest chain from the tokens to the loss in which each operation needs the result of the one
+# before? PyTorch records which operation used which result, in order to compute gradients. We follow this record for
+# lesson 02's translator and for the Transformer, with longer and longer sentences.
 
 
 # %%
@@ -388,7 +389,7 @@ show(
         lengths,
         chains,
         x_label="tokens in source and target",
-        y_label="operations that wait for each other",
+        y_label="operations in the longest chain",
         colours=drawing.COLOURS,
     ),
     "The longest chain of operations over the number of tokens. For the GRU with attention it grows in a straight line, "
@@ -397,7 +398,7 @@ show(
 )
 
 # %% [markdown]
-# **Figure 2.** How many operations have to wait for each other in one training step, views and transposes included.
+# **Figure 2.** The longest chain of operations from the tokens to the loss, views and transposes included.
 
 # %% tags=["fold", "nbval-check-output"]
 first, last = ({name: found[place] for name, found in chains.items()} for place in (0, -1))
@@ -415,13 +416,13 @@ print("Twice as many blocks make the Transformer's chain about twice as long:", 
 # | layer | operations | sequential steps | longest path between two positions |
 # |---|---|---|---|
 # | recurrent | $N \cdot D^2$ | $N$ | $N$ |
-# | convolution of width $k$ | $k \cdot N \cdot D^2$ | 1 | $\log_k N$ with growing gaps, $N/k$ without |
+# | convolution of width $k$ | $k \cdot N \cdot D^2$ | 1 | $\log_k N$ if dilated, $N/k$ if not |
 # | self-attention | $N^2 \cdot D$ | 1 | 1 |
 #
 # The last column is about learning. The gradient from the last word back to the first passes through $N$ state
-# updates in a recurrent layer, and through a single attention here. Let us measure how much of it arrives, before any
-# training: the gradient of the memory's last vector at the first embedding, as a share of that at the last one, with
-# means over ten draws of the weights.
+# updates in a recurrent layer, and through a single attention here. Let us measure, before any training, how much of
+# it arrives. We divide the size of the gradient of the memory's last vector at the first embedding by its size at the
+# last embedding, and take the mean over ten draws of the weights.
 
 
 # %%
@@ -465,11 +466,12 @@ assert all(0.3 < N * share < 0.8 for N, share in zip((5, 20, 80), arrives["two T
 # %% [markdown]
 # ## Dropout
 #
-# The paper trains with three aids that the course has not explained yet. The first is **dropout** (Srivastava et al.,
-# 2014). In training, it sets each number of a vector to 0 with probability $p$ and divides the others by $1 - p$, so
-# that sums keep their expected size. Since no feature can rely on the presence of another, the network has to spread
-# what it knows over many. In the Transformer, dropout acts on the embeddings and on what each sublayer is about to
-# add to the stream; these are the calls of `self.dropout` in the code above. In eval mode it does nothing.
+# The paper trains with dropout, label smoothing and a warm-up. The first, **dropout** (Srivastava et al., 2014), is
+# new in this course. In training, it sets each number of a vector to 0 with probability $p$ and divides the others by
+# $1 - p$, so that sums keep their expected size. Since no feature can rely on the presence of another, the network
+# has to spread what it knows over many. In the Transformer, dropout acts on the embeddings and on what each sublayer
+# is about to add to the stream; these are the calls of `self.dropout` in the code above. In eval mode it does
+# nothing.
 
 # %%
 torch.manual_seed(10)
@@ -641,8 +643,8 @@ def translate(model, source, longest=90):
 
 
 # %% [markdown]
-# The counter of lesson 06 counts multiplications and additions for thirty tokens: with `forward` for each of them,
-# with the source read only once, and with the two caches, whose logits the cell asserts to be those of `forward`.
+# With lesson 06's counter we compare three ways to write thirty tokens: calling `forward` for each, reading the
+# source only once, and using both caches. The cell also asserts that the caches give the same logits as `forward`.
 
 
 # %% tags=["fold", "nbval-check-output"]
@@ -678,8 +680,8 @@ for what, counter in (("forward", again), ("the source read once", read_once), (
 
 
 # %% [markdown]
-# The caches save nineteen of twenty operations. Reading the source once saves more than a third; the rest is due to the
-# keys and values of the target, and to computing one position instead of all.
+# The caches save nineteen of twenty operations. Reading the source once saves more than a third; the rest comes from
+# keeping the keys and values of both languages, and from computing one position instead of all.
 #
 # ## Beam search and the length of a translation
 #
@@ -687,14 +689,14 @@ for what, counter in (("forward", again), ("the source read once", read_once), (
 # It compared them by $\log P$, the sum of the log-probabilities of their tokens. Each token adds a negative number to
 # this sum, and so the search prefers short sentences, as lesson 01 has noted.
 #
-# One could divide by the length. Wu et al. (2016) divide by a power of it, the **length penalty**, which can be tuned
-# between no penalty ($\alpha = 0$) and about the mean per token ($\alpha = 1$); the Transformer's authors take four
-# beams and $\alpha = 0.6$:
+# One could divide by the length. Wu et al. (2016) divide by a power of a number that grows with it, the **length
+# penalty**. With $\alpha = 0$ nothing changes; with $\alpha = 1$ long hypotheses rank nearly by their mean per token.
+# The Transformer's authors take four beams and $\alpha = 0.6$:
 #
 # $$\text{score}(y) = \frac{\log P(y)}{\big((5 + \lvert y\rvert)/6\big)^{\alpha}}$$
 #
-# Here $\lvert y\rvert$ is the number of tokens of the hypothesis, its `[STOP]` included. The 5 and the 6 make short
-# lengths less different: for $\lvert y\rvert = 1$ the divisor is 1.
+# Here $\lvert y\rvert$ is the number of tokens of the hypothesis, its `[STOP]` included. Adding 5 keeps the divisors
+# of short hypotheses close together, and the 6 makes the divisor 1 for $\lvert y\rvert = 1$.
 
 
 # %%
@@ -709,9 +711,9 @@ for alpha in (0.0, 0.6, 1.0):
     print(f"α = {alpha}: the shorter one scores {scores[0]:.2f}, the longer one {scores[1]:.2f}")
 
 # %% [markdown]
-# In the search itself, each step extends all hypotheses by all $V$ tokens and keeps the best by the plain sum. A
-# hypothesis that writes `[STOP]` is taken out and gets its score. The search ends as soon as `width` hypotheses have
-# ended, so $\alpha$ can only choose among these.
+# Each step extends all hypotheses by all $V$ tokens and keeps the `width` best sums. Unlike in lesson 01, a
+# hypothesis that writes `[STOP]` leaves the beam with its score. When `width` of them have left, $\alpha$ chooses
+# among these. For brevity, the code does without caches.
 
 
 # %%
@@ -741,9 +743,9 @@ def beam_search(model, source, width, alpha, longest=90):
 # One is lesson 02's GRU with attention and the word dropout that it was trained with there. The other is this
 # lesson's Transformer with two encoder and two decoder blocks, dropout 0.1 and label smoothing 0.1. Both are 96 wide.
 # The learning rate of each is the best of three, tried for 599 steps on a fourth seed. For the GRU two rates did
-# equally well there, and we took the smaller one: the larger one learns faster at first, but is behind from 800 steps
-# on. The stored run trains both models for 200 to 3,200 steps, each time anew, with a schedule of its own length and
-# three seeds.
+# equally well there. We took the smaller; the larger, *twice the rate* in the table, is ahead at first and behind
+# from step 800. The stored run trains both models for 200 to 3,200 steps, each time anew, with a schedule of its own
+# length and three seeds.
 
 # %% tags=["fold"]
 WIDTH, LONGEST, PAIRS = 96, 60, 16000
@@ -944,18 +946,17 @@ show(
 )
 
 # %% [markdown]
-# **Figure 6.** Token accuracy by the length of the English sentence, after the longest training. A point is a run;
-# those of the two models are moved apart a little. In the longest sentences one GRU, that of seed 2, is far better
-# than the other two. The vertical axis does not begin at 0.
+# **Figure 6.** Token accuracy by the length of the English sentence, after the longest training. Each point is a run;
+# the points of the two models are moved apart a little. The vertical axis does not begin at 0.
 #
 # The two curves **cross**. After 200 and 400 steps the recurrent translator is far ahead. At 800 steps the
 # Transformer is ahead in BLEU, but in token accuracy the recurrent translator still leads by one or two points, with
 # every seed. From 1,600 steps on the Transformer is ahead in both. With 3,200 steps the distance becomes smaller
 # again: both have nearly learned the grammar.
 #
-# A likely reason for the crossing, which we have not tested, is that a recurrent network has the order of the words
-# built in, whereas a Transformer must first learn from its encodings what it means that one position comes after
-# another.
+# Why does the Transformer start so far behind? A likely reason, which we have not tested, is that a recurrent network
+# has the order of the words built in, whereas a Transformer must first learn from its encodings what comes after
+# what.
 #
 # Figure 6 shows what is left of the difference after the longest training. Both models translate short sentences almost
 # without a mistake. In the longest ones the Transformer still gets 99.9 % of the positions right. The recurrent
@@ -963,15 +964,15 @@ show(
 # position by position, so one omitted word shifts all that follow and counts many times.
 #
 # This is not the best that a recurrent translator can do. Lesson 02's long run was wider, saw two and a half times as
-# many sentences, drew them from nearly four times as many pairs, and reached 99.9 BLEU. The figure compares how much
-# each model learns from the same short training. The Transformer has 550,000 parameters and the GRU 213,000, and only
-# the Transformer was trained with label smoothing. Smoothing gains about one BLEU point in the experiment below,
+# many sentences, drew them from nearly four times as many pairs, and reached 99.9 BLEU. Figures 5 and 6 compare how
+# much each model learns from the same short training. The Transformer has 550,000 parameters and the GRU 213,000, and
+# only the Transformer was trained with label smoothing. Smoothing gains about one BLEU point in the experiment below,
 # which is nearly as much as the distance after 3,200 steps. The learning rates were chosen at 599 steps on one seed,
 # and the sentences come from a grammar.
 #
 # On one core a training step happens to take both models about equally long: the Transformer has more to compute, the
-# GRU takes many more small steps. On a processor that computes thousands of numbers at a time, long chains leave most
-# of it idle, and there the Transformer's authors trained their models. Here are three rows of their table 2; GNMT was
+# GRU takes many more small steps. Long chains leave most of a GPU idle, since it computes thousands of numbers at a
+# time, and it was on GPUs that the Transformer's authors trained. Here are three rows of their table 2; GNMT was
 # Google's recurrent translator:
 #
 # | model | BLEU, English to German | BLEU, English to French | operations for training |
@@ -980,8 +981,9 @@ show(
 # | Transformer, base | 27.3 | 38.1 | $3.3 \cdot 10^{18}$ |
 # | Transformer, big | 28.4 | 41.8 | $2.3 \cdot 10^{19}$ |
 #
-# On German the base model is better than GNMT at about a seventh of its operations; on French only the big one is, at
-# a sixth. The operations are the authors' estimates, from training times and the speed of the GPUs.
+# Into German, the base model translates better than GNMT with about a seventh of the operations. Into French, only
+# the big one does, with a sixth. The operations are the authors' estimates, from training times and the speed of the
+# GPUs.
 #
 # And what do dropout and label smoothing contribute? We tried them with little data, where they should help most.
 
@@ -994,10 +996,10 @@ for dropout, smoothing in REGULARISED:
     print(f"{dropout:<8} {smoothing:<10} {bleus:>19} {exact:>19}")
 
 # %% [markdown]
-# A tenth of label smoothing gains about one BLEU point: it is ahead in five of six pairs of runs. A dropout of 0.1
-# gains nothing (it is behind in four of six pairs), and 0.3 costs eight points; perhaps 800 steps are too few for it.
-# In the paper both helped: without dropout the base model falls from 25.8 to 24.6 BLEU, without smoothing to 25.3
-# (table 3, development set).
+# Label smoothing of 0.1 gains about one BLEU point and is ahead in five of six pairs of runs. Dropout of 0.1 gains
+# nothing and is behind in four of the six; 0.3 costs eight points, perhaps because 800 steps are too few. In the
+# paper both helped: the base model loses 1.2 BLEU without dropout, and 0.5 without smoothing (table 3, development
+# set).
 #
 # ### Back to the beams
 #
@@ -1108,16 +1110,14 @@ explore(
 
 # %% [markdown]
 # **Figure 7.** The three attentions for one token of the translation; the darker a cell, the larger the weight below
-# it. Move through the translation: how far does the row of the source follow the words that are being translated? Its
-# largest weight need not lie on the very word, since the vectors of the neighbours have seen it, too; the line below
-# Figure 8 counts how often it does.
+# it. Move through the translation: how far does the row of the source follow the words that are being translated?
 
 # %% [markdown]
 # ## Cross-attention as an alignment
 #
 # In lesson 02 we read the attention weights as an alignment and compared them with the gold links, by the **alignment
-# error rate**: 0 if all links are right, 1 if none is. Each block of the Transformer has cross-attentions of its own.
-# Here are the weights of the translator that you have just trained:
+# error rate**: 0 if all links are right, 1 if none is. Each decoder block of the Transformer has a cross-attention of
+# its own. Here are the weights of the translator that you have just trained:
 
 # %% tags=["fold"]
 figure, panels = plots.canvas(12, 5.4, 2)
@@ -1146,11 +1146,12 @@ print(f"{hits[0]} in block 1 and {hits[1]} in block 2")
 # heads. Circles mark the sure links of the gold alignment; the brighter a cell, the larger its weight.
 
 # %% tags=["fold", "nbval-check-output"]
-print(f"alignment error rate after {STEPS[-1]:,} steps, mean and range over three seeds")
+print("alignment error rate, mean and range over three seeds where there are several")
 for kind, found in runs.items():
     last = [run["alignment errors"] for run in found if run["steps"] == STEPS[-1]]
     for layer, errors in enumerate(zip(*last), 1):
-        print(f"  {kind + (f', block {layer}' if len(last[0]) > 1 else ''):60} {spread(errors, 2)}")
+        what = f"{kind}, {STEPS[-1]:,} steps" + (f", block {layer}" if len(last[0]) > 1 else "")
+        print(f"  {what:60} {spread(errors, 2)}")
 rates = {f"GRU with attention, {STEPS[-2]:,} steps": runs["GRU with attention"]}
 rates[f"GRU with attention, {STEPS[-2]:,} steps, twice the rate"] = record["results"]["twice the rate"]
 for what, found in rates.items():
@@ -1164,16 +1165,16 @@ errors = {
 assert max(errors["Transformer"]) < min(errors["GRU with attention"])  # of each run the better block
 
 # %% [markdown]
-# The maps show a model after 450 steps; the table is about models after 3,200 or 1,600 steps on longer sentences.
-# Nobody has told either model which words belong together, and yet both blocks of these Transformers have found it,
-# with an error rate of about a tenth. The weights of the recurrent translator align less well, although its
+# The maps show the small model that you have just trained; the table is about stored runs, all but one on longer
+# sentences. Nobody has told either model which words belong together, and yet both blocks of these Transformers have
+# found it, with an error rate of about a tenth. The weights of the recurrent translator align less well, although its
 # translations are good, and less well than those of lesson 02.
 #
-# Alignment is no fixed property of an architecture. At twice the learning rate the same GRU aligns far worse after
-# 1,600 steps, 0.57 instead of 0.32 on average, and the runs of lesson 02 differ from ours in sentences, width and
-# training. Lesson 02 has named a reason why good translations do not need it: a state of its encoder carries what is
-# around its word, so that looking at a neighbour can be enough. In the Transformer, too, each vector of the memory
-# has seen the whole sentence. That the weights align nevertheless is an observation about these runs.
+# Alignment is no fixed property of an architecture. Trained at twice the learning rate, the same GRU aligns far
+# worse; and in lesson 02, with other sentences, widths and training, it aligned better. Lesson 02 has named a reason
+# why good translations do not need it: a state of its encoder carries what is around its word, so that looking at a
+# neighbour can be enough. In the Transformer, too, each vector of the memory has seen the whole sentence. That the
+# weights align nevertheless is an observation about these runs.
 
 # %% [markdown]
 # ## Three families
@@ -1206,17 +1207,18 @@ show(
 # An encoder's vector of a token depends on what comes before it and on what comes after it, which helps to tell what
 # the token means. But an encoder gives no probability of a whole text. A decoder gives one, while each of its vectors
 # depends on the earlier tokens and its own only. The largest language models of today are decoders: every token of a
-# text is an example to learn from, a source can simply be put in front of the target (lesson 15 translates this way),
-# and one stack with one cache is simpler to run. Where the source is of a different kind, such as sound in Whisper,
-# or is read once and used for long outputs, the encoder and the cross-attention are still the natural choice; lesson
-# 17 meets them again.
+# text is an example to learn from, a source can simply be put in front of the target, as in lesson 15, and one stack
+# with one cache is simpler to run. Where the source is of a different kind, such as sound in Whisper, or is read once
+# and used for long outputs, the encoder and the cross-attention are still the natural choice; lesson 17 meets them
+# again.
 
 # %% [markdown]
 # ## Counting the families
 #
-# *How large is it?* is the first question about any of these models, and the formula needs only a few numbers. Write
-# $D$ for the width, $D_F$ for the hidden width of the MLP, $H$ heads and $G$ pairs of key and value heads, each of
-# width $D_H$. With the grouped queries of lesson 08, $G$ is smaller than $H$. Then the matrices of a block have
+# *How large is it?* is the first question about any of these models, and a few numbers are enough to answer it. Let
+# $D$ be the width and $D_F$ the hidden width of the MLP; let there be $H$ heads and $G$ pairs of key and value heads,
+# each of width $D_H$. With the grouped queries of lesson 08, $G$ is smaller than $H$. Then the matrices of a block
+# have
 #
 # $$\underbrace{2\, D H D_H}_{W_Q,\ W_O} + \underbrace{2\, D\, G D_H}_{W_K,\ W_V}
 # \qquad\text{and}\qquad \underbrace{2\, D D_F}_{\text{MLP}} \ \text{ or } \
@@ -1293,8 +1295,8 @@ show(
 # **Figure 10.** Fourteen models by their number of parameters, counted with the formula and sorted by family and
 # size.
 #
-# The column *deck* of the table has the numbers of the lecture slides. For T5, the Llamas and GPT-2 the count is exact:
-# their weights, as they can be loaded, have this many numbers.
+# The column *deck* of the table has the numbers of the lecture slides. For T5, the Llamas and GPT-2 the count is
+# exact: the published weights consist of just as many numbers.
 #
 # <details><summary>Going further: where counts and published figures differ</summary>
 #
@@ -1303,8 +1305,8 @@ show(
 # count no heads of pre-training: with them BERT-base has 110.1 million parameters, as its paper says, while
 # BERT-large does not reach its paper's 340 million even so.
 #
-# For the original Transformer our count does not reproduce the published figures: it is 1.9 million below 65M for the
-# base model and 1.2 million above 213M for the big one. The paper gives its vocabulary only as *about 37,000*, and no
+# For the original Transformer our count does not reproduce the published figures: it is 1.9 million too low for the
+# base model and 1.2 million too high for the big one. The paper gives its vocabulary only as *about 37,000*, and no
 # single vocabulary yields both. Our formula also counts a norm at the end of each stack, which that post-norm model
 # does not have; this is 2,048 parameters for the base model.
 #
@@ -1317,10 +1319,10 @@ show(
 # of lesson 02's recurrent networks? In the encoder, self-attention gives *area* a vector that can take in *European*
 # and *economic*, while positional encodings tell which comes first. In the decoder, causal self-attention reads what
 # has been written, so that *européenne* can be written after *zone* and *économique*. Cross-attention, lesson 02's
-# own idea, looks into the source in every block. As the alignment error rates show, it does not always look at the
-# very word that is being translated, since each vector of the memory has seen its neighbours, too. None of these
-# steps has to wait for the position before it, and so a single pass computes all positions of a training sentence at
-# once.
+# own idea, looks into the source in every decoder block. As the alignment error rates show, it does not always look
+# at the very word that is being translated; perhaps it need not, as each vector of the memory can take in its
+# neighbours. None of these steps has to wait for the position before it, and so a single pass computes all positions
+# of a training sentence at once.
 
 # %% [markdown]
 # ## Going further
@@ -1330,19 +1332,8 @@ show(
 # T5 adds no positional encodings to its embeddings. Instead, each head of a self-attention adds a learned number to
 # each score, which depends only on the distance between key and query: a **relative bias**. In the encoder, distances
 # up to 7 have a number of their own (in the decoder, up to 15); larger ones share **buckets** that grow wider and
-# wider. The widths are laid out for distances up to 128, and everything further away shares the last bucket, which
-# begins at 91 in the encoder. There, keys before and after the query have buckets of their own. The blocks of a stack
-# share these numbers. The scores of T5 are not divided by $\sqrt{D_H}$; a smaller initialisation of the weights does
-# the same service. The assignment's stretch asks for this bias.
-#
-# </details>
-#
-# <details><summary>Going further: why the norms moved</summary>
-#
-# The original model is post-norm: its norms are on the stream, after each sum, and there is none at the end of the
-# stacks. With its warm-up it trains well at six blocks. Deeper models moved the norms into the branches, as lesson 09
-# explains, and since then a norm at the end of each stack is needed. Our code is this pre-norm version;
-# `nn.Transformer` has both, and its default is still post-norm.
+# wider. The blocks of a stack share these numbers. The scores of T5 are not divided by $\sqrt{D_H}$; a smaller
+# initialisation of the weights does the same service. The assignment's stretch asks for this bias.
 #
 # </details>
 
@@ -1388,8 +1379,8 @@ show(
 #
 # <details><summary><b>4.</b> Which of the keys and values change while a translation is written, and which do not?</summary>
 #
-# Those of the cross-attentions come from the memory and do not change. Those of the self-attentions grow by one
-# position a step; those that are there stay as they are, because earlier positions do not see later ones.
+# The cross-attentions' keys and values come from the memory and do not change. Each step adds one position to the
+# self-attentions' caches; what is already there stays, because earlier positions do not see later ones.
 #
 # </details>
 #
@@ -1410,7 +1401,6 @@ show(
 #   In a batch of equally long sentences there is none, so a test with one sentence does not show the mistake.
 # - **Loss on padding.** Without `ignore_index`, part of the loss is spent on writing `[PAD]` after `[PAD]`.
 # - **Training mode.** Translating without `model.eval()` keeps dropout on, and no error message tells you.
-# - **Comparing losses** with and without label smoothing: their least values differ.
 # - **The count of steps** in the warm-up begins at 1; at 0 Python raises `ZeroDivisionError`, while a tensor gives a
 #   rate of 0.
 #

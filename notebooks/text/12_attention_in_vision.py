@@ -151,8 +151,8 @@ print(f"the framed cell is asked for the colour of the other object: {wanted}")
 # convolutions of 3 by 3: the clear part. The rest is out of its sight, whatever the weights are. Each cell of the grid
 # was itself made from 25 by 25 pixels, which adds about three cells to each side.
 #
-# One convolution of width $k$ carries information by $(k-1)/2$ cells to each side, so $L$ of them on top of each other
-# give an output the receptive field
+# One convolution of width $k$ carries information $(k-1)/2$ cells to each side. Stack $L$ of them, and the receptive
+# field of an output is
 #
 # $$1 + L\,(k-1) \quad\text{cells wide}, \qquad\text{that is, a reach of}\quad L\,\frac{k-1}{2} \quad\text{to each side.}$$
 #
@@ -174,16 +174,16 @@ print(f"the framed cell is asked for the colour of the other object: {wanted}")
 # | dilated convolutions | $O(k N D^2)$ for each layer | $O(1)$ for each layer | $O(\log N)$ layers | the same |
 # | self-attention | $O(N^2 D)$ | $O(1)$ | $1$ | sets of vectors |
 #
-# The **path length** is the number of steps that information takes between two positions. A recurrent network carries a
-# vector from position to position, one after the other; a convolution carries it $(k-1)/2$ positions per layer. The
+# The **path length** is the number of steps that information takes between two positions. A recurrent network carries
+# a vector from position to position, one after the other; a convolution carries it $(k-1)/2$ positions per layer. The
 # third row is missing on the slides, and we shall need it. A **dilated convolution** leaves gaps between its inputs:
-# with a gap of $g$ it reads the positions $n-g$, $n$ and $n+g$. If the gaps double from layer to layer,
-# $1, 2, 4, \dots$, then the reach after $L$ layers of width 3 is
+# with a **dilation** (or gap) of $d$ it reads the positions $n-d$, $n$ and $n+d$. If the gaps double from layer to
+# layer, $1, 2, 4, \dots$, then the reach after $L$ layers of width 3 is
 #
 # $$1 + 2 + 4 + \dots + 2^{L-1} = 2^L - 1,$$
 #
-# so a distance of $s$ takes about $\log_2 s$ layers instead of $s$. In general, gaps of $g^0, g^1, \dots, g^{L-1}$ and
-# a width of $k$ reach $(g^0 + g^1 + \dots + g^{L-1})\,\frac{k-1}{2}$ positions far.
+# so a distance of $s$ takes about $\log_2 s$ layers instead of $s$. In general, gaps of $g^0, g^1, \dots, g^{L-1}$
+# and a width of $k$ give a reach of $(g^0 + g^1 + \dots + g^{L-1})\,\frac{k-1}{2}$.
 #
 # We need not believe this. An output depends on an input if its derivative with respect to it is not 0. The function
 # below stacks convolutions whose weights are all 1, so that nothing cancels, until the last output depends on the first
@@ -237,14 +237,14 @@ for name, counts in needed.items():
     print(f"  {name:17}  ", ", ".join(map(str, counts)))
 
 # %% [markdown]
-# First, attention is not the cheap choice. It needs as many operations as the GRU at 64 vectors, where its projections,
-# which the $N^2 D$ of the slides leaves out, are the larger part. From 256 to 4,096 vectors the operations of the GRU
-# and of the convolution grow sixteenfold, those of attention far more. Second, convolutions with growing gaps have
-# paths nearly as short as attention. What only attention offers is that a *single* layer reaches everywhere in one
-# step, and that its weights depend on the content: a convolution multiplies the neighbour three cells to the left by
-# the same matrix in every picture, while a query decides anew in each picture where to look.
+# First, attention is not the cheap choice. At 64 vectors it needs as many operations as the GRU, mostly for its
+# projections, which the slides' $N^2 D$ leaves out. From 256 to 4,096 vectors the operations of the GRU and of the
+# convolution grow sixteenfold, those of attention far more. Second, the paths of dilated convolutions grow only with
+# the logarithm. What only attention offers is that a *single* layer reaches everywhere in one step, and that its
+# weights depend on the content: a convolution multiplies the neighbour three cells to the left by the same matrix in
+# every picture, while a query decides anew in each picture where to look.
 #
-# In a picture the same counts hold along rows and columns. Try how far a cell sees:
+# In a picture, the reach is the same along rows and columns. Try how far a cell sees:
 
 # %% tags=["fold"]
 KINDS = ("convolutions of 3 × 3", "convolutions of 5 × 5", "dilated convolutions, gaps 1, 2, 4, …", "self-attention")
@@ -272,7 +272,9 @@ def reached(kind, layers):
 
 def reach_figure(kind, layers):
     return drawing.seen_in(
-        pictures_shown[number], {f"{kind}, {int(layers)} layer{'s' * (layers > 1)}": reached(kind, int(layers))}, cell
+        pictures_shown[number],
+        {f"{kind.split(',')[0]},\n{int(layers)} layer{'s' * (layers > 1)}": reached(kind, int(layers))},
+        cell,
     )
 
 
@@ -331,12 +333,11 @@ show(
 # $$a_{nm} = \frac{\exp(q_n \cdot k_m)}{\sum_{l} \exp(q_n \cdot k_l)}, \qquad
 # y_n = x_n + \gamma \Big(\sum_{m} a_{nm}\, v_m\Big) W_O .$$
 #
-# It is the self-attention of lesson 05 with three differences. The projections are written as convolutions with a
-# filter of 1×1, with biases, which spares turning the grid into a sequence and back. The scores are plain scalar
-# products, **not divided by a root**. And the result is added to the input with a learned factor $\gamma$ that **starts
-# at 0**: at first the block changes nothing, and the network can rely on its convolutions until attention has something
-# to say. The same idea returned in Flamingo's gates (lesson 17). Queries, keys and values are narrower than the grid,
-# in the paper $C_K = C/8$.
+# It is the self-attention of lesson 05 with three differences. The projections are 1×1 convolutions, with biases that
+# the formula leaves out, and so they act on the grid directly. The scores are plain scalar products, **not divided by
+# a root**. And the result is added to the input with a learned factor $\gamma$ that **starts at 0**: at first the
+# block changes nothing, and the network can rely on its convolutions until attention has something to say. Queries,
+# keys and values are narrower than the grid: $C_K = C/8$ in the paper, $C/2$ here.
 #
 # Here is the block for a single picture. The assignment asks for the general one, for a batch.
 
@@ -569,29 +570,27 @@ show(
 # means over three seeds, bands run from the least to the largest. Guessing among the four other colours gives 0.25. The
 # right panel is an enlarged view of those that see everywhere.
 #
-# Three results follow.
-#
-# - **Reach decides.** Without a middle part the cells guess even near the other object, presumably because the CNN was
-#   trained to name only the object at hand. Two convolutions help only as far as they reach. Attention does not become
-#   worse with distance at all.
+# - **Reach decides.** Without a middle part the cells guess even near the other object, presumably because the CNN
+#   was trained to name only the object at hand. Two convolutions help only as far as they reach. Attention does not
+#   become worse with distance at all.
 # - **A long path costs something.** Eleven plain convolutions can see everything, and answer well from nearby, but at
 #   the largest distance they fall to 0.82, although they have over ten times the parameters of the block. A likely
 #   reason is that what must pass through eleven layers is learned slowly; whether more steps would close the gap we
 #   have not tried.
-# - **Attention has no monopoly.** Dilated convolutions, with a path of four layers, do just as well. With about as few
-#   parameters as the block they still lose less than one cell in a hundred on average, even at the largest distance.
+# - **Attention has no monopoly.** Dilated convolutions, with a path of four layers, do just as well. With about as
+#   few parameters as the block they still miss only one far cell in a hundred; all networks miss more at 1–2 cells.
 #
 # The result is about reach and paths, then: attention is one good way to see far, in a single step, and dilation is a
 # second, in four. The experiment has its limits: two objects, five colours, small grids, and a fixed budget of 500
-# steps. In larger pictures the number of dilated layers grows with the logarithm of the side, while one attention layer
-# is still enough; what grows is its cost. That will be our next concern.
+# steps. In larger pictures the number of dilated layers grows with the logarithm of the side, while one attention
+# layer is still enough; what grows is its cost.
 #
-# The published result is less clear than it looks. On ImageNet at 128 × 128, SAGAN brought the **Fréchet inception
-# distance** (FID, a distance between the features of drawn and of real pictures; less is better) from 27.62 for the
-# best model before it to 18.65. Not all of this is due to attention, since other parts of the training had improved as
-# well. By table 1 of the paper, the FID is 22.96 without any block and 18.28 with attention at a feature map of
-# 32 × 32. A residual block with as many parameters in the same place makes it worse, 27.33. That control has a short
-# reach, too; a dilated one was not tried.
+# The published result is less clear than it looks. On ImageNet, SAGAN brought the **Fréchet inception distance**
+# (FID, a distance between the features of drawn and of real pictures; lower is better) from 27.62, the best before
+# it, to 18.65. Other parts of the training had improved as well. In table 1 of the paper, which varies the block
+# alone, the FID falls from 22.96 without a block to 18.28 with attention on the 32 × 32 grid. A residual block with
+# as many parameters in the same place raises it to 27.33. That control has a short reach, too; a dilated one was not
+# tried.
 
 # %% [markdown]
 # ## The quadratic cost
@@ -697,8 +696,8 @@ assert after([plain] * 3).sum() == 36 and after([plain, shifted, plain]).all()
 
 # %% [markdown]
 # **Figure 6.** What the framed cell knows of (blue) after one and three layers with windows of 6 × 6, with one layer
-# whose cut is shifted by three cells, and after three layers in turn. Windows at the edge of a shifted cut are smaller;
-# Swin avoids this by a cyclic move of the grid, which lesson 13 shows.
+# whose cut is shifted by three cells, and after three alternating layers. Windows at the edge of a shifted cut are
+# smaller; Swin avoids this by a cyclic move of the grid, which lesson 13 shows.
 #
 # Do shifted windows carry the other object's colour? The stored run has trained three blocks in a row, with windows of
 # 6 × 6, once with the same cut in each layer and once with every other cut shifted.
@@ -711,10 +710,10 @@ for kind, count in SCORES.items():
     print(f"{kind:27} {spread(run['all'] for run in found[kind])}   {count:12,}")
 
 # %% [markdown]
-# With the same cut in every layer, only those cells have a chance whose window, or its surroundings that the CNN has
-# seen, shows something of the other object. With the shift, information crosses the lines, and nearly all cells are
-# right, although no layer compares more than a quarter of all pairs. On a grid this small the three shifted layers save
-# only a third of the scores; the factor of one layer is $N/M^2$, and grows with the grid.
+# With the same cut in every layer, a cell can answer only if part of the other object lies in its window or so close
+# to it that the CNN has seen it. With the shift, information crosses the lines, and nearly all cells are right,
+# although no layer compares more than a quarter of all pairs. On a grid this small the three shifted layers save only
+# a third of the scores; the factor of one layer is $N/M^2$, and grows with the grid.
 #
 # A region need not be a square that is cut once and for all; it can be a neighbourhood around each cell. Paint one, and
 # see how it spreads over the layers.
@@ -750,8 +749,9 @@ explore(
 )
 
 # %% [markdown]
-# **Figure 7.** The neighbourhood that you paint, and what the middle cell of a grid of 15 × 15 knows of after one, two
-# and three layers. Switch off the middle itself, paint only the corners, or only cells above and to the left.
+# **Figure 7.** The neighbourhood that you paint, and what the middle cell of a grid of 15 × 15 knows of after one,
+# two and three layers. Paint only the corners, or only cells above and to the left: the reach then grows that way
+# alone.
 
 # %% [markdown]
 # ## Points in space
@@ -783,7 +783,7 @@ show(
 # or a mean over all points. The whole then does not depend on the order at all, which is called **permutation
 # invariance**:
 #
-# $$f(\Pi X) = \Pi f(X), \qquad \max_n\, (\Pi Z)_n = \max_n Z_n .$$
+# $$\max_n f(\Pi X)_n = \max_n\, (\Pi f(X))_n = \max_n f(X)_n .$$
 #
 # Mind the words. Lecture slides call attention *permutation invariant*; for a fixed query that is true of its keys and
 # values, while self-attention as a whole is equivariant.
@@ -842,7 +842,7 @@ assert result["change"] < 1e-5 and result["right"] > 0.5
 # %% [markdown]
 # The small changes that remain are rounding: a sum of floats depends a little on its order.
 #
-# **PointNet** (Qi et al., 2017) had achieved invariance without attention: the same MLP for each point alone, then a
+# **PointNet** (Qi et al., 2017a) had achieved invariance without attention: the same MLP for each point alone, then a
 # maximum over the points. Apart from a learned alignment of the whole cloud, which our version leaves out, its points
 # never look at each other before the maximum. Does attention do better? And what about a plain MLP that reads the
 # coordinates as one list of 144 numbers? The stored run tells, with three seeds and about as many parameters in each
@@ -895,8 +895,8 @@ assert (
 # %% [markdown]
 # The flat MLP names hardly more than half of the sets, and its outputs change with the order of the points. For the
 # other three networks, shuffling changes no output by as much as $10^{-5}$, in any seed. Among them, **attention does
-# not win**: a network whose points never look at each other names the solids just as well. They differ in where their
-# points lie, on the axis, say, or far out at one height, and a maximum over single points seems to be enough to tell.
+# not win**: a network whose points never look at each other names the solids just as well. Presumably the solids
+# differ in where single points lie, such as on the axis or far out, which a maximum is enough to detect.
 #
 # In the fourth network each point attends only to the points in a **ball** around it, up to a distance of $0.7$, where
 # the mean distance from the middle is 1. On average it loses nothing by this. Figure 9 shows such neighbourhoods, and
@@ -920,7 +920,7 @@ show(
 # **Figure 9.** Two neighbourhoods of two points (orange). A ball has a fixed radius and any number of points; the
 # nearest points have a fixed number and any radius.
 #
-# For one point of one set, both take a line, and attention over what they find takes another:
+# For one point, each takes a line; a third attends to the nearest points:
 
 # %%
 points = examples[4][:48].to(DEVICE)  # [N, 3], of the torus
@@ -933,13 +933,13 @@ y = F.scaled_dot_product_attention(Q[n][None], K[nearest], V[nearest])[0]  # [16
 assert n in in_ball and nearest[0] == n
 
 # %% [markdown]
-# The ball gives sets of different sizes, which need a mask; the $k$ nearest points give a table of numbers, $[N, k]$,
-# and with it $N k$ scores instead of $N^2$: for 1,024 points, a usual number, and $k = 16$ a sixty-fourth of them. Both
-# are computed from differences of coordinates, so they do not change if the whole cloud is moved. **PointNet++** (Qi et
-# al., 2017) introduced the balls, with a small PointNet in each, and **Point Transformer** (Zhao et al., 2021) attends
-# among nearest points, with scores that also depend on the difference of the two positions. On ModelNet40,
-# computer-made models of 40 kinds of objects, PointNet reaches 89.2 % (Qi et al., 2017) and Point Transformer 93.7 %
-# (Zhao et al., 2021). On richer shapes neighbourhoods seem to pay, then, although the two networks differ in much else.
+# Balls give sets of different sizes, which need a mask; the $k$ nearest points give a table of indices, $[N, k]$, and
+# $N k$ scores instead of $N^2$. With $k = 16$ of 1,024 points, this is a sixty-fourth. Both are computed from
+# differences of coordinates, so they do not change if the whole cloud is moved. **PointNet++** (Qi et al., 2017b)
+# introduced the balls, with a small PointNet in each, and **Point Transformer** (Zhao et al., 2021) attends among
+# nearest points, with scores that also depend on the difference of the two positions. On ModelNet40, computer-made
+# models of 40 kinds of objects, PointNet reaches 89.2 % (Qi et al., 2017a) and Point Transformer 93.7 % (Zhao et al.,
+# 2021). On richer shapes neighbourhoods seem to pay, then, although the two networks differ in much else.
 
 # %% [markdown]
 # ## Pooling a set
@@ -958,8 +958,8 @@ show(
 
 # %% [markdown]
 # **Figure 10.** Pooling by attention. Whatever the size of the set, there is one query and so one output. It is
-# cross-attention (lesson 04) whose query belongs to no data, like the class token of a Vision Transformer or the
-# queries of lesson 17's bridges.
+# cross-attention (lesson 04) with a learned query, like the class token of lesson 13; in the stored run below it has
+# four heads.
 #
 # $$y = \sum_{n} a_n\, x_n W_V, \qquad a = \operatorname{softmax}_n\!\left(\frac{s \cdot x_n W_K}{\sqrt{D}}\right)$$
 
@@ -1035,25 +1035,24 @@ digit = divided(0)[2][0]
 show(
     drawing.raster(digit, 30),
     "A digit of 8 by 8 pixels, three times. Left, arrows run along each row from left to right. In the middle, pixel 30 in the fourth row "
-    "is framed, and only the pixels before it are visible. Right, only those of them are visible that are at most two rows above and at "
-    "most two columns to the side.",
+    "is framed, and only the pixels before it are visible. Right, only the six that lie at most two pixels away "
+    "in a straight line: two to the left, three in the row above, and one two rows above.",
 )
 
 # %% [markdown]
 # **Figure 11.** A real digit (scikit-learn's, 8 × 8 pixels with 17 grey values). Left, raster order. In the middle,
-# what pixel 30 is predicted from: all pixels before it. Right, a local version of the same.
+# what pixel 30 is predicted from: all pixels before it. Right, only the six pixels that lie at most two pixels away.
 #
-# The causal mask of lesson 07 needs no change, because "before" is all that it knows. What does change is the notion of
-# *near*: the pixel above is 8 positions away in the sequence. **Image Transformer** (Parmar et al., 2018) therefore
-# limits attention to blocks of earlier pixels, in one version two-dimensional ones like that on the right of Figure 11;
-# for its pictures of 32 × 32 pixels and three colours, full attention was too expensive. Every row of such a mask has
-# to be worked out with rows and columns, and not with differences of $t$, or the window would reach around the end of a
-# line into the next.
+# The causal mask of lesson 07 needs no change, because "before" is all that it knows. What does change is the notion
+# of *near*: the pixel above is 8 positions away in the sequence. **Image Transformer** (Parmar et al., 2018)
+# therefore limits attention to blocks of earlier pixels, in one version two-dimensional ones; for its pictures of 32
+# × 32 pixels and three colours, full attention was too expensive. Such a mask is computed from the rows and columns
+# of pixels: by differences of $t$, it would reach around the end of a row into the next. The assignment's mask is a
+# square.
 #
 # The model is a decoder as in lesson 11, with 17 values as its vocabulary, one vector for each row and one for each
-# column as positional encoding, and a token in front of the first pixel, so that this one is predicted, too. Without
-# such a token, the logits at each pixel predict the next one, and nothing predicts the first; it is then counted as if
-# all values were equally likely.
+# column as positional encoding, and a token in front of the first pixel, so that this one is predicted, too. The
+# assignment has no such token: nothing predicts its first pixel, whose values all count as equally likely.
 
 
 # %%
@@ -1080,12 +1079,11 @@ def written(model, begun, generator):
 #
 # $$\text{bits per pixel} = -\frac{1}{N} \sum_{t} \log_2 P(x_t \mid x_{<t}).$$
 #
-# A model that gives all 17 values the same probability needs $\log_2 17 \approx 4.09$ bits. Any honest comparison
-# includes simple counting: how frequent each value is, how frequent it is *at this place*, and how frequent it is given
-# the pixel to the left and the one above. The counts are smoothed a little, so that nothing has probability 0. Both
-# decoders, one with attention to all earlier pixels and one with attention only to those at most two pixels away in a
-# straight line, six of the twelve in the square of Figure 11, were trained on 1,200 digits and tested on 397 others,
-# with three seeds that divide the digits differently.
+# A model that gives all 17 values the same probability needs $\log_2 17 \approx 4.09$ bits. An honest comparison
+# includes simple counting: we count each value overall, *at each place*, and given the pixels to the left and above.
+# The counts are smoothed a little, so that nothing has probability 0. Both decoders were trained on 1,200 digits and
+# tested on 397 others, with three seeds that divide the digits differently. One attends to all earlier pixels, the
+# other only to those at most two pixels away, as on the right of Figure 11.
 
 
 # %% tags=["fold", "nbval-check-output"]
@@ -1139,7 +1137,7 @@ for run in record["results"]["runs"]:  # the claims below hold for each seed
 # %% tags=["fold"]
 show(
     drawing.bit_bars(bits),
-    "Bars, bits a pixel on new digits, means of three seeds: "
+    "Bars, bits per pixel on new digits, means of three seeds: "
     + "; ".join(f"{name}, {sum(values) / 3:.2f}" for name, values in bits.items())
     + ".",
 )
@@ -1150,13 +1148,13 @@ show(
 #
 # Counting by place knows where there is ink in most digits, but not which digit this is. Counting by neighbours knows
 # how strokes go on, but not where. The decoders know both, and need about 0.4 bits less than the better of the two.
-# Over the 64 pixels of a digit this makes some 27 bits: on average the decoder takes a real digit for about a hundred
-# million times as probable as the neighbours' counts do.
+# Over the 64 pixels of a digit this makes some 27 bits: on average the decoder gives a real digit about a hundred
+# million times the probability that counting neighbours does.
 #
-# The decoder that sees only nearby pixels is not worse for it, but in each of the three seeds even a little *better*.
-# With two layers it sees four rows up, which is half a digit, and perhaps the mask spares it from having to learn that
-# far pixels matter little. At this size and after 500 steps, the cure for the quadratic cost has no price at all; a
-# decoder that is trained for longer, on larger pictures, may make better use of all pixels.
+# The decoder that attends only to nearby pixels is not worse but, in each of the three seeds, even slightly *better*.
+# Two layers carry it four rows up, half a digit, and the pixel just before is always fed, even from the end of a row.
+# Both had the same 500 steps, though: with longer training or on larger pictures, a decoder may make better use of
+# all pixels.
 
 # %% tags=["fold"]
 model = stored_weights.load("12_attention_in_vision.pixels", PixelModel()).to(DEVICE)
@@ -1183,7 +1181,7 @@ show(
 
 # %% [markdown]
 # **Figure 13.** Real digits, pictures whose pixels are drawn independently, each by its frequencies at its place, and
-# pictures that the stored decoder (seed 0) has written. All that were drawn are shown; none was picked.
+# pictures that the stored decoder (seed 0) has written. None was picked; strokes go on, but few become digits.
 #
 # One can also give the model the upper rows of a digit and let it write the rest, as GPT continues a text. **iGPT**
 # (Chen et al., 2020) became known for this with photographs.
@@ -1217,9 +1215,9 @@ explore(
 # line.
 #
 # The same measure compares published models. On CIFAR-10, small photographs with 256 values in each of three colours,
-# PixelCNN needs 3.14 and PixelRNN 3.00 bits per value (van den Oord et al., 2016), and Image Transformer, with local
-# attention, 2.90 (Parmar et al., 2018), where 8 bits would be uniform. Their weakness is the writing: each of thousands
-# of values has to wait for the one before it.
+# a uniform guess costs 8 bits per value. PixelCNN, a convolutional network, needs 3.14 (van den Oord, Kalchbrenner
+# and Kavukcuoglu, 2016), and Image Transformer, with local attention, 2.90 (Parmar et al., 2018). Their weakness is
+# the writing: each of thousands of values has to wait for the one before it.
 #
 # **Triangles, too.** A mesh is a set of triangles. To write it as a sequence, one needs an order and a vocabulary:
 # PolyGen (Nash et al., 2020) rounds coordinates to a grid, so that each is one of 256 values, sorts the corners from
@@ -1267,7 +1265,7 @@ explore(
 # | reach of $L$ convolutions of width $k$ | $L (k-1)/2$; with gaps $1, 2, 4, \dots$ and $k = 3$: $2^L - 1$ | none |
 # | SAGAN's block | $X + \gamma \cdot \operatorname{softmax}(QK^\top)\, V W_O$, no root, $\gamma = 0$ at first | $N^2$ |
 # | windows of $M$ by $M$ | attention within each; shifted in every other layer | $N M^2$ |
-# | nearest points | each attends to its $k$ nearest, or to those in a ball | $N k$ |
+# | nearest points | each attends to its $k$ nearest | $N k$ |
 # | pooling | $\operatorname{softmax}(s \cdot K / \sqrt D)\, V$ with a learned $s$ | $N$ |
 # | pixels | $P(x) = \prod_t P(x_t \mid x_{<t})$ in raster order, causal mask | $N (N+1)/2$ |
 # | bits per pixel | $-\frac1N \sum_t \log_2 P(x_t \mid x_{<t})$ | |
@@ -1286,8 +1284,8 @@ explore(
 #
 # <details><summary><b>2.</b> Why does SAGAN start with γ = 0 and not with W_O = 0?</summary>
 #
-# Either leaves the network unchanged at first. With $\gamma = 0$ only $\gamma$ has a gradient in the first step, and a
-# single number tells afterwards how much the block is used.
+# Either leaves the network unchanged at first. With $\gamma = 0$, only $\gamma$ has a gradient within the block in
+# the first step: a single number decides when attention enters.
 #
 # </details>
 #
@@ -1306,18 +1304,17 @@ explore(
 #
 # <details><summary><b>5.</b> A model predicts digits with $0.1$ bits per pixel, better than any other. What do you check first?</summary>
 #
-# Whether a pixel can see itself: the input not moved by one, or a mask that includes what is to be predicted.
+# Check whether a pixel sees itself, because the input was not moved or the mask lets it in.
 #
 # </details>
 
 # %% [markdown]
 # ## Pitfalls
 #
-# - **A root where there is none.** SAGAN's scores are not divided; `scaled_dot_product_attention` divides unless it is
-#   told `scale=1.0`. With trained weights from the other convention the result is wrong without an error.
+# - **A root where there is none.** SAGAN's scores are not divided; `scaled_dot_product_attention` divides unless it
+#   is told `scale=1.0`. With trained weights from the other convention the result is wrong without an error.
 # - **Flattening in the wrong order.** A grid $[C, \text{rows}, \text{columns}]$ becomes $[N, C]$ by `flatten(1).T`; a
 #   `reshape` to $[N, C]$ has the right shape and mixes channels with cells. The same holds for windows.
-# - **Windows without a shift** never exchange anything, however deep the network is.
 # - **Distances by $|x|^2 + |y|^2 - 2\,x \cdot y$** lose all digits far from the origin. Subtract first.
 # - **Neighbours by differences of $t$.** In raster order the end of one row and the beginning of the next are
 #   neighbours in the list and far apart in the picture.
@@ -1341,9 +1338,9 @@ explore(
 # - A. van den Oord et al. (2016). WaveNet: a generative model for raw audio. arXiv:1609.03499. *Gaps that double.*
 # - Z. Liu et al. (2021). Swin Transformer: hierarchical vision Transformer using shifted windows. ICCV.
 #   arXiv:2103.14030.
-# - C. R. Qi, H. Su, K. Mo, L. J. Guibas (2017). PointNet: deep learning on point sets for 3D classification and
+# - C. R. Qi, H. Su, K. Mo, L. J. Guibas (2017a). PointNet: deep learning on point sets for 3D classification and
 #   segmentation. CVPR. arXiv:1612.00593.
-# - C. R. Qi, L. Yi, H. Su, L. J. Guibas (2017). PointNet++: deep hierarchical feature learning on point sets in a
+# - C. R. Qi, L. Yi, H. Su, L. J. Guibas (2017b). PointNet++: deep hierarchical feature learning on point sets in a
 #   metric space. NeurIPS. arXiv:1706.02413.
 # - H. Zhao, L. Jiang, J. Jia, P. Torr, V. Koltun (2021). Point Transformer. ICCV. arXiv:2012.09164.
 # - J. Lee, Y. Lee, J. Kim, A. Kosiorek, S. Choi, Y. W. Teh (2019). Set Transformer. ICML. arXiv:1810.00825.

@@ -584,26 +584,26 @@ except NotImplementedError:
 # %% [markdown]
 # ## 6 · A decoder of queries
 #
-# A decoder becomes a detector when its input is a table of learned vectors, the **object queries**, and its causal mask
-# is left out ([lesson 14](../../notebooks/14_set_prediction.ipynb), "Queries that look for things"). The constructor is
-# given; write `forward`. `memory` is `[B, N, D]`, the cells of the pictures, and `position` is `[N, D]`, the encodings
-# of the cells' places, the same for all pictures.
+# A decoder becomes a detector when learned vectors, the **object queries**, join its queries in attention, and its
+# causal mask is left out ([lesson 14](../../notebooks/14_set_prediction.ipynb), "Queries that look for things"). The
+# constructor is given; write `forward`. `memory` is `[B, N, D]`, the cells of the pictures, and `position` is `[N, D]`,
+# the encodings of the cells' places, the same for all pictures.
 #
-# The stream $X$, `[B, N_Q, D]`, begins with zeros. Layer $n$ has three sublayers, in the pre-norm wiring. With
+# The stream $Y$, `[B, N_Q, D]`, begins with zeros. Layer $n$ has three sublayers, in the pre-norm wiring. With
 # attention written as (what asks, keys, values), and with $S$ for the object queries `queries`, `[N_Q, D]`:
 #
 # $$\begin{aligned}
-# Z &= \mathrm{norm\_own}_n(X), & X &\leftarrow X + \mathrm{own}_n(Z + S,\; Z + S,\; Z) \\
-# Z &= \mathrm{norm\_cross}_n(X), & X &\leftarrow X + \mathrm{cross}_n(Z + S,\; \mathrm{memory} + \mathrm{position},\;
+# Z &= \mathrm{norm\_own}_n(Y), & Y &\leftarrow Y + \mathrm{own}_n(Z + S,\; Z + S,\; Z) \\
+# Z &= \mathrm{norm\_cross}_n(Y), & Y &\leftarrow Y + \mathrm{cross}_n(Z + S,\; \mathrm{memory} + \mathrm{position},\;
 # \mathrm{memory}) \\
-# Z &= \mathrm{norm\_mlp}_n(X), & X &\leftarrow X + \mathrm{mlp}_n(Z)
+# Z &= \mathrm{norm\_mlp}_n(Y), & Y &\leftarrow Y + \mathrm{mlp}_n(Z)
 # \end{aligned}$$
 #
 # After **each** layer the same two heads read the stream through the same norm, while the stream itself runs on as it
 # is:
 #
-# $$\mathrm{logits}_n = \mathrm{to\_classes}(\mathrm{norm}(X)), \qquad
-# \mathrm{boxes}_n = \mathrm{sigmoid}\bigl(\mathrm{to\_boxes}(\mathrm{norm}(X))\bigr).$$
+# $$\mathrm{logits}_n = \mathrm{to\_classes}(\mathrm{norm}(Y)), \qquad
+# \mathrm{boxes}_n = \mathrm{sigmoid}\bigl(\mathrm{to\_boxes}(\mathrm{norm}(Y))\bigr).$$
 #
 # Return the pair `(logits, boxes)`, `[num_layers, B, N_Q, C+1]` and `[num_layers, B, N_Q, 4]`. The auxiliary losses
 # need the answers of all layers.
@@ -624,7 +624,7 @@ except NotImplementedError:
 # | the cross-attention | $(2, 4)$ |
 # | the MLP | $(2, 4)$ |
 #
-# The heads read $\mathrm{norm}(X) = (-1, 1)$, up to rounding. So the logits are $(-1, 1)$, and the box is
+# The heads read $\mathrm{norm}(Y) = (-1, 1)$, up to rounding. So the logits are $(-1, 1)$, and the box is
 # $(0.5, 0.5, 0.5, 0.5)$, the sigmoid of zeros. The object query and the positions may be anything here, since they
 # enter scores alone.
 #
@@ -693,15 +693,15 @@ class QueryDecoder(nn.Module):
         """
         ### BEGIN SOLUTION
         slots, keys = self.queries, memory + position  # both are the same in all layers
-        X = torch.zeros_like(slots).repeat(len(memory), 1, 1)  # [B, N_Q, D]; nothing has been found yet
+        Y = torch.zeros_like(slots).repeat(len(memory), 1, 1)  # [B, N_Q, D]; nothing has been found yet
         logits, boxes = [], []
         for n in range(len(self.mlp)):
-            Z = self.norm_own[n](X)
-            X = X + self.own[n](Z + slots, Z + slots, Z, need_weights=False)[0]  # what is handed on is Z alone
-            asking = self.norm_cross[n](X) + slots
-            X = X + self.cross[n](asking, keys, memory, need_weights=False)[0]
-            X = X + self.mlp[n](self.norm_mlp[n](X))
-            read = self.norm(X)  # for the heads; X goes on without this norm
+            Z = self.norm_own[n](Y)
+            Y = Y + self.own[n](Z + slots, Z + slots, Z, need_weights=False)[0]  # what is handed on is Z alone
+            asking = self.norm_cross[n](Y) + slots
+            Y = Y + self.cross[n](asking, keys, memory, need_weights=False)[0]
+            Y = Y + self.mlp[n](self.norm_mlp[n](Y))
+            read = self.norm(Y)  # for the heads; Y goes on without this norm
             logits.append(self.to_classes(read))
             boxes.append(self.to_boxes(read).sigmoid())
         return torch.stack(logits), torch.stack(boxes)

@@ -47,6 +47,9 @@ def test_what_a_figure_shows_as_seen_grows_by_what_a_layer_reads():
     seen[4, 4] = True
     twice = spread_of(spread_of(seen, torch.ones(3, 3)), torch.ones(3, 3))
     assert twice.sum() == 25 and twice[2:7, 2:7].all()
+    above_and_left = torch.tensor([[0, 1, 0], [1, 0, 0], [0, 0, 0]])
+    read = sorted(zip(*spread_of(seen, above_and_left).nonzero()))
+    assert read == [(3, 4), (4, 3)], "what lies above and to the left, not what lies below and to the right"
 
 
 @pytest.mark.parametrize("pool", ["max", "mean", "attention"])

@@ -47,11 +47,12 @@ _STYLES = {"4 dilated ones, narrow": "D:", "self-attention": "s-", "3 layers, wi
 
 
 def spread_of(reached, kernel):
-    """Where a layer carries what lies in `reached` [rows, columns]: `kernel` [k, k] says from which neighbours it reads."""
-    reached, middle = np.asarray(reached, dtype=bool), len(kernel) // 2
+    """From where a layer brings something to the cells `reached` [rows, columns]: `kernel` [k, k] says what each reads."""
+    reached, kernel = np.asarray(reached, dtype=bool), np.asarray(kernel)[::-1, ::-1]
+    middle = len(kernel) // 2
     rows, columns = reached.shape
     wide, found = np.pad(reached, middle), np.zeros_like(reached)
-    for i, j in zip(*np.nonzero(np.asarray(kernel))):
+    for i, j in zip(*np.nonzero(kernel)):
         found |= wide[i : i + rows, j : j + columns]
     return found
 
@@ -245,7 +246,7 @@ def raster(digit, t: int, reach: int = 2) -> Figure:
     digit = array(digit)
     side = len(digit)
     n = np.arange(side**2).reshape(side, side)
-    far = np.maximum(np.abs(n // side - t // side), np.abs(n % side - t % side))
+    far = np.hypot(n // side - t // side, n % side - t % side)
     figure, panels = canvas(10.5, 3.6, 3)
     titles = (
         "raster order",
@@ -294,5 +295,5 @@ def bit_bars(runs: Mapping[str, Sequence[float]]) -> Figure:
         axes.plot(values, [-place] * len(values), "o", color=BLACK, markersize=4, zorder=3)
         axes.text(max(values) + 0.06, -place, f"{np.mean(values):.2f}", va="center")
     axes.set_yticks([-place for place in range(len(runs))], list(runs))
-    axes.set(xlabel="bits a pixel, new digits (less is better)", xlim=(0, 4.6))
+    axes.set(xlabel="bits per pixel, new digits (less is better)", xlim=(0, 4.6))
     return figure

@@ -133,7 +133,8 @@ class PixelModel(nn.Module):
 
     Args:
         V: values of a pixel; a further token stands in front of the first pixel.
-        reach: how far away, in pixels, the ones that a pixel is predicted from may lie; None for all.
+        reach: how far away, in pixels and in a straight line, those may lie that are attended to, None for all; the pixel just
+            before is fed anyhow.
     """
 
     def __init__(

@@ -18,9 +18,9 @@ def _case(text, edge=False, D=8, H=4, num_layers=2, **sizes):
     source="Carion et al. 2020 (DETR), section 3.2 and appendix A.3; with the norms in front: facebookresearch/detr,"
     " models/transformer.py, forward_pre",
     outputs="logits boxes",
-    formula="X = 0, [B, N_Q, D]; in a layer X = X + own(q, q, Z) with Z = norm_own(X), q = Z + queries; X = X + cross(q, memory"
-    " + position, memory) with q = norm_cross(X) + queries; X = X + mlp(norm_mlp(X)); behind each layer logits ="
-    " to_classes(norm(X)), [num_layers, B, N_Q, C+1], boxes = sigmoid(to_boxes(norm(X))), [num_layers, B, N_Q, 4]",
+    formula="Y = 0, [B, N_Q, D]; in a layer Y = Y + own(q, q, Z) with Z = norm_own(Y), q = Z + queries; Y = Y + cross(q, memory"
+    " + position, memory) with q = norm_cross(Y) + queries; Y = Y + mlp(norm_mlp(Y)); behind each layer logits ="
+    " to_classes(norm(Y)), [num_layers, B, N_Q, C+1], boxes = sigmoid(to_boxes(norm(Y))), [num_layers, B, N_Q, 4]",
     cases=[
         _case("two layers"),
         _case("three layers, two heads", D=6, H=2, num_layers=3),
@@ -134,7 +134,7 @@ def own_keys_without_queries(self, memory, position):
 
 @QueryDecoder.misconception
 def queries_left_out_of_the_cross_attention(self, memory, position):
-    """The cross-attention asks with norm_cross(X) alone. The queries are added to it in every layer: they say what each of them
+    """The cross-attention asks with norm_cross(Y) alone. The queries are added to it in every layer: they say what each of them
     looks for, and where."""
 
     def cross(attention, Z, queries, memory, position):
@@ -182,7 +182,7 @@ def heads_of_the_last_layer(self, memory, position):
 
 @QueryDecoder.misconception
 def heads_without_norm(self, memory, position):
-    """The heads read the stream as it is. In a pre-norm decoder nothing else norms it at the end: both heads read norm(X)."""
+    """The heads read the stream as it is. In a pre-norm decoder nothing else norms it at the end: both heads read norm(Y)."""
     return _decode(self, memory, position, norm=lambda X: X)
 
 
@@ -194,7 +194,7 @@ def boxes_without_sigmoid(self, memory, position):
 
 @QueryDecoder.misconception
 def stream_normed_behind_each_layer(self, memory, position):
-    """The next layer reads norm(X), which was meant for the heads. The stream runs on as it is; only what the heads read is
+    """The next layer reads norm(Y), which was meant for the heads. The stream runs on as it is; only what the heads read is
     normed."""
     X, found = torch.zeros_like(self.queries).expand(len(memory), -1, -1), []
     for n in range(len(self.own)):

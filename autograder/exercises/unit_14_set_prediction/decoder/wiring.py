@@ -92,7 +92,7 @@ def post_norm(self, memory, position):
 
 @QueryDecoder.misconception
 def sum_with_the_normed(self, memory, position):
-    """Each sublayer's result is added to the normed stream. It is added to X as it was before the norm, so that the stream runs
+    """Each sublayer's result is added to the normed stream. It is added to Y as it was before the norm, so that the stream runs
     through all layers without any."""
 
     def layer(n, X):
