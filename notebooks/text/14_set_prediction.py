@@ -1302,12 +1302,12 @@ for name, encoder, seen in (
 # %% [markdown]
 # The comparison is made on lesson 03's task: pictures of two objects, and captions such as *a large green square
 # above a small yellow circle*. We train lesson 03's recurrent captioners again, so that all four learn from the same
-# 12,000 scenes for the same 1,500 steps. The recurrent ones keep lesson 03's learning rate of 0.008; the Transformer
-# gets 0.002 behind the CNN, and half of that with patches. All captioners with a CNN read 36 cells, the grid averaged
-# as before. The CNN was trained beforehand to name single objects. A Vision Transformer without such a head start
-# would be at a disadvantage that says nothing about captions, so ours first learns the same from the same windows,
-# pieces of the pictures around single objects. It does so for longer than the CNN, 1,500 steps instead of 500, and is
-# not frozen afterwards.
+# 12,000 scenes for the same 1,500 steps. The recurrent ones keep lesson 03's learning rate of $8 \cdot 10^{-3}$; the
+# Transformer gets $2 \cdot 10^{-3}$ behind the CNN, and half of that with patches. All captioners with a CNN read 36
+# cells, the grid averaged as before. The CNN was trained beforehand to name single objects. A Vision Transformer
+# without such a head start would be at a disadvantage that says nothing about captions, so ours first learns the same
+# from the same windows, pieces of the pictures around single objects. It does so for longer than the CNN, 1,500 steps
+# instead of 500, and is not frozen afterwards.
 
 # %% tags=["fold", "nbval-check-output"]
 caption_record = caption_runs() if stored_runs.full() else stored_runs.load("14_set_prediction.captions")
