@@ -16,7 +16,7 @@ from classes import UNIT, until
 
 pytestmark = pytest.mark.slow
 
-SIZE = 6
+SIZE = 12
 
 
 @pytest.fixture(scope="module")

@@ -91,14 +91,11 @@ class Visit:
             yield self.move(switch.inner_text().strip(), "switched", button.click, button.click)
 
     def choices(self) -> Iterator[Move]:
-        """Each option after the one before it, and the first again in the end."""
         for choice in self.box.locator(".widget-dropdown").all():
             label, menu = choice.locator(".widget-label").text_content(), choice.get_by_role("combobox")
-            first, at_first = menu.locator("option:checked").text_content(), self.seen()
-            others = menu.locator("option:not(:checked)").all_text_contents()
-            for other in others:
-                back = (lambda: menu.select_option(first)) if other == others[-1] else None
-                yield self.move(label, other, lambda: menu.select_option(other), back, at_first=at_first)
+            first = menu.locator("option:checked").text_content()
+            for other in menu.locator("option:not(:checked)").all_text_contents():
+                yield self.move(label, other, lambda: menu.select_option(other), lambda: menu.select_option(first))
 
     def grids(self) -> Iterator[Move]:
         """The last button of the first row, and the first, each pressed twice."""
@@ -119,19 +116,17 @@ class Visit:
             yield self.move("order", "second word dragged to the end", lambda: words.nth(1).drag_to(last))
             yield self.move("order", "first word taken away", words.nth(0).locator(".jupyter-widget-tag-close").click)
 
-    def move(
-        self, control: str, to: str, there: Callable, back: Callable | None = None, also=lambda: True, at_first=None
-    ) -> Move:
-        """Makes a move and waits for another picture with other words; then moves back and waits for those it began with."""
+    def move(self, control: str, to: str, there: Callable, back: Callable | None = None, also=lambda: True) -> Move:
+        """Makes a move and waits for another picture with other words; then moves back and waits for the first ones."""
         self.come_into_view()
-        before = self.seen()
+        first = self.seen()
         there()
-        redrawn = self.comes(lambda: all(a != b for a, b in zip(self.seen(), before)) and also())
+        redrawn = self.comes(lambda: all(a != b for a, b in zip(self.seen(), first)) and also())
         words, restored = self.seen()[1], None
         screenshot(self.page, f"{self.name}-{''.join(filter(str.isalnum, control))}-{to.replace(' ', '-')}")
         if back:
             back()
-            restored = self.comes(lambda: self.seen() == (at_first or before))
+            restored = self.comes(lambda: self.seen() == first)
         return Move(control, to, redrawn, words, restored)
 
     def comes(self, holds: Callable[[], bool]) -> bool:

@@ -85,7 +85,7 @@ class _Computing(DispatchMode):
         given = _tensors((*args, *kwargs.values()))
         if not goes_there and not any(isinstance(one, There) for one in given):
             return func(*args, **kwargs)
-        kwargs, name = dict(kwargs), func._schema.name
+        name = func._schema.name
         if name == _ATTENTION:
             return 0
         there = [one for one in given if isinstance(one, There)]
