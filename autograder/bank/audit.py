@@ -134,17 +134,18 @@ def _find(device: str, name: str, seed: str) -> _Found:
 def _audit(exercise: Exercise, device: str, seed: str, found: _Found) -> None:
     """Adds what one draw of the cases shows to what was found."""
     shown = seed == VISIBLE_SEED
-    frozen = freeze(exercise, seed, grading=not shown, invented=shown)
+    once = {}  # what each misconception does where its calls are not repeated
+    frozen = freeze(exercise, seed, grading=not shown, invented=shown, made=once)
     found.cases = len(frozen.cases)
     found.faults += [Fault(exercise.name, one) for one in lint(exercise, frozen)] if device == "cpu" else []
     if shown:
         found.checks = json.loads(json.dumps(self_check(frozen)))
         frozen = unpack_exercise(found.checks)  # as students receive it
-    _mistakes(exercise, frozen, device, shown, found)
+    _mistakes(exercise, frozen, device, shown, {} if shown or device != "cpu" else once, found)
     # a self-check has the kinds of cases that grading has: what passes all of these is asked there for what is plain
     plain = replace(frozen, cases=tuple(one for one in frozen.cases if one.case.plain))
     for alternative in exercise.alternatives:
-        result = examine(plain if shown else frozen, _lent(exercise, alternative.object), device)
+        result = examine(plain if shown else frozen, lent(exercise, alternative.object), device)
         if not result.passed:
             found.failing.add(alternative.name)
             found.faults.append(Fault.of(result, "an alternative", alternative.name))
@@ -153,7 +154,7 @@ def _audit(exercise: Exercise, device: str, seed: str, found: _Found) -> None:
     known = practices(exercise)
     found.practices = len(known)
     for one in known:
-        asked, made = without_bounds(frozen) if one.of_reference else frozen, _lent(exercise, one.object)
+        asked, made = without_bounds(frozen) if one.of_reference else frozen, lent(exercise, one.object)
         result = examine(asked, made, device, as_given=_repeated_where_plain)
         if not result.passed:
             found.unpractised.add(one.style)
@@ -168,25 +169,26 @@ def _audit(exercise: Exercise, device: str, seed: str, found: _Found) -> None:
             found.faults.append(Fault(exercise.name, f"it is not one mutant whose line ends with {end}"))
 
 
-def _lent(exercise: Exercise, made):
-    """An answer; of a class of modules one that is built once, where none is asked how it begins."""
-    return made if any(case.starts for case in exercise.cases) else lent(made)
-
-
-def _mistakes(exercise: Exercise, frozen: FrozenExercise, device: str, shown: bool, found: _Found) -> None:
+def _mistakes(exercise: Exercise, frozen: FrozenExercise, device: str, shown: bool, once: dict, found: _Found) -> None:
     """Looks whether each misconception is told under its own name.
 
     On a draw that is not shown, calls are repeated on one case first, and on all only where that does not tell it.
+
+    Args:
+        once: what misconceptions were seen to do where their calls are not repeated, by name and the identity of the case.
     """
     bare = replace(frozen, forbidden=())  # mistakes are made with what students may not call
     known = {} if shown else {id(one.case): dict(one.mistakes) for one in frozen.cases}
     for mistake in exercise.misconceptions:
-        made = _lent(exercise, mistake.object)
+        made = lent(exercise, mistake.object)
         held = tuple(one for one in frozen.cases if is_told(one.case) or mistake.name in one.mistakes)
         asked = replace(bare, cases=held)  # other cases name no mistake
         for repeated in dict.fromkeys((len(held),) if shown else (1, len(held))):
-            cases = [replace(one.case, once=one.case.once or place >= repeated) for place, one in enumerate(held)]
-            seen = [observe(made, case, device, watched=False) for case in cases]
+            seen = []
+            for place, case in enumerate(one.case for one in held):
+                asked_once = case.once or place >= repeated
+                known_already = once.get((mistake.name, id(case))) if asked_once else None
+                seen.append(known_already or observe(made, replace(case, once=asked_once), device, watched=False))
             result = _concluded(exercise, asked, seen, known)
             if result.misconception == mistake.name:
                 break

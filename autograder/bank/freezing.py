@@ -9,6 +9,7 @@ import numpy as np
 
 from autograder.bank import catalogue, declaration, rounding
 from autograder.bank.agreement import alike, differences
+from autograder.bank.built_once import lent
 from autograder.bank.drawing import DRAWS, EDGE, VISIBLE_SEED, draw
 from autograder.bank.faults import waive
 from autograder.bank.layer_sizes import Told, tell
@@ -34,20 +35,28 @@ IMPOSSIBLE = Observation(failure=Failure("impossible", ""))  # no student's code
 
 
 def freeze(
-    exercise: declaration.Exercise, seed: str, grading: bool = False, mistakes: bool = True, invented: bool = True
+    exercise: declaration.Exercise,
+    seed: str,
+    grading: bool = False,
+    mistakes: bool = True,
+    invented: bool = True,
+    made: dict | None = None,
 ) -> FrozenExercise:
     """The exercise as data: its cases drawn from `seed`, what is expected, what each misconception gives, all on the CPU.
 
     What shows on a plain case is told there: those of conditions, at edges, and second draws, hold only the misconceptions that
     plain cases do not tell from what is right, or from each other. Where changes that nobody declared are not `invented` here,
     `with_mistakes` finds those that explain an answer, as grading does.
+
+    Args:
+        made: to which the observation of each misconception is added, by its name and the identity of the frozen case.
     """
     drawn = draw(exercise, seed, grading)
     plain = [case for case in drawn if is_told(case)]
     told = [] if not invented else plain if grading else _telling(plain)
     some = [one.name for one in exercise.misconceptions]
     frozen = {
-        id(case): freeze_case(exercise, case, mistakes, None if any(case is one for one in told) else some)
+        id(case): freeze_case(exercise, case, mistakes, None if any(case is one for one in told) else some, made)
         for case in plain
     }
     alike = _alike(list(frozen.values()), some) if mistakes else []
@@ -81,7 +90,9 @@ def _telling(cases: list[DrawnCase]) -> list[DrawnCase]:
     return [case for part in parts for case in [one for one in cases if one.part == part][:TELLING]]
 
 
-def freeze_case(exercise: declaration.Exercise, case: DrawnCase, mistakes: bool = True, names=None) -> FrozenCase:
+def freeze_case(
+    exercise: declaration.Exercise, case: DrawnCase, mistakes: bool = True, names=None, made: dict | None = None
+) -> FrozenCase:
     """One case with the reference's observation and, if asked for, each misconception's, or of those that are named."""
     frozen = expect(exercise, case)
     if case.single:
@@ -89,13 +100,13 @@ def freeze_case(exercise: declaration.Exercise, case: DrawnCase, mistakes: bool 
         return replace(frozen, expected=in_units(frozen.expected, sizes), units=sizes)
     frozen = allow_for_rounding(exercise, frozen)
     names = [one.name for one in exercise.explanations] if names is None else names
-    made = add_mistakes(exercise, frozen, names) if mistakes else frozen
-    return _told_apart(made) if made.case.tolerance or not case.plain else made
+    told = add_mistakes(exercise, frozen, names, made=made) if mistakes else frozen
+    return _told_apart(told) if told.case.tolerance or not case.plain else told
 
 
 def expect(exercise: declaration.Exercise, case: DrawnCase) -> FrozenCase:
     """One case with the reference's observation."""
-    expected = observe(exercise.reference, case, trusted=True)
+    expected = observe(lent(exercise, exercise.reference), case, trusted=True)
     if (expected.failure.type if expected.failure else "") != case.raises:
         came = f"{expected.failure.type}: {expected.failure.text}" if expected.failure else "it gives a result"
         advice = f"; {waive([case.condition])}" if case.condition not in ("", EDGE) else ""
@@ -109,24 +120,30 @@ def expect(exercise: declaration.Exercise, case: DrawnCase) -> FrozenCase:
 
 def allow_for_rounding(exercise: declaration.Exercise, frozen: FrozenCase) -> FrozenCase:
     """The case with the tolerance that rounding asks for, where that is more than its type's."""
-    return replace(frozen, case=rounding.allow_for_rounding(exercise.reference, frozen.case, frozen.expected))
+    return replace(
+        frozen, case=rounding.allow_for_rounding(lent(exercise, exercise.reference), frozen.case, frozen.expected)
+    )
 
 
-def add_mistakes(exercise: declaration.Exercise, frozen: FrozenCase, names, known: dict | None = None) -> FrozenCase:
-    """The case with the observations of the misconceptions named; `known` holds those that were made before."""
+def add_mistakes(
+    exercise: declaration.Exercise, frozen: FrozenCase, names, known: dict | None = None, made: dict | None = None
+) -> FrozenCase:
+    """The case with what tells the misconceptions named; `known` holds what was found before, `made` takes observations in."""
     known = {} if known is None else known
     invented = {one.name for one in exercise.counterfactuals}
     for mistake in exercise.explanations:
         if mistake.name in names and mistake.name not in known:
             # of a change that nobody declared numbers alone are looked at
             case = replace(frozen.case, gradient=(), bounds={}) if mistake.name in invented else frozen.case
-            seen = observe(mistake.object, case, trusted=True)
+            seen = observe(lent(exercise, mistake.object), case, trusted=True)
+            if made is not None:
+                made[mistake.name, id(case)] = seen
             right = same(frozen.case, seen, frozen.expected) and not _leaves_zeros(exercise, frozen.expected, seen)
             known[mistake.name] = None if right else _what_tells(frozen.case, seen, frozen.expected)
             if mistake.name in invented and known[mistake.name] is not None:
                 known[mistake.name] = _of_numbers(frozen.case, seen, frozen.expected)
-    made = {mistake.name: known[mistake.name] for mistake in exercise.explanations if mistake.name in names}
-    return replace(frozen, mistakes=made)
+    told = {mistake.name: known[mistake.name] for mistake in exercise.explanations if mistake.name in names}
+    return replace(frozen, mistakes=told)
 
 
 def with_mistakes(

@@ -52,10 +52,11 @@ class _Rounded(DispatchMode):
 
     def moved(self, values: torch.Tensor) -> torch.Tensor:
         """Each number a little larger or smaller."""
-        side = torch.randint(0, 2, values.shape, generator=self.chance) * 2.0 - 1
+        up = torch.randint(0, 2, values.shape, generator=self.chance, dtype=torch.float64)
         if self.evenly:
-            side = side * 2 * torch.rand(values.shape, generator=self.chance)
-        return values * (1 + side * self.unit)
+            side = (up * 2 - 1).float() * 2 * torch.rand(values.shape, generator=self.chance)
+            return values * (1 + side * self.unit)
+        return values * up.mul_(2 * self.unit).add_(1 - self.unit)
 
 
 @cache

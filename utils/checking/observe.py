@@ -271,7 +271,8 @@ def _parameters(module: nn.Module) -> dict:
 def _inject(module: nn.Module, parameters: dict, case: DrawnCase, device) -> tuple:
     """The module with the case's weights, and these by name."""
     dtype = next((_real(weight, case.precision, device) for weight in case.weights.values()), None)
-    if not all(_is_there(one, device, dtype) for one in (*parameters.values(), *module.buffers())):
+    given = {(one.device, one.dtype): one for one in (*parameters.values(), *module.buffers())}  # one of each kind
+    if not all(_is_there(one, device, dtype) for one in given.values()):
         module.to(device=device, dtype=dtype)
         parameters = _parameters(module)
     module.train(case.training)

@@ -13,6 +13,7 @@ from utils.checking.records import Helper
 from utils.data.translation import PAD, START, STOP
 
 CUT, LONG = 4, 24  # a max_length that cuts translations off, and one that only what never ends needs
+GROUPS = 8  # of sources that are drawn for each decoder: the first that fits is taken
 MARGIN = 0.01  # between the two likeliest words, so that rounding cannot change a choice
 SHOWING = (
     {"carry": False},
@@ -32,19 +33,21 @@ def drawn(inputs, sizes, rng) -> dict:
     """
     limit, B, N, D, V = (sizes[name] for name in ("max_length", "B", "N", "D", "V"))
     shapes = {"E": (V, D), "W": (D, 3 * D), "C": (D, 3 * D), "U": (D, V)}
+    groups = 1 if limit >= LONG else GROUPS
     for _ in range(TRIES):
         arrays = {name: rng.standard_normal(shape).astype("float32") for name, shape in shapes.items()}
         arrays |= {name: arrays[name] * np.float32(2 * D**-0.5) for name in "WCU"}
         arrays["b"] = np.float32([NEVER if word in (PAD, START, STOP) else 0 for word in range(V)])
-        memory, mask = rng.standard_normal((B, N, D)).astype("float32"), _tokens(B, N, rng)
-        given = torch.from_numpy(memory), torch.from_numpy(mask), limit
-        if limit < LONG:
-            arrays["b"][STOP] = _stop(_built(Helper("ToyTranslator", arrays)), *given)
-            if arrays["b"][STOP] == NEVER and limit > 1:
+        memories = rng.standard_normal((groups, B, N, D)).astype("float32")
+        masks = np.stack([_tokens(B, N, rng) for _ in range(groups)])
+        stops = [NEVER] if limit >= LONG else _stops(_built(Helper("ToyTranslator", arrays)), memories, masks, limit)
+        for memory, mask, stop in zip(memories, masks, stops):
+            if stop == NEVER and 1 < limit < LONG:
                 continue  # none would end
-        decoder = Helper("ToyTranslator", arrays)
-        if _fits(_built(decoder), *given):
-            return {"decoder": decoder, "memory": memory, "mask": mask}
+            arrays["b"][STOP] = stop
+            decoder = Helper("ToyTranslator", {**arrays, "b": arrays["b"].copy()})
+            if _fits(_built(decoder), torch.from_numpy(memory), torch.from_numpy(mask), limit):
+                return {"decoder": decoder, "memory": memory, "mask": mask}
     raise RuntimeError(f"no toy decoder of {sizes} fits")
 
 
@@ -74,17 +77,23 @@ def _tokens(B: int, N: int, rng) -> np.ndarray:
     return np.arange(N) < lengths[:, None]
 
 
-def _stop(decoder, memory: Tensor, mask: Tensor, limit: int) -> float:
-    """What to add to the logit of [STOP] so that translations end where they should; NEVER if nothing does."""
-    logits = []
-    translated(decoder, memory, mask, limit, until=None, logits=logits)
-    logits = torch.stack(logits, dim=1)  # [B, limit, V]
-    missing = (logits.amax(dim=-1) - (logits[..., STOP] - NEVER)).numpy()  # [B, limit]
+def _stops(decoder, memories: np.ndarray, masks: np.ndarray, limit: int) -> list[float]:
+    """For each group of sources what to add to the logit of [STOP] so that its translations end where they should; NEVER if
+    nothing does. All groups [G, B, N, D] are read at once."""
+    together, logits = [torch.from_numpy(one).flatten(0, 1) for one in (memories, masks)], []
+    translated(decoder, *together, limit, until=None, logits=logits)
+    logits = torch.stack(logits, dim=1)  # [G*B, limit, V]
+    missing = (logits.amax(dim=-1) - (logits[..., STOP] - NEVER)).numpy()  # [G*B, limit]
+    return [_stop(one, limit, 1 in memories.shape[2:]) for one in np.split(missing, len(memories))]
+
+
+def _stop(missing: np.ndarray, limit: int, narrow: bool) -> float:
+    """What is added to [STOP], of which `missing` [B, limit] says how much it lacks in order to be the likeliest."""
     steps = np.sort(missing, axis=None)
     for low, high in zip(steps, steps[1:]):
         if high - low > 2 * MARGIN:
             lengths = np.cumprod(missing > low, axis=1).sum(axis=1) + 1
-            if _end_well(lengths, limit, 1 in memory.shape[1:]):
+            if _end_well(lengths, limit, narrow):
                 return float(low + high) / 2
     return NEVER
 
