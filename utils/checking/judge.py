@@ -2,9 +2,11 @@
 
 import re
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
+from utils.checking.diagnosis.facts import Later
 from utils.checking.diagnosis.relations import facts
 from utils.checking.explaining import COMPARED, diagnose, related
 from utils.checking.messages import composing
@@ -53,7 +55,7 @@ def judge(
     case, found = frozen.case, {}
     by_numbers = problem in (*COMPARED, "wrong_shape") and not is_sketched(frozen)
     if tell and by_numbers and not case.rows and not frozen.units:
-        found = facts(exercise, frozen, observation)
+        found = Later(partial(facts, exercise, frozen, observation))
     compared, silent = tuple(frozen.mistakes), tuple(name for name, made in frozen.mistakes.items() if made is None)
     limit = tolerance(case, frozen.expected, observation)
     pairs = zip(frozen.expected.outputs, observation.outputs)

@@ -1,5 +1,6 @@
 """What came of judging: a verdict for each case, and a result for the exercise."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from utils.checking.records import DrawnCase
@@ -41,7 +42,7 @@ class Verdict:
     compared: tuple = ()
     silent: tuple = ()
     condition: str = ""
-    facts: dict = field(default_factory=dict)
+    facts: Mapping = field(default_factory=dict)
     extreme: bool = False
     near: bool = False
     undefined: bool = False

@@ -1,10 +1,35 @@
 """What a fact is: a key and a sentence. Facts are told if all failed cases share their keys; some take more than one case."""
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 MOST, ENOUGH = 0.6, 4  # of the cases that fail: the share that makes a fact worth telling, and how many there must be
 
 Facts = dict[tuple, str]
+
+
+class Later(Mapping):
+    """Facts that are looked for when something asks for them first: of most cases nothing ever does."""
+
+    def __init__(self, find: Callable[[], Facts]):
+        self._find = find
+
+    @cached_property
+    def _found(self) -> Facts:
+        return self._find()
+
+    def __getitem__(self, key: tuple) -> str:
+        return self._found[key]
+
+    def __iter__(self) -> Iterator[tuple]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __reduce__(self):
+        return dict, (dict(self),)
 
 
 @dataclass(frozen=True)
