@@ -1,6 +1,5 @@
 """Moves every control of every explorer in an open lesson, as a reader would, and notes what the page did."""
 
-import hashlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -12,9 +11,9 @@ BOX = ".widget-vbox:has(> img.widget-image)"  # controls, the picture and the wo
 PATIENCE = 60  # seconds for a picture to be drawn again; a busy machine takes its time
 QUIET = 15  # seconds for which a kernel does nothing, after which nothing more is drawn
 CUT = "labels => labels.filter(label => label.scrollWidth > label.clientWidth).map(label => label.innerText)"
-READ_PICTURE = """async image => {
-    const bytes = new Uint8Array(await (await fetch(image.src)).arrayBuffer());
-    return Array.from(bytes, byte => String.fromCharCode(byte)).join("");
+DIGEST = """async image => {
+    const bytes = await (await fetch(image.src)).arrayBuffer();
+    return Array.from(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes))).join();
 }"""
 
 
@@ -68,10 +67,8 @@ class Visit:
 
     def seen(self) -> tuple[str, str]:
         """The picture, as a digest, and the words below it."""
-        picture = self.box.locator("> img.widget-image").evaluate(READ_PICTURE)
-        return hashlib.sha256(picture.encode()).hexdigest(), self.box.locator(
-            ".widget-html-content"
-        ).text_content().strip()
+        picture = self.box.locator("> img.widget-image").evaluate(DIGEST)
+        return picture, self.box.locator(".widget-html-content").text_content().strip()
 
     def sliders(self) -> Iterator[Move]:
         """One step each; the other way where the first changes nothing, as at an end, or where all is told already."""
