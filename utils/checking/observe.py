@@ -43,10 +43,11 @@ def observe(
     process. What runs on the CPU and stays there runs on a GPU too, once; what came `there` is told too where it is not the same.
     """
     here = _reproducibly(student_object, case, "cpu", trusted, watched)
-    # what is given numbers alone cannot know of another device
+    # what is given numbers alone cannot know of another device; and cuDNN's recurrent layers refuse views that the CPU takes
     if (
         torch.device(device).type == "cpu"
         or case.elsewhere
+        or case.layout
         or not case.arrays
         or not _stays(here)
         or not computes(device)
