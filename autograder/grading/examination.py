@@ -164,7 +164,8 @@ def _conclude(drawn: Prepared, run: Run, limits: Limits, fatal: tuple, reveal: b
     if all(verdict.passed for verdict in verdicts):
         return Examined(name, state, conclude(frozen, verdicts), run.seconds.get(name, 0.0))
     confined = any(verdict.problem == CONFINED for verdict in verdicts)
-    if state == GRADED and not confined:
+    begun = any(verdict.problem not in (None, "unfinished") for verdict in verdicts)  # else nothing is to be explained
+    if state == GRADED and begun and not confined:
         frozen = frozen_exercise(exercise, with_mistakes(exercise, drawn.lenient, observations, drawn.mistakes))
     verdicts = [judge(frozen, one, seen, reveal) for one, seen in zip(frozen.cases, observations)]
     if confined:

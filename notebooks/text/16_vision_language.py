@@ -297,8 +297,8 @@ print(f"the right picture of 300 for {(C.argmax(dim=0) == own).float().mean():.2
 # pictures are new; most of their captions have occurred in training, with other pictures.
 #
 # Here is a new picture, with the four others whose captions are nearest to it, and the probabilities that the rows of
-# the loss compare. In the explorer you can change the temperature, or begin with another picture. What happens to a
-# row when $\tau$ is large, and what when it is tiny? Where a row hesitates between two captions, compare these word
+# the loss compare. In the explorer you can change the temperature, or begin with another picture. What happens to a row
+# when $\tau$ is large, and what happens when it is tiny? Where a row hesitates between two captions, compare these word
 # by word.
 
 # %% tags=["fold"]
@@ -471,18 +471,18 @@ for run in record["results"]["runs"]:  # the claims below hold for each seed
 # %% [markdown]
 # The first four lines are the fair experiment, with a CNN that has not seen the pairs either. Combinations that occur
 # in training are named without a mistake. Of the combinations that do not occur, about half are named right, and four
-# times as much training does not help: two seeds lose, one gains. All mistakes are in the *shape*; the colour is
-# always right. Guessing the shape would succeed in a quarter of the cases, so the mean is better than guessing. But
-# the list below the table, with twenty pictures for each pair, shows how uneven it is. Green triangles are named in
-# every picture and red crosses, on average, in most, while blue circles and yellow squares are on average below a
-# quarter, and each of them is never named in one of the seeds. The model combines some colours and shapes that it has
-# never seen together, and fails with others; a mean over four pairs hides this, and four other pairs would have
+# times as much training does not help: the means differ less than the seeds do. All mistakes are in the *shape*; the
+# colour is always right. Guessing the shape would succeed in a quarter of the cases, so the mean is better than
+# guessing. But the list below the table, with twenty pictures for each pair, shows how uneven it is. Green triangles
+# are named in every picture and red crosses, on average, in most, while blue circles and yellow squares are on average
+# below a quarter, and each of them is never named in one of the seeds. The model combines some colours and shapes that
+# it has never seen together, and fails with others; a mean over four pairs hides this, and four other pairs would have
 # another mean.
 #
 # The last four lines of the table show the trap. There the CNN, which was trained to name single objects, knew all
-# twenty pairs. The contrastive training is the same and also lacks the four pairs, yet nearly all of them are now
-# named correctly. What looks like a triumph of the common space is in large part knowledge that the CNN brought with
-# it. The comparison can also be read the other way: with good features, the two encoders do put *red* and *cross*
+# twenty pairs. The contrastive training is the same and also lacks the four pairs, yet nearly all of their pictures are
+# now named correctly. What looks like a triumph of the common space is in large part knowledge that the CNN brought
+# with it. The comparison can also be read the other way: with good features, the two encoders do put *red* and *cross*
 # together, so most of the failure in the first lines is the CNN's. When you read that a model names something it has
 # never seen, ask which of its parts have seen it.
 #
@@ -531,13 +531,13 @@ for text in (tests[0].caption, *(swap(tests[0].caption) for swap in swaps.values
     print(" ".join(text))
 
 # %% [markdown]
-# Why does a model that so often finds the right caption among 300 still make mistakes here? Look at what it is
-# *trained against*. The negatives of a picture are 63 captions of other pictures, drawn at random. Nearly all of them
-# name another colour, another shape or another size, so they can be ruled out by their words alone. Only one picture
-# in about fourteen finds, among its 63 negatives, its own caption with colours or places exchanged, so the loss has
-# little to gain from binding. Yuksekgonul et al. (2023) found the same weakness in the published CLIP. Given a
-# caption and a copy with exchanged attributes, it preferred the right caption in 62 % of the cases; with exchanged
-# relations, in 63 %. The heart of their remedy, **NegCLIP**, is to put captions with exchanged words among the
+# Why does a model that so often finds the right caption among 300 still make mistakes here? Look at what it is *trained
+# against*. The negatives of a picture are 63 captions of other pictures, drawn at random. Nearly all of them name
+# another colour, another shape or another size, so they can be ruled out by their words alone. Only one picture in
+# about fourteen finds, among its 63 negatives, its own caption with colours or places exchanged, so the loss has little
+# to gain from binding. Yuksekgonul et al. (2023) found the same weakness in the published CLIP. Given a caption and a
+# copy with exchanged attributes, it preferred the right caption in 62 % of the cases; with the two objects of a
+# relation exchanged, in 63 %. The heart of their remedy, **NegCLIP**, is to put captions with exchanged words among the
 # negatives, which changes only a few lines of the loss:
 
 
@@ -601,10 +601,11 @@ show(
 # **Figure 4.** Soft targets from a slow copy, for the question *which text?*. The question *which picture?* has the
 # same form, with the roles exchanged.
 #
-# - **A queue.** The vectors that the slow copies gave for earlier batches are kept in a queue, 57,600 of them in
-#   BLIP's code, and serve as further negatives. This works because the copy changes slowly: a vector that it made a
-#   hundred steps ago is nearly the one that it would make now. The vectors of the trained encoder would be out of
-#   date.
+# - **A queue.** The vectors that the slow copies gave for earlier batches are kept in a queue, 57,600 of them in BLIP's
+#   code, and serve as further negatives. This works because the copy changes slowly: with BLIP's batches of more than
+#   two thousand pairs, the oldest vectors in the queue are little more than twenty steps old, and in twenty steps the
+#   copy moves only about a tenth of the way towards the trained encoder. The vectors of that encoder itself would be
+#   out of date.
 # - **Soft targets.** The slow copy scores the same texts, and its softmax is mixed into the target: $\alpha$ times
 #   the copy's probabilities, plus $1 - \alpha$ for the picture's own text. In BLIP's code $\alpha$ rises to 0.4. If
 #   the copy finds that another text fits as well, the loss no longer insists that it is wrong.
@@ -633,20 +634,20 @@ print("with the slow copy:          ", [round(value, 2) for value in target.toli
 
 # %% [markdown]
 # The one-hot target calls the fourth text wrong, though it is the same text as the first. The slow copy divides its
-# probability equally between the two, so with $\alpha = 0.4$ the target gives up to $0.6 + 0.2 = 0.8$ to the first
-# text and 0.2 to the fourth. Here the copy begins as the model itself, so its first step changes nothing; in training
-# it would lag behind. Our small model is trained without the queue and the slow copy, which keeps its code short. It
-# might well gain from them: in a batch of 64 scenes there are one or two pairs with the very same caption, and the
-# plain loss calls each of these captions wrong for the other picture.
+# probability equally between the two, so with $\alpha = 0.4$ the target gives $0.6 + 0.2 = 0.8$ to the first text and
+# 0.2 to the fourth. Here the copy begins as the model itself, so its first step changes nothing; in training it would
+# lag behind. Our small model is trained without the queue and the slow copy, which keeps its code short. It might well
+# gain from them: in a batch of 64 scenes there are one or two pairs with the very same caption, and the plain loss
+# calls each of these captions wrong for the other picture.
 
 # %% [markdown]
 # ## Matching, with hard negatives
 #
-# In the contrastive mode, a single vector of 32 numbers must hold everything about a picture that any text could ask.
-# The text can look more closely if its tokens attend to the picture's cells by **cross-attention**, and a head with
-# two logits judges whether the pair fits. This is **image-text matching** (ITM). It needs a run of the network for
-# every *pair*, which is far too slow for a search among millions of pictures. BLIP therefore lets the contrastive
-# part choose the candidates, 256 of them on COCO, and uses matching to re-rank these (Li et al., 2022).
+# In the contrastive mode, a single vector of 32 numbers must hold everything that any text could ask about the picture.
+# The text can look more closely if its tokens attend to the picture's cells by **cross-attention**, and a head with two
+# logits judges whether the pair fits. This is **image-text matching** (ITM). It needs a run of the network for every
+# *pair*, which is far too slow for a search among millions of pictures. BLIP therefore lets the contrastive part choose
+# the candidates, 256 of them on COCO, and uses matching to re-rank these (Li et al., 2022).
 #
 # The head is trained like any classifier with two classes, so it needs wrong pairs. Random pairs soon become too
 # easy: once the head can recognise a cross, it learns nothing more from *a large red cross* paired with a picture
@@ -766,7 +767,7 @@ for i in range(4):
 # the picture makes it plausible.
 
 # %% [markdown]
-# ## What a loss is trained against
+# ## What a model is trained against
 #
 # Now we have several ways to judge whether a text fits a picture: by the cosine, by the matching head, and by the
 # probability with which the model would write the text. Which of them learns binding? Before you look, guess. A
@@ -785,9 +786,11 @@ for i in range(4):
 # | vectors, exchanged | an MLP on two vectors, no cross-attention | captions with exchanged words |
 # | writing | cross-attention | every other word at each position |
 #
-# The last four losses are added to the contrastive loss, as in BLIP. The fifth is a control: it has the same
-# negatives as the fourth, but no cross-attention. The score of writing is the log-probability of the caption, $\sum_t
-# \log p(w_t \mid w_{<t}, \text{picture})$; the captions that are compared have equally many words.
+# The last four losses are added to the contrastive loss, as in BLIP. The fifth is a control: it has the same negatives
+# as the fourth, but no cross-attention. The score of writing is the log-probability of the caption, $\sum_t \log p(w_t
+# \mid w_{<t}, \text{picture})$; the captions that are compared have equally many words. The first two columns below
+# judge each model by the score of its own row. The last column always uses the cosine: it is the share of pictures for
+# which the cosine puts the right caption first among 300.
 
 # %% tags=["fold"]
 WAYS = (
@@ -925,30 +928,30 @@ show(
 #
 # - **Two vectors can bind.** With exchanged captions among the texts, the cosine prefers the right one in 0.93
 #   (colours) and 0.88 (places) of the cases after only 300 steps, against 0.86 and 0.63 without them.
-# - **Patience teaches binding, too.** With four times as much training, the plain contrastive loss comes to 0.95 and
+# - **Patience teaches binding, too.** With four times as much training, the plain contrastive loss reaches 0.95 and
 #   0.88. Exchanged captions are therefore not necessary for most of the binding, but they bring it about much sooner.
-#   We guess that the plain loss learns from the exchanged captions that do turn up: a batch of 64 contains two or
-#   three such pairs by chance. It is still behind in each seed, and whether it would ever catch up we do not know.
-# - **Cross-attention by itself proves nothing.** Trained on exchanged captions for 1,200 steps, the matching head
-#   makes hardly a mistake. But so does the control, an MLP on two vectors that has no cross-attention. Trained on
-#   hard negatives of the batch instead, the same head learns colours as well, but places only in part, 0.73, with
-#   0.53 in one seed and 0.91 in another; why the seeds differ so much we do not know.
-# - **Writing binds without any negatives.** After only 300 steps, the model nearly always gives the right caption the
-#   higher probability. A likely reason: after *a large red*, the model has to continue with *circle* or with
-#   *square*, and every other word counts as wrong. Every caption thus asks which of the objects is red, whereas a
-#   contrastive loss asks only when a negative happens to do so.
-# - **A score is good at what it was trained on.** The head that has only ever seen exchanged words finds the right
-#   caption among the 16 nearest in 0.22 of the cases, where the cosine finds it among all 300 in 0.88. Apparently a
-#   caption that no exchange can produce does not look wrong to it, although it has seen all the right captions as
-#   well. The head with hard negatives finds the right caption in 0.88 of the cases, no more often than the cosine, so
-#   in our miniature the re-ranking for which BLIP uses its head gains nothing.
+#   We guess that the plain loss learns from the exchanged captions that do turn up: a batch of 64 contains two or three
+#   such pairs by chance. It is still behind in each seed, and whether it would ever catch up we do not know.
+# - **Cross-attention by itself proves nothing.** Trained on exchanged captions for 1,200 steps, the matching head makes
+#   hardly a mistake, but the same is true of the control, an MLP on two vectors that has no cross-attention. Trained on
+#   hard negatives of the batch instead, the same head learns colours as well, but places only in part, 0.73, with 0.53
+#   in one seed and 0.91 in another; why the seeds differ so much we do not know.
+# - **Writing binds without any captions exchanged for it.** After only 300 steps, the model nearly always gives the
+#   right caption the higher probability. A likely reason: after *a large red*, the model has to continue with *circle*
+#   or with *square*, and every other word counts as wrong. Every caption thus asks which of the objects is red, whereas
+#   a contrastive loss asks only when a negative happens to do so.
+# - **A score is good at what it was trained on.** The head whose wrong captions were all made by exchanging words finds
+#   the right caption among the 16 nearest in 0.22 of the cases, where the cosine finds it among all 300 in 0.88.
+#   Apparently a caption that no exchange can produce does not look wrong to it, although it has seen all the right
+#   captions as well. The head with hard negatives finds the right caption in 0.88 of the cases, no more often than the
+#   cosine, so in our miniature the re-ranking for which BLIP uses its head gains nothing.
 #
-# In short: **what a loss is trained against has a large share in what it learns to tell apart, and in how soon.** It
+# In short: **what a model is trained against has a large share in what it learns to tell apart, and in how soon.** It
 # does not decide alone, or the seeds with hard negatives would not differ so much. The experiment does not show that
-# cross-attention is useless either. It shows that an explanation such as "it has cross-attention, so it knows which
-# one is red" needs a control. Nor does it show that our CLIP sees a bag of words: after 300 steps it already noticed
+# cross-attention is useless either. It shows that an explanation such as "it has cross-attention, so it knows which one
+# is red" needs a control. Nor does it show that our CLIP sees a bag of words: after 300 steps it already noticed
 # exchanged colours in most cases. The published CLIP does worse on photographs. NegCLIP, which was fine-tuned on COCO
-# with exchanged words and with similar pictures in each batch, comes from 62 % to 71 % on attributes and from 63 % to
+# with exchanged words and with similar pictures in each batch, raises CLIP's 62 % to 71 % on attributes and its 63 % to
 # 81 % on relations (Yuksekgonul et al., 2023).
 
 # %% [markdown]
@@ -1150,11 +1153,11 @@ for name in ("web", "written", "written, second round", "written, shared"):
     found = [web["filters"][name] for web in webs]
     shares_kept = (f"{spread(one[kind] for one in found):18}" for kind in ("right", "kept of right", "kept of wrong"))
     print(f"{name:21}", *shares_kept, f"{sum(one['foreign words'] for one in found) / len(found):.1f}")
-for exact in (
+for found in (
     {name: web["sets"][name]["exact"] for name in web["sets"]} for web in webs
 ):  # the claims below hold for each seed
-    assert exact["web, filtered"] > 0.8 > 2 * exact["both, filtered"] and exact["web"] < 0.3 < 0.9 < exact["all right"]
-    assert abs(exact["both, filtered, second round"] - exact["web, filtered"]) < 0.05
+    assert found["web, filtered"] > 0.8 > 2 * found["both, filtered"] and found["web"] < 0.3 < 0.9 < found["all right"]
+    assert abs(found["both, filtered, second round"] - found["web, filtered"]) < 0.05
 
 # %% [markdown]
 # The upper table says how well a new model writes after learning from each set of captions. The lower table judges
@@ -1166,18 +1169,18 @@ for exact in (
 #   that 3,000 right captions give. The filter finds nearly all right captions and throws nearly all wrong ones away.
 #   This is remarkable, since the filter itself has learned from the noisy web and no more than 150 clean pairs; how
 #   much of its skill comes from which of the two we have not measured.
-# - **The written captions spoil the filtered web.** Less than a third of what the captioner writes is right, no more
-#   than a model achieves that has seen the 150 clean pairs alone, and the filter lets nearly all of it pass. A likely
-#   reason is in the last column of the lower table. A wrong web caption has nearly four words that the right one does
-#   not have; a wrong written caption has little more than one. It is a *near miss*, and the filter, which learned
-#   from captions of other pictures, has hardly been shown such errors. With both kinds of text a new model reaches
-#   0.32, hardly more than the clean pairs give alone. Only where nothing is filtered do the written captions help a
-#   little, from 0.23 to 0.30.
+# - **The written captions spoil the filtered web.** Less than a third of the captioner's captions are right, which is
+#   no better than a model that has seen nothing but the 150 clean pairs, and the filter lets nearly all of them pass,
+#   right or wrong. A likely reason is in the last column of the lower table. A wrong web caption has nearly four words
+#   that the right one does not have; a wrong written caption has little more than one. It is a *near miss*, and the
+#   filter, which learned from captions of other pictures, has hardly been shown such errors. With both kinds of text a
+#   new model reaches 0.32, hardly more than the clean pairs give alone. Only where nothing is filtered do the written
+#   captions help a little, from 0.23 to 0.30.
 # - **A better captioner does no harm, but brings no gain either.** In a second round, we make the captioner from the
 #   model that was trained on the filtered web. Now 0.86 of its captions are right, and training on both kinds of text
 #   gives 0.89, the same as training on the filtered web alone.
 #
-# BLIP reports something else, with nearly five thousand times as many pictures:
+# BLIP, with nearly five thousand times as many pictures, reports a different result:
 
 # %% tags=["fold", "nbval-check-output"]
 PAPER = {  # Li et al. 2022, table 1: 14 million pictures, ViT-B; CIDEr on COCO after fine-tuning, on NoCaps zero-shot; recall on Flickr
@@ -1192,15 +1195,17 @@ for name, numbers in PAPER.items():
     print(f"{name:26} {numbers[0]:11.1f}  {numbers[1]:13.1f}  {numbers[2]:16.1f}   {ours}")
 
 # %% [markdown]
-# CIDEr measures how well a caption agrees with several that people have written. Recall@1 is the share of pictures
-# whose nearest text, among the 5,000 texts of 1,000 pictures, is one of their own five. In BLIP both parts help, the
-# captioner a little more than the filter, and together they help most. Several differences may explain this. BLIP's
-# captioner is fine-tuned on hundreds of thousands of captions of COCO instead of 150, and draws its captions by
-# nucleus sampling, whose variety the authors found more useful than the likeliest caption, which is what ours writes.
-# BLIP's filter is trained with hard negatives, and in all four rows BLIP also trains on the clean captions of COCO
-# and Visual Genome. Finally, a web text that describes a picture only in part is less useless than a caption of
-# another picture is here. Our miniature shows that a filter can be worth a great deal, and that written captions are
-# only as good as their captioner; of the gain from captioning it shows only the small one without a filter.
+# CIDEr measures how well a caption agrees with several that people have written. Recall@1 is the share of pictures for
+# which the text that is ranked first, among the 5,000 texts of 1,000 pictures and after re-ranking by the matching
+# head, is one of their own five. In BLIP both parts help, the captioner a little more than the filter, and together
+# they help most. Several differences may explain this. BLIP's captioner is fine-tuned on hundreds of thousands of
+# captions of COCO instead of 150, and draws its captions by nucleus sampling, whose variety the authors found more
+# useful than the safer captions of beam search; ours are written greedily. BLIP's filter is trained with hard
+# negatives, and in all four rows BLIP also trains on the clean captions of COCO and Visual Genome. Finally, a web text
+# that describes a picture only in part still teaches a model something true, whereas the wrong captions of our web
+# belong to other pictures altogether. Our miniature shows that a filter can be worth a great deal, and that written
+# captions are only as good as their captioner; of the gain from captioning it shows only the small one without a
+# filter.
 #
 # How noisy may the web be before the filter fails? A second stored run repeats the first half of the experiment, up to
 # the filter's judgement, for webs of which 10 % to 90 % of the captions are wrong.
@@ -1247,10 +1252,10 @@ explore(
 )
 
 # %% [markdown]
-# **Figure 8.** What the filters of three seeds make of the captions that the captioners have written, where 70 % of
-# the web is wrong. Left, how many of them have which probability (the vertical axis is logarithmic above 1); right, the
-# share of right and of wrong captions that is kept if everything from a threshold on is kept. In the explorer you can
-# choose the captions of the web instead, and a cleaner or a noisier web.
+# **Figure 8.** What the filters of three seeds make of the captions that the captioners have written, where 70 % of the
+# web is wrong. The left panel shows how many of them get each probability, on a vertical axis that is logarithmic above
+# 1. The right panel shows, for each threshold, the shares of right and of wrong captions that are kept. In the explorer
+# you can choose the captions of the web instead, and a cleaner or a noisier web.
 #
 # The filter holds out longer than one might expect. As long as no more than 70 % of the web is wrong, it keeps more
 # than nine in ten of the right captions and one in a hundred of the wrong ones. With 90 % wrong, it loses a quarter
@@ -1258,9 +1263,11 @@ explore(
 # of what it keeps is wrong. The written captions are a different matter. Even where only 10 % of the web is wrong,
 # the filter keeps nearly all of the captioner's mistakes: it is not the noise that makes it blind to near misses.
 #
-# The explorer shows why no other threshold would help. Of the web's captions nearly all right ones have a probability
-# close to 1 and nearly all wrong ones one close to 0, so every threshold between separates them. Of the written ones,
-# right and wrong captions have the same high probabilities.
+# The explorer shows why no other threshold would help. As long as at most 70 % of the web is wrong, nearly all right
+# captions of the web have a probability close to 1 and nearly all wrong captions a probability close to 0, so that any
+# threshold between the two separates them. The written captions, however, have nearly the same high probabilities
+# whether they are right or wrong. With 90 % wrong the probabilities spread out, and a high threshold throws many of the
+# right captions away as well.
 
 # %% [markdown]
 # ## Going further
@@ -1268,7 +1275,7 @@ explore(
 # <details><summary>Going further: a loss in which pairs do not compete</summary>
 #
 # In the softmax of the contrastive loss all texts of a batch compete for each picture, so every process of a large
-# training must know all vectors of the batch. **SigLIP** (Zhai et al., 2023) asks about each of the $N^2$ pairs
+# training run must know all vectors of the batch. **SigLIP** (Zhai et al., 2023) asks about each of the $N^2$ pairs
 # separately: does it belong together? With $z_{ij} = 1$ on the diagonal and $-1$ elsewhere the loss is
 #
 # $$-\frac{1}{N} \sum_{i,j} \log \sigma\bigl( z_{ij} \, (v_i \cdot t_j / \tau + b) \bigr).$$
@@ -1286,27 +1293,28 @@ explore(
 # $$\frac{\partial}{\partial s} \bigl( -\log p_{ii} \bigr) = \sum_j p_{ij}\, c_{ij} - c_{ii},$$
 #
 # where $c_{ij}$ are the cosines: the mean cosine under the model's own probabilities, minus the cosine of the right
-# text. As long as the right text has less than the others on average, the derivative is positive, and a step of
-# gradient descent makes $s$ smaller: while the model is wrong it is advised to be less sure. Once the right text is
-# ahead, $s$ grows, and if every row were right it would grow without end, were it not for the bound of 100.
+# text. As long as the cosine of the right text lies below this mean, the derivative is positive, and a step of gradient
+# descent makes $s$ smaller: while the model is wrong it is advised to be less sure. Once it lies above the mean, $s$
+# grows, and if every row were right it would grow without end, were it not for the bound of 100.
 #
 # </details>
 #
 # <details><summary>Going further: filter and captioner in one network</summary>
 #
-# Why fine-tune the captioner and the filter separately? The authors report that a filter which shares its weights
-# with the captioner lets more of the captioner's own mistakes pass: it throws 8 % of the written captions away, the
-# separate one 25 %, and training on what is left gives 129.0 instead of 129.7 CIDEr on COCO. In our stored run both
-# filters let most of the written captions pass, right or wrong (the lower table of that section), so our miniature
-# does not show the difference.
+# Why fine-tune the captioner and the filter separately? The authors report that a filter which shares its weights with
+# the captioner lets more of the captioner's own mistakes pass: it throws 8 % of the written captions away, the separate
+# one 25 %, and training on what is left gives 129.0 instead of 129.7 CIDEr on COCO. In our stored run both filters let
+# most of the written captions pass, right or wrong (the lower table in the section on CapFilt), so our miniature does
+# not show the difference.
 #
 # </details>
 
 # %% [markdown]
 # ## Back to the four pictures
 #
-# We return to the four pictures of the beginning. Here is what the live model with three losses makes of them: in
-# each row the probability of each caption by the cosines, and below it what the model writes for the picture.
+# We return to the four pictures of the beginning. Here is what the model that we trained above with three losses makes
+# of them: in each row the probability of each caption by the cosines, and below it what the model writes for the
+# picture.
 
 # %% tags=["fold"]
 V = cosines(blip, new_seen[:4], new_texts[:4]) * blip.scale()
@@ -1322,12 +1330,13 @@ for i, caption in enumerate(write(blip, new_seen[:4])):
     )
 
 # %% [markdown]
-# **Figure 9.** The pictures of Figure 1, matched by the live model. Frames mark the pairs that belong together; ✓
-# marks a written caption that is exactly that of the scene.
+# **Figure 9.** The pictures of Figure 1, matched by the model with three losses. Frames mark the pairs that belong
+# together; ✓ marks a written caption that is exactly that of the scene.
 #
-# Choosing the right text among a few is easier than writing it. What a network learns to tell apart depends on the
-# texts among which it had to choose in training; that is the thread of this lesson. The next step is to let such a
-# picture encoder speak to a language model that has never seen a picture, as BLIP-2 does (Li et al., 2023).
+# The cosine only has to choose the right text among four, whereas the captioner has to write it from nothing. What a
+# network learns to tell apart depends on the texts among which it had to choose in training; that is the thread of this
+# lesson. The next step is to let such a picture encoder speak to a language model that has never seen a picture, as
+# BLIP-2 does (Li et al., 2023).
 
 # %% [markdown]
 # ## Summary
@@ -1390,22 +1399,23 @@ for i, caption in enumerate(write(blip, new_seen[:4])):
 #
 # It can tell captions with exchanged colours from right ones, on pictures like these. Whether it also notices other
 # errors, such as a wrong size or a third colour, has not been tested. A score that was trained on one kind of error
-# can be poor at others: in our run the head that saw only exchanged words finds the right one of 16 captions less
-# often than the cosine does.
+# can be poor at others: in our run the head whose wrong captions all had exchanged words finds the right one of 16
+# captions less often than the cosine does.
 #
 # </details>
 
 # %% [markdown]
 # ## Pitfalls
 #
-# - **Divide the vectors by their lengths before the product.** Otherwise the scalar products are no cosines, a long
-#   vector gets high scores with everything that lies on its side, and the temperature loses its meaning.
+# - **Divide the vectors by their lengths before the product.** Otherwise the scalar products are not cosines, a long
+#   vector gets high scores with every vector that points even roughly the same way, and the temperature loses its
+#   meaning.
 # - **The scale is learned as a logarithm.** Learned directly it may become negative; without a bound it grows as long
 #   as training goes on.
 # - **No gradient through the slow copy.** Its vectors and the soft targets are constants.
-# - **Zero-shot is not magic.** What the encoders have seen before decides what they can name. Had the CNN seen the
-#   four pairs, the result would have been nearly perfect, and it would have told us nothing about the contrastive
-#   training.
+# - **Zero-shot is not magic.** What any part of a model has seen before affects what the whole can name. With a CNN
+#   that had seen the four pairs the result was nearly perfect, and without the control we would have credited the
+#   contrastive training with what the CNN already knew.
 # - **A recall on random negatives says little about binding.** Test with texts that differ in one respect only.
 # - **A filter knows the errors that it was shown.** Ours was shown captions of other pictures, so it throws those
 #   away; near misses look right to it.

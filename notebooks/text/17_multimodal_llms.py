@@ -6,8 +6,8 @@
 # **You will be able to**
 #
 # - let a language model that was trained on text alone answer questions about pictures, without changing its weights;
-# - tell five such bridges apart (Frozen, LLaVA, BLIP-2, InstructBLIP, Flamingo) by what they train and where the
-#   picture enters;
+# - tell apart five ways to join an image encoder to a language model, the *bridges* of Frozen, LLaVA, BLIP-2,
+#   InstructBLIP and Flamingo, by what they train and where the picture enters;
 # - write the three masks of BLIP-2's Q-Former, and Flamingo's gated block, which changes nothing at first;
 # - compare bridges fairly, at equal numbers of vectors, and say what such a comparison can and cannot tell;
 # - find the main mechanisms of this course in a multimodal language model of today.
@@ -119,31 +119,31 @@ asked, tests = questions.EvenQuestions(some), questions.EvenQuestions(new)
 examined = {kind: tests.test(kind, each=400) for kind in KINDS}
 
 
-def tokens_of(some):
+def tokens_of(batch):
     """The questions' tokens [B, n], padded, and the place of each one's last word."""
-    rows = [question.tokens() for question in some]
+    rows = [question.tokens() for question in batch]
     return padded(rows).to(DEVICE), torch.tensor([len(row) - 1 for row in rows], device=DEVICE)
 
 
-def targets(some):
-    return torch.tensor([question.target() for question in some], device=DEVICE)
+def targets(batch):
+    return torch.tensor([question.target() for question in batch], device=DEVICE)
 
 
 @torch.no_grad()
 def share_right(answers):
     """For each kind of question the share that is answered right; `answers` gives logits for questions about new scenes."""
     return {
-        kind: (answers(some).argmax(dim=-1) == targets(some)).float().mean().item() for kind, some in examined.items()
+        kind: (answers(batch).argmax(dim=-1) == targets(batch)).float().mean().item() for kind, batch in examined.items()
     }
 
 
 def reads(reader, captions=True):
     """The reader's logits for an answer, with the caption as text in front of the question, or without it."""
 
-    def answers(some):
+    def answers(batch):
         rows = [
             [START, *(names.encode(new[question.scene].caption) if captions else []), *question.tokens()]
-            for question in some
+            for question in batch
         ]
         last = torch.tensor([len(row) - 1 for row in rows], device=DEVICE)
         return reader(reader.words(padded(rows).to(DEVICE)))[torch.arange(len(rows), device=DEVICE), last]
@@ -210,10 +210,10 @@ print(f"the reader has {sum(weight.numel() for weight in reader.parameters()):,}
 # %% [markdown]
 # ## A picture as a prefix
 #
-# How could such a model see? Remember what it reads. Its first step replaces each token by a vector, and no later layer
-# ever meets a token again. Nothing in the model requires that these vectors come from the table of words. If we put
-# vectors of our own between [START] and [STOP], where the caption stood, the model will attend to them as it attends to
-# words. The question is only which vectors mean something to it.
+# How could such a model see? Remember that the model reads tokens only in its very first step, which replaces each of
+# them by a vector; no later layer ever meets a token. Nothing in the model requires that these vectors come from the
+# table of words. If we put vectors of our own between [START] and [STOP], where the caption stood, the model will
+# attend to them as it attends to words. The question is only which vectors mean something to it.
 #
 # **Frozen** (Tsimpoukelli et al., 2021) finds them by gradient descent. An image encoder turns the picture into two
 # vectors, which are put in front of the text as a **prefix**. The loss is the language model's own, the cross-entropy
@@ -247,9 +247,9 @@ show(
 #
 # The simplest bridge is that of **LLaVA** (Liu et al., 2023), a **projector**: a single linear layer turns each vector
 # of the image encoder into a vector for the language model. We build it first. Our image encoder is the CNN of lesson
-# 03, trained to name single objects and then frozen. It gives 36 cells with 64 numbers each. To these we append 8
-# numbers that say where the cell lies: sines and cosines of its row and column, as in the sinusoidal positional
-# encoding of lesson 05.
+# 03, trained to name single objects and then frozen. Its feature map is averaged to $6 \times 6$ cells, as in lesson
+# 16, which makes 36 cells with 64 numbers each. To these we append 8 numbers that say where the cell lies: sines and
+# cosines of its row and column, as in the sinusoidal positional encoding of lesson 05.
 #
 # A few symbols help to read the code. The image encoder's vectors have the width $D_P = 72$, and the reader, which has
 # 3 layers, the width $D = 96$. We write $P$ for the number of vectors that a bridge hands on and $n$ for the number of
@@ -272,13 +272,13 @@ class Projector(nn.Module):
         return self.layer(picture)  # [B, 36, D]
 
 
-def logits(reader, bridge, picture, some):
+def logits(reader, bridge, picture, batch):
     """Logits of the answers: the picture takes the place that a caption had, between [START] and [STOP]."""
-    question, last = tokens_of(some)
+    question, last = tokens_of(batch)
     vectors = bridge(picture, question)  # [B, P, D]
-    start, stop = (reader.words(torch.full((len(some), 1), token, device=DEVICE)) for token in (START, STOP))
+    start, stop = (reader.words(torch.full((len(batch), 1), token, device=DEVICE)) for token in (START, STOP))
     X = torch.cat([start, vectors, stop, reader.words(question)], dim=1)  # [B, 1 + P + 1 + n, D]
-    rows = torch.arange(len(some), device=DEVICE)
+    rows = torch.arange(len(batch), device=DEVICE)
     # only Flamingo has a list `before`; it is explained below
     return reader(X, getattr(bridge, "before", ()))[rows, 2 + vectors.shape[1] + last]  # at the question's last word
 
@@ -300,9 +300,9 @@ def bridge_loss(reader, seen):
 
 
 def sees(reader, bridge, seen):
-    def answers(some):
-        places = torch.tensor([question.scene for question in some])
-        found = [logits(reader, bridge, seen[part].to(DEVICE), some[first : first + 200]) for first, part in zip(range(0, len(some), 200), places.split(200))]
+    def answers(batch):
+        places = torch.tensor([question.scene for question in batch])
+        found = [logits(reader, bridge, seen[part].to(DEVICE), batch[first : first + 200]) for first, part in zip(range(0, len(batch), 200), places.split(200))]
         return torch.cat(found)
 
     return answers
@@ -337,8 +337,9 @@ assert found["colour"] > 0.4
 # could do before. One may call it a *translation* from the vectors of the image encoder to vectors that the reader
 # understands, which would explain why so few weights are enough.
 #
-# Do the translated vectors look like words? We compare the vectors of two cells with those of all words and print the
-# cosines of the nearest ones, and then how many of 1,000 random vectors come as close to a word.
+# Do the translated vectors look like words? We take the two cells at the centres of the objects of Figure 1 and print,
+# for the vector that the projector makes of each, the nearest words with their cosines. For comparison, we count how
+# many of 1,000 random vectors come as close to a word.
 
 # %% tags=["fold"]
 scene_number = 1
@@ -361,11 +362,12 @@ whose = " and the ".join(closer)
 print(f"closer to a word than nearly all random vectors: the {whose}" if closer else "neither cell is closer to a word than random vectors are")
 
 # %% [markdown]
-# Neither vector is a copy of a word's: even the nearest words have cosines far below 1, and the last lines compare them
-# with random vectors. During its training the reader met only the few dozen vectors of its table, and yet it can make
-# use of others. Vectors in front of a text that belong to no word and are found by gradient descent are called a **soft
-# prompt**. A soft prompt is the same for every text, like the keys and values that prefix tuning (lesson 15) learns in
-# each block; the vectors of a bridge, in contrast, are computed anew for each picture.
+# Neither vector is a copy of a word's, since even the nearest words have cosines far below 1. The last lines say
+# whether it is at least closer to some word than random vectors are. It need not be: the reader can make use of a
+# vector without taking it for a word. During its training the reader met only the few dozen vectors of its table, and
+# yet it can make use of others. Vectors in front of a text that belong to no word and are found by gradient descent are
+# called a **soft prompt**. A soft prompt is the same for every text, like the keys and values that prefix tuning
+# (lesson 15) learns in each block; the vectors of a bridge, in contrast, are computed anew for each picture.
 
 # %% [markdown]
 # ## BLIP-2: queries that read a picture
@@ -471,10 +473,10 @@ show(
 # - **Writing** is a language-model loss. The text may see the queries but not its own future. It has no
 #   cross-attention of its own, so *all* that it knows of the picture comes through the queries. The queries, in turn,
 #   may not see the text, or they would hand the very words that are to be predicted back to it.
-# - **Contrast** compares the queries' outputs with a vector of the text, that of its first token, as BLIP does.
-#   Neither side may see the other, or the comparison would be too easy. With the outputs $z_q$ of the queries, the
-#   vector $t$ of the text and the temperature $\tau$ of lesson 16, the score is $\max_q \cos(z_q, t) / \tau$. Only the
-#   *largest* cosine counts, so a text has to fit what a single query has found.
+# - **Contrast** compares the queries' outputs with a single vector of the text, which, as in BLIP, is that of its first
+#   token. Neither side may see the other, or the comparison would be too easy. With the outputs $z_q$ of the queries,
+#   the vector $t$ of the text and the temperature $\tau$ of lesson 16, the score is $\max_q \cos(z_q, t) / \tau$. Only
+#   the *largest* cosine counts, so a text has to fit what a single query has found.
 #
 # In the second stage, a linear layer turns the outputs of the queries into a prefix for a frozen language model, and
 # only the Q-Former and this layer are trained. Our miniature omits the first stage.
@@ -495,11 +497,12 @@ show(
 # them in the smallest Flamingo and before every seventh in the largest, and in these the words attend to the picture by
 # cross-attention. What they attend to is again a small number of latents, made by a **resampler**. Its attention
 # differs from a Q-Former's in one detail: the latents attend to the picture's vectors *and* to themselves in a single
-# softmax. It does not begin with BERT's weights, and it has no first stage with texts of its own. Ours has one layer,
-# where our Q-Former has two.
+# softmax. It does not begin with BERT's weights, and it is not trained with texts before it meets the language model.
+# Ours has one layer, where our Q-Former has two.
 #
-# A new layer in the midst of a trained model would disturb everything behind it. Flamingo therefore multiplies the
-# output of each new layer by $\tanh \alpha$, with a learned number $\alpha$ that is 0 at first:
+# A new layer with random weights in the middle of a trained model would disturb everything that follows it. Flamingo
+# therefore multiplies the output of each new layer by $\tanh \alpha$, with a learned number $\alpha$ that is 0 at
+# first:
 #
 # $$X \leftarrow X + \tanh(\alpha)\, \mathrm{CrossAttention}(\mathrm{Norm}(X), \text{picture}), \qquad
 # X \leftarrow X + \tanh(\beta)\, \mathrm{MLP}(\mathrm{Norm}(X)).$$
@@ -743,33 +746,33 @@ for seed in SEEDS:  # the claims below hold for each seed
 #
 # What does the experiment show? All results are after 2,000 steps, except where we name the longer run.
 #
-# - **A language model of text alone can be made to see by very few weights.** A linear layer of 7,008 weights, two
-#   per cent of the reader's, answers about nine in ten questions about colours, shapes and sizes, and three in four
-#   about places. The blind bridge does no better than guessing, so right answers beyond that come from the picture.
-#   The runs differ, however: in one of the three the projector answers only 0.76 of the questions about colours, and a
-#   Q-Former with as many vectors 0.96. Each run has its own reader, initial weights and questions; we have not told
-#   these apart.
+# - **A language model of text alone can be made to see by very few weights.** A linear layer of 7,008 weights, two per
+#   cent of the reader's, gets about nine in ten questions about colours, shapes and sizes right, and three in four
+#   about places. The blind bridge does no better than guessing, so right answers beyond that come from the picture. The
+#   runs differ, however: in one of the three the projector answers only 0.76 of the questions about colours right, and
+#   a Q-Former with as many vectors 0.96. Each seed has its own reader, initial weights and order of questions, and we
+#   have not separated their effects.
 # - **A mean loses which properties belong together.** Somebody who knows which two colours and shapes there are, but
 #   not how they belong together, is right in half of the cases. With the mean the reader reaches 0.63 for colours and
-#   0.50 for shapes, not much more than half. For places it is near chance, which can be understood: the mean of the
-#   eight place numbers over all cells is the same for every picture. Frozen's own image encoder is much better at
-#   places, 0.70 against 0.30, although it hands on a mean, too. Presumably it learns, through the reader, to write
-#   places into its features. At colours it is worse than the mean of the trained encoder, perhaps because it has to
-#   learn to see from nothing.
+#   only 0.50 for shapes. Sizes do better, perhaps because both objects often have the same size and nothing has to be
+#   matched. For places it is near chance, which can be understood: the mean of the eight place numbers over all cells
+#   is the same for every picture. Frozen's own image encoder is much better at places, 0.70 against 0.30, although it
+#   hands on a mean, too. Presumably it learns, through the reader, to write places into its features. At colours it is
+#   worse than the mean of the trained encoder, perhaps because it has to learn to see from nothing.
 # - **If the queries know the question, one of them is enough.** With a single query, the question raises colours from
 #   0.56 to 1.00, and it helps with places, too. With four queries the gain is small, and with 36 there is hardly any
 #   left. There is a catch: a bridge that knows both the picture and the question could find the *answer* by itself, and
 #   its one vector would then hold no more than that. Our experiment cannot tell.
 # - **More than four vectors hardly help the Q-Former.** From one query to four it gains a great deal, from four to 36
 #   very little. For pictures of two objects, four vectors are nearly enough; a page of small print would probably need
-#   more. In Flamingo, 36 latents even answer fewer questions about shapes right than four, 0.62 against 0.88. We do not
-#   know why.
+#   more. Flamingo answers even fewer questions about shapes right with 36 latents than with four, 0.62 of them against
+#   0.88. We do not know why.
 # - **Most bridges are weakest at places.** After 2,000 steps, every bridge that sees answers fewer questions about
 #   places right than about colours, except Frozen and the single query that does not know the question. The gap is
 #   widest in Flamingo. It is nearly perfect at colours and sizes, but it answers only about half of the questions about
-#   places, and *which shape is above*, a question that needs the place, suffers as well. This is no limit of what
-#   Flamingo can learn: with four latents and three times as many steps, it answers 0.98 of the questions about places.
-#   The other bridges might also gain from longer training; we have not tried.
+#   places right, and *which shape is above*, a question that needs the place, suffers as well. This is no limit of what
+#   Flamingo can learn: with four latents and three times as many steps, it answers 0.98 of the questions about places
+#   right. The other bridges might also gain from longer training; we have not tried.
 #
 # After 2,000 steps the bridges differ a good deal, above all at places. For Flamingo with four latents this was a
 # matter of speed; for the others we do not know. The experiment does not rank the published models. Its pictures
@@ -800,9 +803,9 @@ assert 1.7 < third[-1] / third[len(third) // 3] < 2
 #
 # All gates begin at 0, where the model is the frozen reader. Those of the second and the third block begin to open
 # within the first tenth of the training, while the first block stays almost shut. The MLP gate of the third block then
-# grows again: on average it nearly doubles from step 2,000 to the last stored step, and there it is the widest open in
-# each of the three runs. A gate is only a factor, however. How much a block changes the stream also depends on the size
-# of what it multiplies, which we have not measured.
+# grows again: on average it nearly doubles from step 1,920, the last one stored before the dotted line, to the end, and
+# there it is the widest open in each of the three runs. A gate is only a factor, however. How much a block changes the
+# stream also depends on the size of what it multiplies, which we have not measured.
 
 # %% [markdown]
 # ## Watch the queries look
@@ -810,10 +813,13 @@ assert 1.7 < third[-1] / third[len(third) // 3] < 2
 # How does a query that knows the question use it? For one picture and one question, Figure 9 shows where four such
 # queries attend in their last layer. They are trained while you watch, for 400 steps where the projector above had 200,
 # and the cell prints the share of their answers that are right; the reader with the caption is shown for comparison.
-# The figure begins with the scene of Figure 1 and its circle. In the explorer you can choose other scenes and
-# questions: ask about one object and then about the other, and watch whether the dark cells move. For the colour
-# questions about 200 new scenes, the cell also prints how much of the attention falls on the object that is asked
-# about, on the other one and on neither, and how much would fall there if it were spread evenly over all cells.
+# The bridge of Figure 7 had five times as many steps. After 400, some kinds of questions may hardly be learned, so read
+# the maps only for those that are answered well. The figure begins with the scene of Figure 1 and its circle. In the
+# explorer you can choose other scenes and questions: ask about one object and then about the other, and watch whether
+# the dark cells move. For the colour questions about 200 new scenes, the cell also prints how much of the attention
+# falls on the object that is asked about, on the other one and on neither, and how much would fall there if it were
+# spread evenly over all cells. A cell that both objects touch counts for both, so the three shares may add up to a
+# little more than 1.
 
 # %% tags=["fold"]
 torch.manual_seed(0)
@@ -952,26 +958,26 @@ for name, scores in (  # VQAv2; Tsimpoukelli et al. 2021, table 1; Alayrac et al
 # Two results stand out.
 #
 # First, **a small bridge can be enough**. With FlanT5, BLIP-2 answers more questions right than the largest Flamingo,
-# though it trains a hundredth as many weights. The bridge alone does not explain this, since FlanT5 had been trained to
-# follow instructions. With OPT, which had not, BLIP-2 reaches 52.6, less than the largest Flamingo. BLIP-2's training
-# also contained pictures from COCO, the collection that VQAv2 draws on.
+# though it trains only about a hundredth as many weights. The bridge alone does not explain this, since FlanT5 had been
+# trained to follow instructions. With OPT, which had not, BLIP-2 reaches 52.6, less than the largest Flamingo. BLIP-2's
+# training also contained pictures from COCO, the collection that VQAv2 draws on.
 #
 # Second, **training the language model as well made Frozen worse**, from 29.5 to 24.0. A likely reason is the
 # catastrophic forgetting of lesson 11: there were far fewer captions than there had been text, none of them answers a
-# question, and what the language model had known before was partly lost. It is no law: LLaVA trains its language model
-# in a second stage and answers far better after it; there the data are instructions with answers, so the two effects
-# cannot be told apart.
+# question, and what the language model had known before was partly lost. But this is no law. LLaVA trains its language
+# model in a second stage and answers better afterwards. Its data are then instructions with answers, so we cannot tell
+# whether the data or the trained language model deserve the credit.
 #
 # The row to remember is the one without the picture, the **blind baseline**. A model that is trained and tested with
 # black pictures answers 26.2 % of the questions, because many can be guessed: asked for the colour of a banana, one
 # says yellow. Seeing adds little more than three points to that. A score of a multimodal model says little as long as
 # you do not know what the same model scores blind.
 #
-# For our clearest result, the query that knows the question, InstructBLIP's paper gives a hint. Both models were
-# fine-tuned on single data sets. With Vicuna-7B as the language model, InstructBLIP reaches 79.5 on ScienceQA, where
-# BLIP-2 reaches 77.3, and 64.0 against 60.0 on A-OKVQA (direct answers, validation). With FlanT5-XXL the two are
-# closer, and on A-OKVQA InstructBLIP is even slightly behind, 57.1 against 57.6. InstructBLIP had also seen many more
-# instructions by then, so the differences are not due to the architecture alone.
+# Our clearest result is the query that knows the question, and InstructBLIP's paper has a direct test of it (Dai et
+# al., 2023, table 2). Its authors trained the model once more on the same data, but kept the instruction from the
+# Q-Former. With FlanT5-XL as the language model, the score on ScienceQA falls from 70.4 to 63.4, and with Vicuna-7B
+# from 60.5 to 55.2. On iVQA it falls from 53.1 to 47.5 and from 52.2 to 36.8. So knowing the question matters there as
+# well, although these models have 32 queries, whereas our miniature gains most with a single one.
 #
 # <details><summary>Going further: what examples in the prompt teach, and two notes on the tables</summary>
 #
@@ -981,8 +987,9 @@ for name, scores in (  # VQAv2; Tsimpoukelli et al. 2021, table 1; Alayrac et al
 # has no counterpart to this. In a first attempt with made-up names for objects, our small language model did not learn
 # from the examples in its prompt, and we did not look for the reason.
 #
-# Frozen's figure is 29.6 in BLIP-2's paper and 29.5 in its own. *No example* is slightly generous to Flamingo, whose
-# prompt then still holds two questions with answers, without their pictures.
+# Frozen's figure, 29.6 in BLIP-2's paper and 29.5 in its own, was measured on the validation set of VQAv2, the other
+# figures of the first table on its test-dev set. *No example* is slightly generous to Flamingo, whose prompt then still
+# holds two questions with answers, without their pictures.
 #
 # </details>
 
@@ -1019,8 +1026,9 @@ for name, scores in (  # VQAv2; Tsimpoukelli et al. 2021, table 1; Alayrac et al
 #
 # We began with a reader that had never seen a picture, and with the question how small a bridge can be. For pictures
 # like that of the green square and the yellow circle, a linear layer of 7,008 weights was enough for most of the
-# questions, and a single query that knew the question did better still on average. This is the last lesson, and we can
-# now take a multimodal language model of today apart. Each of its parts has been the subject of a lesson.
+# questions. A single query that knew the question did better still on average; it hands on one vector instead of 36,
+# but its Q-Former has about twenty times as many weights. This is the last lesson, and we can now take a multimodal
+# language model of today apart. Each of its parts has been the subject of a lesson.
 
 # %% tags=["fold"]
 show(
@@ -1075,8 +1083,9 @@ show(
 # <details><summary><b>1.</b> The language model is frozen. How can the gradient reach the bridge?</summary>
 #
 # Frozen weights are not updated, but the loss still depends on the model's *input*, and the gradient with respect to it
-# is computed by the same backward pass. It costs the time of a backward pass through the whole language model, and the
-# memory for its activations.
+# is computed by the same backward pass. That pass must still run through the whole language model and needs memory for
+# what the forward pass has stored. Only the gradients with respect to the frozen weights need not be computed, which
+# saves almost half of its work.
 #
 # </details>
 #
@@ -1095,7 +1104,7 @@ show(
 #
 # </details>
 #
-# <details><summary><b>4.</b> Why does a gate begin at 0 and not the output layer of the cross-attention?</summary>
+# <details><summary><b>4.</b> Why does Flamingo set a gate to 0 at the beginning, and not the output layer?</summary>
 #
 # Either would leave the model unchanged at first, as LoRA's $B = 0$ does. With an output layer of zeros, only that
 # layer has a gradient in the first step; with a gate of 0, only the gate has one. In both cases the rest begins to
@@ -1113,13 +1122,14 @@ show(
 # %% [markdown]
 # ## Pitfalls
 #
-# - **Labels at the picture.** The positions of a picture have no next word to predict. Their labels are $-100$;
-#   otherwise the loss asks the model to predict words where there are none.
+# - **Labels at the picture.** The positions of a picture hold no words, so their labels are $-100$; otherwise the loss
+#   asks the model to predict words where there are none.
 # - **A fully masked row.** A word before any picture has nothing to attend to, and a softmax over nothing is NaN. Its
 #   result is set to 0.
 # - **Eval mode does not freeze weights, and freezing does not switch on eval mode.** `requires_grad_(False)` freezes
 #   weights; dropout and batch statistics need `eval()`.
-# - **Unequal numbers of vectors.** A comparison of bridges with 4 and with 36 vectors compares numbers of vectors.
+# - **Unequal numbers of vectors.** Whoever compares one bridge with 4 vectors and another with 36 cannot tell whether
+#   the architecture or the number of vectors makes the difference.
 # - **No blind baseline.** Without one, you do not know what the pictures contribute.
 
 # %% [markdown]

@@ -11,7 +11,7 @@
 # slow copies of the encoders and take a queue as further negatives without training either of them, draw hard
 # negatives that are never right captions, put together the pairs that a matching head is trained on, say who may
 # attend to what in each mode of BLIP's text network, classify pictures by prompts, decide which captions are kept,
-# and judge from what a loss is trained against what a model will confuse.
+# and judge from what a model is trained against what it will confuse.
 #
 # **What you need.** [Lesson 16](../../notebooks/16_vision_language.ipynb), the masks of assignment 07 and the
 # cross-entropy of assignment 11. No exercise asks for an `nn.Module`. The [glossary](../../docs/glossary.md) has all
@@ -853,7 +853,7 @@ check(sigmoid_loss)
 #
 # === BEGIN MARK SCHEME ===
 #
-# **1 point: what it is trained against, and two remedies.** The loss is trained against captions of other pictures,
+# **1 point: what it is trained against, and two remedies.** The model is trained against captions of other pictures,
 # drawn at random. Nearly all of these name another product or another colour, so they can be ruled out by their words
 # alone; a caption with the same words bound the other way round hardly ever turns up in the same batch, and the loss
 # has little to gain from telling the two apart. (½. "CLIP is a bag of words" or "two vectors cannot hold this" earns
@@ -892,7 +892,7 @@ check(sigmoid_loss)
 
 # %% [markdown] nbgrader={"grade": true, "grade_id": "written_trained_against", "locked": false, "points": 2, "schema_version": 3, "solution": true, "task": false}
 # ### BEGIN SOLUTION
-# 1. The loss is trained against the captions of other pictures in the batch. Nearly all of them name another product
+# 1. The model is trained against the captions of other pictures in the batch. Nearly all of them name another product
 #   or another colour, so their words alone rule them out, and the same words bound the other way round hardly ever
 #   turn up beside each other; there is little to gain from learning which part is red. One remedy puts captions with
 #   exchanged colours among the negatives. Training then needs more texts in each batch, but the search stays as it

@@ -21,6 +21,15 @@ from autograder.__main__ import main
 from autograder.trials.attacks.kinds import filled, place
 from autograder.trials.processes import family
 
+MANY = 4  # students of a class as built who have done everything
+UNWRITTEN = (
+    "attention_pooling",
+    "scaled_dot_product_attention",
+    "AttentionLayer",
+    "CrossAttentionLayer",
+    "gradient_through_softmax",
+    "attention_backward",
+)  # what the others have not begun, 13 points: so much sooner are they graded
 WRONG = "def stable_softmax(e, dim=-1):\n    return torch.exp(e) / torch.exp(e).sum(-1, keepdim=True)"
 
 # for each new gradebook nbgrader starts a process that looks for the newest of the files which came with it
@@ -63,7 +72,7 @@ def start(*arguments, **environment):
 
 
 def build(folder: Path, size: int, seed: str = "a secret of the test") -> Path:
-    """A class whose every third notebook has one exercise wrong; released, not graded."""
+    """A class whose every third notebook has one exercise wrong; released, not graded. Most students are not far yet."""
     folder.mkdir(parents=True)
     (folder / ".seed").write_text(seed, encoding="utf-8")
     assert kit("release", UNIT, COURSE_CLASS=str(folder)).returncode == 0
@@ -71,6 +80,9 @@ def build(folder: Path, size: int, seed: str = "a secret of the test") -> Path:
     solved = nbformat.read(ROOT / "solutions" / UNIT / f"{UNIT}.ipynb", as_version=4)
     for number in range(size):
         notebook = filled(released, solved)
+        if number >= MANY:
+            for name in UNWRITTEN:
+                notebook.cells[place(notebook, name)].source = released.cells[place(released, name)].source
         if number % 3 == 2:
             notebook.cells[place(notebook, "stable_softmax")].source = WRONG
         hand_in(folder, f"student-{number:02}", notebook)
@@ -114,7 +126,8 @@ def gradebook_scores(url: str) -> dict[str, float]:
 
 
 def expected_scores(size: int) -> dict[str, float]:
-    return {f"student-{number:02}": 15.0 if number % 3 == 2 else 18.0 for number in range(size)}
+    lost = {number: 3.0 * (number % 3 == 2) + 13.0 * (number >= MANY) for number in range(size)}
+    return {f"student-{number:02}": 18.0 - points for number, points in lost.items()}
 
 
 def sqlite(folder: Path) -> str:
