@@ -109,8 +109,8 @@ for name, language in (("sky", "italian"), ("bread", "spanish")):
 #
 # $$\text{a sequence of any length} \;\longrightarrow\; \text{another sequence, whose length is not known beforehand.}$$
 #
-# The neural translators of the years 2013 and 2014 (Kalchbrenner and Blunsom, 2013; Sutskever et al., 2014; Cho et al.,
-# 2014) divide the work between two networks. An **encoder** reads the input and turns it into one vector. A **decoder**
+# The neural translators of the years 2013 and 2014 (Kalchbrenner and Blunsom, 2013; Sutskever et al., 2014; Cho et
+# al., 2014) divide the work between two networks. An **encoder** reads the input and turns it into one vector. A **decoder**
 # writes the output from that vector, one word after the other, and also decides when the output is complete.
 #
 # First, words must become numbers. The course has a small grammar that generates sentences in English, French, Italian

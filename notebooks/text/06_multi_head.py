@@ -123,8 +123,8 @@ def normal(*shape):
 # the pronoun is *it* for both.)
 #
 # Do positional encodings help? No. They are added to the embeddings, and $W_V$ is linear. The values of *frog* at
-# position 1 and *witch* at position 12 have the same sum as the values of *witch* at position 1 and *frog* at position
-# 12. (Positions are counted from 0, and the comma is a token, too.)
+# position 1 and *witch* at position 12 have the same sum as the values of *witch* at position 1 and *frog* at
+# position 12. (Positions are counted from 0, and the comma is a token, too.)
 
 # %%
 # NBVAL_CHECK_OUTPUT

@@ -1600,8 +1600,8 @@ assert similar["post-norm"][-1] > 0.98 and max(similar["pre-norm"][-1], similar[
 #
 # <details><summary><b>7.</b> Why is the balance loss computed with $P_e$ and not with $f_e^2$?</summary>
 #
-# $f_e$ is counted from choices. A small change of the router's weights does not change the counts, so their gradient is
-# 0. $P_e$ changes with the weights.
+# $f_e$ is counted from choices. A small change of the router's weights does not change the counts, so their gradient
+# is 0. $P_e$ changes with the weights.
 #
 # </details>
 

@@ -309,8 +309,8 @@ print(f"our ViT: 16 patches, {ours:,} parameters")
 
 # %% [markdown]
 # The number after the slash is the patch size. These are the counts of today's libraries, to the last digit. The paper
-# gives 86, 307 and 632 million: the first fits a ViT-B/16 without its head, the second a ViT-L with patches of 32 by
-# 32. Almost all parameters are in the blocks, as in a large language model.
+# gives 86, 307 and 632 million: the first fits a ViT-B/16 without its head, the second a ViT-L with patches of 32
+# by 32. Almost all parameters are in the blocks, as in a large language model.
 #
 # ## What a convolution knows beforehand
 #

@@ -1253,9 +1253,9 @@ explore(
 
 # %% [markdown]
 # **Figure 8.** What the filters of three seeds make of the captions that the captioners have written, where 70 % of the
-# web is wrong. The left panel shows how many of them get each probability, on a vertical axis that is logarithmic above
-# 1. The right panel shows, for each threshold, the shares of right and of wrong captions that are kept. In the explorer
-# you can choose the captions of the web instead, and a cleaner or a noisier web.
+# web is wrong. The left panel shows how many of them get each probability, on a vertical axis that is logarithmic from
+# one caption upwards. The right panel shows, for each threshold, the shares of right and of wrong captions that are
+# kept. In the explorer you can choose the captions of the web instead, and a cleaner or a noisier web.
 #
 # The filter holds out longer than one might expect. As long as no more than 70 % of the web is wrong, it keeps more
 # than nine in ten of the right captions and one in a hundred of the wrong ones. With 90 % wrong, it loses a quarter

@@ -294,8 +294,8 @@ check(additive_scores)
 # ## 4 · Weights that leave padding out
 #
 # For each decoder state, a softmax over its scores distributes a weight of 1 over the tokens of its sentence. `mask` is
-# `True` at tokens and `False` at padding. The weight of padding must be exactly 0, and the weights of the tokens must sum to
-# 1. Every sentence has at least one token. Scores may be any finite numbers; all of them may lie far below zero.
+# `True` at tokens and `False` at padding. The weight of padding must be exactly 0, and the weights of the tokens must sum
+# to 1. Every sentence has at least one token. Scores may be any finite numbers; all of them may lie far below zero.
 #
 # <details><summary>Hint: the idea</summary>
 #

@@ -399,8 +399,8 @@ check(bpe_decode)
 # ## 4 · A GPT
 #
 # A GPT is an embedding of tokens and positions, a stack of pre-norm blocks under a causal mask, a last norm, and a head
-# that makes a logit for each token of the vocabulary. The blocks are those of assignment 09, the mask is that of assignment
-# 07. What is new is how the parts are joined, and that the head has no weights of its own: it reads the table of the token
+# that makes a logit for each token of the vocabulary. The blocks are those of assignment 09, the mask is that of
+# assignment 07. What is new is how the parts are joined, and that the head has no weights of its own: it reads the table of the token
 # embeddings once more ([lesson 11](../../notebooks/11_language_models.ipynb), "GPT").
 #
 # Write the model from the tokens to the logits. `tokens` `[B, n]` holds numbers from 0 to $V - 1$. A text may be shorter

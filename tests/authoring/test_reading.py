@@ -95,3 +95,15 @@ def test_code_in_prose_stands_in_lines_of_its_own_and_is_python(path):
             assert set(fences[1::2]) <= {"```"} and len(fences) % 2 == 0, fences
             for code in re.findall(r"^```python\n(.*?)^```$", cell.source, re.MULTILINE | re.DOTALL):
                 ast.parse(code)
+
+
+NUMBERED = re.compile(r"\s*\d+[.)] ")
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_no_line_in_the_midst_of_a_paragraph_begins_like_an_item_of_a_list(path):
+    """A number at a sentence's end, moved to the next line, would be shown as the start of a list."""
+    for cell in nbformat.read(path, as_version=4).cells:
+        blocks = re.split(r"\n\s*\n", cell.source) if cell.cell_type == "markdown" else []
+        paragraphs = [block.splitlines() for block in blocks if not re.match(r"\s*(\d+[.)]|[-*]) |\s*\$\$", block)]
+        assert not [line for lines in paragraphs for line in lines[1:] if NUMBERED.match(line)], cell.id
