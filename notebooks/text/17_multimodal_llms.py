@@ -974,10 +974,10 @@ for name, scores in (  # VQAv2; Tsimpoukelli et al. 2021, table 1; Alayrac et al
 # you do not know what the same model scores blind.
 #
 # Our clearest result is the query that knows the question, and InstructBLIP's paper has a direct test of it (Dai et
-# al., 2023, table 2). Its authors trained the model once more on the same data, but kept the instruction from the
-# Q-Former. With FlanT5-XL as the language model, the score on ScienceQA falls from 70.4 to 63.4, and with Vicuna-7B
-# from 60.5 to 55.2. On iVQA it falls from 53.1 to 47.5 and from 52.2 to 36.8. So knowing the question matters there as
-# well, although these models have 32 queries, whereas our miniature gains most with a single one.
+# al., 2023). Its authors trained the model once more on the same data, but kept the instruction from the Q-Former. They
+# report that the scores fall on all data sets, and most where a question asks about places in a picture or moments in a
+# video, as in ScienceQA and iVQA. So knowing the question matters there as well, although these models have 32 queries,
+# whereas our miniature gains most with a single one.
 #
 # <details><summary>Going further: what examples in the prompt teach, and two notes on the tables</summary>
 #
