@@ -18,18 +18,12 @@ import nbgrader.api
 from conftest import ROOT, UNIT
 
 from autograder.__main__ import main
+from autograder.bank import catalogue
 from autograder.trials.attacks.kinds import filled, place
 from autograder.trials.processes import family
 
-MANY = 6  # students of a class as built who have done everything
-UNWRITTEN = (
-    "attention_pooling",
-    "scaled_dot_product_attention",
-    "AttentionLayer",
-    "CrossAttentionLayer",
-    "gradient_through_softmax",
-    "attention_backward",
-)  # what the others have not begun, 13 points: so much sooner are they graded
+MANY = 6  # students of a class as built who have done everything; the others have done two exercises, and are graded sooner
+NOT_BEGUN = catalogue.exercises_of(UNIT)[2:]
 WRONG = "def stable_softmax(e, dim=-1):\n    return torch.exp(e) / torch.exp(e).sum(-1, keepdim=True)"
 
 # for each new gradebook nbgrader starts a process that looks for the newest of the files which came with it
@@ -72,7 +66,7 @@ def start(*arguments, **environment):
 
 
 def build(folder: Path, size: int, seed: str = "a secret of the test") -> Path:
-    """A class whose every third notebook has one exercise wrong; released, not graded. Most students are not far yet."""
+    """A class whose every third notebook has one exercise wrong; released, not graded. The seventh and later ones have only begun."""
     folder.mkdir(parents=True)
     (folder / ".seed").write_text(seed, encoding="utf-8")
     assert kit("release", UNIT, COURSE_CLASS=str(folder)).returncode == 0
@@ -81,8 +75,8 @@ def build(folder: Path, size: int, seed: str = "a secret of the test") -> Path:
     for number in range(size):
         notebook = filled(released, solved)
         if number >= MANY:
-            for name in UNWRITTEN:
-                notebook.cells[place(notebook, name)].source = released.cells[place(released, name)].source
+            for one in NOT_BEGUN:
+                notebook.cells[place(notebook, one.name)].source = released.cells[place(released, one.name)].source
         if number % 3 == 2:
             notebook.cells[place(notebook, "stable_softmax")].source = WRONG
         hand_in(folder, f"student-{number:02}", notebook)
@@ -126,7 +120,8 @@ def gradebook_scores(url: str) -> dict[str, float]:
 
 
 def expected_scores(size: int) -> dict[str, float]:
-    lost = {number: 3.0 * (number % 3 == 2) + 13.0 * (number >= MANY) for number in range(size)}
+    missing = sum(one.max_points for one in NOT_BEGUN)
+    lost = {number: 3.0 * (number % 3 == 2) + missing * (number >= MANY) for number in range(size)}
     return {f"student-{number:02}": 18.0 - points for number, points in lost.items()}
 
 
