@@ -66,7 +66,7 @@ def start(*arguments, **environment):
 
 
 def build(folder: Path, size: int, seed: str = "a secret of the test") -> Path:
-    """A class whose every third notebook has one exercise wrong; released, not graded. The seventh and later ones have only begun."""
+    """A class whose every third notebook has one exercise wrong; released, not graded. From the seventh on they only began."""
     folder.mkdir(parents=True)
     (folder / ".seed").write_text(seed, encoding="utf-8")
     assert kit("release", UNIT, COURSE_CLASS=str(folder)).returncode == 0
