@@ -38,6 +38,13 @@ def test_conda_installs_the_same():
     assert pip == requirements()
 
 
+def test_nothing_compiles_a_grammar_of_addresses_to_read_a_notebook():
+    """jsonschema from 4.25 on does, wherever Jupyter is installed: a second for each server, kernel and command."""
+    code = "import sys, nbformat; print(*sorted({'lark', 'rfc3987_syntax'} & set(sys.modules)))"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout.strip()) == (0, ""), ran.stderr
+
+
 def test_the_package_metadata_reads_the_same_list():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     assert project["tool"]["setuptools"]["dynamic"]["dependencies"] == {"file": "requirements.txt"}
