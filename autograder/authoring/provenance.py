@@ -13,7 +13,8 @@ KEY = "made_from"  # in a lesson's metadata
 
 
 def made_from(twin: Path, nb) -> str:
-    """A digest of a lesson's code cells, of the course's modules that they import, its stored runs and the pinned packages.
+    """A digest of a lesson's code cells, of the course's modules that they import, their kept weights, its stored runs
+    and the pinned packages.
 
     Comments and docstrings of modules do not count, nor does a lesson's prose.
     """
@@ -24,6 +25,8 @@ def made_from(twin: Path, nb) -> str:
     for file in closure([twin]):
         if file != twin:
             digest.update(_meaning(file).encode() + b"\0")
+            weights = file.with_suffix(".pt")
+            digest.update(weights.read_bytes() + b"\0" if weights.exists() else b"")
     for file in [settings.ROOT / "requirements.txt", *_stored(twin)]:
         digest.update(file.read_bytes() + b"\0")
     return digest.hexdigest()

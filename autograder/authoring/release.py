@@ -58,7 +58,7 @@ def bundle() -> dict[str, bytes]:
     places = {"README.md": root / "docs" / "students.md", "requirements.txt": root / "requirements-students.txt"}
     places["docs/glossary.md"] = root / "docs" / "glossary.md"
     for file in sorted((root / "utils").rglob("*")):
-        if file.suffix in (".py", ".json") and "__pycache__" not in file.parts:
+        if file.suffix in (".py", ".json", ".pt") and "__pycache__" not in file.parts:
             places[file.relative_to(root).as_posix()] = file
     for assignment in sorted(settings.ASSIGNMENTS.glob("*/*.ipynb")):
         places[f"assignments/{assignment.stem}/{assignment.name}"] = assignment

@@ -12,7 +12,7 @@
 #
 # **You need** lesson 02: scores, weights, context; and what a convolution does.
 #
-# **Time** about 60 minutes to read; the cells run in about a minute and a half on two CPU cores.
+# **Time** about 60 minutes to read; the cells run in about a minute on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single

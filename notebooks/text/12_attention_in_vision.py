@@ -16,7 +16,7 @@
 # lesson 07 causal masks and the autoregressive factorisation, and from lesson 08 what a layer costs. The terms and
 # symbols of the course are listed in the [glossary](../docs/glossary.md).
 #
-# **Time** about 60 minutes to read; the cells run in about 60 seconds on two CPU cores.
+# **Time** about 60 minutes to read; the cells run in about 40 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single

@@ -16,7 +16,7 @@
 # lesson without lessons 10, 12, 14 and 15. The terms and symbols of the course are listed in the
 # [glossary](../docs/glossary.md).
 #
-# **Time** about 70 minutes to read; the cells run in about 70 seconds on two CPU cores.
+# **Time** about 70 minutes to read; the cells run in about 60 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -87,7 +87,7 @@ from utils.figures import captioning, vision_language
 from utils.figures.explorers import Choice, Slider, explore
 from utils.figures.plots import show
 from utils.measures import stored_runs
-from utils.models.grid_cnn import grids, trained_cnn
+from utils.models.grid_cnn import grids, pretrained_cnn, trained_cnn
 from utils.models.training import train
 from utils.models.vision_language import GridEncoder, MultimodalBlock
 
@@ -122,8 +122,8 @@ for letter, i in zip("abcd", (2, 0, 3, 1)):
 # a picture shows. To learn this it needs no classes and no labels, only pictures with accompanying texts, and the web
 # is full of those. **CLIP** (Radford et al., 2021) learned from 400 million such pairs.
 #
-# As in lesson 03, the pictures first pass through a small CNN, which was trained beforehand to name single objects
-# and stays frozen here. To save time, we average its feature map to $6 \times 6$ cells of 64 numbers each.
+# The pictures first pass through the small CNN of lesson 03, which was trained there to name single objects and stays
+# frozen here. To save time, we average its feature map to $6 \times 6$ cells of 64 numbers each.
 
 
 # %%
@@ -132,7 +132,7 @@ def cells(cnn, photos):
     return F.avg_pool2d(grids(cnn, photos), kernel_size=2).flatten(2).mT.contiguous()  # [N, 36, 64]
 
 
-cnn = trained_cnn(some, photos)
+cnn = pretrained_cnn()
 seen, new_seen = cells(cnn, photos), cells(cnn, new_photos)  # [4000, 36, 64], [600, 36, 64]
 torch.set_num_threads(1)  # for the small matrices from here on, sharing the work costs more than doing it
 texts = captions.tokens(scene.caption for scene in some).to(DEVICE)  # [4000, 12]

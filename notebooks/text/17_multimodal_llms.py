@@ -16,7 +16,7 @@
 # lesson 08, the language model of lesson 11, freezing and prefix tuning from lesson 15, and BLIP's three losses from
 # lesson 16. The terms and symbols of the course are listed in the [glossary](../docs/glossary.md).
 #
-# **Time** about 60 minutes to read; the cells run in about 70 seconds on two CPU cores.
+# **Time** about 60 minutes to read; the cells run in about 40 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -85,7 +85,7 @@ from utils.figures import multimodal as drawing
 from utils.figures.explorers import Choice, explore
 from utils.figures.plots import show
 from utils.measures import stored_runs, stored_weights
-from utils.models.grid_cnn import GridCNN, trained_cnn
+from utils.models.grid_cnn import GridCNN, pretrained_cnn
 from utils.models.multimodal import TextReader, cells_with_places, padded, trained_reader
 from utils.models.training import train
 from utils.models.vision_language import Attention, MultimodalBlock
@@ -256,7 +256,7 @@ show(
 # the question's tokens. Later, $Q$ and $R$ count queries and latents.
 
 # %%
-cnn = trained_cnn(some, photos)
+cnn = pretrained_cnn()
 seen, new_seen = cells_with_places(cnn, photos), cells_with_places(cnn, new_photos)  # [4000, 36, 72], [600, 36, 72]
 
 

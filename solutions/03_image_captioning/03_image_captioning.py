@@ -129,7 +129,7 @@ from utils.device import device
 from utils.data.scenes import LONGEST, images, scenes, vocabulary, words
 from utils.models.training import train
 from utils.data.translation import PAD, START, STOP
-from utils.models.grid_cnn import grids, trained_cnn
+from utils.models.grid_cnn import grids, pretrained_cnn
 from utils.progress import progress
 
 torch.set_num_threads(1)  # for matrices this small, sharing the work costs more than doing it
@@ -498,15 +498,15 @@ check(doubly_stochastic_penalty)
 # %% [markdown]
 # ## 7 · A captioner, trained
 #
-# Now put the pieces together. The next cell makes scenes with captions, and trains a CNN to classify single objects (this
-# takes about fifteen seconds). The feature maps of $12 \times 12$ cells are averaged to $6 \times 6$ cells, so that training
+# Now put the pieces together. The next cell makes scenes with captions, and loads the CNN of lesson 03, which was trained
+# there to classify single objects. Its feature maps of $12 \times 12$ cells are averaged to $6 \times 6$ cells, so that training
 # the captioner is quick.
 
 # %%
 some = scenes(5000, seed=1)
 captions = words(some).to(DEVICE)  # [5000, 12]
 photos = images(some)  # [5000, 3, 48, 48]
-cnn = trained_cnn(some, photos)
+cnn = pretrained_cnn()
 
 
 def small_grids(pictures: Float[Tensor, "B 3 48 48"]) -> Float[Tensor, "B 64 6 6"]:

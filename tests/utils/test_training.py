@@ -2,11 +2,12 @@
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from utils.data import scenes
 from utils.data.translation import PAD, STOP
-from utils.models.grid_cnn import WINDOW, GridCNN, crops, grids, trained_cnn
+from utils.models.grid_cnn import WINDOW, GridCNN, crops, grids, pretrained_cnn, trained_cnn
 from utils.models.training import train
 
 
@@ -46,6 +47,20 @@ def test_the_cnn_learns_to_tell_shapes_and_the_same_each_time(some):
     assert not cnn.training and not any(weight.requires_grad for weight in cnn.parameters())
     again = trained_cnn(made, pictures, D=8, steps=3)
     assert torch.equal(grids(cnn, pictures[:2]), grids(again, pictures[:2]))
+
+
+def test_the_kept_cnn_tells_shape_colour_and_size_apart():
+    """A linear layer on the mean of its cells, fitted to one half of new crops, names what is in the other half."""
+    made = scenes.scenes(600, seed=91)
+    windows, labels = crops(made, scenes.images(made))
+    cnn = pretrained_cnn()
+    assert not cnn.training and not any(weight.requires_grad for weight in cnn.parameters())
+    features = F.pad(grids(cnn, windows).mean(dim=(2, 3)).cpu(), (0, 1), value=1.0)  # [N, D + 1]
+    for kind in range(3):
+        wanted = F.one_hot(labels[:, kind]).float()
+        fitted = torch.linalg.lstsq(features[:600], wanted[:600]).solution
+        right = (features[600:] @ fitted).argmax(dim=1) == labels[600:, kind]
+        assert right.float().mean() > 0.9
 
 
 def test_a_cell_of_the_grid_sees_the_pixels_that_its_docstring_says():

@@ -1,19 +1,24 @@
-"""A small convolutional network that leaves a grid of vectors, trained beforehand to name single things."""
+"""A small convolutional network that leaves a grid of vectors, trained beforehand to name single things.
+
+`python -m utils.models.grid_cnn` trains the one of lesson 03 anew and keeps its weights beside this module.
+"""
 
 import random
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from utils.data.scenes import COLOURS, SHAPES, SIDES, SIZE, Scene
+from utils.data.scenes import COLOURS, SHAPES, SIDES, SIZE, Scene, images, scenes
 from utils.device import device
 from utils.models.training import train
 
 WINDOW = 24  # pixels of a crop's side
 _KINDS = (SHAPES, tuple(COLOURS), tuple(SIDES))
+_KEPT = Path(__file__).with_suffix(".pt")
 _LOOSE = 3  # pixels by which a crop's middle may be off
 
 
@@ -75,6 +80,13 @@ def trained_cnn(some: Sequence[Scene], pictures: Tensor, D: int = 64, steps: int
     return cnn.eval().requires_grad_(False)
 
 
+def pretrained_cnn() -> GridCNN:
+    """The GridCNN of lesson 03, which has learned from 4,000 scenes, by its kept weights; in eval mode, and fixed."""
+    cnn = GridCNN()
+    cnn.load_state_dict(torch.load(_KEPT, weights_only=True, map_location="cpu"))
+    return cnn.to(device()).eval().requires_grad_(False)
+
+
 def _numbers(count: int, size: int, steps: int, seed: int) -> Iterator[Int[Tensor, "size"]]:
     seeded = torch.Generator().manual_seed(seed)
     return (torch.randint(count, (size,), generator=seeded) for _ in range(steps))
@@ -84,3 +96,8 @@ def _numbers(count: int, size: int, steps: int, seed: int) -> Iterator[Int[Tenso
 def grids(cnn: GridCNN, pictures: Float[Tensor, "B 3 H W"]) -> Float[Tensor, "B D h w"]:
     """The grids of many pictures, some at a time."""
     return torch.cat([cnn(some.to(device())) for some in pictures.split(200)])
+
+
+if __name__ == "__main__":
+    some = scenes(4000, seed=1)
+    torch.save(trained_cnn(some, images(some)).cpu().state_dict(), _KEPT)
