@@ -1,4 +1,4 @@
-"""Weights of a network that takes too long to train where a lesson is read: kept in half precision beside the stored runs."""
+"""Weights of a network that takes too long to train where a lesson is read: kept beside the stored runs."""
 
 from pathlib import Path
 
@@ -8,10 +8,14 @@ from torch import nn
 from utils.measures import stored_runs
 
 
-def keep(name: str, module: nn.Module) -> None:
-    """Writes a module's weights under a name such as "17_multimodal_llms.reader"; the cell that trains it is in that lesson."""
+def keep(name: str, module: nn.Module, half: bool = True) -> None:
+    """Writes a module's weights under a name such as "17_multimodal_llms.reader"; the cell that trains it is in that lesson.
+
+    Args:
+        half: whether half precision will do; otherwise the weights come back as they are.
+    """
     _file(name).parent.mkdir(exist_ok=True)
-    torch.save({key: value.half() for key, value in module.state_dict().items()}, _file(name))
+    torch.save({key: value.half() if half else value.cpu() for key, value in module.state_dict().items()}, _file(name))
 
 
 def load(name: str, module: nn.Module) -> nn.Module:
