@@ -72,6 +72,12 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument("--no-execute", action="store_true", help="leave lessons as they are that would have to be run")
     demo = verb("demo", _demo, "build a sample class, grade it and show the results")
     demo.set_defaults(unit="04_attention_layer")
+    margins = verb(
+        "margins", _margins, "run lessons with other random numbers: how near are their assertions to failing"
+    )
+    margins.add_argument(
+        "units", nargs="*", metavar="UNIT", help="such as 04; default: all, which takes an hour or more"
+    )
     attacks = verb("attacks", _attacks, "try every attack at every sandbox level, and on stock nbgrader")
     attacks.add_argument("--no-stock", action="store_true", help="leave stock nbgrader out, which takes minutes")
     attacks.add_argument("--write", type=Path, metavar="FILE", help="also write the table into a Markdown file")
@@ -225,6 +231,14 @@ def _attacks(options):
     for fault in faults:
         print(f"✗ {fault}", file=sys.stderr)
     return 1 if faults else 0
+
+
+def _margins(options):
+    from autograder.trials.margins import margins, table
+
+    rows = [*margins([find_unit(unit) for unit in options.units] or units())]
+    print(table(rows), end="")
+    return 1 if any(row.held < row.runs for row in rows) else 0
 
 
 def _bench(options):

@@ -8,10 +8,11 @@
 # - turn a sentence into one vector with a recurrent network, and turn that vector into a sentence in another language;
 # - train such a translator with teacher forcing, leave padding out of its loss, and decode with it, greedily or with a
 #   beam;
-# - show by measurement that it fails on long sentences, and explain why: a vector of fixed size holds only so much.
+# - show by measurement that it fails on long sentences, and explain why: one vector of fixed size bounds what can get
+#   through, and long before that bound is reached, it is hard to learn to pack a sentence into it.
 #
-# **You need** PyTorch basics (tensors, matrix products, modules, `backward`) and the softmax. You need no knowledge of
-# attention: this lesson builds the model whose weakness attention was invented to repair.
+# **You need** PyTorch basics (tensors, matrix products, modules, `backward`) and the softmax. No knowledge of attention
+# is needed: this lesson builds the model whose weakness attention was invented to repair.
 #
 # **Time** about 60 minutes to read; the cells run in about a minute on two CPU cores.
 
@@ -92,8 +93,7 @@ DEVICE = device()
 #
 # Translate *"we see the sky"* into Italian, and *"we are eating bread"* into Spanish:
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 for name, language in (("sky", "italian"), ("bread", "spanish")):
     pair = lecture(name, language)
     print(
@@ -101,28 +101,26 @@ for name, language in (("sky", "italian"), ("bread", "spanish")):
     )
 
 # %% [markdown]
-# Could a network translate word by word, with one output for each input? It could not. Four words become three, because
-# Italian and Spanish verbs express *we* by their ending. In other sentences the order of the words changes: *a big red
-# house* is *una casa rossa grande*. The input is a sequence $x_1, \dots, x_{T_x}$, the output is a sequence
-# $y_1, \dots, y_{T_y}$, and in general $T_x \neq T_y$. (Where only one sequence is meant, we write $T$ for its length.)
-# We want a model that maps
+# Could a network simply translate word by word, with one output for each input? No: here four words become three,
+# because Italian and Spanish verbs express *we* by their ending, and in other sentences the order of the words changes
+# as well: *a big red house* is *una casa rossa grande*. In general the input is a sequence $x_1, \dots, x_{T_x}$, the
+# output is a sequence $y_1, \dots, y_{T_y}$, and $T_x \neq T_y$; where only one sequence is meant, we write $T$ for its
+# length. We want a model that maps
 #
 # $$\text{a sequence of any length} \;\longrightarrow\; \text{another sequence, whose length is not known beforehand.}$$
 #
-# The neural translators of the years 2013 and 2014 (Kalchbrenner and Blunsom, 2013; Sutskever et al., 2014; Cho et
-# al., 2014) divide the work between two networks. An **encoder** reads the input and turns it into one vector. A **decoder**
-# writes the output from that vector, one word after the other, and also decides when the output is complete.
+# The neural translators of 2013 and 2014 (Kalchbrenner and Blunsom, 2013; Sutskever et al., 2014; Cho et al., 2014)
+# divide the work between two networks. An **encoder** reads the input and turns it into one vector. From that vector, a
+# **decoder** writes the output, one word after the other, and it also decides when the output is complete.
 #
 # First, words must become numbers. The course has a small grammar that generates sentences in English, French, Italian
-# and Spanish, so we have as many sentence pairs as we like without any download. The units that a model reads and
-# writes are called **tokens**. Here each word is one token, and so are a full stop and an elided form such as *l'*.
-# (When we count the words of a sentence, full stops and elided forms count, too.) The **vocabulary** of a language is
-# the list of all its tokens, and each token is represented by its index in this list. Three tokens are not words:
-# `[PAD]` fills empty positions, `[START]` stands before a translation that is being written, and `[STOP]` ends every
-# sentence. (The line `# NBVAL_CHECK_OUTPUT` in some cells is a mark for the course's own tests; ignore it.)
+# and Spanish, which gives us as many sentence pairs as we like without any download. The units that a model reads and
+# writes are called **tokens**. Here each word is one token, and so is a full stop or an elided form such as *l'*; when
+# we count the words of a sentence, we count these too. The **vocabulary** of a language is the list of all its tokens,
+# and each token is represented by its index in this list. Three tokens are not words: `[PAD]` fills empty positions,
+# `[START]` opens a translation that is about to be written, and `[STOP]` ends every sentence.
 
-# %%
-# NBVAL_CHECK_OUTPUT
+# %% tags=["nbval-check-output"]
 english, italian = vocabulary("english"), vocabulary("italian")
 pair = lecture("sky", "italian")
 
@@ -140,10 +138,9 @@ print("and back:", italian.decode(italian.encode(pair.target)))
 #
 # $$h_t = f_W(x_t, h_{t-1}), \qquad \text{in the simplest case} \qquad h_t = \tanh(x_t W_x + h_{t-1} W_h + b)$$
 #
-# Here $W$ stands for all weights of the network. The network applies the same function with the same weights at every
-# step, so it can read a sentence of any length. In these formulas $x_t$ is a vector, the **embedding** of the token at
-# position $t$. It comes from a learned table (`nn.Embedding`), which has one row of $D_E$ numbers for each token of the
-# vocabulary.
+# Here $W$ stands for all weights of the network. Because the network applies the same function with the same weights at
+# every step, it can read a sentence of any length. The vector $x_t$ is the **embedding** of the token at position $t$.
+# It comes from a learned table (`nn.Embedding`), which has one row of $D_E$ numbers for each token of the vocabulary.
 
 # %%
 D_E, D_H = 5, 7  # small enough to print
@@ -155,59 +152,27 @@ X = table(numbers).detach()  # [T, D_E], one row of the table for each token
 # %% tags=["fold"]
 assert torch.equal(X[1], table.weight[english.numbers["see"]])  # a lookup, nothing else
 
-cell = nn.RNNCell(D_E, D_H, device=DEVICE)
-W_x, W_h = cell.weight_ih.detach().T, cell.weight_hh.detach().T  # [D_E, D_H], [D_H, D_H]; torch stores the transposes
-b = (cell.bias_ih + cell.bias_hh).detach()  # [D_H]; torch has two biases, which only ever add up
+rnn = nn.RNN(D_E, D_H, batch_first=True, device=DEVICE)
+W_x, W_h = rnn.weight_ih_l0.detach().T, rnn.weight_hh_l0.detach().T  # [D_E, D_H], [D_H, D_H]; in torch, transposed
+b = (rnn.bias_ih_l0 + rnn.bias_hh_l0).detach()  # [D_H]; torch has two biases, which only ever add up
 
 # %% [markdown]
-# The folded cell above takes the weights $W_x$ `[D_E, D_H]`, $W_h$ `[D_H, D_H]` and $b$ `[D_H]` from torch's own
-# `nn.RNNCell`. With these weights, one line of code computes one step, just as the formula says:
+# To read a whole sentence, the network repeats the step, each time from the hidden state that the previous step has
+# produced. In code, the formula becomes the one line of a loop. The weights $W_x$ `[D_E, D_H]`, $W_h$ `[D_H, D_H]` and
+# $b$ `[D_H]` are taken from torch's own `nn.RNN` (in the folded cell above), which runs the same loop in one call:
 
-# %%
-# NBVAL_CHECK_OUTPUT
-h_old = torch.linspace(-0.5, 0.5, D_H, device=DEVICE)  # [D_H], some hidden state that an earlier step could have left
-h_new = torch.tanh(X[0] @ W_x + h_old @ W_h + b)  # [D_E] @ [D_E, D_H] + [D_H] @ [D_H, D_H] + [D_H] -> [D_H]
-print("a hidden state:", [round(value, 2) for value in h_new.tolist()])
-
-# %% [markdown]
-# The next folded cell computes the same step with loops over single numbers, and compares both results with the output
-# of torch's own cell.
-
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
-h_loop = torch.zeros(D_H, device=DEVICE)  # [D_H]
-for j in range(D_H):
-    total = b[j].clone()
-    for d in range(D_E):
-        total += X[0, d] * W_x[d, j]
-    for i in range(D_H):
-        total += h_old[i] * W_h[i, j]
-    h_loop[j] = torch.tanh(total)
-
-assert_close(h_new, h_loop, atol=1e-5, rtol=0)
-assert_close(cell(X[0], h_old), h_new, atol=1e-5, rtol=0)
-print("loops, matrix products and torch's cell agree: the differences are below 1e-5")
-
-# %% [markdown]
-# **To read a whole sentence**, the network repeats this step. Each step starts from the hidden state that the previous
-# step has produced. Torch's `nn.RNN` runs the same loop in one call.
-
-# %%
-h = torch.zeros(D_H, device=DEVICE)  # [D_H]
+# %% tags=["nbval-check-output"]
+h = torch.zeros(D_H, device=DEVICE)  # [D_H], nothing has been read yet
 states = []
-for x in X:
-    h = torch.tanh(x @ W_x + h @ W_h + b)  # [D_H]
+for x in X:  # x [D_E]
+    h = torch.tanh(x @ W_x + h @ W_h + b)  # [D_E] @ [D_E, D_H] + [D_H] @ [D_H, D_H] + [D_H] -> [D_H]
     states.append(h)
 H = torch.stack(states)  # [T, D_H]
+print("the last hidden state:", [round(value, 2) for value in H[-1].tolist()])
 
-rnn = nn.RNN(D_E, D_H, batch_first=True, device=DEVICE)
-rnn.load_state_dict(
-    {f"{name}_l0": weight for name, weight in cell.state_dict().items()}
-)  # _l0: of layer 0, the only one
 all_states, last_state = rnn(X[None])  # [1, T, D_E] -> [1, T, D_H], and [layers, 1, D_H]
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 assert_close(all_states[0], H, atol=1e-5, rtol=0)
 assert_close(last_state[0, 0], H[-1], atol=1e-5, rtol=0)
 print("our loop and nn.RNN agree: the differences are below 1e-5")
@@ -215,11 +180,10 @@ print("our loop and nn.RNN agree: the differences are below 1e-5")
 # %% [markdown]
 # ## Gates: a hidden state that can keep
 #
-# **Does the hidden state remember the first word?** We change this word from *we* to *they* and measure how far each
-# hidden state moves. The network is not trained yet.
+# **Does the hidden state remember the first word?** To find out, we change this word from *we* to *they* and measure
+# how far each hidden state moves. The network is not trained yet.
 
-# %%
-# NBVAL_CHECK_OUTPUT
+# %% tags=["nbval-check-output"]
 other = torch.tensor(english.encode(["they", *pair.source[1:]]), device=DEVICE)  # [T]
 moved = (rnn(table(other)[None])[0][0] - H).norm(dim=-1)  # [T]
 print("the hidden states differ by", [round(value, 3) for value in moved.tolist()])
@@ -229,38 +193,34 @@ print("the hidden states differ by", [round(value, 3) for value in moved.tolist(
 # whose weights are small here, and squeezes the result through a tanh.
 #
 # Training suffers from the same fading. The gradient runs back along the same steps, so a token that hardly affects the
-# last hidden state also receives a small gradient. This is the **vanishing gradient**. (With large weights the gradient
-# can also grow without bound; this is the *exploding gradient*. Training loops therefore use *gradient clipping*: they
-# scale a gradient down if its norm is too large.)
+# last hidden state also receives a small gradient. This is the **vanishing gradient**. With large weights the gradient
+# can instead grow without bound, which is called the *exploding gradient*. That is why training loops use *gradient
+# clipping*: they scale a gradient down if its norm is too large.
 
-# %%
-# NBVAL_CHECK_OUTPUT
+# %% tags=["nbval-check-output"]
 words = X.clone().requires_grad_()  # [T, D_E]
 rnn(words[None])[1].sum().backward()  # from the last hidden state back to every token
 reach = words.grad.norm(dim=-1)  # [T]
 print("gradient from the last hidden state to each token", [round(value, 3) for value in reach.tolist()])
 
-# %% tags=["fold"]
-assert moved[0] > 5 * moved[-1] > 0
-assert reach[-1] > 5 * reach[0]
-
 # %% [markdown]
-# The gradient to the first token, *we*, has a norm of 0.02, and the gradient to the last token, `[STOP]`, has a norm of
-# 0.56. Only four steps lie between the two tokens.
+# At the first token, *we*, the gradient has a norm of 0.02; at the last one, `[STOP]`, it is 0.56. Only four steps lie
+# between the two.
 #
 # How could a hidden state keep a number over many steps? It can if a **gate** decides, for each number, how much of the
-# old value to *keep* and how much of a new one to *write*. The **gated recurrent unit** (**GRU**; Cho et al., 2014) has
-# two gates. The older **LSTM** (Hochreiter and Schmidhuber, 1997) is built on the same idea. A gate is a small layer
-# with a sigmoid $\sigma$, so its outputs lie between 0 and 1. In a GRU (where $\odot$ is the elementwise product of two
-# vectors):
+# old value to *keep* and how much of a new one to *write*. A gate is a small layer with a sigmoid $\sigma$, so its
+# outputs lie between 0 and 1. The **gated recurrent unit** (**GRU**; Cho et al., 2014) has two gates; the older
+# **LSTM** (Hochreiter and Schmidhuber, 1997) is built on the same idea. Here is the variant of the GRU that torch
+# computes, where $\odot$ is the elementwise product of two vectors:
 #
 # $$z_t = \sigma(x_t W_{xz} + h_{t-1} W_{hz} + b_z), \qquad r_t = \sigma(x_t W_{xr} + h_{t-1} W_{hr} + b_r)$$
 # $$n_t = \tanh\big(x_t W_{xn} + b_{xn} + r_t \odot (h_{t-1} W_{hn} + b_{hn})\big), \qquad
 # h_t = z_t \odot h_{t-1} + (1 - z_t) \odot n_t$$
-#
-# (This is the variant that torch computes.)
 
 # %% tags=["fold"]
+assert moved[0] > 5 * moved[-1] > 0
+assert reach[-1] > 5 * reach[0]
+
 show(
     seq2seq.gated_step(),
     "One step of a GRU. A thick straight line leads from the old hidden state at the upper left to the new one at the upper "
@@ -275,26 +235,24 @@ show(
 # read the input $x_t$ and the old hidden state.
 #
 # The vector $n_t$ is the proposed new hidden state. The gate $r_t$ says how much of the old hidden state the proposal
-# sees, and the gate $z_t$ says how much of the old hidden state stays. Where $z_t$ is close to 1, the old number passes
-# almost unchanged to the next step, and on the way back the gradient passes almost unchanged, too. An untrained GRU
-# forgets as well, but a GRU *can learn* which numbers to keep.
+# sees, and the gate $z_t$ how much of the old hidden state stays. Where $z_t$ is close to 1, the old number passes
+# almost unchanged to the next step, and on the way back so does the gradient. An untrained GRU forgets as well, but a
+# GRU *can learn* which numbers to keep.
 #
-# In PyTorch, `nn.GRU` takes the same arguments as `nn.RNN` and returns tensors of the same shapes. From here on we use
-# GRUs. With plain RNNs or LSTMs, the encoder and the decoder would be built in the same way, and would have the same
-# weakness (an LSTM hands over two vectors instead of one).
+# In PyTorch, `nn.GRU` takes the same arguments as `nn.RNN` and returns tensors of the same shapes; from here on we use
+# GRUs. A translator of plain RNNs or LSTMs would be built in the same way and would have the same weakness.
 
 # %% [markdown]
 # ## Encoder and decoder: one context vector for a sentence
 #
-# What does the decoder need to know about the sentence? It needs the whole content, in a form whose size is known
+# To translate, the decoder needs the content of the whole sentence, packed into a vector whose size is known
 # beforehand.
 #
 # **Encoder.** The encoder reads the sentence, and its last hidden state depends on every token. This state becomes the
 # **context vector** $c = h_T$, and the decoder receives nothing else about the input. The size of the context vector
 # does not depend on the length of the sentence:
 
-# %%
-# NBVAL_CHECK_OUTPUT
+# %% tags=["nbval-check-output"]
 torch.manual_seed(1)
 reader = nn.GRU(D_E, D_H, batch_first=True, device=DEVICE)
 for words in (["we", "see", "the", "sky"], lecture("agreement", "italian").source):
@@ -303,20 +261,20 @@ for words in (["we", "see", "the", "sky"], lecture("agreement", "italian").sourc
     print(f"{len(words):>2} words → c of {last.numel()} numbers")
 
 # %% [markdown]
-# **Decoder.** The decoder is another recurrent network, with a hidden state $s$ and weights of its own. It writes one
+# **Decoder.** The decoder is a second recurrent network, with a hidden state $s$ and weights of its own. It writes one
 # token at each step:
 #
 # $$s_t = g_U(y_{t-1}, s_{t-1}, c), \qquad P(y_t \mid y_{<t}, x) = \operatorname{softmax}(s_t W_{out} + b_{out})$$
 #
 # Here $x$ is the whole source sentence, $y_{<t}$ are all tokens before $y_t$, and $U$ stands for the decoder's weights.
-# The decoder's first state is the context vector, $s_0 = c$. At each step its input is the token that it has written
-# last, together with $c$; at the first step, where nothing has been written, this token is $y_0 =$ `[START]`. Because
-# $c$ comes in again at every step, the decoder need not carry the whole sentence in its own state while it writes.
-# Below, $V$ is the number of tokens in the target vocabulary.
+# The decoder's first state is the context vector, $s_0 = c$. At each step it receives $c$ and the token that it has
+# just written; at the first step, when nothing has been written yet, $y_0 =$ `[START]` takes that token's place.
+# Because $c$ comes in again at every step, the decoder need not carry the whole sentence in its own state while it
+# writes.
 #
-# The output layer gives each token of the vocabulary a number. These numbers are called **logits**, and the softmax
-# turns them into probabilities. The translation is complete when the decoder writes `[STOP]`: this is how it decides on
-# the length of its output.
+# To choose a token, the output layer gives each of the $V$ tokens of the target vocabulary a number. These numbers are
+# called **logits**, and the softmax turns them into probabilities. The translation is complete when the decoder writes
+# `[STOP]`: this is how it decides on the length of its output.
 
 # %%
 torch.manual_seed(1)
@@ -346,8 +304,9 @@ show(
 # %% [markdown]
 # **Figure 2.** The encoder and the decoder for *we see the sky*, unrolled in time, with made-up hidden states. Each
 # strip is one hidden state, with a cell for each number, from dark blue (−1) to yellow (1). The wider strip in the
-# middle is the context vector: it is a copy of the encoder's last state, it becomes the decoder's first state, and
-# along the orange line it enters each of the decoder's steps.
+# middle is the context vector: a copy of the encoder's last state, which becomes the decoder's first state and, along
+# the orange line, enters each of the decoder's steps. Each token that the decoder writes (top) is fed to its next step
+# (bottom).
 #
 # Since $s_0 = c = h_T$, the hidden states of both networks have the same size $D_H$. One can also compute $s_0$ from
 # the encoder's states with a small layer, as lesson 02 does.
@@ -355,15 +314,10 @@ show(
 # ### What if T = 1000?
 #
 # Everything that the decoder knows about the input has passed through $c$. For *we see the sky* this seems enough:
-# there are five tokens, and one vector to hold them. Now suppose that the input is a long text of $T = 1000$ tokens.
-# The vector $c$ still has $D_H$ numbers. Every name, every date and every *not* of the text must be stored in them, and
-# the trace of the first token must survive 999 further steps. The encoder has computed 1000 hidden states on its way,
-# but the decoder receives only the last one. Let us count, for hidden states of 128 numbers:
-
-# %%
-# NBVAL_CHECK_OUTPUT
-for T in (5, 25, 1000):
-    print(f"T = {T:>4}: {T * 128:>6} numbers in all hidden states, 128 of them in c: {128 / T:.3g} for each token")
+# there are five tokens, and a whole vector to hold them. Now suppose that the input is a long text of $T = 1000$
+# tokens. The encoder computes 1000 hidden states on its way, but the decoder receives only the last one, which still
+# has $D_H$ numbers. Every name, every date and every *not* of the text must be stored in them, and the trace of the
+# first token must survive 999 further steps. Here is how much room that leaves for each token if $D_H$ is 128:
 
 # %% tags=["fold"]
 show(
@@ -375,28 +329,26 @@ show(
 # %% [markdown]
 # **Figure 3.** The context vector (orange, one square for each number) and the tokens that it has to hold (grey, one
 # square for each token): for a short sentence, for the longest sentences that we shall train on, and for a long text.
-# The number of tokens grows; the context vector stays as it is.
 #
-# Could a clever encoder pack any 1000 tokens into 128 numbers? It could not. To name one of our 112 English tokens, if
-# all are equally likely, takes $\log_2 112 \approx 6.8$ bits, and so 1000 of them take about 6,800 bits. But 128
-# numbers of 32 bits each have only 4,096 bits. (Real text needs fewer bits, because many of its tokens can be guessed
-# from those before them. A network, on the other hand, cannot use every bit of its numbers.)
+# Could a clever encoder pack any 1000 tokens into 128 numbers? A count of bits shows that it could not. To name one of
+# our 112 English tokens, if all are equally likely, takes $\log_2 112 \approx 6.8$ bits, so 1000 of them take about
+# 6,800. But 128 numbers of 32 bits each have only 4,096 bits. Real text needs fewer bits, because many of its tokens
+# can be guessed from those before them; on the other hand, a network cannot use every bit of its numbers.
 #
-# The context vector is thus the **bottleneck** of the model. A larger $D_H$ widens it, but at a price, since the
-# number of weights in a GRU grows with $D_H^2$; and whatever $D_H$ we choose, the size of $c$ stays fixed while
-# sentences grow.
+# The context vector is thus the **bottleneck** of the model. A larger $D_H$ widens it, but at a price, since the number
+# of weights in a GRU grows with $D_H^2$; and whatever $D_H$ we choose, $c$ keeps its size while sentences grow.
 #
-# At what length does the bottleneck begin to hurt? The count of bits does not tell us: a sentence of 25 tokens takes
-# only about 170 bits, but a network must also *learn* to store the tokens so that the decoder can read them. We have to
-# measure, and for that we need a trained translator.
+# At what length does the bottleneck begin to hurt? The count of bits does not tell us. A sentence of 25 tokens takes
+# only about 170 bits, but a network must also *learn* to pack the tokens in such a way that the decoder can unpack
+# them. How well it does so has to be measured on a trained translator, and the next four sections build one.
 
 # %% [markdown]
 # ## Teacher forcing
 #
-# How do we train this model? An untrained decoder writes nonsense. If it were fed its own nonsense, what would be the
-# correct next token? In training we therefore feed the decoder the **correct** previous token $y_{t-1}$, whatever it
-# has predicted itself. This method is called **teacher forcing**. Each step then has a clear question to answer: given
-# the correct beginning, which token comes next?
+# How do we train this model? An untrained decoder writes nonsense, and if we fed that nonsense back to it, there would
+# be no correct next token to train on. During training we therefore always feed it the **correct** previous token
+# $y_{t-1}$, no matter what it has predicted itself. This method is called **teacher forcing**. It gives each step a
+# clear question to answer: given the correct **prefix**, that is all tokens before this one, which token comes next?
 
 # %% tags=["fold"]
 show(
@@ -410,15 +362,14 @@ show(
 # should predict (top row). The input row is shifted by one position, so that the decoder never sees the token that it
 # is asked for. The dotted arrows show that each correct token is the input of the next step.
 #
-# A common mistake is to forget this shift. The decoder is then fed exactly the token that it should predict, and it
-# only has to copy its input. The loss falls to about zero, and the model learns nothing about translation.
+# A common mistake is to forget this shift. The decoder is then fed exactly the token that it should predict and only
+# has to copy it: the loss falls to about zero, and the model learns nothing about translation.
 #
 # The loss is the **cross-entropy**, that is the mean of $-\log P(y_t \mid y_{<t}, x)$ over the tokens of the target
 # sentence. Its values have a useful point of reference: a model that gives each of the $V$ tokens the same probability
 # $1/V$ has the loss $\log V$.
 
-# %%
-# NBVAL_CHECK_OUTPUT
+# %% tags=["nbval-check-output"]
 y_right = torch.tensor(italian.encode(pair.target), device=DEVICE)  # [T_y]: vediamo il cielo [STOP]
 y_fed = torch.cat([torch.tensor([START], device=DEVICE), y_right[:-1]])  # [T_y]: [START] vediamo il cielo
 
@@ -432,7 +383,7 @@ print(f"loss of the untrained decoder: {loss:.1f}, log V: {torch.tensor(float(le
 # ## Many sentences at once: padding
 #
 # Training on one sentence at a time is slow, so we train on batches. A batch is a rectangular tensor, but its sentences
-# have different lengths. We fill the shorter ones up with `[PAD]` tokens, the **padding**. But what does a network do
+# have different lengths, and we fill the shorter ones up with `[PAD]` tokens, the **padding**. What does a network do
 # with a `[PAD]`?
 
 # %% tags=["fold"]
@@ -440,22 +391,21 @@ lines = ["we see the sky", "they often read the small book", "she drinks water"]
 show(
     seq2seq.padded_batch([[*line.split(), "[STOP]"] for line in lines]),
     "Three sentences as rows of a table, the shorter ones filled up with PAD at the end. The STOP of each sentence is framed: "
-    "its own last state stands there, not at the end of the row.",
+    "there, and not at the end of the row, is the state that has read just this sentence.",
 )
 
 # %% [markdown]
-# **Figure 5.** A batch of three sentences with padding. The frames mark the last token of each sentence. The hidden
-# state at this position is the context vector that we want. Only in the row of the longest sentence is this position
-# also the last one of the row.
+# **Figure 5.** A batch of three sentences with padding. The frames mark the last token of each sentence, and the hidden
+# state at this position is the context vector that we want. Only for the longest sentence is it also the last position
+# of the row.
 #
-# Padding causes trouble in two parts of the model: the encoder and the loss.
+# Padding causes trouble in two places, the encoder and the loss.
 #
 # **In the encoder.** A recurrent network does not stop at the end of a sentence but reads on through the padding. The
-# state in the last column of the batch is then the state after the sentence *and some padding*. The context vector that
-# we want is the state at the end of the sentence itself, at the framed position:
+# state in the last column of the batch is then the state after the sentence *and some padding*, while the context
+# vector that we want is the state at the end of the sentence itself, at the framed position:
 
-# %%
-# NBVAL_CHECK_OUTPUT
+# %% tags=["nbval-check-output"]
 sky = torch.tensor(english.encode("we see the sky".split()), device=DEVICE)  # [T] = [5]
 longer = F.pad(sky, (0, 2), value=PAD)  # [7], as in the batch above
 H_padded, h_last = reader(table(longer)[None])  # [1, 7, D_H], [1, 1, D_H]
@@ -469,8 +419,7 @@ print(f"distance from c, end of the sentence:      {(H_padded[0, len(sky) - 1] -
 # token. This gives one context vector for each sentence. A boolean **mask** tells tokens from padding: it is True at
 # tokens and False at padding.
 
-# %%
-# NBVAL_CHECK_OUTPUT
+# %% tags=["nbval-check-output"]
 lengths = torch.tensor([5, 7, 4], device=DEVICE)  # [B], of the three sentences above with their [STOP]
 H_batch = torch.randn(3, 7, D_H, device=DEVICE)  # [B, T, D_H], in place of an encoder's states
 ends = H_batch[torch.arange(3, device=DEVICE), lengths - 1]  # [B, D_H]: row 0 at position 4, row 1 at 6, row 2 at 3
@@ -480,8 +429,8 @@ print(words_at.int().tolist())
 # %% [markdown]
 # **In the loss.** At a padded position there is no correct token to predict. If these positions counted, the model
 # would be trained to write `[PAD]`, and because this is easy, a batch with much padding would have a low loss. The mean
-# therefore runs over the real tokens alone. Torch's `cross_entropy` does this when `ignore_index` names the token to
-# leave out:
+# therefore runs over the real tokens alone, which is what torch's `cross_entropy` computes when `ignore_index` names
+# the token to leave out:
 
 # %%
 torch.manual_seed(2)
@@ -493,8 +442,7 @@ log_P = logits.log_softmax(dim=-1)  # [B, T_y, V]
 loss_masked = -log_P[real].gather(-1, y_batch[real][:, None]).mean()
 loss_torch = F.cross_entropy(logits.flatten(0, 1), y_batch.flatten(), ignore_index=PAD)
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 assert torch.equal(ends[2], H_batch[2, 3])
 
 total, words = 0.0, 0  # the same loss by hand
@@ -506,15 +454,14 @@ for row, right in zip(logits, y_batch):
 assert words == 9
 assert_close(loss_masked, total / words)
 assert_close(loss_torch, loss_masked)
-print(f"a loop over the {words} real tokens, the masked mean and torch's loss agree: the differences are below 1e-4")
+print(f"a loop over the {words} real tokens, the masked mean and torch's loss agree up to 1e-4")
 
 # %% [markdown]
 # ## Training a translator
 #
-# Here is the whole translator. One `nn.GRU` computes all steps of the decoder in a single call. Teacher forcing makes
-# this possible, since every input of the decoder is known beforehand. Each batch holds English sentences of equal
-# length, so the encoder meets no padding. Their translations still differ in length, so the loss must leave out the
-# padding of the targets.
+# Here is the whole translator. Teacher forcing makes every input of the decoder known beforehand, so that one `nn.GRU`
+# computes all its steps in a single call. Each batch holds English sentences of equal length, and the encoder meets no
+# padding. Their translations still differ in length, so the loss must leave out the padding of the targets.
 
 
 # %%
@@ -549,13 +496,12 @@ def translation_loss(model, batch):
 
 
 # %% [markdown]
-# We train three translators. They differ only in the **width** of their hidden states, the number $D_H$. All three see
+# We train three translators, which differ only in the **width** of their hidden states, the number $D_H$. All three see
 # the same sentences of 3 to 24 words in the same order, for the same number of steps. Does a translator with a wider
 # hidden state learn more?
 #
-# The folded cell calls the function `train` of the course's package, an ordinary training loop: it uses Adam, a
-# learning rate that rises and then falls to zero, and gradient clipping. (With `COURSE_FULL=1` in the environment the
-# same cells run a larger setting, which is described below.)
+# The folded cell calls the function `train` of the course's package, an ordinary training loop with Adam, a learning
+# rate that rises and then falls to zero, and gradient clipping.
 
 # %% tags=["fold"]
 FULL = stored_runs.full()
@@ -594,28 +540,33 @@ figure, (axes,) = plots.canvas(7, 3.4)
 curves = {f"width {width}": smoothed(losses[width]) for width in WIDTHS}
 lines = {"styles": dict.fromkeys(curves, "-"), "colours": TONES}
 plots.curves(ends, curves, x_label="step", y_label="loss: mean −log P per token", axes=axes, **lines)
+final = [curve[-1] for curve in curves.values()]
+assert final[0] > final[1] > final[2], "the wider the hidden state, the lower the loss should end"
 show(
     figure,
-    "Training loss over the steps for three widths of the state. All fall from about five; the wider the state, the lower "
+    "Training loss over the steps for three widths of the hidden state. All three fall; the wider the hidden state, the lower "
     "the loss ends. They saw the same batches, hence the same bumps.",
 )
 
 # %% [markdown]
 # **Figure 6.** The training loss of the three translators; each point is the mean over 30 steps. Before training, the
-# loss is about $\log V \approx 5.3$, as for any model that has learned nothing; the first points already lie below this
-# value. The wider the hidden state is, the lower the loss becomes. (The wider the hidden state, the darker its curve,
-# here and below.)
+# loss is about $\log V \approx 5.3$, as for any model that has learned nothing. The wider the hidden state is, the
+# lower the loss ends, and the darker is its curve, here and below.
+#
+# Not all of the way down from $\log V$ is translation. From the Italian sentences alone, a decoder without any source
+# could still learn which tokens are frequent and which follow which, and its loss would end far below $\log V$. A
+# translator makes use of $c$ only in so far as its loss lies below that of such a decoder.
 
 # %% [markdown]
 # ## Greedy decoding
 #
 # When the model translates a new sentence, nobody knows the correct tokens, so the decoder is fed the tokens that it
-# has written itself. The simplest way to choose a token is to take the most likely one at each step. This is called
-# **greedy decoding**. It ends with `[STOP]`, or after a number of tokens that no translation should exceed.
+# has written itself. The simplest choice is to take the most likely token at each step, which is called **greedy
+# decoding**. It ends with `[STOP]`, or after a number of tokens that no translation should exceed.
 #
-# In one respect decoding differs from training: the beginning of the sentence is now the decoder's own. One wrong token
-# makes a beginning that the decoder has never seen in training, and more mistakes may follow. This problem is known as
-# **exposure bias**. Further below we measure how much it costs.
+# Decoding differs from training in one respect: the prefix now comes from the decoder itself. A single wrong token
+# yields a prefix unlike any seen in training, and further errors may follow. This problem is known as **exposure
+# bias**, and further below we measure how much it costs.
 
 
 # %%
@@ -641,15 +592,14 @@ for width, model in models.items():
     print(f"width {width:>3}: we see the sky → {' '.join(translate(model, pair.source)[0])}")
 
 # %% [markdown]
-# The correct translation is *vediamo il cielo*. A translation that is wrong can still be a good Italian sentence:
-# *stanno firmando un piccolo accordo*, for instance, is Italian for *they are signing a small agreement*. A decoder can
-# learn to write good Italian from the target sentences alone. In training it usually learns first to write good
-# Italian, and only later to translate the source sentence.
+# The correct translation is *vediamo il cielo*. A wrong translation need not look wrong, because a decoder can learn to
+# write good Italian from the target sentences alone and then answer with a flawless sentence that has nothing to do
+# with the English one.
 #
 # **Step through it.** The explorer below shows the widest translator at work on sentences that are not among its
-# training sentences. The first slider chooses the number of words in the sentence. The second slider chooses how many
-# steps are done: at first each step reads a token, later each step writes one. Watch how one token changes the hidden
-# state, how the context vector is handed over, and what the decoder writes when the sentence is long.
+# training sentences. The first slider chooses the number of words in the sentence, and the second how many steps are
+# done: at first each step reads a token, later each step writes one. Watch how one token changes the hidden state, how
+# the context vector is handed over, and what the decoder writes when the sentence is long.
 
 # %% tags=["fold"]
 widest = models[WIDTHS[-1]]
@@ -683,112 +633,42 @@ explore(
 
 # %% [markdown]
 # **Figure 7.** A trained translator after some of its steps. Each strip shows the first 24 numbers of a hidden state,
-# from dark blue (−1) to yellow (1). The decoder's output stands above its states, and steps still to come are grey.
+# from dark blue (−1) to yellow (1). Above its states is what the decoder has written; steps still to come are grey.
 
 # %% [markdown]
-# ## Beam search
-#
-# Does the most likely token at each step lead to the most likely *sentence*? Let us look at a toy decoder that writes
-# only two words, with the probabilities below. (*Il* and *la* mean "the" and *un* means "a"; the nouns are *cielo*,
-# "sky", *cane*, "dog", *libro*, "book", *casa*, "house", *lettera*, "letter", and *amico*, "friend".)
-
-# %%
-# the tokens written so far -> the probabilities of the next
-toy = {
-    (): {"il": 0.5, "la": 0.4, "un": 0.1},
-    ("il",): {"cielo": 0.4, "cane": 0.3, "libro": 0.3},
-    ("la",): {"casa": 0.9, "lettera": 0.1},
-    ("un",): {"amico": 0.6, "libro": 0.4},
-}
-
-# %% [markdown]
-# Greedy decoding takes *il* and then *cielo*, a sentence of probability $0.5 \cdot 0.4 = 0.20$. But *la casa* has the
-# probability $0.4 \cdot 0.9 = 0.36$. The most likely first token does not lead to the most likely sentence. We cannot
-# try all sentences either, because with $V$ tokens and $T_y$ steps there are $V^{T_y}$ of them.
-#
-# **Beam search** is a compromise between the two. It follows the $k$ most likely beginnings at once; they are called
-# **hypotheses**, and together they form the *beam*. At each step, beam search continues every hypothesis with every
-# token of the vocabulary, and keeps the $k$ most likely of all these continuations. The probability of a sentence is a
-# product of many factors and soon becomes tiny, so we add logarithms instead of multiplying probabilities.
-
-# %%
-# NBVAL_CHECK_OUTPUT
-k = 2
-beam = [((), 0.0)]  # (tokens, log of their probability)
-kept = []
-for step in range(2):
-    candidates = []
-    for words, score in beam:
-        for word, share in toy[words].items():
-            candidates.append(((*words, word), score + torch.tensor(share).log().item()))
-    candidates.sort(key=lambda candidate: candidate[1], reverse=True)
-    beam = candidates[:k]
-    kept.append([words for words, _ in beam])
-    for words, score in beam:
-        print(f"step {step + 1}: {' '.join(words):<10} log P = {score:.2f}, P = {torch.tensor(score).exp():.2f}")
-
-# %% tags=["fold"]
-show(
-    seq2seq.search_tree(toy, kept, beam[0][0]),
-    "A tree of all two-word sentences of the toy decoder with their probabilities. A beam of two keeps il and la, then la casa "
-    "and il cielo, and finds la casa with 0.36, where greedy decoding ends at il cielo with 0.20.",
-)
-
-# %% [markdown]
-# **Figure 8.** Beam search with $k = 2$ in the tree of all sentences of the toy decoder. The number on a branch is the
-# probability of the next word; the number at the right is the probability of the whole sentence. Coloured boxes are
-# hypotheses that the beam keeps, and the thick path leads to the most likely sentence, which greedy decoding misses.
-#
-# With $k = 1$, beam search is greedy decoding. With a large enough $k$, it tries every sentence. With a value in
-# between, beam search often finds a more likely sentence than greedy decoding does, but nothing guarantees that it
-# finds the most likely sentence of all.
-#
-# <details><summary>Going further: beam search in a real decoder</summary>
-#
-# In a real decoder each hypothesis has a *hidden state* of its own. When the beam is sorted, every state must move
-# together with the tokens of its hypothesis.
-#
-# A hypothesis that has written `[STOP]` is finished. It is not continued any more, but it stays in the beam and
-# competes with the others until better ones push it out. Your assignment builds all of this.
-#
-# Every further token multiplies the probability by a factor below 1. A beam that compares plain sums of logarithms
-# therefore prefers short sentences.
-#
-# </details>
-
-# %% [markdown]
-# ## The bottleneck: how much fits into one vector?
+# ## The bottleneck: how much gets through one vector?
 #
 # We now return to the question of the long input. Everything that the decoder knows about the sentence has passed
-# through the $D_H$ numbers of $c$. A short sentence may fit into them. Does a sentence of twenty words fit too? And
-# does a wider hidden state help?
+# through the $D_H$ numbers of $c$. They may be enough for a short sentence, but are they enough for one of twenty
+# words, and does a wider hidden state help?
 #
 # We let the three translators translate sentences that they have never seen, and group the results by the length of the
-# sentence. Two measures tell how good the translations are. **Token accuracy** is the share of positions at which the
-# translation has the correct token. It is a strict measure, since one missing token shifts all that follow. **BLEU**
-# (Papineni et al., 2002) looks at all runs of one, two, three and four successive tokens of the translation. It
-# measures what share of these runs also occurs in the correct translation, wherever they stand there, and takes off
-# points if the translation is too short. It goes from 0 to 100. The following cell leaves out the first of five words.
-# All other words are then at a wrong position, so the token accuracy is 0. But every run of them still occurs in the
-# correct sentence, and BLEU takes off points only for the missing word:
+# sentence. Two measures tell how good the translations are. **Token accuracy** is the fraction of positions at which
+# the translation has the correct token. It is a strict measure, since one missing token shifts all that follow.
+# **BLEU** (Papineni et al., 2002) looks at all runs of one, two, three and four successive tokens of the translation.
+# It measures what fraction of these runs also occurs in the correct translation, wherever that may be, and takes off
+# points if the translation is too short. It goes from 0 to 100.
+#
+# To see the difference, we leave out the first of five words. All other words are then at a wrong position, and the
+# token accuracy is 0. But every run of them still occurs in the correct sentence, and BLEU takes off points only for
+# the missing word:
 
-# %%
-# NBVAL_CHECK_OUTPUT
+# %% tags=["nbval-check-output"]
 five = "trova una piccola casa rossa".split()
 print(f"accuracy {token_accuracy(five[1:], five):.2f}, BLEU {bleu([five[1:]], [five]):.0f}")
 
 # %% [markdown]
 # <details><summary>Going further: how BLEU is computed</summary>
 #
-# A run of $n$ tokens is called an *n-gram*. For $n = 1, 2, 3, 4$, BLEU takes the precision $p_n$: the share of the
+# A run of $n$ tokens is called an *n-gram*. For $n = 1, 2, 3, 4$, BLEU takes the precision $p_n$: the fraction of the
 # translation's n-grams that also occur in the correct sentence, each counted at most as often as it occurs there. BLEU
 # is the geometric mean of the four precisions, times a penalty for translations that are too short:
 #
 # $$\text{BLEU} = 100 \cdot \min\big(1, e^{1 - r/c}\big) \cdot (p_1\, p_2\, p_3\, p_4)^{1/4}$$
 #
-# Here $c$ is the number of tokens in all translations and $r$ the number of tokens in all correct sentences. (In this
-# formula $c$ is not the context vector; we keep the letters of the paper.) In the example above all four precisions are
-# 1, and the penalty alone lowers the score, to $100 \cdot e^{1 - 5/4}$.
+# Here, as in the paper, $c$ is not a context vector but the number of tokens in all translations, and $r$ is the number
+# of tokens in all correct sentences. In the example above all four precisions are 1, and the penalty alone lowers the
+# score, to $100 \cdot e^{1 - 5/4}$.
 #
 # If not a single 4-gram of a whole group is correct, then $p_4 = 0$ and BLEU is 0. For the shortest sentences, which
 # have few 4-grams, this happens to a weak translator.
@@ -855,18 +735,18 @@ counts = [sum(low <= len(pair.source) <= high for pair in fresh) for low, high i
 show(
     quality_figure(groups, quality, f"{STEPS} steps of training, up to {LONGEST} words", counts),
     "Token accuracy and BLEU of three translators over the length of the sentence, with the number of sentences in each group; "
-    "the first group is small, and its points are hollow. The widest starts near one and falls steadily; the middle one starts "
-    "lower and falls earlier; the narrowest is bad even at short sentences.",
+    "the first group is small, and its points are hollow. The accuracy of the widest starts above 0.8 and falls by more than "
+    "half; the narrowest is worse at every length.",
 )
 
 # %% [markdown]
-# **Figure 9.** Token accuracy and BLEU of the three translators on new sentences, by the number of words in the
-# sentence. All three translate long sentences badly; the wider the hidden state, the longer the sentences that the
-# translator can manage. The number of sentences in each group stands in parentheses. (Most of the shortest sentences
-# occur in the training data, so the first group is small and its values are uncertain; its points are hollow. A BLEU of
-# 0 in this group means that not one run of four tokens was correct.)
+# **Figure 8.** Token accuracy and BLEU of the three translators on new sentences, by the number of words in the
+# sentence; the number of sentences in each group is given in parentheses. On the longest sentences the widest
+# translator loses more than half of its token accuracy, and the narrowest is worse at every length. Most of the
+# shortest sentences occur in the training data, so the first group is small and its values are uncertain: its points
+# are hollow. A BLEU of 0 in this group means that not one run of four tokens was correct.
 #
-# The next cell prints the curves of the left panel as a table.
+# The left panel as a table:
 
 # %% tags=["fold"]
 print("token accuracy, by words  " + "".join(f"{f'{low}–{high}':>7}" for low, high in groups))
@@ -886,11 +766,11 @@ assert narrow[len(narrow) // 2] < 0.75 * narrow[0], (
 )
 
 # %% [markdown]
-# The quality falls as sentences get longer. A wider hidden state moves the fall to longer sentences but does not remove
-# it. Is the size of $c$ the only cause? To find out, we make two more measurements with the widest model.
+# The quality falls as sentences get longer, and a wider hidden state helps at every length but does not stop the drop.
+# Is the bottleneck to blame? To rule out other causes, we make two more measurements with the widest translator.
 #
-# - **With teacher forcing.** The decoder is fed the correct beginning at every step, so no mistake can lead to another
-#   one. We count how often it predicts the correct next token.
+# - **With teacher forcing.** The decoder is fed the correct prefix at every step, so no mistake can lead to the next.
+#   We count how often it predicts the correct next token.
 # - **On training sentences.** The model decodes greedily, but it translates sentences on which it was trained, so it
 #   need not generalise to new ones.
 
@@ -898,7 +778,7 @@ assert narrow[len(narrow) // 2] < 0.75 * narrow[0], (
 # %% tags=["fold"]
 @torch.no_grad()
 def with_teacher(model, pairs):
-    """The share of tokens that are predicted correctly, each after the correct beginning."""
+    """The fraction of tokens that are predicted correctly, each after the correct prefix."""
     right, count = 0, 0
     for batch in batches(pairs, "italian", size=64, steps=12, seed=SEED):
         batch = batch.to(DEVICE)
@@ -939,18 +819,15 @@ axes.set_xticks(middles, [f"{low}–{high}" for low, high in groups])
 axes.set_ylim(0, 1.03)
 show(
     figure,
-    "Token accuracy of the widest translator over the length. With greedy decoding of new sentences it falls steeply; with "
-    "teacher forcing it falls much less; with greedy decoding of training sentences it holds a little longer, and then "
-    "falls just as far.",
+    "Token accuracy of the widest translator over the length. With greedy decoding of new sentences it falls by more than half; "
+    "with teacher forcing it falls too, but ends higher; with greedy decoding of training sentences it ends below 0.75.",
 )
 
 # %% [markdown]
-# **Figure 10.** Three measurements of the widest translator, by the number of words in the sentence. The solid coloured
-# curve, greedy decoding on new sentences, is that of the widest translator in Figure 9. Teacher forcing removes a large
-# part of the fall but not all of it; on the longest sentences it makes little difference whether the model was trained
-# on them.
+# **Figure 9.** Three measurements of the widest translator, by the number of words in the sentence. The solid coloured
+# curve, greedy decoding of new sentences, is repeated from Figure 8.
 #
-# The same curves as a table:
+# As a table:
 
 # %% tags=["fold"]
 print(f"{'token accuracy, by words':<36}" + "".join(f"{f'{low}–{high}':>7}" for low, high in groups))
@@ -965,22 +842,21 @@ assert taught[-1] < taught[0] - 0.1, (
 assert trained[-1] < 0.75, "the longest sentences should be hard even if the model was trained on them"
 
 # %% [markdown]
-# What do the two measurements show?
+# Three conclusions follow.
 #
-# - **Mistakes lead to mistakes.** With teacher forcing the model predicts many more tokens correctly (second row). Not
-#   all of this gain comes from avoided mistakes, however. With a correct beginning, no missing token can shift those
-#   that follow, and some tokens can be guessed from the beginning alone, without the source sentence.
-# - **A lack of training sentences is not the main cause.** On the longest sentences the model is about as bad at those
-#   that it was trained on (third row) as at new ones (first row).
-# - **The bottleneck remains.** Neither correct beginnings nor known sentences stop the fall: in each row the accuracy
-#   is far lower on the longest sentences than on the shortest. After this training, the context vector does not keep
-#   all of a long sentence.
+# - **Mistakes lead to mistakes.** With teacher forcing the model predicts more tokens of long sentences correctly
+#   (second row). Not all of this gain comes from avoided mistakes, however. A correct prefix also rules out shifts
+#   caused by a missing token, and it makes some tokens guessable without any look at the source. Even a decoder without
+#   a source would score well above 0 here. Its score is the *floor* of the second row: only what lies above it has come
+#   through $c$.
+# - **Generalisation is not the main problem.** Even long sentences that the model was trained on go wrong (third row).
+#   It has not failed to carry over what it learned; it has not learned it in the first place.
+# - **The bottleneck remains.** Neither correct prefixes nor familiar sentences stop the drop. After this training, the
+#   decoder does not get all of a long sentence out of the context vector.
 #
-# Lesson 02 removes the bottleneck, and there we shall see how much of the fall disappears.
-#
-# Would more training help? The results of a longer run, of about twenty minutes, are stored beside this lesson. The run
-# used the same cells under `COURSE_FULL=1`, with sentences of up to 60 words, two of the same widths and a larger one,
-# more training sentences, more steps and a lower learning rate.
+# Would more training help? The results of a longer run, of about twenty minutes, are stored beside this lesson. It used
+# the same cells, with `COURSE_FULL=1` in the environment: sentences of up to 60 words, two of the same widths and a
+# larger one, more training sentences, more steps and a lower learning rate.
 
 # %% tags=["fold"]
 if FULL:
@@ -990,6 +866,13 @@ record = stored_runs.load("01_rnn_seq2seq")
 long = record["results"]
 long_quality = {int(width): found for width, found in sorted(long["quality"].items(), key=lambda item: int(item[0]))}
 print(stored_runs.how(record))
+if not FULL:
+    (before,) = by_length(models[128], fresh, [(11, 20)])["accuracy"]
+    after = long_quality[128]["accuracy"][long["groups"].index([11, 20])]
+    print(
+        f"width 128, 11 to 20 words: token accuracy {before:.2f} after the short run above, {after:.2f} in the stored run"
+    )
+    assert after > before + 0.05, "the same width should carry longer sentences after longer training"
 show(
     quality_figure(long["groups"], long_quality, f"stored run: {long['steps']} steps, up to 60 words"),
     "The stored long run: token accuracy and BLEU of three translators over sentences of up to 60 words. The two wider ones "
@@ -997,43 +880,122 @@ show(
 )
 
 # %% [markdown]
-# **Figure 11.** The stored long run: token accuracy and BLEU by the number of words in the sentence. Longer training
-# and wider states move the fall to longer sentences, but every curve still falls.
+# **Figure 10.** The stored long run: token accuracy and BLEU by the number of words in the sentence; each curve is a
+# single training run. The wider the hidden state, the longer the sentences at which the curve drops, but every curve
+# drops.
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 best = long_quality[256]["accuracy"]
 print(f"width 256: accuracy {best[0]:.2f} at 3 to 10 words, {best[-1]:.2f} at 51 to 60")
 
 # %% [markdown]
-# The longer run helps. Compare width 128 in Figures 9 and 11. In Figure 9 its accuracy falls from about 0.7 at 12 to
-# 14 words to about 0.4 at 18 to 20 words; in Figure 11 it is still above 0.7 at 11 to 20 words. But the fall has not
-# gone: it has only moved further to the right.
+# ### Full, or hard to pack?
 #
-# Published results show the same pattern. Bahdanau et al. (2015, figure 2) trained such an encoder and decoder,
-# with hidden states of 1,000 numbers, on real English and French. The BLEU of this model falls steeply as sentences get
-# longer. The BLEU of their new model, with attention and trained on sentences of up to 50 words, hardly falls. Table 1
-# of the paper gives the BLEU over all test sentences. For training sentences of up to 50 words it is 17.8 without
-# attention and 26.8 with attention.
+# Longer training helps, as the printed comparison above Figure 10 shows for a width of 128. But the drop has not
+# disappeared; it has only moved to longer sentences.
 #
-# Their experiment differs from ours. They trained on sentences of up to 30 or 50 words and also tested on longer ones,
-# with a vocabulary of 30,000 words and beam search. Our language is tiny and regular, so that a wide model translates
-# short sentences almost perfectly. Both experiments compare each translation with a single correct one. For our grammar
-# that is fair; a real sentence has other correct translations, too, and BLEU counts them as partly wrong.
+# Is the context vector simply full? The count of bits says that it is not: a sentence of 60 words and its `[STOP]` take
+# about $61 \cdot 6.8 \approx 415$ bits, a tenth of the 4,096 bits in 128 numbers. The measurements agree. The
+# translator of Figure 9 fails on long sentences even if it was trained on them, and longer training gets more through a
+# vector of the same size. In principle, capacity sets a bound that no training can pass, as we saw for $T = 1000$. In
+# practice, a different limit binds long before: it is *hard to learn* to pack a long sentence into one vector in such a
+# way that the decoder can unpack it, token by token. A likely reason is the long way that the gradient has to travel
+# from $c$ back to the first words, through every step of the encoder.
+#
+# Published results show the same pattern. Bahdanau et al. (2015, figure 2) trained such an encoder and decoder, with
+# hidden states of 1,000 numbers, on real English and French. The BLEU of this model falls steeply as sentences get
+# longer, while the BLEU of their new model, with attention and trained on sentences of up to 50 words, hardly falls.
+# With training sentences of up to 50 words, the BLEU over all test sentences is 17.8 without attention and 26.8 with it
+# (table 1 of the paper).
+#
+# Their experiment differs from ours. They also tested on sentences longer than those in training, with a vocabulary of
+# 30,000 words and beam search, while our language is tiny and regular. Both experiments compare each translation with a
+# single correct one, which is fair for our grammar; a real sentence has other correct translations, too, and BLEU
+# counts them as partly wrong.
 #
 # <details><summary>Going further: a fixed vector that did well</summary>
 #
 # Sutskever et al. (2014) report that a deep LSTM, with the source sentence reversed, "did not have difficulty on long
 # sentences". Its four layers, each with a state and a cell of 1,000 numbers, make a wide bottleneck. Reversing the
 # source brings the first words of both languages close together, so that the gradient has only a few steps to travel
-# between them.
+# between them. The vector has no more room than before; what becomes easier, the authors suggest, is learning.
 #
 # </details>
+
+# %% [markdown]
+# ## Beam search
 #
-# We began with *we see the sky*. For this sentence, a context vector of 64 numbers was enough. For sentences of more
-# than 50 words, a context vector of 256 numbers was not enough, even after the long training. A wider, deeper or better
-# trained model can manage longer sentences, but there is always a limit. Lesson 02 removes it with a new idea: why
-# should the decoder have to remember the whole sentence, if it could look at the sentence again?
+# All translations so far were decoded greedily. Does the most likely token at each step lead to the most likely
+# *sentence*? Let us look at a toy decoder that writes only two words, with the probabilities below. *Il* and *la* mean
+# "the" and *un* means "a"; the nouns are *cielo*, "sky", *cane*, "dog", *libro*, "book", *casa*, "house", *lettera*,
+# "letter", and *amico*, "friend".
+
+# %%
+# the tokens written so far -> the probabilities of the next
+toy = {
+    (): {"il": 0.5, "la": 0.4, "un": 0.1},
+    ("il",): {"cielo": 0.4, "cane": 0.3, "libro": 0.3},
+    ("la",): {"casa": 0.9, "lettera": 0.1},
+    ("un",): {"amico": 0.6, "libro": 0.4},
+}
+
+# %% [markdown]
+# Greedy decoding takes *il* and then *cielo*, a sentence of probability $0.5 \cdot 0.4 = 0.20$. But *la casa* has the
+# probability $0.4 \cdot 0.9 = 0.36$: the most likely first token does not lead to the most likely sentence. We cannot
+# try all sentences either, because with $V$ tokens and $T_y$ steps there are $V^{T_y}$ of them.
+#
+# **Beam search** is a compromise between the two. It follows the $k$ most likely prefixes at once; they are called
+# **hypotheses**, and together they form the *beam*. At each step, beam search continues every hypothesis with every
+# token of the vocabulary, and keeps the $k$ most likely of all these continuations. The probability of a sentence is a
+# product of many factors and soon becomes tiny, so we add logarithms instead of multiplying probabilities.
+
+# %% tags=["nbval-check-output"]
+k = 2
+beam = [((), 0.0)]  # (tokens, log of their probability)
+kept = []
+for step in range(2):
+    candidates = []
+    for words, score in beam:
+        for word, share in toy[words].items():
+            candidates.append(((*words, word), score + torch.tensor(share).log().item()))
+    candidates.sort(key=lambda candidate: candidate[1], reverse=True)
+    beam = candidates[:k]
+    kept.append([words for words, _ in beam])
+    for words, score in beam:
+        print(f"step {step + 1}: {' '.join(words):<10} log P = {score:.2f}, P = {torch.tensor(score).exp():.2f}")
+
+# %% tags=["fold"]
+show(
+    seq2seq.search_tree(toy, kept, beam[0][0]),
+    "A tree of all two-word sentences of the toy decoder with their probabilities. A beam of two keeps il and la, then la casa "
+    "and il cielo, and finds la casa with 0.36, where greedy decoding ends at il cielo with 0.20.",
+)
+
+# %% [markdown]
+# **Figure 11.** Beam search with $k = 2$ in the tree of all sentences of the toy decoder. The number on a branch is the
+# probability of the next word; the number at the right is the probability of the whole sentence. Coloured boxes are
+# hypotheses that the beam keeps, and the thick path leads to the most likely sentence, which greedy decoding misses.
+#
+# With $k = 1$, beam search is greedy decoding; with a large enough $k$, it tries every sentence. With a value in
+# between, it often finds a more likely sentence than greedy decoding does, but nothing guarantees that it finds the
+# most likely sentence of all. In a real decoder each hypothesis has a *hidden state* of its own, which must move
+# together with its tokens when the beam is sorted. A hypothesis that has written `[STOP]` is not continued any more,
+# but it stays in the beam and competes with the others until better ones push it out. Your assignment builds all of
+# this.
+#
+# Plain sums are unfair to long hypotheses, because every further token adds a negative number to $\log P$. The usual
+# remedy is a *length penalty*: the sum is divided by a power of $L$, the number of tokens in the hypothesis, and the
+# beam compares
+#
+# $$\frac{1}{L^{\alpha}} \log P(y_1, \dots, y_L \mid x), \qquad 0 \le \alpha \le 1.$$
+#
+# With $\alpha = 0$ nothing changes, with $\alpha = 1$ the mean per token counts, and a value in between is tuned on
+# held-out sentences (Wu et al., 2016). Take a hypothesis of two tokens with $\log P = -2$ and one of four tokens with
+# $\log P = -3$. The plain sums prefer the shorter one; with $\alpha = 0.75$ the scores are $-1.19$ and $-1.06$, and the
+# longer one wins. Lesson 10 returns to the length penalty.
+#
+# Beam search can save a translation that a greedy choice would have spoiled. It cannot widen the bottleneck: the
+# decoder that it asks is the same, and so is the one vector $c$ which that decoder reads.
 
 # %% [markdown]
 # ## Summary
@@ -1046,15 +1008,19 @@ print(f"width 256: accuracy {best[0]:.2f} at 3 to 10 words, {best[-1]:.2f} at 51
 # | decoder step | $s_t = g_U(y_{t-1}, s_{t-1}, c)$ with $s_0 = c$ | $[D_H]$ |
 # | next token | $P(y_t \mid y_{<t}, x) = \operatorname{softmax}(s_t W_{out} + b_{out})$ | $[V]$ |
 # | loss | mean of $-\log P(y_t \mid y_{<t}, x)$ over the real tokens, with teacher forcing | a number |
-# | decoding | the likeliest token at each step (greedy), or the $k$ likeliest hypotheses (beam search), up to `[STOP]` | |
+# | greedy decoding | the likeliest token at each step, up to `[STOP]` | |
+# | beam search | at each step the $k$ hypotheses of the largest $\frac{1}{L^{\alpha}} \log P$ | |
 #
 # ```python
 # H, h_last = nn.GRU(D_E, D_H, batch_first=True)(X)  # [B, T, D_E] -> [B, T, D_H] and [1, B, D_H]
 # loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=PAD)  # logits [B, T_y, V], targets [B, T_y]
 # ```
 #
-# The picture to remember is Figure 2: the encoder reads, one context vector goes across, the decoder writes. The
-# context vector has the same size for every sentence, and so translations get worse as sentences get longer.
+# The picture to remember is Figure 2: the encoder reads, one context vector goes across, the decoder writes. For *we
+# see the sky* this is enough. A long sentence has to be packed into a vector of the same size and unpacked from it
+# again. A wider, deeper or better trained model learns to do this for longer sentences, but it never gets rid of the
+# bottleneck. Lesson 02 removes it with a new idea: why should the decoder have to remember the whole sentence, if it
+# could look at the sentence again?
 
 # %% [markdown]
 # ## Before you go on
@@ -1086,16 +1052,16 @@ print(f"width 256: accuracy {best[0]:.2f} at 3 to 10 words, {best[-1]:.2f} at 51
 # <details><summary><b>4.</b> The training loss is low, yet translations go wrong in their second half. Why can that
 # be?</summary>
 #
-# In training every token was predicted after a correct beginning. When the model translates, the beginning is its own.
-# One wrong token leads to a beginning that training never showed, and the predictions after it get worse.
+# In training every token was predicted after a correct prefix. When the model translates, the prefix is its own. One
+# wrong token leads to a prefix that training never showed, and the predictions after it get worse.
 #
 # </details>
 #
 # <details><summary><b>5.</b> Does a beam of 2 always find a sentence at least as likely as greedy decoding
 # does?</summary>
 #
-# It does so almost always, but not with certainty. The greedy beginning can be pushed out of the beam by two others
-# that look better for a while and end worse.
+# It usually does, but not with certainty. The greedy prefix can be pushed out of the beam by two others that look
+# better for a while and end worse.
 #
 # </details>
 #
@@ -1104,8 +1070,8 @@ print(f"width 256: accuracy {best[0]:.2f} at 3 to 10 words, {best[-1]:.2f} at 51
 #
 # $z$, $r$ and $n$ each have a matrix from state to state, together $3 D_H^2$ weights. When $D_H$ doubles, their number
 # becomes four times as large. The matrices from the input only double, so that at our widths the GRU as a whole becomes
-# about three times as large. The length does not double. In Figure 9 the accuracy crosses 0.5 near 10 words for width
-# 64 and near 16 for width 128.
+# about three times as large. The length need not double. In Figure 10 each doubling of the width moves the point at
+# which the accuracy drops below $0.5$ by about ten words, which is less than a factor of two.
 #
 # </details>
 
@@ -1136,8 +1102,8 @@ print(f"width 256: accuracy {best[0]:.2f} at 3 to 10 words, {best[-1]:.2f} at 51
 #
 # - I. Sutskever, O. Vinyals, Q. V. Le (2014). Sequence to sequence learning with neural networks. NeurIPS.
 #   arXiv:1409.3215. *Encoder and decoder as deep LSTMs; the reversed source. The context vector is only the decoder's
-#   first state. (Lectures often cite this paper for a decoder that receives the context vector at every step; that
-#   decoder is from Cho et al., 2014.)*
+#   first state. Lectures often cite this paper for a decoder that receives the context vector at every step, but that
+#   decoder is from Cho et al. (2014).*
 # - K. Cho et al. (2014). Learning phrase representations using RNN encoder-decoder for statistical machine translation.
 #   EMNLP. arXiv:1406.1078. *The same idea with the unit that is now called GRU; the context goes to every step, as
 #   here. It scored phrases for a statistical translator.*
@@ -1150,5 +1116,7 @@ print(f"width 256: accuracy {best[0]:.2f} at 3 to 10 words, {best[-1]:.2f} at 51
 #   state holds.*
 # - R. J. Williams, D. Zipser (1989). A learning algorithm for continually running fully recurrent neural networks.
 #   Neural Computation 1(2). *Teacher forcing.*
+# - Y. Wu et al. (2016). Google's neural machine translation system: bridging the gap between human and machine
+#   translation. arXiv:1609.08144. *Beam search with a length penalty.*
 # - K. Papineni, S. Roukos, T. Ward, W.-J. Zhu (2002). BLEU: a method for automatic evaluation of machine translation.
 #   ACL.

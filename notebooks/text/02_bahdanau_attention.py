@@ -106,8 +106,7 @@ def normal(*shape):
 #
 # How do people translate a sentence like the following one?
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 agreement = lecture("agreement", "french")
 print(" ".join(agreement.source))
 print(" ".join(agreement.target))
@@ -174,8 +173,7 @@ c = a @ H  # [T_x] @ [T_x, D_H] -> [D_H]
 
 c_torch = F.scaled_dot_product_attention(s[None], H, H, scale=1.0)[0]  # queries [1, D_H] -> [1, D_H] -> [D_H]
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 assert_close(e, e_loop)
 assert_close(a, a_loop)
 assert_close(c, c_loop)
@@ -300,8 +298,7 @@ mask = torch.tensor([True, True, True, False, False], device=DEVICE)  # [T_x]: t
 late = e.softmax(dim=-1) * mask  # [T_x]
 early = e.masked_fill(~mask, -torch.inf).softmax(dim=-1)  # [T_x]
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 print(f"zeroed after the softmax: sum {late.sum():.2f}; hidden before it: sum {early.sum():.2f}")
 assert_close(early[:3], e[:3].softmax(dim=-1))  # as if the padding were not there
 assert (early[3:] == 0).all()
@@ -592,8 +589,7 @@ def accuracies(groups, quality):
 
 accuracies(groups, quality)
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 remembering, averaging, attending = (found["accuracy"][-1] for found in quality.values())  # of the longest sentences
 share = (averaging - remembering) / (attending - remembering)
 low, high = groups[-1]
@@ -671,7 +667,8 @@ show(
 
 # %% tags=["fold"]
 source = [*agreement.source, "[STOP]"]
-print(*(f"{word}→{source[row.argmax()]}" for word, row in zip(agreement.target, A)))
+attends = " ".join(f"{word}→{source[row.argmax()]}" for word, row in zip(agreement.target, A))
+print(textwrap.fill(attends, 100))
 print()
 counterpart = dict(agreement.sure)
 for word in ("zone", "économique", "européenne"):
@@ -739,8 +736,7 @@ diagonal = [
 rate, blind = error_rate(links, fresh), error_rate(diagonal, fresh)
 print(f"alignment error rate on new sentences: {rate:.2f} with attention, {blind:.2f} along the diagonal")
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 if not FULL:  # the long run aligns worse, as is shown below
     assert rate <= 0.1 and rate < blind / 3
     print("alignment error rate on new sentences: at most 0.1, and less than a third of the diagonal's")
@@ -801,8 +797,7 @@ show(
 # **Figure 6.** Attention weights of the stored long run for the same sentence. The weights are sharper than those of
 # the short run, but in some rows they miss the circle, above all inside the block.
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 names = ("one vector", "equal weights", "attention")  # JSON has put them in another order
 accuracies(long["groups"], {name: long["quality"][name] for name in names})
 print()
@@ -886,8 +881,7 @@ with torch.no_grad():
     plain = seeing.step(previous, s_first, H_all, seeing.U(H_all))
     shuffled = seeing.step(previous, s_first, H_all[:, order], seeing.U(H_all[:, order]))
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 assert torch.allclose(shuffled[2], plain[2][:, order], atol=1e-5)
 assert torch.allclose(seeing.out(shuffled[0]), seeing.out(plain[0]), atol=1e-4)
 print("the weights are shuffled like the states, up to an error of 1e-5")
@@ -960,7 +954,7 @@ def side_by_side(pair):
     lines = {"English": pair.source, "right": pair.target}
     lines |= {name: translate(model, pair.source)[0] for name, model in models.items()}
     for name, words in lines.items():
-        print(textwrap.fill(" ".join(words), 108, initial_indent=f"{name:>14}: ", subsequent_indent=" " * 16))
+        print(textwrap.fill(" ".join(words), 100, initial_indent=f"{name:>14}: ", subsequent_indent=" " * 16))
 
 
 side_by_side(agreement)

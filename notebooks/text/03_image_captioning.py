@@ -157,8 +157,7 @@ show(
 # %%
 cnn = trained_cnn(some, photos)
 
-# %%
-# NBVAL_CHECK_OUTPUT
+# %% tags=["nbval-check-output"]
 G = grids(cnn, photos[:1])  # [1, D, H, W]
 print("image", [*photos[:1].shape], "→ grid", [*G.shape])
 
@@ -183,8 +182,7 @@ row, column = 4, 5  # one of the 12 x 12 cells
 slopes = torch.autograd.functional.jacobian(lambda image: cnn(image)[0, :, row, column], small)  # [64, 1, 3, 48, 48]
 reach = slopes.abs().sum(dim=(0, 1, 2))  # [48, 48], 0 where the cell does not depend on a pixel
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 tall, wide = (int((reach.sum(dim=axis) > 0).sum()) for axis in (1, 0))
 assert (tall, wide) == (25, 25)
 print(f"the cell stands for 4 x 4 pixels and sees {tall} x {wide} of them: {tall * wide / 48**2:.2f} of the image")
@@ -235,8 +233,7 @@ assert_close(X.mT.unflatten(2, (H, W)), G)  # and back
 # numbers in the same order? To see where each number goes, we take a grid of the same shape in which feature $d$ of
 # cell $i$ is simply the number $144\,d + i$. The vector of the first cell must be 0, 144, 288, and so on.
 
-# %%
-# NBVAL_CHECK_OUTPUT
+# %% tags=["nbval-check-output"]
 numbered = torch.arange(D * H * W).reshape(1, D, H, W)  # [1, D, H, W], feature d of cell i is the number 144 d + i
 for name, vectors in (("flatten(2).mT", numbered.flatten(2).mT), ("reshape", numbered.reshape(1, H * W, D))):
     print(f"{name:<13} shape {[*vectors.shape]}, first vector: {vectors[0, 0, :5].tolist()} …")
@@ -580,8 +577,7 @@ show(
 # without any mistake. Right: the share of captions with a wrong size, colour, shape or relation. (A caption may have
 # several mistakes.)
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 if not FULL:  # the long run makes fewer mistakes, as is said below
     assert shares["attention"] > 0.75 and shares["one vector"] < shares["attention"] - 0.05
     print("exact captions: more than 0.75 with attention, at least 0.05 fewer with one vector")
@@ -711,7 +707,8 @@ def pointing(weight_maps, words=DESCRIBING, described=fresh):
 points = pointing(weight_maps)
 figure, (axes,) = plots.canvas(7.5, 3)
 labels = ["on the described\nobject", "on the\nother object", "on the described object,\nif all weights were equal"]
-print("; ".join(f"{label}: {point:.2f}".replace("\n", " ") for label, point in zip(labels, points, strict=True)))
+for label, point in zip(labels, points, strict=True):
+    print(f"{label}: {point:.2f}".replace("\n", " "))
 example = pointing(weight_maps[[shown]], described=[fresh[shown]])[0]
 print(f"on the described object, in the caption of the figure above alone: {example:.2f}")
 shades = [plots.WEIGHTS, plots.WEIGHTS, plots.GREY]
@@ -727,10 +724,9 @@ show(
 # Most of it is on the object that the token describes, far more than equal weights would give (grey). In the run
 # printed here, Figure 8 shows a typical caption: its own share, in the last line of the output, is close to this mean.
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 assert points[0] >= 0.6 and points[1] < 0.15 and points[0] > 4 * points[2]
-print("share of the weight: at least 0.6 on the described object, less than 0.15 on the other one", end="; ")
+print("share of the weight: at least 0.6 on the described object, less than 0.15 on the other one")
 print(f"equal weights would put {points[2]:.2f} on the described object")
 
 # %% [markdown]
@@ -837,8 +833,7 @@ def penalty(A, real):
 # %% [markdown]
 # Which attention does the penalty prefer? We compare three matrices of weights for four tokens and four cells:
 
-# %%
-# NBVAL_CHECK_OUTPUT
+# %% tags=["nbval-check-output"]
 real = torch.ones(1, 4, dtype=torch.bool)
 staring, sweeping, even = torch.zeros(1, 4, 4), torch.eye(4)[None], torch.full((1, 4, 4), 0.25)
 staring[..., 0] = 1.0
@@ -879,12 +874,9 @@ if FULL:
 record = stored_runs.load("03_image_captioning")
 long = record["results"]
 print(stored_runs.how(record))
-print(
-    f"{long['scenes']} scenes, {long['steps']} steps: exact with one vector {long['exact']['one vector']:.2f}", end=", "
-)
-print(
-    f"with attention {long['exact']['attention']:.2f}; share of the weight on the described object {long['pointing'][0]:.2f}"
-)
+told = ", ".join(f"with {name} {long['exact'][name]:.2f}" for name in ("one vector", "attention"))
+print(f"{long['scenes']:,} scenes, {long['steps']:,} steps: exact {told}")
+print(f"share of the weight on the described object: {long['pointing'][0]:.2f}")
 
 
 # %% tags=["fold"]
@@ -966,8 +958,7 @@ slopes = losses[drawn, None] * (
     F.one_hot(drawn, 6) - probabilities
 )  # [20000, L]: ℓ(x_i) ∇ log a_i, a row for each draw
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 error = (slopes.mean(dim=0) - true_slope).norm() / true_slope.norm()
 single = (slopes - true_slope).norm(dim=-1).mean() / true_slope.norm()
 print(f"mean loss of hard attention {(probabilities * losses).sum():.2f}, loss of soft attention", end=" ")

@@ -14,7 +14,7 @@
 # **You need** lesson 04: queries, keys, values, and why scores are divided by $\sqrt{D_Q}$; sine and cosine with their
 # addition theorems; rotations of the plane, and how a complex number describes one.
 #
-# **Time** about 65 minutes to read; the cells run in about 40 seconds on two CPU cores.
+# **Time** about 60 minutes to read; the cells run in about 40 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -69,6 +69,7 @@ installed = prepare()
 
 # %% tags=["fold"]
 import math
+import re
 import time
 
 import torch
@@ -78,7 +79,6 @@ from torch.testing import assert_close
 
 from utils.device import device
 from utils.figures import attention, diagrams, plots
-from utils.figures.attention import Matrix
 from utils.figures.explorers import Order, Slider, Switch, explore
 from utils.figures.plots import show
 from utils.measures import stored_runs
@@ -90,31 +90,38 @@ torch.manual_seed(6)  # for the embedding table below
 generator = torch.Generator().manual_seed(5)
 
 
-# %% tags=["fold"]
 def normal(*shape):
     """Independent numbers with mean 0 and variance 1, the same on every device."""
     return torch.randn(*shape, generator=generator).to(DEVICE)
 
 
+def from_zero(figure):
+    """A diagram whose boxes are numbered from 1, numbered from 0 instead, as positions are."""
+    for text in figure.axes[0].texts:
+        text.set_text(re.sub(r"_\{?(\d+)\}?", lambda found: f"_{{{int(found[1]) - 1}}}", text.get_text()))
+    return figure
+
+
 # %% [markdown]
 # ## Self-attention: every token attends to every token
 #
-# *"The animal didn't cross the street because it was too tired."* What does *it* refer to? To the animal. But if the
-# last word were *wide*, it would be the street. What *it* means depends on the other words of the same sentence.
-# (Lesson 06 returns to both sentences, with a model that is trained to tell them apart.)
+# *"The animal didn't cross the street because it was too tired."* Here *it* is the animal. Had the sentence ended in
+# *wide*, *it* would be the street: what a word means depends on the other words of its sentence. Lesson 06 returns to
+# both sentences, with a model that is trained to tell them apart.
 #
 # A model reads a sentence as a sequence of **tokens**, the units into which the text has been cut; in this lesson each
-# word is one token. The number of a token in the sequence, counted from the beginning, is its **position**.
+# word is one token. The number of a token in the sequence, counted from 0, is its **position**.
 #
-# In lesson 04 the queries came from one sequence, and the keys and values from another. What if all of them come from
-# the same sequence? Then each token attends to all tokens of its own sentence, itself among them, and receives a
-# mixture of their values: the vector for *it* comes to contain something of *animal*. This is **self-attention**.
+# In lesson 04 the queries came from one sequence, and the keys and values from a second one. What if all of them come
+# from the same sequence? Then each token attends to all tokens of its own sentence, itself among them, and receives a
+# mixture of their values, so that the vector for *it* comes to contain something of *animal*. This is
+# **self-attention**.
 
 # %% tags=["fold"]
 sentence = "The animal didn't cross the street because it was too tired".split()
 show(
-    attention.all_to_all(sentence, sentence.index("it")),
-    "The eleven tokens of the sentence about the animal as a row of boxes, and eleven outputs in a row above them. A line "
+    from_zero(attention.all_to_all(sentence, sentence.index("it"))),
+    "The eleven tokens of the sentence about the animal as a row of boxes, and eleven outputs, y_0 to y_10, above them. A line "
     "runs from every token to every output; the eleven lines that end at the output of the token it are drawn in blue.",
 )
 
@@ -123,112 +130,24 @@ show(
 # *it* receives values from all tokens, in one step and at any distance; the attention weights decide how much passes
 # along each line.
 #
-# Self-attention needs no new operation, only one input in place of two. Queries, keys and values are all computed from
-# $X\,[N, D]$:
+# Self-attention needs no new operation, only one input instead of two: queries, keys and values are all computed from
+# $X\,[N, D]$.
 #
 # $$Q = X W_Q\ [N, D_Q],\qquad K = X W_K\ [N, D_Q],\qquad V = X W_V\ [N, D_V]$$
 #
 # $$A = \operatorname{softmax}\!\left(\frac{QK^\top}{\sqrt{D_Q}}\right)\ [N, N],\qquad Y = AV\ [N, D_V]$$
 #
-# The **receptive field** of an output, the set of inputs that it depends on, is therefore the whole sequence, after a
-# single layer. A convolution of width 3 needs many layers to connect the two ends of a long sentence.
+# The widths $D_Q$ and $D_V$ may differ, though most models make them equal. The **receptive field** of an output, the
+# set of inputs that it depends on, is the whole sequence, after a single layer. A convolution of width 3 needs many
+# layers to connect the two ends of a long sentence.
 #
 # Why three matrices? With $Q = K = X$ every token would attend mostly to itself, since $x \cdot x$ is usually the
 # largest of its scores (question 5 of lesson 04). With $W_Q$ and $W_K$, what a token asks for can differ from what it
-# offers to the queries of others. With $W_V$, what it passes on can differ from both.
+# offers to the queries of others, and with $W_V$, what it passes on can differ from both.
 #
-# **Two tokens, step by step.** Lesson 04 borrowed two scores from a well-known example, the two tokens *Thinking
-# Machines* (Alammar, 2018). Here is the whole computation. The rows of $X$ are the embeddings of the two tokens, with
-# $D = 4$ features. As in the example, queries and keys have $D_Q = 64$ features; we let the values have $D_V = 3$. The
-# example gives the two scores of *Thinking*, 112 and 96, but not the vectors behind them. So our embeddings are made
-# up, and the entries of $W_Q$ and $W_K$ are drawn from $-1$, $0$ and $1$, with a seed that gives exactly these two
-# scores.
-#
-# The first step multiplies the embeddings by the three matrices:
-
-# %% tags=["fold"]
-tokens = ["Thinking", "Machines"]
-X = torch.tensor([[3.0, 1.0, 0.0, 2.0], [1.0, 2.0, 3.0, 0.0]])  # [N, D] = [2, 4]
-drawn = torch.Generator().manual_seed(2941671)  # gives the scores of the example
-W_Q = torch.randint(-1, 2, (4, 64), generator=drawn).float()  # [D, D_Q]
-W_K = torch.randint(-1, 2, (4, 64), generator=drawn).float()  # [D, D_Q]
-W_V = torch.tensor([[1.0, 0.0, 1.0], [0.0, 1.0, -1.0], [-1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])  # [D, D_V] = [4, 3]
-
-# %%
-Q, K, V = X @ W_Q, X @ W_K, X @ W_V  # [N, D_Q], [N, D_Q], [N, D_V]
-
-# %% tags=["fold"]
-left = Matrix("$X$", X, "$[N, D] = [2, 4]$", plots.DATA, tokens)
-lines = []
-for name, matrix, product, colour, width in (
-    ("Q", W_Q, Q, plots.QUERY, "D_Q"),
-    ("K", W_K, K, plots.KEYS, "D_Q"),
-    ("V", W_V, V, plots.VALUES, "D_V"),
-):
-    factor = Matrix(f"$W_{name}$", matrix, f"$[D, {width}] = {[*matrix.shape]}$", colour)
-    result = Matrix(f"${name}$", product, f"$[N, {width}] = {[*product.shape]}$", colour)
-    lines.append([left, "×", factor, "=", result])
-show(
-    attention.equations(lines),
-    "Three products of matrices. X has two rows, Thinking and Machines, and four columns. Times W_Q, four by 64, it gives "
-    "the queries Q, two by 64; times W_K, four by 64, the keys K, two by 64; times W_V, four by three, the values V, two "
-    "by three, with the rows 3, 1, 4 and -2, 5, -1.",
-)
-
-# %% [markdown]
-# **Figure 2.** From embeddings to queries, keys and values. The larger a number, the darker its cell; the matrices with
-# 64 columns are drawn without numbers. The first row of each product belongs to *Thinking*, the second one to
-# *Machines*.
-#
-# The second step compares each query with each key, divides by $\sqrt{64} = 8$, takes the softmax of each row, and
-# mixes the values:
-
-# %%
-products = Q @ K.T  # [N, D_Q] @ [D_Q, N] -> [N, N], the scores before the division
-E = products / math.sqrt(64)  # [N, N]
-A = E.softmax(dim=-1)  # [N, N], each row sums to 1
-Y = A @ V  # [N, N] @ [N, D_V] -> [N, D_V]
-
-# %% tags=["fold"]
-assert products.tolist() == [[112, 96], [106, 113]] and E[0].tolist() == [14, 12]
-assert [round(weight, 2) for weight in A[0].tolist()] == [0.88, 0.12] and round(Y[0, 0].item(), 2) == 2.40
-show(
-    attention.equations(
-        [
-            [
-                Matrix("$Q$", Q, "$[N, D_Q] = [2, 64]$", plots.QUERY, tokens),
-                "×",
-                Matrix("$K^\\top$", K.T, "$[D_Q, N] = [64, 2]$", plots.KEYS),
-                "=",
-                Matrix("$QK^\\top$", products, "$[N, N] = [2, 2]$", plots.SCORES, tokens, columns=tokens),
-            ],
-            [
-                Matrix("$E = QK^\\top/\\sqrt{64}$", E, "$[N, N]$", plots.SCORES, tokens, ".5g", tokens),
-                "softmax →",
-                Matrix("$A$", A, "$[N, N]$", plots.WEIGHTS, numbers=".2f", columns=tokens),
-                "×",
-                Matrix("$V$", V, "$[N, D_V]$", plots.VALUES),
-                "=",
-                Matrix("$Y$", Y, "$[N, D_V] = [2, 3]$", plots.OUTPUT, tokens, ".2f"),
-            ],
-        ]
-    ),
-    "Two lines of matrices. Q, two by 64, times K transposed, 64 by two, gives the products 112 and 96 in the first row, 106 "
-    "and 113 in the second. Divided by 8 they are 14 and 12, 13.25 and 14.125; the softmax of each row gives the weights "
-    "0.88 and 0.12, 0.29 and 0.71; times V, two by three, they give the outputs Y, two by three.",
-)
-
-# %% [markdown]
-# **Figure 3.** From queries, keys and values to outputs. The first row of scores and weights is the published one: 112
-# and 96, divided by 8, are 14 and 12, and their softmax is 0.88 and 0.12. (In scores and weights, a row belongs to the
-# query of a token and a column to the key of a token. In each matrix the smallest number has a white cell.)
-#
-# You can check the first output by hand. Its first entry is $0.88 \cdot 3 + 0.12 \cdot (-2) = 2.40$: the output of
-# *Thinking* is mostly its own value, with a little of the value of *Machines*. All shapes follow one rule: $N$ rows in,
-# $N$ rows out. Only scores and weights are $[N, N]$, with one number for each pair of tokens.
-#
-# **A sentence of five tokens**, with vectors and matrices drawn at random, serves as the example from here on. One word
-# occurs twice: $\textit{the}_1$ and $\textit{the}_2$ have the same vector.
+# **A sentence of five tokens**, *the dog bites the man*, with vectors and matrices drawn at random, serves as our
+# example. One word occurs twice, at the positions 0 and 3; its two occurrences, $\textit{the}_1$ and $\textit{the}_2$,
+# have the same vector.
 
 # %%
 words = ["the₁", "dog", "bites", "the₂", "man"]
@@ -240,8 +159,8 @@ W_Q, W_K, W_V = normal(D, D_Q) / 2, normal(D, D_Q) / 2, normal(D, D_V) / 2
 
 # %% [markdown]
 # As in lesson 04, we compute the output in three ways: with loops for a single query, with matrices for all queries,
-# and with PyTorch's own function. In all formulas and code of this lesson, $m$ is the position of the query and $n$ the
-# position of the key.
+# and with PyTorch's own function. Throughout this lesson, $m$ is the position of the query and $n$ the position of the
+# key.
 
 # %%
 m = 2  # the query of "bites"
@@ -268,41 +187,41 @@ assert_close(F.scaled_dot_product_attention(X @ W_Q, X @ W_K, X @ W_V), Y)
 
 # %% tags=["fold"]
 show(
-    diagrams.attention_layer((X @ W_Q) @ (X @ W_K).T / math.sqrt(D_Q), A, own=True),
-    "Self-attention with the numbers just computed. The five vectors X stand at the left and at the top: at the left they "
-    "become queries through W_Q, at the top keys through W_K and values through W_V. Scores and weights are five by five.",
+    from_zero(diagrams.attention_layer((X @ W_Q) @ (X @ W_K).T / math.sqrt(D_Q), A, own=True)),
+    "Self-attention with the numbers just computed. The five vectors, X_0 to X_4, are drawn twice: at the left, where they "
+    "become queries through W_Q, and at the top, where they become keys through W_K and values through W_V. Scores and "
+    "weights are five by five; their rows 0 and 3 are equal.",
 )
 
 # %% [markdown]
-# **Figure 4.** Self-attention on the five tokens. The same $X$ enters twice, as the source of the queries and as the
-# source of the keys and values. Compare rows 1 and 4, which belong to the two occurrences of *the*.
+# **Figure 2.** Self-attention on the five tokens. The same $X$ enters twice, as the source of the queries and as the
+# source of the keys and values. Compare rows 0 and 3, which belong to the two occurrences of *the*.
 #
-# The matrix of attention weights is square: row $m$ holds the weights with which token $m$ attends, and column $n$
-# belongs to the token $n$ that is attended to. (Code counts rows from 0; the figures so far, and the text about them,
-# count from 1. As soon as we come to positional encodings, the figures, too, count positions from 0.) The scores are
-# not symmetric: the score of the query of *man* with the key of *dog* (row 5, column 2) is about twice as large as the
-# score of the query of *dog* with the key of *man* (row 2, column 5).
+# All shapes follow one rule: $N$ rows in, $N$ rows out. Only scores and weights are $[N, N]$, with one number for each
+# pair of tokens: row $m$ holds the weights with which token $m$ attends, and column $n$ belongs to the token $n$ that
+# is attended to. In row 0, for example, the key of *bites* has the largest score, so more than half of this output is
+# the value of *bites*. The scores are not symmetric. The query of *man* with the key of *dog* (row 4, column 1) has
+# about twice the score of the query of *dog* with the key of *man* (row 1, column 4).
 #
-# Rows 1 and 4, those of $\textit{the}_1$ and $\textit{the}_2$, are the same. Is that what we want? One of the two
-# belongs to the dog, the other to the man.
+# Rows 0 and 3 are the same. Is that what we want? The first *the* belongs to the dog, the second to the man.
 
 # %% [markdown]
 # ## Permutation equivariance: shuffle the words
 #
-# *Dog bites man* is no news; *man bites dog* is. Does self-attention see the difference? We put the words into another
+# *Dog bites man* is no news; *man bites dog* is. Does self-attention see the difference? We put the words into a new
 # order $\sigma$ and follow the computation line by line. The table below gives the largest difference between each
-# quantity of the new sentence and the same quantity of the first sentence. In the column "as it stands", the rows of
-# the first sentence keep their order; in the column "reordered", they have been put into the new order as well. (Scores
-# and weights belong to pairs of tokens, so their columns are reordered too.)
+# quantity of the new sentence and the same quantity of the first one. Its first column compares them row by row; the
+# second column first puts the old rows into the new order, and for scores and weights, which belong to pairs of tokens,
+# the old columns as well.
 
 # %%
 order = torch.tensor([3, 4, 2, 0, 1], device=DEVICE)  # the man bites the dog
 X_new = X[order]  # [N, D], row n is what row order[n] was
 Y_new, A_new = self_attention(X_new)  # [N, D_V], [N, N]
+assert_close(Y_new, Y[order])  # the old outputs, in the new order
 
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 def difference(one, other):
     """The largest difference of two tensors, in words where it is nothing but rounding."""
     largest = (one - other).abs().max().item()
@@ -310,7 +229,7 @@ def difference(one, other):
 
 
 E, E_new = ((rows @ W_Q) @ (rows @ W_K).T / math.sqrt(D_Q) for rows in (X, X_new))  # [N, N] both
-print("largest difference   as it stands   reordered")
+print("largest difference   row by row     reordered")
 for name, W in (("queries", W_Q), ("keys", W_K), ("values", W_V)):
     print(f"{name:<18}   {difference(X_new @ W, X @ W):<12}   {difference(X_new @ W, (X @ W)[order])}")
 print(f"{'scores E':<18}   {difference(E_new, E):<12}   {difference(E_new, E[order][:, order])}")
@@ -326,17 +245,19 @@ print(f"{'outputs Y':<18}   {difference(Y_new, Y):<12}   {difference(Y_new, Y[or
 # $$F(\sigma X) = \sigma F(X).$$
 #
 # Self-attention is **permutation equivariant**: if the rows of the input are reordered, the rows of the output are
-# reordered in the same way, and nothing else changes. (*Invariant* would mean that the output does not change at all.
-# Lesson 04 found this for a single query when the *data vectors* are reordered. Here the queries are reordered too.)
+# reordered in the same way, and nothing else changes. *Invariant* would mean that the output does not change at all.
+# Lesson 04 found this for a fixed query when the *data vectors* are reordered; here the queries are reordered with
+# them.
 #
-# For our sentence this means: the output for *dog* is the same, up to rounding, whether the dog bites or is bitten. The
-# layer uses *which* tokens are in the sentence, but not *where* they stand. Self-attention works on a set of vectors
-# (in which some may occur twice), not on a sequence.
+# The output for *dog* is therefore the same, up to rounding, whether the dog bites or is bitten. The layer uses *which*
+# tokens are in the sentence, but not *where* they are. It works on a set of vectors, in which some may occur twice, and
+# not on a sequence. For data that are sets, such as the points of a scan (lesson 12), this is just what one wants (Lee
+# et al., 2019). For sentences it is not.
 #
-# **Try it.** Drag the words into another order. Then switch on the positional encoding, which the next sections
+# **Try it.** Drag the words into a different order. Then switch on the positional encoding, which the next sections
 # explain, and drag again. The line below the picture says by how much any word's output differs from its output in the
-# first order. (Removing a word is not the same as moving it: the other tokens then attend to one token fewer, and their
-# outputs do change.)
+# first order. You can also remove a word, but this is more than a new order: the other tokens then attend to one token
+# fewer, and their outputs change.
 
 
 # %% tags=["fold"]
@@ -381,20 +302,20 @@ explore(
 )
 
 # %% [markdown]
-# **Figure 5.** Attention weights and outputs of the sentence in the chosen order. Without positional encoding, each
-# word keeps its output wherever it stands, and its weights are only reordered; with the encoding, the outputs depend on
-# the positions.
+# **Figure 3.** Attention weights and outputs of the sentence in the chosen order. Without positional encoding, each
+# word keeps its output wherever it is moved, and its weights are only reordered; with the encoding, the outputs depend
+# on the positions.
 #
-# So the layer must be **given** the order. Something has to enter its input, or its scores, that says where each token
-# stands: a **positional encoding**.
+# The layer must therefore be **given** the order: something that gives the position of each token has to enter its
+# input, or its scores. This is a **positional encoding**.
 
 # %% [markdown]
 # ## What a positional encoding should be
 #
 # The first idea is to give position $n$ a vector $p_n$ of its own and to add it to the vector of the token there:
-# $\tilde x_n = x_n + p_n$. (One can also concatenate the two. Addition is then a special case, since the matrix that is
-# applied to $[x, p]$ can add the two parts; but the vectors get wider. Adding is the usual choice.) What should the
-# vectors $p_n$ be like? Think about it before you read on.
+# $\tilde x_n = x_n + p_n$. Concatenating the two is possible, too, but makes the vectors wider. Adding is a special
+# case of it, since the matrix that is applied to $[x, p]$ can add the two parts, and it is the usual choice. What
+# should the vectors $p_n$ be like? Think about it before you read on.
 #
 # - Each position has **its own** vector, different from all others, and always the same one.
 # - The entries are **bounded**, so that the vector of position 5,000 does not drown the vector of the token.
@@ -403,8 +324,8 @@ explore(
 # - There is no **largest** position: sentences longer than those in training have encodings, too.
 #
 # Which vectors have these properties? The number $n$ itself will not do, since it is not bounded. The fraction $n/N$ is
-# bounded, but a step from one position to the next then becomes smaller as the sentence becomes longer. What about the
-# binary digits of $n$? Each position has its own digits, and all of them are 0 or 1:
+# bounded, but its step from each position to the next shrinks as the sentence grows. The binary digits of $n$ come
+# closer, since each position has its own digits and all of them are 0 or 1:
 
 # %% tags=["fold"]
 counted = torch.tensor([[n >> digit & 1 for digit in range(4)] for n in range(16)])  # [16, 4], the lowest digit first
@@ -419,19 +340,19 @@ show(
 )
 
 # %% [markdown]
-# **Figure 6.** The positions 0 to 15 in binary digits, one column for each position. Each digit changes in a regular
+# **Figure 4.** The positions 0 to 15 in binary digits, one column for each position. Each digit changes in a regular
 # rhythm, half as fast as the digit in the row above it.
 #
 # The digits jump, however. From 7 to 8 all four change, from 8 to 9 only one, so that neighbouring positions are
-# sometimes close together and sometimes far apart. If we keep the rhythm but replace the jumps by smooth waves, we
-# obtain the sinusoidal encoding below. Before that, we look at a simpler way, which leaves the choice of the vectors
+# sometimes close together and sometimes far apart. If we keep the rhythm and replace the jumps by smooth waves, we
+# obtain the sinusoidal encoding. Before we come to it, we look at a simpler way, which leaves the choice of the vectors
 # to training.
 
 # %% [markdown]
 # ## Learned positional encoding: a table
 #
-# Let training find the vectors. A **learned positional encoding** is an embedding table with one row for each position,
-# just as the token embedding has one row for each token of the vocabulary. Then $p_n$ is row $n$.
+# A **learned positional encoding** is an embedding table with one row for each position, just as the token embedding
+# has one row for each token of the vocabulary. The vector $p_n$ is row $n$, and training finds its numbers.
 
 # %%
 LONGEST = 8
@@ -447,12 +368,11 @@ for name, rows in (("without positions:", X), ("with positions:   ", X_encoded))
 
 # %% [markdown]
 # The two occurrences of *the* no longer have the same output. The table costs $N \cdot D$ parameters for $N$ positions.
-# The language model BERT has a table of 512 rows, GPT-2 one of 1,024 (Gehring et al., 2017, had used one before).
-# Training can give the vectors every property on our list but the last: a table has an end. What happens beyond it? We
-# ask a table with eight rows for the vectors of nine positions:
+# Gehring et al. (2017) used such a table in a convolutional translator; the language model BERT has one of 512 rows,
+# GPT-2 one of 1,024. Training can give the vectors every property on our list but the last, for a table has an end.
+# What happens beyond it? We ask a table with eight rows for the vectors of nine positions:
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 try:
     F.embedding(torch.arange(LONGEST + 1), table.weight.cpu())  # what nn.Embedding does
 except IndexError as error:
@@ -460,7 +380,7 @@ except IndexError as error:
 
 # %% [markdown]
 # This message comes from deep inside the model, and it says neither that the sentence was too long nor how long it may
-# be. On a GPU it is worse: the error is reported later, at another line, and CUDA cannot be used again until the
+# be. On a GPU it is worse: the error is reported later, at a different line, and CUDA cannot be used again until the
 # process is restarted. In the assignment you will write a check with a better message.
 
 # %% [markdown]
@@ -479,8 +399,8 @@ except IndexError as error:
 # there are 25 clocks, and the slowest of them needs tens of thousands of steps for one turn. The number 10000 is called
 # the **base**.
 #
-# PyTorch has no function for this encoding, so we compute it with loops and with tensors, and compare both with a table
-# that many lecture slides show, for $D = 50$. The lines printed below are the first four features of the encoding, each
+# PyTorch has no function for this encoding. We compute it with loops and with tensors, for $D = 50$, and compare both
+# with a table that many lecture slides show. The lines printed below are the first four features of the encoding, each
 # at the positions 0 to 3.
 
 # %%
@@ -493,10 +413,9 @@ for n in range(4):
 # %%
 frequencies = 10000 ** (-torch.arange(0, 50, 2) / 50)  # [D/2]
 angles = torch.arange(4)[:, None] * frequencies  # [N, D/2]
-P = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)  # [N, D], sines and cosines in turns
+P = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)  # [N, D], sines and cosines alternate
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 assert_close(P, P_loop)
 assert_close(
     P, sinusoidal(torch.arange(4), 50)
@@ -519,15 +438,15 @@ show(
 )
 
 # %% [markdown]
-# **Figure 7.** The sinusoidal encoding of 64 positions, with one row for each position. The features on the left change
+# **Figure 5.** The sinusoidal encoding of 64 positions, with one row for each position. The features on the left change
 # at every step; those on the right change so slowly that over 64 positions their sines stay near 0 and their cosines
 # near 1.
 #
-# It is the picture of the binary counter, turned on its side and made smooth. (Each clock is not half as fast as the
-# one before, but $10000^{-2/50} \approx 0.69$ times as fast.) Does the encoding have the properties on our list?
+# It is the picture of the binary counter, turned on its side and made smooth. Only the ratio is different: each clock
+# is not half as fast as the clock before it, but $10000^{-2/50} \approx 0.69$ times as fast. Does the encoding have the
+# properties on our list?
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 P = sinusoidal(torch.arange(2000), 50)  # [2000, 50]
 distance = torch.cdist(P, P) + 10 * torch.eye(2000)  # [2000, 2000], the diagonal out of the way
 print(f"largest entry of p_n:                     {P.abs().max():.2f}")
@@ -536,9 +455,9 @@ print(f"distance of the neighbours p_0 and p_1:   {(P[1] - P[0]).norm():.2f}")
 print(f"smallest distance of any two of 2000:     {distance.min():.2f}")
 
 # %% [markdown]
-# The entries are bounded by 1, all vectors have the same length $\sqrt{D/2} = 5$, and of 2,000 positions no two are
-# closer together than neighbours are. The formula has no largest $n$. The remaining property, that a step means the
-# same everywhere, deserves a closer look.
+# The entries are bounded by 1, all vectors have the same length $\sqrt{D/2} = 5$, and among the first 2,000 positions
+# no two encodings are closer to each other than those of neighbours. The formula has no largest $n$. The remaining
+# property, that a step means the same everywhere, deserves a closer look.
 #
 # **A step is a rotation.** Whatever $n$ is, a step of $k$ positions turns clock $i$ by the angle $k\,\omega_i$. By the
 # addition theorems of sine and cosine, with $p_n$ as a row,
@@ -553,8 +472,8 @@ print(f"smallest distance of any two of 2000:     {distance.min():.2f}")
 # = \sum_i \cos\big((n - m)\,\omega_i\big),$$
 #
 # which depends on the distance $n - m$ alone. A step thus means the same everywhere: the same rotation, and the same
-# dot product. Two pairs of positions at distance 4 show it. (The folded cell also checks $p_{n+3} = p_n R_3$ for almost
-# a thousand positions.)
+# dot product. Two pairs of positions at distance 4 show it, and the folded cell checks $p_{n+3} = p_n R_3$ for almost a
+# thousand positions.
 
 # %% tags=["fold"]
 k = 3
@@ -605,24 +524,24 @@ explore(
 )
 
 # %% [markdown]
-# **Figure 8.** Left, the encodings of 100 positions, with the chosen position marked. Right, the dot product of the
+# **Figure 6.** Left, the encodings of 100 positions, with the chosen position marked. Right, the dot product of the
 # chosen position's encoding with the encoding of every position. It is largest at the chosen position itself, and it
 # takes the same values at equal distances to the left and to the right.
 #
 # Move the base. With a small base all clocks are fast, and only near neighbours have a large dot product. With a large
 # base most clocks hardly move over 100 positions, and the dot product falls less. Then take only 4 features. With two
-# clocks the dot product returns almost to its full height further on: positions that are far apart have similar
+# clocks the dot product returns almost to its full height further on, so positions that are far apart have similar
 # encodings.
 
 # %% [markdown]
 # ## Relative positions: only the distance counts
 #
-# *Two words before* means the same at the beginning of a sentence and at its end. So one would like a score to depend
-# on the positions $m$ of the query and $n$ of the key only through their distance $n - m$, the **relative position**
-# (Shaw et al., 2018). *Two words before* is the relative position $-2$.
+# *Two words before* means the same at the beginning of a sentence and at its end. We would therefore like a score to
+# depend on the positions $m$ of the query and $n$ of the key only through their distance $n - m$, the **relative
+# position** (Shaw et al., 2018). *Two words before* is the relative position $-2$.
 #
-# For sinusoidal encodings, $p_m \cdot p_n$ has this property. But the layer does not compute $p_m \cdot p_n$. With
-# $x + p$ as its input, a score is the sum of four terms, up to the factor $1/\sqrt{D_Q}$:
+# The dot products $p_m \cdot p_n$ of sinusoidal encodings have this property, but they are not what the layer computes.
+# With $x + p$ as its input, a score is the sum of four terms, up to the factor $1/\sqrt{D_Q}$:
 #
 # $$(x_m + p_m)\,M\,(x_n + p_n)^\top = \underbrace{x_m M x_n^\top}_{\text{token, token}} +
 # \underbrace{x_m M p_n^\top}_{\text{token, position}} + \underbrace{p_m M x_n^\top}_{\text{position, token}} +
@@ -632,9 +551,9 @@ explore(
 # term depends on the distance alone only for special matrices $M$, and nothing forces training to find one of these.
 #
 # How far are the scores of such a layer from depending on the distance alone? We put the *same* token at all positions
-# and take random matrices $W_Q$ and $W_K$. If only the distance counted, all scores at the same distance would be
-# equal; these scores form a diagonal of $E\,[N, N]$. Their **spread**, the largest minus the smallest, would then be 0;
-# the larger it is, the less the scores depend on the distance alone.
+# and take random matrices $W_Q$ and $W_K$. If only the distance counted, all scores at the same distance, which form a
+# diagonal of $E\,[N, N]$, would be equal. Their **spread**, the largest minus the smallest, measures how far they are
+# from that:
 
 
 # %%
@@ -650,27 +569,38 @@ P = sinusoidal(torch.arange(16), 64).to(DEVICE)  # [16, D]
 encoded = word + P  # [16, D], the same token 16 times
 E_sinusoidal = (encoded @ W["Q"]) @ (encoded @ W["K"]).T / 8  # [16, 16]
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 print("spread of the scores at distance 2")
 print("dot products of the encodings alone:      ", f"{spread_at(P @ P.T, 2):.2f}")
 print("token plus encoding, random W_Q and W_K:  ", f"{spread_at(E_sinusoidal, 2):.2f}")
 
 # %% [markdown]
-# The dot products of the encodings alone have the spread 0.00, but the scores of the layer have the spread 1.15,
-# although the token is the same everywhere.
+# The dot products of the encodings alone have no spread, but the scores of the layer have one, although the token is
+# the same everywhere.
+#
+# **A bias for each distance.** Instead of the input, we can change the scores. Shaw et al. add a learned vector for
+# each relative position to the keys. T5 (Raffel et al., 2020) adds just a learned number to the score $e_{mn}$ that the
+# two tokens have without positions:
+#
+# $$e'_{mn} = e_{mn} + b_{n-m}$$
+#
+# Now only the distance counts, whatever $W_Q$ and $W_K$ are. Each attention head (lesson 06) learns 32 such numbers:
+# small distances have a number each, larger ones share, and all beyond 128 have the same, so that no sequence is too
+# long. But content and distance are merely added. The bias favours a key three positions back by the same amount,
+# whatever the two tokens are.
 
 # %% [markdown]
 # ## Rotary position embedding (RoPE)
 #
-# Can we *guarantee* that only the distance counts? Then the position must enter where the scores are computed, after
-# the matrices $W_Q$ and $W_K$. The **rotary position embedding**, **RoPE** for short (Su et al., 2021), does this. It
-# adds nothing to the input. Instead it *rotates* the query at position $m$ by an angle $m\,\omega$ and the key at
-# position $n$ by $n\,\omega$. The dot product of two arrows depends on their lengths and on the angle between them.
-# When both are rotated, that angle changes by $(n - m)\,\omega$, which depends on the distance alone.
+# Can content and distance act together, with the same guarantee and nothing to learn? The **rotary position
+# embedding**, **RoPE** for short (Su et al., 2021), does this. It, too, enters where the scores are computed, after the
+# matrices $W_Q$ and $W_K$, and adds nothing to the input. It *rotates* the query at position $m$ by an angle
+# $m\,\omega$ and the key at position $n$ by $n\,\omega$. The dot product of two arrows depends on their lengths and on
+# the angle between them. When both are rotated, that angle changes by $(n - m)\,\omega$, which depends on the distance
+# alone.
 #
-# The next figure shows this in the plane, with $\omega = 0.5$, for a query at the positions 1, 3 and 5 and a key that
-# always stands one position before it.
+# The next figure shows this in the plane, with $\omega = 0.5$, for a query at the positions 1, 3 and 5 and a key one
+# position before it.
 
 
 # %%
@@ -680,8 +610,7 @@ def rotated(x, angle):
     return torch.stack([c * x[0] - s * x[1], s * x[0] + c * x[1]])  # [2]
 
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 q, key = torch.tensor([1.0, -0.3]), torch.tensor([0.5, 0.9])  # [2] each
 figure, panels = plots.canvas(11.5, 4.2, 3)
 for panel, m in zip(panels, (1, 3, 5), strict=True):
@@ -699,10 +628,10 @@ show(
 )
 
 # %% [markdown]
-# **Figure 9.** The same query and key at three pairs of positions, always at relative position $-1$. Both arrows turn,
+# **Figure 7.** The same query and key at three pairs of positions, always at relative position $-1$. Both arrows turn,
 # but the angle between them stays the same, and so does their dot product.
 #
-# A query has more than two features. So it is cut into $D_Q/2$ pairs, and each pair is rotated at its own speed, with
+# A query has more than two features, so it is cut into $D_Q/2$ pairs, and each pair is rotated at its own speed, with
 # the frequencies of the sinusoidal encoding. A query $q$ at position $m$ becomes $q'$:
 #
 # $$\begin{pmatrix} q'_{2j}\\ q'_{2j+1}\end{pmatrix} =
@@ -715,7 +644,7 @@ show(
 #
 # $$q' = R_m\,q,\qquad k' = R_n\,k,\qquad R_n = \operatorname{diag}\big(R(n\,\omega_0), \dots, R(n\,\omega_{D_Q/2-1})\big)$$
 #
-# What becomes of the score? The transpose of a rotation is the rotation back, $R_m^\top = R_{-m}$, and the angles of
+# What happens to the score? The transpose of a rotation is the rotation back, $R_m^\top = R_{-m}$, and the angles of
 # successive rotations add, $R_{-m} R_n = R_{n-m}$. Therefore
 #
 # $$\langle R_m\,q,\ R_n\,k\rangle = q^\top R_m^\top R_n\,k = \langle q,\ R_{n-m}\,k\rangle = \langle R_{m-n}\,q,\ k\rangle.$$
@@ -737,11 +666,10 @@ def rotated_loop(x, n, base=10000.0):
 
 
 # %% [markdown]
-# With it we check the identity for the query and the key of the token from the previous section. The first two pairs of
-# positions have the same relative position, $-5$; the third pair has the relative position $5$:
+# We use it to check the identity on the query and the key of the token from the previous section. The first two pairs
+# of positions have the same relative position, $-5$; the third pair has the relative position $5$:
 
-# %%
-# NBVAL_CHECK_OUTPUT
+# %% tags=["nbval-check-output"]
 q, k = (word @ W["Q"]).cpu(), (word @ W["K"]).cpu()  # [D_Q] each
 for m, n in ((9, 4), (105, 100), (2, 7)):
     both = rotated_loop(q, m) @ rotated_loop(k, n)
@@ -750,8 +678,8 @@ for m, n in ((9, 4), (105, 100), (2, 7)):
 
 # %% [markdown]
 # For all positions and pairs at once, RoPE is one multiplication of complex numbers. A pair $(x, y)$ is the complex
-# number $x + iy$, and to rotate it by $\varphi$ is to multiply it by $\cos\varphi + i\sin\varphi$, which `torch.polar`
-# makes:
+# number $x + iy$, and rotating it by $\varphi$ means multiplying it by $\cos\varphi + i\sin\varphi$, which
+# `torch.polar` makes:
 
 
 # %%
@@ -772,8 +700,7 @@ positions = torch.arange(16, device=DEVICE)  # [N]
 Q_rotated, K_rotated = rotary(Q_16, positions), rotary(K_16, positions)  # [N, D_Q]
 E_rotary = Q_rotated @ K_rotated.T / 8  # [N, N]
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 assert_close(Q_rotated[7].cpu(), rotated_loop(Q_16[7].cpu(), 7))
 spreads = torch.stack([spread_at(E_rotary, d) for d in range(-15, 16)])  # [31]
 print("largest spread of the scores at any distance:    ", difference(spreads, 0 * spreads))
@@ -792,33 +719,31 @@ for panel, E, name in zip(panels, both, names, strict=True):
 figure.colorbar(panels[0].images[0], ax=panels, label="score of query m with key n")
 show(
     figure,
-    "Scores of the same token with itself at sixteen positions, with the same random matrices. Left, sinusoidal encoding added: an "
-    "irregular pattern. Right, rotary: stripes along the diagonals, each of one colour.",
+    "Scores of the same token with itself at sixteen positions, with the same random matrices. Left, with the sinusoidal "
+    "encoding added: an irregular pattern. Right, with RoPE: stripes along the diagonals, each of one colour.",
 )
 
 # %% [markdown]
-# **Figure 10.** Scores of one token with itself at 16 positions, with the same matrices and on the same colour scale.
+# **Figure 8.** Scores of one token with itself at 16 positions, with the same matrices and on the same colour scale.
 # With the sinusoidal encoding added, scores of equal distance differ; with RoPE each diagonal has one value, whatever
 # the matrices are.
 #
-# The printed lines say more. RoPE changes no query's length, and at position 0 it changes nothing at all. If all
-# positions are moved by 100, the scores stay the same, since every distance stays the same.
+# The printed lines add that RoPE changes no query's length, and at position 0 nothing at all. If all positions are
+# moved by 100, the scores stay the same, since every distance stays the same.
 #
-# The values are *not* rotated: a value says what a token passes on, not where the token stands. RoPE is applied in
-# every layer. A learned or sinusoidal encoding is added only once, to the input of the first layer; in a deep model the
+# The values are *not* rotated: a value says what a token passes on, not where the token is. RoPE is applied in every
+# layer. A learned or sinusoidal encoding is added only once, to the input of the first layer; in a deep model the
 # **residual connections**, which add the input of a layer to its output, carry the encoding to the layers above.
 #
 # **Two pairings.** RoFormer (the model of Su et al.), GPT-J and Meta's own code for Llama pair neighbours, features
-# $(2j, 2j+1)$, as we did. GPT-NeoX and the Llama of the library `transformers` pair features $(j, j + D_Q/2)$.
-# Neither pairing is better; the two are the same up to the order of the features: put all even features first, then
-# all odd ones, and the first pairing becomes the second. But weights that were trained with one pairing give nonsense
-# with the other, and no error message warns of it. (When Meta's weights are converted for `transformers`, the
-# features of queries and keys are reordered in just this way, for each of the attention heads that lesson 06
-# introduces. The features correspond to the columns of our $W_Q$ and $W_K$, and to the rows of the weight of an
-# `nn.Linear`.)
+# $(2j, 2j+1)$, as we did. GPT-NeoX and the Llama of the library `transformers` pair features $(j, j + D_Q/2)$. Neither
+# pairing is better. The two differ only in the order of the features: put all even features first, then all odd ones,
+# and the first pairing becomes the second. But loading weights into code that uses the other pairing silently produces
+# nonsense. When Meta's weights are converted for `transformers`, the features of queries and keys are therefore
+# reordered in just this way, head by head. These features are the columns of our $W_Q$ and $W_K$, or the rows of the
+# weight of an `nn.Linear`.
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 halves_first = torch.cat([torch.arange(0, 64, 2), torch.arange(1, 64, 2)]).to(DEVICE)  # [evens, odds]
 angles = positions[:, None] * 10000 ** (-torch.arange(0, 64, 2, device=DEVICE) / 64)  # [16, 32]
 x, y = Q_16[:, halves_first].chunk(2, dim=-1)  # [16, 32] each: features j and j + D/2
@@ -828,12 +753,11 @@ print("difference of the two pairings, features reordered:", difference(by_halve
 # %% [markdown]
 # ## Two tasks that need order
 #
-# Does all this matter in practice? Here are two tasks for a small model: a single self-attention layer, followed by a
+# Does all this matter in practice? Here are two tasks for a small model, a single self-attention layer followed by a
 # linear layer. It reads a sequence of letters, one token each, and has to write a sequence of the same length:
 #
-# - **copy**: at each position the letter that stands three positions before it (nothing is asked for at the first three
-#   positions);
-# - **reverse**: the sequence backwards, so at position $n$ the letter of position $N - 1 - n$.
+# - **copy**: at each position the letter from three positions before (the first three positions have no target);
+# - **reverse**: the sequence backwards, so that the target at position $n$ is the letter of position $N - 1 - n$.
 #
 # Predict before you look at the result: with no positional encoding, with a learned one, with a sinusoidal one and with
 # RoPE, which of the tasks can the model learn?
@@ -870,7 +794,7 @@ class Layer(nn.Module):
 
 
 TASKS = {
-    "copy": lambda letters: F.pad(letters, (3, 0), value=-1)[:, :-3],  # −1: nothing is asked for at the first three
+    "copy": lambda letters: F.pad(letters, (3, 0), value=-1)[:, :-3],  # −1: the first three have no target
     "reverse": lambda letters: letters.flip(1),
 }
 
@@ -896,8 +820,8 @@ layers = {(task, kind): solved(kind, task) for task in TASKS for kind in ("none"
 
 # %% [markdown]
 # The models are trained on sequences of 24 random letters and tested on new ones. Without positional encoding the model
-# still knows *which* letters are in the sequence. It can guess the most frequent one at every position and can do
-# hardly any better; the dotted line in the figure is the accuracy of that guess.
+# still knows *which* letters are in the sequence. Roughly the best it can do is to guess the most frequent of them
+# everywhere; the dotted line in the figure is the accuracy of that guess.
 
 
 # %% tags=["fold"]
@@ -928,31 +852,27 @@ name = "guess of a model that knows which letters occur, but not their order"
 figure.legend([guess], [name], loc="outside lower center", frameon=False)
 show(
     figure,
-    "Share of letters that are right. Copy: without positions it is at the line of a blind guess, with each of the three kinds "
-    "it is one. Reverse: without positions at the line again, with rotary a little above it, with learned and sinusoidal one.",
+    "Two bar charts of the share of letters that are right. Copy: without positions the bar ends at the line of a blind guess; "
+    "with each of the three kinds it reaches one. Reverse: without positions at the line again, with RoPE a little above "
+    "it, with the learned and the sinusoidal encoding one.",
 )
 
 # %% [markdown]
-# **Figure 11.** Share of letters that each model gets right, on sequences of the training length. Every kind of
+# **Figure 9.** Share of letters that each model gets right, on sequences of the training length. Every kind of
 # positional encoding solves *copy*; on *reverse* RoPE is only a little better than the guess.
 #
-# The same shares, rounded to one decimal place:
+# Did you expect RoPE to fail at *reverse*? A rotary score depends on the distance to a key, not on its position. *Three
+# positions before* is a distance. *The opposite position* is not: it is 23 steps ahead of position 0, and 23 steps
+# behind position 23. The guarantee that only the distance counts is also a limitation.
+#
+# Why, then, is the bar of RoPE above the dotted line at all? We print the shares of the figure, and those of RoPE on
+# *reverse* for the ends and the middle of the sequence:
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 print("letters right  guess", *(f"{kind:>11}" for kind in kinds))
 for task in TASKS:
     print(f"{task:>13}  {blind:5.1f}", *(f"{shares[task, kind]:11.1f}" for kind in kinds))
-
-# %% [markdown]
-# Did you expect RoPE to fail at *reverse*? A rotary score depends on the distance to a key, not on its position. *Three
-# positions before* is a distance. *The opposite position* is not: for position 0 it is 23 steps ahead, for position 23
-# it is 23 steps back. The guarantee that only the distance counts is also a limitation.
-#
-# Why, then, is the bar of RoPE above the dotted line at all? Look at the positions separately:
-
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+print()
 by_position = right(layers["reverse", "rotary"], "reverse", TRAINED)  # [24]
 print("reverse with rotary, letters right")
 print(f"first and last position:              {by_position[[0, -1]].mean():.1f}")
@@ -960,24 +880,24 @@ print(f"the 22 positions between, mean:       {by_position[1:-1].mean():.1f}")
 
 # %% [markdown]
 # At the two ends the model is right. For the first and for the last position, the opposite position is the one farthest
-# away. A model that knows only distances can find *the farthest key*: it can give the largest distances the highest
+# away, and a model that knows only distances can find *the farthest key*: it can give the largest distances the highest
 # scores, and the softmax runs only over the keys that exist. Relative positions thus reveal where the sequence begins
-# and ends. A deep model can use this to learn more about the positions themselves. (The causal mask of lesson 07, which
-# hides all later tokens, reveals the beginning too.) At the 22 positions between the ends, the model can only guess.
+# and ends, and a deep model can use this to learn more about the positions themselves. At the 22 positions between the
+# ends, our single layer can only guess.
 #
 # **The published comparison.** Vaswani et al. compared a learned table with their sinusoidal encoding in translation
-# from English to German (their table 3, row E). The BLEU scores are 25.7 and 25.8, nearly the same. In our miniature, a
-# far easier task for a far smaller model, the two are equally good, too. But both comparisons are at lengths that
-# occurred in training. Vaswani et al. chose the sinusoidal encoding because it "may allow the model to extrapolate to
-# sequence lengths longer than the ones encountered during training". If the longest sentence of training had 24 tokens,
-# what happens with longer ones?
+# from English to German (their table 3, row E). The BLEU scores are 25.7 and 25.8, nearly the same, and in our
+# miniature, a far easier task for a far smaller model, the two are equally good, too. But both comparisons are at about
+# the lengths of training. Vaswani et al. chose the sinusoidal encoding because it "may allow the model to extrapolate
+# to sequence lengths longer than the ones encountered during training". If the longest sentence of training had 24
+# tokens, what happens with longer ones?
 
 # %% [markdown]
 # ## Length extrapolation: past the training length
 #
 # All models were trained on sequences of 24 letters. Now we let them copy sequences of 64. The learned table has rows
 # for all 64 positions, but those from 24 on have never been trained. Predict again: with which of the three encodings
-# will the model still copy? A single training may be luck, so each kind of encoding is trained three times, each time
+# will the model still copy? A single training run may be luck, so there are three runs for each kind of encoding, each
 # from new random weights and on new sequences.
 
 # %% tags=["fold"]
@@ -992,7 +912,7 @@ beyond = {kind: [curves[kind, seed][TRAINED - 3 :].mean().item() for seed in SEE
 
 figure, panels = plots.canvas(11, 3.2, 3, sharey=True)
 for panel, kind in zip(panels, KINDS, strict=True):
-    lines = {f"training {seed + 1}": curves[kind, seed] for seed in SEEDS}
+    lines = {f"run {seed + 1}": curves[kind, seed] for seed in SEEDS}
     styles = dict(zip(lines, ("-", "--", ":")))
     plots.curves(
         range(3, TESTED), lines, styles=styles, title=kind, x_label="position n", legend=kind == "learned", axes=panel
@@ -1000,62 +920,131 @@ for panel, kind in zip(panels, KINDS, strict=True):
     panel.axvline(TRAINED - 0.5, color=plots.GREY, linewidth=1)
     panel.set_ylim(-0.03, 1.08)
 panels[0].set_ylabel("letters right")
+means = "; ".join(f"{kind} {', '.join(f'{share:.2f}' for share in beyond[kind])}" for kind in KINDS)
 show(
     figure,
-    "Share of right letters at each position of sequences of 64, for three trainings of each kind. Learned: one up to "
-    "position 23, almost nothing after it. Sinusoidal: one from position 4 to position 23, some lower at position 3, then "
-    "almost nothing, and up again at a few positions. Rotary: trainings that stay near one all the way; in the run shown "
-    "here one that gets many wrong from the beginning.",
+    "Three panels with the share of right letters at each position of sequences of 64, three training runs in each. Beyond the "
+    "line at 24 the learned curves are almost at zero and the sinusoidal ones low at most positions; at least one rotary "
+    f"curve stays near one. The means over the positions from 24 on, run by run: {means}.",
 )
-print("letters right at positions 24 to 63, mean of each training")
+print("letters right at positions 24 to 63, mean of each run")
 for kind in KINDS:
     print(f"{kind:>10}:", *(f"{share:.2f}" for share in beyond[kind]))
 assert max(beyond["learned"]) < 0.1 and max(beyond["sinusoidal"]) < 0.5 and max(beyond["rotary"]) > 0.9
 
 # %% [markdown]
-# **Figure 12.** Copying sequences of 64 letters after training on 24 (grey line), three trainings of each kind. Beyond
-# the training length the learned encoding fails at all positions and the sinusoidal one at most of them; RoPE can
-# continue to the end. The printed lines give the mean over positions 24 to 63 for each training.
+# **Figure 10.** Copying sequences of 64 letters after training on 24 (grey line), three training runs of each kind.
+# Beyond the training length the learned encoding fails at all positions and the sinusoidal one at most of them; RoPE
+# can continue to the end.
 #
-# - **Learned**: the accuracy drops at once to 0.03, which is pure chance with 32 letters. The rows of the table from 24
-#   on were never used in training, so their gradient was always zero; they still hold the random numbers with which
-#   they were initialised.
+# - **Learned**: the accuracy falls to that of a blind guess among 32 letters, $1/32 \approx 0.03$. The rows of the
+#   table from 24 on were never used in training, so their gradient was always zero; they still hold the random numbers
+#   with which they were initialised.
 # - **Sinusoidal**: the formula gives a vector for every position, and its entries stay bounded; yet the *layer* fails.
-#   Its matrices do the right thing for the encodings that occurred in training, and nothing ties their behaviour at
-#   position 40 to that at position 10. The layer is right again at a few positions, and wrong next to them. The
-#   additional keys can even spoil a position that occurred in training. Look at position 3 in the figure: where a curve
-#   starts low, the query of this position now attends to keys far out, which it never met in training.
+#   Its matrices do the right computation for the encodings that occurred in training, and nothing ties their behaviour
+#   at position 40 to that at position 10. The additional keys can even spoil a position that did occur: where a curve
+#   starts low, the query of position 3 now attends to keys far out, which it never met in training.
 # - **Rotary**: the score of a query at position 50 with a key at position 47 is computed like that of a query at
-#   position 5 with a key at position 2. So a trained layer can continue as if nothing had happened.
+#   position 5 with a key at position 2, so a trained layer can continue as if nothing had happened.
 #
-# It can, but it need not. In the run shown here, one rotary training gets many letters wrong at *every* position of a
-# long sequence, even at position 10, so the position itself is not the cause. (On another machine it may be another
-# training, or none: floating-point sums are rounded differently there, and in the course of a training such small
-# differences grow.) A stored run of nine rotary trainings shows how often this happens:
+# Does RoPE always do so? Nine stored training runs answer:
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 if stored_runs.full():
     began = time.perf_counter()
     nine = [right(solved("rotary", "copy", seed), "copy", TESTED)[TRAINED:].mean().item() for seed in range(9)]
     stored_runs.keep("05_self_attention", {"rotary": nine}, seed=0, seconds=time.perf_counter() - began)
 run = stored_runs.load("05_self_attention")
-print("rotary, letters right after position 23:", *(f"{share:.2f}" for share in run["results"]["rotary"]))
+print("RoPE, letters right after position 23:", *(f"{share:.2f}" for share in run["results"]["rotary"]))
 print(stored_runs.how(run))
 
 # %% [markdown]
-# Eight of the nine stored trainings extrapolate well. Why a training can fail is examined near the end of this lesson,
-# under "Going further".
+# In eight of the nine runs, more than nine letters in ten are right beyond the training length; in the remaining run,
+# only half of them are. "Going further" below finds out why.
 #
-# **Larger models.** All this was copying, with one layer. On real text RoPE extrapolates less well. Press et al. (2022)
-# trained language models on texts of one length and tested them on longer ones. With the sinusoidal encoding the models
-# became worse as soon as the texts were a few dozen tokens longer than in training. With RoPE, too, they became worse,
-# but only later. To use a rotary model far beyond its training length, one trains it a little more on long texts, with
-# a larger base, so that its pairs turn more slowly.
+# **Larger models.** All this was copying, with one layer. Press et al. (2022) trained language models on texts of one
+# length and tested them on longer ones. With the sinusoidal encoding the models became worse as soon as the texts were
+# a few dozen tokens longer than in training. With RoPE they became worse later, and with T5's bias later still. To use
+# a rotary model far beyond its training length, one trains it a little more on long texts, either with a larger base,
+# so that its pairs turn more slowly (Rozière et al., 2023), or with all positions divided by the same number (Chen et
+# al., 2023).
+#
+# **A penalty for distance.** Press et al. propose to do without an encoding. Their **ALiBi** (attention with linear
+# biases) lowers each score by an amount that grows with the distance of the key:
+#
+# $$e'_{mn} = e_{mn} - s_h\,|n - m|,\qquad s_h = 2^{-8h/H},\qquad h = 1, \dots, H$$
+#
+# Here $h$ counts the $H$ attention heads of a layer (lesson 06), and the slopes $s_h$ are fixed, so nothing is learned.
+# At distances beyond the training length the penalty simply goes on growing. Their model with 1.3 billion parameters,
+# trained on texts of 1,024 tokens, predicted texts of twice that length as well as a sinusoidal model that was trained
+# on them. The stretch of the assignment asks for ALiBi.
 #
 # **Back to the animal.** Self-attention lets *it* receive something of *animal*, in one layer and at any distance, and
-# a positional encoding lets the layer use the order of the words. To *which* tokens *it* should attend is for training
-# to find. Lesson 06 trains layers on such sentences, and shows why a single row of weights is not enough for *it*.
+# a positional encoding lets the layer use the order of the words. Which tokens *it* attends to has to be learned.
+# Lesson 06 trains layers on such sentences, and shows why a single row of weights is not enough for *it*.
+
+# %% [markdown]
+# ## Going further: why a training run with RoPE can fail on long sequences
+#
+# You may skip this section; later lessons do not need it. We look into a run that was chosen because it is the least
+# accurate of our three rotary runs beyond the training length.
+
+# %% tags=["fold"]
+worst = min(SEEDS, key=lambda seed: beyond["rotary"][seed])
+strength = {}  # for each run the most that a clock can add to a score, for mean lengths of the pairs of all letters
+with torch.no_grad():
+    rows = torch.randint(LETTERS, (256, TESTED), generator=torch.Generator().manual_seed(2)).to(DEVICE)
+    weights_30 = copying["rotary", worst](rows)[1].mean(dim=0)[30]  # [64], the weights of position 30
+    for seed in SEEDS:
+        layer = copying["rotary", seed]
+        Q, K = (project(layer.letters.weight).unflatten(-1, (-1, 2)).norm(dim=-1) for project in (layer.W_Q, layer.W_K))
+        strength[f"run {seed + 1}"] = (Q.mean(dim=0) * K.mean(dim=0) / 8)[:8]  # [8], the fastest clocks first
+
+figure, (left, right_) = plots.canvas(11, 3, 2, gridspec_kw={"width_ratios": [1.7, 1]})
+plots.curves(range(-30, 34), {"weight": weights_30}, x_label="distance n − m of the key", legend=False, axes=left)
+left.set(title=f"run {worst + 1}: where position 30 attends", ylabel="mean weight", xticks=range(-28, 34, 5))
+plots.curves(
+    range(8), strength, title="which frequencies the scores use", x_label="pair j, the fastest first", axes=right_
+)
+right_.set_ylabel("most it can add")
+peaks = sorted((key - 30, weight) for weight, key in zip(*(part.tolist() for part in weights_30.topk(3))))
+peaks = ", ".join(f"{distance} ({weight:.2f})" for distance, weight in peaks)
+show(
+    figure,
+    f"Left, the mean weights of position 30 over the distance; the three largest, with their distances: {peaks}. "
+    "Right, how much each of the eight fastest pairs can add to a score, for the three training runs.",
+)
+print(f"run {worst + 1}, letters right after position 23: {beyond['rotary'][worst]:.2f}")
+print("position 30 attends most to the distances", peaks)
+
+# %% [markdown]
+# **Figure 11.** Left, the attention weights of position 30 over the distance of the key, in the rotary run with the
+# lowest accuracy on long sequences. Right, how much each of the eight fastest pairs can contribute to a score, in all
+# three runs.
+#
+# <details><summary>Going further: distances that look alike</summary>
+#
+# Position 30 should attend to distance $-3$ alone. The printed line names the three distances to which it attends most.
+# Large weights at $-28$ and $22$ are the fault that we are looking for: both distances differ from $-3$ by 25.
+#
+# The right panel shows where such weights come from. The height of a curve at $j$ is the mean length of pair $j$ in the
+# queries of all letters, times its mean length in the keys of all letters, divided by $\sqrt{D_Q}$. It is the most that
+# pair $j$ can contribute to a score, for a typical letter. A run whose curve is high only at $j = 0$ and $j = 1$ relies
+# on the two fastest pairs. But 25 steps are nearly $4 \cdot 2\pi$, four full turns of the first pair, and nearly three
+# turns of the second. At the distances $-28$ and $22$ these two pairs are therefore almost where they are at distance
+# $-3$, and the scores are almost as large. Slower pairs would tell these distances apart.
+#
+# Training could not correct this, because its sequences were too short: a key 28 positions back did not exist, and a
+# key 22 positions ahead existed only for positions without a target. Rotary scores do not depend on the position
+# itself, but a distance that never occurred in training can look like one that did.
+#
+# The explanation makes a prediction, which you can compare with the curve of such a run in Figure 10. The accuracy
+# should drop at position 28, the first one with a key at distance $-28$, and rise at position 42, the first one without
+# a key at distance $22$. Two smaller steps belong to distances that differ from $-3$ by twice 25: a rise at position
+# 17, the first one without a key at distance $47$, and a drop at position 53, the first one with a key at distance
+# $-53$.
+#
+# </details>
 
 # %% [markdown]
 # ## Summary
@@ -1067,12 +1056,13 @@ print(stored_runs.how(run))
 # | permutation equivariance | $F(\sigma X) = \sigma F(X)$ for each order $\sigma$ | |
 # | sinusoidal encoding | $p_{n,2i} = \sin n\omega_i$, $p_{n,2i+1} = \cos n\omega_i$, $\omega_i = 10000^{-2i/D}$ | $[N, D]$, added to $X$ |
 # | RoPE | $\langle R_m q, R_n k\rangle = \langle q, R_{n-m} k\rangle = \langle R_{m-n} q, k\rangle$ | those of $Q$ and $K$ |
+# | biases of T5, of ALiBi | $e_{mn} + b_{n-m}$, $e_{mn} - s_h\,\lvert n - m\rvert$ | $[N, N]$ in each head, added to the scores |
 #
 # | | learned table | sinusoidal | rotary (RoPE) |
 # |---|---|---|---|
 # | what is done | added to $X$, once | added to $X$, once | rotates $Q$ and $K$, in each layer |
 # | parameters | $N \cdot D$ | none | none |
-# | the position itself (*reverse*) | known | known | only the two ends can be recognised |
+# | the position itself (*reverse*) | known | known | one layer recognises only the two ends |
 # | the distance (*copy*) | must be learned for each pair of positions | can be learned | built in |
 # | beyond the training length | no row, or an untrained one | computable, but not met in training | computable; only longer distances are new |
 #
@@ -1081,8 +1071,8 @@ print(stored_runs.how(run))
 # X = X + nn.Embedding(longest, D)(torch.arange(N))  # a learned positional encoding; the other two you write yourself
 # ```
 #
-# The picture to remember is the first one of this lesson: a line from every token to every output. Nothing in it says
-# which token stands where, so the positions must be given.
+# The picture to remember is Figure 1: a line from every token to every output. Nothing in it says at which position a
+# token is, so the positions must be given.
 
 # %% [markdown]
 # ## Before you go on
@@ -1101,16 +1091,16 @@ print(stored_runs.how(run))
 #
 # </details>
 #
-# <details><summary><b>3.</b> The same vector is added to every position's encoding. Do learned positional encodings still
-# work?</summary>
+# <details><summary><b>3.</b> The same vector is added to every position's encoding. Do learned positional encodings
+# still work?</summary>
 #
 # Yes. Training can subtract that vector from each row of the token embedding, and every sum $x + p$ is what it was
 # before. What counts are the differences between the encodings.
 #
 # </details>
 #
-# <details><summary><b>4.</b> Suppose that the encoding keeps only the sine of each pair. Name two positions that the first clock
-# can hardly tell apart any more.</summary>
+# <details><summary><b>4.</b> Suppose that the encoding keeps only the sine of each pair. Name two positions that the
+# first clock can hardly tell apart any more.</summary>
 #
 # Strictly speaking $\sin n$ differs for all whole numbers $n$, but 0 and 22 hardly differ: $\sin 22 \approx -0.009$, as
 # 22 is nearly $7\pi$. The cosine tells them apart: it is 1 at 0 and almost $-1$ at 22.
@@ -1131,10 +1121,10 @@ print(stored_runs.how(run))
 #
 # </details>
 #
-# <details><summary><b>7.</b> In Figure 5, with the first order and with positional encoding: are the outputs of the₁
+# <details><summary><b>7.</b> In Figure 3, with the first order and with positional encoding: are the outputs of the₁
 # and the₂ still the same?</summary>
 #
-# No. Their vectors are $x + p_0$ and $x + p_3$. So their queries differ, and with them the weights and the outputs.
+# No. Their vectors are $x + p_0$ and $x + p_3$, so their queries differ, and with them the weights and the outputs.
 #
 # </details>
 
@@ -1171,77 +1161,23 @@ print(stored_runs.how(run))
 # - **Look up**: the [glossary](../docs/glossary.md).
 
 # %% [markdown]
-# ## Going further: why one rotary training fails on long sequences
-#
-# You may skip this section; later lessons do not need it.
-#
-# In the run shown here, one of the three rotary trainings gets many letters wrong on sequences of 64. Its attention
-# weights tell why. The next figure shows them.
-
-# %% tags=["fold"]
-worst = min(SEEDS, key=lambda seed: beyond["rotary"][seed])
-strength = {}  # for each training the most that a clock can add to a score, for mean lengths of the pairs of all letters
-with torch.no_grad():
-    rows = torch.randint(LETTERS, (256, TESTED), generator=torch.Generator().manual_seed(2)).to(DEVICE)
-    weights_30 = copying["rotary", worst](rows)[1].mean(dim=0)[30]  # [64], the weights of position 30
-    for seed in SEEDS:
-        layer = copying["rotary", seed]
-        Q, K = (project(layer.letters.weight).unflatten(-1, (-1, 2)).norm(dim=-1) for project in (layer.W_Q, layer.W_K))
-        strength[f"training {seed + 1}"] = (Q.mean(dim=0) * K.mean(dim=0) / 8)[:8]  # [8], the fastest clocks first
-
-figure, (left, right_) = plots.canvas(11, 3, 2, gridspec_kw={"width_ratios": [1.7, 1]})
-plots.curves(range(-30, 34), {"weight": weights_30}, x_label="distance n − m of the key", legend=False, axes=left)
-left.set(title=f"training {worst + 1}: where position 30 attends", ylabel="mean weight", xticks=range(-28, 34, 5))
-plots.curves(
-    range(8), strength, title="which frequencies the scores use", x_label="pair j, the fastest first", axes=right_
-)
-right_.set_ylabel("most it can add")
-peaks = sorted((key - 30, f"{weight:.2f}") for weight, key in zip(*(part.tolist() for part in weights_30.topk(3))))
-show(
-    figure,
-    f"Left, the mean weights of position 30 over the distance; the three largest, with their distances: {peaks}. "
-    "Right, how much each of the eight fastest pairs can add to a score, for the three trainings.",
-)
-
-# %% [markdown]
-# **Figure 13.** Left, the attention weights of position 30 over the distance of the key, in the rotary training with
-# the lowest accuracy on long sequences. Right, how much each of the eight fastest pairs can contribute to a score, in
-# all three trainings.
-#
-# If all three trainings extrapolate well on your machine, the left panel shows a single peak at distance $-3$, and
-# there is nothing to explain. In the run shown here, position 30 attends to distance $-3$, as it should, but also to
-# two distances that differ from it by 25, namely $-28$ and $22$.
-#
-# The right panel shows why. The height of a curve at $j$ is the mean length of pair $j$ in the queries of all letters,
-# times its mean length in the keys of all letters, divided by $\sqrt{D_Q}$. It is the most that pair $j$ can contribute
-# to a score, for a typical letter. The failing training relies almost only on the two fastest pairs; the others use
-# slower pairs, too. But 25 steps are nearly $4 \cdot 2\pi$, four full turns of the first pair, and nearly three turns
-# of the second. At the distances $-28$ and $22$ these two pairs therefore stand almost as they do at distance $-3$, and
-# the scores are almost as large.
-#
-# Training could not correct this, because its sequences were too short: a key 28 positions back did not exist, and one
-# 22 positions ahead existed only where no letter was asked for. Rotary scores do not depend on the position itself, but
-# a distance that never occurred in training can look like one that did.
-#
-# The curve of this training in Figure 12 confirms the explanation. Its accuracy drops at position 28, the first one
-# with a key at distance $-28$, and rises at position 42, the first one without a key at distance $22$. Two more steps
-# belong to distances that differ from $-3$ by twice 25: the accuracy rises at position 17, the first one without a key
-# at distance $47$, and drops at position 53, the first one with a key at distance $-53$.
-
-# %% [markdown]
 # ## References
 #
 # - A. Vaswani et al. (2017). Attention is all you need. NeurIPS. arXiv:1706.03762. *Section 3.5: the sinusoidal
 #   encoding; table 3, row E: the published figure.*
-# - J. Alammar (2018). The illustrated Transformer. https://jalammar.github.io/illustrated-transformer/. *Thinking
-#   Machines, with the scores 112 and 96.*
 # - J. Gehring, M. Auli, D. Grangier, D. Yarats, Y. N. Dauphin (2017). Convolutional sequence to sequence learning.
 #   ICML. arXiv:1705.03122. *A learned table of positions.*
 # - P. Shaw, J. Uszkoreit, A. Vaswani (2018). Self-attention with relative position representations. NAACL.
-#   arXiv:1803.02155. *Relative in place of absolute positions.*
+#   arXiv:1803.02155. *Relative instead of absolute positions.*
+# - C. Raffel et al. (2020). Exploring the limits of transfer learning with a unified text-to-text Transformer. Journal
+#   of Machine Learning Research 21. arXiv:1910.10683. *Section 2.1: T5's bias for each distance.*
 # - J. Su, Y. Lu, S. Pan, A. Murtadha, B. Wen, Y. Liu (2021). RoFormer: enhanced Transformer with rotary position
 #   embedding. arXiv:2104.09864.
 # - O. Press, N. A. Smith, M. Lewis (2022). Train short, test long: attention with linear biases enables input length
-#   extrapolation. ICLR. arXiv:2108.12409.
+#   extrapolation. ICLR. arXiv:2108.12409. *Section 2: how other encodings extrapolate; section 3: ALiBi.*
+# - S. Chen, S. Wong, L. Chen, Y. Tian (2023). Extending context window of large language models via positional
+#   interpolation. arXiv:2306.15595. *Positions divided by a number.*
+# - B. Rozière et al. (2023). Code Llama: open foundation models for code. arXiv:2308.12950. *A larger base for long
+#   texts.*
 # - J. Lee, Y. Lee, J. Kim, A. R. Kosiorek, S. Choi, Y. W. Teh (2019). Set Transformer. ICML. arXiv:1810.00825. *Data
 #   that are sets, for which equivariance is wanted.*

@@ -5,12 +5,12 @@
 #
 # **You will be able to**
 #
-# - let one layer attend to several things at once, with several heads, and compute all heads together in four matrix
+# - let one layer attend in several ways at once, with several heads, and compute all heads together in four matrix
 #   products;
-# - load PyTorch's packed weights into separate layers, and convert weights that are stored in another order;
+# - say what each head attends to, and measure what it contributes to the output;
+# - load PyTorch's packed weights into separate layers, and convert weights that are stored in a different order;
 # - count the operations and the bytes of a layer from its shapes, and say which of them grow with the square of the
-#   length;
-# - say what each head attends to and what it contributes to the output.
+#   length.
 #
 # **You need** lesson 05: self-attention on $X\,[N, D]$ with $W_Q$, $W_K$, $W_V$, and why it needs positional encodings.
 # The terms and symbols of the course are listed in the [glossary](../docs/glossary.md).
@@ -92,7 +92,6 @@ DEVICE = device()
 generator = torch.Generator().manual_seed(6)
 
 
-# %% tags=["fold"]
 def normal(*shape):
     """Independent numbers with mean 0 and variance 1, the same on every device."""
     return torch.randn(*shape, generator=generator).to(DEVICE)
@@ -101,33 +100,29 @@ def normal(*shape):
 # %% [markdown]
 # ## One row of weights is one average
 #
-# *"The animal didn't cross the street because it was too tired."* To understand the token *it*, a model needs to know
-# two things. **Who** is *it*? The animal. **What** is said of it? That it was tired. To answer the first question, *it*
-# has to attend to *animal*; to answer the second, it has to attend to *tired*.
-#
-# A self-attention layer as in lesson 05 gives *it* one row of attention weights, and these weights sum to 1. The layer
-# can put one half on *animal* and one half on *tired*. Its output is then the average of their two values:
-#
-# $$y = \tfrac12\, v_\text{animal} + \tfrac12\, v_\text{tired}$$
-#
-# Both values are in this average. But the average does not say which part came from which token. In this sentence
-# nobody would mistake *animal* for *tired*. In a fairy tale, both answers can be nouns, and then one can be mistaken
-# for the other:
+# Here is a sentence from a fairy tale:
 #
 # > *The frog did not marry the king, because it was a witch.*
 #
-# Who is *it*? The frog. What was it really? A witch. Now exchange the two: *"The witch did not marry the king,
-# because she was a frog."* Both answers are exchanged, too. But the average of the values of *witch* and *frog* is
-# the same vector as the average of the values of *frog* and *witch*: it cannot tell which noun answers which
-# question. (Here the pronoun gives a hint, since *it* has become *she*. With *frog* and *wolf* there is no such hint:
-# the pronoun is *it* for both.)
+# To understand the token *it*, a model has to answer two questions. **Who** is *it*? The frog. **What** was the frog
+# really? A witch. For the first answer *it* has to attend to *frog*, and for the second to *witch*.
 #
-# Do positional encodings help? No. They are added to the embeddings, and $W_V$ is linear. The values of *frog* at
-# position 1 and *witch* at position 12 have the same sum as the values of *witch* at position 1 and *frog* at
-# position 12. (Positions are counted from 0, and the comma is a token, too.)
+# A self-attention layer as in lesson 05 gives *it* one row of attention weights, and these weights sum to 1. Suppose
+# that the layer puts one half on each of the two nouns. Its output is then the average of their values:
+#
+# $$y = \tfrac12\, v_\text{frog} + \tfrac12\, v_\text{witch}$$
+#
+# This average contains both values but no record of which came from which token. Now exchange the nouns: *"The witch
+# did not marry the king, because she was a frog."* Both answers are exchanged as well, yet the average is the same
+# vector as before, and nothing in it tells which noun answers which question. Here the pronoun gives a hint, since *it*
+# has become *she*. With *frog* and *wolf* there is no such hint, because the pronoun is *it* for both.
+#
+# As long as both weights are one half, positional encodings do not help either. They are added to the embeddings, and
+# $W_V$ is linear. If we count positions from 0 and take the comma for a token, the values of *frog* at position 1 and
+# *witch* at position 12 have the same sum as the values of *witch* at position 1 and *frog* at position 12. We check
+# this with random vectors:
 
-# %%
-# NBVAL_CHECK_OUTPUT
+# %% tags=["nbval-check-output"]
 frog, witch, p_1, p_12, W_V = normal(6), normal(6), normal(6), normal(6), normal(6, 4)  # [D] each, and [D, D_V]
 one = torch.stack([(frog + p_1) @ W_V, (witch + p_12) @ W_V])  # [2, D_V]: the two values in one sentence
 other = torch.stack([(witch + p_1) @ W_V, (frog + p_12) @ W_V])  # [2, D_V]: and in the other sentence
@@ -135,30 +130,29 @@ print(f"distance between the two averages:                  {(one.mean(dim=0) - 
 print(f"distance between the values, put side by side: {(one.flatten() - other.flatten()).norm():8.2f}")
 
 # %% [markdown]
-# The averages of the two sentences are equal. If the two values of each sentence are put side by side instead, the
-# sentences can be told apart. This suggests the solution: compute **two** rows of attention weights, one for each
-# question, and put the two results side by side. Each of these attention computations, with attention weights of its
-# own, is called a **head**.
-
-# %% [markdown]
+# The two averages are equal, whereas the values side by side differ. Unequal weights would separate the averages, too,
+# and we shall see how far a single head gets with them. The direct solution is to compute **two** rows of attention
+# weights, one for each question, and to keep the two results side by side. Each of these attention computations, with
+# attention weights of its own, is called a **head**.
+#
 # ## Several heads
 #
 # A layer with $H$ heads, called **multi-head attention**, consists of $H$ small attention layers that read the same
-# $X\,[N, D]$. Each head has its own matrices, so different heads can attend to different positions. The results of all
-# heads are concatenated, and a last matrix mixes them:
+# $X\,[N, D]$. Because each head has its own matrices, different heads can attend to different positions. The results of
+# all heads are concatenated, and a last matrix mixes them:
 
 # %% tags=["fold"]
 show(
     schematics.multi_head(),
     "A scheme of multi-head attention, from left to right. X of shape N by D goes to three heads. Each head has its own Q, K "
-    "and V, its own N by N table of attention weights A, and its own output Y, which is D_H wide. The three outputs are "
+    "and V, its own N by N attention matrix A, and its own output Y, which is D_H wide. The three outputs are "
     "concatenated to N by H times D_H, and W_O turns them into the output Y of shape N by D.",
 )
 
 # %% [markdown]
 # **Figure 1.** Multi-head attention with three heads. Every head projects the same $X$ with matrices of its own and
 # attends with weights of its own; the outputs of the heads are concatenated, and the output projection $W_O$ mixes
-# them. (The shading of the three tables is only an example.)
+# them. The patterns in the three attention matrices are only examples.
 #
 # In formulas, head $h$ has the matrices $W_Q^h$, $W_K^h$ and $W_V^h$ of shape $[D, D_H]$ and computes
 #
@@ -167,14 +161,13 @@ show(
 # $$A_h = \operatorname{softmax}\!\left(\frac{Q_h K_h^\top}{\sqrt{D_H}}\right) [N, N],\qquad Y_h = A_h V_h\ [N, D_H]$$
 #
 # How wide should a head be? The usual choice is $D_H = D/H$, so that a layer of width $D$ has either many narrow heads
-# or few wide ones. Side by side, the results of the heads are $H \cdot D_H = D$ wide again, as wide as the input. The
-# last matrix $W_O\,[H D_H, D]$ is called the **output projection**:
+# or few wide ones. Side by side, the results of the heads are then $H \cdot D_H = D$ wide, as wide as the input. The
+# last matrix, $W_O\,[H D_H, D]$, is called the **output projection**:
 #
 # $$Y = [\,Y_1, Y_2, \dots, Y_H\,]\; W_O\ \ [N, D]$$
 #
-# The scores are divided by $\sqrt{D_H}$, not by $\sqrt{D}$, because each dot product sums $D_H$ terms.
-#
-# Here is the layer as a loop over the heads:
+# The scores are divided by $\sqrt{D_H}$, not by $\sqrt{D}$, because each dot product sums $D_H$ terms. Written as a
+# loop over the heads, the whole layer is this:
 
 # %%
 N, H, D_H = 5, 3, 4
@@ -201,36 +194,35 @@ panels[0].set_ylabel("query")
 panels[1].set_xlabel("key")
 show(
     figure,
-    "Three five-by-five tables of attention weights, one for each head, queries as rows and keys as columns. The same five "
+    "Three five-by-five attention matrices, one for each head, queries as rows and keys as columns. The same five "
     "vectors attend to each other in three different ways.",
 )
 
 # %% [markdown]
-# **Figure 2.** The attention weights of three heads over the same five vectors. Each head has a table of its own, and
-# the three tables differ, because each head has its own matrices.
+# **Figure 2.** The attention matrices of three heads over the same five vectors. They differ, because each head has its
+# own projections.
 #
-# Each row of each table sums to 1. The heads do not share one row of weights, so they do not compete with each other.
+# Each row of each matrix sums to 1, so the heads do not compete with each other: the weight that one head gives to a
+# token is not taken from any other head.
 #
-# Do the heads need the output projection $W_O$? Without it, the first $D_H$ features of the output would hold what head
-# 1 found and nothing else. With $W_O$, every feature of the output can use all heads. (The code counts heads from 0,
-# the figures count them from 1.)
-
-# %% [markdown]
+# Why do we need the output projection $W_O$? Without it, the first $D_H$ features of the output would hold what head 1
+# found and nothing else. With $W_O$, every feature of the output can use all heads. Note that code counts heads from 0,
+# as Python does, while most of our figures count them from 1.
+#
 # ## Split, batch, merge
 #
-# The loop computes $H$ small products one after the other. Hardware computes one large product faster. We therefore
+# The loop computes $H$ small products one after the other, but hardware is faster with one large product. We therefore
 # treat the heads as lesson 04 treated the examples of a batch: as one more axis in front. $Q$, $K$ and $V$ are computed
 # whole, $[N, H D_H]$, and then **split** into $[H, N, D_H]$. All heads attend in one batched product, and their results
 # are **merged** back into $[N, H D_H]$.
 #
-# How do we get from $[N, H D_H]$ to $[H, N, D_H]$? Think about it before you read on: is it a reshape?
+# How do we get from $[N, H D_H]$ to $[H, N, D_H]$? Decide before you read on: is it a reshape?
 #
-# A reshape never changes the order of the numbers. It reads all numbers row by row as one long line, and cuts that line
-# into new rows. Watch what happens to the numbers 0 to 11, which stand for two vectors with three heads of two features
+# A reshape never changes the order of the numbers. It reads all of them row by row as one long line and cuts this line
+# into new rows. Watch what happens to the numbers 0 to 11, which represent two vectors with three heads of two features
 # each.
 
-# %%
-# NBVAL_CHECK_OUTPUT
+# %% tags=["nbval-check-output"]
 small = torch.arange(12).view(2, 6)  # [N, H * D_H]: row 0 is vector 0
 print("X\n", small.numpy())
 print("reshape(3, 2, 2), head 0:\n", small.reshape(3, 2, 2)[0].numpy())
@@ -238,15 +230,15 @@ print("split the width, then exchange N and H, head 0:\n", small.view(2, 3, 2).t
 
 # %% [markdown]
 # Head 0 owns the first two features of *each* vector: 0 and 1 of the first vector, 6 and 7 of the second. The plain
-# reshape gives head 0 the features 0 to 3 of the first vector instead. The shape is the same and there is no error, but
+# reshape gives head 0 the features 0 to 3 of the first vector instead. The shape is right and no error is raised, but
 # everything computed from it is wrong. A correct split takes two steps:
 #
 # 1. cut the **last** axis: $[N, H D_H] \to [N, H, D_H]$. For this step a reshape is right, since it cuts each row on
 #    its own;
 # 2. **exchange** two axes: $[N, H, D_H] \to [H, N, D_H]$.
 #
-# Merging does the reverse: exchange the two axes, then join the last two. With a batch of sequences, a further axis
-# stands in front of all these shapes and stays where it is:
+# Merging does the reverse: exchange the two axes, then join the last two. A batch of sequences adds one more axis in
+# front of all these shapes, and this axis stays where it is:
 
 # %% tags=["fold"]
 show(
@@ -288,14 +280,13 @@ assert_close(Y_at_once, Y_loop)
 assert_close(A, torch.stack(weights))
 
 # %% [markdown]
-# The line with the softmax is the line of lesson 05 with two small changes: `K.mT` exchanges only the last two axes,
-# and the scores are divided by the root of the width of a head. `@` multiplies matrices on the last two axes, once for
-# every index of the axes before them. A batch of sentences adds another axis in front, $[B, H, N, D_H]$, and the line
-# with the softmax stays as it is. PyTorch's `F.scaled_dot_product_attention` works in the same way: the axes in front
-# of the last two are all batch axes to it, so one call serves all heads. (The folded cell checks that `merge` undoes
-# `split` and that both results equal that of the loop.)
-
-# %% [markdown]
+# The line with the softmax is that of lesson 05 with two small changes: `K.mT` exchanges only the last two axes, and
+# the scores are divided by the root of the width of a head. `@` multiplies matrices on the last two axes, once for
+# every index of the axes before them. A batch of sentences adds one more axis in front, $[B, H, N, D_H]$, and the line
+# stays as it is. PyTorch's `F.scaled_dot_product_attention` also treats all axes before the last two as batch axes, so
+# one call serves all heads. The folded cell checks that `merge` undoes `split` and that both results equal that of the
+# loop.
+#
 # ## One projection for all
 #
 # The layer still computes three products with $X$, one for each of $W_Q$, $W_K$ and $W_V$. Put the three matrices side
@@ -310,9 +301,9 @@ assert_close(Y_fused, Y_loop)
 
 # %% [markdown]
 # PyTorch's own layer, `nn.MultiheadAttention`, holds the same two matrices, one for the fused projection and one for
-# the output projection; by default, each comes with a bias. Two of its properties are easily overlooked. First, it
-# stores the transposes of our matrices, as every `nn.Linear` does. Second, it **averages the attention weights over the
-# heads** before it returns them, unless you pass `average_attn_weights=False`.
+# the output projection; by default, each comes with a bias. Two of its properties are easily overlooked. It stores the
+# transposes of our matrices, as every `nn.Linear` does. And it **averages the attention weights over the heads** before
+# it returns them, unless you pass `average_attn_weights=False`.
 
 # %%
 layer = nn.MultiheadAttention(D, H, bias=False, batch_first=True, device=DEVICE)
@@ -323,197 +314,35 @@ with torch.no_grad():
 assert_close(Y_torch[0], Y_loop)
 assert_close(A_torch[0], torch.stack(weights))
 
-
 # %% [markdown]
-# In **cross-attention**, the queries come from one sequence, and the keys and values come from another. The first third
+# In **cross-attention**, the queries come from one sequence, and the keys and values from a second one. The first third
 # of the columns of $W_{QKV}$ then projects the first sequence, and the other two thirds project the second. This works
 # if the vectors of both sequences have width $D$; otherwise, the layer needs separate matrices.
-
-# %% [markdown]
-# ## Weights packed in three
 #
-# Sooner or later you load weights that others have trained. PyTorch's layer packs them: `in_proj_weight` $[3D, D]$
-# holds the weights of the queries in its first $D$ rows, those of the keys in the next $D$ rows, and those of the
-# values in the last $D$ rows. `in_proj_bias` $[3D]$ has the same order. Both are stored as `nn.Linear` stores them, one
-# row for each output feature. So three separate layers of type `nn.Linear` take the three parts as they are, without a
-# transpose:
-
-# %%
-torch.manual_seed(6)
-trained = nn.MultiheadAttention(D, H, batch_first=True, device=DEVICE)  # stands for a layer that somebody has trained
-with torch.no_grad():
-    trained.in_proj_bias.copy_(normal(3 * D))  # a fresh layer's biases are 0, which would hide a mistake
-
-to_query, to_key, to_value = (nn.Linear(D, D, device=DEVICE) for _ in range(3))
-for linear, weight, bias in zip(
-    (to_query, to_key, to_value), trained.in_proj_weight.chunk(3), trained.in_proj_bias.chunk(3)
-):  # weight [D, D], bias [D]
-    linear.load_state_dict({"weight": weight, "bias": bias})
-
-
-# %%
-def attend(Q, K, V):
-    """Queries, keys and values of all heads, [N, H * D_H] each, give the output of `trained`, [N, D]."""
-    A = (split(Q) @ split(K).mT / math.sqrt(D_H)).softmax(dim=-1)  # [H, N, N]
-    return trained.out_proj(merge(A @ split(V)))
-
-
-with torch.no_grad():
-    Y_trained = trained(X[None], X[None], X[None])[0][0]  # [N, D]
-    assert_close(attend(to_query(X), to_key(X), to_value(X)), Y_trained)
-
-# %% [markdown]
-# Not all models pack their weights in this order. Some interleave them head by head: first the query, key and value
-# weights of head 1, $D_H$ rows each, then those of head 2, and so on. (GPT-NeoX and BLOOM do this in their published
-# weights.)
-
-# %% tags=["fold"]
-show(
-    schematics.fused_layouts(),
-    "The rows of a fused weight for three heads in two orders, as strips of nine boxes. PyTorch's order: the query weights of "
-    "heads 1, 2, 3, then the key weights of heads 1, 2, 3, then the value weights. Interleaved: query, key, value of head 1, "
-    "then of head 2, then of head 3.",
-)
-
-# %% [markdown]
-# **Figure 4.** Two layouts of the same fused weight. Both have the shape $[3D, D]$, so the shape alone does not tell
-# which layout a file contains.
-#
-# To read the interleaved layout, split its rows into $[H, 3, D_H]$, exchange the first two axes, and join all three
-# axes again. If you forget this, PyTorch raises no error, but the output is wrong:
-
-# %%
-# NBVAL_CHECK_OUTPUT
-rows = trained.in_proj_weight.detach()  # [3 * D, D]
-interleaved = rows.view(3, H, D_H, D).transpose(0, 1).reshape(3 * D, D)  # as such a model would store it
-in_order = interleaved.view(H, 3, D_H, D).transpose(0, 1).reshape(3 * D, D)  # and back
-
-with torch.no_grad():
-    for name, weight in (("exchanged", in_order), ("as they come", interleaved)):
-        loaded = (F.linear(X, weight) + trained.in_proj_bias).chunk(3, dim=-1)  # [N, D] each
-        print(f"interleaved rows, {name}: the output is off by {(attend(*loaded) - Y_trained).abs().max():.1f}")
-
-# %% [markdown]
-# The wrong order gives an output of the right shape with the wrong numbers. After loading weights, always compare one
-# output with that of the original model.
-
-# %% [markdown]
-# ## Four matrix products
-#
-# What does a multi-head attention layer cost? Except for the softmax, its work consists of products of matrices. With
-# the fused projection there are four of them:
-#
-# | step | shapes | result |
-# |---|---|---|
-# | 1 · projection | $[N, D]\;[D, 3D]$ | $[N, 3D]$, split into three of $[H, N, D_H]$ |
-# | 2 · scores | $[H, N, D_H]\;[H, D_H, N]$ | $[H, N, N]$ |
-# | 3 · weighted sums | $[H, N, N]\;[H, N, D_H]$ | $[H, N, D_H]$, merged into $[N, D]$ |
-# | 4 · output | $[N, D]\;[D, D]$ | $[N, D]$ |
-#
-# An entry of a product $[n, k]\,[k, m]$ is a sum of $k$ terms: it takes $k$ multiplications and about as many
-# additions. The result has $n \cdot m$ entries, so the product takes $2\,n\,k\,m$ **floating-point operations
-# (FLOPs)**. With $H D_H = D$, the four products together take
-#
-# $$\underbrace{2 N D \cdot 3D}_{1} + \underbrace{2 H N^2 D_H}_{2} + \underbrace{2 H N^2 D_H}_{3} + \underbrace{2 N D^2}_{4}
-# \;=\; 8 N D^2 + 4 N^2 D$$
-#
-# The number of heads $H$ does not appear in the result. Eight heads of width 64 cost as many operations as one head of
-# width 512. (The softmax is not counted here. It takes a few operations for each of the $H N^2$ scores, far fewer than
-# the products as long as $D_H$ is not tiny.) PyTorch can count the operations of the products for us:
-
-
-# %% tags=["fold"]
-def count(function, *inputs):
-    """The operations that torch counts while `function` runs on the inputs."""
-    with FlopCounterMode(display=False) as counter, torch.no_grad():
-        function(*inputs)
-    return counter.get_total_flops()
-
-
-# %%
-# NBVAL_CHECK_OUTPUT
-for N_, D_, H_ in ((128, 64, 1), (128, 64, 8), (256, 64, 8), (512, 64, 8)):
-    layer = nn.MultiheadAttention(D_, H_, batch_first=True, device=DEVICE)
-    counted = count(lambda X: layer(X, X, X), normal(1, N_, D_))
-    assert counted == 8 * N_ * D_**2 + 4 * N_**2 * D_
-    print(f"N = {N_}, D = {D_}, heads: {H_}: {counted:>12,} operations")
-
-# %% [markdown]
-# From 256 to 512 vectors, the operations more than triple. The formula has two terms: $8ND^2$ doubles when $N$ doubles,
-# and $4N^2D$ grows fourfold. The two terms are equal at $N = 2D$. For shorter sequences, most operations are in the
-# projections; for longer ones, most are in the scores and the weighted sums. (GPT-3 has $D = 12{,}288$ and reads 2,048
-# tokens. There the quadratic term is by far the smaller one.)
-#
-# We write $O(N)$ for a cost that grows in proportion to $N$, and $O(N^2)$ for one that grows in proportion to its
-# square; constant factors are left out.
-
-# %% tags=["fold"]
-lengths = [2**k for k in range(7, 17)]
-show(
-    plots.curves(
-        lengths,
-        {
-            "projections and output, 8ND²": [8 * n * 512**2 / 1e9 for n in lengths],
-            "scores and weighted sums, 4N²D": [4 * n * n * 512 / 1e9 for n in lengths],
-        },
-        title="operations of one layer, D = 512",
-        x_label="number of vectors N",
-        y_label="billions of operations",
-        log="xy",
-    ),
-    "Two straight lines on logarithmic axes. Projections and output grow with N. Scores and weighted sums grow with N squared; they "
-    "start lower, cross at N = 1,024, which is twice D, and are far above at the right.",
-)
-
-# %% [markdown]
-# **Figure 5.** Operations of one layer of width 512 against the length $N$, on logarithmic axes. The projections
-# dominate short sequences, the scores and the weighted sums dominate long ones, and the two lines cross at $N = 2D$.
-#
-# **How much memory does the layer need?** $X$, $Q$, $K$, $V$ and $Y$ hold $N \cdot D$ numbers each, which is $O(N)$.
-# The attention weights $A$ are $H \cdot N \cdot N$ numbers, which is $O(N^2)$. Here $H$ does *not* cancel, because each
-# head has its own table. Lecture slides give this example: $N = 100{,}000$ vectors, $H = 64$ heads, two bytes a number.
-
-# %%
-# NBVAL_CHECK_OUTPUT
-bytes_of_A = 64 * 100_000**2 * 2
-print(f"{bytes_of_A:,} bytes = {bytes_of_A / 10**12:.2f} TB = {bytes_of_A / 2**40:.3f} TiB = {bytes_of_A / 2**30:.2f} GiB")
-
-# %% [markdown]
-# A terabyte (TB) is $10^{12}$ bytes, a tebibyte (TiB) $2^{40}$ bytes, and a gibibyte (GiB) $2^{30}$ bytes. The slides
-# say 1.192 TB, which is neither TB nor TiB: it is the number of gibibytes divided by 1000. In any unit, this table for
-# a single layer and a single sequence is too large for any GPU. The vectors themselves are small beside it: with
-# $D = 4096$, they take less than one gigabyte.
-#
-# Does the layer have to store the table? If we want to *look* at $A$, it does. To compute the output, it does not: only
-# $Y = AV$ is passed on, and $Y$ is small. Lesson 08 computes exact attention without ever storing the table.
-
-# %% [markdown]
 # ## What heads attend to
 #
-# With one head or with eight, the layer has the same number of operations and of parameters. So what do we gain from
-# several heads? Now we return to the frog. A generator produces thousands of fairy tales, all built like the sentence
-# about the frog:
+# A layer with eight heads has exactly as many parameters as a layer with one head, since $D_H = D/H$. What, then, do we
+# gain from several heads? We return to the frog. A generator produces thousands of fairy tales, all built like the
+# sentence of the beginning:
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 for seed in range(4):
     told = pronoun_tales.tale(random.Random(seed))
     print(f"{' '.join(told.words)}.   who: {told.who}, what: {told.what}")
 
 # %% [markdown]
-# The two nouns of the main clause have different pronouns (*it*, *she*, *he*), so the pronoun tells which of the two
-# nouns is meant. The noun of the *because* clause says what that character really was. It can be any third noun, and we
-# call it the **true identity**. Either clause may come first. At the position of the pronoun, a model has to give two
-# answers from one output vector: **who** is meant, and **what** that character really was.
+# The two nouns of the main clause have different pronouns (*it*, *she*, *he*), so the pronoun tells which of the two is
+# meant. The noun in the *because* clause is always a third one and reveals what that character really was; we call it
+# the **true identity**. Either clause may come first. At the position of the pronoun, a model has to give two answers
+# from one output vector: **who** is meant, and **what** that character really was.
 #
 # The model is one attention layer with almost nothing around it. Its input is the sum of token embeddings and learned
-# positional encodings. Two linear layers read the output at the pronoun, one for each question. The result of each is
-# compared with the embeddings of all nouns by dot products, and the noun with the largest dot product is the answer.
-# All models have the same width and the same number of parameters. They differ only in the number of heads: one head
-# that is 48 wide, two of 24, four of 12, or eight of 6.
+# positional encodings. Two linear layers read the output at the pronoun, one for each question, and the noun whose
+# embedding has the largest dot product with the result is the answer. All models have the same width and the same
+# number of parameters. They differ only in the number of heads: one head that is 48 wide, two of 24, four of 12, or
+# eight of 6.
 #
-# Predict: how many heads does the model need? Can there be too many?
-
+# Predict before you look: how many heads does the model need, and can there be too many?
 
 # %%
 WIDTH, STEPS, TALES = 48, 400, 20_000
@@ -603,19 +432,17 @@ axes.grid(True, axis="y")
 plots.legend_of(axes, loc="lower right")
 show(
     figure,
-    "The share of tales in which both answers are right, three trainings for each number of heads: "
+    "The share of tales in which both answers are right, three training runs for each number of heads: "
     + "; ".join(f"{label} " + ", ".join(f"{shares[H, seed]:.2f}" for seed in SEEDS) for label, H in zip(labels, HEADS))
     + ".",
 )
 
 # %% [markdown]
-# **Figure 6.** Share of newly drawn tales in which both answers are right, for one, two, four and eight heads, with
-# three trainings each. One head stays well behind; from two heads on, nearly all answers are right.
+# **Figure 4.** Share of newly drawn tales in which both answers are right, for one, two, four and eight heads, in three
+# training runs each. One head stays behind in every run; from two heads on, nearly all answers are right.
 #
-# In the run shown here, each training with one head gets about 0.7 of the tales right, and each training with two heads
-# or more gets nearly all of them right. There are two questions, and two heads are enough. More heads than questions do
-# no harm here, although each of eight heads is only 6 wide. What does a single head do? It does not simply answer one
-# question and ignore the other:
+# There are two questions, and two heads are enough. More heads than questions do no harm here, although each of eight
+# heads is only 6 wide. What does a single head do? It does not simply answer one question and ignore the other:
 
 # %% tags=["fold"]
 of_noun = [list(pronoun_tales.KINDS).index(kind) for kind, nouns in pronoun_tales.KINDS.items() for _ in nouns]
@@ -625,44 +452,54 @@ for seed in SEEDS:
     share_who, share_what = right.float().mean(dim=0)
     largest = A_pronoun.amax(dim=-1).mean()  # of the weights in one tale, on average
     assert share_what > 0.85 and share_who < 0.9 and largest < 0.5
-    print(f"one head, training {seed + 1}: who right {share_who:.2f}, what right {share_what:.2f}, mean largest weight {largest:.2f}")
+    rights = f"who right {share_who:.2f}, what right {share_what:.2f}"
+    print(f"one head, training {seed + 1}: {rights}, mean largest weight {largest:.2f}")
     same = kinds[TEST[2][:, 0]] == kinds[TEST[2][:, 1]]  # [1024], whether the two answers have the same pronoun
     who_same, who_other = right[same, 0].float().mean(), right[~same, 0].float().mean()
     print(f"            who right {who_same:.2f} with the same pronoun, {who_other:.2f} with different pronouns")
     assert who_same < 0.5 and who_other > who_same + 0.3
 
 # %% [markdown]
-# The single head spreads its weights over several tokens: the largest weight in a tale is below one half on average.
-# From the resulting average, the model can nearly always read *what*, and far less often *who*. It usually fails at
-# *who* where the noun that is meant and the true identity have the same pronoun, as *frog* and *wolf* do. Where their
-# pronouns differ, the pronoun itself tells the two apart, and *who* is far more often right (the second line of each
-# training).
+# The single head spreads its weights over several tokens: on average, its largest weight in a tale is below one half.
+# From the resulting average, the model recovers *what* more reliably than *who*. It gets *who* wrong in most tales
+# where the noun that is meant and the true identity have the same pronoun, as *frog* and *wolf* do. Where their
+# pronouns differ, the pronoun itself tells the two apart, and *who* is far more often right; the second line of each
+# training compares the two cases.
 #
-# Is the task *impossible* for one head, then? No, but it is hard. Suppose that the true identity always has a larger
-# weight than the noun that is meant. The average then contains more of the true identity, whichever question is read
-# from it. Where the two nouns have the same pronoun, the pronoun cannot tell them apart, so the true identity gets the
-# larger logit for both questions. A fixed ratio of the two weights is therefore not enough: the weights have to depend
-# on the nouns. Suppose instead that each noun attracts a weight of its own, wherever it stands: *frog* a large one,
-# *wolf* a small one. The positional encoding of a place is in the average with the weight of the noun that stands
-# there. So if the encoding of position 1 has a large share in the average, *frog* stands at position 1. Training finds
-# such weights slowly, and two heads do not need them. In a stored run, we trained three models with one head fifteen
-# times as long, and measured again the share of tales in which both answers are right:
+# Would longer training help? In a stored run, three models with one head took fifteen times as many steps. Again we
+# measure the share of tales in which both answers are right:
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 if stored_runs.full():
     began = time.perf_counter()
     patient = [both_right(reader_with(1, seed, steps=15 * STEPS)) for seed in SEEDS]
     stored_runs.keep("06_multi_head.patient", {"both right": patient}, seed=0, seconds=time.perf_counter() - began)
 run = stored_runs.load("06_multi_head.patient")
+assert max(run["results"]["both right"]) < min(shares[2, seed] for seed in SEEDS)
 print("one head, 15 times as many steps, both right:", *(f"{share:.2f}" for share in run["results"]["both right"]))
 print(stored_runs.how(run))
 
 # %% [markdown]
-# Even after this long training, one head gets fewer tales right than two heads do after the short one (Figure 6).
+# Longer training helps, but even then a single head gets fewer tales right than two heads do after the short training
+# of Figure 4.
 #
-# **What did the original paper find?** Vaswani et al. (2017, table 3, rows A) changed the number of heads of their
-# translation model and kept its width and its number of operations, as we did: the more heads, the narrower each head.
+# <details><summary>Going further: how can one head answer both questions at all?</summary>
+#
+# Suppose first that the true identity always has a larger weight than the noun that is meant. It then dominates the
+# average, whichever question is read from it. Where both nouns have the same pronoun, nothing makes up for this, and
+# *who* cannot be right for all pairs of nouns. A fixed ratio of the two weights is therefore not enough: the weights
+# have to depend on the nouns.
+#
+# Suppose instead that each noun attracts a weight of its own at every position: *frog* a large one, *wolf* a small one.
+# The average also contains the positional encodings, each with the weight of the noun at its position. If the encoding
+# of position 1 has a large share in the average, the noun at position 1 must be *frog*. In this way a single average
+# can record which noun was where. That the models of the stored run have found such weights is a guess; we have not
+# measured it.
+#
+# </details>
+#
+# **What did the original paper find?** Vaswani et al. (2017, table 3, rows A) varied the number of heads of their
+# translation model and kept its width and its number of operations, as we do: the more heads, the narrower each head.
 # They translated from English to German and measured BLEU, a score for translations, on their development set:
 
 # %% tags=["fold"]
@@ -682,20 +519,20 @@ show(
 )
 
 # %% [markdown]
-# **Figure 7.** The published translation quality (BLEU, higher is better) for different numbers of heads at the same
-# width of the model. One head is worst, and 32 heads are worse than eight or sixteen. (The axis begins at 24, so that
-# the differences can be seen.)
+# **Figure 5.** The published translation quality (BLEU, higher is better) for different numbers of heads at the same
+# width of the model. The axis begins at 24, so that the differences can be seen.
 #
-# In their table, too, one head is the worst, nearly a point below the best, and eight and sixteen heads are the best.
-# The size of the gap cannot be compared with ours, since BLEU and a share of right answers are different measures.
-# Their model also has many layers, so that one layer may find what another misses (lesson 10).
+# In their table, too, a single head is the worst, although it is less than a point below the best. The size of this gap
+# cannot be compared with ours, because BLEU and a share of right answers are different measures, and because their
+# model has many layers, of which one may find what another misses (lesson 10).
 #
-# In their model, 32 heads are too many. A likely reason is that the heads share the width of the model, 512, so that
-# each of the 32 heads is only 16 wide, and scores computed from 16 features can distinguish fewer keys. Our
-# vocabulary is so small that 6 features per head are enough.
+# In their model, 32 heads are too many. A likely reason is that the heads share the width of the model, 512. Each of
+# the 32 heads is only 16 wide, and scores computed from 16 features can distinguish fewer keys. Rows B of the same
+# table, where only queries and keys are made narrower, point the same way. Our vocabulary is so small that 6 features
+# per head are enough.
 #
-# **Which head attends to what?** Take one of the trained models with two heads, and look at the row of attention
-# weights of the pronoun in each head.
+# **Which head attends to what?** Take one of the trained models with two heads, and look at the attention weights of
+# the pronoun in each head:
 
 # %% tags=["fold"]
 examples, example_positions, _ = (part[:40] for part in told(40, seed=3))
@@ -716,15 +553,19 @@ show(
         column_label="key: the token that the query attends to",
         axes=plots.canvas(10.5, 2.4)[1][0],
     ),
-    f"Two rows of weights over the tokens “{' '.join(sentence)}”: one head attends to the noun that the pronoun stands for, the other to "
-    "what that one really was.",
+    f"Two rows of weights over the tokens “{' '.join(sentence)}”: "
+    + ", ".join(
+        f"head {h + 1} attends most to “{sentence[weights_h.argmax()]}” ({weights_h.max():.1f})"
+        for h, weights_h in enumerate(A_two[example, :, asks])
+    )
+    + ".",
 )
 
 # %% [markdown]
-# **Figure 8.** The attention weights of the pronoun in both heads of one model, for one tale. Each head attends mostly
-# to one of the two nouns that the answers need.
+# **Figure 6.** The attention weights of the pronoun in both heads of one model, for one tale. In most tales, as the
+# next measurement shows, one head attends to the noun that is meant, and the other to the true identity.
 #
-# That was one tale and one model. Now we take all test tales and all three trainings. How much of each head's weight
+# A single tale proves little, so we now take all test tales and all three training runs. How much of each head's weight
 # is on the noun that is meant (*who*), and how much on the true identity (*what*)? We say that the two heads **divide
 # the questions** in a tale if one head has more than half of its weight on *who*, and the *other* head has more than
 # half of its weight on *what*. In what share of the tales does this happen?
@@ -732,64 +573,68 @@ show(
 # %% tags=["fold"]
 tokens, positions, answers = TEST
 row = torch.arange(len(tokens), device=DEVICE)
-meant = ((tokens == answers[:, :1]) & (torch.arange(pronoun_tales.LENGTH, device=DEVICE) != positions[:, 1:])).float()  # [1024, N], 1 at that noun
+elsewhere = torch.arange(pronoun_tales.LENGTH, device=DEVICE) != positions[:, 1:]  # not at the true identity
+meant = ((tokens == answers[:, :1]) & elsewhere).float()  # [1024, N], 1 at the noun that is meant
 pronouns = [pronoun_tales.WORDS[token] for token in tokens[row, positions[:, 0]]]
 divided = []
 for seed in SEEDS:
     _, A_pronoun = judged(readers[2, seed])  # [1024, 2, N]
     on_who = (A_pronoun * meant[:, None]).sum(dim=-1)  # [1024, 2]
     on_what = A_pronoun[row, :, positions[:, 1]]  # [1024, 2]
-    one_each = torch.maximum(torch.minimum(on_who[:, 0], on_what[:, 1]), torch.minimum(on_who[:, 1], on_what[:, 0])) > 0.5  # [1024]
-    divided.append(one_each.float().mean().item())
+    least = torch.minimum(on_who, on_what.flip(1))  # [1024, 2]: one head on who, the other on what
+    divided.append((least.amax(dim=1) > 0.5).float().mean().item())
     for h in range(2):
-        print(f"training {seed + 1}, head {h + 1}: mean weight {on_who[:, h].mean():.2f} on who, {on_what[:, h].mean():.2f} on what")
+        means = f"{on_who[:, h].mean():.2f} on who, {on_what[:, h].mean():.2f} on what"
+        print(f"training {seed + 1}, head {h + 1}: mean weight {means}")
     takes = {}
     for pronoun in pronoun_tales.KINDS:
         its = torch.tensor([one == pronoun for one in pronouns], device=DEVICE)
         takes[pronoun] = on_who[its].mean(dim=0).argmax().item() + 1
-    print("            head that attends more to who:", ", ".join(f"{h} for “{pronoun}”" for pronoun, h in takes.items()))
-    print(f"            the heads divide the questions in {divided[-1]:.2f} of the tales")
+    by_pronoun = ", ".join(f"{h} for “{pronoun}”" for pronoun, h in takes.items())
+    print("            head that attends more to who:", by_pronoun)
+    roles = "fixed" if len(set(takes.values())) == 1 else "they change with the pronoun"
+    print(f"            roles: {roles}; the heads divide the questions in {divided[-1]:.2f} of the tales")
 assert min(divided) > 0.8
 
 # %% [markdown]
-# Nobody told a head what to attend to. Training lowers a single number, the sum of the losses of both questions. In
-# some trainings (the first and the third of the run shown here), one head has most of its weight on *who* and the other
-# on *what*: each head has taken one question. In other trainings (here the second), the heads change roles with the
-# pronoun: the head that attends to *who* for one pronoun attends to *what* for another. Averaged over all tales, each
-# head then has some weight on both nouns. But within a single tale, the two heads usually still divide the questions:
-# in each training, in more than 0.8 of the tales.
-
-# %% [markdown]
+# Nobody told a head what to attend to. Training lowers a single number, the sum of the losses of both questions, and
+# yet in each run the two heads divide the questions in more than four fifths of the tales. *How* they divide them
+# depends on the random weights at the start. Where the roles are fixed, one head has taken *who* and the other *what*.
+# Where the roles change, the head that attends to *who* for one pronoun attends to *what* for a different one; averaged
+# over all tales, each head then has some weight on both nouns, although within a single tale it usually keeps to one
+# question.
+#
 # ## What each head contributes
 #
-# Attention weights show where a head reads. They do not show what the layer makes of what the head has read. To see
-# this, we look at the output projection again. Cut $W_O\,[H D_H, D]$ into $H$ blocks of $D_H$ rows: block
-# $W_O^h\,[D_H, D]$ is the part that multiplies $Y_h$. A row times a matrix is a weighted sum of the rows of the
-# matrix, and this sum can be taken block by block:
+# Attention weights show where a head looks, but not what the layer does with what it finds there. To see this, cut the
+# output projection $W_O\,[H D_H, D]$ into $H$ blocks of $D_H$ rows: block $W_O^h\,[D_H, D]$ is the part that multiplies
+# $Y_h$. A row times a matrix is a weighted sum of the rows of the matrix, and this sum can be taken block by block:
 #
 # $$Y = [\,A_1 V_1, \dots, A_H V_H\,]\; W_O \;=\; \sum_{h=1}^{H} A_h V_h\, W_O^h\ \ [N, D]$$
 #
 # To concatenate and then to project is the same as to project each head on its own and then to add. Each term of the
-# sum is the **contribution of a head** to the output. (A bias of the output projection belongs to no head; it is added
-# once.) We compute it for the small layer of the beginning:
+# sum is the **contribution of a head** to the output. A bias of the output projection belongs to no head; it is added
+# once. We compute the contributions for the small layer of the beginning:
 
 # %%
 W_O_blocks = W_O.view(H, D_H, D)  # [H, D_H, D]: block h is the rows h·D_H to (h+1)·D_H
 contributions = A @ V @ W_O_blocks  # [H, N, N] @ [H, N, D_H] @ [H, D_H, D] = [H, N, D]
 assert_close(contributions.sum(dim=0), Y)
+Y_without_head_0 = contributions[1:].sum(dim=0)  # [N, D]: a head is left out by not adding it
 
 # %% [markdown]
-# Since the output is the sum of the contributions, we can measure each of them, and even leave one out. We do this with
-# the trained models with two heads, at the position of the pronoun. What share of the answers is still right when the
-# contribution of one head is left out of the sum? And how large is each contribution, that is, what is the mean norm of
-# this vector?
+# Since the output is the sum of the contributions, we can measure each of them, and even leave one out, as the last
+# line does. We now do this with the trained models with two heads, at the position of the pronoun. What share of the
+# answers is still right when the contribution of one head is left out? And how large is each contribution, that is,
+# what is the mean norm of this vector?
 
 
 # %% tags=["fold"]
 def contributions_of(layer, X):
     """The contribution of each head of torch's layer, [B, H, N, D]; together with the output's bias they are its output."""
     H, D_H = layer.num_heads, layer.head_dim
-    Q, K, V = (part.unflatten(-1, (H, D_H)).transpose(1, 2) for part in F.linear(X, layer.in_proj_weight, layer.in_proj_bias).chunk(3, dim=-1))
+    packed = F.linear(X, layer.in_proj_weight, layer.in_proj_bias)  # [B, N, 3 * D]
+    Q, K, V = (part.unflatten(-1, (H, D_H)).transpose(1, 2) for part in packed.chunk(3, dim=-1))
     A = (Q @ K.mT / math.sqrt(D_H)).softmax(dim=-1)  # [B, H, N, N]
     return A @ V @ layer.out_proj.weight.T.view(H, D_H, -1)  # out_proj.weight is W_O transposed
 
@@ -811,40 +656,200 @@ with torch.no_grad():
         print("            mean norm of the contributions:", ", ".join(norms))
 
 # %% [markdown]
-# Where each head has taken one question, leaving out a head reduces one answer to guessing and does not touch the
-# other. (A guess among the 24 nouns is right with probability $1/24 \approx 0.04$.) Where the heads change roles with
-# the pronoun, leaving out either head damages both answers. The norms do not show this. They say how much a head adds
-# to the output, but not what the model needs it for. To find that out, leave the head out and measure.
+# Compare these lines with the roles that we found above. Where the roles are fixed, each answer depends on one head. If
+# this head is left out, the answer becomes little better than a guess among the 24 nouns, which is right with
+# probability $1/24 \approx 0.04$, while the other answer survives. Where the roles change with the pronoun, both
+# answers suffer, whichever head is left out. The norms show none of this. They say how much a head adds to the output,
+# but not what the model needs it for. To find that out, leave the head out and measure.
+#
+# This brings us back to the frog. One row of weights gives one average, from which *who* and *what* are hard to tell
+# apart; two heads have two rows, and in most tales each of them serves one question. A word of caution: that a head
+# attends to *frog* is something we can measure. That it does so *because it looks for the character that is meant* is
+# an interpretation, and an interpretation needs a test, such as leaving the head out.
+#
+# ## Weights packed in three
+#
+# Sooner or later you will load weights that others have trained. PyTorch's layer packs them: `in_proj_weight` $[3D, D]$
+# holds the weights of the queries in its first $D$ rows, those of the keys in the next $D$ rows, and those of the
+# values in the last $D$ rows. `in_proj_bias` $[3D]$ has the same order. Both are stored as `nn.Linear` stores them, one
+# row for each output feature, and three separate layers of type `nn.Linear` therefore take the three parts as they are,
+# without a transpose:
+
+# %%
+torch.manual_seed(6)
+# in the role of a layer that others have trained
+trained = nn.MultiheadAttention(D, H, batch_first=True, device=DEVICE)
+with torch.no_grad():
+    trained.in_proj_bias.copy_(normal(3 * D))  # a fresh layer's biases are 0, which would hide a mistake
+
+to_query, to_key, to_value = (nn.Linear(D, D, device=DEVICE) for _ in range(3))
+for linear, weight, bias in zip(
+    (to_query, to_key, to_value), trained.in_proj_weight.chunk(3), trained.in_proj_bias.chunk(3)
+):  # weight [D, D], bias [D]
+    linear.load_state_dict({"weight": weight, "bias": bias})
+
+
+# %%
+def attend(Q, K, V):
+    """Queries, keys and values of all heads, [N, H * D_H] each, give the output of `trained`, [N, D]."""
+    A = (split(Q) @ split(K).mT / math.sqrt(D_H)).softmax(dim=-1)  # [H, N, N]
+    return trained.out_proj(merge(A @ split(V)))
+
+
+with torch.no_grad():
+    Y_trained = trained(X[None], X[None], X[None])[0][0]  # [N, D]
+    assert_close(attend(to_query(X), to_key(X), to_value(X)), Y_trained)
 
 # %% [markdown]
-# ## The animal sentence, read in two ways
+# Not all models pack their weights in this order. GPT-NeoX and BLOOM, for example, interleave their published weights
+# head by head: first the query, key and value weights of head 1, $D_H$ rows each, then those of head 2, and so on.
+
+# %% tags=["fold"]
+show(
+    schematics.fused_layouts(),
+    "The rows of a fused weight for three heads in two orders, as strips of nine boxes. PyTorch's order: the query weights of "
+    "heads 1, 2, 3, then the key weights of heads 1, 2, 3, then the value weights. Interleaved: query, key, value of head 1, "
+    "then of head 2, then of head 3.",
+)
+
+# %% [markdown]
+# **Figure 7.** Two layouts of the same fused weight. Both have the shape $[3D, D]$, so the shape alone does not tell
+# which layout a file contains.
 #
-# Back to the sentence of the beginning. Exchange its last word:
+# To read the interleaved layout, split its rows into $[H, 3, D_H]$, exchange the first two axes, and join all three
+# axes again. If you forget this, PyTorch raises no error, but the output is wrong:
+
+# %% tags=["nbval-check-output"]
+rows = trained.in_proj_weight.detach()  # [3 * D, D]
+interleaved = rows.view(3, H, D_H, D).transpose(0, 1).reshape(3 * D, D)  # as such a model would store it
+in_order = interleaved.view(H, 3, D_H, D).transpose(0, 1).reshape(3 * D, D)  # and back
+
+with torch.no_grad():
+    for name, weight in (("exchanged", in_order), ("as they come", interleaved)):
+        loaded = (F.linear(X, weight) + trained.in_proj_bias).chunk(3, dim=-1)  # [N, D] each
+        print(f"interleaved rows, {name}: the output is off by {(attend(*loaded) - Y_trained).abs().max():.1f}")
+
+# %% [markdown]
+# After loading weights, always compare one output with that of the original model.
+#
+# ## Four matrix products
+#
+# What does a multi-head attention layer cost? Except for the softmax, its work consists of matrix products. With the
+# fused projection there are four of them:
+#
+# | step | shapes | result |
+# |---|---|---|
+# | 1 · projection | $[N, D]\;[D, 3D]$ | $[N, 3D]$, split into three of $[H, N, D_H]$ |
+# | 2 · scores | $[H, N, D_H]\;[H, D_H, N]$ | $[H, N, N]$ |
+# | 3 · weighted sums | $[H, N, N]\;[H, N, D_H]$ | $[H, N, D_H]$, merged into $[N, D]$ |
+# | 4 · output | $[N, D]\;[D, D]$ | $[N, D]$ |
+#
+# An entry of a product $[n, k]\,[k, m]$ is a sum of $k$ terms: it takes $k$ multiplications and about as many
+# additions. The result has $n \cdot m$ entries, so the product takes $2\,n\,k\,m$ **floating-point operations
+# (FLOPs)**. With $H D_H = D$, the four products together take
+#
+# $$\underbrace{2 N D \cdot 3D}_{1} + \underbrace{2 H N^2 D_H}_{2} +
+# \underbrace{2 H N^2 D_H}_{3} + \underbrace{2 N D^2}_{4} \;=\; 8 N D^2 + 4 N^2 D$$
+#
+# The number of heads $H$ does not appear in the result: eight heads of width 64 cost as many operations as one head of
+# width 512. The softmax is not counted here. It takes a few operations for each of the $H N^2$ scores, far fewer than
+# the products as long as $D_H$ is not tiny. PyTorch can count the operations of the products for us:
+
+
+# %% tags=["fold"]
+def count(function, *inputs):
+    """The operations that torch counts while `function` runs on the inputs."""
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        function(*inputs)
+    return counter.get_total_flops()
+
+
+# %% tags=["nbval-check-output"]
+for N_, D_, H_ in ((128, 64, 1), (128, 64, 8), (256, 64, 8), (512, 64, 8)):
+    layer = nn.MultiheadAttention(D_, H_, batch_first=True, device=DEVICE)
+    counted = count(lambda X: layer(X, X, X), normal(1, N_, D_))
+    assert counted == 8 * N_ * D_**2 + 4 * N_**2 * D_
+    print(f"N = {N_}, D = {D_}, heads: {H_}: {counted:>12,} operations")
+
+# %% [markdown]
+# From 256 to 512 vectors, the operations more than triple, because the formula has two terms: $8ND^2$ doubles when $N$
+# doubles, and $4N^2D$ grows fourfold. We write $O(N)$ for a cost that grows in proportion to $N$, and $O(N^2)$ for one
+# that grows in proportion to its square; constant factors are left out.
+#
+# The two terms are equal at $N = 2D$. For shorter sequences, most operations are in the projections; for longer ones,
+# most are in the scores and the weighted sums. GPT-3, with $D = 12{,}288$ and 2,048 tokens, is still far on the short
+# side.
+
+# %% tags=["fold"]
+lengths = [2**k for k in range(7, 17)]
+show(
+    plots.curves(
+        lengths,
+        {
+            "projections and output, 8ND²": [8 * n * 512**2 / 1e9 for n in lengths],
+            "scores and weighted sums, 4N²D": [4 * n * n * 512 / 1e9 for n in lengths],
+        },
+        title="operations of one layer, D = 512",
+        x_label="number of vectors N",
+        y_label="billions of operations",
+        log="xy",
+    ),
+    "Two straight lines on logarithmic axes. Projections and output grow with N. Scores and weighted sums grow with N "
+    "squared; they start lower, cross at N = 1,024, which is twice D, and are far above at the right.",
+)
+
+# %% [markdown]
+# **Figure 8.** Operations of one layer of width 512 against the length $N$, on logarithmic axes. The projections
+# dominate short sequences, the scores and the weighted sums dominate long ones, and the two lines cross at $N = 2D$.
+#
+# **How much memory does the layer need?** $X$, $Q$, $K$, $V$ and $Y$ hold $N \cdot D$ numbers each, which is $O(N)$.
+# The attention weights $A$ are $H \cdot N \cdot N$ numbers, which is $O(N^2)$. Here $H$ does *not* cancel, because each
+# head has an attention matrix of its own. Lecture slides give this example: $N = 100{,}000$ vectors, $H = 64$ heads,
+# two bytes a number.
+
+# %% tags=["nbval-check-output"]
+bytes_of_A = 64 * 100_000**2 * 2
+TB, TiB, GiB = bytes_of_A / 10**12, bytes_of_A / 2**40, bytes_of_A / 2**30
+print(f"{bytes_of_A:,} bytes = {TB:.2f} TB = {TiB:.3f} TiB = {GiB:.2f} GiB")
+
+# %% [markdown]
+# A terabyte (TB) is $10^{12}$ bytes, a tebibyte (TiB) $2^{40}$ bytes, and a gibibyte (GiB) $2^{30}$ bytes. In any of
+# these units, the attention matrices of a single layer for a single sequence are too large for any GPU. The vectors
+# themselves are small beside them: with $D = 4096$, they take less than one gigabyte.
+#
+# Does the layer have to store these matrices? Only if we want to *look* at $A$. What is passed on is $Y = AV$, which is
+# small, and lesson 08 computes it exactly without ever storing $A$.
+#
+# ## Going further: the animal sentence, read in two ways
+#
+# You may skip this section; later lessons do not need it. It takes up a well-known example of what heads attend to, and
+# shows how a head can abstain. The example is a sentence with two different last words:
 #
 # > *The animal didn't cross the street because it was too **tired**.*
 # >
 # > *The animal didn't cross the street because it was too **wide**.*
 #
-# In the first sentence *it* is the animal, in the second *it* is the street. Only the last token differs. English can
-# leave the question open, since the pronoun is *it* for both nouns. A translation into French cannot: the animal is
+# In the first sentence *it* is the animal, in the second *it* is the street, and only the last token differs. English
+# can leave the question open, since the pronoun is *it* for both nouns. A translation into French cannot: the animal is
 # *il* (*l'animal* is masculine), and the street is *elle* (*la rue* is feminine). The two sentences became known
 # through the blog post that presented the Transformer (Uszkoreit, 2017). In the model shown there, trained to translate
 # from English into French, one of the eight heads of a layer attended from *it* to *animal* in the first sentence, and
 # to *street* in the second.
 #
-# We train a model on the same task in miniature. All weights shown below are measured, but both the model and its
-# language are tiny. There are 2,048 sentences of this form: eight animals, eight places, eight adjectives that fit an
-# animal, eight that fit a place, and either order of the two clauses. The model is the `Reader` with a single answer:
-# at the position of *it*, it has to choose *il* or *elle*. Three quarters of the sentences are used for training. The
-# others are kept for the test, among them the two sentences above.
+# We train our `Reader` on the same task in miniature, now with a single answer: at the position of *it*, it has to
+# choose *il* or *elle*. There are 2,048 sentences of this form, with eight animals, eight places, eight adjectives that
+# fit an animal, eight that fit a place, and either order of the two clauses. Three quarters of the sentences are used
+# for training. The others, among them the two sentences above, are kept for the test.
 
 # %% tags=["fold"]
-ANIMALS = {"animal": "il", "dog": "il", "cat": "il", "horse": "il", "cow": "elle", "goat": "elle", "hen": "elle", "tortoise": "elle"}
-PLACES = {"street": "elle", "river": "elle", "square": "elle", "valley": "elle", "bridge": "il", "field": "il", "desert": "il", "canal": "il"}
+ANIMALS = dict.fromkeys(("animal", "dog", "cat", "horse"), "il")
+ANIMALS |= dict.fromkeys(("cow", "goat", "hen", "tortoise"), "elle")
+PLACES = dict.fromkeys(("street", "river", "square", "valley"), "elle")
+PLACES |= dict.fromkeys(("bridge", "field", "desert", "canal"), "il")
 FITS_ANIMALS = ("tired", "hungry", "old", "ill", "lazy", "thirsty", "nervous", "weak")
 FITS_PLACES = ("wide", "long", "deep", "steep", "flooded", "crowded", "icy", "muddy")
 FRENCH = ("il", "elle")
-VOCABULARY = (*ANIMALS, *PLACES, *FITS_ANIMALS, *FITS_PLACES, "the", "didn't", "cross", "because", "it", "was", "too", ",")
+VOCABULARY = (*ANIMALS, *PLACES, *FITS_ANIMALS, *FITS_PLACES, *"the didn't cross because it was too ,".split())
 
 
 def written(animal, place, adjective, because_first=False):
@@ -856,15 +861,17 @@ def written(animal, place, adjective, because_first=False):
 def encoded(choices):
     """Sentences as numbers: tokens [B, 12], the position of “it” [B], and the answer [B], 0 for il and 1 for elle."""
     rows = [written(*choice) for choice in choices]
-    pronouns = [ANIMALS[animal] if adjective in FITS_ANIMALS else PLACES[place] for animal, place, adjective, _ in choices]
+    pronouns = [ANIMALS[a] if adjective in FITS_ANIMALS else PLACES[p] for a, p, adjective, _ in choices]
     tokens = [[VOCABULARY.index(token) for token in row] for row in rows]
     parts = (tokens, [row.index("it") for row in rows], [FRENCH.index(pronoun) for pronoun in pronouns])
     return [torch.tensor(part, device=DEVICE) for part in parts]
 
 
-choices = [(a, p, z, first) for a in ANIMALS for p in PLACES for z in (*FITS_ANIMALS, *FITS_PLACES) for first in (False, True)]
+ADJECTIVES = (*FITS_ANIMALS, *FITS_PLACES)
+choices = [(a, p, z, first) for a in ANIMALS for p in PLACES for z in ADJECTIVES for first in (False, True)]
 random.Random(0).shuffle(choices)
-choices.sort(key=lambda choice: choice[:2] != ("animal", "street") or choice[2] not in ("tired", "wide"))  # the lecture's come first
+# the two of the text come first, and so are kept for the test
+choices.sort(key=lambda choice: choice[:2] != ("animal", "street") or choice[2] not in ("tired", "wide"))
 UNSEEN, SEEN = encoded(choices[:512]), encoded(choices[512:])
 
 
@@ -877,7 +884,8 @@ def translator_with(H, seed):
     torch.manual_seed(seed)
     reader, drawn = Reader(H, len(VOCABULARY), 12, answers=(2,)).to(DEVICE), torch.Generator().manual_seed(seed)
     rows = (torch.randint(len(SEEN[0]), (64,), generator=drawn).to(DEVICE) for _ in range(STEPS))
-    train(reader, ([part[row] for part in SEEN] for row in rows), il_or_elle, steps=STEPS, rate=5e-3, what=f"it, {H} heads")
+    batches = ([part[row] for part in SEEN] for row in rows)
+    train(reader, batches, il_or_elle, steps=STEPS, rate=5e-3, what=f"it, {H} heads")
     with torch.no_grad():
         said = reader(UNSEEN[0])[0][0][torch.arange(len(UNSEEN[1]), device=DEVICE), UNSEEN[1]].argmax(dim=-1)
     return reader, (said == UNSEEN[2]).float().mean().item()
@@ -889,18 +897,18 @@ for H in (1, 2):
 assert max(translators[1, seed][1] for seed in SEEDS) < 0.95 and min(translators[2, seed][1] for seed in SEEDS) > 0.98
 
 # %% [markdown]
-# One head is often wrong, and we can say why. The token *it* and its position are the same in both sentences, and so
-# is its query. The scores of *animal* and of *street* are therefore the same, too, whatever the last token is. In one
-# row of weights, the **ratio** of the two weights is then fixed, and the average always leans towards the same noun.
-# (The value of the last token is part of the average, too, but this token knows nothing about the genders of the two
-# nouns.) A model that always follows the animal, or always the place, gets three quarters of all sentences right: in
-# half of them both nouns have the same gender in French, so that either noun gives the right answer, and in the other
-# half such a model is right every second time. In our three trainings, the single head does no better than that. A
-# second head makes the difference.
+# Why does one head fail where two succeed? The token *it* and its position are the same in both sentences, and so is
+# its query. The scores of *animal* and of *street* are therefore the same, too, whatever the last token is. In one row
+# of weights, the **ratio** of these two weights is then fixed, and the average leans towards the same noun in both
+# readings. The value of the last token is part of the average as well. But it knows nothing about the genders of the
+# two nouns and can only shift all sentences with this adjective towards *il* or towards *elle*. A model that always
+# follows the animal, or always the place, gets three quarters of all sentences right. In half of them both nouns have
+# the same gender in French, so either noun gives the right answer; in the other half, such a model is right half of the
+# time.
 #
-# To see how, we look at two things: the attention weights of *it* in both heads, and the **vote** of each head. Take
-# the difference of the two logits, that of *elle* minus that of *il*. The vote of a head is the part of this
-# difference that comes from the contribution of the head: a positive vote favours *elle*, a negative vote favours
+# To see what the second head changes, we look at the attention weights of *it* in both heads and at the **vote** of
+# each head. Take the difference of the two logits, that of *elle* minus that of *il*. The vote of a head is the part of
+# this difference that comes from the contribution of the head: a positive vote favours *elle*, a negative vote favours
 # *il*. The votes of the heads and of the biases add up to the difference, and its sign decides.
 
 
@@ -933,7 +941,15 @@ def draw_reading(animal, place, adjective, training=1):
     bars = [*by_head.tolist(), biases.item(), total.item()]
     colours = [plots.WEIGHTS, plots.WEIGHTS, plots.GREY, plots.OUTPUT]
     title = f"votes: “{FRENCH[int(total > 0)]}”"
-    plots.bars(bars, ["head 1", "head 2", "biases", "sum"], colour=colours, numbers=".1f", limits=(-32, 32), title=title, axes=right)
+    plots.bars(
+        bars,
+        ["head 1", "head 2", "biases", "sum"],
+        colour=colours,
+        numbers=".1f",
+        limits=(-32, 32),
+        title=title,
+        axes=right,
+    )
     right.set(xlabel="part of the difference", ylabel="logit of elle − logit of il", yticks=(-20, 0, 20))
     for height, word in ((28, "elle"), (-28, "il")):
         right.text(3.45, height, word, ha="right", va="center", fontstyle="italic")
@@ -950,37 +966,46 @@ def say_reading(animal, place, adjective, training=1):
     return f"“{' '.join(words)}”. Query “it”: {heads}. With {biases:.1f} from the biases the sum is {total:.1f}: {FRENCH[int(total > 0)]}."
 
 
+looks, voted = [], []  # for each sentence, the tokens to which the heads attend most, and their votes
 for adjective in ("tired", "wide"):
     show(draw_reading("animal", "street", adjective), say_reading("animal", "street", adjective))
+    words, A_it, by_head, biases = reading("animal", "street", adjective, 1)
+    looks.append([words[place] for place in A_it.argmax(dim=-1)])
+    voted.append(by_head)
+    assert (by_head.sum() + biases > 0) == (adjective == "wide")
+switching = 1 - A_it[:, words.index("animal")].argmax().item()  # the head that does not stay with the animal
+for h, (first, second) in enumerate(zip(*looks)):
+    print(f"head {h + 1} attends most to “{first}” in the first sentence, and to “{second}” in the second")
+assert sorted(zip(*looks)) == [("animal", "animal"), ("tired", "street")]
+assert voted[0][switching].abs() < voted[1][switching].abs() / 2
 
 # %% [markdown]
 # **Figure 9.** The attention weights of *it* in both heads, and the votes of the heads, for the two readings of the
-# sentence. One head attends to *animal* in both readings. In the first reading, the other head attends to *tired* and
-# has nearly no vote; in the second, it attends to *street* and outvotes the first head.
+# sentence. One head attends to *animal* in both readings. The other head attends to *tired* in the first reading, with
+# a small vote, and to *street* in the second, where its vote turns the sum to *elle*. The lines below the pictures say
+# which head is which.
 #
-# Lecture slides show the first sentence with one head that attends to *animal* and another head that attends to
-# *tired*. This is just what we have measured. But the votes tell more: the vote of the head that attends to *tired* is
-# almost zero. What matters is that, in this sentence, the head does **not** attend to *street*. How can the
-# weights of this head change, although its query is the same in both sentences? The keys compete in the softmax, and
-# the key of the last token differs. We compare the score of the last token with that of *street*:
+# Lecture slides show the first sentence in just this way, with one head that attends to *animal* and a second head that
+# attends to *tired*. But the votes tell more than the weights. What counts in the first sentence is not what the second
+# of these heads finds at *tired*, but that it does **not** attend to *street*. How can its weights change, although its
+# query is the same in both sentences? The keys compete in the softmax, and the key of the last token differs. We
+# compare the score of the last token with that of *street*:
 
 # %% tags=["fold"]
 for adjective in ("tired", "wide"):
-    words, A_it, by_head, _ = reading("animal", "street", adjective, 1)
-    lead = (A_it[0, words.index(adjective)] / A_it[0, words.index("street")]).log().item()  # a difference of scores
-    print(f"head 1: score of “{adjective}” minus score of “street”: {lead:+.1f}")
-    assert (lead > 2) == (adjective == "tired") and A_it[1].argmax() == words.index("animal")
-    assert words[A_it[0].argmax()] == ("tired" if adjective == "tired" else "street")
+    words, A_it, *_ = reading("animal", "street", adjective, 1)
+    lead = (A_it[switching, words.index(adjective)] / A_it[switching, words.index("street")]).log().item()
+    print(f"head {switching + 1}: score of “{adjective}” minus score of “street”: {lead:+.1f}")
+    assert (lead > 2) == (adjective == "tired")
 
 # %% [markdown]
 # *Tired* has a higher score than *street* and draws the weight away from it; *wide* has a lower score and leaves the
 # weight on *street*. A head cannot switch off, since its weights always sum to 1. But it can attend to a token whose
-# value adds almost nothing to the difference of the two logits. The vote of the head is then close to zero: the head
-# abstains.
+# value adds almost nothing to the difference of the two logits. Its vote is then close to zero: the head **abstains**.
 #
-# **Try it.** Choose the nouns, the adjective and the training. Do the heads of the other trainings divide the work in
-# the same way? (Many of these sentences make little sense. The model does not know this; it has learned which
-# adjectives go with which nouns, and the gender of each noun.)
+# **Try it.** Choose the nouns, the adjective and the training run. Do the heads of the other runs divide the work in
+# the same way? Many of these sentences make little sense, but the model does not know this. It has learned which
+# adjectives go with which nouns, and the gender of each noun.
 
 # %% tags=["fold"]
 explore(
@@ -993,14 +1018,8 @@ explore(
 )
 
 # %% [markdown]
-# **Figure 10.** Attention weights and votes for a sentence of your choice. The pronoun is translated correctly when
-# the sum of the votes has the right sign, whatever the vote of each head is.
-#
-# This brings us back to the beginning of the lesson. One row of weights cannot do two jobs at once; two heads have two
-# rows. In the fairy tales, each head answered one of the two questions. In Figure 9, one head follows the animal, and
-# the other follows the street or abstains. A word of caution: that a head attends to *animal* is something we can
-# measure. That it does so *because it looks for animals* is an interpretation, and the votes have shown that such
-# interpretations need a test.
+# **Figure 10.** Attention weights and votes for a sentence of your choice. The pronoun is translated correctly when the
+# sum of the votes has the right sign, whatever the vote of each head is.
 
 # %% [markdown]
 # ## Summary
@@ -1025,8 +1044,8 @@ explore(
 # %% [markdown]
 # ## Before you go on
 #
-# <details><summary><b>1.</b> A layer has D = 512 and 8 heads. Somebody makes it 16 heads, with the same D. What changes: parameters,
-# operations, memory for the attention weights?</summary>
+# <details><summary><b>1.</b> A layer has D = 512 and 8 heads. Somebody changes it to 16 heads, with the same D. What
+# changes: parameters, operations, memory for the attention weights?</summary>
 #
 # The parameters and the operations of the four products stay the same. Each head is half as wide, and there are twice
 # as many heads. The attention weights are $[16, N, N]$ instead of $[8, N, N]$: they take twice the memory.
@@ -1040,14 +1059,17 @@ explore(
 #
 # </details>
 #
-# <details><summary><b>3.</b> X is [B, N, H·D_H]. Why does <code>X.reshape(B, H, N, D_H)</code> give the right shape and the wrong numbers?</summary>
+# <details><summary><b>3.</b> X is [B, N, H·D_H]. Why does <code>X.reshape(B, H, N, D_H)</code> give the right
+# shape and the wrong numbers?</summary>
 #
 # The reshape cuts the numbers in the order in which they are stored. In that order, all features of one vector come
-# before those of the next vector. So head 0 gets features of the first vectors only, instead of a part of each vector.
+# before those of the next vector. Head 0 therefore gets features of the first vectors
+# only, instead of a part of each vector.
 #
 # </details>
 #
-# <details><summary><b>4.</b> The weights of the heads are averaged to [N, N] and drawn. What may this picture hide?</summary>
+# <details><summary><b>4.</b> The weights of the heads are averaged to [N, N] and drawn. What may this picture
+# hide?</summary>
 #
 # It may hide that the heads disagree. If one head puts all its weight on *frog* and the other puts all its weight on
 # *witch*, their average looks as if the layer could not decide.
@@ -1060,14 +1082,16 @@ explore(
 #
 # </details>
 #
-# <details><summary><b>6.</b> A head's attention weights are uniform at some position. Does it contribute nothing there?</summary>
+# <details><summary><b>6.</b> A head's attention weights are uniform at some position. Does it contribute nothing
+# there?</summary>
 #
 # It contributes the mean of its values, projected by $W_O^h$. This can be large. A head contributes little where $A_h
 # V_h W_O^h$ is small, for example when its weight is on a token whose projected value is near zero.
 #
 # </details>
 #
-# <details><summary><b>7.</b> A file holds a fused weight of shape [3D, D]. How can you find out in which order its rows are?</summary>
+# <details><summary><b>7.</b> A file holds a fused weight of shape [3D, D]. How can you find out in which
+# order its rows are?</summary>
 #
 # The shape does not tell. Read the code of the model that wrote the file, load the rows in the order that it uses, and
 # compare an output with that of the original.
@@ -1103,7 +1127,7 @@ explore(
 # - *softmax(E, dim=1) with heads.* That runs over the queries, or over the heads if there is a batch. The softmax has
 #   to run over the keys, dim = −1.
 # - *E divided by $\sqrt{D}$.* The scores of each head are divided by $\sqrt{D_H}$.
-# - *1.192 TB.* The table takes 1.28 TB, or 1,192 GiB.
+# - *1.192 TB.* The attention weights take 1.28 TB, or 1,192 GiB.
 #
 # </details>
 
@@ -1118,9 +1142,9 @@ explore(
 # ## References
 #
 # - A. Vaswani et al. (2017). Attention is all you need. NeurIPS. arXiv:1706.03762. *Section 3.2.2: heads; table 3, rows
-#   A: the published figures.*
-# - J. Uszkoreit (2017). Transformer: a novel neural network architecture for language understanding. Google Research Blog,
-#   31 August 2017. *The animal that didn't cross the street, in both readings.*
+#   A: the published figures; rows B: narrower keys.*
+# - J. Uszkoreit (2017). Transformer: a novel neural network architecture for language understanding. Google Research
+#   Blog, 31 August 2017. *The animal that didn't cross the street, in both readings.*
 # - S. Black et al. (2022). GPT-NeoX-20B: an open-source autoregressive language model. arXiv:2204.06745.
 # - BigScience Workshop (2022). BLOOM: a 176B-parameter open-access multilingual language model. arXiv:2211.05100.
 # - PyTorch: `torch.nn.MultiheadAttention`. *`in_proj_weight`, `in_proj_bias` and `average_attn_weights`.*

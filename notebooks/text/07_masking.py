@@ -12,10 +12,10 @@
 # - compute from gradients which outputs depend on which inputs, and so find a leak of future tokens before it makes the
 #   training loss misleading.
 #
-# **You need** lesson 05 (self-attention, positions) and the heads of lesson 06. From lesson 01: $P(y_t \mid y_{<t})$,
-# teacher forcing, and padding in the loss.
+# **You need** lesson 05 (self-attention, positions), the heads of lesson 06, and cross-attention from lesson 04. From
+# lesson 01: $P(y_t \mid y_{<t})$, teacher forcing, and padding in the loss.
 #
-# **Time** about 75 minutes to read; the cells run in about 20 seconds on two CPU cores.
+# **Time** about 65 minutes to read; the cells run in about 20 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -91,7 +91,6 @@ DEVICE = device()
 generator = torch.Generator().manual_seed(7)
 
 
-# %% tags=["fold"]
 def normal(*shape):
     """Independent numbers with mean 0 and variance 1, the same on every device."""
     return torch.randn(*shape, generator=generator).to(DEVICE)
@@ -100,10 +99,10 @@ def normal(*shape):
 # %% [markdown]
 # ## Why a language model needs a mask
 #
-# A **language model** reads the beginning of a sentence and predicts how the sentence goes on. Its unit is the
-# **token**: in this lesson each word is one token, and so are the special tokens *[START]*, *[STOP]* and *[PAD]*. A
-# language model is trained with **teacher forcing**, like the decoder of lesson 01: it receives the whole correct
-# sentence, and at each **position** (each index in the sequence) it predicts the token that follows.
+# A **language model** reads the beginning of a sentence and predicts how it goes on. Its unit is the **token**: in this
+# lesson each word is one token, and so are the special tokens *[START]*, *[STOP]* and *[PAD]*. Like the decoder of
+# lesson 01, it is trained with **teacher forcing** (Williams and Zipser, 1989): it receives the whole correct sentence,
+# and at each **position**, that is, at each index in the sequence, it predicts the token that follows.
 
 # %% tags=["fold"]
 tokens = ["[START]", "attention", "is", "very", "cool"]
@@ -114,30 +113,28 @@ show(
 )
 
 # %% [markdown]
-# **Figure 1.** The input of a language model and its targets. Each target is the token that follows the
-# input token at the same position, so the target at one position is the input at the next.
+# **Figure 1.** The input of a language model and its targets. The target at one position is the input at the next.
 #
-# The decoder of lesson 01 was an RNN. It read the target sentence from left to right, so its hidden state at *is*
-# depended only on *[START] attention is* and on no later token. Now we put self-attention in place of the RNN.
-# Self-attention receives all five tokens at once, and each token **attends** to all of them: its output is a weighted
-# mean of all their values. What will such a model learn?
+# The decoder of lesson 01 was an RNN. It read the sentence from left to right, so its hidden state at *is* depended on
+# *[START] attention is* and on no later token. Now we replace the RNN by self-attention, which receives all five tokens
+# at once and lets each of them **attend** to all five: every output is a weighted mean of all the values. What will
+# such a model learn?
 #
-# At *is* the model has to predict *very*. But *very* stands one position further on in the same input, so the model
-# only needs to attend to that position and copy. The loss can fall to almost zero although the model has learned
-# nothing about language. When the model later has to write a sentence of its own, there is no next token to copy.
+# At *is* the model has to predict *very*. But *very* is also its own input one position further on, and to predict it
+# the model only needs to attend to that position and copy. The loss can fall to almost zero while the model learns
+# nothing about language, and when it later has to write a sentence of its own, there is no next token to copy.
 #
-# So each token may attend to itself and to the tokens before it, but to no token after it. This lesson shows how to
-# impose this rule on an attention layer, what the rule makes possible, and how to find a **leak**, that is, a way in
-# which later tokens influence an earlier position all the same.
+# Each token may therefore attend to itself and to the tokens before it, but to none after it. This lesson shows how to
+# impose this rule on an attention layer, what the rule makes possible, and how to find a **leak**: any path by which
+# later tokens still influence an earlier position.
 #
-# Positions are counted from 0, as always: $x_0$ is *[START]*. The model reads $x_m$ at position $m$ and has to predict
-# $x_{m+1}$ there.
-
-# %% [markdown]
+# Positions are counted from 0, as always: $x_0$ is *[START]*, and at position $m$ the model reads $x_m$ and has to
+# predict $x_{m+1}$.
+#
 # ## The causal mask
 #
-# We begin with a single query, the one at position $m = 2$ (*is*), with random vectors and matrices. The loops are
-# those of lesson 05, except that they end at position $m$.
+# We begin with a single query, that of *is* at position $m = 2$, with random vectors and matrices. The loops are those
+# of lesson 05, except that they end at position $m$.
 
 # %%
 N, D, D_Q, D_V = 5, 6, 4, 3
@@ -154,11 +151,11 @@ for n in range(m + 1):
     y_loop += a_loop[n] * (X[n] @ W_V)
 
 # %% [markdown]
-# These loops have a different length for each $m$. To compute all queries at once, we want a full matrix of scores. So
-# we compute all $N \cdot N$ similarity scores and then remove those that must not count. A **mask** says which ones
-# they are: it is a matrix of booleans, and in this course **True means: may attend**. The **causal mask** is True where
-# $n \le m$. Where the mask is False, we replace the score by $-\infty$. The exponential of such a score is 0, and so is
-# its attention weight:
+# These loops have a different length for each $m$. To compute all queries at once, we want a full matrix of scores: we
+# compute all $N^2$ of them and then remove those that must not count. A **mask** says which ones they are. It is a
+# matrix of booleans, and in this course **True means: may attend**. The **causal mask** is True where $n \le m$. Where
+# the mask is False, the score is replaced by $-\infty$, whose exponential is 0, so that the attention weight becomes 0
+# as well (Vaswani et al., 2017, section 3.2.3):
 #
 # $$\tilde E_{mn} = \begin{cases} E_{mn} & \text{if } M_{mn} \text{ is True} \\ -\infty & \text{if not}\end{cases}\qquad
 # A = \operatorname{softmax}(\tilde E),\qquad Y = AV$$
@@ -204,27 +201,25 @@ show(
     "the diagonal. Right, the attention weights: zero above the diagonal; the first row has its whole weight on START.",
 )
 
+
 # %% [markdown]
 # **Figure 2.** The causal mask, the similarity scores after masking, and the attention weights. Each query spreads its
 # whole weight over its own position and the positions before it; every position after it gets exactly 0.
 #
-# Look at the rows. *[START]* attends only to itself, so its attention weight is 1. *cool*, the last token, attends to
-# all positions. Each row still sums to 1: the softmax divides a weight of 1 among the positions that are left.
-#
-# Why is the diagonal True? The token at position $m$ is already known there. The unknown token is the next one,
-# $x_{m+1}$.
+# *[START]* can attend only to itself, with a weight of 1, while *cool*, the last token, attends to all positions. Each
+# row still sums to 1, because the softmax normalises over the positions that are left. The diagonal is True because the
+# token at position $m$ is already known there; the unknown token is the next one, $x_{m+1}$.
 #
 # **Queries that start later.** When a trained model writes, tokens arrive one at a time. Then there are few queries,
-# those of the new tokens, and many keys, those of all tokens so far. The shapes alone do not say at which positions the
-# queries stand, so we have to say it. Here $m = 0, 1, \dots$ counts only the new queries. If the first of them stands
-# at position `offset`, then query $m$ stands at position `offset` $+\, m$ and attends to the keys with $n \le$ `offset`
-# $+\, m$. (Lesson 08 uses this for decoding.)
+# those of the new tokens, and many keys, those of all tokens so far (lesson 08). Let $m = 0, 1, \dots$ count only the
+# new queries. If the first of them has position `offset`, query $m$ has position `offset` $+\, m$ and attends to the
+# keys with $n \le$ `offset` $+\, m$: the mask consists of the last rows of the square one.
 #
-# The next cell contains both masks. The function `causal` builds the square mask for any $N$; further below, its
-# argument `ahead` lets us build a wrong mask on purpose. The matrix `later` is the mask of queries that start later.
+# The next cell contains both masks. Later in the lesson, the argument `ahead` of `causal` lets us build a wrong mask on
+# purpose.
 
 
-# %%
+# %% tags=["nbval-check-output"]
 def causal(N, ahead=0):
     """A mask [N, N], True where position m may attend to n: n ≤ m, or up to `ahead` positions further."""
     return torch.ones(N, N, dtype=torch.bool, device=DEVICE).tril(diagonal=ahead)
@@ -232,24 +227,203 @@ def causal(N, ahead=0):
 
 offset = 3  # two new tokens, at positions 3 and 4, and five keys
 later = torch.tensor([[n <= offset + m for n in range(5)] for m in range(2)], device=DEVICE)  # [N_Q, N_X]
-
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
 assert torch.equal(later, causal(5)[offset:])  # the last two rows of the square mask
 for m_new, row in enumerate(later.int().tolist()):
     print(f"query {m_new}, at position {offset + m_new}: {row}")
 
 # %% [markdown]
-# These are the last two rows of the square causal mask.
+# ## Autoregressive factorisation
+#
+# How probable is a sentence? To compute this is the main purpose of the causal mask. A **sentence** is
+# $x_1, \dots, x_T$, and its last token $x_T$ is *[STOP]*; $x_0$ is *[START]*, which is given. The **chain rule of
+# probability** splits the probability of the sentence into factors, whatever the distribution is:
+#
+# $$P(x_1, \dots, x_T) = \prod_{t=1}^{T} P(x_t \mid x_{<t}),\qquad x_{<t} = x_0, x_1, \dots, x_{t-1}$$
+#
+# Each factor comes from a distribution over the vocabulary, and such a distribution is what a language model computes.
+# A model that predicts each token from the tokens before it is called **autoregressive**. The factor of *[STOP]*
+# belongs to the product: without it, we would have the probability that a sentence *begins* in this way, and the
+# probabilities of all sentences would not sum to 1.
+#
+# In floating point, a product of many small factors underflows to 0, so we add logarithms instead:
+# $\log P = \sum_t \log P(x_t \mid x_{<t})$. The training loss is the mean of these logarithms with a minus sign. Its
+# unit, which goes with natural logarithms, is the **nat**.
+#
+# At position $t - 1$ the model has read $x_{<t}$ and predicts $x_t$. With a causal mask **one forward pass** gives all
+# $T$ factors, since the output at each position depends only on the tokens up to that position. That is why such models
+# train fast: every position of every sentence is a training example, and all of them are computed in parallel. An RNN
+# learns from every position too, but it has to compute the positions one after another.
+#
+# Our model adds a learned positional encoding to the embeddings of its tokens. Two layers of self-attention follow,
+# with four heads each (lesson 06), and a linear layer computes the logits. The input of each layer is *added* to its
+# result; lesson 09 explains what this **residual connection** is good for. The next cell in view is where the mask
+# enters. We train the model on English sentences of 3 to 12 words from the course's translation data.
+
+# %% tags=["fold"]
+HEADS, LONGEST = 4, 12  # LONGEST: words of a sentence
+english = vocabulary("english")
+V_WORDS = len(english)
+
+
+class Layer(nn.Module):
+    """Self-attention of several heads under a mask, with a residual connection."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.W_QKV, self.W_O = nn.Linear(width, 3 * width), nn.Linear(width, width)
+
+    def forward(self, X, mask):
+        """X [B, N, D] under a mask [B, 1, N, N] or [N, N] gives [B, N, D]."""
+        Q, K, V = (part.unflatten(-1, (HEADS, -1)).transpose(1, 2) for part in self.W_QKV(X).chunk(3, dim=-1))
+        Y = F.scaled_dot_product_attention(Q, K, V, attn_mask=mask)  # [B, H, N, D_H]
+        return X + self.W_O(Y.transpose(1, 2).flatten(2))
+
+
+class Network(nn.Module):
+    """What a language model is made of; with `ahead` other than 0 its mask is to leak."""
+
+    def __init__(self, ahead=0, width=64, depth=2):
+        super().__init__()
+        self.ahead = ahead
+        self.tokens, self.positions = nn.Embedding(V_WORDS, width), nn.Embedding(LONGEST + 2, width)
+        self.layers = nn.ModuleList(Layer(width) for _ in range(depth))
+        self.out = nn.Linear(width, V_WORDS)
+
+    def embed(self, x):
+        """Tokens x [B, N] give their embeddings with positional encoding, [B, N, D]."""
+        return self.tokens(x) + self.positions(torch.arange(x.shape[1], device=x.device))
+
+    def run(self, X, mask):
+        """X [B, N, D] through all layers under the mask gives logits [B, N, V]."""
+        for layer in self.layers:
+            X = layer(X, mask)
+        return self.out(X)
+
+
+# %%
+class LanguageModel(Network):
+    """Tokens [B, N] give logits [B, N, V] of the token that follows each; with `ahead` other than 0 it leaks."""
+
+    def forward(self, x):
+        mask = causal(x.shape[1], self.ahead) & (x != PAD)[:, None]  # [B, N, N]; for [PAD], see the next section
+        return self.run(self.embed(x), mask.unsqueeze(-3))  # the heads share the mask: [B, 1, N, N]
+
+
+def token_loss(model, x):
+    """The mean of −log P over the tokens that are to be predicted; x [B, N]."""
+    return F.cross_entropy(model(x[:, :-1]).flatten(0, 1), x[:, 1:].flatten(), ignore_index=PAD)
+
+
+# %% tags=["fold"]
+def padded(sentences):
+    """Sentences as numbers [B, N]: [START], words, [STOP], [PAD]s."""
+    rows = [torch.tensor([START, *english.encode(sentence)]) for sentence in sentences]
+    return pad_sequence(rows, batch_first=True, padding_value=PAD).to(DEVICE)
+
+
+SEED = 0
+texts = [pair.source for pair in corpus("french", 12000, 3, LONGEST, seed=1)]
+known = set(texts)
+fresh = padded([pair.source for pair in corpus("french", 600, 3, LONGEST, seed=2) if pair.source not in known][:400])
+sentences = padded(texts)  # [12000, N]
+
+
+def trained(ahead, steps, seed=SEED):
+    """A model and the loss at each of its training steps."""
+    torch.manual_seed(seed)
+    model = LanguageModel(ahead).to(DEVICE)
+    drawn = torch.Generator().manual_seed(seed)
+    rows = (sentences[torch.randint(len(sentences), (64,), generator=drawn).to(DEVICE)] for _ in range(steps))
+    curve = train(model, rows, token_loss, steps=steps, rate=8e-3, what=f"training, {ahead} ahead")
+    return model, curve
+
+
+STEPS = 600
+model, curve = trained(0, STEPS)
+
+# %% [markdown]
+# We compute all factors of one sentence in two ways: first token by token, where the model receives only the beginning
+# of the sentence each time; then all in one forward pass.
+
+# %%
+sky = padded([["we", "see", "the", "sky"]])  # [1, 6]: [START] we see the sky [STOP]
+T = sky.shape[1] - 1
+
+with torch.no_grad():
+    log_loop = torch.zeros(T, device=DEVICE)  # [T]
+    for t in range(1, T + 1):
+        logits = model(sky[:, :t])[0, -1]  # [V], at the last position; the model is given x_0 … x_{t−1} only
+        log_loop[t - 1] = logits.log_softmax(dim=-1)[sky[0, t]]
+
+    log_P = model(sky[:, :-1]).log_softmax(dim=-1)  # [1, T, V]: all positions in one forward pass
+    log_factors = log_P.gather(-1, sky[:, 1:, None])[0, :, 0]  # [T]: at each position the token that did follow
+    by_torch = -F.cross_entropy(model(sky[:, :-1])[0], sky[0, 1:], reduction="none")  # [T]: torch's own call
+
+# %% tags=["fold"]
+assert_close(log_factors, log_loop, rtol=1e-4, atol=1e-4)
+assert_close(log_factors, by_torch, rtol=1e-4, atol=1e-4)
+told = ["we", "see", "the", "sky", "[STOP]"]
+factors = log_factors.exp()  # [T]
+figure, (axes,) = plots.canvas(7, 3)
+plots.bars(factors, told, title="$P(x_t | x_{<t})$", axes=axes)
+show(
+    figure,
+    "The five factors of START we see the sky STOP: "
+    f"{', '.join(f'{word} {value:.2f}' for word, value in zip(told, factors.tolist()))}.",
+)
+print(f"log P of the sentence, token by token: {log_loop.sum():.2f}, in one forward pass: {log_factors.sum():.2f}")
+
+
+# %% [markdown]
+# **Figure 3.** The probability that the model gives to each token of the sentence, given all the tokens before it. The
+# probability of the sentence is the product of these factors.
+#
+# A small factor need not be a mistake, since many words can begin a sentence and many things can be seen. A longer
+# sentence has more factors, and its probability tends to be smaller.
+#
+# **Generating** a sentence works differently from training. To predict $x_t$ the model needs $x_{t-1}$, which is known
+# only after it has been chosen. So we run the model, draw the next token from the distribution at the last position,
+# append it, and run the model again. Training is parallel, generation is sequential; lesson 08 shows how to speed it
+# up. Our model writes:
+
+
+# %% tags=["fold"]
+@torch.no_grad()
+def written(model, rows, seed, at_least=0):
+    """`rows` sentences drawn token by token from the model's own distributions, [rows, N]."""
+    chance = torch.Generator().manual_seed(seed)
+    x = torch.full((rows, 1), START, device=DEVICE)  # [rows, 1]
+    ended = torch.zeros(rows, dtype=torch.bool, device=DEVICE)
+    for t in range(1, LONGEST + 2):
+        logits = model(x)[:, -1]  # [rows, V]
+        logits[:, [PAD, START]] = -torch.inf  # never written
+        if t <= at_least:
+            logits[:, STOP] = -torch.inf
+        chosen = torch.multinomial(logits.softmax(dim=-1).cpu(), 1, generator=chance)[:, 0].to(DEVICE)  # [rows]
+        x = torch.cat([x, chosen.masked_fill(ended, PAD)[:, None]], dim=1)  # [rows, t + 1]
+        ended = ended | (chosen == STOP)
+    return x
+
+
+for row in written(model, 5, seed=1):
+    print(" ".join(english.decode(row)))
+
+
+# %% [markdown]
+# **Not only sentences.** Nothing in the chain rule asks for words. An image can be written as a sequence of pixels, row
+# by row, and a triangle mesh, the usual form of a shape in computer graphics, as a sequence of triangles. Two choices
+# have to be made: an order, which may be any as long as the model keeps to it, and a finite vocabulary, such as the
+# grey values of pixels. MeshGPT (Siddiqui et al., 2024) learns a vocabulary for its triangles. Mask, loss and
+# generation stay as they are. Lesson 12 writes digits in this way, pixel by pixel.
 
 # %% [markdown]
 # ## Padding masks
 #
-# A batch is a rectangular tensor, but sentences differ in length. So the shorter sentences are filled up with the token
-# *[PAD]*, which carries no content; this is called **padding**. The loss leaves *[PAD]* out (lesson 01). Attention must
-# leave it out too: no query may attend to a *[PAD]*. The **padding mask** expresses this rule. It depends on the length
-# of the sentence but not on the query. So one row for each sentence is enough: the mask has the shape $[B, 1, N]$, and
-# broadcasting repeats its row for all queries.
+# A batch is a rectangular tensor, but sentences differ in length. Shorter sentences are filled up with the token
+# *[PAD]*. The loss leaves this **padding** out (lesson 01), and attention must leave it out too: no query may attend to
+# a *[PAD]*. The **padding mask** expresses this rule. It depends on the length of the sentence but not on the query, so
+# one row for each sentence is enough: the mask has the shape $[B, 1, N]$, and broadcasting repeats its row for all
+# queries. In our language model it was `(x != PAD)[:, None]`; here it is built from the lengths.
 
 
 # %%
@@ -275,19 +449,19 @@ show(
 )
 
 # %% [markdown]
-# **Figure 3.** The causal mask, the padding mask and their combination for the shorter sentence. The causal mask
+# **Figure 4.** The causal mask, the padding mask and their combination for the shorter sentence. The causal mask
 # removes the keys after each query; the padding mask removes the columns of the *[PAD]* tokens, whatever the query.
 #
-# Both conditions must hold, so we combine the two masks with `&`, since True means *may attend*. (If True meant *must
-# not attend*, we would combine them with `|`.)
+# Both conditions must hold. Since True means *may attend*, we combine the two masks with `&`; if True meant *must not
+# attend*, it would be `|`.
 #
-# The padding mask removes *columns*: no query attends to a *[PAD]*. It does not remove *rows*: the *[PAD]* tokens still
-# have queries and outputs. These outputs are meaningless, but nothing reads them: in the next layer no query attends to
-# these positions, and the loss leaves them out.
+# The padding mask removes *columns*, not *rows*: the *[PAD]* tokens still have queries and outputs. These outputs are
+# meaningless, but nothing reads them, since no query of the next layer attends to these positions and the loss leaves
+# them out.
 #
-# Here is a question. We have padded at the end. With the causal mask in place, does the padding mask change the output
-# of any real token? To find out, we compare the outputs of *[START] we sleep* in the padded batch with its outputs
-# alone, without any padding. Think before you look at the numbers.
+# Our sentences are padded at the end. With the causal mask in place, does the padding mask change the output of any
+# real token? Think before you look at the numbers, which compare the outputs of *[START] we sleep* in the padded batch
+# with those of the sentence alone.
 
 # %%
 X_batch = normal(2, N, D)  # [B, N, D]; whatever stands at [PAD], it is a vector like any other
@@ -301,8 +475,7 @@ def change(mask, mask_alone):
     return (Y_batch[1, :3] - Y_alone).abs().max().item()
 
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 everything = torch.ones(3, 3, dtype=torch.bool, device=DEVICE)
 changes = {
     "causal and padding mask": change(both, causal(3)),
@@ -315,25 +488,33 @@ print("largest change of an output by the padding")
 for name, value in changes.items():
     print(f"{name:>24}: {value:.2f}")
 
+
 # %% [markdown]
-# Where the causal mask is in place, the padding mask changes no real token's output (0.00 with and without it): each
-# *[PAD]* stands after all real tokens, and the causal mask already hides everything that stands after a token. We need
-# the padding mask in two cases. The first is attention without a causal mask, as in an encoder, where every token
-# attends to every token: without any mask the padding changes the outputs by up to 0.53. The second is padding at the
-# *beginning*. One pads at the beginning when several sentences are to be continued together, so that their ends stand
-# in one column.
+# With the causal mask, adding the padding mask changes nothing for a real token: the padding comes last, and the causal
+# mask already hides whatever comes later. The padding mask is needed in two other cases. The first is attention without
+# a causal mask, in which every token attends to the tokens on both sides of it. Such attention is called
+# **bidirectional**, and encoders use it; there, padding without a mask changes the outputs of real tokens, as the last
+# line shows. The second is **left padding**. When several prompts are continued in one batch, the padding is put at
+# their beginning, so that their last tokens line up. This brings two new difficulties: it shifts the positions of the
+# real tokens (see the pitfalls), and it produces rows with nothing to attend to, the subject of a section below.
 #
-# So an encoder uses the padding mask alone. A causal model uses both masks; then no real token attends to a *[PAD]*,
-# wherever the padding stands. But padding at the beginning brings two new difficulties. It shifts the positions of the
-# real tokens (see the pitfalls), and it produces rows with nothing to attend to, which have a section of their own
-# below.
+# **Cross-attention.** When the words of a translation attend to the source sentence (lesson 04), the keys are those of
+# the source, and so the padding mask is made from the lengths of the *source*: `no_padding(source_lengths, N_X)`, of
+# shape $[B, 1, N_X]$. A causal mask has no place here, because the whole source is known from the start.
+#
+# **Prefix masks.** Between causal and bidirectional attention lies the mask of a model whose first $P$ tokens are
+# given, for instance a question to be answered. These tokens, the **prefix**, attend to each other in both directions,
+# and all later tokens attend causally: the mask is True where $n \le m$ or $n < P$, in code
+# `causal(N) | (torch.arange(N) < P)` (Raffel et al., 2020, section 3.2.1). The loss must then leave out the tokens of
+# the prefix, because the positions that would predict them can see them.
 
 # %% [markdown]
 # ## Masking before the softmax
 #
-# Why do we replace scores by $-\infty$, if all we want is that some attention weights are 0? Could we compute the
-# weights and then set those to 0? Or could we set the *scores* to 0? Here are four ways to mask one row of scores $e$,
-# with `allowed` as the row of the mask.
+# Why do we replace *scores* by $-\infty$, if all we want is that some attention *weights* are 0? Could we not set those
+# weights to 0, or the scores? The next cell has four ways to mask one row of scores $e$, with `allowed` as the row of
+# the mask. We try each on the row of *is*, and print the sum of the row, the weight of the future positions, and how
+# the weight of *[START]* changes with the *score* of a future position, a derivative that should be 0.
 
 
 # %%
@@ -354,13 +535,7 @@ def scores_to_zero(e, allowed):
     return (e * allowed).softmax(dim=-1)
 
 
-# %% [markdown]
-# We try each way on the row of *is* and ask three questions. What does the row sum to? How much weight do the future
-# positions get? And how does the weight of *[START]* change with the *score* of a future position? The last number is a
-# derivative; it should be 0.
-
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 print(f"{'':>18}  sum of the row  weight on the future  derivative by a future score")
 for way in (before, after, after_and_rescaled, scores_to_zero):
     e = E[2].detach().cpu().requires_grad_()  # [N]
@@ -368,48 +543,38 @@ for way in (before, after, after_and_rescaled, scores_to_zero):
     (slope,) = torch.autograd.grad(a[0], e)  # [N]: how the weight of [START] follows each score
     print(f"{way.__name__:>18} {a.sum():>15.2f} {a[3:].sum():>20.2f} {slope[3:].abs().max():>29.3f}")
 
-# %% [markdown]
-# - **before**: this is correct. The row sums to 1, and the future has neither weight nor influence.
-# - **after**: this is wrong. The future positions get no weight, but the row sums to 0.78 and not to 1. Worse, the
-#   softmax has already divided by the sum of the exponentials of *all* scores. A masked token with a high score takes
-#   weight away from the others, so the size of the output depends on the scores of the masked tokens: the future leaks
-#   through the denominator.
-# - **after_and_rescaled**: this is correct. The wrong denominator, call it $Z$, divides each weight and also the sum by
-#   which we rescale, so it cancels: $\frac{\exp(e_n) / Z}{\sum_k \exp(e_k) / Z} = \frac{\exp(e_n)}{\sum_k \exp(e_k)}$,
-#   where $k$ runs over the allowed positions.
-# - **scores_to_zero**: this is wrong. A score of 0 does not give a weight of 0, since $\exp(0) = 1$. The scores of the
-#   masked tokens no longer matter, but these tokens get the weight that belongs to a score of 0, here 0.20 in all, and
-#   their *values* enter the output.
-#
-# Is rescaling as good as $-\infty$, then? In exact arithmetic it is; in floating point it is not. Suppose that the
-# masked token *very* has a score about 200 above the others:
-
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
 e = E[2].cpu().clone()  # [N]
 e[3] += 200  # the token "very", to which "is" must not attend
-print("before:            ", *(f"{weight:.2f}" for weight in before(e, mask[2].cpu())))
-print("after_and_rescaled:", *(f"{weight:.2f}" for weight in after_and_rescaled(e, mask[2].cpu())))
+print("\nweights, after the score of a masked token has grown by 200")
+for way in (before, after_and_rescaled):
+    print(f"{way.__name__:>18}:", *(f"{weight:.2f}" for weight in way(e, mask[2].cpu())))
 
 # %% [markdown]
-# The softmax gave the allowed tokens weights of about $e^{-200}$, which single precision rounds to 0. Rescaling then
-# computes $0/0$. Such scores are rare. But in half precision, whose smallest positive number is about
-# $6 \cdot 10^{-8}$, the same happens as soon as the masked score exceeds the others by 18. Besides, rescaling has to
-# pass over the $N \cdot N$ weights two more times, once to sum and once to divide. So we fill in
+# - **before** is correct. The row sums to 1, and the future has neither weight nor influence.
+# - **after** is wrong. The future positions get no weight, but the row no longer sums to 1 (lesson 02). Worse, the
+#   softmax has already divided by the sum of the exponentials of *all* scores. A masked token with a high score takes
+#   weight away from the others: the future leaks through the denominator.
+# - **after_and_rescaled** is correct in exact arithmetic. The wrong denominator, call it $Z$, divides each weight and
+#   also the sum by which we rescale, so it cancels: $\frac{\exp(e_n) / Z}{\sum_k \exp(e_k) / Z} =
+#   \frac{\exp(e_n)}{\sum_k \exp(e_k)}$, where $k$ runs over the allowed positions.
+# - **scores_to_zero** is wrong. A score of 0 does not give a weight of 0, since $\exp(0) = 1$: the masked tokens still
+#   get weight, and their *values* enter the output.
+#
+# In floating point, rescaling is not as good as $-\infty$. In the last two lines the masked token *very* has a score
+# about 200 above the others. The softmax gives the allowed tokens weights of about $e^{-200}$, which single precision
+# rounds to 0, and rescaling computes $0/0$, which is NaN ("not a number"). In half precision, whose smallest positive
+# number is about $6 \cdot 10^{-8}$, it is enough that the masked score exceeds the others by 18. So we fill in
 # **$-\infty$ before the softmax.**
 #
-# You will often see a large negative number such as $-10^9$ in place of $-\infty$. As long as a row has an allowed
-# position whose score is far above this number, the weights are the same: $\exp(-10^9)$ is 0 in every format that can
-# hold the number. Two things differ. First, half precision (float16) cannot hold it: the largest number there is
-# 65,504, and `masked_fill` raises an error. Second, the result differs for a row that has *no* allowed position. The
-# next section is about such rows.
-
-# %% [markdown]
+# You will often see a large negative number such as $-10^9$ instead of $-\infty$. As long as a row has an allowed
+# position whose score is far above this number, the weights are the same. But half precision (float16) cannot hold it,
+# so that `masked_fill` raises an error, and a row that has *no* allowed position comes out differently.
+#
 # ## Rows with nothing to attend to
 #
-# Two sentences are to be continued together, so the padding stands at the beginning: *[PAD] [PAD] [START] we sleep*.
-# To which positions may the first *[PAD]* attend? The causal mask allows it only its own position, and the padding mask
-# forbids every *[PAD]*. So nothing is left for it to attend to.
+# Two sentences are to be continued together, and the shorter one gets left padding: *[PAD] [PAD] [START] we sleep*. To
+# which positions may the first *[PAD]* attend? The causal mask allows it only its own position, and the padding mask
+# forbids every *[PAD]*. Its row of the mask is **fully masked**.
 
 # %%
 real = torch.tensor([False, False, True, True, True], device=DEVICE)  # [N]
@@ -427,17 +592,20 @@ show(
     "first two rows are NaN, not a number; the other three are as they should be.",
 )
 
+
 # %% [markdown]
-# **Figure 4.** The combined mask for a sentence that is padded at the beginning, and the resulting attention weights. A
-# row of the mask without a single True becomes a row of NaN; the other rows are not affected.
+# **Figure 5.** The combined mask for a sentence with left padding, and the resulting attention weights. A row of the
+# mask without a single True becomes a row of NaN; the other rows are not affected.
 #
 # A softmax divides a weight of 1 among the allowed positions. Here there is none: every exponential is 0, and $0/0$ is
-# NaN ("not a number"). (The softmax first subtracts the largest score, lesson 04, and $-\infty - (-\infty)$ is NaN as
-# well.)
+# NaN. What should such a row contain instead? A mean of nothing does not exist, so we agree on a convention: weights 0,
+# output 0, gradient 0. A second `masked_fill`, after the softmax, achieves this and changes nothing in the other rows.
 #
-# **What should such a row contain?** A mean of nothing does not exist, so we have to agree on a convention. A useful
-# one is: weights 0, output 0, gradient 0. A second `masked_fill`, after the softmax, achieves this. It changes nothing
-# in rows that have an allowed position.
+# Does the NaN matter at all, if nothing reads the output of a *[PAD]*? It does, since it can reach the gradient. In the
+# table below, a loss reads the outputs of the three real tokens alone, and we count the NaN entries in the gradients of
+# the three matrices for three ways of masking: $-\infty$ filled in before the softmax; the two fills of
+# `masked_softmax`; and $-\infty$ *added* to the scores, with the second fill as before. The lines under the table tell
+# what PyTorch's function, its module, and the number $-10^9$ make of the row of the first *[PAD]*.
 
 
 # %%
@@ -446,15 +614,7 @@ def masked_softmax(E, mask):
     return E.masked_fill(~mask, -torch.inf).softmax(dim=-1).masked_fill(~mask, 0.0)
 
 
-# %% [markdown]
-# Does the NaN matter at all, if nothing reads the output of a *[PAD]*? It does, since it can reach the gradient. Below,
-# the loss reads the outputs of the three real tokens alone. We count the NaN entries in the gradients of the three
-# matrices, for three ways of masking: $-\infty$ filled in before the softmax; the two fills of `masked_softmax`; and
-# $-\infty$ *added* to the scores, with the second fill as before.
-
-
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 def trial(name, weights):
     """Prints the NaN in the gradients of a loss that reads only the three real tokens; the loss itself is finite."""
     matrices = [W.detach().clone().requires_grad_() for W in (W_Q, W_K, W_V)]
@@ -472,53 +632,46 @@ trial("filled before and after", lambda E: masked_softmax(E, empty))
 trial("added before, filled after", lambda E: (E + bias).softmax(dim=-1).masked_fill(~empty, 0.0))
 assert masked_softmax(E, empty).sum(dim=-1).allclose(real.float())  # rows sum to 0 or 1
 
-# %% [markdown]
-# If $-\infty$ is filled in only before the softmax (first row), all of the gradient of $W_V$ is NaN, although the loss
-# is finite. After one step of training all of $W_V$ is NaN, and so is the next loss. With both fills (second row) no
-# NaN is left.
-#
-# <details><summary>Going further: where these NaN entries come from, and why −∞ is filled in and not added</summary>
-#
-# In the backward pass, the gradient of each value is a sum over the queries: attention weight times the gradient of
-# that query's output. For the *[PAD]* queries the gradient of the output is 0, since nothing reads it. But their
-# weights are NaN, and $\text{NaN} \cdot 0$ is NaN. The first loss is finite, so one looks for the mistake in the wrong
-# part of the code.
-#
-# The second `masked_fill` makes these weights 0, so that no NaN reaches the gradient of the values. The *first* one
-# stops the NaN that the softmax sends back to the scores: `masked_fill` passes no gradient to the entries that it has
-# overwritten. The third row shows why we fill in $-\infty$ and do not add it. Both give the same weights, but an
-# addition passes every gradient on, including the NaN from the softmax of a row with nothing to attend to.
-#
-# </details>
-#
-# How do PyTorch's own function and module, and the large negative number, treat the row of the first *[PAD]*?
-
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
 library = nn.MultiheadAttention(D_Q, num_heads=1, batch_first=True).to(DEVICE)
 with torch.no_grad():
     by_function = F.scaled_dot_product_attention(Q, K, V, attn_mask=empty)  # [N, D_V]
     by_module, _ = library(Q[None], K[None], K[None], attn_mask=~empty)  # [1, N, D_Q]; why ~, the next section tells
     by_number = (E.masked_fill(~empty, -1e9)).softmax(dim=-1)  # [N, N]
-print("F.scaled_dot_product_attention, output:", by_function[0].abs().tolist())
+print("\nF.scaled_dot_product_attention, output:", by_function[0].abs().tolist())
 print("nn.MultiheadAttention, output:         ", by_module[0, 0].tolist())
 print("-1e9 in place of -inf, weights:        ", *(f"{weight:.2f}" for weight in by_number[0].tolist()))
 
 # %% [markdown]
-# We see three different answers. PyTorch's function gives 0 (before version 2.5 it gave NaN). PyTorch's module gives
-# NaN if it returns the attention weights too, as it does here and by default. With `need_weights=False` the module
-# calls the function and gives 0 (torch 2.13 on a CPU). The number $-10^9$ gives no NaN, but its result is wrong: all
-# scores of the row are equal, so the *[PAD]*, which may attend to nothing, attends *evenly to all positions*, even to
-# later tokens. There is no error and no NaN to warn us.
+# If $-\infty$ is filled in only before the softmax, all of the gradient of $W_V$ is NaN, although the loss is finite.
+# After one step of training all of $W_V$ is NaN, and so is the next loss. With both fills no NaN is left.
 #
-# Such rows are not rare. They arise from padding at the beginning, from empty sentences (a batch may be filled up with
-# them), and from queries that stand before the first key: for these `offset` $+\, m$ is negative, so no key satisfies
-# $n \le$ `offset` $+\, m$.
-
-# %% [markdown]
+# PyTorch's function, its module and the large negative number give three different answers. The function gives 0, and
+# the module gives NaN. The number $-10^9$ gives no NaN, but its result is wrong: all scores of the row are equal, so
+# the *[PAD]*, which may attend to nothing, attends *evenly to all positions*, even to later ones, without a warning.
+#
+# Fully masked rows are not rare: they arise from left padding, from empty sentences that fill up a batch, and from
+# queries before the first key, whose `offset` $+\, m$ is negative.
+#
+# <details><summary>Going further: where these NaN entries come from, and why −∞ is filled in and not added</summary>
+#
+# In the backward pass, the gradient of each value is a sum over the queries: attention weight times the gradient of
+# that query's output. For the *[PAD]* queries the gradient of the output is 0, since nothing reads it. But their
+# weights are NaN, and $\text{NaN} \cdot 0$ is NaN. Because the first loss is finite, one looks for the mistake in the
+# wrong part of the code.
+#
+# The second `masked_fill` makes these weights 0, so that no NaN reaches the gradient of the values. The *first* one
+# stops the NaN that the softmax sends back to the scores: `masked_fill` passes no gradient to the entries that it has
+# overwritten. An addition gives the same weights but passes every gradient on, including the NaN from the softmax of a
+# fully masked row, as the third row of the table shows.
+#
+# PyTorch's module gives NaN if it returns the attention weights too, as it does by default; with `need_weights=False`
+# it calls the function and gives 0 (torch 2.13 on a CPU). Before version 2.5 the function gave NaN as well.
+#
+# </details>
+#
 # ## Masks and heads
 #
-# With $H$ heads (lesson 06) the scores have the shape $[B, H, N, N]$. All heads of a sentence share its mask. So the
+# With $H$ heads (lesson 06) the scores have the shape $[B, H, N, N]$. All heads of a sentence share its mask, so the
 # mask $[B, N, N]$ needs an axis of size 1 for the heads: `mask.unsqueeze(-3)` has the shape $[B, 1, N, N]$. What
 # happens if we forget this axis? Broadcasting aligns shapes at the right, so the $B$ of the mask meets the $H$ of the
 # scores.
@@ -529,8 +682,7 @@ heads = normal(3, 3, N, D_Q)  # [B, H, N, D_H], H = 3
 right = F.scaled_dot_product_attention(heads, heads, heads, attn_mask=mask_3.unsqueeze(-3))  # mask [B, 1, N, N]
 wrong = F.scaled_dot_product_attention(heads, heads, heads, attn_mask=mask_3)  # [B, N, N] is read as [1, H, N, N]
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 try:
     F.scaled_dot_product_attention(*[heads[:, :2]] * 3, attn_mask=mask_3)
 except RuntimeError:
@@ -540,10 +692,9 @@ for b, row in enumerate((wrong - right).abs().amax(dim=(-2, -1)).tolist()):
     print(f"  sentence {b}:", *(f"head {h}: {value:.2f}" for h, value in enumerate(row)), sep="  ")
 
 # %% [markdown]
-# With two heads we get an error, which tells us about the mistake. With three heads we get none: head 0 of *every*
-# sentence uses the mask of sentence 0, head 1 that of sentence 1, and so on. The outputs are right only on the diagonal
-# of the table, where head and sentence have the same number. So test with several sentences and a different number of
-# heads: then the mistake raises an error.
+# With two heads we get an error. With three we get none: head 0 of *every* sentence uses the mask of sentence 0, head 1
+# that of sentence 1, and so on. The outputs are right only on the diagonal of the table, where head and sentence have
+# the same number. So always test with $B \ne H$, both greater than 1; the mistake then raises an error.
 #
 # **Two polarities.** PyTorch offers attention as a function and as a module, and a boolean mask means opposite things
 # in the two. This is called the **polarity** of the mask:
@@ -554,71 +705,226 @@ for b, row in enumerate((wrong - right).abs().amax(dim=(-2, -1)).tolist()):
 # | `nn.MultiheadAttention(attn_mask=)` | must **not** attend | $[N_Q, N_X]$ or $[B \cdot H, N_Q, N_X]$ |
 # | `nn.MultiheadAttention(key_padding_mask=)` | is padding, must **not** be attended to | $[B, N_X]$ |
 #
-# What happens if you mix up the two polarities? The module does not complain. Each query then attends to exactly the
-# tokens to which it must not attend. With the causal mask these are the future tokens, and only those. In the next cell
-# `library` is the `nn.MultiheadAttention` with one head that the previous section has built.
+# What happens if you mix up the two polarities? We give `library`, an `nn.MultiheadAttention` with one head from the
+# previous section, its mask once with `~` and once without.
 
-# %%
+# %% tags=["nbval-check-output"]
 rows = X_batch[..., :D_Q]  # [B, N, D_Q]
 _, right_way = library(rows, rows, rows, attn_mask=~causal(N), key_padding_mask=~padding[:, 0])  # weights [B, N, N]
 _, wrong_way = library(rows, rows, rows, attn_mask=causal(N))
-
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
 assert_close(right_way, library(rows, rows, rows, attn_mask=(~both))[1])  # H = 1: [B·H, N, N] is [B, N, N]
+
 print("weight of each query on its future")
 for name, way in (("with ~", right_way), ("without", wrong_way)):
     print(f"{name:>9}:", *(f"{value:.2f}" for value in (way[0] * ~causal(N)).sum(dim=-1).tolist()))
 
 # %% [markdown]
-# With the wrong polarity every query that has a future puts its whole weight on it. The last query has no future, so it
-# has nothing to attend to and its row becomes NaN.
+# The module does not complain about the wrong polarity, but each query attends to exactly the tokens to which it must
+# not attend. Every query that has a future puts its whole weight on it; the last query has none, so its row is fully
+# masked and becomes NaN.
 #
-# A mask of *floats* means the same in both: it is added to the scores, so 0 leaves a score as it is and $-\infty$
-# removes it. This leads to another mistake. `mask.float()` is 1 where a query may attend and 0 where it may not. Added
-# to the scores, it removes nothing.
+# A mask of *floats* means the same in both: it is added to the scores, so that 0 leaves a score as it is and $-\infty$
+# removes it. For this reason `mask.float()`, which is 1 where a query may attend and 0 where it may not, removes
+# nothing.
 #
-# **`is_causal`.** With this flag we need not build the mask. But if there are fewer queries than keys, the flag cannot
-# know at which positions the queries stand. It puts query 0 at position 0, so that the triangle begins at the top left.
-# We try it with one new token and five keys:
+# **`is_causal`.** With this flag we need not build the mask. But it puts query 0 at position 0, so that the triangle
+# begins at the top left, whatever the numbers of queries and keys. We try it with one new token and five keys:
 
-# %%
-newest = Q[4:]  # [1, D_Q], the query of "cool", which stands last
+# %% tags=["nbval-check-output"]
+newest = Q[4:]  # [1, D_Q], the query of "cool", the last token
 I = torch.eye(N, device=DEVICE)  # with these values the output is the weights
 by_flag = F.scaled_dot_product_attention(newest, K, I, is_causal=True)  # [1, N]
 by_mask = F.scaled_dot_product_attention(newest, K, I, attn_mask=causal(N)[4:])  # [1, N]
-
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
 assert_close(by_mask[0], A[4])
 print("weights with is_causal=True:       ", *(f"{weight:.2f}" for weight in by_flag[0].tolist()))
 print("weights with a mask with offset 4: ", *(f"{weight:.2f}" for weight in by_mask[0].tolist()))
 
 # %% [markdown]
-# With the flag the newest token attends to the first token alone, and no error is raised. (In `nn.MultiheadAttention`
-# the flag is only a hint; the module needs the mask all the same.) When queries and keys differ in number, build the
-# mask with its offset.
+# With the flag the newest token attends to the first token alone, without an error. When queries and keys differ in
+# number, build the mask with its offset. In `nn.MultiheadAttention` the flag is only a hint, and the module needs the
+# mask all the same.
+
+# %% [markdown]
+# ## A leak makes the loss misleading
+#
+# Now we make a mistake on purpose. We train a second language model whose mask is off by one: with `ahead=1` each
+# position attends to one position too many. Sentences, number of steps and seed are the same. Its training loss will
+# look splendid. Before you read on: will its loss on **new** sentences reveal the leak? And what will it write?
+
+# %%
+leaking, curve_leaking = trained(1, STEPS)
+
+# %% tags=["fold"]
+smooth = {
+    name: [sum(losses[i : i + 20]) / 20 for i in range(0, STEPS, 20)]
+    for name, losses in (("causal", curve), ("off by one", curve_leaking))
+}
+assert smooth["off by one"][-1] < 0.05 < 1 < smooth["causal"][-1]
+SHADES = {"causal": plots.BLUE, "off by one": plots.VERMILLION}  # in every figure
+uniform = math.log(V_WORDS)  # the loss of a model that gives every token the same probability
+
+figure, (axes,) = plots.canvas(7, 3.4)
+plain = dict.fromkeys(smooth, "-")
+plots.curves(
+    range(20, STEPS + 1, 20),
+    smooth,
+    styles=plain,
+    colours=SHADES,
+    x_label="training step",
+    y_label="mean −log P per token",
+    axes=axes,
+)
+plots.level(axes, uniform, "uniform distribution: log V")
+axes.set_ylim(-0.1, uniform + 0.6)
+show(
+    figure,
+    "Training loss over the steps. "
+    + " ".join(f"{name}: from {line[0]:.2f} to {line[-1]:.2f}." for name, line in smooth.items()),
+)
+
+
+# %% [markdown]
+# **Figure 6.** Training loss, in nats, of the model with the causal mask and of the model whose mask is off by one. The
+# loss of the second model falls to almost zero, because each target is among its inputs and can be copied. The dotted
+# line is the loss of a model that gives each of the $V$ tokens in the vocabulary the same probability.
+#
+# To see what this loss is worth, we evaluate the model **token by token**: we give it the beginning $x_{<t}$ and
+# *nothing else*, as in generation, and ask for $x_t$. With a correct mask this makes no difference, because the later
+# tokens are masked in any case.
+
+
+# %%
+@torch.no_grad()
+def token_by_token(model, x):
+    """The mean of −log P over the tokens of x [B, N], each predicted from the tokens before it alone."""
+    total = 0.0
+    for t in range(1, x.shape[1]):
+        there = x[:, t] != PAD  # [B]
+        logits = model(x[there, :t])[:, -1]  # [b, V]
+        total += F.cross_entropy(logits, x[there, t], reduction="sum").item()
+    return total / (x[:, 1:] != PAD).sum().item()
+
+
+# %% tags=["fold"]
+with torch.no_grad():
+    in_parallel = {"causal": token_loss(model, fresh).item(), "off by one": token_loss(leaking, fresh).item()}
+alone = {"causal": token_by_token(model, fresh), "off by one": token_by_token(leaking, fresh)}
+assert abs(alone["causal"] - in_parallel["causal"]) < 1e-3 and 1 < alone["causal"] < 2.5
+assert in_parallel["off by one"] < 0.05 and alone["off by one"] > uniform
+assert alone["off by one"] - in_parallel["off by one"] > 5
+
+figure, panels = plots.canvas(9.5, 3.3, 2, sharey=True)
+colours = list(SHADES.values())
+for axes, values, title in zip(panels, (in_parallel, alone), ("one forward pass", "token by token"), strict=True):
+    plots.bars(list(values.values()), list(values), title=f"new sentences, {title}", colour=colours, axes=axes)
+    plots.level(axes, uniform, "uniform: log V", at=0.02)
+panels[0].set(ylabel="mean −log P per token", ylim=(0, 1.15 * max(alone.values())))
+show(
+    figure,
+    f"Loss on new sentences. One forward pass: causal {in_parallel['causal']:.2f}, off by one {in_parallel['off by one']:.2f}. "
+    f"Token by token: causal {alone['causal']:.2f}, off by one {alone['off by one']:.2f}, far above the uniform {uniform:.2f}.",
+)
+
+# %% [markdown]
+# **Figure 7.** Loss on new sentences, in one forward pass as in training, and token by token as in generation. With the
+# causal mask the two losses agree. With the mask that is off by one, the first is close to zero, and the second is
+# worse than that of the uniform distribution.
+#
+# New sentences do **not** reveal the leak. The model reads them with the same mask, and copying works on them just as
+# well, so no validation set reveals such a leak. In generation only the loss token by token counts, and the gap between
+# the two losses shows how far the loss of one forward pass flatters the model. The leaking model has learned to be
+# certain, and now it is certain of wrong tokens.
+#
+# What does it write? The grammar that generates our sentences (lesson 01) is simple, so a simple measure of its text is
+# enough: of all pairs of neighbouring words, the share that is *known*, that is, occurs somewhere in the 12,000
+# training sentences.
+
+# %% tags=["fold"]
+for row in written(leaking, 5, seed=1):
+    print(" ".join(english.decode(row)) or "(nothing: it stops at once)")
+
+
+def pairs_of(rows):
+    """All pairs of neighbouring words, with [START] and without [STOP] and [PAD]."""
+    return [(a, b) for row in rows.tolist() for a, b in zip(row, row[1:]) if b not in (PAD, STOP)]
+
+
+seen_pairs = set(pairs_of(sentences))
+
+
+def share(model):
+    """Of the pairs in 300 written sentences of at least three words, the share that occurs in training."""
+    found = pairs_of(written(model, 300, seed=2, at_least=3))
+    return sum(pair in seen_pairs for pair in found) / len(found)
+
+
+shares = {"causal": share(model), "off by one": share(leaking)}
+assert shares["causal"] > 0.9 and shares["off by one"] < 0.4
+print("\nshare of known pairs:", ", ".join(f"{name} {value:.2f}" for name, value in shares.items()))
+
+# %% [markdown]
+# The leaking model cannot write: it has learned to copy, and during generation there is no next token to copy.
+#
+# **Is this a matter of one seed?** In a stored run we trained both models with each of five seeds, and for twice as
+# many steps; `COURSE_FULL=1` repeats it.
+
+# %% tags=["fold", "nbval-check-output"]
+if stored_runs.full():
+    begun = time.perf_counter()
+    lies = []  # for each seed and each mask: loss of one forward pass, loss token by token, share of known pairs
+    for seed in range(5):
+        pair = [trained(ahead, 2 * STEPS, seed)[0] for ahead in (0, 1)]
+        with torch.no_grad():
+            lies.append([[token_loss(one, fresh).item(), token_by_token(one, fresh), share(one)] for one in pair])
+    results = {"lies": lies, "steps": 2 * STEPS}
+    stored_runs.keep("07_masking", results, seed=SEED, seconds=time.perf_counter() - begun)
+record = stored_runs.load("07_masking")
+print(stored_runs.how(record))
+
+heading = ("one pass", "token by token", "known pairs")
+print(f"{'':>19}", *(f"{name:>16}" for name in heading))
+for seed, pair in enumerate(record["results"]["lies"]):
+    for name, (in_one_pass, really, known_pairs) in zip(SHADES, pair, strict=True):
+        print(f"seed {seed}, {name:>10}: {in_one_pass:>16.4f} {really:>16.2f} {known_pairs:>16.2f}")
+gaps = [really - in_one_pass for _, (in_one_pass, really, _) in record["results"]["lies"]]  # of the leaking models
+assert min(gaps) > 5
+print(f"difference of the two losses of a leaking model: at least {min(gaps):.1f} nats per token")
+
+
+# %% [markdown]
+# The result is the same with all five seeds. Each leaking model looks almost perfect in one forward pass; token by
+# token, its loss is far above $\log V \approx 4.7$, that of the uniform distribution. Training for twice as long has
+# not helped.
+#
+# **Leaks in published code.** Experts make such mistakes too. In 2022 a user of GPT-2 in the library `transformers`
+# reported a "perfect training and evaluation loss, but terrible test-time performance". The mask filled in the finite
+# number $-10^4$, and in training some scores had fallen below it, so that the masked tokens had the higher scores and
+# received the weight. A warning about this number was two years old by then. In 2026 four other decoders of this
+# library were found to attend to all tokens: "the loss fell to almost zero within a few hundred steps on random
+# tokens". The repair came with a test that changes the later tokens and demands that the earlier outputs stay as they
+# are.
 
 # %% [markdown]
 # ## What an output depends on
 #
-# A mask says to which positions a query may *attend*. What counts in the end is on which inputs an output *depends*: if
-# input $n$ changes, does output $m$ change? In a network of several layers we cannot read the answer off the mask. We
-# can compute it from derivatives.
+# Could such a leak be found without training? A mask says to which positions a query may *attend*. What ultimately
+# matters is on which inputs an output *depends*. In a network of several layers we cannot read this off the mask, but
+# we can compute it from derivatives.
 #
 # A layer turns $X\,[N_{in}, D]$ into $Y\,[N_{out}, D_{out}]$. The matrix of the derivatives of all numbers in $Y$ with
 # respect to all numbers in $X$ is called the **Jacobian**. It has one block for each pair of an output position $m$ and
-# an input position $n$. If any number in the block is not 0, output $m$ depends on input $n$.
+# an input position $n$, and if any number in the block is not 0, output $m$ depends on input $n$.
 #
-# Automatic differentiation gives us the Jacobian row by row: one backward pass computes the derivatives of *one* number
-# with respect to all inputs. We want **one backward pass for each output position** to be enough. So we take a weighted
-# sum of the features of $y_m$, with random weights $r\,[D_{out}]$, and compute its gradient. From this gradient we need
-# one number for each input position, so we add up the absolute values over the $D$ features of the input:
+# One backward pass computes the derivatives of *one* number with respect to all inputs. To make **one backward pass for
+# each output position** enough, we take a weighted sum of the features of $y_m$, with random weights $r\,[D_{out}]$,
+# compute its gradient, and add up the absolute values over the $D$ features of each input:
 #
 # $$J_{mn} = \sum_{d=1}^{D} \left| \frac{\partial\, (r \cdot y_m)}{\partial X_{nd}} \right|$$
 #
-# Then $J\,[N_{out}, N_{in}]$ is 0 where output $m$ does not depend on input $n$. How large the other numbers are
-# depends on $r$ as well, but we only ask whether they are 0.
+# Then $J\,[N_{out}, N_{in}]$ is 0 where output $m$ does not depend on input $n$; for the other numbers we only ask
+# whether they are 0. Absolute values and random weights keep derivatives from cancelling each other. To check this, a
+# folded cell compares $J$ with the whole Jacobian, for which PyTorch needs one backward pass for each number in $Y$,
+# and with a plain sum of the features, $r = 1$.
 
 
 # %%
@@ -639,16 +945,7 @@ def layer_with(mask, W_Q, W_K, W_V):
     return lambda X: F.scaled_dot_product_attention(X @ W_Q, X @ W_K, X @ W_V, attn_mask=mask)
 
 
-# %% [markdown]
-# **Why absolute values, and why random weights?** Both prevent derivatives from cancelling each other. Derivatives with
-# respect to different input features have different signs, and their plain sum may be 0. In the same way the
-# derivatives of different output features may cancel. A softmax is a clear case: its outputs sum to 1 whatever the
-# input, so the derivative of their *plain* sum ($r = 1$ for every feature) is always 0. With random weights, the
-# derivatives would cancel only by a rare coincidence. We compare both choices of $r$ with the whole Jacobian, which
-# PyTorch computes with one backward pass for each number in $Y$:
-
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 layer = layer_with(mask, W_Q, W_K, W_V)
 
 
@@ -668,16 +965,22 @@ for name, tried in (("attention, causal mask", layer), ("the same, then a softma
     print(f"{name:>24}  {whole.sum():>14} {mixed.sum():>9} {plain.sum():>6}")
 
 # %% [markdown]
-# The random weights find all pairs of the Jacobian, here the 15 pairs of query and key that the causal mask allows. The
-# plain sum misses all of them behind a softmax. (It also misses them behind a newly initialised LayerNorm, lesson 09,
-# whose outputs sum to 0.) Because of rounding, a derivative that should be 0 may come out as a tiny number. So we count
+# The random weights find all pairs of the Jacobian, here the pairs of query and key that the causal mask allows. The
+# plain sum misses all of them behind a softmax.
+#
+# <details><summary>Going further: how derivatives cancel</summary>
+#
+# Derivatives with respect to different input features have different signs, and their plain sum may be 0; so may that
+# of the derivatives of different output features. A softmax is a clear case: its outputs sum to 1 whatever the input,
+# so the derivative of their plain sum is always 0. Random weights would make the derivatives cancel only by a rare
+# coincidence. Because of rounding, a derivative that should be 0 may come out as a tiny number, so the table counts
 # only derivatives above a small bound.
 #
-# **Compare with the mask.** We look at three masks: the causal mask; a mask whose diagonal is off by one, so that each
-# token attends to one token too many; and a window, in which each token attends to itself and to the token before it.
-# The upper row of panels shows $J$ for one layer. The lower row shows $J$ for two such layers on top of each other,
-# each with matrices of its own. Where no number is written, $J$ is exactly 0. Cover the lower row with your hand: what
-# do you expect there?
+# </details>
+#
+# **Compare with the mask.** We look at three masks: the causal mask; the mask that is off by one; and a window, in
+# which each token attends to itself and to the token before it. The upper row of panels shows $J$ for one layer, the
+# lower row for two such layers on top of each other. Cover the lower row with your hand: what do you expect there?
 
 # %%
 masks = {
@@ -693,7 +996,7 @@ def stacked(mask):
     return lambda X: layer_with(mask, *two)(layer_with(mask, *one)(X))
 
 
-# %% tags=["fold"]
+# %% tags=["fold", "nbval-check-output"]
 J_one = {name: dependence(layer_with(allowed, *one), X) for name, allowed in masks.items()}  # [N, N] each
 J_two = {name: dependence(stacked(allowed), X) for name, allowed in masks.items()}
 for J in (*J_one.values(), *J_two.values()):
@@ -721,14 +1024,7 @@ for depth, found, alt in (
     figure.colorbar(panels[0].images[0], ax=panels, label="$J_{mn}$", pad=0.01)
     show(figure, alt)
 
-# %% [markdown]
-# **Figure 5.** The numbers $J_{mn}$ after one layer (first row of panels) and after two (second row), on one colour
-# scale for all panels; what counts is where they are 0. Two layers under the causal mask are still causal, the mask
-# that is off by one leaks further with each layer, and the window grows wider with each layer.
 
-
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
 def reach(J):
     """How many positions after its own, and how many before, an output depends on at most."""
     outputs, inputs = (J > 1e-6).nonzero(as_tuple=True)
@@ -739,22 +1035,21 @@ for name in masks:
     (ahead, back), (ahead_2, back_2) = reach(J_one[name]), reach(J_two[name])
     print(f"{name:>13}: one layer {ahead} ahead, {back} back; two layers {ahead_2} ahead, {back_2} back")
 
+
 # %% [markdown]
-# - **The causal mask** stays causal, however many layers we stack. Each output combines only outputs of the layer below
-#   at the same or earlier positions, and these depend on nothing later.
+# **Figure 8.** The numbers $J_{mn}$ after one layer (upper row) and after two (lower row), on one colour scale. Where
+# no number is written, $J$ is exactly 0.
+#
+# - **The causal mask** stays causal, however many layers we stack, because each output combines only outputs of the
+#   layer below at the same or earlier positions, and these depend on nothing later.
 # - **The mask that is off by one** gets worse with depth: each further layer reaches one position further ahead.
 # - **The window** grows wider with depth. The inputs on which an output depends are its **receptive field**, as in
-#   lesson 03. Attention in a window (lesson 08) relies on the growth of the receptive field: with enough layers, the
-#   receptive field contains all earlier positions.
-#
-# (Output $m$ depends on input $m$ even where the mask forbids position $m$ to attend to itself, because the query is
-# made from $x_m$. The exception is a query to which the mask leaves no key or only one: its weights do not depend
-# on the scores, so the query has no influence.)
+#   lesson 03; with enough layers it contains all earlier positions. Attention in a window (lesson 08) relies on this
+#   growth.
 #
 # **Try it.** Set a mask yourself: each button stands for a query (row) and a key (column), and 1 means *may attend*.
-# The explorer shows the attention weights, and on which inputs each output depends after one layer and after two. It
-# starts with the window. Set the causal mask first. Then let *[START]* attend to *cool*, with the single button at the
-# top right. Which outputs depend on *cool* now, after one layer and after two?
+# The explorer starts with the window. Set the causal mask first, and then let *[START]* attend to *cool*, with the
+# single button at the top right. Which outputs depend on *cool* now, after one layer and after two?
 
 
 # %% tags=["fold"]
@@ -803,28 +1098,28 @@ explore(
 )
 
 # %% [markdown]
-# **Figure 6.** The mask that you set, the attention weights of the first layer, and the inputs on which each output
-# depends after one layer and after two. Any 1 above the diagonal in the two panels on the right is a leak.
+# **Figure 9.** The mask that you set, the attention weights of the first layer, and the inputs on which each output
+# depends after one layer and after two. Any 1 above the diagonal in the two panels on the right is a leak. Output $m$
+# can depend on input $m$ even where position $m$ may not attend to itself, because its query is made from $x_m$.
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 single = causal(N)
 single[0, 4] = True  # [START] may attend to "cool"
 print("outputs that depend on a later token")
 print("one layer: ", in_words(dependence(layer_with(single, *one), X)))
 print("two layers:", in_words(dependence(stacked(single), X)))
 
+
 # %% [markdown]
 # With one wrong entry in the mask, after two layers every output depends on the last token: in the second layer all
-# tokens attend to *[START]*, and in the first layer *[START]* has attended to the last token. *[START]* itself depends
-# on all tokens, because in the second layer it attends to *cool*, which has attended to all of them in the first. So
-# one wrong entry is enough to make every position but the last depend on a later token, even where its own row of the
-# mask is correct.
+# tokens attend to *[START]*, which in the first has attended to the last token. *[START]* itself depends on all tokens,
+# because in the second layer it attends to *cool*, which has attended to all of them. One wrong entry thus makes every
+# position but the last depend on a later token, even where its own row of the mask is correct.
 #
 # **Evidence and proof.** A derivative that is not 0 proves that output $m$ depends on input $n$. A derivative that *is*
-# 0 at one input proves nothing. Behind a ReLU that happens to be off, every derivative is 0. A saturated softmax, whose
-# weights have been rounded to 0 and 1, passes no derivative to its scores either. So we try several random inputs, and
-# count a pair as dependent if at least one of them shows a derivative other than 0:
+# 0 at one input proves nothing: a ReLU may happen to be off, or the weights of a saturated softmax may have been
+# rounded to 0 and 1. So we try several random inputs, and count a pair as dependent if any of them shows a derivative
+# other than 0. The layer `rarely` leaks on purpose, through a ReLU.
 
 
 # %%
@@ -842,376 +1137,25 @@ def rarely(X):
     return honest(X) + (X.roll(-1, dims=0) - 2.5).relu()  # [N, D]
 
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 many = normal(200, N, D)  # [tries, N, D]
 assert torch.equal(depends(honest, many), causal(N))
 for tries in (1, 10, 200):
     leaks = depends(rarely, many[:tries]) & ~causal(N)  # [N, N]: dependences that the mask does not allow
     print(f"{tries:>3} random {'input: ' if tries == 1 else 'inputs:'} {leaks.sum()} of {N - 1} leaks found")
 
-# %% [markdown]
-# A leak is a dependence that the causal mask does not allow, `depends(layer, inputs) & ~causal(N)`. Even ten random
-# inputs found none of the four leaks of `rarely`; 200 inputs found them all. If no derivative shows a leak at any of
-# many inputs, that is good evidence, but it is still no proof.
 
 # %% [markdown]
-# ## Autoregressive factorisation
+# A leak is a dependence that the causal mask does not allow, `depends(layer, inputs) & ~causal(N)`. The four leaks of
+# `rarely` are open at few inputs, so that a small number of tries can miss them all. If no derivative shows a leak at
+# any of many inputs, that is good evidence, but it is still no proof.
 #
-# We can now use the causal mask for its main purpose. A **sentence** is $x_1, \dots, x_T$, and its last token $x_T$ is
-# *[STOP]*; $x_0$ is *[START]*, which is given. How probable is the sentence? The **chain rule of probability** splits
-# this probability into factors, whatever the distribution is:
-#
-# $$P(x_1, \dots, x_T) = \prod_{t=1}^{T} P(x_t \mid x_{<t}),\qquad x_{<t} = x_0, x_1, \dots, x_{t-1}$$
-#
-# Each factor comes from a distribution over the vocabulary, and such a distribution is what a language model computes.
-# A model that predicts each token from the tokens before it is called **autoregressive**. (*[STOP]* belongs to the
-# sentence. Without its factor we would have the probability that a sentence *begins* in this way, and the probabilities
-# of all sentences would not sum to 1.)
-#
-# Products of many small factors underflow to 0 in floating point. So we add logarithms instead,
-# $\log P = \sum_t \log P(x_t \mid x_{<t})$; the training loss is the mean of these logarithms with a minus sign.
-#
-# At position $t - 1$ the model has read $x_{<t}$ and predicts $x_t$. With a causal mask **one forward pass** gives all
-# $T$ factors, since the output at each position depends only on the tokens up to that position. That is why such models
-# train fast: every position of every sentence is a training example, and all of them are computed in parallel. An RNN
-# learns from every position too, but it has to compute the positions one after another.
-#
-# Our model adds a learned positional encoding to the embeddings of its tokens. Two layers of self-attention follow,
-# with four heads each (lesson 06), and a linear layer computes the logits. The input of each layer is *added* to its
-# result. This addition is called a **residual connection**; lesson 09 explains what it is good for. Here is the part in
-# which the mask enters. The argument `ahead` lets us build a wrong mask later.
-
-# %% tags=["fold"]
-HEADS, LONGEST = 4, 12  # LONGEST: words of a sentence
-english = vocabulary("english")
-V_WORDS = len(english)
-
-
-class Layer(nn.Module):
-    """Self-attention of several heads under a mask, with a residual connection."""
-
-    def __init__(self, width):
-        super().__init__()
-        self.W_QKV, self.W_O = nn.Linear(width, 3 * width), nn.Linear(width, width)
-
-    def forward(self, X, mask):
-        """X [B, N, D] under a mask [B, 1, N, N] or [N, N] gives [B, N, D]."""
-        Q, K, V = (part.unflatten(-1, (HEADS, -1)).transpose(1, 2) for part in self.W_QKV(X).chunk(3, dim=-1))
-        Y = F.scaled_dot_product_attention(Q, K, V, attn_mask=mask)  # [B, H, N, D_H]
-        return X + self.W_O(Y.transpose(1, 2).flatten(2))
-
-
-class Network(nn.Module):
-    """What a language model is made of; with `ahead` other than 0 its mask is to leak."""
-
-    def __init__(self, ahead=0, width=64, depth=2):
-        super().__init__()
-        self.ahead = ahead
-        self.tokens, self.positions = nn.Embedding(V_WORDS, width), nn.Embedding(LONGEST + 2, width)
-        self.layers = nn.ModuleList(Layer(width) for _ in range(depth))
-        self.out = nn.Linear(width, V_WORDS)
-
-    def embed(self, x):
-        """Tokens x [B, N] give their embeddings with positional encoding, [B, N, D]."""
-        return self.tokens(x) + self.positions(torch.arange(x.shape[1], device=x.device))
-
-    def run(self, X, mask):
-        """X [B, N, D] through all layers under the mask gives logits [B, N, V]."""
-        for layer in self.layers:
-            X = layer(X, mask)
-        return self.out(X)
-
-
-# %%
-class LanguageModel(Network):
-    """Tokens [B, N] give logits [B, N, V] of the token that follows each; with `ahead` other than 0 it leaks."""
-
-    def forward(self, x):
-        mask = causal(x.shape[1], self.ahead) & (x != PAD)[:, None]  # [B, N, N]
-        return self.run(self.embed(x), mask.unsqueeze(-3))  # the heads share the mask: [B, 1, N, N]
-
-
-def token_loss(model, x):
-    """The mean of −log P over the tokens that are to be predicted; x [B, N]."""
-    return F.cross_entropy(model(x[:, :-1]).flatten(0, 1), x[:, 1:].flatten(), ignore_index=PAD)
-
-
-# %% [markdown]
-# We train the model on English sentences of 3 to 12 words from the course's translation data.
-
-
-# %% tags=["fold"]
-def padded(sentences):
-    """Sentences as numbers [B, N]: [START], words, [STOP], [PAD]s."""
-    rows = [torch.tensor([START, *english.encode(sentence)]) for sentence in sentences]
-    return pad_sequence(rows, batch_first=True, padding_value=PAD).to(DEVICE)
-
-
-SEED = 0
-texts = [pair.source for pair in corpus("french", 12000, 3, LONGEST, seed=1)]
-known = set(texts)
-fresh = padded([pair.source for pair in corpus("french", 600, 3, LONGEST, seed=2) if pair.source not in known][:400])
-sentences = padded(texts)  # [12000, N]
-
-
-def trained(ahead, steps, seed=SEED):
-    """A model and the loss at each of its training steps."""
-    torch.manual_seed(seed)
-    model = LanguageModel(ahead).to(DEVICE)
-    drawn = torch.Generator().manual_seed(seed)
-    rows = (sentences[torch.randint(len(sentences), (64,), generator=drawn).to(DEVICE)] for _ in range(steps))
-    curve = train(model, rows, token_loss, steps=steps, rate=8e-3, what=f"training, {ahead} ahead")
-    return model, curve
-
-
-STEPS = 600
-model, curve = trained(0, STEPS)
-
-# %% [markdown]
-# We compute all factors of one sentence in two ways: first token by token, where the model receives only the
-# beginning of the sentence each time; then all in one forward pass.
-
-# %%
-sky = padded([["we", "see", "the", "sky"]])  # [1, 6]: [START] we see the sky [STOP]
-T = sky.shape[1] - 1
-
-with torch.no_grad():
-    log_loop = torch.zeros(T, device=DEVICE)  # [T]
-    for t in range(1, T + 1):
-        logits = model(sky[:, :t])[0, -1]  # [V], at the last position; the model is given x_0 … x_{t−1} only
-        log_loop[t - 1] = logits.log_softmax(dim=-1)[sky[0, t]]
-
-    log_P = model(sky[:, :-1]).log_softmax(dim=-1)  # [1, T, V]: all positions in one forward pass
-    log_factors = log_P.gather(-1, sky[:, 1:, None])[0, :, 0]  # [T]: at each position the token that did follow
-    by_torch = -F.cross_entropy(model(sky[:, :-1])[0], sky[0, 1:], reduction="none")  # [T]: torch's own call
-
-# %% tags=["fold"]
-assert_close(log_factors, log_loop, rtol=1e-4, atol=1e-4)
-assert_close(log_factors, by_torch, rtol=1e-4, atol=1e-4)
-told = ["we", "see", "the", "sky", "[STOP]"]
-factors = log_factors.exp()  # [T]
-figure, (axes,) = plots.canvas(7, 3)
-plots.bars(factors, told, title="$P(x_t | x_{<t})$", axes=axes)
-show(
-    figure,
-    "The five factors of START we see the sky STOP: "
-    f"{', '.join(f'{word} {value:.2f}' for word, value in zip(told, factors.tolist()))}.",
-)
-print(f"log P of the sentence, token by token: {log_loop.sum():.2f}, in one forward pass: {log_factors.sum():.2f}")
-
-# %% [markdown]
-# **Figure 7.** The probability that the model gives to each token of the sentence, given all the tokens before it. The
-# probability of the sentence is the product of these factors.
-#
-# Small factors do not mean that the model is wrong: many words can begin a sentence, and many things can be seen. And a
-# longer sentence has more factors, so its probability tends to be smaller.
-#
-# **Generating** a sentence works differently from training. To predict $x_t$ the model needs $x_{t-1}$, and $x_{t-1}$
-# is known only after it has been chosen. So we generate token by token: run the model, draw the next token from the
-# distribution at the last position, append it, and run the model again. Training is parallel, generation is sequential.
-# (Each run repeats work of the runs before it; lesson 08 shows how to avoid this.) Our model writes:
-
-
-# %% tags=["fold"]
-@torch.no_grad()
-def written(model, rows, seed, at_least=0):
-    """`rows` sentences drawn token by token from the model's own distributions, [rows, N]."""
-    chance = torch.Generator().manual_seed(seed)
-    x = torch.full((rows, 1), START, device=DEVICE)  # [rows, 1]
-    ended = torch.zeros(rows, dtype=torch.bool, device=DEVICE)
-    for t in range(1, LONGEST + 2):
-        logits = model(x)[:, -1]  # [rows, V]
-        logits[:, [PAD, START]] = -torch.inf  # never written
-        if t <= at_least:
-            logits[:, STOP] = -torch.inf
-        chosen = torch.multinomial(logits.softmax(dim=-1).cpu(), 1, generator=chance)[:, 0].to(DEVICE)  # [rows]
-        x = torch.cat([x, chosen.masked_fill(ended, PAD)[:, None]], dim=1)  # [rows, t + 1]
-        ended = ended | (chosen == STOP)
-    return x
-
-
-for row in written(model, 5, seed=1):
-    print(" ".join(english.decode(row)))
-
-# %% [markdown]
-# ## A leak makes the loss misleading
-#
-# Now we make the mistake on purpose. In a second model the mask is off by one: with `ahead=1` each position attends to
-# one position too many. Everything else is the same: sentences, number of steps, seed. Answer before you read on:
-#
-# 1. You know what the training loss of this model will do. What about its loss on **new** sentences, which it has never
-#    seen: will that loss reveal the leak?
-# 2. What will this model write?
-
-# %%
-leaking, curve_leaking = trained(1, STEPS)
-
-# %% tags=["fold"]
-smooth = {
-    name: [sum(losses[i : i + 20]) / 20 for i in range(0, STEPS, 20)]
-    for name, losses in (("causal", curve), ("off by one", curve_leaking))
-}
-SHADES = {"causal": plots.BLUE, "off by one": plots.VERMILLION}  # in every figure
-uniform = math.log(V_WORDS)  # the loss of a model that gives every token the same probability
-
-figure, (axes,) = plots.canvas(7, 3.4)
-plain = dict.fromkeys(smooth, "-")
-plots.curves(
-    range(20, STEPS + 1, 20),
-    smooth,
-    styles=plain,
-    colours=SHADES,
-    x_label="training step",
-    y_label="mean −log P per token",
-    axes=axes,
-)
-plots.level(axes, uniform, "uniform distribution: log V")
-axes.set_ylim(-0.1, uniform + 0.6)
-show(
-    figure,
-    "Training loss over the steps. "
-    + " ".join(f"{name}: from {line[0]:.2f} to {line[-1]:.2f}." for name, line in smooth.items()),
-)
-
-# %% [markdown]
-# **Figure 8.** Training loss of the model with the causal mask and of the model whose mask is off by one. The loss of
-# the second model falls to almost zero, because the model copies each target from its own input. The dotted line is the
-# loss of a model that gives each of the $V$ tokens in the vocabulary the same probability. Losses are in **nats**, the
-# unit that goes with natural logarithms.
-#
-# The loss of the leaking model looks like a success. To see what this loss is worth, we evaluate the model **token by
-# token**: we give it the beginning $x_{<t}$ and *nothing else*, as in generation, and ask for $x_t$. With a correct
-# mask this makes no difference, because the later tokens are masked in any case.
-
-
-# %%
-@torch.no_grad()
-def token_by_token(model, x):
-    """The mean of −log P over the tokens of x [B, N], each predicted from the tokens before it alone."""
-    total = 0.0
-    for t in range(1, x.shape[1]):
-        there = x[:, t] != PAD  # [B]
-        logits = model(x[there, :t])[:, -1]  # [b, V]
-        total += F.cross_entropy(logits, x[there, t], reduction="sum").item()
-    return total / (x[:, 1:] != PAD).sum().item()
-
-
-# %% tags=["fold"]
-with torch.no_grad():
-    in_parallel = {"causal": token_loss(model, fresh).item(), "off by one": token_loss(leaking, fresh).item()}
-alone = {"causal": token_by_token(model, fresh), "off by one": token_by_token(leaking, fresh)}
-assert abs(alone["causal"] - in_parallel["causal"]) < 1e-3 and 1 < alone["causal"] < 2.5
-assert in_parallel["off by one"] < 0.05 and alone["off by one"] > uniform
-assert alone["off by one"] - in_parallel["off by one"] > 5
-
-figure, panels = plots.canvas(9.5, 3.3, 2, sharey=True)
-colours = list(SHADES.values())
-for axes, values, title in zip(panels, (in_parallel, alone), ("one forward pass", "token by token"), strict=True):
-    plots.bars(list(values.values()), list(values), title=f"new sentences, {title}", colour=colours, axes=axes)
-    plots.level(axes, uniform, "uniform: log V", at=0.02)
-panels[0].set(ylabel="mean −log P per token", ylim=(0, 1.15 * max(alone.values())))
-show(
-    figure,
-    f"Loss on new sentences. One forward pass: causal {in_parallel['causal']:.2f}, off by one {in_parallel['off by one']:.2f}. "
-    f"Token by token: causal {alone['causal']:.2f}, off by one {alone['off by one']:.2f}, far above the uniform {uniform:.2f}.",
-)
-
-# %% [markdown]
-# **Figure 9.** Loss on new sentences, measured in one forward pass as in training, and measured token by token as in
-# generation. With the causal mask the two losses agree. With the mask that is off by one, the loss of one forward pass
-# is close to zero, and the loss token by token is worse than that of the uniform distribution.
-#
-# New sentences do **not** reveal the leak. The model reads them with the same mask, and copying works on sentences that
-# it has never seen. For the same reason no validation set reveals such a leak, however large it is.
-#
-# Evaluated token by token, the leaking model is worse than a model that gives every token the same probability: it has
-# learned to be certain, and now it is certain of wrong tokens. In generation only the loss token by token counts; the
-# difference between the two losses shows by how much the loss of one forward pass flatters the model. What does this
-# model write?
-
-# %% tags=["fold"]
-for row in written(leaking, 5, seed=1):
-    print(" ".join(english.decode(row)) or "(nothing: it stops at once)")
-
-# %% [markdown]
-# How good is such a text? The grammar that generates our sentences (lesson 01) is simple, so a simple measure is
-# enough. We take all pairs of neighbouring words in the text. A pair is *known* if it also occurs somewhere in the
-# 12,000 training sentences. The measure is the share of known pairs.
-
-
-# %% tags=["fold"]
-def pairs_of(rows):
-    """All pairs of neighbouring words, with [START] and without [STOP] and [PAD]."""
-    return [(a, b) for row in rows.tolist() for a, b in zip(row, row[1:]) if b not in (PAD, STOP)]
-
-
-seen_pairs = set(pairs_of(sentences))
-
-
-def share(model):
-    """Of the pairs in 300 written sentences of at least three words, the share that occurs in training."""
-    found = pairs_of(written(model, 300, seed=2, at_least=3))
-    return sum(pair in seen_pairs for pair in found) / len(found)
-
-
-shares = {"causal": share(model), "off by one": share(leaking)}
-assert shares["causal"] > 0.9 and shares["off by one"] < 0.4
-print("share of known pairs:", ", ".join(f"{name} {value:.2f}" for name, value in shares.items()))
-
-# %% [markdown]
-# The leaking model cannot write. During generation there is no next token to copy, and copying is all that the model
-# has learned.
-#
-# **Is this a matter of one seed?** In a stored run we trained both models with each of five seeds, and for twice as
-# many steps. (Run the notebook with `COURSE_FULL=1` to repeat it.) The table shows both losses on new sentences and the
-# share of known pairs.
-
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
-if stored_runs.full():
-    begun = time.perf_counter()
-    lies = []  # for each seed and each mask: loss of one forward pass, loss token by token, share of known pairs
-    for seed in range(5):
-        pair = [trained(ahead, 2 * STEPS, seed)[0] for ahead in (0, 1)]
-        with torch.no_grad():
-            lies.append([[token_loss(one, fresh).item(), token_by_token(one, fresh), share(one)] for one in pair])
-    results = {"lies": lies, "steps": 2 * STEPS}
-    stored_runs.keep("07_masking", results, seed=SEED, seconds=time.perf_counter() - begun)
-record = stored_runs.load("07_masking")
-print(stored_runs.how(record))
-
-heading = ("one pass", "token by token", "known pairs")
-print(f"{'':>19}", *(f"{name:>16}" for name in heading))
-for seed, pair in enumerate(record["results"]["lies"]):
-    for name, (in_one_pass, really, known_pairs) in zip(SHADES, pair, strict=True):
-        print(f"seed {seed}, {name:>10}: {in_one_pass:>16.4f} {really:>16.2f} {known_pairs:>16.2f}")
-gaps = [really - in_one_pass for _, (in_one_pass, really, _) in record["results"]["lies"]]  # of the leaking models
-assert min(gaps) > 5
-print(f"difference of the two losses of a leaking model: at least {min(gaps):.1f} nats per token")
-
-# %% [markdown]
-# The result is the same with all five seeds. Each leaking model looks almost perfect in one forward pass, with a loss
-# of at most 0.0001. Token by token its loss is above 11, far worse than that of the uniform distribution, which is
-# about 4.7. Training for twice as long has not helped.
-
-# %% [markdown]
-# **Leaks in published code.** Experts make this mistake too. In 2022 a user of the GPT-2 code in the library
-# `transformers` reported "almost 0 training and validation loss" and "very bad performance when feeding the model
-# incomplete sequences". The mask filled in the finite number $-10^4$, and in training some scores had fallen below it,
-# so that the masked tokens had the higher scores and received the weight. In 2026 four other decoders of this library
-# were found to attend to all tokens: "the loss fell to almost zero within a few hundred steps on random tokens". The
-# repair came with a test that changes the later tokens and demands that the earlier outputs stay as they are. (Both
-# reports are in the references. As in our experiment, the losses looked too good. The loss token by token is not
-# reported, so we cannot compare it with our table.)
-
-# %% [markdown]
 # ## Finding leaks before training
 #
 # A large model trains for weeks, and a leak that is found late has wasted this time. But the leak exists before the
 # first step, and derivatives can show it then. A token is an index and cannot change by a small amount, but its
-# **embedding**, the vector that represents it, can. So we take an untrained model and ask on which embeddings its
-# logits depend.
+# **embedding**, the vector that represents it, can. So we ask on which embeddings the logits of untrained models
+# depend.
 
 
 # %%
@@ -1220,16 +1164,15 @@ def logits_of(model):
     return lambda X: model.run(X[None], causal(len(X), model.ahead))[0]
 
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 found = {}
 for name, ahead in (("causal", 0), ("off by one", 1)):
     torch.manual_seed(SEED)
     untrained = LanguageModel(ahead).to(DEVICE)
     found[name] = dependence(logits_of(untrained), untrained.embed(sky[:, :-1])[0].detach())  # [N, N]
+    assert ((found[name] == 0) | (found[name] > 1e-6 * found[name].max())).all()  # exactly 0, or clearly not
     print(f"{name}: logits depend on positions up to {reach(found[name])[0]} ahead")
 
-# %% tags=["fold"]
 sky_names = ["[START]", "we", "see", "the", "sky"]
 
 
@@ -1253,25 +1196,53 @@ circled(found["causal"], 0, "causal mask, targets not shifted", panels[2])
 show(
     figure,
     "Which inputs the logits of untrained models depend on; circled in each row is the token that it has to predict. Causal mask: "
-    "the circles stand on empty cells. Mask off by one: they stand on numbers. Causal mask with targets that are not shifted: they "
-    "stand on the diagonal, on the largest numbers.",
+    "the circles are on empty cells. Mask off by one: on numbers. Causal mask with targets that are not shifted: they are "
+    "on the diagonal, again on numbers.",
 )
+
 
 # %% [markdown]
 # **Figure 10.** How strongly the logits of untrained models depend on each input, as shares of the largest entry of the
-# panel, with the target of each position circled. A number on a circle means that the model can read its own target.
+# panel, with the target of each position circled. Where no number is written, the derivative is exactly 0. A number on
+# a circle means that the model can read its own target.
 #
-# In the first two panels the last row has no circle: it has to predict *[STOP]*, which is not among the inputs. Where
-# no number is written, the derivative is exactly 0. **No number may stand on a circle, or to the right of one.** In the
-# middle panel the mask breaks this rule. The rule finds more than wrong masks: in the right panel the mask is correct,
-# but the targets are not shifted, so that position $m$ has to predict $x_m$, the very token that is fed in there
-# (question 2 of lesson 01). The model is as causal as before, and still it can copy every target.
+# The target *[STOP]* is not among the inputs, so the last row has no circle in the first two panels. **No number may be
+# on a circle, or to the right of one.** In the middle panel the mask breaks this rule. The rule finds more than wrong
+# masks: in the right panel the mask is correct, but the targets are not shifted, so that position $m$ has to predict
+# $x_m$, the very token that is fed in there (question 2 of lesson 01). The model is as causal as before, and still it
+# can copy every target.
 #
-# **Leaks that are not in the mask.** Every operation that mixes positions can leak, and attention is not the only such
-# operation. Here are four layers that use the correct causal mask of `honest`. Which of them are free of leaks?
+# A second test needs no derivatives: cut the sequence off after position $m$, and see whether output $m$ changes. It
+# also finds leaks that no derivative shows, as in "Going further" below.
+#
+# Back to *attention is very cool*. At *is* the model with a causal mask depends on *[START] attention is* and on
+# nothing else, as the RNN did. It has to predict *very* from these three tokens, in training as in generation. But in
+# training all five predictions of the sentence are computed at once.
+#
+# ## Going further
+#
+# <details><summary>Going further: leaks that are not in the mask</summary>
+#
+# Every operation that mixes positions can leak, and attention is not the only such operation. The next cell holds five
+# layers, all with the correct causal mask: `honest`, which is that of the last sections, and four that add an
+# operation.
+#
+# - **centred_features** first subtracts the mean of each token over its own features.
+# - **centred** first subtracts the mean over the sequence, so that the numbers lie around 0.
+# - **busiest** replaces only the three vectors with the largest norm by their attention outputs; the others stay.
+# - **from_the_end** counts positions from the end and adds a sine of this number.
+#
+# Which of them are free of leaks? Three tests answer yes or no:
+#
+# - **gradient**: draw several random sequences. In any of them, does output $m$ have a derivative other than 0 with
+#   respect to a vector after position $m$?
+# - **change**: replace the inputs after $m$ by others. Does output $m$ change?
+# - **cut**: remove the inputs after $m$. Does output $m$ change?
+#
+# </details>
 
 
-# %%
+# %% tags=["fold", "nbval-check-output"]
 def centred(X):
     """First subtracts the mean over the sequence, so that the numbers lie around 0."""
     return honest(X - X.mean(dim=0))
@@ -1295,21 +1266,10 @@ def from_the_end(X):
     return honest(X + positions[:, None].sin())
 
 
-# %% [markdown]
-# We use three tests, and here each answers only yes or no:
-#
-# - **gradient**: draw several random sequences. In any of them, does output $m$ have a derivative other than 0 with
-#   respect to a vector after position $m$?
-# - **change**: replace the inputs after $m$ by others. Does output $m$ change?
-# - **cut**: remove the inputs after $m$. Does output $m$ change?
-
-
-# %% tags=["fold"]
 def same(one, other):
     return bool((one - other).abs().max() < 1e-5)
 
 
-# %%
 def by_gradient(layer, inputs):  # inputs [tries, N, D]
     return bool((depends(layer, inputs) & ~causal(inputs.shape[1])).any())
 
@@ -1325,8 +1285,6 @@ def by_cut(layer, inputs):
     return any(not same(layer(X[: m + 1]), layer(X)[: m + 1]) for m in range(len(X)))
 
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
 longer = normal(10, 8, D)  # [tries, N, D]
 TESTS = {"gradient": by_gradient, "change": by_change, "cut": by_cut}
 print(f"{'finds a leak':>16}", *(f"{name:>9}" for name in TESTS))
@@ -1334,9 +1292,11 @@ for suspect in (honest, centred_features, centred, busiest, from_the_end):
     print(f"{suspect.__name__:>16}", *(f"{'leak' if test(suspect, longer) else '-':>9}" for test in TESTS.values()))
 
 # %% [markdown]
+# <details><summary>Going further: which tests find which leaks</summary>
+#
 # - **centred** leaks: the mean over the *sequence* contains all tokens. A mean over the *features* of one token does
-#   not mix positions, so **centred_features** does not leak. (LayerNorm, lesson 09, is of this kind. A batch
-#   normalisation over the positions is not.)
+#   not mix positions, so **centred_features** does not leak. LayerNorm (lesson 09) is of this kind; a batch
+#   normalisation over the positions is not.
 # - **busiest** leaks, but no gradient shows it, however many inputs we try. *Which* vectors are chosen depends on the
 #   whole sequence, but the choice changes in jumps, and between two jumps its derivative is 0. Large models that save
 #   time by letting only some tokens into a layer have to deal with this problem (Raposo et al., 2024).
@@ -1344,14 +1304,12 @@ for suspect in (honest, centred_features, centred, busiest, from_the_end):
 #   length as it is. How many tokens are still to come tells the model a lot about the next one.
 #
 # The gradient shows *where* a leak is. Cutting off the future finds all three leaks and raises no false alarm, because
-# in generation the future is missing in just this way. Two conditions make the loss of one forward pass equal to the
-# loss token by token: the outputs for the beginning of a sequence are the same whether or not the rest follows, *and
-# the target at each position is the next token*. (Cutting off the future tests only the first condition. Comparing the
-# two losses, with `token_by_token`, tests both.)
+# in generation the future is missing in just this way. It does not notice targets that are not shifted, though. The
+# loss of one forward pass equals the loss token by token under two conditions: the outputs for the beginning of a
+# sequence are the same whether or not the rest follows, *and the target at each position is the next token*. Comparing
+# the two losses, with `token_by_token`, tests both.
 #
-# Back to *attention is very cool*. At *is* the model with a causal mask depends on *[START] attention is* and on
-# nothing else, as the RNN did. It has to predict *very* from these three tokens, in training as in generation. But in
-# training all five predictions of the sentence are computed at once.
+# </details>
 
 # %% [markdown]
 # ## Summary
@@ -1360,8 +1318,9 @@ for suspect in (honest, centred_features, centred, busiest, from_the_end):
 # |---|---|
 # | masked attention | $\tilde E_{mn} = E_{mn}$ where $M_{mn}$ is True, $-\infty$ elsewhere; $A = \operatorname{softmax}(\tilde E)$, $Y = AV$; rows with nothing to attend to: 0 |
 # | causal mask | $[N_Q, N_X]$, True where $n \le$ `offset` $+\, m$: a lower triangle |
-# | padding mask | $[B, 1, N_X]$, True where $n <$ `lengths[b]`: it removes columns |
-# | both, for $H$ heads | `(causal & padding).unsqueeze(-3)`, $[B, 1, N_Q, N_X]$ |
+# | padding mask | $[B, 1, N_X]$, True where $n <$ `lengths[b]`: it removes columns; in cross-attention, lengths of the source |
+# | prefix mask | $[N, N]$, True where $n \le m$ or $n < P$ |
+# | causal and padding, for $H$ heads | `(causal & padding).unsqueeze(-3)`, $[B, 1, N_Q, N_X]$ |
 # | probability of a sequence | $\log P(x_1, \dots, x_T) = \sum_{t=1}^{T} \log P(x_t \mid x_{<t})$, all $T$ terms from one forward pass |
 # | leak | $J_{mn} = \sum_d \lvert \partial (r \cdot y_m) / \partial X_{nd} \rvert > 0$ for an $n$ after $m$; or outputs that change when the future is cut off |
 #
@@ -1371,11 +1330,8 @@ for suspect in (honest, centred_features, centred, busiest, from_the_end):
 # ```
 #
 # **The picture:** a lower triangle of attention weights. Row $m$ is a query and spreads a weight of 1 over the columns
-# $n \le m$; the columns of *[PAD]* are empty. The target of row $m$ stands just to the right of the diagonal, where the
+# $n \le m$; the columns of *[PAD]* are empty. The target of row $m$ is just to the right of the diagonal, where the
 # weight must be 0.
-#
-# **Next:** the [assignment of this unit](../assignments/07_masking/07_masking.ipynb), then [lesson 08, efficient
-# attention](08_efficient_attention.ipynb). Every term is in the [glossary](../docs/glossary.md).
 
 # %% [markdown]
 # ## Before you go on
@@ -1384,26 +1340,24 @@ for suspect in (honest, centred_features, centred, busiest, from_the_end):
 # does it cost?</summary>
 #
 # It prevents no leak, since $x_m$ is known at position $m$ and is not the target there. It costs the newest token: the
-# model predicts $x_{m+1}$ without attending to $x_m$. (In our model $x_m$ still reaches the output through the query
-# and through the residual connection.) And *[START]* has nothing to attend to.
+# model predicts $x_{m+1}$ without attending to $x_m$, which in our model still reaches the output through the query and
+# through the residual connection. And *[START]* has nothing to attend to.
 #
 # </details>
 #
 # <details><summary><b>2.</b> Under the causal mask, the padding mask changed no real token's output in our batch. Then
 # why not leave it out?</summary>
 #
-# In that batch the padding stood at the end and the mask was causal. With padding at the beginning, or in an encoder,
-# tokens would attend to *[PAD]* tokens, and the output for a sentence would depend on the lengths of the *other*
-# sentences in its batch.
+# In that batch the padding came last and the mask was causal. With left padding, or in an encoder, tokens would attend
+# to *[PAD]* tokens, and the output for a sentence would depend on the lengths of the *other* sentences in its batch.
 #
 # </details>
 #
 # <details><summary><b>3.</b> Can the leaking model be rescued after training, by giving it the right mask?</summary>
 #
-# No. With the right mask each token attends only to the tokens that are there in generation, and our token-by-token
-# evaluation has measured how badly the model predicts from these. (There is one difference: in that evaluation the
-# positions before the last still attended one position ahead.) The model has learned to copy the next token, and
-# nothing about language.
+# No. Under the right mask it must predict from the past alone, and it has learned to copy the next token instead. Our
+# evaluation token by token has nearly measured this: there the last position, which predicts, had no next token to
+# attend to, although the positions before it still had theirs.
 #
 # </details>
 #
@@ -1417,10 +1371,10 @@ for suspect in (honest, centred_features, centred, busiest, from_the_end):
 #
 # <details><summary><b>5.</b> A sentence of three words is fed in together with a sentence of sixty words, each with its
 # *[START]*. In the mask of the shorter sentence (causal and padding), how many rows have something to attend to, with
-# padding at the end, and with padding at the beginning?</summary>
+# padding at the end, and with left padding?</summary>
 #
-# With padding at the end, all 61 rows: each *[PAD]* comes after the words and may attend to them. With padding at the
-# beginning, four rows: those of *[START]* and of the three words. The other 57 rows have nothing to attend to.
+# With padding at the end, all 61 rows: each *[PAD]* comes after the words and may attend to them. With left padding,
+# four rows: those of *[START]* and of the three words. The other 57 rows have nothing to attend to.
 #
 # </details>
 #
@@ -1444,20 +1398,17 @@ for suspect in (honest, centred_features, centred, busiest, from_the_end):
 # %% [markdown]
 # ## Pitfalls
 #
-# - **Which polarity?** In this course, and in `scaled_dot_product_attention`, True means *may attend*. In
-#   `nn.MultiheadAttention` True means *must not attend*. Write the meaning beside each mask.
+# - **Which polarity?** True means *may attend* in this course and in `scaled_dot_product_attention`, and *must not
+#   attend* in `nn.MultiheadAttention`. Write the meaning beside each mask.
 # - **Mask before the softmax.** Fill in $-\infty$, not 0, and not after the softmax. Use $-10^9$ only if each row has
 #   an allowed position.
-# - **Rows with nothing to attend to** give NaN, and the NaN reaches the gradient even if the loss does not read these
-#   rows. Fill them with 0 after the softmax.
-# - **The mask needs an axis for the heads.** $[B, N, N]$ becomes $[B, 1, N, N]$. Test with $B \ne H$, both greater than
-#   1: if $B = H$, a missing axis raises no error.
+# - **Fully masked rows** give NaN, which reaches the gradient even if the loss does not read these rows. Fill them with
+#   0 after the softmax.
+# - **The mask needs an axis for the heads.** If $B = H$, a missing axis raises no error.
 # - **`mask.float()` masks nothing.** A mask of floats is added to the scores, so it has to contain 0 and $-\infty$.
 # - **`is_causal` begins at the top left.** With fewer queries than keys, build the mask with its offset.
-# - **Padding at the beginning shifts the positions.** Count positions from the first real token; otherwise, with
-#   positional encodings added to the embeddings, the output for a sentence changes with its batch.
-# - **Derivatives can cancel.** Sum absolute values over the input features, and give the output features random
-#   weights. One input at which all derivatives are 0 proves nothing.
+# - **Left padding shifts the positions.** Count positions from the first real token; otherwise, with positional
+#   encodings added to the embeddings, the output for a sentence changes with its batch.
 # - **A loss that is too good** is a sign of a leak. Evaluate the model token by token before you believe the loss.
 #
 # <details><summary><b>If you also use lecture slides</b>: where some of them differ</summary>
@@ -1472,17 +1423,26 @@ for suspect in (honest, centred_features, centred, busiest, from_the_end):
 # </details>
 
 # %% [markdown]
+# ## Where to go next
+#
+# - **Practise**: the [assignment of this unit](../assignments/07_masking/07_masking.ipynb).
+# - **Read on**: [lesson 08](08_efficient_attention.ipynb) makes attention affordable for long texts.
+# - **Look up**: the [glossary](../docs/glossary.md).
+#
 # ## References
 #
 # - A. Vaswani et al. (2017). Attention is all you need. NeurIPS. arXiv:1706.03762. *Section 3.2.3: masking in the
 #   decoder by $-\infty$.*
 # - R. J. Williams, D. Zipser (1989). A learning algorithm for continually running fully recurrent neural networks.
 #   Neural Computation 1(2). *Teacher forcing.*
+# - C. Raffel et al. (2020). Exploring the limits of transfer learning with a unified text-to-text Transformer. JMLR
+#   21(140). arXiv:1910.10683. *Section 3.2.1: three masks.*
+# - Y. Siddiqui et al. (2024). MeshGPT: generating triangle meshes with decoder-only Transformers. CVPR.
+#   arXiv:2311.15475.
 # - D. Raposo et al. (2024). Mixture-of-Depths: dynamically allocating compute in Transformer-based language models.
-#   arXiv:2404.02258. *A layer for some tokens only, and what that means for
-#   generation.*
-# - [karpathy/minGPT, issue 75](https://github.com/karpathy/minGPT/issues/75) (2022) and
-#   [huggingface/transformers, issue 48745](https://github.com/huggingface/transformers/issues/48745) (2026). *Two leaks
-#   in published code. The first report was filed with minGPT, but the code that it quotes is that of `transformers`.*
-# - PyTorch: `torch.nn.functional.scaled_dot_product_attention`, `torch.nn.MultiheadAttention`. *The two polarities, in
-#   their own words.*
+#   arXiv:2404.02258. *A layer for some tokens only, and what that means for generation.*
+# - Issues of huggingface/transformers: [17121](https://github.com/huggingface/transformers/issues/17121) (2022),
+#   [3181](https://github.com/huggingface/transformers/issues/3181) (2020) and
+#   [48745](https://github.com/huggingface/transformers/issues/48745) (2026). *The leaks in published code, and the
+#   early warning.*
+# - PyTorch: `torch.nn.functional.scaled_dot_product_attention`, `torch.nn.MultiheadAttention`. *The two polarities.*

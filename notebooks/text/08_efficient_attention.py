@@ -7,7 +7,7 @@
 #
 # - generate text with a KV cache, and compute the size of the cache for multi-head, grouped-query and multi-query
 #   attention;
-# - compute exact attention in tiles, with an online softmax, without ever storing the table of attention weights;
+# - compute exact attention in tiles, with an online softmax, without ever storing the matrix of attention weights;
 # - compute linear attention, windowed attention and attention through latents, and say what each of them gives up;
 # - compare layers by operations, memory, sequential steps and path length.
 #
@@ -93,65 +93,65 @@ DEVICE = device()
 generator = torch.Generator().manual_seed(8)
 
 
-# %% tags=["fold"]
 def normal(*shape):
     """Independent numbers with mean 0 and variance 1, the same on every device."""
     return torch.randn(*shape, generator=generator).to(DEVICE)
 
 
-def causal(N):
-    """A mask [N, N], True where position m may attend to position n: n ≤ m."""
-    return torch.ones(N, N, dtype=torch.bool, device=DEVICE).tril()
+def causal(N, offset=0):
+    """A mask [N, offset + N], True where query m, at position offset + m, may attend to position n: n ≤ offset + m."""
+    return torch.ones(N, offset + N, dtype=torch.bool, device=DEVICE).tril(diagonal=offset)
 
 
 # %% [markdown]
 # ## A text of 100,000 tokens
 #
 # A language model is given a novel of 100,000 tokens and has to continue it. Suppose the model has 80 layers of
-# attention, each with 64 heads of width 128. (These are the sizes of Llama 3 with 70 billion parameters.) Lesson 06
-# counted what a layer needs: $8ND^2 + 4N^2D$ operations, and $H N^2$ numbers for the attention weights. We store each
-# number in two bytes. For the speed we take the published maximum of an A100 GPU at this precision,
-# $312 \cdot 10^{12}$ operations a second.
+# attention, each with 64 heads of width 128. These are the sizes of Llama 3 with 70 billion parameters, but as in
+# lesson 06 every head has keys and values of its own. That lesson counted what a layer needs: $8ND^2 + 4N^2D$
+# operations (FLOPs), and $H N^2$ numbers for the attention weights. We store each number in two bytes. For the speed we
+# take the published maximum of an A100 GPU at this precision, $312 \cdot 10^{12}$ operations a second. A causal model
+# uses only the pairs with $n \le m$, about half of them, so we also count these alone.
 
-# %%
-# NBVAL_CHECK_OUTPUT
+# %% tags=["nbval-check-output"]
 L, H, D_H, N = 80, 64, 128, 100_000  # layers, heads, width of a head, tokens
 D = H * D_H  # 8192
-once = L * (8 * N * D**2 + 4 * N**2 * D)  # operations of attention to read the text once
 print(f"attention weights of one layer: {2 * H * N**2 / 1e12:.2f} TB")
-print(f"operations to read the text once: {once:.1e}, that is {once / 312e12:.0f} seconds on one A100 at its best")
+for which, pairs in (("all pairs", N**2), ("only pairs n ≤ m", N * (N + 1) / 2)):
+    once = L * (8 * N * D**2 + 4 * pairs * D)  # operations of attention to read the text once
+    print(f"reading the text once, {which}: {once:.1e} operations, {once / 312e12:.0f} s on one A100 at its best")
 
 # %% [markdown]
-# Both numbers are a problem.
+# All these numbers are a problem, although they count attention alone.
 #
-# 1. **Writing.** The model writes one token at a time (lesson 07). If it reads the whole text again for every new token,
-#    each token of the continuation takes more than a minute and a half.
-# 2. **Reading.** The table of attention weights of a single layer fits on no GPU.
+# 1. **Writing.** The model writes one token at a time (lesson 07). If it reads the whole text again for every new
+#    token, each token of the continuation takes about a minute at the very best.
+# 2. **Reading.** The **attention matrix**, the table of all attention weights, fits on no GPU, even for a single layer.
 #
-# The first problem is solved by keeping what has been computed: the KV cache. The cache is large in its turn, and heads
-# that share keys and values make it smaller. The second problem is solved by attention in tiles, which never holds more
-# than a small piece of the table. Neither the cache nor the tiles change any output (shared heads do). Then we look at
-# layers that no longer compute softmax attention over all pairs: they are cheaper still, and we shall see what they
-# give up. At the end we return to the novel.
+# The first problem is solved by keeping what has been computed: the KV cache. The cache is itself large, and letting
+# heads share keys and values shrinks it. The second problem is solved by attention in tiles, which never holds more
+# than a small piece of the table. The cache and the tiles leave every output unchanged; sharing heads does not. Then we
+# look at layers that no longer compute softmax attention over all pairs: they are cheaper still, and we shall see what
+# they give up. At the end we return to the novel.
 
 # %% [markdown]
 # ## Decoding with a KV cache
 #
 # Generating a text is also called **decoding**: run the model, choose the next token, append it, and run the model
 # again over all tokens so far. How much of this work is new? With a causal mask, the output at position $n$ depends
-# only on the positions up to $n$, and a new token comes after all of them. So at the old positions nothing changes in
-# any layer: neither the **hidden states** (the vectors that pass from layer to layer) nor the keys nor the values. They
-# were computed in an earlier step, and computing them again gives the same numbers.
+# only on the positions up to $n$, and a new token comes after all of them. At the old positions, therefore, nothing
+# changes in any layer: neither the **hidden states** (the vectors that pass from layer to layer) nor the keys nor the
+# values. Computing them again gives the numbers of an earlier step.
 #
-# What does the new token need from the old ones? In each layer only their keys and values: its own query is compared
-# with the old keys and with its own key. The old queries are never used again. So we keep the keys and the values and
-# append those of the new token. This store is called the **key-value cache**, or **KV cache**. With it, each step runs
-# the model over the new token alone.
+# What the new token needs from the old ones is, in each layer, only their keys and values: its own query is compared
+# with the old keys and with its own key, and the old queries are never used again. We therefore keep the keys and the
+# values and append those of the new token. This store is called the **key-value cache**, or **KV cache**. With it, each
+# step runs the model over the new token alone.
 #
-# We take a small language model like that of lesson 07. It has two layers of causal self-attention with four heads
-# each, and a residual connection around each layer. We train it for a few seconds on short English sentences. (The
-# folded cell defines and trains the model. It needs no padding mask, since the padding stands at the end of each
-# sentence, where the causal mask hides it.)
+# We take a small language model like that of lesson 07, with two layers of causal self-attention, four heads in each,
+# and a residual connection around each layer. The folded cell defines it and trains it for a few seconds on short
+# English sentences. It needs no padding mask, since the padding comes at the end of each sentence, where the causal
+# mask hides it.
 
 # %% tags=["fold"]
 english = vocabulary("english")
@@ -212,10 +212,11 @@ model, drawn = LanguageModel().to(DEVICE), torch.Generator().manual_seed(0)
 batches = (sentences[torch.randint(len(sentences), (64,), generator=drawn).to(DEVICE)] for _ in range(300))
 curve = train(model, batches, next_token_loss, steps=300, rate=8e-3, what="language model")
 
-
 # %% [markdown]
 # The function `extend` runs such a model over new tokens only. In each layer it projects them, appends their keys and
-# values to the cache, and lets the new queries attend to all keys:
+# values to the cache, and lets the new queries attend to all keys. The mask has one row for each *new* query: query $m$
+# is at position `old` $+\, m$ and may attend to the keys up to there (lesson 07). A single new token may attend to
+# everything, so it needs no mask at all:
 
 
 # %%
@@ -225,12 +226,14 @@ def extend(model, x_new, cache):
     old = cache[0][0].shape[2] if cache else 0  # number of tokens in the cache
     new = x_new.shape[1]
     X = model.embed(x_new, begin=old)  # [B, n, D]: positions old, old + 1, …
+    mask = causal(new, old) if new > 1 else None  # [n, old + n]; a single new token may attend to everything
     for number, layer in enumerate(model.layers):
         Q, K, V = layer.project(X)  # [B, H, n, D_H] each, of the new tokens only
         if number in cache:
-            K, V = torch.cat([cache[number][0], K], dim=2), torch.cat([cache[number][1], V], dim=2)  # [B, H, old + n, D_H]
+            K = torch.cat([cache[number][0], K], dim=2)  # [B, H, old + n, D_H]
+            V = torch.cat([cache[number][1], V], dim=2)  # [B, H, old + n, D_H]
         cache[number] = (K, V)
-        X = X + layer.attend(Q, K, V, causal(old + new)[old:])  # [B, n, D]
+        X = X + layer.attend(Q, K, V, mask)  # [B, n, D]
     return model.out(X)
 
 
@@ -246,11 +249,8 @@ def greedy(model, prompt, steps, with_cache):
 
 
 # %% [markdown]
-# The new queries stand after the old tokens, so `extend` takes only their rows of the square causal mask, as in
-# lesson 07. For a
-# single new token the row is all True, because this token may attend to itself and to everything before it. For the
-# **prompt**, the beginning that is given to the model, `extend` is called once with all its tokens, and the mask is the
-# whole triangle. (This first pass is often called **prefill**.)
+# For the **prompt**, the beginning that is given to the model, `extend` is called once with all its tokens, and the
+# mask is the whole triangle. This first pass is often called **prefill**. After it, `greedy` feeds one token at a time.
 
 # %% tags=["fold"]
 for words in (["we"], ["the", "women"], ["they", "see"]):
@@ -261,13 +261,14 @@ for words in (["we"], ["the", "women"], ["they", "see"]):
 
 x = sentences[:16, :8]  # eight tokens of each
 cache = {}
-one_by_one = torch.cat([extend(model, piece, cache) for piece in x.split([3, 1, 1, 1, 1, 1], dim=1)], dim=1)  # a prompt of 3
+pieces = x.split([3, 1, 1, 1, 1, 1], dim=1)  # a prompt of 3
+one_by_one = torch.cat([extend(model, piece, cache) for piece in pieces], dim=1)
 with torch.no_grad():
     assert_close(one_by_one, model(x), rtol=1e-4, atol=1e-4)
 
 # %% [markdown]
-# The model continues three prompts. The folded cell checks that it writes the same tokens with and without the cache,
-# and that its logits agree. What has been saved?
+# The model continues three prompts. As the folded cell checks, the cache changes neither tokens nor logits. What has it
+# saved?
 
 # %% tags=["fold"]
 steps = [str(t) for t in range(1, 9)]
@@ -288,29 +289,27 @@ show(
 # **Figure 1.** The positions that are computed at each step of generation, marked by 1. Without a cache every step
 # computes all positions again; with the cache each step computes only the newest position.
 #
-# Without the cache the model computes $N(N+1)/2$ positions to write $N$ tokens, with it only $N$. What does this mean
-# in operations? By the counts of lesson 06, a layer takes $8 n D^2 + 4\,n\,N_X D$ operations for $n$ queries and $N_X$
-# keys: the first term counts the four projections, the second the scores and the weighted sums.
+# To write $N$ tokens, the model computes $N(N+1)/2$ positions without the cache and only $N$ with it. What does this
+# mean in operations? By the counts of lesson 06, a layer takes $8 n D^2 + 4\,n\,N_X D$ operations for $n$ queries and
+# $N_X$ keys: the first term counts the four projections, the second the scores and the weighted sums.
 
 
-# %%
+# %% tags=["nbval-check-output"]
 def operations(N, D, with_cache):
     """Operations of one layer to generate N tokens."""
     at_once = [1] * N if with_cache else range(1, N + 1)  # positions that are computed in step t
     return sum(8 * n * D**2 + 4 * n * t * D for n, t in zip(at_once, range(1, N + 1)))
 
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
 for written in (64, 256, 1024):
     again, once = (operations(written, 256, with_cache) for with_cache in (False, True))
-    print(f"{written:>5} tokens, D = 256: {again:.2e} operations without, {once:.2e} with the cache, {again / once:.0f} times fewer")
+    print(f"{written:>5} tokens, D = 256: {again:.2e} operations without, {once:.2e} with the cache,", end=" ")
+    print(f"{again / once:.0f} times fewer")
 
 # %% [markdown]
 # Fewer operations do not make a program faster by the same factor, so we measure the time of greedy decoding with a
-# larger model of four layers. (Times differ from machine to machine and from run to run, so we show stored ones; run
-# the notebook with `COURSE_FULL=1` in the environment to measure them anew.)
-
+# larger model of four layers. Since times differ from machine to machine, we show stored ones; `COURSE_FULL=1` in the
+# environment measures them anew.
 
 # %% tags=["fold"]
 # on a CPU the processor's time, which other work on the machine does not lengthen; elsewhere the clock's
@@ -336,7 +335,9 @@ if stored_runs.full():
     large = LanguageModel(width=256, depth=4, longest=1025).to(DEVICE)
     start = torch.full((1, 1), START, device=DEVICE)
     greedy(large, start, 16, True)  # the first run of all is slow
-    taken = {way: [seconds(lambda: greedy(large, start, N, way == "cache")) for N in lengths] for way in ("again", "cache")}
+    taken = {}
+    for way in ("again", "cache"):
+        taken[way] = [seconds(lambda: greedy(large, start, N, way == "cache")) for N in lengths]
     decoding = {"lengths": lengths, "seconds": taken}  # kept at the end of the lesson, with what else is measured
 else:
     decoding = stored_runs.load("08_efficient_attention")["results"]
@@ -349,6 +350,12 @@ plots.curves(decoding["lengths"], lines, log="xy", x_label="tokens written", y_l
 gain = [slow / quick for slow, quick in zip(*(decoding["seconds"][way] for way in names))]
 options = {"log": "xy", "x_label": "tokens written", "y_label": "times faster with the cache"}
 plots.curves(decoding["lengths"], {"gain": gain}, legend=False, axes=right, **options)
+slow, quick = (decoding["seconds"][way][-1] for way in names)
+written = decoding["lengths"][-1]
+fewer = operations(written, 256, False) / operations(written, 256, True)
+print(f"{written} tokens: {slow:.1f} s without, {quick:.1f} s with the cache:", end=" ")
+print(f"{gain[-1]:.0f} times faster, with {fewer:.0f} times fewer operations")
+assert gain[-1] > gain[-2] > gain[-3] and fewer > 5 * gain[-1]
 show(
     figure,
     "Measured, four layers of width 256: processor seconds to write 16 to 1024 tokens, without and with the KV cache, and the ratio: "
@@ -357,22 +364,14 @@ show(
 
 # %% [markdown]
 # **Figure 2.** Measured time to generate texts of different lengths with and without the KV cache (left), and the ratio
-# of the two times (right). The stored times are processor times, which other programs on the machine do not lengthen.
-# For long texts the gain grows with the length.
-
-# %% tags=["fold"]
-slow, quick = (decoding["seconds"][way][-1] for way in names)
-print(f"{decoding['lengths'][-1]} tokens: {slow:.1f} s without, {quick:.1f} s with the cache, {gain[-1]:.0f} times faster")
-assert gain[-1] > gain[-2] > gain[-3]
-
-# %% [markdown]
-# The counts of operations predict that the gain grows, but they promise a much larger gain: at 1,024 tokens there are
-# 598 times fewer operations, but in the stored run the program is only 13 times faster. Operations are not all that
-# takes time. For short texts, most of the time goes into starting many small matrix products and into reading the
-# model's weights from memory, and the cache reduces neither. For long texts, our simple `extend` also copies the whole
-# cache and builds a whole square mask at each step. In decoding with a large model, reading the weights often takes
-# most of the time. Where possible, many texts are therefore generated at once, in one batch: each weight is then read
-# once for all of them.
+# of the two times (right). The stored times are processor times.
+#
+# For long texts the gain grows with the length, as the counts of operations predict, but the line above the figure
+# shows that they promise far more than the clock confirms. Starting many small matrix products and reading the model's
+# weights from memory takes time as well, and the cache reduces neither. Our simple `extend` also copies the whole cache
+# at each step, because `torch.cat` makes a new tensor. With a large model, reading the weights often takes most of the
+# time. Where possible, many texts are therefore generated in one batch, so that each weight is read once for all of
+# them.
 #
 # **The price of the cache is memory.** For each token, each layer and each head we store a key and a value. With $L$
 # layers and $H$ heads of width $D_H$ this makes $2 \cdot L \cdot H \cdot D_H$ numbers for each token.
@@ -383,31 +382,35 @@ def cache_bytes(layers, heads, head_width, tokens, texts=1, bytes_each=2):
     return 2 * layers * heads * head_width * tokens * texts * bytes_each
 
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 def held(cache):
     """The bytes of all tensors in a cache."""
     return sum(part.numel() * part.element_size() for pair in cache.values() for part in pair)
 
 
-print(f"our model, 16 texts of 8 tokens: {held(cache):,} bytes in the cache, {cache_bytes(2, 4, 16, 8, 16, bytes_each=4):,} by the formula")
+by_formula = cache_bytes(2, 4, 16, 8, 16, bytes_each=4)
+print(f"our model, 16 texts of 8 tokens: {held(cache):,} bytes in the cache, {by_formula:,} by the formula")
 print(f"GPT-3, one text of 2,048 tokens: {cache_bytes(96, 96, 128, 2048) / 1e9:.1f} GB")
 print(f"a 540B model, 512 texts of 2,048 tokens: {cache_bytes(118, 48, 128, 2048, 512) / 1e12:.2f} TB")
 print(f"the novel of 100,000 tokens: {cache_bytes(80, 64, 128, 100_000) / 1e9:.0f} GB")
 
 # %% [markdown]
-# The line before the last reproduces a published figure. Pope et al. (2022) write of a model of more than 500 billion
-# parameters with multi-head attention: "for batch size 512 and context length 2048, the KV cache totals 3TB, which is 3
-# times the size of the model's parameters". (Our numbers are those of a multi-head variant of PaLM 540B: 118 layers, 48
-# heads of 128 numbers, two bytes each. GPT-3 has 96 layers and 96 heads of 128.)
+# The cache of the novel takes more memory than all the weights of a model with 70 billion parameters, which are 140 GB
+# at two bytes each. And at each step the whole cache has to be read.
 #
-# Back to the novel: its cache alone takes more memory than all the weights of Llama 3, 140 GB for 70 billion numbers of
-# two bytes. And at each step the whole cache has to be read.
+# <details><summary>Going further: a published cache</summary>
+#
+# The line before the last reproduces a figure of Pope et al. (2022). They write of a model with more than 500 billion
+# parameters and multi-head attention: "for batch size 512 and context length 2048, the KV cache totals 3TB, which is 3
+# times the size of the model's parameters". Our line takes a multi-head variant of PaLM 540B, with 118 layers and 48
+# heads of width 128.
+#
+# </details>
 
 # %% [markdown]
 # ## Grouped-query attention
 #
-# How can the cache become smaller? It holds keys and values, but no queries. So the number of *query* heads does not
+# How can the cache become smaller? It holds keys and values but no queries, so the number of *query* heads does not
 # matter for its size. In **multi-query attention** (Shazeer, 2019) all query heads share a single head of keys and
 # values. In **grouped-query attention (GQA)** (Ainslie et al., 2023) there are $G$ heads of keys and values, and each
 # of them serves a group of $H/G$ query heads:
@@ -428,8 +431,8 @@ show(
 # $$A_h = \operatorname{softmax}\!\left(\frac{Q_h K_g^\top}{\sqrt{D_H}}\right) [N_Q, N_X],\qquad Y_h = A_h V_g\ \ [N_Q, D_H],\qquad
 # g = \left\lfloor \frac{h}{H/G} \right\rfloor$$
 #
-# Every query head still has attention weights of its own, because its queries are its own. Only the keys, with which
-# queries are compared, and the values are shared.
+# Every query head still has attention weights of its own, because its queries are its own. Only keys and values are
+# shared.
 
 # %%
 B, H, G, N, D_H = 2, 8, 2, 6, 4
@@ -442,16 +445,16 @@ for h in range(H):
     A_h = (Q[:, h] @ K[:, g].mT / math.sqrt(D_H)).softmax(dim=-1)  # [B, N, N]
     Y_loop[:, h] = A_h @ V[:, g]  # [B, N, D_H]
 
-K_all, V_all = (part.repeat_interleave(H // G, dim=1) for part in (K, V))  # [B, H, N, D_H]: each group H/G times in a row
+K_all, V_all = (part.repeat_interleave(H // G, dim=1) for part in (K, V))  # [B, H, N, D_H], each group H/G times
 Y = (Q @ K_all.mT / math.sqrt(D_H)).softmax(dim=-1) @ V_all  # [B, H, N, D_H]
 assert_close(Y, Y_loop)
 assert_close(F.scaled_dot_product_attention(Q, K, V, enable_gqa=True), Y)  # torch's own call
 
 # %% [markdown]
-# `repeat_interleave` repeats each group as often as it has query heads, in a row: 0 0 0 0 1 1 1 1. (`repeat` would give
-# 0 1 0 1 0 1 0 1, the right shape with the wrong groups.) The repetition is only needed during the computation. The
-# cache keeps $G$ heads, so each token takes $2 \cdot L \cdot G \cdot D_H$ numbers. We measure this with real caches:
-# four models that differ only in $G$ read 64 tokens.
+# `repeat_interleave` repeats each group as often as it has query heads, in a row: 0 0 0 0 1 1 1 1. With `repeat` we
+# would get 0 1 0 1 0 1 0 1, the right shape with the wrong groups. The repetition is only needed during the
+# computation. The cache keeps $G$ heads, so each token takes $2 \cdot L \cdot G \cdot D_H$ numbers. We measure this
+# with real caches: four models that differ only in $G$ read 64 tokens.
 
 # %% tags=["fold"]
 groups, sizes = (8, 4, 2, 1), []
@@ -460,8 +463,9 @@ for G in groups:
     extend(grouped, sentences[:8, :8].reshape(1, 64), cache)  # any 64 tokens
     sizes.append(held(cache) / 1024)
     assert held(cache) == cache_bytes(4, G, 32, 64, bytes_each=4)
+options = {"value_label": "KV cache, KiB", "numbers": ".0f", "title": "measured: 64 tokens, 8 query heads"}
 show(
-    plots.bars(sizes, [f"G = {G}" for G in groups], value_label="KV cache, KiB", numbers=".0f", title="measured: 64 tokens, 8 query heads"),
+    plots.bars(sizes, [f"G = {G}" for G in groups], **options),
     f"Size of the KV cache in KiB: {', '.join(f'{size:.0f} for G = {G}' for G, size in zip(groups, sizes))}.",
 )
 
@@ -485,42 +489,40 @@ show(
 # %% [markdown]
 # ## The online softmax
 #
-# Now to the second problem, the table of attention weights. Only the output $Y = AV$ is needed in the end, and $Y$ is
-# small. Can it be computed without holding all of $A$ at any time?
+# Now to the second problem, the attention matrix. Only the output $Y = AV$ is needed in the end, and $Y$ is small. Can
+# it be computed without holding all of $A$ at any time?
 #
-# Take one query. Its output is a weighted average of the values, in which the value of vector $n$ counts in proportion
-# to $e^{s_n}$. Here $s_n$ is the score of vector $n$:
+# Take one query. Its output is a weighted average of the values, in which the value of vector $n$, with score $s_n$,
+# counts in proportion to $e^{s_n}$:
 #
 # $$y = \frac{\sum_n e^{s_n}\, v_n}{\sum_n e^{s_n}}$$
 #
 # The numerator and the denominator are sums, and a sum can be computed in pieces. Read some vectors, add their terms to
-# both sums, forget these vectors, and read the next ones. At the end, divide one sum by the other. At no time does the
-# computation hold a whole row of scores.
+# both sums, forget these vectors, and read the next ones. At the end, divide one sum by the other.
 #
-# There is one difficulty: overflow. In single precision, $e^{s}$ is too large from $s = 89$ on, so the softmax
-# subtracts the largest score $m$ from all scores (lesson 04). But the largest of *all* scores is known only after all
-# of them have been read. Can the sums still be computed in pieces?
+# There is one difficulty: overflow. In single precision, $e^{s}$ overflows for $s \ge 89$, so the softmax subtracts the
+# largest score $m$ from all scores (lesson 04). But the largest of *all* scores is known only after all of them have
+# been read.
 #
-# They can. Subtract the largest score **so far**. When a larger score turns up, the old sums have been computed with
-# the wrong $m$, but they are easy to correct. Each of their terms contains $e^{s_n - m_\text{old}}$ and should contain
-# $e^{s_n - m_\text{new}}$:
+# The way out is to subtract the largest score **so far**. When a larger score turns up, the old sums have been computed
+# with the wrong $m$, but they are easy to correct. Each of their terms contains $e^{s_n - m_\text{old}}$ and should
+# contain $e^{s_n - m_\text{new}}$:
 #
 # $$e^{s_n - m_\text{new}} = e^{s_n - m_\text{old}} \cdot e^{m_\text{old} - m_\text{new}}$$
 #
-# The factor is the same for all terms, so it is enough to multiply the two sums by it. This is the **online softmax**
-# (Milakov and Gimelshein, 2018, for $m$ and the denominator). For attention we keep three things for each query: the
-# largest score so far $m$, the sum of the exponentials $\ell$, and the sum of the weighted values $o$. A new piece,
-# with scores $s$ and values $V$, changes them to $m'$, $\ell'$ and $o'$:
+# The factor is the same for all terms, so it is enough to multiply the two sums by it. This is the **online softmax**,
+# which Milakov and Gimelshein (2018) introduced for $m$ and the denominator. For attention we keep three quantities for
+# each query: the largest score so far $m$, the sum of the exponentials $\ell$, and the sum of the weighted values $o$.
+# A new piece, with scores $s$ and values $V$, changes them to $m'$, $\ell'$ and $o'$:
 #
 # $$m' = \max(m, \max s),\qquad f = e^{m - m'},\qquad p = e^{s - m'},\qquad \ell' = f\,\ell + \textstyle\sum p,\qquad o' = f\,o + p\,V$$
 #
-# The computation begins with $m = -\infty$, $\ell = 0$ and $o = 0$. For the first piece the factor is then
-# $f = e^{-\infty} = 0$. At the end, $y = o / \ell$.
+# The computation begins with $m = -\infty$, $\ell = 0$ and $o = 0$. For the first piece, $f = e^{-\infty} = 0$. At the
+# end, $y = o / \ell$.
 #
 # The next cell does this for one query and twelve vectors, in pieces of four:
 
-# %%
-# NBVAL_CHECK_OUTPUT
+# %% tags=["nbval-check-output"]
 s = torch.tensor([1.0, 0.2, -0.5, 0.8, 2.0, 1.5, 0.1, -1.0, 0.5, 3.0, 0.0, 1.2], device=DEVICE)  # [N_X], the scores
 values = normal(12, 3)  # [N_X, D_V]
 m, l, o = torch.tensor(-torch.inf, device=DEVICE), torch.tensor(0.0, device=DEVICE), torch.zeros(3, device=DEVICE)
@@ -533,7 +535,7 @@ for begin in range(0, 12, 4):
 assert_close(o / l, s.softmax(dim=0) @ values)
 
 # %% [markdown]
-# The result is not an approximation. It is the softmax average itself, with the terms summed in another order.
+# The result is not an approximation. It is the softmax average itself, with the terms summed in a different order.
 
 # %% [markdown]
 # ## FlashAttention: attention in tiles
@@ -562,7 +564,8 @@ def tiles(Q, K, V, block=128):
 
 
 def torchs_own(Q, K, V):
-    return F.scaled_dot_product_attention(Q[None, None], K[None, None], V[None, None])[0, 0]  # tiles only for [B, H, N, D_H]
+    Q, K, V = (part[None, None] for part in (Q, K, V))  # [1, 1, N, D]: tiles only for [B, H, N, D_H]
+    return F.scaled_dot_product_attention(Q, K, V)[0, 0]
 
 
 # %% tags=["fold"]
@@ -576,19 +579,26 @@ assert_close(torchs_own(Q, K, V), exact, rtol=0, atol=1e-6)
 # %% [markdown]
 # The folded checks compare three results with the exact one: tiles of 128 keys, tiles of 7 keys, and PyTorch's own
 # attention. All agree with it to within $10^{-6}$, so the size of the block does not matter, and the last block may be
-# shorter than the others. Called as in `torchs_own`, PyTorch's attention works in tiles by itself. (Attention without a
-# stored table is older than FlashAttention: Rabe and Staats, 2021.)
+# shorter than the others. Called as in `torchs_own`, PyTorch's attention works in tiles by itself. Attention without a
+# stored table is older than FlashAttention (Rabe and Staats, 2021).
+#
+# Our `tiles` takes no mask, which a causal model needs. Forbidden scores would become $-\infty$, and with the queries
+# cut into blocks as well, a tile whose keys all come after its queries need not be computed at all; in a long text
+# these are nearly half of the tiles. One case needs care. If the first tile that a query meets is forbidden altogether,
+# as with padding on the left, then $m' = -\infty$ and $e^{m - m'}$ is NaN: the row with nothing to attend to of
+# lesson 07.
 #
 # **Try it.** There are eight queries and twelve keys. Choose the size of a block and go through the tiles. On the left
 # is the table that is never stored: only the coloured tile exists at this moment. On the right are the weights of the
 # first query, computed from the keys it has read so far (dark bars: the keys of this tile; light bars: keys read
-# before), beside the final weights. (If you choose a tile beyond the last one, the last one is shown.)
+# before), beside the final weights. If you choose a tile beyond the last one, the last one is shown.
 
 # %% tags=["fold"]
 Q_8, K_12 = normal(8, 4), normal(12, 4) * torch.linspace(0.6, 1.8, 12, device=DEVICE)[:, None]
 E_table = Q_8 @ K_12.T / 2  # [8, 12]
-rises = (E_table[:, 4:8].amax(dim=-1) > E_table[:, :4].amax(dim=-1)).float()  # whose largest score so far rises in the middle
-E_table = E_table[(E_table[:, 8:].amax(dim=-1) + 10 * rises).argsort(descending=True)]  # query 1: there, and again at the end
+# query 1: its largest score so far rises in the middle, and again at the end
+rises = (E_table[:, 4:8].amax(dim=-1) > E_table[:, :4].amax(dim=-1)).float()
+E_table = E_table[(E_table[:, 8:].amax(dim=-1) + 10 * rises).argsort(descending=True)]
 
 
 def read_so_far(block, step):
@@ -627,7 +637,11 @@ def say_tiles(block, step):
     begin, end, m, l = read_so_far(block, step)
     if begin:
         factor = (E_table[0, :begin].max() - m).exp()
-        old = f"the old sums were multiplied by {factor:.2f}" if factor < 1 else "no larger score came, so the old sums stayed"
+        old = (
+            f"the old sums were multiplied by {factor:.2f}"
+            if factor < 1
+            else "no larger score came, so the old sums stayed"
+        )
     else:
         old = "there were no sums before"
     here = f"Tile of {8 * (end - begin)} scores out of {8 * 12}. After key {end} the largest score of query 1 is {m:.2f} and its sum {l:.2f}"
@@ -649,9 +663,9 @@ explore(
 # come. With each tile, they shrink towards the final weights.
 #
 # Attention in tiles, with an online softmax, is the idea of **FlashAttention** (Dao et al., 2022). It saves time as
-# well as memory, and the reason for this lies in the hardware. A GPU works with several memories: a small one on its
-# chip, a larger one beside the chip, and that of the host. The larger a memory is, the slower it is. This is called a
-# **memory hierarchy**:
+# well as memory, and the reason lies in the hardware. A GPU works with several memories: a small one on its chip, a
+# larger one beside the chip, and that of the host. The larger a memory is, the slower it is. This is called a **memory
+# hierarchy**:
 
 # %% tags=["fold"]
 show(
@@ -663,31 +677,28 @@ show(
 
 # %% [markdown]
 # **Figure 6.** The memory hierarchy of an A100 GPU, with the size and the **bandwidth** of each memory (the bytes that
-# it can read or write in a second) as published by Dao et al. (2022), and what attention keeps in each memory. (SRAM,
-# static random access memory, lies beside the arithmetic units and their registers; HBM, high-bandwidth memory, is what
-# is usually called "the GPU's memory".)
+# it can read or write in a second) as published by Dao et al. (2022), and what attention keeps in each memory. SRAM
+# lies beside the arithmetic units; HBM, high-bandwidth memory, is what is usually called "the GPU's memory".
 #
 # Attention with a table computes the scores $E$, writes them to HBM, reads them again for the softmax, writes the
 # weights $A$, and reads them again for the weighted sums. How long does this take, compared with the arithmetic? We
 # count for one head of width 64 in half precision, with the numbers of the figure and $312 \cdot 10^{12}$ operations a
 # second:
 
-# %%
-# NBVAL_CHECK_OUTPUT
+# %% tags=["nbval-check-output"]
 N, D_H = 16_384, 64
 computing = 4 * N**2 * D_H / 312e12  # scores and weighted sums, in seconds
 moving = 4 * N**2 * 2 / 1.5e12  # E and A are written once and read once, two bytes a number
-print(f"computing {1000 * computing:.2f} ms, moving the tables {1000 * moving:.2f} ms: {moving / computing:.1f} times as long")
+print(f"computing {1000 * computing:.2f} ms, moving the tables {1000 * moving:.2f} ms:", end=" ")
+print(f"{moving / computing:.1f} times as long")
 
 # %% [markdown]
 # With a table, the arithmetic units would wait most of the time. FlashAttention therefore cuts queries *and* keys into
 # blocks, so that a tile of scores is small enough for the SRAM. A tile is computed there, used there, and overwritten
-# by the next one. It never travels to HBM. (With a causal mask, a tile whose keys all stand after its queries is not
-# computed at all. In a long text, this saves nearly half of the tiles.)
+# by the next one; it never travels to HBM.
 #
-# In training, the backward pass computes the tiles again instead of storing them. This costs additional
-# operations and still saves time. Dao et al. (2022, figure 2) measured attention of GPT-2 medium, forward and backward,
-# on an A100:
+# In training, the backward pass computes the tiles again instead of storing them. This costs additional operations and
+# still saves time. Dao et al. (2022, figure 2) measured attention of GPT-2 medium, forward and backward, on an A100:
 #
 # | published | operations | HBM, read and written | time |
 # |---|---|---|---|
@@ -718,13 +729,21 @@ def peaks(function, lengths=MEASURED):
     return found
 
 
-COLOURS = {"table of weights": plots.BLUE, "tiles of 128 keys": plots.GREEN, OWN: plots.BLACK}  # the same in all figures
+# the same in all figures
+COLOURS = {"table of weights": plots.BLUE, "tiles of 128 keys": plots.GREEN, OWN: plots.BLACK}
 COLOURS |= {"softmax": plots.BLUE, "linear": plots.ORANGE, "window": plots.PURPLE, "latents": plots.SKY}
 memory = {
     "table of weights": peaks(plain),
     "tiles of 128 keys": peaks(tiles),
     OWN: peaks(torchs_own),
 }
+grown = {name: curve[-1] / curve[-2] for name, curve in memory.items()}
+print("growth of the peak from N = 4,096 to N = 16,384:")
+for name, factor in grown.items():
+    print(f"  {name:20} {factor:.1f} times")
+if DEVICE.type == "cpu":  # a GPU's kernels take other working space
+    assert 15 < grown["table of weights"] < 17 and 3 < grown["tiles of 128 keys"] < 5
+    assert memory[OWN][-1] < memory["tiles of 128 keys"][-1]
 show(
     plots.curves(
         MEASURED,
@@ -741,24 +760,37 @@ show(
 )
 
 # %% [markdown]
-# **Figure 7.** Peak memory of one head against the length $N$, on logarithmic axes. The table of weights grows with the
-# square of $N$; the tiles and PyTorch's own attention, which never store the table, end far below it.
-
-# %% tags=["fold"]
-grown = {name: curve[-1] / curve[-2] for name, curve in memory.items()}
-print("from N = 4,096 to N = 16,384 the peak grows:", ", ".join(f"{name} {factor:.1f} times" for name, factor in grown.items()))
-if DEVICE.type == "cpu":  # a GPU's kernels take other working space
-    assert 15 < grown["table of weights"] < 17 and 3 < grown["tiles of 128 keys"] < 5
-    assert memory[OWN][-1] < memory["tiles of 128 keys"][-1]
-
-# %% [markdown]
-# The table of weights grows as $O(N^2)$ and the tiles grow as $O(N)$, as expected. At $N = 256$, tiles save nothing: a
-# tile of scores is half of the table, and its exponentials and sums are stored beside it. PyTorch's own attention needs
-# some working space, which grows in steps up to $N = 1{,}024$ and then stays the same. At small $N$ this working space
-# makes up most of the memory, so the curve is not a straight line at first.
+# **Figure 7.** Peak memory of one head against the length $N$, on logarithmic axes. The table of weights grows as
+# $O(N^2)$ and the tiles as $O(N)$; the tiles and PyTorch's own attention, which never store the table, end far below
+# it.
+#
+# At $N = 256$ tiling saves nothing, because one tile and its working arrays are as large as the table. PyTorch's own
+# attention needs some working space, so its curve is not a straight line at first.
 #
 # Some slides say that the memory of self-attention is $O(N)$, others that it is $O(N^2)$. Both are right: the answer
-# depends on whether the weights are stored.
+# depends on whether the weights are stored. It also depends on the mask.
+#
+# **A mask brings a table back.** A boolean mask has $N \times N$ entries itself, and PyTorch turns it into
+# floating-point numbers before it adds it to the scores. `is_causal=True` asks for the same weights without such a
+# table:
+
+# %%
+N = 4096
+Q, K, V = (part[None, None] for part in inputs(N))  # [1, 1, N, D_H] each: one text, one head
+ways = {
+    "no mask": lambda: F.scaled_dot_product_attention(Q, K, V),
+    "is_causal=True": lambda: F.scaled_dot_product_attention(Q, K, V, is_causal=True),
+    "attn_mask=causal(N)": lambda: F.scaled_dot_product_attention(Q, K, V, attn_mask=causal(N)),
+}
+for name, compute in ways.items():
+    print(f"{name:20} peak {peak_memory(compute) / 2**20:5.1f} MiB")
+assert_close(ways["is_causal=True"](), ways["attn_mask=causal(N)"](), rtol=1e-4, atol=1e-5)
+
+# %% [markdown]
+# With the matrix, memory grows as $O(N^2)$ again, although the attention itself still works in tiles. Our language
+# model builds the matrix, which its short sentences can afford. For a long text, set the flag in training and prefill,
+# and pass nothing for a single new token. For queries that start later than the keys (lesson 07), only the matrix is
+# right.
 
 # %% [markdown]
 # ## Linear attention
@@ -783,9 +815,9 @@ show(
 #
 # **Linear attention** (Katharopoulos et al., 2020) keeps two properties of the softmax: the weights are positive, and
 # each row sums to 1. It gives up the exponential. A function $\varphi$, called a feature map (the feature maps of
-# lesson 03 are something else), makes all features of queries and keys positive. The similarity of a query and a key
-# is then just the dot product of their features. (From here on, $m$ is no longer the largest score but the index of the
-# query, as in lesson 05.)
+# lesson 03 are something else), makes all features of queries and keys positive, and the similarity of a query and a
+# key is just the dot product of their features. From here on, $m$ is again the position of the query, as in lesson 05,
+# and no longer the largest score:
 #
 # $$a_{mn} = \frac{\varphi(q_m) \cdot \varphi(k_n)}{\sum_j \varphi(q_m) \cdot \varphi(k_j)},\qquad \varphi(x) = \operatorname{elu}(x) + 1
 # = \begin{cases} x + 1 & x > 0\\ e^x & x \le 0\end{cases}$$
@@ -795,7 +827,7 @@ show(
 # $$y_m = \frac{\varphi(q_m)\,\big(\sum_n \varphi(k_n)^\top v_n\big)}{\varphi(q_m) \cdot \sum_n \varphi(k_n)}$$
 #
 # Both sums are the same for all queries, so they are computed only once. The cost is $O(N D_Q D_V)$ operations instead
-# of $O(N^2 D)$. (If $N$ is smaller than $D$, this saves nothing.)
+# of $O(N^2 D)$, which saves nothing as long as $N$ is smaller than $D$.
 
 
 # %%
@@ -812,15 +844,24 @@ A_linear = (F.elu(Q) + 1) @ (F.elu(K) + 1).T  # [N, N], only to compare
 assert_close(linear(Q, K, V), A_linear / A_linear.sum(dim=-1, keepdim=True) @ V)
 
 # %% [markdown]
-# (The folded cell checks the result against the formula with all weights written out.) What does linear attention give
+# The folded cell checks the result against the formula with all weights written out. What does linear attention give
 # up? The information of all keys and values goes into *one* matrix of $D_Q \times D_V$ numbers. This is the bottleneck
 # of lesson 01 again: the size of the matrix does not grow with the length of the sequence.
+#
+# **A Transformer that is an RNN.** In a causal model, query $m$ may use the sums up to position $m$ only. They can be
+# carried along from token to token:
+#
+# $$S_m = S_{m-1} + \varphi(k_m)^\top v_m,\qquad z_m = z_{m-1} + \varphi(k_m),\qquad y_m = \frac{\varphi(q_m)\, S_m}{\varphi(q_m) \cdot z_m}$$
+#
+# This is a recurrent network whose hidden state is the matrix $S_m$, $[D_Q, D_V]$, with the vector $z_m$, $[D_Q]$. It
+# explains the paper's title, "Transformers are RNNs". In decoding, the state replaces the KV cache, and each new token
+# costs the same, however long the text is; in training, all positions can still be computed together.
 
 # %% [markdown]
 # ## Windowed attention
 #
-# Another way is to keep the softmax and to compare fewer pairs of vectors. In **windowed** or **local attention**
-# (Beltagy et al., 2020), each vector attends only to vectors at most $w$ positions away on either side:
+# A second way keeps the softmax and compares fewer pairs of vectors. In **windowed** or **local attention** (Beltagy et
+# al., 2020), each vector attends only to vectors at most $w$ positions away on either side:
 #
 # $$a_{mn} = 0 \quad\text{where}\quad |m - n| > w$$
 #
@@ -854,21 +895,32 @@ assert_close(window(Q, K, V), masked_window(Q, K, V))
 # %% [markdown]
 # But a mask alone saves nothing, since the scores that it hides are computed as well. To save operations, cut the
 # sequence into chunks of $w$ vectors. A chunk of queries then needs only its own chunk of keys and the two chunks
-# beside it. This makes $3w$ scores for each query instead of $N$, and a cost of $O(N w)$. (The folded cell does this
-# and checks that both functions agree.)
+# beside it. This makes $3w$ scores for each query instead of $N$, and a cost of $O(N w)$. The folded cell does this and
+# checks that both functions agree.
 #
 # What does a window give up? In one layer, far vectors cannot be attended to. With each further layer the **receptive
 # field** of an output grows by $w$ positions on either side (lesson 07), so information from far away arrives only step
-# by step.
+# by step. Beltagy et al. therefore let a few chosen tokens attend to all others and be attended to by all.
+#
+# For attention in vision, lecture slides name two cures for the quadratic cost. One is to limit attention to regions:
+# windows in an image, or a ball around each point in space ([lesson 12](12_attention_in_vision.ipynb)). The other makes
+# $N$ itself smaller, with *patches* of an image instead of pixels ([lesson 13](13_vision_transformer.ipynb)).
 
 # %% [markdown]
 # ## Perceiver latents
 #
-# The third way puts a few vectors between the data and the queries. $M$ learned vectors, called **latents**, attend to
-# the $N$ data vectors and summarise them, with $M$ much smaller than $N$ (Perceiver; Jaegle et al., 2021). All later
-# queries attend to these $M$ vectors only: here the latents are the keys and their summaries the values. (Perceiver IO,
-# Jaegle et al., 2021, computes the keys from the summaries, too, and so does our experiment below.) Both steps are
-# ordinary attention, and both cost $O(N M)$:
+# The third way puts a few vectors between the data and the outputs. In **Perceiver** (Jaegle et al., 2021), $M$ learned
+# vectors, called **latents**, read the $N$ data vectors by cross-attention: the latents give the queries, the data the
+# keys and values, and $M$ is much smaller than $N$. The depth of the network comes after that, *among the latents*: a
+# stack of $L$ self-attention blocks over these $M$ vectors, between which the data may be read again. Where an output
+# is wanted for each position, Perceiver IO adds a last cross-attention, in which $N$ queries read the latents. With one
+# reading of the data, the number of scores is
+#
+# $$\underbrace{M N}_{\text{latents read the data}} +\; \underbrace{L\, M^2}_{\text{blocks among the latents}} +\;
+# \underbrace{N M}_{\text{queries read the latents}} \qquad\text{instead of}\qquad L\, N^2,$$
+#
+# with $O(D)$ operations for each. One more block costs the same for a long input as for a short one, which is how
+# Perceiver attends to the 50,000 single pixels of an image.
 
 # %% tags=["fold"]
 show(
@@ -880,19 +932,23 @@ show(
 
 # %% [markdown]
 # **Figure 9.** Attention through latents, from below: $N = 12$ data vectors, $M = 3$ latents, $N$ outputs. In the first
-# step the latents are the queries; in the second step they are the keys, and the summaries that they have gathered are
-# the values. There are $2NM$ weights instead of $N^2$, here 72 instead of 144.
+# step the latents are the queries; in the last step the summaries that they have gathered are the keys and the values.
+# Between the two, in the middle row, Perceiver has its blocks of self-attention. The two steps have $2NM$ weights
+# instead of $N^2$, here 72 instead of 144.
 
 
 # %%
-def through_latents(Q, K, V, latents):
-    """Latents [M, D_Q] attend to the data; then the queries attend to the latents. Q, K [N, D_Q], V [N, D_V] give [N, D_V]."""
-    gathered = plain(latents, K, V)  # [M, D_V]: here the latents are the queries
-    return plain(Q, latents, gathered)  # [N, D_V]: here they are the keys, and what they have gathered are the values
+def through_latents(Q, K, V, latents, depth=2):
+    """Latents [M, D] read the data, attend to each other, and are read by the queries; Q, K, V [N, D] give [N, D]."""
+    Z = plain(latents, K, V)  # [M, D]: cross-attention, M·N scores
+    for _ in range(depth):
+        Z = Z + plain(Z, Z, Z)  # [M, D]: self-attention among the latents, M·M scores
+    return plain(Q, Z, Z)  # [N, D]: cross-attention, N·M scores
 
 
 # %% [markdown]
-# What do latents give up? Everything must pass through $M$ vectors, and these are computed before any query is known.
+# This is the bare skeleton, without projections and without the normalisation and the MLP of lesson 09. What do latents
+# give up? Everything must pass through $M$ vectors, and these are computed before any query is known.
 #
 # We have seen three cheap kinds of attention. Here are their weights beside those of the softmax:
 
@@ -902,11 +958,12 @@ figure, panels = plots.canvas(10.5, 3, 4)
 Q_40, K_40, L_6 = normal(40, 8) * 2, normal(40, 8) * 2, normal(6, 8) * 2
 E_40 = (Q_40 @ K_40.T / math.sqrt(8)).cpu()
 positive = ((F.elu(Q_40) + 1) @ (F.elu(K_40) + 1).T).cpu()
+A_6 = (L_6 @ K_40.T / math.sqrt(8)).softmax(dim=-1)  # [6, N]: what the latents gather from the keys are the next keys
 tables = {
     "softmax": E_40.softmax(dim=-1),
     "linear": positive / positive.sum(dim=-1, keepdim=True),
     "window, 5 to each side": E_40.masked_fill(~keep_window, -torch.inf).softmax(dim=-1),
-    "6 latents": ((Q_40 @ L_6.T / math.sqrt(8)).softmax(dim=-1) @ (L_6 @ K_40.T / math.sqrt(8)).softmax(dim=-1)).cpu(),
+    "6 latents": ((Q_40 @ (A_6 @ K_40).T / math.sqrt(8)).softmax(dim=-1) @ A_6).cpu(),
 }
 for panel, (name, table) in zip(panels, tables.items(), strict=True):
     panel.imshow(plots.array(table), cmap=plots.MAP, vmin=0, vmax=0.5)
@@ -922,24 +979,25 @@ show(
 # %% [markdown]
 # **Figure 10.** The attention weights of four kinds of attention, for forty queries and forty keys. Softmax can pick
 # out single keys. Linear attention spreads its weights, a window sees only nearby keys, and with six latents many
-# queries share the same pattern.
+# queries share the same pattern. Queries, keys and latents are drawn at random, and the latents have no blocks. The
+# lightest colour marks 0.5 and more.
 #
-# (Queries, keys and latents are drawn at random here. The lightest colour stands for 0.5 and more.) The weights of
-# linear attention are nearly even. To attend to *one* key and to no other, a query needs one similarity that is many
-# times larger than all others. The exponential of the softmax can produce such a ratio easily. A dot product of
-# positive vectors can hardly do so.
+# The weights of linear attention are nearly even. To attend to *one* key and to no other, a query needs one similarity
+# that is many times larger than all others. The exponential of the softmax can produce such a ratio easily. A dot
+# product of positive vectors can hardly do so.
+#
+# Many more kinds have been proposed. Tay et al. (2022) survey them and sort them by a few ideas: windows are one of the
+# fixed patterns there, and linear attention is one of the kernel methods.
 
 # %% [markdown]
 # ## Looking up one key among many
 #
 # A small task shows what the cheaper kinds of attention lose. The data are $N$ pairs of a name and a number. A query is
-# one of the names, and the answer is its number, as when we look up a word in a dictionary. All vectors have width 32,
-# the window reaches 8 positions to either side, and there are 8 latents. (The window needs a position for each query,
-# so the queries stand at even distances along the pairs.) Each kind of attention is trained in the same way, on 4 to 64
-# pairs.
+# one of the names, and the answer is its number, as when we look up a word in a dictionary. All vectors have width 32.
+# The window reaches 8 positions to either side; since it needs a position for each query, the queries are spread evenly
+# along the pairs. There are 8 latents, without blocks among them. Each kind is trained for 500 steps on 4 to 64 pairs.
 #
 # Predict: which kinds get worse as the number of pairs grows, and from which number on?
-
 
 # %% tags=["fold"]
 NAMES, NUMBERS, LATENTS, REACH, SIZES = 128, 32, 8, 8, (4, 8, 16, 32, 64)
@@ -952,8 +1010,10 @@ class LookUp(nn.Module):
         super().__init__()
         self.kind = kind
         self.names, self.numbers = nn.Embedding(NAMES, D), nn.Embedding(NUMBERS, D)
-        self.W_Q, self.W_K, self.W_V, self.out = nn.Linear(D, D), nn.Linear(D, D), nn.Linear(D, D), nn.Linear(D, NUMBERS)
-        self.latents, self.gather_K, self.gather_V = nn.Parameter(torch.randn(LATENTS, D)), nn.Linear(D, D), nn.Linear(D, D)
+        self.W_Q, self.W_K, self.W_V = nn.Linear(D, D), nn.Linear(D, D), nn.Linear(D, D)
+        self.out = nn.Linear(D, NUMBERS)
+        self.latents = nn.Parameter(torch.randn(LATENTS, D))
+        self.gather_K, self.gather_V = nn.Linear(D, D), nn.Linear(D, D)
 
     def forward(self, names, numbers, asked):
         """Pairs [B, N] and [B, N], and names that are asked for [B, N_Q], give logits [B, N_Q, NUMBERS]."""
@@ -997,47 +1057,48 @@ def looked_up(kind):
 
 
 found = {kind: looked_up(kind) for kind in ("softmax", "linear", "window", "latents")}
-axes = plots.canvas(7, 3.6)[1][0]
-styles = {"window": "s--"}  # softmax lies below it where both are right
-plots.curves(SIZES, found, x_label="number of pairs", y_label="right answers", log="x", styles=styles, colours=COLOURS, axes=axes)
-axes.set_ylim(0, 1.05)
-show(
-    axes.figure,
-    "Right answers against the number of pairs, from 4 to 64. Softmax stays at one. At 64 pairs linear attention is at "
-    f"{found['linear'][-1]:.2f}, a window of {REACH} positions to each side at {found['window'][-1]:.2f}, {LATENTS} latents at "
-    f"{found['latents'][-1]:.2f}.",
-)
-
-# %% [markdown]
-# **Figure 11.** Share of right answers in the look-up task against the number of pairs. Only softmax attention over all
-# pairs stays right as the number grows; the three cheaper kinds lose more and more answers.
-
-# %% tags=["fold"]
 for kind, shares in found.items():
     print(f"{kind:>8}:", ", ".join(f"{share:.2f} at {size}" for size, share in zip(SIZES, shares)), "pairs")
 assert min(found["softmax"]) > 0.99 and min(found[kind][0] for kind in ("linear", "window", "latents")) > 0.8
 assert found["linear"][-1] < 0.9 and max(found["window"][-1], found["latents"][-1]) < 0.5
+axes = plots.canvas(7, 3.6)[1][0]
+styles = {"window": "s--"}  # softmax lies below it where both are right
+options = {"x_label": "number of pairs", "y_label": "right answers", "log": "x", "styles": styles}
+plots.curves(SIZES, found, colours=COLOURS, axes=axes, **options)
+axes.set_ylim(0, 1.05)
+show(
+    axes.figure,
+    "Right answers after 500 steps against the number of pairs, from 4 to 64. Softmax stays at one. "
+    f"At 64 pairs linear attention is at {found['linear'][-1]:.2f}, a window of {REACH} positions to each side at "
+    f"{found['window'][-1]:.2f}, {LATENTS} latents at {found['latents'][-1]:.2f}.",
+)
 
 # %% [markdown]
-# - **Linear**: a matrix of 32 by 32 numbers stores a few pairs well. The more pairs there are, the more it mixes them
-#   up.
-# - **Window**: the answer is right when the pair happens to be near the query. Where the relevant vectors *are* near,
-#   as they often are in text and images, a window is enough.
-# - **Latents**: at eight pairs about a quarter of the answers are wrong, although there are eight latents. Each latent
-#   decides which pairs to gather before it is known which name will be asked for. A latent that gathers several pairs
-#   holds a mixture of their names and numbers. That would be acceptable for a summary, but not for a look-up.
+# **Figure 11.** Share of right answers in the look-up task after 500 steps of training, against the number of pairs.
+# Only softmax attention over all pairs stays right as the number grows; the three cheaper kinds fall behind.
 #
-# Full attention costs $O(N^2)$ operations, and in this task we see what it gives in return: each query can single out
-# one key among 64 as reliably as among 4.
+# The figure shows what each kind *learns quickly*, not the most that it can hold: after longer training the gap narrows
+# for linear attention and for the latents. What makes the task hard differs from kind to kind.
+#
+# - **Linear**: a matrix of 32 by 32 numbers has to hold all pairs. The more there are, the harder they are to keep
+#   apart.
+# - **Window**: the answer is right when the pair happens to be near the query, and no training reaches a pair outside
+#   the window. Where the relevant vectors *are* near, as they often are in text and images, a window is enough.
+# - **Latents**: each latent decides which pairs to gather before it is known which name will be asked for. A latent
+#   that gathers several pairs holds a mixture of their names and numbers. Such a mixture may do for a summary, but not
+#   for a look-up.
+#
+# Full attention costs $O(N^2)$ operations, and in this task we see what it gives in return: each query singles out one
+# key among 64 as reliably as among 4, after the same few steps.
 
 # %% [markdown]
 # ## What each layer costs
 #
 # How do all these layers compare with recurrent networks and convolutions, the two older ways of processing a sequence?
-# Operations and memory are not the whole answer. Vaswani et al. (2017, table 1) ask for two more things. How many steps
-# must be computed **one after another**, because each needs the result of the step before it? And how long is the
-# **path** that information takes from one position to another, counted in steps? Long paths make it hard to learn how
-# distant positions depend on each other.
+# Operations and memory are not the whole answer. Vaswani et al. (2017, table 1) ask two more questions. How many steps
+# must be computed **one after the other**, because each needs the result of the step before it? And how long is the
+# **path** that information takes from one position to another, counted in steps? The longer the path, the harder it is
+# to learn how distant positions depend on each other.
 
 # %% tags=["fold"]
 show(
@@ -1052,14 +1113,14 @@ show(
 # **Figure 12.** A recurrent network, a stack of convolutions and self-attention, with operations and sequential steps
 # of one layer and the longest path between two positions (after Vaswani et al., 2017). The marked path leads from the
 # first input to the last output: through all states of the recurrent network, through $2(N-1)/(k-1)$ convolutions on
-# top of each other (here four), and through a single layer of attention. (With gaps between their inputs that grow from
-# layer to layer, dilated convolutions need only $O(\log_k N)$ layers.)
+# top of each other (here four), and through a single layer of attention. Dilated convolutions, whose inputs lie further
+# apart from layer to layer, need only $O(\log_k N)$ layers.
 #
-# Now the costs, *measured*. Each layer has width 64 and reads $N$ vectors. (The attention layers are counted from $Q$,
-# $K$ and $V$ on. The projections would add the same cost to each of them, and this cost grows with $N$.) How much more
-# does each layer need when there are **four times** as many vectors? A factor of 4 means $O(N)$, a factor of 16 means
-# $O(N^2)$. This run counts the operations and measures the memory, for 1,024 and 4,096 vectors; the times, in one
-# thread, come from the stored run.
+# Now the costs, *measured*. Each layer has width 64 and reads $N$ vectors. The attention layers are counted from $Q$,
+# $K$ and $V$ on; their projections would add the same $O(N)$ cost to each of them. How much more does each layer need
+# when there are **four times** as many vectors? A factor of 4 means $O(N)$, a factor of 16 means $O(N^2)$. This run
+# counts the operations and measures the memory, for 1,024 and 4,096 vectors; the times, in one thread, come from the
+# stored run.
 
 
 # %% tags=["fold"]
@@ -1088,18 +1149,27 @@ if stored_runs.full():
     for name, function in LAYERS.items():
         with torch.no_grad():
             times[name] = [seconds(lambda: function(*given)) for given in (inputs(4096), inputs(16384))]
-    stored_runs.keep("08_efficient_attention", {**decoding, "layers": times}, seed=0, seconds=time.perf_counter() - BEGUN)
+    spent = time.perf_counter() - BEGUN
+    stored_runs.keep("08_efficient_attention", {**decoding, "layers": times}, seed=0, seconds=spent)
 record = stored_runs.load("08_efficient_attention")
 times = record["results"]["layers"]
 counts, peak = {}, {}
 for name, function in LAYERS.items():
-    counted = tiles if function is torchs_own else function  # torch does not count its own on a CPU; the products are the same
+    # torch does not count its own on a CPU; the products are the same
+    counted = tiles if function is torchs_own else function
     counts[name] = [count(counted, *inputs(N)) for N in (1024, 4096)]
     peak[name] = peaks(function, (1024, 4096))
 growth = {name: [after / before for before, after in (counts[name], peak[name])] for name in LAYERS}
 print(stored_runs.how(record))
+exact_ones = ("attention, table", "attention, tiles", "attention, PyTorch's own")
+assert all(round(growth[name][0]) == (16 if name in exact_ones else 4) for name in growth)
+if DEVICE.type == "cpu":
+    others = [growth[name][1] for name in growth if name != "attention, table"]
+    assert 15 < growth["attention, table"][1] < 17 and max(others) < 5
+cheap = {name: times[name][1] for name in growth if name not in exact_ones}
+assert max(cheap, key=cheap.get) == "recurrent (GRU)"
+assert all(times[name][1] > max(cheap.values()) for name in exact_ones)
 
-# %% tags=["fold"]
 kinds = [plots.GREY, plots.GREY, *COLOURS.values()]
 kinds.pop(5)  # softmax, which has the table's colour
 figure, panels = plots.canvas(11, 4, 3, sharey=True)
@@ -1126,57 +1196,56 @@ show(
 )
 
 # %% [markdown]
-# **Figure 13.** Growth of operations and memory when $N$ is four times as large (the dotted lines stand for $O(N)$ and
+# **Figure 13.** Growth of operations and memory when $N$ is four times as large (the dotted lines mark $O(N)$ and
 # $O(N^2)$), and the stored time for 16,384 vectors. The two grey layers have no attention, the next three compute exact
 # attention, the last three are cheaper kinds; colours as in Figures 7 and 11.
-
-# %% tags=["fold"]
-exact_ones = ("attention, table", "attention, tiles", "attention, PyTorch's own")
-assert all(round(growth[name][0]) == (16 if name in exact_ones else 4) for name in growth)
-if DEVICE.type == "cpu":
-    assert 15 < growth["attention, table"][1] < 17 and max(growth[name][1] for name in growth if name != "attention, table") < 5
-cheap = {name: times[name][1] for name in growth if name not in exact_ones}
-assert max(cheap, key=cheap.get) == "recurrent (GRU)" and all(times[name][1] > max(cheap.values()) for name in exact_ones)
+#
+# Exact attention compares all pairs: its operations grow as $O(N^2)$, with and without a table. Only attention with a
+# table needs $O(N^2)$ memory. Linear attention, windows and latents need operations and memory in proportion to $N$,
+# but they compute something else.
+#
+# The recurrent network is also $O(N)$. Yet its $N$ steps are computed one after the other, which shows even in one
+# thread: among the layers that are $O(N)$ it takes the longest, although the window needs just as many operations
+# ($12 \cdot 64 \cdot 64$ for each vector). On a GPU, a single step would leave most of the thousands of cores idle,
+# whereas no row of attention's matrix products waits for another. The convolution is among the cheapest layers, but
+# each of its outputs depends on three inputs only.
+#
+# <details><summary>Going further: how PyTorch's own attention was counted</summary>
+#
+# PyTorch does not count the operations of its own attention on a CPU. The figure shows the count of the tiles, which
+# multiply the same pairs. The memory of PyTorch's attention grows by a factor below 4 here, because of its fixed
+# working space.
+#
+# </details>
 
 # %% [markdown]
-# Exact attention compares all pairs: its operations grow as $O(N^2)$, with and without a table. Only attention with a
-# table needs $O(N^2)$ memory. (PyTorch does not count the operations of its own attention on a CPU; the figure shows
-# the count of the tiles, which multiply the same pairs. The memory of PyTorch's attention grows by a factor below 4
-# here, because of its fixed working space.) Linear attention, windows and latents need operations and memory in
-# proportion to $N$, but they compute something else.
+# ## The novel again
 #
-# The recurrent network is also $O(N)$. Yet its $N$ steps are computed one after another, which shows even in one
-# thread: among the layers whose operations grow in proportion to $N$, it takes the longest, although the window needs
-# just as many operations ($12 \cdot 64 \cdot 64$ for each vector). On a GPU, a single step would leave most of the
-# thousands of cores idle. The convolution is among the cheapest layers, but each of its outputs depends on three inputs
-# only.
-#
-# Some lecture slides say of attention: "expensive: $O(N^2)$ compute" and "highly parallel, it's just 4 matmuls". The
-# first we have measured; the second follows from the products themselves, in which no row waits for another.
-#
-# **The novel again.** What does it take now to read 100,000 tokens and to write one more? We count attention alone,
-# with the sizes of the beginning.
+# What does it take now to read 100,000 tokens and to write one more? We count attention alone, with the sizes of the
+# beginning. Without the cache we skip the pairs that the causal mask forbids.
 
-# %%
-# NBVAL_CHECK_OUTPUT
+# %% tags=["nbval-check-output"]
 L, H, D_H, N = 80, 64, 128, 100_000
 D = H * D_H
 tile = H * 128 * 128 * 2  # bytes of one tile of 128 queries and 128 keys in each head
+again = L * (8 * N * D**2 + 2 * N * (N + 1) * D)  # to read everything again; only pairs n ≤ m
 one_more = L * (8 * D**2 + 4 * N * D)  # operations for one new token, with the KV cache
 print(f"scores held at a time, in one layer: {tile / 1e6:.1f} MB in tiles, {2 * H * N**2 / 1e12:.2f} TB as a table")
-print(f"operations for one more token: {one_more:.1e} with the KV cache, {L * (8 * N * D**2 + 4 * N**2 * D):.1e} without")
+print(f"operations for one more token: {one_more:.1e} with the KV cache, {again:.1e} without,", end=" ")
+print(f"{again / one_more:,.0f} times as many")
 for G in (64, 8, 1):
     size = cache_bytes(L, G, D_H, N)
-    print(f"KV cache, G = {G:2}: {size / 1e9:6.1f} GB; reading it once at 1.5 TB/s takes {1000 * size / 1.5e12:5.1f} ms")
+    milliseconds = 1000 * size / 1.5e12
+    print(f"KV cache, G = {G:2}: {size / 1e9:6.1f} GB; reading it once at 1.5 TB/s takes {milliseconds:5.1f} ms")
 print(f"computing one more token at 312e12 operations a second takes {1000 * one_more / 312e12:.1f} ms")
 
 # %% [markdown]
-# With the cache, each new token needs a hundred thousand times fewer operations than without it; these take about a
-# millisecond. *Reading* the cache takes longer than that. (The weights have to be read too, but in a batch one reading
-# serves all texts, whereas each text has a cache of its own.) This is why grouped-query attention pays off:
-# it hardly changes the operations (only the projections of keys and values become smaller), but with $G = 8$ only an
-# eighth of the bytes of the cache has to be read. Reading the novel once still costs $O(N^2)$ operations. Whoever wants
-# to avoid this cost has to give up exact attention.
+# With the cache, each new token needs tens of thousands of times fewer operations than without it, and these take about
+# a millisecond. *Reading* the cache takes longer than that. The weights have to be read too, but in a batch one reading
+# serves all texts, whereas each text has a cache of its own. This is why grouped-query attention pays off: it hardly
+# changes the operations, since only the projections of keys and values become smaller, but with $G = 8$ only an eighth
+# of the bytes of the cache has to be read. Reading the novel once still costs $O(N^2)$ operations. Avoiding this cost
+# means giving up exact attention.
 
 # %% [markdown]
 # ## Summary
@@ -1187,11 +1256,12 @@ print(f"computing one more token at 312e12 operations a second takes {1000 * one
 # | tiles (FlashAttention) | the same, with $m' = \max(m, \max s)$, $f = e^{m - m'}$, $\ell' = f\ell + \sum p$, $o' = fo + pV$ | $O(N^2 D)$ | $O(N)$ and one tile |
 # | linear attention | $\varphi(Q)(\varphi(K)^\top V)/\varphi(Q)\sum_n\varphi(k_n)^\top$ | $O(N D_Q D_V)$ | $O(N D_Q + D_Q D_V)$ |
 # | window of $w$ | softmax over the keys at most $w$ positions away | $O(N w D)$ | $O(N w)$ |
-# | $M$ latents | attention twice, through $[M, D]$ | $O(N M D)$ | $O(N M)$ |
+# | $M$ latents, $L$ blocks | data to latents, $L$ times among latents, latents to outputs | $O((NM + LM^2) D)$ | $O(N M)$ |
 # | one step of decoding with a KV cache | new query $[H, 1, D_H]$, all keys and values $[G, N, D_H]$ | $O(D^2 + N D)$ a layer | $2 L G D_H$ numbers a token |
 #
 # ```python
 # F.scaled_dot_product_attention(Q, K, V)  # [B, H, N, D_H] each: in tiles, exact
+# F.scaled_dot_product_attention(Q, K, V, is_causal=True)  # causal without a mask of [N, N]
 # F.scaled_dot_product_attention(Q, K, V, enable_gqa=True)  # K, V [B, G, N, D_H]: head h uses group h // (H // G)
 # ```
 #
@@ -1244,11 +1314,12 @@ print(f"computing one more token at 312e12 operations a second takes {1000 * one
 #
 # </details>
 #
-# <details><summary><b>7.</b> Linear attention: a new vector arrives at the end of a sequence that has been read. What has to be computed for its output?</summary>
+# <details><summary><b>7.</b> Causal linear attention has read the novel of 100,000 tokens. How many numbers does a
+# head of width 128 keep for the next token, and how many would a KV cache hold?</summary>
 #
-# Add $\varphi(k)^\top v$ to one sum and $\varphi(k)$ to the other, multiply both sums by the new $\varphi(q)$, and
-# divide. The old vectors are not needed any more. This is a recurrent network, with these two sums as its hidden state:
-# a cache whose size does not grow.
+# The state is $S$ with $128 \cdot 128$ numbers and $z$ with 128, together 16,512, however long the text is. The cache
+# holds a key and a value for each token, $2 \cdot 100{,}000 \cdot 128$ numbers, which is more than a thousand times as
+# many. But the state does not keep the tokens apart.
 #
 # </details>
 #
@@ -1262,27 +1333,25 @@ print(f"computing one more token at 312e12 operations a second takes {1000 * one
 # ## Pitfalls
 #
 # - **A KV cache belongs to one text.** Empty it before the next text. If you cut off the beginning to make room, the
-#   cache no longer agrees with a fresh run over the rest. Above the first layer, keys and values still depend on the
-#   tokens that were cut off. With learned or sinusoidal positional encodings, those of the first layer are wrong too,
-#   because the fresh run counts the positions from 0 again.
-# - **New tokens stand after the old ones.** Their positional encodings begin at the number of tokens in the cache, and
+#   cache no longer agrees with a fresh run over the rest: above the first layer, keys and values still depend on the
+#   tokens that were cut off.
+# - **New tokens come after the old ones.** Their positional encodings begin at the number of tokens in the cache, and
 #   so do the rows of their mask. `is_causal=True` begins at the top left instead (lesson 07).
+# - **A single new token needs no mask.** Building the square mask at each step costs $O(N^2)$ for a row that is all
+#   True.
 # - **`repeat_interleave`, not `repeat`**, brings $G$ groups to $H$ heads. Store the groups, not the repeated heads.
 # - **In tiles, rescale both sums**, $\ell$ and $O$, and divide only at the end.
 # - **PyTorch's own attention saves memory only in some cases.** On a CPU it works in tiles when its inputs have four
 #   axes, $[B, H, N, D_H]$, and the values are as wide as the keys. Otherwise the result is the same, but it stores the
 #   table (torch 2.13, measured). It returns no weights.
 # - **A mask does not save operations.** A window is cheap only if the far scores are not computed at all.
-# - **$O(N)$ leaves out constant factors.** Linear attention saves nothing as long as $N$ is smaller than $D$.
 #
 # <details><summary><b>If you also use lecture slides</b>: where some of them differ</summary>
 #
 # - *"If N=100K, H=64 then HxNxN attention weights take 1.192 TB".* The weights take 1,192 GiB, and the slide divided
 #   this number by 1,000. The lesson counts $10^{12}$ bytes as a terabyte and gets 1.28 TB.
-# - *"O(N) memory" and "O(N²) memory" for self-attention.* The first holds if the weights are not stored, the second if
-#   they are.
-# - *"1D convolution: need to stack many layers".* One needs $2(N-1)/(k-1)$ layers, or about $\log_k N$ if they are
-#   dilated.
+# - *"Expensive: $O(N^2)$ compute" and "highly parallel, it's just 4 matmuls".* Both are right. We have measured the
+#   first; the second holds because no row of a matrix product depends on another.
 #
 # </details>
 
@@ -1314,6 +1383,8 @@ print(f"computing one more token at 312e12 operations a second takes {1000 * one
 #   with linear attention. ICML. arXiv:2006.16236.
 # - I. Beltagy, M. E. Peters, A. Cohan (2020). Longformer: the long-document Transformer. arXiv:2004.05150. *Windows,
 #   and a few vectors that see everything.*
+# - Y. Tay, M. Dehghani, D. Bahri, D. Metzler (2022). Efficient Transformers: a survey. ACM Computing Surveys 55(6).
+#   arXiv:2009.06732.
 # - A. Jaegle, F. Gimeno, A. Brock, A. Zisserman, O. Vinyals, J. Carreira (2021). Perceiver: general perception with
 #   iterative attention. ICML. arXiv:2103.03206.
 # - A. Jaegle et al. (2021). Perceiver IO: a general architecture for structured inputs and outputs. arXiv:2107.14795.

@@ -7,15 +7,17 @@
 #
 # - turn an image into tokens, by cutting it into patches or by a strided convolution, and say why both are the same;
 # - build a Vision Transformer with learned positions and a class token or mean pooling, and count its parameters;
-# - say what a convolution knows before it has seen any image, and measure what this is worth for few and for many images;
-# - look into a trained model: its positions, how far its heads attend, and where its class token looks;
-# - explain how DeiT, Swin and ConvNeXt answer the Vision Transformer.
+# - say what a convolution knows before it has seen any image, and measure what this is worth for few and for many
+#   images;
+# - look into a trained model: its positions, how far its heads attend, and which patches reach its class token;
+# - explain how hybrids, DeiT, Swin and ConvNeXt answer the Vision Transformer.
 #
 # **You need** from lesson 03 convolutions and feature maps, from lesson 05 learned positional encodings, from lesson 06
-# multi-head attention, and from lesson 09 the Transformer block. (Lessons 10 to 12 are not needed; [lesson 12](12_attention_in_vision.ipynb) names the cost that patches are the first cure for.) The terms and
-# symbols of the course are listed in the [glossary](../docs/glossary.md).
+# multi-head attention, and from lesson 09 the Transformer block. Lessons 10 to 12 are not needed, though
+# [lesson 12](12_attention_in_vision.ipynb) names the cost that patches are the first cure for. The terms and symbols of
+# the course are listed in the [glossary](../docs/glossary.md).
 #
-# **Time** about 65 minutes to read; the cells run in about 40 seconds on two CPU cores.
+# **Time** about 60 minutes to read; the cells run in about 40 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -104,7 +106,6 @@ BEGUN = time.perf_counter()
 generator = torch.Generator().manual_seed(13)
 
 
-# %% tags=["fold"]
 def normal(*shape):
     """Independent numbers with mean 0 and variance 1, the same on every device."""
     return torch.randn(*shape, generator=generator).to(DEVICE)
@@ -113,9 +114,9 @@ def normal(*shape):
 # %% [markdown]
 # ## What are the tokens of a picture?
 #
-# A Transformer reads a sequence of tokens. In a sentence the tokens are words, or pieces of words. What are they in a
-# picture? Here are some pictures: windows of 24 by 24 pixels from the scenes of lesson 03. The model has to say what it
-# sees: a circle, a square, a triangle or a cross.
+# A Transformer reads a sequence of tokens. In a sentence these are words, or pieces of words. What are they in a
+# picture? The pictures of this lesson are windows of 24 by 24 pixels from the scenes of lesson 03, and the model has to
+# say which object it sees: a circle, a square, a triangle or a cross.
 
 # %% tags=["fold"]
 pictures, labels = single_things(6400, seed=0)  # [6400, 3, 24, 24], standardised; [6400]
@@ -134,34 +135,31 @@ show(
 )
 
 # %% [markdown]
-# **Figure 1.** Eight pictures and their labels. Colour and size differ, and so does the place of the thing in its
-# window; there is noise, and sometimes a part of another thing.
+# **Figure 1.** Eight pictures and their labels. The objects differ in colour, size and place; there is noise, and
+# sometimes a part of a second object.
 #
-# The obvious answer is that each pixel is a token. For a photograph of 224 by 224 pixels, the usual size in such
-# experiments, this gives 50,176 tokens, and each head of each layer compares all pairs:
+# The obvious answer is that each pixel is a token. A photograph of 224 by 224 pixels, the usual size in such
+# experiments, then has 50,176 tokens, and each head of each layer compares all pairs:
 
-# %%
-# NBVAL_CHECK_OUTPUT
+# %% tags=["nbval-check-output"]
 for side, what in ((1, "each pixel a token"), (16, "patches of 16 by 16")):
     N = (224 // side) ** 2
     print(f"{what:20} {N:6,} tokens, {N**2:13,} attention weights in each head")
 
 # %% [markdown]
 # Two and a half billion attention weights for each head of each layer are too many: even if they need not be stored
-# (lesson 08), all of them have to be computed. The **Vision Transformer (ViT)**
-# (Dosovitskiy et al., 2021) takes something larger than a pixel as a token: a square piece of the picture, called a
-# **patch**. With patches of 16 by 16 pixels, the photograph becomes a sequence of 196 tokens. (This gave the paper its
-# title: "An image is worth 16×16 words".) What then follows is the Transformer of lesson 09, almost unchanged. This
-# lesson builds it, compares it with a convolutional network, and looks into it.
-
-# %% [markdown]
+# (lesson 08), all of them have to be computed. The **Vision Transformer (ViT)** (Dosovitskiy et al., 2021) therefore
+# takes something larger than a pixel as a token: a square piece of the picture, called a **patch**. With patches of 16
+# by 16 pixels the photograph becomes a sequence of 196 tokens, which gave the paper its title, "An image is worth 16x16
+# words". What follows is the Transformer of lesson 09, almost unchanged.
+#
 # ## Patches as tokens
 #
-# An image $[C, H, W]$ has $C$ channels (3 for red, green and blue), $H$ rows and $W$ columns. (From lesson 06 on, $H$
-# was the number of heads; here it is the height of the image.) We cut it into squares of $P$ by $P$ pixels. This gives
-# $N = (H/P) \cdot (W/P)$ patches, which we count row by row from the top left. Each patch holds $C \cdot P \cdot P$
-# numbers, which we write in one row: first all of channel 0, row by row, then those of channel 1, and so on. This is
-# how `flatten` reads them. For our pictures and $P = 6$:
+# An image $[C, H, W]$ has $C$ channels (3 for red, green and blue), $H$ rows and $W$ columns; the letter $H$, which
+# counted heads from lesson 06 on, is the height here. We cut the image into squares of $P$ by $P$ pixels. This gives
+# $N = (H/P) \cdot (W/P)$ patches, counted row by row from the top left. Each patch holds $C \cdot P \cdot P$ numbers,
+# which we write in one row as `flatten` reads them: first all of channel 0, row by row, then those of channel 1, and so
+# on. For our pictures and $P = 6$:
 
 # %%
 C, H, W, P = 3, 24, 24, 6
@@ -176,16 +174,15 @@ patches = torch.stack(cut)  # [N, C * P * P] = [16, 108]
 assert patches.shape == (16, 108)
 show(
     drawings.cut_up(visible(pictures[0]), P),
-    "Above, a picture with the lines along which it is cut into 4 by 4 patches. Below, the sixteen patches in a row, numbered from "
-    "0 to 15, as they are counted: row by row from the top left.",
+    "Above, a picture with the lines along which it is cut into 4 by 4 patches. Below, the sixteen patches in a row, numbered "
+    "from 0 to 15, as they are counted: row by row from the top left.",
 )
 
 # %% [markdown]
 # **Figure 2.** A picture is cut into 16 patches of 6 by 6 pixels, and the patches are put in a sequence, row by row.
 #
-# What is left is to bring each patch to the width $D$ of the model. This is done by one matrix $W_E\,[CP^2, D]$ and a
-# bias, the same for all patches. It is called the **patch embedding**, and does for a patch what the table of
-# embeddings does for a word:
+# It remains to bring each patch to the width $D$ of the model. One matrix $W_E\,[CP^2, D]$ and a bias do this, the same
+# for all patches. This **patch embedding** does for a patch what the table of embeddings does for a word:
 #
 # $$X = \text{patches} \cdot W_E + b_E \qquad [N, CP^2]\,[CP^2, D] = [N, D]$$
 
@@ -195,20 +192,19 @@ W_E, b_E = normal(C * P * P, D) / math.sqrt(C * P * P), normal(D)
 X = patches @ W_E + b_E  # [N, D]
 
 # %% [markdown]
-# Two things are worth noting. The patches do not overlap, and the cut takes no notice of what is in the picture: the
-# triangle of Figure 2 is spread over ten patches. And *within* a patch, the matrix does not know which pixels are
-# neighbours. It treats the 108 numbers as a plain vector.
-
-# %% [markdown]
+# The cut takes no notice of what is in the picture: the triangle of Figure 2 is spread over ten patches, which do not
+# overlap. And *within* a patch, the matrix does not know which pixels are neighbours; it treats the 108 numbers as a
+# plain vector.
+#
 # ## A strided convolution does the same
 #
 # Cutting and multiplying can be done in one step. Do you know a layer that places the same small window on every part
 # of an image and multiplies what it sees by the same weights?
 #
 # It is a convolution (lesson 03) with a filter of $P$ by $P$ pixels. Usually a filter moves by one pixel at a time. If
-# it moves by $P$ pixels (a **stride** of $P$), it lands exactly once on each patch. A convolution with $D$ filters
-# gives $D$ numbers at each place. Its weights $[D, C, P, P]$ are the matrix $W_E$ in another shape: filter $d$ is
-# column $d$ of the matrix.
+# it moves by $P$ pixels (a **stride** of $P$), it lands exactly once on each patch, and $D$ filters give $D$ numbers
+# there. The weights of the convolution, $[D, C, P, P]$, are the matrix $W_E$ in a different shape: filter $d$ is column
+# $d$ of the matrix.
 
 # %%
 convolution = nn.Conv2d(C, D, kernel_size=P, stride=P).to(DEVICE)
@@ -220,21 +216,20 @@ assert_close(grid.flatten(1).T, X, rtol=1e-4, atol=1e-5)  # [D, N] and [N, D]
 
 # %% [markdown]
 # Both give the same numbers, as long as the order agrees: a patch is flattened as the convolution's weight is, and the
-# grid is flattened row by row. Most programs embed patches by a convolution. So a ViT is not free of convolutions: its
-# first layer is one, though one without overlap.
-
-# %% [markdown]
+# grid is flattened row by row. Most programs embed patches by a convolution. A ViT is thus not free of convolutions:
+# its first layer is one, though one without overlap.
+#
 # ## The class token and the positions
 #
-# To the model, the tokens are a set so far. As in lesson 05, we add a **learned positional encoding**: one vector for
+# To the model, the tokens are still a set. As in lesson 05, we add a **learned positional encoding**: one vector for
 # each of the $N$ places. Each place has a number, and not a row and a column, so nothing tells the model that patch 5
 # lies below patch 1. Will it find out? We shall look at it after training.
 #
-# It remains to say where to read the answer. A Transformer gives $N$ output vectors, and we need a single one for the
-# whole picture. The ViT takes an idea from BERT: it puts one more token in front of the patches, the **class token**.
-# It stands for no patch; its vector is learned, and the same for all pictures. In each block the class token attends to
-# the patches and collects what is needed, and at the end the classifier reads its vector alone. The class token gets a
-# position vector, too, so that there are $N + 1$ position vectors:
+# Where do we read the answer? A Transformer gives $N$ output vectors, and we need a single one for the whole picture.
+# The ViT borrows an idea from BERT and puts one more token in front of the patches, the **class token**. It belongs to
+# no patch; its vector is learned, and the same for all pictures. In each block the class token attends to the patches
+# and collects what is needed, and at the end the classifier reads its vector only. The class token gets a position
+# vector, too, which makes $N + 1$ of them:
 
 # %%
 class_token, positions = normal(1, D) * 0.02, normal(17, D) * 0.02  # random here; parameters in the model below
@@ -281,20 +276,18 @@ class ViT(nn.Module):
 # self.head(self.encode(images)[:, 1:].mean(dim=1))
 # ```
 #
-# Then no class token is needed (and if it is left out, there are $N$ position vectors, and `[:, 1:]` falls away).
-# Lecture slides often show this variant. The authors of the ViT found that both are equally good if the learning rate
-# is tuned for each of them.
+# No class token is needed then; if it is left out, there are $N$ position vectors, and `[:, 1:]` falls away. The
+# authors of the ViT found that both ways are equally good if the learning rate is tuned for each of them.
 #
 # ## Counting a ViT
 #
-# How large is a ViT? Everything has been counted before: the patch embedding $CP^2D + D$; the class token $D$; the
-# positions $(N+1)D$; $L$ blocks with $4D^2 + 4D$ in attention, $2DD_F + D_F + D$ in the MLP and $4D$ in two
-# normalisations (lesson 09); the last normalisation $2D$; the head $DK + K$ for $K$ classes. The paper has three sizes,
-# for pictures of 224 by 224 pixels and 1,000 classes:
+# You have counted all parts of a ViT before: the patch embedding has $CP^2D + D$ parameters, the class token $D$, and
+# the positions $(N+1)D$. Each of the $L$ blocks has $4D^2 + 4D$ in attention, $2DD_F + D_F + D$ in the MLP and $4D$ in
+# two normalisations (lesson 09). The last normalisation has $2D$, and the head $DK + K$ for $K$ classes. The paper has
+# three sizes, for pictures of 224 by 224 pixels and 1,000 classes:
 
 
-# %%
-# NBVAL_CHECK_OUTPUT
+# %% tags=["nbval-check-output"]
 def parameters_of(S, P, D, L, D_F, C=3, K=1000):
     N = (S // P) ** 2
     block = 4 * D**2 + 4 * D + 2 * D * D_F + D_F + D + 4 * D
@@ -308,32 +301,36 @@ assert ours == parameters_of(24, 6, 48, 2, 192, K=4)
 print(f"our ViT: 16 patches, {ours:,} parameters")
 
 # %% [markdown]
-# The number after the slash is the patch size. These are the counts of today's libraries, to the last digit. The paper
-# gives 86, 307 and 632 million: the first fits a ViT-B/16 without its head, the second a ViT-L with patches of 32
-# by 32. Almost all parameters are in the blocks, as in a large language model.
+# The number after the slash is the patch size. These are the counts of today's libraries, to the last digit. Almost all
+# parameters are in the blocks, as in a large language model.
+#
+# <details><summary>Going further: the numbers in the paper</summary>
+#
+# The paper gives 86, 307 and 632 million. The first fits a ViT-B/16 without its head, the second a ViT-L with patches
+# of 32 by 32 pixels.
+#
+# </details>
 #
 # ## What a convolution knows beforehand
 #
 # Convolutional networks were made for images. A convolution with a filter of 3 by 3 pixels has two assumptions built
 # in:
 #
-# - **Locality**: what belongs together stands close together. An output sees only nine neighbouring pixels.
+# - **Locality**: pixels that belong together lie close together. An output sees only nine neighbouring pixels.
 # - **Translation equivariance**: the same filter works everywhere. If the picture moves by a pixel, the output moves
-#   along. (At the borders, and where a network makes its grid coarser, this holds only roughly.) If the mean over the
-#   grid is taken at the end, the place drops out, and the answer becomes *invariant*: it stays the same when the thing
-#   moves.
+#   along, though only roughly at the borders and where a network makes its grid coarser. A mean over the grid at the
+#   end makes the answer *invariant*: it stays the same when the object moves.
 #
 # Such assumptions, built into a model before it has seen any data, are called its **inductive bias**. A ViT has less of
 # it. Patches are local, and the embedding and the blocks have the same weights for all patches; but every token may
 # attend to every other from the first block on, and the model has to learn which patches are neighbours.
 #
-# How can one show that a network *uses* its assumptions? We make them false. We choose one random order of the pixels
-# and apply it to every picture, in training and in the test: within each patch the pixels change their places, in the
-# same way in all patches, and the patches change their places, too. No information is lost, but a person no longer
-# recognises the shapes.
+# How can we show that a network *uses* its assumptions? We make them false. We choose one random order of the pixels
+# and apply it to every picture, in training and in the test: the patches change their places, and within each patch the
+# pixels change theirs, in the same way in all patches. No information is lost, but nobody recognises the objects.
 
-# %% tags=["fold"]
-ORDER = shuffle_order(24, P, seed=13).to(DEVICE)
+# %%
+ORDER = shuffle_order(24, P, seed=13).to(DEVICE)  # one order of the 576 pixels, for all pictures
 
 
 def shuffled(images):
@@ -341,6 +338,7 @@ def shuffled(images):
     return images.flatten(2)[..., ORDER.to(images.device)].unflatten(2, (24, 24))
 
 
+# %% tags=["fold"]
 show(
     captioning.gallery(
         visible(torch.cat([pictures[:3], shuffled(pictures[:3])])),
@@ -350,18 +348,16 @@ show(
 )
 
 # %% [markdown]
-# **Figure 3.** Left, three pictures; right, the same three with their pixels shuffled. The new order of the pixels is
-# the same for all pictures.
+# **Figure 3.** Left, three pictures; right, the same three with their pixels shuffled, all in the same way.
 #
 # What does this do to a ViT? Think about the patch embedding and the positions before you read on.
 #
-# Nothing at all. The embedding treats a patch as a plain vector of 108 numbers, so another order of the pixels is the
-# same as another order of the rows of $W_E$. And the patches are a set, whose places only the learned vectors tell, so
-# another order of the patches is the same as another order of the position vectors. The initial rows of $W_E$ are drawn
-# independently from one distribution, and so are the position vectors; hence no order of them is likelier than another,
-# and training treats all of them alike: apart from chance, a ViT learns
-# shuffled pictures as well as the original ones. We can check that reordered weights undo the shuffling: we take a ViT,
-# reorder the rows of $W_E$ and the position vectors in this way, and give it the shuffled pictures.
+# It does nothing at all. The embedding treats a patch as a plain vector of 108 numbers, so a new order of the pixels is
+# the same as a new order of the rows of $W_E$. The patches are a set whose places only the learned vectors tell, so a
+# new order of the patches is the same as a new order of the position vectors. Since the initial values of both are
+# drawn independently from one distribution, no order is likelier than another, and training treats all orders alike.
+# Apart from chance, a ViT therefore learns shuffled pictures as well as the original ones. To check it, we reorder the
+# rows of $W_E$ and the position vectors of a ViT in this way, and give it the shuffled pictures.
 
 # %% tags=["fold"]
 torch.manual_seed(0)
@@ -382,22 +378,19 @@ print(f"largest difference of the logits: {difference:.0e}")
 assert difference < 1e-4
 
 # %% [markdown]
-# The reordered ViT gives for the shuffled pictures the same logits as the first ViT for the original ones, up to
-# rounding errors.
+# Up to rounding errors, these are the logits that the first ViT computes from the original pictures.
 #
 # A convolutional network has no such way out: its filters of 3 by 3 pixels now see pixels that have nothing to do with
-# each other. Its layers, its parameters and its training are the same; only its assumptions have become false. So if it
-# is ahead of the ViT on the original pictures and loses this lead on shuffled ones, the lead came from the assumptions.
-# (It may even fall behind the ViT: a wrong assumption can be worse than none.)
+# each other. Its layers and its training are the same; only its assumptions have become false. If it is ahead of the
+# ViT on the original pictures and loses this lead on shuffled ones, then the lead came from the assumptions.
 #
 # ## How many images?
 #
-# Now we compare our ViT with a small convolutional network (CNN). It has three layers of filters of 3 by 3 pixels, each
-# with batch normalisation (lesson 09) and ReLU. After each of the first two layers, only the largest of every 2 by 2
-# numbers is kept; at the end stand the mean over the grid and a linear head. The CNN has fewer parameters than the ViT,
-# but needs about one and a half times as many operations for a picture. Here each of the two is trained on 800 and on
-# 6,400 pictures, 32 in a batch, with the same number of steps for both sizes (300 for the CNN, 500 for the ViT), and
-# tested on 1,000 new ones. The learning rate is the same for all and was not tuned for either.
+# Now we compare our ViT with a small convolutional network (CNN): three layers of filters of 3 by 3 pixels with batch
+# normalisation (lesson 09) and ReLU, of which the first two also halve the sides of the grid, then the mean over the
+# grid and a linear head. It has fewer parameters than the ViT, but needs about one and a half times as many operations
+# for a picture. Here the CNN is trained for 300 steps and the ViT for 500, each on 800 and on 6,400 pictures, and both
+# are tested on 1,000 new ones. The learning rate is the same for all and was tuned for neither.
 
 # %% tags=["fold"]
 KINDS, SIZES = {"CNN": 300, "ViT": 500}, [800, 6400]  # steps and pictures of this run
@@ -424,7 +417,6 @@ def fitted(kind, count, steps, data, seed, make=None):
     return model, prepare
 
 
-# %% tags=["fold"]
 runs, models = {}, {}
 for kind, steps in KINDS.items():
     for count in SIZES:
@@ -438,18 +430,14 @@ for kind, values in runs.items():
     )
 
 # %% [markdown]
-# In each line the number of training pictures stands before the colon, and the accuracy on the 1,000 new pictures after
-# it; a quarter of the answers would be right by chance. One run of a few hundred steps says little. At 6,400 pictures
-# the ViT is not yet trained to the end, so that a part of its gap to the convolutional network comes from too few
-# steps. So here is a stored run: up to 12,800 pictures, 4,000 steps for every model, and three seeds. (In these steps
-# each of 100 pictures is seen about 1,280 times, each of 12,800 about ten times. So even here the last point of a curve
-# may be partly a matter of steps.)
+# Each line gives the accuracy for both numbers of training pictures; guessing gives a quarter. One run of a few hundred
+# steps says little, so our conclusions rest on a stored run: up to 12,800 pictures, 4,000 steps for every model, and
+# three seeds.
 #
-# The stored run has two more curves. For one of them the CNN is trained on shuffled pictures, as announced above. For
-# the other the ViT is trained with **data augmentation**: in each step every picture is mirrored or not, and moved by up
-# to three pixels in each direction, so that each picture comes in $2 \cdot 7 \cdot 7 = 98$ variants. (The moves teach by
-# examples what the second assumption of the convolution is good for: a shape remains the same when it moves. The mirror
-# images teach something that the convolution does not know either.)
+# The stored run has two more curves. For one of them the CNN is trained on shuffled pictures. For the other the ViT is
+# trained with **data augmentation**: in each step every picture is mirrored or not, and moved by up to three pixels in
+# each direction, so that it comes in $2 \cdot 7 \cdot 7 = 98$ variants. The moves teach by examples what the
+# convolution assumes, that an object stays what it is when it moves.
 
 # %% tags=["fold"]
 STORED = ["CNN", "CNN, shuffled pixels", "ViT", "ViT, augmented"]
@@ -490,7 +478,8 @@ else:
 grid = kept["grid"]
 
 SHADES = {"CNN": plots.VERMILLION, "CNN, shuffled pixels": plots.ORANGE, "ViT": plots.BLUE, "ViT, augmented": plots.SKY}
-PUBLISHED = {  # pictures in millions; top-1 accuracy on ImageNet: Dosovitskiy et al. 2021, table 5; BiT: table 2 of its paper, and of theirs
+# pictures in millions; top-1 accuracy on ImageNet: Dosovitskiy et al. 2021, table 5; BiT: table 2 of its paper, and of theirs
+PUBLISHED = {
     "BiT (CNN)": ([1.3, 14, 303], [81.30, 85.39, 87.54]),
     "ViT-B/16": ([1.3, 14, 303], [77.91, 83.97, 84.15]),
     "ViT-L/16": ([1.3, 14, 303], [76.53, 85.15, 87.12]),
@@ -526,13 +515,11 @@ show(
 # %% [markdown]
 # **Figure 4.** Accuracy against number of training pictures, on a logarithmic axis. Left, our models, from the stored
 # run: the mean of three seeds, and the range from the lowest to the highest. Right, the published comparison. The
-# models are first trained on ImageNet (1.3 million photographs of 1,000 classes), ImageNet-21k (14 million) or JFT (303
-# million, not public); this is called pre-training. Then they are trained briefly on ImageNet and tested there. Top-1
-# accuracy counts an answer as right if the class with the largest logit is the true one. BiT is a very large
-# convolutional network with residual connections (ResNet-152x4). For ViT-H/14 there is no value at 1.3 million.
+# models are first trained (*pre-trained*) on ImageNet (1.3 million photographs of 1,000 classes), ImageNet-21k (14
+# million) or JFT (303 million, not public), then trained briefly on ImageNet and tested there. BiT is a very large
+# convolutional network with residual connections.
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 for kind, values in means.items():
     print(f"{kind:21}", "  ".join(f"{count:,}: {value:.3f}" for count, value in zip(LARGER, values)))
 gaps = [cnn - vit for cnn, vit in zip(means["CNN"], means["ViT"])]
@@ -542,47 +529,72 @@ assert means["CNN, shuffled pixels"][2] < means["ViT"][2] and means["CNN, shuffl
 assert means["ViT, augmented"][0] > means["ViT"][0] + 0.2
 
 # %% [markdown]
-# What do we see?
+# Our models show three results:
 #
 # - **The convolutional network is ahead of the ViT at every size, and the gap in accuracy closes with the number of
-#   pictures**: from 0.50 at 100 pictures to 0.02 at 12,800. Locality and equivariance help most where pictures are few:
-#   they stand in for what pictures would have to teach. The *ratio* of the mistakes, though, does not fall: at 100
-#   pictures the ViT makes about five times as many as the convolutional network, at 12,800 more than ten times as many.
-#   (This last ratio is rough, since the convolutional network makes only one or two mistakes there in 1,000 pictures.)
-# - **The lead of the convolutional network comes from its assumptions.** On shuffled pixels it is about as good as the
-#   ViT at 100 pictures (0.40 and 0.39) and at 400 (0.56 and 0.60; in both cases the ranges of the seeds overlap), and
-#   worse at 1,600 (0.76 against 0.88) and at 12,800 (0.93 against 0.98). (Apart from chance, the ViT has the same curve
-#   on shuffled pixels as on the original ones: to it, both are the same task.)
-# - **Augmentation replaces many pictures**: at 100 pictures it brings the ViT from 0.39 to 0.88, about as far as 1,600
-#   pictures do without it, and level with the convolutional network, which has no augmentation here. It fits these
-#   pictures well: the things are themselves mostly up to three pixels off the middle, and in the mirror they keep their
-#   names. It does not make up for the convolution, though: with augmentation the convolutional network becomes better,
-#   too, 0.98 at 100 pictures (it is the teacher of the section on DeiT, below). At 12,800 pictures augmentation has
-#   little left to gain for the ViT: 0.984 against 0.977.
+#   pictures**: from 0.50 at 100 pictures to 0.02 at 12,800. Locality and equivariance help most where pictures are few,
+#   since they replace what pictures would have to teach.
+# - **The lead comes from its assumptions.** On shuffled pixels the convolutional network is about as good as the ViT
+#   with 100 or 400 pictures, and clearly worse with more: a wrong assumption can be worse than none.
+# - **Augmentation replaces many pictures.** At 100 pictures it brings the ViT from 0.39 to 0.88, about as far as 1,600
+#   pictures do without it, and level with the convolutional network, which has no augmentation here. It suits these
+#   pictures: their objects are off-centre by up to three pixels anyway, and a mirrored object keeps its name.
 #
-# And what do we not see? In the published comparison on the right there is a crossing. At 14 million pictures the
-# convolutional network is still ahead of all ViTs, though of two of them only just; at 303 million the largest ViT,
-# ViT-H/14, is ahead of it. In our comparison there is no crossing, and there could be none: from 1,600 pictures on our
-# convolutional network makes hardly any mistakes, which leaves a ViT nothing to win. Nor does ours show that *larger*
-# models need more pictures, as the published one does (at 1.3 million, the larger ViT-L is behind the smaller ViT-B).
-# And neither comparison is of models alone: each model comes with a way of training, and in the published one ViT and
-# BiT differ in resolution and schedule. How much this matters, DeiT shows (below): trained in another way, a ViT-B/16
-# reaches 81.8 % on the same 1.3 million pictures, where the figure has 77.9 %. It does so with pictures of 224 by 224
-# pixels, while the last training of the ViTs in the figure was at 384 by 384.
+# In the published comparison the curves cross: at 14 million pictures BiT is still ahead of all ViTs, at 303 million
+# the largest, ViT-H/14, has overtaken it. Ours cannot cross, since from 1,600 pictures on our convolutional network
+# makes hardly any mistakes and leaves a ViT nothing to gain. The published curves also show that larger models need
+# more pictures: at 1.3 million, ViT-L is behind the smaller ViT-B.
+#
+# Neither panel compares models alone, for each model comes with a way of training. How much this matters, DeiT shows
+# (Touvron et al., 2021; below): trained differently, a ViT-B/16 reaches 81.8 % on the same 1.3 million pictures, where
+# the figure has 77.9 %.
+#
+# <details><summary>Going further: the fine print of Figure 4</summary>
+#
+# - The *ratio* of the mistakes does not fall as the gap does: at 100 pictures the ViT makes about five times as many as
+#   the convolutional network, at 12,800 more than ten times as many. This last ratio is rough, since the convolutional
+#   network makes only one or two mistakes there in 1,000 pictures.
+# - In 4,000 steps each of 100 pictures is seen about 1,280 times, each of 12,800 about ten times. The last point of a
+#   curve may therefore be partly a matter of steps.
+# - Augmentation does not make up for the convolution: with it, the convolutional network becomes better, too. It
+#   reaches 0.98 at 100 pictures, and is the teacher in the section on DeiT.
+# - In the published comparison ViT and BiT differ in schedule and resolution. The ViTs had their last training at 384
+#   by 384 pixels, DeiT's 81.8 % is for pictures of 224 by 224.
+#
+# </details>
+#
+# ## Accuracy over compute, and hybrids
+#
+# Pictures are one price of a model, and computation is the other. The main claim of the ViT paper is about the second.
+# Its authors train ResNets, ViTs and hybrids of several sizes on JFT and plot the accuracy against the operations that
+# the training takes (figure 5 of the paper). To be as good as a ResNet, a ViT needs only about a half to a quarter of
+# the compute, on average over five data sets, and within the range tried the ViTs go on improving.
+#
+# And what is a *hybrid*? It lets a convolutional network make the tokens: each cell of its last grid of feature maps,
+# such as the decoder of lesson 03 attended to, becomes a token of a Transformer. With the grid of our small CNN:
+
+# %%
+cells = SmallCNN().to(DEVICE).layers(pictures[:8].to(DEVICE))  # [8, 64, 6, 6]: feature maps of a CNN, not trained here
+hybrid = nn.Conv2d(64, D, kernel_size=1).to(DEVICE)(cells).flatten(2).mT  # [8, 36, D]: each cell is a patch of 1 by 1
+assert hybrid.shape == (8, 36, D)
 
 # %% [markdown]
+# What follows, from the class token on, is the same. In the paper, hybrids are slightly better than pure ViTs where
+# compute is small, and the advantage vanishes for larger models. In lesson 14, such a hybrid detects objects.
+#
 # ## What the positions have learned
 #
 # The model was told nothing about rows and columns: each place has a vector of its own, random at first. Is the vector
-# of a place similar to those of its neighbours? We subtract the mean of all position vectors from each of them, since
-# what they have in common tells no place, and compare them by their cosines. The figure shows a stored model with
-# smaller patches and so a finer grid; the printed lines compare it with the ViT of this run that was trained on 6,400
-# pictures, and with an untrained one. (Once the mean is subtracted, the cosines of 16 unrelated vectors are not 0 on
-# average, but about $-1/15 \approx -0.07$.)
+# of a place similar to those of its neighbours? From all position vectors we subtract their mean, since what they share
+# says nothing about the place, and compare the rest by their cosines:
+
+# %%
+vit = models["ViT", 6400][0]  # of this run
+own = vit.positions.detach()[1:].cpu()  # [16, D], without the class token's
+own = F.normalize(own - own.mean(dim=0), dim=-1)
+ours = own @ own.T  # [16, 16], the cosines of all pairs of places
 
 # %% tags=["fold"]
-vit = models["ViT", 6400][0]
-ours = place_similarity(vit.positions)  # [16, 16], of this run
 torch.manual_seed(0)
 untrained = place_similarity(ViT().positions)
 places = torch.tensor(kept["places"])  # [36, 36], of the stored run
@@ -594,45 +606,39 @@ for place, panel in enumerate(figure.subplots(6, 6).flat):
     panel.plot(place % 6, place // 6, "x", color=plots.VERMILLION, markersize=6, markeredgewidth=2)
 show(
     figure,
-    "36 small maps, one for each place of a grid of 6 by 6. Each shows how similar the position vector of the marked place is to those "
-    "of all places: light at the mark and near it; places of the border also resemble one another, as do those of the middle.",
+    "36 small maps, one for each place of a grid of 6 by 6. Each shows how similar the position vector of the marked place "
+    "is to those of all places: light at the mark and near it; places of the border also resemble one another, as do those "
+    "of the middle.",
 )
+print(f"{'mean cosine of':26} neighbours  places half a side or more apart")
 for name, S, side in (
     ("untrained", untrained, 4),
     ("this run, 4 by 4 places", ours, 4),
     ("stored run, 6 by 6 places", places, 6),
 ):
     apart = patch_distances(side, side)
-    print(
-        f"{name:26} mean cosine of neighbours {S[apart == 1].mean():+.2f}, of places half a side or more apart {S[apart >= side / 2].mean():+.2f}"
-    )
+    print(f"{name:26} {S[apart == 1].mean():+10.2f}  {S[apart >= side / 2].mean():+27.2f}")
 apart = patch_distances(6, 6)
 assert places[apart == 1].mean() > 0.3 > 0 > places[apart >= 3].mean()
 
 # %% [markdown]
 # **Figure 5.** For each of the 36 places of a ViT with patches of 4 by 4 pixels (marked by a cross) the cosines of its
-# position vector with those of all places, from dark (−1) to light (1). This is a model of the stored run, trained on
-# 6,400 pictures with augmentation; the ViT of this run was trained without it.
+# position vector with those of all places, from dark (−1) to light (1). The model is from the stored run: 6,400
+# pictures with augmentation, which the ViT of this run does not have.
 #
-# The model has found out much of what it was never told: which places are neighbours. On average, the position vectors
-# of neighbouring places have become similar, those of distant places (at least half the width of the grid apart)
-# dissimilar: clearly in the stored run (mean cosines +0.53 and −0.19), weakly in the short one (+0.14 and −0.13). The
-# maps show more: the places of the middle
-# resemble one another, and so do those of the border, some of them even from opposite corners. Only the training can
-# have taught this, since to an untrained ViT one order of the patches is as good as another. A likely reason: the thing
-# stands near the middle of its window, and neighbouring patches often belong to one thing. In the stored run the
-# augmentation may teach it, too: a move by up to three pixels brings much of a patch of 4 by 4 into its neighbours, and
-# the moves, unlike the model, know about rows and columns. (Patch size and number of steps differ as well, so the
-# printed lines do not show what makes the stored run so much clearer.) The authors of the ViT also tried encodings with
-# a row and a column given; they were no better than these.
-
-# %% [markdown]
-# ## What does a single head attend to?
+# The stored model has found out much of what it was never told: the position vectors of neighbouring places have become
+# similar, and those of distant places dissimilar. An untrained model shows no such difference; its cosines are slightly
+# negative because the mean has been subtracted. In the maps, moreover, the places of the middle resemble one another,
+# and so do those of the border, even in opposite corners. Only the training can have taught this, since an untrained
+# ViT prefers no order of the patches. How, we can only guess: neighbouring patches often belong to one object, and the
+# augmentation, unlike the model, does know what a row and a column are. The authors of the ViT also tried encodings
+# that are given a row and a column, and found them no better.
 #
-# The attention weights of a model can be read for each block, each head and each query. Here and in the next two
-# sections the model is the ViT of this run that was trained on 6,400 pictures. The token whose query is chosen is
-# called the *asking* token in the figure. Does a head look at the thing? The first view may surprise
-# you: most of the weight goes to patches of the background. Choose other pictures, heads and patches.
+# ## What do the heads attend to?
+#
+# The attention weights of a model can be read for each block, each head and each query. Here the model is the ViT of
+# this run that was trained on 6,400 pictures, and the token whose query is chosen is called the *asking* token. Does a
+# head look at the object, or at the background? Choose pictures, heads and patches:
 
 # %% tags=["fold"]
 across = 24 // P  # patches side by side
@@ -674,94 +680,84 @@ explore(
 )
 
 # %% [markdown]
-# **Figure 6.** The attention weights of one head. Left, the picture; the asking patch is outlined (if the class token
-# asks, none is). Right, the weights given to the patches, the lighter the larger. The slider at the bottom counts
-# tokens: 0 is the class token, and 1 to 16 are the patches 0 to 15.
+# **Figure 6.** The attention weights of one head. Left, the picture, with the asking patch outlined; right, the weights
+# given to the patches, the lighter the larger. The slider at the bottom counts tokens: 0 is the class token, and 1 to
+# 16 are the patches 0 to 15.
 #
-# ## How far do the heads look?
-#
-# One head and one picture say little. For each head one can compute the **attention distance**: the mean distance
-# between the asking patch and the patches it attends to, weighted by the attention weights. (The class token is left
-# out, and the weights among the patches are scaled to the sum 1. A patch has the distance 0 from itself.)
-# For a filter of a convolution this distance would be small. How large would it be for a head that attends to all
-# patches equally?
+# One head and one picture say little, so we need measures that summarise many. The first is the **attention distance**
+# of a head: the mean distance between the asking patch and the patches it attends to, weighted by attention. For a
+# filter of a convolution it would be small.
+
+# %%
+A = attention_weights(vit.blocks, lambda: vit(new_pictures[:200].to(DEVICE))).cpu()  # [depth, B, heads, N + 1, N + 1]
+among = A[..., 1:, 1:] / A[..., 1:, 1:].sum(dim=-1, keepdim=True)  # among patches only, each row with sum 1
+apart = P * patch_distances(across, across)  # [N, N], in pixels
+distance = (among * apart).sum(dim=-1).mean(dim=(1, 3))  # [depth, heads], mean over pictures and asking patches
 
 # %% tags=["fold"]
-with torch.no_grad():
-    # [depth, B, heads, N + 1, N + 1]
-    A = attention_weights(vit.blocks, lambda: vit(new_pictures[:200].to(DEVICE))).cpu()
-distance = attention_distance(A, across, P)
-uniform = patch_distances(across, across).mean().item() * P
-figure, (axes,) = plots.canvas(6.5, 3.2)
-for block in range(len(distance)):
-    axes.plot([block + 1] * 4, distance[block].tolist(), "o", color=plots.WEIGHTS, markersize=9)
-plots.level(axes, uniform, "all patches equally")
-axes.set(xticks=[1, 2], yticks=[0, 4, 8, 12, 16], xlim=(0.5, 3), xlabel="block", ylabel="distance, pixels")
-show(
-    figure,
-    f"The attention distance of each head, in pixels. {'; '.join(f'Block {b + 1}: ' + ', '.join(f'{v:.1f}' for v in row.tolist()) for b, row in enumerate(distance))}. All patches equally: {uniform:.1f}.",
-)
+assert_close(distance, attention_distance(A, across, P))
+around = (apart < 1.5 * P).float()  # [N, N]: the patch itself and those around it
+near, even = ((way * apart).sum(dim=-1).div(way.sum(dim=-1)).mean() for way in (around, torch.ones_like(apart)))
+print("attention distance, in pixels")
+print(f"  own patch and those around it, equally: {near:.1f}")
+print(f"  all patches, equally: {even:.1f}")
+for block, values in enumerate(distance.tolist(), 1):
+    print(f"  heads of block {block}:", ", ".join(f"{value:.1f}" for value in values))
+print(f"heads nearer to the first than to the second: {(distance < (near + even) / 2).sum()} of {distance.numel()}")
 
 # %% [markdown]
-# **Figure 7.** The attention distance of the four heads in each block, mean over 200 pictures (some of the dots
-# overlap); the dotted line is the distance of a head that attends to all patches equally.
+# The first two numbers give the scale, and the last line counts the heads that look near. The others need not spread
+# their attention evenly; they may have favourites, as long as these are not nearby. In the large ViTs of the paper,
+# pre-trained on JFT, some heads of the first layers look near and others far, and in the upper layers all look far.
+# Raghu et al. (2021) found that the local heads are missing if the same models are trained on ImageNet alone. Looking
+# near, which a convolution cannot help doing, a ViT has to learn from many pictures.
 #
-# The distances of our heads (11.0 to 12.3 pixels) are close to that of a head that attends everywhere equally (12.0),
-# so none of them is a local head. (This does not mean that they attend to all patches equally: a head may prefer some
-# patches to others and still have this distance, as long as it does not prefer those nearby. The queries of the class
-# token, which has no place, are left out here altogether.) In the large ViTs of the paper, trained on JFT, some heads
-# of the first layers look near
-# and others far, and in the upper layers all look far. Raghu et al. (2021) found that the local heads are missing if
-# the same models are trained on ImageNet alone: local heads, too, have to be learned from many pictures. Our ViT saw
-# few pictures. (It also has only two blocks and 16 patches; we did not test which of these is the reason.)
-#
-# ## Where does the class token look?
-#
-# The weights of the last block are only a part of the answer, since the patches have already exchanged information in
-# the block before. **Attention rollout** (Abnar and Zuidema, 2020) follows the weights through all blocks. In each
-# block, the matrix $A$ of attention weights is averaged over the heads; the residual connection is counted as attention
-# of each token to itself, with half of the weight; and the matrices $\tfrac12 A + \tfrac12 I$ of all blocks are
-# multiplied, each later one from the left. For two blocks this is
-# $R = (\tfrac12 A_2 + \tfrac12 I)(\tfrac12 A_1 + \tfrac12 I)$. Row 0 of $R$ estimates how much of each patch reaches
-# the class token; we leave out its first entry, the class token itself, and scale the others to the sum 1:
+# The second measure is about the class token: which patches reach it? The weights of the last block are only a part of
+# the answer, since the patches have exchanged information before. **Attention rollout** (Abnar and Zuidema, 2020)
+# follows the weights through all blocks. In each block the weights are averaged over the heads; the residual connection
+# counts as attention of each token to itself, with half of the weight; and the resulting matrices
+# $\tfrac12 A + \tfrac12 I$ are multiplied, each later block from the left:
+
+# %%
+itself = torch.eye(A.shape[-1])  # the identity: each token attends to itself alone
+R = itself
+for weights in A.mean(dim=2):  # [B, N + 1, N + 1], mean over the heads; the first block comes first
+    R = (weights + itself) / 2 @ R  # [B, N + 1, N + 1]
+reaches = R[:, 0, 1:] / R[:, 0, 1:].sum(dim=-1, keepdim=True)  # [B, N]: from the patches to the class token, row 0
 
 # %% tags=["fold"]
-R = rollout(A)[:, 0, 1:]  # [B, N]: from the class token to the patches
-R = R / R.sum(dim=-1, keepdim=True)
+assert_close(R, rollout(A))
 some = SHOWN[:4]
+shown = [scenes.SHAPES[label] for label in new_labels[some].tolist()]
+most = [f"{name}, {own.max():.2f} from patch {own.argmax()}" for name, own in zip(shown, reaches[some])]
 show(
-    drawings.weights_over(
-        visible(new_pictures[some]),
-        [R[place].view(across, across) for place in some],
-        [scenes.SHAPES[label] for label in new_labels[some].tolist()],
-    ),
-    "Four pictures and, beside each, the attention rollout of the class token over the 16 patches. The lightest patches lie "
-    "at the edge of the thing or beside it; in the last picture the lightest is the corner at the top left.",
+    drawings.weights_over(visible(new_pictures[some]), [own.view(across, across) for own in reaches[some]], shown),
+    "Four pictures and, beside each, the attention rollout of the class token over the 16 patches. The largest share in "
+    f"each: {'; '.join(most)}.",
 )
 seen = visible(new_pictures[:200])
 things = (seen - 0.93).abs().sum(dim=1, keepdim=True) > 0.45  # [B, 1, 24, 24]; every background has brightness 0.93
 covered = F.avg_pool2d(things.float(), P).flatten(1)  # [B, N]: the share of each patch that differs from the background
 ways = {
-    "the rollout of each picture": R,
-    "one map for all, the mean of the rollouts": R.mean(dim=0),
     "equal weights": torch.full((16,), 1 / 16),
+    "one map for all, the mean of the rollouts": reaches.mean(dim=0),
+    "the rollout of each picture": reaches,
 }
+print("share on what differs from the background")
 for name, given in ways.items():
-    print(f"share on what differs from the background, {name}: {(given * covered).sum(dim=1).mean():.2f}")
+    print(f"  {name:42} {(given * covered).sum(dim=1).mean():.2f}")
 
 # %% [markdown]
-# **Figure 8.** Attention rollout of the class token for four pictures. To the right of each picture is its rollout: how
-# much of each patch reaches the class token in the last block, if one follows the attention weights through all blocks.
-# The lighter a patch, the larger its share; each map has a scale of its own, whose largest value is written below.
+# **Figure 7.** Attention rollout of the class token for four pictures. To the right of each picture is its rollout: how
+# much of each patch reaches the class token. The lighter a patch, the larger its share; each map has a scale of its
+# own, whose largest value is written below.
 #
-# Does the rollout follow the thing? A little: 0.35 of it lies on what differs from the background, where equal weights
-# would give 0.27. But how much of this is knowledge of *this* picture? The things stand near the middle of their
-# windows, so that even one and the same map for all pictures, the mean of all rollouts, reaches 0.33. The picture
-# itself adds only the rest, from 0.33 to 0.35. (The measure is a rough one: noise and parts of other things also differ
-# from the background.) Such a map leaves out values, MLPs and normalisations. It is an illustration, no proof of what
-# the model uses.
-
-# %% [markdown]
+# Does the rollout follow the object? The printed lines measure how much of it lies on what differs from the background,
+# on average over 200 pictures. Equal weights set the standard. One map for all pictures can beat it simply because
+# objects lie near the middle of their windows; only what the rollout of each picture adds to this depends on *this*
+# picture. In the large ViTs the rollouts of photographs do follow the objects (figure 6 of the paper). But even they
+# leave out values, MLPs and normalisations: such a map is an illustration, no proof of what the model uses.
+#
 # ## Patch size
 #
 # With smaller patches there are more tokens, each with less in it. What does it cost, and what does it bring? Choose a
@@ -799,7 +795,7 @@ def say_sides(side):
     side = int(side)
     values = kept["sizes"][str(side)]
     return (
-        f"Patches of {side} by {side}: {(24 // side) ** 2} of them, {operations_of(side) / 1e6:.1f} million operations for a picture, stored "
+        f"Patches of {side} by {side}: {(24 // side) ** 2} of them, {operations_of(side) / 1e6:.1f} million operations; stored "
         f"accuracy {sum(values) / len(values):.3f} ({min(values):.3f} to {max(values):.3f})."
     )
 
@@ -807,40 +803,34 @@ def say_sides(side):
 explore(draw_sides, alt=say_sides, side=Choice("patch side in pixels", [str(side) for side in SIDES], "6"))
 
 # %% [markdown]
-# **Figure 9.** Patch size, cost and accuracy. Left, a picture and its patches; right, the accuracy of three seeds
+# **Figure 8.** Patch size, cost and accuracy. Left, a picture and its patches; right, the accuracy of three seeds
 # against the operations for one picture, on a logarithmic axis, with the chosen size in colour (stored: 6,400 pictures
 # with augmentation, 1,500 steps).
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 for side in SIDES:
     print(say_sides(side))
 
 # %% [markdown]
-# With patches of 12 by 12 pixels there are only four of them, which meet in the middle of the window, so that each
-# usually holds a part of the thing. Smaller patches divide the picture more finely and cost more: each halving of the
-# side gives four times as many patches. From 12 to 6 pixels the operations grow only about threefold (0.7 to 2.2
-# million), since the class token comes on top and the patch embedding costs the same for every size, from 6 to 3 about
-# fourfold (to 9.0 million), and in the end, where the $N^2$ term rules, sixteenfold. Here patches of
-# 12 by 12 are clearly the worst, and those of 4 by 4 have the highest mean; but among the sizes from 8 by 8 down to 3
-# by 3 the seeds of one size differ as much as the sizes do. After 1,500 steps these models are hardly trained to the
-# end (above, the ViT with patches of 6 by 6 reached 0.981 after 4,000 steps with only 1,600 pictures, here it has
-# 0.944), so this does not show that smaller patches bring nothing. The ViTs of the paper gain by them with every set of
-# pictures, even the smallest: trained on ImageNet alone, ViT-B reaches 73.4 % with patches of 32 by 32 and 77.9 % with
-# patches of 16 by 16. The number of parameters of our models changes by about a quarter at most.
-
-# %% [markdown]
+# Each halving of the side gives four times as many patches. The operations first grow less than that, since the class
+# token and the patch embedding cost the same at every size; for much smaller patches, where the $N^2$ term dominates,
+# each halving would cost sixteen times as much.
+#
+# The gain is less clear here. Patches of 12 by 12 are the worst, but among the other sizes the seeds of one size differ
+# as much as the sizes do. The ViTs of the paper gain by smaller patches with every set of pictures: trained on ImageNet
+# alone, ViT-B reaches 73.4 % with patches of 32 by 32 and 77.9 % with patches of 16 by 16.
+#
 # ## Another image size
 #
 # A ViT was trained on pictures of 224 by 224 pixels and is now to read pictures of 384 by 384. With the same patches of
 # 16 by 16 pixels there are $24 \cdot 24 = 576$ patches instead of $14 \cdot 14 = 196$. The blocks accept any number of
-# tokens. But there are only 197 position vectors, that of the class token included. Where do the others come from?
+# tokens, but there are only 196 position vectors for patches. Where do the others come from?
 #
 # Adding new vectors at the end would be wrong: patch 196 of the new grid lies in its ninth row, not below the old
 # picture. The new grid covers the *same* picture more finely, so a new place lies *between* old places. Hence one
 # interpolates: the position vectors are laid out as a grid, and each value in between is computed from its neighbours,
 # here as a weighted mean of the nearest four (*bilinear* interpolation), for each feature separately. The class token's
-# position belongs to no place and stays as it is. For one feature of our model, from a grid of 4 by 4 to one of 6 by 6:
+# position stays as it is. For one feature of our model, from a grid of 4 by 4 to one of 6 by 6:
 
 # %%
 one = vit.positions.detach()[1:, 0].view(4, 4)  # feature 0 of the 16 places, as a grid
@@ -858,42 +848,54 @@ show(
 )
 
 # %% [markdown]
-# **Figure 10.** One feature of the learned position vectors: left, on the grid for which it was learned, right,
+# **Figure 9.** One feature of the learned position vectors: left, on the grid for which it was learned, right,
 # interpolated to a finer grid of the same picture. The colour shows the value.
 #
-# (Here the two grids cover the same area, so that the middles of their corner patches do not coincide:
+# <details><summary>Going further: how programs interpolate</summary>
+#
+# Here the two grids cover the same area, so that the middles of their corner patches do not coincide:
 # `align_corners=False`. The authors' own program lets these middles coincide, and the library `transformers` uses
 # bicubic interpolation, which takes in more neighbours. Usually the model is then trained a little further at the new
-# size, its positions too.)
-
-# %% [markdown]
+# size, its positions too.
+#
+# </details>
+#
 # ## DeiT: learning from a convolutional network
 #
 # If a ViT lacks what a convolution knows beforehand, can a convolutional network teach it? **Knowledge distillation**
-# (Hinton et al., 2015) trains a model, the student, to answer as another model, the teacher, does. DeiT
-# ("data-efficient image Transformer"; Touvron et al., 2021) does this with a convolutional network as the teacher. It
-# adds one more token, the **distillation token**, with a head of its own. The class token's head learns the true label
-# $y$; the distillation token's head learns the teacher's answer, the class with its largest logit, $y_t = \arg\max z_t$
-# (**hard distillation**):
+# (Hinton et al., 2015) trains a model, the student, to answer as a second model, the teacher, does. In DeiT (Touvron et
+# al., 2021) the teacher is a convolutional network, and the student gets one more token, the **distillation token**,
+# with a head of its own. The class token's head learns the true label $y$; the distillation token's head learns the
+# teacher's answer, the class with its largest logit, $y_t = \arg\max z_t$ (**hard distillation**):
 #
 # $$\mathcal L = \tfrac12 \operatorname{CE}(z_\text{class}, y) + \tfrac12 \operatorname{CE}(z_\text{distill}, y_t)$$
 #
 # Here $\operatorname{CE}$ is the cross-entropy, $z_\text{class}$ and $z_\text{distill}$ are the logits of the two heads
-# and $z_t$ those of the teacher. After training the teacher is no longer needed: the probabilities of both heads are
-# added, and the class with the largest sum is the answer.
+# and $z_t$ those of the teacher. For one picture with four classes:
+
+# %%
+z_class, z_distill, z_t, y = normal(4), normal(4), normal(4), 2  # random here: two heads, the teacher, the label
+y_t = z_t.argmax()  # hard: which class the teacher names, not how sure it is
+loss = -(z_class.log_softmax(dim=-1)[y] + z_distill.log_softmax(dim=-1)[y_t]) / 2
+answer = (z_class.softmax(dim=-1) + z_distill.softmax(dim=-1)).argmax()  # after training, without the teacher
+
+# %% [markdown]
+# The last line is for later, when the teacher is no longer needed: the answer is the class for which the probabilities
+# of both heads have the largest sum.
 #
 # What could be the use of the teacher's answers, if the true labels are known? First, a teacher sees each augmented
-# picture: if little of the thing is left in it, the label stays, but the teacher answers what it still sees. Second,
-# its mistakes tell which pictures are alike to a convolutional network. And third, a teacher can also answer where
-# nobody knows the label. This third use is the easiest to show. A convolutional network is trained on 100 pictures,
-# with augmentation. Then it classifies these and 6,300 other pictures, whose labels it is not given, and a ViT learns
-# from its answers alone, with augmentation, too. (This is not the recipe of DeiT: it has no distillation token and no
-# true labels. It is known as **pseudo-labelling**.) For comparison, one ViT learns from the 100 labels, and one from
-# 6,400 true labels.
+# picture: if little of the object is left in it, the label stays, but the teacher answers what it still sees. Second,
+# its mistakes tell which pictures look alike to a convolutional network. And third, a teacher can also answer where
+# nobody knows the label.
+#
+# This third use is the easiest to show, and is known as **pseudo-labelling**. A convolutional network is trained on 100
+# pictures, with augmentation. Then it classifies these and 6,300 other pictures, whose labels it is not given, and a
+# ViT learns from its answers alone, with augmentation, too. This is simpler than DeiT: it has no distillation token and
+# no true labels. For comparison, one ViT learns from the 100 labels, and one, the model of the section on patch size,
+# from 6,400 true labels of other pictures. The stored accuracies, with the range of three seeds:
 
 
-# %% tags=["fold"]
-# NBVAL_CHECK_OUTPUT
+# %% tags=["fold", "nbval-check-output"]
 def taught(steps, seed, data):
     """Accuracies of a CNN that learned from 100 labels, of a ViT that did, and of a ViT that learned from the CNN's answers."""
     images, right = data
@@ -911,73 +913,86 @@ else:
     lessons = record["results"]["taught"]
 for name, values in zip(
     ("teacher: CNN, 100 labels", "ViT, 100 labels", "ViT, 6,400 answers of the CNN", "ViT, 6,400 true labels"),
-    [*zip(*lessons), kept["sizes"]["6"]],  # the last from the section on patch size: as many steps, with augmentation, too
+    [*zip(*lessons), kept["sizes"]["6"]],  # the last from "Patch size": as many steps, augmented, other pictures
 ):
     print(f"{name:30} {sum(values) / 3:.3f}  ({min(values):.3f} to {max(values):.3f})")
 
 # %% [markdown]
-# Taught by the convolutional network, the ViT stays behind its teacher (0.940 against 0.978), but is ahead of a ViT
-# that learned from the same 100 labels alone (0.872). What are the teacher's answers worth? With 6,400 *true* labels
-# the ViT reaches 0.944 in as many steps, hardly more than with the answers, and the ranges of the seeds overlap. (This
-# is the model of the section on patch size; its pictures are others, drawn in the same way.) So what keeps the student
-# behind its teacher is itself and its short training, rather than the teacher's mistakes. After the same 100 labels,
-# both with augmentation, the teacher names 98 % of new pictures correctly and the ViT 87 %: this lead is what a
-# convolution knows beforehand. In the form of answers it is passed on: they serve the ViT nearly as well as 6,300
-# further labels. (Back to DeiT, where the
-# labels are known: if a teacher agrees with every label, its answers add nothing to the labels; so a useful teacher
-# must sometimes differ.)
+# Taught by the convolutional network, the ViT stays behind its teacher but is well ahead of the ViT that learned from
+# the 100 labels alone. What holds it back is not the teacher's mistakes, for with 6,400 *true* labels it is hardly
+# better; it is the student itself and its short training. After the same 100 labels the teacher names 98 % of new
+# pictures correctly and the ViT 87 %: this lead is what a convolution knows beforehand. The teacher's answers pass it
+# on. To the ViT they are worth nearly as much as 6,300 more labels.
 #
-# In the published result (Touvron et al., 2021; ImageNet, ViT-B at 224 by 224 pixels, called DeiT-B) the ViT reaches
-# 81.8 % without a teacher and 83.4 % with the distillation token. A convolutional network is the better teacher: one
-# that reached only 80.0 % itself brought its student to 82.7 %, while a DeiT-B with 81.8 % brought its student to
-# 81.9 %, hardly further than no teacher. Most of what DeiT gained over the first ViT (77.9 %, above) came from
-# augmentation and a careful way of training.
-
-# %% [markdown]
+# In the published result (Touvron et al., 2021; ImageNet, ViT-B at 224 by 224 pixels) the ViT reaches 81.8 % without a
+# teacher and 83.4 % with the distillation token. A convolutional network is the better teacher: one that reached
+# only 80.0 % itself brought its student to 82.7 %, while a ViT that was better itself brought it hardly further than no
+# teacher. But most of what DeiT gained over the first ViT came from augmentation and a careful way of training, and its
+# authors' later recipe, DeiT III (Touvron et al., 2022), does without a teacher.
+#
+# ## Learning without labels
+#
+# Labels can be left out altogether. MAE (He et al., 2022) hides three quarters of the patches and trains a ViT to
+# reconstruct their pixels, much as BERT is trained to fill in hidden words. DINO (Caron et al., 2021) trains a ViT to
+# answer as its teacher does, which sees a different crop of the same picture and is a moving average of the student
+# itself; in the attention maps of its class token the objects of a photograph stand out, although no label has ever
+# named one.
+#
 # ## Swin: attention in windows
 #
-# Every patch attends to every other: the scores and weighted sums of a layer take $4N^2D$ operations (lesson 06), and
-# $N$ grows with the area of the picture. For large pictures with small patches, **Swin** (Liu, Ze et al., 2021) brings
-# back locality. The grid of patches is cut into **windows** of $M$ by $M$ patches, usually $M = 7$, and each patch
-# attends only to the patches of its own window. The scores and weighted sums then take only $4NM^2D$ operations:
-# proportional to $N$. But then no information could pass from window to window. So in every second layer the windows
-# are **shifted** by half a window, downwards and to the right. In practice the windows stay where they are and the
-# patches are moved, upwards and to the left; what leaves the grid at the top comes in at the bottom, so that all
-# windows have the same size:
+# In a ViT every patch attends to every other: the scores and weighted sums of a layer take $4N^2D$ operations
+# (lesson 06), and $N$ grows with the area of the picture. For large pictures with small patches, **Swin** (Liu, Ze et
+# al., 2021) brings back locality. The grid of patches is cut into **windows** of $M$ by $M$ patches, usually $M = 7$,
+# and each patch attends only to the patches of its own window. Scores and weighted sums then take $4NM^2D$ operations,
+# proportional to $N$.
+#
+# But then no information could pass from window to window. Therefore the windows are **shifted** in every second layer,
+# by half a window down and to the right. In practice one keeps the windows and rolls the grid of patches up and to the
+# left; rows that leave at the top come in again at the bottom, so all windows keep the same size. Each window then is
+# one entry of a batch:
+
+# %%
+M, shift = 4, 2
+cells = normal(8, 8, D)  # a grid of 8 by 8 patches
+rolled = cells.roll((-shift, -shift), dims=(0, 1))
+windows = rolled.view(2, M, 2, M, D).transpose(1, 2).reshape(4, M * M, D)  # [windows, M * M, D]
+Y = F.scaled_dot_product_attention(windows, windows, windows)  # each patch attends within its window; no mask yet
+Y = Y.view(2, 2, M, M, D).transpose(1, 2).reshape(8, 8, D).roll((shift, shift), dims=(0, 1))  # back to the grid
 
 # %% tags=["fold"]
+back = windows.view(2, 2, M, M, D).transpose(1, 2).reshape(8, 8, D).roll((shift, shift), dims=(0, 1))
+assert torch.equal(back, cells)
 show(
-    drawings.windows(),
-    "Two grids of 8 by 8 patches with four windows of 4 by 4. Left, each window has a colour. Right, the patches were moved by two "
-    "rows and two columns, so that each window holds patches of all four colours; those that came in on the other side are hatched.",
+    drawings.windows(M, shift),
+    "Two grids of 8 by 8 patches with four windows of 4 by 4. Left, each window has a colour. Right, the patches were moved "
+    "by two rows and two columns, so that each window holds patches of all four colours; those that came in on the other "
+    "side are hatched.",
 )
 
 # %% [markdown]
-# **Figure 11.** Four windows of 4 by 4 patches (thick lines), in one layer (left) and in the next (right), where the
-# patches have moved by two upwards and two to the left. The colour of a patch shows its window in the layer before;
-# hatched patches left at the top or on the left and came in again on the opposite side.
+# **Figure 10.** Four windows of 4 by 4 patches (thick lines), in one layer (left) and in the next (right), where the
+# grid has been rolled by two patches up and two to the left. Colours show the windows of the layer before; hatched
+# patches left at the top or on the left and came in again on the opposite side.
 #
-# Patches that were in different windows meet in the next layer. The cyclic move also puts patches from opposite edges
-# of the picture into one window, and a mask keeps them apart. This mask is the stretch exercise of the assignment. Two
-# more things bring Swin close to convolutional networks. Its positions are relative: instead of a vector for each
-# place, each score gets a learned number that depends only on how many rows and columns lie between the two patches.
-# And after every few layers (such a group is called a **stage**) the grid becomes coarser: every 2 by 2 neighbouring
-# patches are merged into one.
+# Patches of different windows meet in the next layer. The roll also puts patches from opposite edges of the picture
+# into one window. A mask, which the code above leaves out, keeps them apart; it is the stretch exercise of the
+# assignment.
+#
+# Two more features bring Swin close to convolutional networks. Its positions are relative: each score gets a learned
+# number that depends only on how many rows and columns lie between the two patches. And after every few layers (such a
+# group is called a **stage**) the grid becomes coarser: every 2 by 2 neighbouring patches are merged into one.
 #
 # ## ConvNeXt: the answer of the convolutional networks
 #
-# Is it attention, then, that makes these models good? **ConvNeXt** (Liu, Zhuang et al., 2022) starts from a ResNet-50,
-# a convolutional network with 76.1 % on ImageNet, and takes over from Transformers one thing after another. The modern
-# way of training alone (longer, with much the same augmentation as DeiT's) brings it to 78.8 %. Then come, among
-# others, another number of layers in each stage, patches at the beginning, wider layers whose filters of 7 by 7 work on
-# each channel alone, GELU in the place of ReLU, LayerNorm in the place of batch normalisation, and fewer activation
-# functions and normalisations. Together they bring it to 82.0 %, slightly more than a Swin of the same size (81.3 %);
-# not every step brings something by itself. Nothing in it attends. So of the 5.9 points between ResNet-50 and ConvNeXt,
-# 2.7 come from the training alone, and the other 3.2 from a design that takes over much from Transformers, but not
-# attention. Part of what looked like the strength of attention came from the training, part from the rest of the
-# design.
-
-# %% [markdown]
+# Is it attention that makes these models good? **ConvNeXt** (Liu, Zhuang et al., 2022) starts from a ResNet-50, a
+# convolutional network with 76.1 % on ImageNet, and takes over from Transformers one feature after the other. The
+# modern way of training alone, longer and with much the same augmentation as DeiT's, brings it to 78.8 %. Changes of
+# the design follow: a different number of layers in each stage, a patch embedding at the input, wider layers whose
+# filters of 7 by 7 work on each channel separately, GELU instead of ReLU, LayerNorm instead of batch normalisation, and
+# fewer activation functions and normalisations. Together they bring the network to 82.0 %, slightly more than a Swin of
+# the same size (81.3 %), and nothing in it attends. Part of what looked like the strength of attention came from the
+# training, part from the rest of the design.
+#
 # ## Real images
 #
 # All pictures so far were drawn by a program. Do the findings hold for real ones? scikit-learn comes with 1,797 images
@@ -1016,18 +1031,15 @@ for kind in handwritten:
 assert min(handwritten["CNN"]) > max(handwritten["ViT"])
 
 # %% [markdown]
-# **Figure 12.** Eight of the handwritten digits, with their labels.
+# **Figure 11.** Eight of the handwritten digits, with their labels.
 #
-# On real images the ranking is the same: the convolutional network is ahead (0.993 against 0.957 in the stored run),
-# with less than half of the parameters. (This is one number of pictures and one division into training and test; it
-# does not show how the gap changes with more digits.)
-
-# %% [markdown]
+# On real images the ranking is the same: in the stored run the convolutional network is ahead in every seed, with less
+# than half of the parameters.
+#
 # ## Circle or cross?
 #
-# What do the models see in pictures such as those at the beginning? We give the first six circles and crosses of the
-# test pictures to three models of this run: the convolutional network and the ViT that learned from 800 pictures, and
-# the ViT that learned from 6,400:
+# Let us return to the pictures of the beginning. What do the two models that learned from 800 pictures, and the ViT
+# that learned from 6,400, say about the first six circles and crosses of the test?
 
 # %% tags=["fold"]
 some = new_pictures[SHOWN]
@@ -1044,14 +1056,11 @@ for name, said in answers.items():
     print(f"{name:11}", "  ".join(f"{word:9}" for word in said), sum(a == b for a, b in zip(said, truth)), "of 6 right")
 
 # %% [markdown]
-# **Figure 13.** Six new pictures with their labels; printed below them, in the same order, what three models say.
+# **Figure 12.** Six new pictures with their labels; printed below, in the same order, what three models say.
 #
-# With 800 pictures the ViT still makes mistakes that the convolutional network does not make; with 6,400 it makes none
-# here. (Six pictures prove nothing, but the accuracies on 1,000 pictures, printed above, say much the same: 0.991 for
-# the convolutional network, 0.703 and 0.875 for the ViT.) At the beginning we asked what the tokens of a picture are.
-# The answer, patches, took one line of code. All the rest is the Transformer of lesson 09, and what it does not know
-# about pictures, it has to learn from pictures: which places are neighbours, which patches belong together, and that a
-# circle is still a circle when it has moved.
+# At the beginning we asked what the tokens of a picture are. The answer, patches, took one line of code. All the rest
+# is the Transformer of lesson 09, and what it does not know about pictures it has to learn from pictures: which places
+# are neighbours, which patches belong together, and that a circle is still a circle when it has moved.
 
 # %% [markdown]
 # ## Summary
@@ -1064,7 +1073,7 @@ for name, said in answers.items():
 # | encoder | $L$ pre-norm blocks without a mask, last normalisation | $[B, N+1, D]$ |
 # | head | logits from the class token, or from the mean of the patches | $[B, K]$ |
 # | hard distillation | $\tfrac12\operatorname{CE}(z_\text{class}, y) + \tfrac12\operatorname{CE}(z_\text{distill}, \arg\max z_t)$ | a number |
-# | windows of $M$ by $M$ | scores and sums $4NM^2D$ in the place of $4N^2D$ | |
+# | windows of $M$ by $M$ | scores and sums $4NM^2D$ instead of $4N^2D$ | |
 #
 # ```python
 # nn.Conv2d(C, D, kernel_size=P, stride=P)(images).flatten(2).mT  # [B, N, D]
@@ -1076,69 +1085,70 @@ for name, said in answers.items():
 # %% [markdown]
 # ## Before you go on
 #
-# <details><summary><b>1.</b> A picture with 32 rows, 48 columns and three channels is cut with P = 8. How many patches are there, and
-# how many numbers does each hold? Which patch is the first of the second row?</summary>
+# <details><summary><b>1.</b> A picture with 32 rows, 48 columns and three channels is cut with P = 8. How many patches
+# are there, and how many numbers does each hold? Which patch is the first of the second row?</summary>
 #
-# $4 \cdot 6 = 24$ patches with $3 \cdot 64 = 192$ numbers each. Each row has six patches, so the first of the second
-# row is patch 6 (counted from 0).
-#
-# </details>
-#
-# <details><summary><b>2.</b> All pictures of a set are turned upside down, in training and in the test. Does the ViT become worse? Does the
-# convolutional network?</summary>
-#
-# Neither. For the ViT this is one of the orders of pixels that it does not notice. For the convolutional network
-# neighbours remain neighbours; only the filters are learned upside down.
+# There are $4 \cdot 6 = 24$ patches with $3 \cdot 64 = 192$ numbers each. Each row has six patches, so the first of the
+# second row is patch 6 (counted from 0).
 #
 # </details>
 #
-# <details><summary><b>3.</b> The side of a patch is halved. What happens to the number of tokens, to the attention weights and to the
-# parameters?</summary>
+# <details><summary><b>2.</b> All pictures of a set are turned upside down, in training and in the test. Does the ViT
+# become worse? Does the convolutional network?</summary>
 #
-# Four times as many patches, about sixteen times as many attention weights. The parameters hardly change: the embedding
-# has a quarter of its weights left, and there are more position vectors.
+# Neither becomes worse. For the ViT this is one of the orders of pixels that it does not notice. For the convolutional
+# network neighbours remain neighbours; only the filters are learned upside down.
 #
 # </details>
 #
-# <details><summary><b>4.</b> Why does the class token have a position vector, although it stands nowhere?</summary>
+# <details><summary><b>3.</b> The side of a patch is halved. What happens to the number of tokens, to the attention
+# weights and to the parameters?</summary>
+#
+# There are four times as many patches, and about sixteen times as many attention weights. The parameters hardly change:
+# the embedding has a quarter of its weights left, and there are more position vectors.
+#
+# </details>
+#
+# <details><summary><b>4.</b> Why does the class token have a position vector, although it has no place in the
+# picture?</summary>
 #
 # It need not have one: its own vector and its position vector are both learned and only ever appear as a sum, so that
 # one vector would do. The position vector is there because it makes the code simpler.
 #
 # </details>
 #
-# <details><summary><b>5.</b> A head has an attention distance of 12 pixels in pictures of 24 by 24. Is it a head that looks far?</summary>
+# <details><summary><b>5.</b> A head has an attention distance of 12 pixels in pictures of 24 by 24. Is it a head that
+# looks far?</summary>
 #
-# Not necessarily. A head that attends to all patches equally has about this distance. One has to compare.
+# Not necessarily: a head that attends to all patches equally has about this distance. One has to compare.
 #
 # </details>
 #
-# <details><summary><b>6.</b> Swin with M = 7 reads 56 by 56 patches. By which factor do the operations of scores and weighted sums
-# fall?</summary>
+# <details><summary><b>6.</b> Swin with M = 7 reads 56 by 56 patches. By which factor do the operations of scores and
+# weighted sums fall?</summary>
 #
-# By $N/M^2 = 3136/49 = 64$.
+# They fall by the factor $N/M^2 = 3136/49 = 64$.
 #
 # </details>
 
 # %% [markdown]
 # ## Pitfalls
 #
-# - **Two orders have to agree**: how a patch is flattened (channel, row, column) and how the patches are counted (row by row).
-#   A `reshape` of $[C, H, W]$ to $[N, CP^2]$ has the right shape and mixes the pixels of different patches.
+# - **Two orders have to agree**: how a patch is flattened (channel, row, column) and how the patches are counted (row
+#   by row). A `reshape` of $[C, H, W]$ to $[N, CP^2]$ has the right shape and mixes the pixels of different patches.
 # - **$CP^2 = D$ by chance**: in ViT-B/16 both are 768, so that a transposed matrix raises no error.
 # - **The class token comes first**: leave it out (`X[:, 1:]`) before you put outputs or positions back into a grid.
-# - **Do not append positions** for a larger picture; interpolate them, without the class token's.
-# - **"ViTs need more data"** is a statement about models *and* how they are trained. Augmentation and a teacher change it.
-# - **A map of attention weights is no explanation.** It leaves out values, MLPs and normalisations; compare it with the same map
-#   for other pictures.
+# - **"ViTs need more data"** is a statement about models *and* how they are trained. Augmentation and a teacher change
+#   it.
+# - **A map of attention weights is no explanation.** Compare it at least with the maps for other pictures.
 #
 # <details><summary><b>If you also use lecture slides</b>: where some of them differ</summary>
 #
 # - *"Average pool"* at the end: the ViT of the paper has a class token. Averaging is a variant that works as well.
 # - *"The 2D position of each patch"*: the paper's encoding is learned, one vector for each place; the model has to
 #   learn that the places form a grid.
-# - *"Vision Transformers"* over a picture of DETR: that model detects objects, with a convolutional network in front (lesson 14).
-# - *"DeiT III"*: a later paper, without distillation.
+# - *"Vision Transformers"* over a picture of DETR: that model detects objects, with a convolutional network in front
+#   (lesson 14).
 #
 # </details>
 
@@ -1154,16 +1164,22 @@ for name, said in answers.items():
 # ## References
 #
 # - A. Dosovitskiy et al. (2021). An image is worth 16x16 words: Transformers for image recognition at scale. ICLR.
-#   arXiv:2010.11929. *Table 5: the published curve; appendix D: pooling, positions, attention distance.*
-# - H. Touvron, M. Cord, M. Douze, F. Massa, A. Sablayrolles, H. Jégou (2021). Training data-efficient image Transformers &
-#   distillation through attention. ICML. arXiv:2012.12877.
-# - A. Kolesnikov et al. (2020). Big transfer (BiT): general visual representation learning. ECCV. arXiv:1912.11370. *The
-#   convolutional network of the published curve.*
-# - Liu, Ze, et al. (2021). Swin Transformer: hierarchical vision Transformer using shifted windows. ICCV. arXiv:2103.14030.
+#   arXiv:2010.11929. *Table 5: the published curve; figure 5: compute; appendix D: pooling, positions, attention
+#   distance.*
+# - H. Touvron, M. Cord, M. Douze, F. Massa, A. Sablayrolles, H. Jégou (2021). Training data-efficient image
+#   Transformers & distillation through attention. ICML. arXiv:2012.12877.
+# - H. Touvron, M. Cord, H. Jégou (2022). DeiT III: revenge of the ViT. ECCV. arXiv:2204.07118.
+# - A. Kolesnikov et al. (2020). Big transfer (BiT): general visual representation learning. ECCV. arXiv:1912.11370.
+#
+# - K. He, X. Chen, S. Xie, Y. Li, P. Dollár, R. Girshick (2022). Masked autoencoders are scalable vision learners.
+#   CVPR. arXiv:2111.06377.
+# - M. Caron et al. (2021). Emerging properties in self-supervised vision Transformers. ICCV. arXiv:2104.14294.
+# - Liu, Ze, et al. (2021). Swin Transformer: hierarchical vision Transformer using shifted windows. ICCV.
+#   arXiv:2103.14030.
 # - Liu, Zhuang, et al. (2022). A ConvNet for the 2020s. CVPR. arXiv:2201.03545.
-# - M. Raghu, T. Unterthiner, S. Kornblith, C. Zhang, A. Dosovitskiy (2021). Do vision Transformers see like convolutional neural
-#   networks? NeurIPS. arXiv:2108.08810.
+# - M. Raghu, T. Unterthiner, S. Kornblith, C. Zhang, A. Dosovitskiy (2021). Do vision Transformers see like
+#   convolutional neural networks? NeurIPS. arXiv:2108.08810.
 # - S. Abnar, W. Zuidema (2020). Quantifying attention flow in Transformers. ACL. arXiv:2005.00928.
 # - G. Hinton, O. Vinyals, J. Dean (2015). Distilling the knowledge in a neural network. arXiv:1503.02531.
-# - E. Alpaydin, C. Kaynak (1998). Optical recognition of handwritten digits. UCI Machine Learning Repository. *The digits, CC BY
-#   4.0.*
+# - E. Alpaydin, C. Kaynak (1998). Optical recognition of handwritten digits. UCI Machine Learning Repository. *The
+#   digits, CC BY 4.0.*

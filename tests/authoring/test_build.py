@@ -41,8 +41,7 @@ import torch
 from utils.figures import plots
 from utils.figures.explorers import Grid, Order, Slider, explore, progress
 
-# %%
-# NBVAL_CHECK_OUTPUT
+# %% tags=["nbval-check-output"]
 torch.manual_seed(0)
 for n in progress(range(4), "counting"):
     print(n, torch.randn(2))

@@ -1,4 +1,4 @@
-"""Whether a run of a notebook gives what its claims say: cells marked NBVAL_CHECK_OUTPUT, compared as nbval does."""
+"""Whether a run of a notebook gives what its claims say: cells with nbval's tag, compared as nbval does."""
 
 import difflib
 from collections import defaultdict

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from browser import IDLE, screenshot
 from playwright.sync_api import Locator, Page
@@ -90,9 +90,14 @@ class Visit:
     def choices(self) -> Iterator[Move]:
         for choice in self.box.locator(".widget-dropdown").all():
             label, menu = choice.locator(".widget-label").text_content(), choice.get_by_role("combobox")
-            first = menu.locator("option:checked").text_content()
-            for other in menu.locator("option:not(:checked)").all_text_contents():
-                yield self.move(label, other, lambda: menu.select_option(other), lambda: menu.select_option(first))
+            first, begun = menu.locator("option:checked").text_content(), self.seen()
+            others = menu.locator("option:not(:checked)").all_text_contents()
+            for other in others:  # from one to the next, and back from the last
+                made = self.move(label, other, lambda: menu.select_option(other))
+                if other == others[-1]:
+                    menu.select_option(first)
+                    made = replace(made, restored=self.comes(lambda: self.seen() == begun))
+                yield made
 
     def grids(self) -> Iterator[Move]:
         """The last button of the first row, and the first, each pressed twice."""

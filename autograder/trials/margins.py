@@ -1,0 +1,78 @@
+"""How far lessons' assertions are from failing: over several seeds, and two instruction sets of the processor."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from autograder import settings
+
+RUNS = 5  # with random numbers of their own, the first with the lesson's
+SETS = {"native": {}, "plain": {"ATEN_CPU_CAPABILITY": "default"}}
+
+
+@dataclass(frozen=True)
+class Margin:
+    """An assertion of a lesson over all runs: in how many it held, of how many, and its least margin, if it compares sizes."""
+
+    unit: str
+    text: str
+    held: int
+    runs: int
+    least: float | None
+
+
+def margins(units: Iterable[str], processes: int = 2) -> Iterator[Margin]:
+    """The margins of each lesson's assertions, lesson by lesson in the order of the lesson.
+
+    Raises:
+        KitError: a lesson ends with an error.
+    """
+    with ThreadPoolExecutor(processes) as pool:
+        for unit in units:
+            asked = [(unit, run, name) for run in range(RUNS) for name in SETS]
+            yield from _joined(unit, [*pool.map(_run, *zip(*asked))])
+
+
+def _run(unit: str, run: int, name: str) -> list[dict]:
+    command = [sys.executable, "-m", "autograder.trials.watched_lesson", unit, str(run)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", **SETS[name]}
+    ran = subprocess.run(command, cwd=settings.ROOT, env=environment, capture_output=True, text=True)
+    if ran.returncode:
+        raise settings.KitError(f"{unit}, run {run}, {name} instructions: {ran.stderr.strip().splitlines()[-1]}")
+    return json.loads(ran.stdout)
+
+
+def _joined(unit: str, runs: list[list[dict]]) -> Iterator[Margin]:
+    """One row for each assertion; an assertion that stands in the text twice counts as two."""
+    for place, first in enumerate(runs[0]):
+        same = [run[place] for run in runs if place < len(run) and run[place]["text"] == first["text"]]
+        known = [one["margin"] for one in same if one["margin"] is not None]
+        held = sum(one["held"] for one in same)
+        yield Margin(unit, first["text"], held, len(runs), min(known) if known else None)
+
+
+def table(rows: Iterable[Margin], below: float = 0.1) -> str:
+    """Markdown: for each lesson how many assertions hold in all runs, and those that do not or whose margin is small."""
+    rows = list(rows)
+    lines = [
+        f"Each lesson's code, run {RUNS} times with different random numbers, on two instruction sets of the processor: the",
+        "widest that it has, and the plainest. A margin is how far two numbers are apart that an assertion compares by size,",
+        "as a share of the larger one: the least of all runs.",
+        "",
+        "| lesson | assertions | hold in every run | by a margin below 10 % |",
+        "|---|---|---|---|",
+    ]
+    for unit in dict.fromkeys(row.unit for row in rows):
+        own = [row for row in rows if row.unit == unit]
+        held = [row for row in own if row.held == row.runs]
+        near = [row for row in held if row.least is not None and row.least < below]
+        lines.append(f"| {unit} | {len(own)} | {len(held)} | {len(near)} |")
+    weak = [row for row in rows if row.held < row.runs]
+    lines += ["", *(f"- ✗ {row.unit}: holds in {row.held} of {row.runs}: `{row.text}`" for row in weak)]
+    close = sorted((row for row in rows if row not in weak and (row.least or 1) < below), key=lambda row: row.least)
+    lines += [f"- {row.unit}: {row.least:.1%}: `{row.text}`" for row in close]
+    return "\n".join(lines).rstrip() + "\n"

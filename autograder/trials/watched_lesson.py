@@ -1,0 +1,142 @@
+"""Runs a lesson's code once with other random numbers, and notes how far each of its assertions was from failing.
+
+Run as `python -m autograder.trials.watched_lesson 09_transformer_block 2`, it prints a JSON list; figures are made and not drawn.
+"""
+
+import ast
+import io
+import json
+import operator
+import os
+import sys
+from contextlib import redirect_stdout
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import jupytext
+
+from autograder import settings
+
+STEP = 1000  # between the random numbers of a seed and those that stand for it in the next run
+_OPERATORS = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
+
+
+@dataclass
+class Seen:
+    """An assertion of a lesson: its text, whether it held, and its least margin, a share of the larger of the two numbers.
+
+    The margin is None where nothing is compared by size; an assertion that is never reached is not listed.
+    """
+
+    text: str
+    held: bool = True
+    margin: float | None = None
+
+
+class _Watching(ast.NodeTransformer):
+    """Has every assertion tell whether it holds, and what its comparisons by size compare; none ends the lesson."""
+
+    def __init__(self):
+        self.texts: list[str] = []
+
+    def visit_Assert(self, node: ast.Assert):
+        key = ast.Constant(len(self.texts))
+        self.texts.append(ast.unparse(node.test))
+        test = _Comparisons(key).visit(node.test)
+        return ast.Expr(ast.Call(ast.Name("_held", ast.Load()), [key, test], []))
+
+
+class _Comparisons(ast.NodeTransformer):
+    def __init__(self, key: ast.Constant):
+        self.key = key
+
+    def visit_Compare(self, node: ast.Compare):
+        self.generic_visit(node)
+        if not all(type(one) in _OPERATORS for one in node.ops):
+            return node
+        kinds = ast.Tuple([ast.Constant(type(one).__name__) for one in node.ops], ast.Load())
+        numbers = ast.Tuple([node.left, *node.comparators], ast.Load())
+        return ast.Call(ast.Name("_compared", ast.Load()), [self.key, kinds, numbers], [])
+
+
+def watched(code: list[str], texts: list[str] | None = None) -> list[Seen]:
+    """What the assertions of some cells say when they are run in one namespace.
+
+    Args:
+        code: the cells.
+        texts: gets the assertions' texts, those that are not reached included.
+    """
+    watching, seen = _Watching(), {}
+    by_name = {kind.__name__: made for kind, made in _OPERATORS.items()}
+
+    def of(key: int) -> Seen:
+        return seen.setdefault(key, Seen(watching.texts[key]))
+
+    def compared(key: int, kinds: tuple, numbers: tuple):
+        one, held = of(key), True
+        for kind, left, right in zip(kinds, numbers, numbers[1:]):
+            distance = _distance(left, right)
+            if distance is not None:
+                one.margin = distance if one.margin is None else min(one.margin, distance)
+            held = held & by_name[kind](left, right) if held is not True else by_name[kind](left, right)
+        return held
+
+    def held(key: int, test) -> None:
+        one = of(key)
+        one.held = one.held and bool(test)
+
+    trees = [ast.fix_missing_locations(watching.visit(ast.parse(cell))) for cell in code]
+    space = {"__name__": "__main__", "_compared": compared, "_held": held}
+    for tree in trees:
+        exec(compile(tree, "<lesson>", "exec"), space)
+    if texts is not None:
+        texts += watching.texts
+    return [seen[key] for key in sorted(seen)]
+
+
+def _distance(left, right) -> float | None:
+    """How far two numbers are from being equal, as a share of the larger; of tensors that of the nearest pair."""
+    import torch
+
+    try:
+        a, b = (torch.as_tensor(one).detach().to("cpu", torch.float64) for one in (left, right))
+        share = (a - b).abs() / torch.maximum(a.abs(), b.abs()).clamp_min(1e-300)
+    except (TypeError, ValueError, RuntimeError):
+        return None  # not numbers
+    return share.min().item() if share.numel() else None
+
+
+def _shifted(by: int) -> None:
+    """From now on a seed of torch stands for other random numbers; data that Python draws stay as they are."""
+    import torch
+
+    usual, generator = torch.manual_seed, torch.Generator
+
+    class Generator(generator):
+        def manual_seed(self, seed):
+            return super().manual_seed(seed + by)
+
+    torch.manual_seed, torch.Generator = lambda seed: usual(seed + by), Generator
+    torch.random.manual_seed = torch.manual_seed
+
+
+def main(unit: str, run: str) -> None:
+    """Prints what the assertions of a lesson say in one run; run 0 has the lesson's own random numbers."""
+    os.environ |= {"COURSE_STATIC": "1", "COURSE_DEVICE": "cpu", "MPLBACKEND": "agg"}
+    twin = settings.LESSON_TWINS / f"{unit}.py"
+    _shifted(STEP * int(run))
+    from utils.figures import explorers, plots
+
+    plots.show = plots.publish = lambda *_, **__: None
+    explorers.explore = lambda *_, **__: None
+    os.chdir(settings.LESSONS)
+    cells = [cell for cell in jupytext.read(twin).cells if cell.cell_type == "code"]
+    code = [cell.source for cell in cells if "setup" not in cell.metadata.get("tags", [])]
+    with redirect_stdout(io.StringIO()):
+        found = watched(code)
+    print(json.dumps([asdict(one) for one in found]))
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path.cwd()))
+    main(*sys.argv[1:3])

@@ -1,0 +1,70 @@
+"""Margins of lessons' assertions: what is compared by size is noted, and nothing that fails ends a run."""
+
+import pytest
+
+from autograder.trials import watched_lesson
+from autograder.trials.margins import Margin, _joined, table
+from autograder.trials.watched_lesson import watched
+
+
+def seen(code: str) -> dict[str, tuple]:
+    return {one.text: (one.held, one.margin and round(one.margin, 3)) for one in watched(code.split("\n---\n"))}
+
+
+def test_a_margin_is_the_least_distance_of_all_that_an_assertion_compares():
+    found = seen(
+        "a, b = 0.8, 1.0\n---\nassert a < b\nassert all(one > 0.5 for one in (0.6, 0.75, 2.0))\nassert 0 < a < 0.9 < b"
+    )
+    assert found == {
+        "a < b": (True, 0.2),
+        "all((one > 0.5 for one in (0.6, 0.75, 2.0)))": (True, 0.167),
+        "0 < a < 0.9 < b": (True, 0.1),
+    }
+
+
+def test_an_assertion_that_fails_is_told_and_the_lesson_goes_on():
+    found = seen(
+        "assert 3 > 4, 'no'\nassert [1] == [2]\nfor n in range(3):\n    assert n < 2\n---\nlater = 1\nassert later"
+    )
+    assert {text: held for text, (held, _) in found.items()} == {
+        "3 > 4": False,
+        "[1] == [2]": False,
+        "n < 2": False,
+        "later": True,
+    }
+
+
+def test_tensors_and_what_is_no_number_are_compared_as_the_lesson_compares_them():
+    found = seen(
+        "import torch\nx = torch.tensor([1.0, 2.0])\nassert (x < 4).all()\nassert {1} < {1, 2}\nassert x.sum() >= 2"
+    )
+    assert found == {"(x < 4).all()": (True, 0.5), "{1} < {1, 2}": (True, None), "x.sum() >= 2": (True, 0.333)}
+
+
+@pytest.fixture
+def shifted(monkeypatch):
+    import torch
+
+    for place, name in ((torch, "manual_seed"), (torch, "Generator"), (torch.random, "manual_seed")):
+        monkeypatch.setattr(place, name, getattr(place, name))
+    watched_lesson._shifted(1000)
+
+
+def test_other_random_numbers_come_from_the_same_seeds(shifted):
+    import torch
+
+    torch.manual_seed(3)
+    one, drawn = torch.rand(2), torch.rand(2, generator=torch.Generator().manual_seed(3))
+    assert torch.equal(one, drawn)
+    usual = torch._C.Generator().manual_seed(1003)
+    assert torch.equal(one, torch.rand(2, generator=usual))
+
+
+def test_rows_of_several_runs_are_joined_and_the_weak_ones_listed():
+    runs = [[{"text": "a < b", "held": True, "margin": 0.5}], [{"text": "a < b", "held": False, "margin": 0.02}]]
+    (row,) = _joined("04", runs)
+    assert row == Margin("04", "a < b", 1, 2, 0.02)
+    near = Margin("04", "c > 0", 2, 2, 0.04)
+    said = table([row, near, Margin("04", "d", 2, 2, None)])
+    assert "| 04 | 3 | 2 | 1 |" in said
+    assert "- ✗ 04: holds in 1 of 2: `a < b`" in said and "- 04: 4.0%: `c > 0`" in said and "`d`" not in said
