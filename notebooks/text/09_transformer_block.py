@@ -11,9 +11,9 @@
 # - replace LayerNorm by RMSNorm, the MLP by SwiGLU, and a single MLP by a mixture of experts;
 # - count the parameters and the operations of a block.
 #
-# **You need** from lesson 05 self-attention, from lesson 06 the heads and the counts of operations, from lesson 07 the
-# causal mask, and from lesson 08, for two examples, grouped-query attention. The terms and symbols of the course are
-# listed in the [glossary](../docs/glossary.md).
+# **You need** self-attention (lesson 05), the heads and the counts of operations (lesson 06) and the causal mask
+# (lesson 07); for two examples also grouped-query attention (lesson 08). The terms and symbols of the course are listed
+# in the [glossary](../docs/glossary.md).
 #
 # **Time** about 75 minutes to read; the cells run in about 40 seconds on two CPU cores.
 
@@ -69,6 +69,8 @@ except ImportError:  # the course is not on Python's path yet, or another packag
 installed = prepare()
 
 # %% tags=["fold"]
+import copy
+import textwrap
 import time
 
 import torch
@@ -90,7 +92,6 @@ BEGUN = time.perf_counter()
 generator = torch.Generator().manual_seed(9)
 
 
-# %% tags=["fold"]
 def normal(*shape):
     """Independent numbers with mean 0 and variance 1, the same on every device."""
     return torch.randn(*shape, generator=generator).to(DEVICE)
@@ -100,16 +101,15 @@ def normal(*shape):
 # ## Attention alone is not enough
 #
 # *"The animal didn't cross the street because it was too tired."* Understanding this sentence takes several steps: find
-# out what *it* refers to, then who was tired, then why the animal did not cross. A deep network can use a layer for
-# each step. So let us stack attention layers: the outputs of one are the inputs of the next. Twelve layers are a common
-# depth. What do they make of the eleven tokens?
+# out what *it* refers to, then who was tired, then why the animal did not cross. A deep network can give each step a
+# layer of its own. So let us stack twelve attention layers, a common depth, and let each read the outputs of the one
+# before. What do they make of the eleven tokens?
 #
-# We give each token a random vector, which stands for its embedding with its positional encoding, and apply twelve
-# multi-head attention layers as they are before any training. After each layer we compare the tokens. The **cosine** of
+# Each token begins as a random vector, in place of an embedding with its positional encoding, and the multi-head
+# attention layers are left as they are before any training. After each layer we compare the tokens. The **cosine** of
 # two vectors, $x \cdot y / (\lVert x \rVert \lVert y \rVert)$, is 1 if they have the same direction, and 0 if they are
-# orthogonal, as two random vectors of many features nearly are. We take the mean over all pairs of different tokens.
-#
-# Before you run the cell: will the mean cosine grow or shrink from layer to layer?
+# orthogonal, as two random vectors of many features nearly are. Before you run the cell: will its mean over all pairs
+# of different tokens grow or shrink from layer to layer?
 
 
 # %%
@@ -133,41 +133,52 @@ with torch.no_grad():
         alone.append(similarity(X))
 
 # %% tags=["fold"]
+def difference(X):
+    """What distinguishes the tokens of X [N, D]: the size of X without the tokens' mean, relative to the size of X."""
+    return ((X - X.mean(dim=0)).norm() / X.norm()).item()
+
+
+exact, remaining = X_0.cpu().double(), []  # the same layers with more digits: single precision ends at 1e-7
+with torch.no_grad():
+    remaining.append(difference(exact))
+    for attention in attention_layers:
+        twin = copy.deepcopy(attention).cpu().double()
+        exact = twin(exact, exact, exact)[0]  # [N, D]
+        remaining.append(difference(exact))
+assert abs(alone[0]) < 0.1 and 0.6 < alone[1] < 0.97 and alone[2] > 0.99 and alone[12] > 0.9999
+assert remaining[1] > 0.1 and 1e-5 < remaining[2] < 1e-2 and remaining[3] < 1e-9
+
 figure, (left, right) = plots.canvas(10.5, 3.4, 2)
-plots.curves(range(13), {"attention alone": alone}, x_label="layers", y_label="mean cosine of two tokens", axes=left)
+labels = {"x_label": "layers", "legend": False}
+plots.curves(range(13), {"attention alone": alone}, y_label="mean cosine of two tokens", axes=left, **labels)
 left.set_ylim(-0.1, 1.1)
-plots.legend_of(left, loc="center right")
-cosines = F.normalize(X, dim=-1) @ F.normalize(X, dim=-1).T
-plots.heat_map(cosines, words, words, numbers="", title="cosines after twelve layers", axes=right)
-right.tick_params(axis="x", rotation=60)
+plots.curves(range(13), {"attention alone": remaining}, y_label="remaining difference", log="y", axes=right, **labels)
+plots.level(right, torch.finfo(torch.float64).eps, "rounding", at=0.02)
+right.set_ylim(1e-17, 10)
 show(
     figure,
     f"Left, the mean cosine of two tokens after 0 to 12 attention layers: {', '.join(f'{value:.2f}' for value in alone)}. Right, "
-    "the cosines of all pairs of the eleven tokens after twelve layers: all are 1.",
+    "on a logarithmic axis, what remains of the differences between the tokens. It falls ever more steeply: after 0 to 3 layers "
+    f"it is {', '.join(f'{value:.2g}' for value in remaining[:4])}; from the fourth layer on, only rounding is left.",
 )
 
 # %% [markdown]
-# **Figure 1.** Twelve attention layers, one after another. Left, how similar the tokens are after each layer; right,
-# the cosine of each pair of tokens after the last.
-
-# %% tags=["fold"]
-print(f"mean cosine before the first layer {alone[0]:.2f}, after one {alone[1]:.2f}, after two {alone[2]:.3f}, after twelve {alone[12]:.4f}")
-assert abs(alone[0]) < 0.1 and 0.6 < alone[1] < 0.97 and alone[2] > 0.99 and alone[12] > 0.9999
-
-# %% [markdown]
+# **Figure 1.** Twelve attention layers, one after another. Left, how similar the tokens are after each layer. Right, on
+# a logarithmic axis, what remains of their differences: the size of $X$ without the mean of its tokens, divided by the
+# size of $X$. At the dotted line only the rounding of double precision is left.
+#
 # After two layers, the vectors of all eleven tokens are nearly the same, and after twelve no layer could tell *animal*
 # from *street*. The random numbers are not to blame. Each output of attention is an average of values, and an untrained
 # layer spreads its attention weights over all tokens, the more evenly the more alike the tokens are. Averaging the
-# averages pulls every token closer to the common mean, until nothing that distinguishes them is left. Dong et al.
-# (2021) prove it for weights that are not too large: if attention layers are stacked with nothing between them, what
-# remains of the differences shrinks doubly exponentially with depth. Training could in principle make the averages more
-# selective, but where would it start, if the output says almost nothing about the input?
+# averages pulls every token towards the common mean. Dong et al. (2021) prove it for weights that are not too large:
+# with nothing between the attention layers, the differences shrink *doubly exponentially* with depth. On the right,
+# exponential decay would be a straight line; our curve falls ever more steeply. Training could in principle make the
+# averages more selective, but where would it start, if the output says almost nothing about the input?
 #
 # The **Transformer block** (Vaswani et al., 2017) adds what is missing: a path on which each token keeps what it has, a
 # layer that does something other than averaging, and a normalisation that keeps the numbers in range. We add these
-# three parts one by one, put them together in two ways, and measure which way trains. Then come the variants that
-# today's models use. We shall meet these identical vectors again at the end of the lesson, where nobody would expect
-# them: in a stack that has all of its parts.
+# parts one by one, put them together in two ways, and measure which way trains; then come today's variants. At the end
+# we shall meet identical vectors again where nobody would expect them.
 
 # %% [markdown]
 # ## The residual stream
@@ -176,21 +187,19 @@ assert abs(alone[0]) < 0.1 and 0.6 < alone[1] < 0.97 and alone[2] > 0.99 and alo
 #
 # $$X_\text{new} = X + f(X)$$
 #
-# Here $f$ is the layer, for example attention. So the vector of a token runs through the whole network, and each layer
-# reads it and adds something to it. This running sum is called the **residual stream**. What follows from this small
-# change?
+# Here $f$ is the layer, for example attention. The vector of a token now runs through the whole network, and each layer
+# reads it and adds something to it. This running sum is called the **residual stream**. Much follows from it:
 #
 # - A token keeps its own content, even if the layer gives the same output at all positions.
 # - A layer whose output is near 0, as it may be before training, does no harm.
 # - A layer can use what *any* earlier layer has written into the stream, not only the last one.
-# - The gradient reaches every layer on a direct path: the derivative of $X + f(X)$ is the identity plus the derivative
-#   of $f$. Even if $f$ passes on almost no gradient, the identity passes on all of it, as long as nothing else stands
-#   on this path.
+# - The gradient reaches every layer on a direct path. The derivative of $X + f(X)$ is the identity plus the derivative
+#   of $f$; even if $f$ passes on almost no gradient, the identity passes on all of it.
 #
-# There is a price: what is added must have the shape of $X$. So the width $D$ of the stream is the same through the
-# whole network, and every block takes $[N, D]$ and returns $[N, D]$.
-#
-# The same twelve layers, now with residual connections:
+# The price is that what is added must have the shape of $X$: the width $D$ of the stream is the same through the whole
+# network, and every block takes $[N, D]$ and returns $[N, D]$. Here are the same twelve layers with residual
+# connections:
+
 
 # %%
 X, with_residual = X_0, [similarity(X_0)]
@@ -200,6 +209,7 @@ with torch.no_grad():
         with_residual.append(similarity(X))
 
 # %% tags=["fold"]
+assert 0.1 < with_residual[12] < 0.75
 lines = {"attention alone": alone, "with residual connections": with_residual}
 figure = plots.curves(range(13), lines, x_label="layers", y_label="mean cosine of two tokens")
 figure.axes[0].set_ylim(-0.1, 1.1)
@@ -211,33 +221,28 @@ show(
 
 # %% [markdown]
 # **Figure 2.** The similarity of the tokens in the same twelve attention layers, without and with residual connections.
-
-# %% tags=["fold"]
-print(f"mean cosine after twelve layers with residual connections: {with_residual[12]:.2f}")
-assert 0.1 < with_residual[12] < 0.75
-
-# %% [markdown]
-# The tokens still become more similar, because all of them receive nearly the same average. But each of them keeps its
-# own content: after twelve layers the mean cosine is 0.26, not 1.
+#
+# The tokens still become more similar, because all of them receive nearly the same average. But each keeps its own
+# content, and they remain far from identical.
 
 # %% [markdown]
 # ## The MLP: each token alone
 #
-# The second thing that is missing is a layer that *computes* with what a token has collected. Attention is a poor tool
-# for this: once the attention weights are fixed, each output is a linear function of the values. So the block has a
-# second layer, a **multi-layer perceptron (MLP)** with one hidden layer, also called the **feed-forward network**. It
-# widens each vector to a hidden width $D_F$, applies an activation function, and comes back to the width of the stream:
+# The second missing part is a layer that *computes* with what a token has collected. Attention is a poor tool for this:
+# once the attention weights are fixed, each output is a linear function of the values. So the block has a second layer,
+# a **multi-layer perceptron (MLP)** with one hidden layer, also called the **feed-forward network**. It widens each
+# vector to a hidden width $D_F$, usually $4D$, applies an activation function, and comes back to the width of the
+# stream:
 #
 # $$\operatorname{MLP}(x) = \operatorname{GELU}(x W_\text{in} + b_\text{in})\, W_\text{out} + b_\text{out}, \qquad
 # W_\text{in}\,[D, D_F],\quad W_\text{out}\,[D_F, D]$$
 #
-# The usual hidden width is $D_F = 4D$. **GELU** (Hendrycks and Gimpel, 2016) is the activation function of GPT-2 and
-# BERT, a smooth relative of the ReLU of the first Transformers: $\operatorname{GELU}(x) = x\,\Phi(x)$, where $\Phi(x)$
-# is the probability that a standard normal number is smaller than $x$.
+# **GELU** (Hendrycks and Gimpel, 2016) is the activation function of GPT-2 and BERT, a smooth relative of the ReLU of
+# the first Transformers: $\operatorname{GELU}(x) = x\,\Phi(x)$, where $\Phi(x)$ is the probability that a standard
+# normal number is smaller than $x$.
 #
-# The same MLP is applied to every token, and to each token by itself. It moves no information between tokens. That is
-# the division of labour in a Transformer: **attention moves information between tokens, and the MLP works on each token
-# alone**.
+# The same MLP is applied to every token by itself, and no information passes between tokens. That is the division of
+# labour in a Transformer: **attention moves information between tokens, and the MLP works on each token alone**.
 
 # %%
 mlp = nn.Sequential(nn.Linear(D, 4 * D), nn.GELU(), nn.Linear(4 * D, D)).to(DEVICE)
@@ -250,13 +255,13 @@ assert_close(together, one_by_one)
 # ## Layer normalisation
 #
 # The residual stream is a sum, and a sum grows with the number of its terms. How fast? We stack 24 pairs of an
-# attention layer and an MLP, each with a residual connection, and compute the size of the numbers in the stream, by
-# which we mean their **root mean square (RMS)**, the root of the mean of the squared numbers. The weights are drawn as
-# in PyTorch's own `nn.Transformer`, by the rule of Glorot and Bengio (2010), also called Xavier initialisation, which
-# keeps the size of the numbers about the same in a single linear layer.
+# attention layer and an MLP, each with a residual connection, and compute the **root mean square (RMS)** of the numbers
+# in the stream, the root of the mean of their squares. The weights are drawn as in PyTorch's own `nn.Transformer`, by
+# the rule of Glorot and Bengio (2010), also called Xavier initialisation, which keeps the numbers at about the same
+# size in a single linear layer.
 
 
-# %% tags=["fold"]
+# %%
 def xavier(layers):
     """Draws all matrices by the rule of Glorot and Bengio (2010), as `nn.Transformer` does; biases are set to 0."""
     for name, weight in layers.named_parameters():
@@ -266,7 +271,6 @@ def xavier(layers):
             nn.init.zeros_(weight)
 
 
-# %%
 torch.manual_seed(9)
 X, sizes = X_0, [X_0.pow(2).mean().sqrt().item()]
 with torch.no_grad():
@@ -277,25 +281,21 @@ with torch.no_grad():
         X = X + attention(X, X, X)[0]  # [N, D]
         X = X + mlp(X)  # [N, D]
         sizes.append(X.pow(2).mean().sqrt().item())
-
-# %% tags=["fold"]
 print("RMS of the stream after 0, 6, 12 and 24 pairs:", ", ".join(f"{sizes[depth]:,.0f}" for depth in (0, 6, 12, 24)))
-assert sizes[24] > 300 and sizes[12] > 5
 
 # %% [markdown]
-# The numbers grow exponentially, since what a layer adds is in proportion to what it reads: the larger the stream, the
-# larger the next addition. After 24 pairs they are about a thousand times as large as at the beginning, and the
-# gradients grow, too, on their way back. **Normalisation** takes care of that. **Layer normalisation**, or LayerNorm
-# (Ba et al., 2016), treats each token by itself. It computes the mean and the variance of the token's $D$ features,
-# subtracts the mean and divides by the root of the variance:
+# The numbers grow exponentially, since what a layer adds is in proportion to what it reads. After 24 pairs they are
+# hundreds of times as large as at the beginning, and the gradients grow, too, on their way back. **Layer
+# normalisation**, or LayerNorm (Ba et al., 2016), takes care of that. It treats each token by itself: it computes the
+# mean and the variance of the token's $D$ features, subtracts the mean and divides by the root of the variance.
 #
 # $$\mu = \frac1D \sum_{d=1}^{D} x_d, \qquad \sigma^2 = \frac1D \sum_{d=1}^{D} (x_d - \mu)^2, \qquad
 # y_d = \frac{x_d - \mu}{\sqrt{\sigma^2 + \varepsilon}}\;\gamma_d + \beta_d$$
 #
-# Without $\gamma$ and $\beta$, every token then has mean 0 and variance 1 (up to $\varepsilon$), whatever came before.
-# The small number $\varepsilon$ (`eps`) guards against a division by 0. The learned **gain** $\gamma$ and **bias**
-# $\beta$, both of shape $[D]$, let the network choose another scale and another centre for each feature; they begin as
-# 1 and 0. We compute LayerNorm twice, in a loop over the tokens and with PyTorch:
+# Without $\gamma$ and $\beta$, every token then has mean 0 and variance 1, whatever came before; the small number
+# $\varepsilon$ (`eps`) guards against a division by 0. The learned **gain** $\gamma$ and **bias** $\beta$, both of shape
+# $[D]$, let the network choose another scale and centre for each feature; they begin as 1 and 0. Here is LayerNorm as a
+# loop over the tokens, and PyTorch's own:
 
 # %%
 X = normal(3, 5) * 4 + 2  # [N, D]: three tokens, whose numbers are neither centred nor of size 1
@@ -309,6 +309,7 @@ norm = nn.LayerNorm(5).to(DEVICE)  # eps is 1e-5 by default
 assert_close(norm(X), Y_loop)
 
 # %% tags=["fold"]
+assert sizes[24] > 300 and sizes[12] > 5
 tokens, features = [f"token {n}" for n in range(3)], [f"$x_{d + 1}$" for d in range(5)]
 figure, (left, right) = plots.canvas(10.5, 2.6, 2)
 plots.heat_map(X, tokens, features, limits=None, numbers=".1f", title="before", axes=left)
@@ -320,17 +321,14 @@ show(
 )
 
 # %% [markdown]
-# **Figure 3.** Layer normalisation of three tokens with five features. Each row is normalised by itself: after it, the
-# row's mean is 0 and its variance 1.
+# **Figure 3.** Layer normalisation of three tokens with five features. Afterwards each row has mean 0 and variance 1.
 #
-# **Why not normalise over the batch?** Many convolutional networks use batch normalisation (Ioffe and Szegedy, 2015),
-# which computes mean and variance for each *feature*, over all examples of the batch, and in sequences over all
-# positions as well. Then the output for one sentence depends on which other sentences happen to be in its batch. To
-# measure how much, we normalise the same sentence in two batches, once with each normalisation. In the second batch the
-# other sentences are different ones, and their numbers are three times as large.
+# **Why not normalise over the batch?** Batch normalisation (Ioffe and Szegedy, 2015), common in convolutional networks,
+# computes mean and variance for each *feature*, over all examples of the batch and, in sequences, over all positions.
+# The output for a sentence then depends on which other sentences happen to be in its batch. To measure how much, we
+# normalise the same sentence in two batches; the other sentences of the second are new ones with larger numbers.
 
-# %%
-# NBVAL_CHECK_OUTPUT
+# %% tags=["nbval-check-output"]
 sentence, others, larger = normal(1, 6, 8), normal(3, 6, 8), 3 * normal(3, 6, 8)  # [B, N, D] each
 batch_norm = nn.BatchNorm1d(8).to(DEVICE)  # takes [examples, D]
 layer_norm = nn.LayerNorm(8).to(DEVICE)
@@ -339,19 +337,17 @@ for name, norm in {"batch normalisation": batch_norm, "layer normalisation": lay
     print(f"{name}: the numbers of the sentence change by {(one - other).abs().mean().item():.2f} on average")
 
 # %% [markdown]
-# With batch normalisation the numbers change, although the sentence is the same; with layer normalisation they do not.
-# In a language model with a causal mask, averaging over positions would also carry information from later tokens to
-# earlier ones, a leak of the kind that lesson 07 looked for. And a model that writes one text at a time has no batch to
-# average over; it would use averages kept from training, and compute something else than in training. LayerNorm knows
-# nothing of other tokens, and computes the same in training and afterwards.
+# With batch normalisation the numbers change, although the sentence is the same. In a language model, averaging over
+# positions would also carry information from later tokens to earlier ones, a leak of the kind that lesson 07 looked
+# for. And a model that writes one text at a time has no batch to average over. LayerNorm avoids all three problems.
 
 # %% [markdown]
 # ## Post-norm and pre-norm
 #
-# We have all parts: attention, the MLP, residual connections, normalisation. Where does the normalisation belong? Two
-# answers to this question give two wirings of the block. In the first Transformers it comes after each sum
-# (**post-norm**). Most models since GPT-2 apply it to what a layer *reads*, and leave the stream itself alone
-# (**pre-norm**):
+# Where does the normalisation belong? Two answers to this question give two wirings of the block. In the first
+# Transformers it comes after each sum (**post-norm**). Baevski and Auli (2018) apply it to what a layer *reads*, leave
+# the stream itself alone (**pre-norm**), and find training more effective. Most large language models since GPT-2 do
+# the same.
 #
 # | post-norm | pre-norm |
 # |---|---|
@@ -362,21 +358,22 @@ for name, norm in {"batch normalisation": batch_norm, "layer normalisation": lay
 show(
     blocks.block_wirings(),
     "Two schemes, read from the bottom to the top, with the residual stream as a thick line. Post-norm: a branch with attention "
-    "leaves the stream and is added to it, then LayerNorm stands on the stream; the same with the MLP. Pre-norm: each branch "
-    "begins with LayerNorm, followed by attention or the MLP, and is added to the stream, on which nothing stands.",
+    "leaves the stream and is added to it, and LayerNorm then acts on the stream itself; the same with the MLP. Pre-norm: each "
+    "branch begins with LayerNorm, followed by attention or the MLP, and is added to the stream, which is left alone.",
 )
 
 # %% [markdown]
 # **Figure 4.** The Transformer block in its two wirings, to be read from the bottom to the top. The thick line is the
-# residual stream; at each circle with a plus, a branch is added to it. Attention looks at all tokens together; the MLP
-# and LayerNorm treat each token alone.
+# residual stream; at each circle with a plus, a branch is added to it.
 #
-# Does pre-norm still cure the growth of the stream, although it leaves the stream alone? Yes: the stream grew
-# exponentially because each layer added in proportion to what it read. In pre-norm each layer reads numbers of size 1,
-# whatever the size of the stream, so that the additions no longer grow with it. The stream then grows slowly: in a
-# stack of 24 blocks further below, from 1.4 to 4.15.
+# Pre-norm leaves the stream alone, and yet it cures the growth: each layer now reads numbers of size 1, however large
+# the stream is, and what it adds no longer grows. In a stack of 24 blocks further below, the stream grows only about
+# threefold.
 #
-# Both wirings have the same parts and the same parameters. In code the difference is two lines:
+# Both wirings have the same parts and the same parameters, and in code the difference is two lines. The arguments
+# `norm`, `mlp` and `residual` will let us exchange parts later. PyTorch has the block, too: in
+# `nn.TransformerEncoderLayer`, `norm_first` is False by default, which means post-norm. The loop below the class gives
+# both blocks the same weights and asserts that they compute the same.
 
 
 # %%
@@ -401,12 +398,6 @@ class Block(nn.Module):
         return self.norm_2(self.kept * X + self.mlp(X))
 
 
-# %% [markdown]
-# The arguments `norm`, `mlp` and `residual` will let us exchange parts of the block further below. PyTorch has the
-# block, too, under the name `nn.TransformerEncoderLayer`, and its argument `norm_first` chooses between the two
-# wirings. By default it is False: post-norm. With the same weights PyTorch's block computes the same as ours:
-
-# %%
 for norm_first in (False, True):
     block = Block(64, 4, 256, norm_first).to(DEVICE)
     settings = {"dropout": 0.0, "activation": "gelu", "batch_first": True, "norm_first": norm_first}
@@ -420,14 +411,14 @@ for norm_first in (False, True):
 # %% [markdown]
 # ## Which part moves information between tokens?
 #
-# We have said that attention does, and that the MLP does not. The numbers show it. We take the sentence with its eleven
-# tokens, change the vector of a single one, *animal*, and see at which positions the output of each part changes.
+# We have said that attention does, and that the MLP does not. To see it, we change the vector of a single token of the
+# sentence, *animal*, and measure at which positions the output of each part changes.
 
-# %% tags=["fold"]
+# %%
 torch.manual_seed(9)
 block = Block(D=64, H=4, D_F=256, norm_first=True).to(DEVICE)
 before, after = X_0[None], X_0[None].clone()  # [1, N, D]
-after[0, 1] = normal(64)  # another token in the place of "animal"
+after[0, 1] = normal(64)  # another token instead of "animal"
 parts = {
     "attention": block.attend,
     "MLP": block.mlp,
@@ -438,6 +429,11 @@ parts = {
 with torch.no_grad():
     moved = torch.stack([(part(after) - part(before)).norm(dim=-1)[0] for part in parts.values()])  # [parts, N]
 moved = moved / moved[:, 1:2]  # relative to the change at "animal" itself
+
+# %% tags=["fold"]
+elsewhere = [n for n in range(11) if n != 1]
+assert (moved[1:3, elsewhere] == 0).all() and (moved[[0, 3, 4]][:, elsewhere] > 0).all()
+assert moved[4, elsewhere].max() < 0.3
 figure = plots.heat_map(moved, list(parts), words, numbers=".2f")
 show(
     figure,
@@ -447,41 +443,31 @@ show(
 )
 
 # %% [markdown]
-# **Figure 5.** The vector of *animal* is changed: by how much does the output of each part change at each token? The
-# change at *animal* itself counts as 1.00. Batch normalisation is not a part of the block; it is shown for comparison.
-
-# %% tags=["fold"]
-elsewhere = [n for n in range(11) if n != 1]
-assert (moved[1:3, elsewhere] == 0).all() and (moved[[0, 3, 4]][:, elsewhere] > 0).all()
-for name, shares in (("attention", moved[0, elsewhere]), ("the whole block", moved[4, elsewhere])):
-    print(f"{name}: {shares.min().item():.2f} to {shares.max().item():.2f} at the other tokens")
-
-# %% [markdown]
+# **Figure 5.** How much the output of each part changes at each token when the vector of *animal* is changed, relative
+# to the change at *animal* itself. Batch normalisation, no part of the block, is shown for comparison.
+#
 # The MLP and LayerNorm change at *animal* only; at all other tokens the change is exactly 0. Attention is the only part
-# of the block that carries the change to every token. In the whole block, the change at the other tokens is only 0.02
-# to 0.06 of that at *animal*, since the residual connections pass on the full change at *animal* itself. Remember the
-# block as two steps that take turns: the tokens **exchange** something, then each of them **thinks** about it.
+# of the block that carries the change to other tokens. In the whole block these changes are small, because the residual
+# connections pass on the full change at *animal* itself. Remember the block as two steps that take turns: the tokens
+# **exchange** something, then each of them **thinks** about it.
+
 
 # %% [markdown]
 # ## Which wiring trains?
 #
 # The choice between pre-norm and post-norm looks like a matter of taste. To see what difference it makes, we train both
 # wirings on a task in which each answer depends on all tokens: **sorting**. The input is a sequence of $N = 12$
-# symbols, each drawn at random from $V = 16$; at position $n$ the model has to name the $n$-th smallest of them. Two
-# blocks would do, and further below we use two; here we take twelve, because we ask what the wiring does to a deep
-# stack. Guessing is right in $1/16$ of the cases. A model that knows the position, but does not look at the symbols,
-# can be right in 26 % of them: at the first position, for example, the lowest of the 16 symbols is the right answer
-# more often than not. Only an accuracy above 26 % shows that a model *reads* its input.
+# symbols, each drawn at random from $V = 16$; at position $n$ the model has to name the $n$-th smallest of them.
+# Guessing is right in $1/16$ of the cases. A model that knows only the position can be right in 26 %, because low
+# symbols are likely at the first positions and high ones at the last; only more than that shows that a model *reads*
+# its input.
 #
-# The model adds a learned positional encoding to the embeddings and applies 12 blocks, without a mask. A last linear
-# layer, the **output head** (not to be confused with the heads of attention), then computes logits over the 16 symbols
-# at each position. In a pre-norm model one more LayerNorm comes before the head, since no normalisation has touched the
-# stream itself; in a post-norm model the last block has just normalised it. The model is small ($D = 32$, $H = 4$,
-# $D_F = 64$) so that we can train it many times. The folded cell defines it, and draws the matrices of its blocks by
-# Xavier initialisation.
+# We take twelve blocks, because we ask what the wiring does to a deep stack. A last linear layer, the **output head**
+# (not to be confused with the heads of attention), computes logits over the 16 symbols. A pre-norm model has one more
+# LayerNorm before it, since no normalisation has touched the stream itself.
 
 
-# %% tags=["fold"]
+# %%
 class Sorter(nn.Module):
     """Names at position n the n-th smallest of N symbols: symbols [B, N] give logits [B, N, V]."""
 
@@ -509,6 +495,7 @@ class Sorter(nn.Module):
         return self.head(self.hidden(x))
 
 
+# %% tags=["fold"]
 def sorter(seed, depth=12, **options):
     torch.manual_seed(seed)
     return Sorter(depth, **options).to(DEVICE)
@@ -532,9 +519,19 @@ def accuracy(model, x):
     return (model(x).argmax(dim=-1) == x.sort(dim=-1).values).float().mean().item()
 
 
+def test(seed):
+    """500 sequences that no training has seen."""
+    return next(sequences(500, 10_000 + seed))
+
+
+places = next(sequences(100_000, 1)).sort(dim=-1).values  # [100000, N]
+likeliest = [(places[:, n] == places[:, n].mode().values).float().mean().item() for n in range(12)]
+print(f"a model that looks at the position alone can reach {sum(likeliest) / 12:.2f}")
+
 # %% [markdown]
 # This time we write the training loop ourselves, because the learning rate is what matters here. **Warm-up** means that
-# the learning rate begins near 0, grows over the first steps, and reaches its full value only then:
+# the learning rate begins near 0, grows over the first steps, and reaches its full value only then. Each model is
+# trained for 150 steps, on 16 sequences at a time, and then tested on 500 new ones.
 
 
 # %%
@@ -552,12 +549,12 @@ def fit(model, batches, steps, rate, warm_up=0):
     return losses
 
 
-# %% [markdown]
-# Each model is trained for 150 steps, on 16 sequences at a time. We train both wirings at two learning rates, 0.001 and
-# 0.004, and post-norm at the larger rate also with warm-up over half of the steps. The table gives the accuracy on 500
-# new sequences.
+def trained(norm_first, rate, warm_up, seed):
+    """A model after 150 steps, and its losses."""
+    model = sorter(seed, norm_first=norm_first)
+    return model, fit(model, sequences(16, seed), 150, rate, warm_up)
 
-# %% tags=["fold"]
+
 WAYS = {  # name: (norm_first, rate, steps of warm-up)
     "post-norm, rate 0.001": (False, 1e-3, 0),
     "pre-norm, rate 0.001": (True, 1e-3, 0),
@@ -565,40 +562,17 @@ WAYS = {  # name: (norm_first, rate, steps of warm-up)
     "post-norm, rate 0.004, warm-up": (False, 4e-3, 75),
     "pre-norm, rate 0.004": (True, 4e-3, 0),
 }
-
-
-def trained(norm_first, rate, warm_up, seed):
-    """A model after 150 steps, and its losses."""
-    model = sorter(seed, norm_first=norm_first)
-    return model, fit(model, sequences(16, seed), 150, rate, warm_up)
-
-
-def test(seed):
-    """500 sequences that no training has seen."""
-    return next(sequences(500, 10_000 + seed))
-
-
 reached, losses, models = {}, {}, {}
 for name in progress(WAYS, "five sorters"):
     models[name], losses[name] = trained(*WAYS[name], seed=0)
     reached[name] = accuracy(models[name], test(0))
-
-places = next(sequences(100_000, 1)).sort(dim=-1).values  # [100000, N]
-likeliest = [(places[:, n] == places[:, n].mode().values).float().mean().item() for n in range(12)]
-print(f"a model that looks at the position alone can reach {sum(likeliest) / 12:.2f}")
 for name, share in reached.items():
     print(f"{name:32} {share:.3f}")
 
-# %% tags=["fold"]
-assert reached["post-norm, rate 0.004"] < 0.12
-assert reached["pre-norm, rate 0.004"] > 0.6 and reached["post-norm, rate 0.004, warm-up"] > 0.35
-assert reached["post-norm, rate 0.001"] > 0.45 and reached["pre-norm, rate 0.001"] > 0.5
-
 # %% [markdown]
 # At the rate 0.004 the pre-norm model learns, while the post-norm model stays at chance. With warm-up, post-norm learns
-# at this rate, too, and at the rate 0.001 it learns without any warm-up. Is this more than the luck of one seed? Figure 6
-# shows the losses of this run at the rate 0.004 and, from a stored run, the same comparison over five rates and ten
-# seeds:
+# at this rate, too, and at the rate 0.001 it learns without. Is this more than the luck of one seed? Figure 6 adds a
+# stored run, the same comparison over five rates and ten seeds.
 
 # %% tags=["fold"]
 RATES, SEEDS = [5e-4, 1e-3, 2e-3, 4e-3, 8e-3], range(10)
@@ -655,6 +629,22 @@ plots.curves(kept["rates"], means, log="x", x_label="learning rate", y_label="ac
 plots.level(right, 1 / 16, "chance", at=0.1, above=False)
 right.set(title="stored: 150 steps, ten seeds a rate", ylim=(0, 0.85))
 plots.legend_of(left, loc="lower left")
+for title, rows in (("after 600 steps", kept["longer"]), ("with PyTorch's own initialisation", kept["own"])):
+    print(f"{title}, means of three seeds:")
+    for name, found in rows.items():
+        print(f"  {name:31} {sum(found) / 3:.2f}")
+print(f"post-norm with 6 blocks at the rate 0.004, without warm-up: {sum(kept['shallow']) / 3:.2f}")
+assert reached["post-norm, rate 0.004"] < 0.12
+assert reached["pre-norm, rate 0.004"] > 0.6 and reached["post-norm, rate 0.004, warm-up"] > 0.35
+assert reached["post-norm, rate 0.001"] > 0.45 and reached["pre-norm, rate 0.001"] > 0.5
+for values in zip(*means.values()):
+    assert max(values) == values[2]
+best = {name: max(values) for name, values in means.items()}
+assert 0 <= best["post-norm"] - best["post-norm, warm-up"] < 0.05 and means["post-norm"][4] < 0.1 < means["pre-norm"][4] - 0.4
+assert sum(value < 0.1 for value in kept["sweep"]["post-norm"][2]) == 1
+assert sum(kept["longer"]["post-norm, rate 0.004"]) / 3 < 0.1 < 0.7 < sum(kept["longer"]["post-norm, rate 0.001"]) / 3
+assert min(kept["shallow"]) > 0.4
+assert sum(kept["own"]["post-norm, rate 0.004"]) / 3 > 0.5 and sum(kept["own"]["post-norm, rate 0.016"]) / 3 < 0.1
 ends = {name: sum(curve[-15:]) / 15 for name, curve in curves.items()}
 show(
     figure,
@@ -667,50 +657,39 @@ show(
 )
 
 # %% [markdown]
-# **Figure 6.** Sorting with 12 blocks. Left, the loss at the rate 0.004; guessing gives a loss of $\ln 16 = 2.77$.
-# Right, the accuracy after 150 steps at five learning rates, from the stored run: means of ten seeds, with the range
-# from the lowest to the highest shaded. At the rate 0.002 the range of post-norm is so wide because it stays at chance
-# with one of the ten seeds.
-
-# %% tags=["fold"]
-for name, values in means.items():
-    print(f"{name:20}", "  ".join(f"rate {rate:g}: {value:.3f}" for rate, value in zip(kept["rates"], values)))
-for title, rows in (("after 600 steps", kept["longer"]), ("with PyTorch's own initialisation", kept["own"])):
-    print(f"{title}:", "; ".join(f"{name} {sum(found) / 3:.2f}" for name, found in rows.items()))
-print("post-norm at the rate 0.002, seed by seed:", ", ".join(f"{value:.2f}" for value in kept["sweep"]["post-norm"][2]))
-print(f"post-norm with 6 blocks at the rate 0.004, without warm-up: {sum(kept['shallow']) / 3:.2f}")
-for values in zip(*means.values()):
-    assert max(values) == values[2]
-best = {name: max(values) for name, values in means.items()}
-assert 0 <= best["post-norm"] - best["post-norm, warm-up"] < 0.05 and means["post-norm"][4] < 0.1 < means["pre-norm"][4] - 0.4
-assert sum(kept["longer"]["post-norm, rate 0.004"]) / 3 < 0.1 < 0.7 < sum(kept["longer"]["post-norm, rate 0.001"]) / 3
-assert min(kept["shallow"]) > 0.4
-assert sum(kept["own"]["post-norm, rate 0.004"]) / 3 > 0.5 and sum(kept["own"]["post-norm, rate 0.016"]) / 3 < 0.1
-
-# %% [markdown]
-# **Pre-norm is the safe choice.** It learns at every rate that we tried, without warm-up, and at each rate it learns
-# more in 150 steps than post-norm. Our post-norm models need a small rate or a warm-up, and in our runs a large rate
-# with warm-up is no better than a small rate without it. Patience does not help: after 600 steps the stuck model is
-# still at chance. How a long training ends is a different question: Liu et al. (2020) report that in translation,
-# post-norm models end better than pre-norm ones, provided that they train at all.
+# **Figure 6.** Sorting with 12 blocks. Left, the loss at the rate 0.004; guessing gives $\ln 16 = 2.77$. Right, the
+# accuracy after 150 steps, from the stored run: means of ten seeds, with their range shaded. At the rate 0.002,
+# post-norm stays at chance with one of the ten.
 #
-# <details><summary>Going further: initial weights, depth, and the length of the warm-up</summary>
+# **Pre-norm is the safe choice.** It learns at every rate that we tried, without warm-up, and at each rate it learns
+# more in 150 steps than post-norm, which needs a small rate or a warm-up. Patience does not help: after 600 steps the
+# stuck model is still at chance.
+#
+# **The published experiment.** Xiong et al. (2020) trained a post-norm Transformer to translate from German to English.
+# With Adam and without warm-up it reached 8.45 BLEU, with warm-up about 34; pre-norm reached as much without warm-up.
+# Their stuck model had learned something, ours nothing at all; task, model and length of training differ.
+#
+# <details><summary>Going further: initial weights, depth, and the length of the training</summary>
 #
 # Smaller initial weights help post-norm, too. If $W_O$ and the matrices of the MLP have the smaller weights that
 # PyTorch gives to a linear layer by default, it learns at the rate 0.004 (accuracy 0.59), and fails at 0.016; we tried
 # no rate between them. With Xavier's weights, a stack of 6 blocks instead of 12 learns at 0.004 as well (0.64).
 #
-# Is our warm-up too long? It takes up half of the 150 steps. But in a run of 600 steps, where it takes only 75, the
-# order is the same: the accuracy is 0.71 at the rate 0.004 with warm-up, and 0.82 at the rate 0.001 without. We tried
-# no other length.
+# A large rate with warm-up is no better than a small rate without. Is our warm-up too long? It takes up half of the 150
+# steps. But in a run of 600 steps, where it takes only 75, the order is the same: the accuracy is 0.71 at the rate
+# 0.004 with warm-up, and 0.82 at the rate 0.001 without. We tried no other length. How a really long training ends is a
+# different question: Liu et al. (2020) report that in translation, post-norm models end better than pre-norm ones,
+# provided that they train at all.
 #
 # </details>
+
+# %% [markdown]
+# ## What happens when post-norm gets stuck?
 #
-# **What happens in the model that learns nothing?** Its loss does not explode; it stays near 2.8, the loss of guessing.
-# So let us look at the vectors that its output head reads, beside those of the models that learn. We compute their mean
-# cosine, over all positions of 40 sequences, after 0, 1, 3, 10 and 30 steps of training (seed 0). We also compute how
-# large a gradient still reaches $W_\text{out}$ in the first block, and how far Adam then moves this matrix: the mean
-# absolute change in its next step, divided by the learning rate of that step.
+# The loss of the stuck model does not explode; it stays at that of guessing. Let us look at the vectors that its output
+# head reads, beside those of the models that learn. The first table gives their mean cosine, over all positions of 40
+# sequences, after 0 to 30 steps of training; the second the norm of the gradient that reaches $W_\text{out}$ in the
+# first block; the third belongs to the note below.
 
 # %% tags=["fold"]
 x, moments = test(0)[:40], (0, 1, 3, 10, 30)
@@ -747,36 +726,22 @@ assert min(alike[stuck][3:]) > 0.999 and reaching[stuck][3] < 0.002 and stepping
 assert all(alike[name][4] < 0.7 and min(reaching[name]) > 0.005 and stepping[name][4] > 0.1 for name in others)
 
 # %% [markdown]
-# Even before training, the vectors of the post-norm model are more alike than those of the pre-norm model. A single
-# step at the full rate makes them nearly the same, whatever the symbol and whatever the position; after ten steps their
-# mean cosine is 1 to three decimals. The head must then give the same answer at every position, so the model does not
-# even reach the 26 % that knowing the position alone would allow. By then the gradient has shrunk to about a thousandth
-# of what it was, and Adam's steps shrink as well, so that almost nothing is left that could pull the vectors apart
-# again. The post-norm models that learn come close to this state, too. But in them about a tenth of the gradient
-# remains, and after 30 steps the vectors have come apart again.
+# Ten steps are enough to make the vectors of the stuck model the same, whatever the symbol and whatever the position:
+# their mean cosine is 1 to two decimals. The head must then give the same answer everywhere, so the model does not even
+# reach the 26 % that knowing the position would allow. The gradient that could pull the vectors apart again has nearly
+# vanished. In the models that learn it stays larger, and after 30 steps their vectors differ.
 #
-# <details><summary>Going further: why does Adam not make up for small gradients?</summary>
+# A rough estimate suggests why this happens to post-norm. In pre-norm the stream is a sum to which each block adds its
+# share, so the embeddings, which distinguish the tokens, remain in it. A post-norm block normalises the stream itself
+# twice, and each time divides *everything* that came before by the size of the sum. If each layer adds independent
+# numbers of size 1 to a stream of size 1, the sum has size $\sqrt2$, and after the 24 divisions of twelve blocks,
+# $1/\sqrt2^{\,24} = 1/4096$ of the embedding is left. In pre-norm, where one division by the size of all 25 parts comes
+# at the end, it is $1/\sqrt{25} = 1/5$. The rest is what the layers have added, and untrained attention adds nearly the
+# same to all tokens, as we saw in Figure 2.
 #
-# Adam divides by the recent size of the gradient, so that a constant factor does not matter. But while a gradient falls
-# as quickly as in the stuck model, the larger gradients of the steps before still count in the divisor, and Adam's
-# steps fall as well: after 30 steps, to 0.02 of the learning rate. In the two post-norm models that learn, the steps
-# are then 0.26 and 0.22 of it.
-#
-# </details>
-#
-# **Why in post-norm?** In a pre-norm model the stream is a sum to which each block adds its share, so the embeddings,
-# which distinguish the tokens, remain in it. In a post-norm model each block normalises the stream itself twice, and
-# each time divides *everything* that came before by the size of the sum. After twelve blocks the embedding's
-# contribution has been divided $2 \cdot 12 = 24$ times, the last block's only once or twice. How much of the embedding
-# is left? Suppose that each layer adds independent numbers of size 1 to a stream of size 1. The sum has size $\sqrt2$,
-# and after 24 divisions by it, $1/\sqrt2^{\,24} = 1/4096$ of the embedding is left. In a pre-norm model with the same
-# additions, the sum of 25 equal parts has size $\sqrt{25} = 5$, and the last normalisation leaves $1/5$. All the rest
-# is what the layers have added, and untrained attention adds nearly the same to all tokens, as we saw in Figure 2.
-#
-# The direct path of the gradient, which the residual connections were to keep free, meets the same divisions on its way
-# back. Xiong et al. (2020) show that before training, the gradients of the last blocks stay large in a post-norm model,
-# however deep it is. In a pre-norm model of $L$ blocks they become smaller in proportion to $1/\sqrt{L}$, since the sum
-# grows as $\sqrt{L}$ and the last normalisation divides by it. Figure 7 shows the gradients in our models:
+# Xiong et al. (2020) look at the gradients before training. They show that those of the last blocks stay large in
+# post-norm, however deep the model. In pre-norm with $L$ blocks they fall in proportion to $1/\sqrt{L}$, since the last
+# normalisation divides by a sum that grows as $\sqrt{L}$. Here are the gradients of our models:
 
 # %% tags=["fold"]
 depths, gradients = (6, 12, 24), {}
@@ -797,6 +762,7 @@ for panel, norm_first in zip(panels, (False, True)):
 panels[0].set_ylabel("norm of the gradient")
 plots.legend_of(panels[1])
 last = {("post-norm", "pre-norm")[first]: [gradients[first, depth][-1].item() for depth in depths] for first in (False, True)}
+assert last["post-norm"][0] < last["post-norm"][2] and last["pre-norm"][0] > last["pre-norm"][2]
 show(
     figure,
     "The norm of the gradient of W_out, block by block, before training, for 6, 12 and 24 blocks. In the last block: "
@@ -806,41 +772,29 @@ show(
 
 # %% [markdown]
 # **Figure 7.** The norm of the gradient of $W_\text{out}$ in each block of sorters with 6, 12 and 24 blocks, before the
-# first step of training; means of three seeds. Left, post-norm; right, pre-norm.
-
-# %% tags=["fold"]
-for wiring, values in last.items():
-    print(f"gradient in the last of 6, 12 and 24 blocks, {wiring}: {', '.join(f'{value:.2f}' for value in values)}")
-assert last["post-norm"][0] < last["post-norm"][2] and last["pre-norm"][0] > last["pre-norm"][2]
-
-# %% [markdown]
-# In the last block, the gradients of the pre-norm model become smaller with depth: from 6 to 24 blocks they fall from
-# 0.10 to 0.06, where $1/\sqrt{L}$ would halve them; those of the post-norm model are larger and do not fall. This
-# agrees with the paper in direction. In spite of the divisions on the direct path, post-norm's gradients with 12 blocks
-# are about as large in the first block as in the last, so before training, the paths through the layers must carry much
-# of the gradient. Whether the gradients are the cause of what we saw, our figures do not settle.
+# first step of training; means of three seeds.
 #
-# <details><summary>Going further: are the gradients to blame?</summary>
+# From 6 to 24 blocks, the gradients of the last block fall in pre-norm and do not fall in post-norm, as in the paper.
+# Whether they are the cause of what we saw, our figures do not settle.
+#
+# <details><summary>Going further: are the gradients to blame, and why does Adam not make up for small ones?</summary>
 #
 # Before training, the gradients of the two wirings differ by a factor of about five at most, and a constant factor
-# hardly changes the steps of Adam. Liu et al. (2020) argue that the cause is a different one: in a post-norm model, a
-# small change of the parameters changes the output too much. Our first step shows such a jump; it does not show which
-# explanation is right.
+# hardly changes the steps of Adam, which divides by the recent size of the gradient. Liu et al. (2020) argue that the
+# cause is a different one: in a post-norm model, a small change of the parameters changes the output too much. Our
+# first step shows such a jump; it does not show which explanation is right.
+#
+# While a gradient falls as quickly as in the stuck model, the larger gradients of the steps before still count in
+# Adam's divisor, and its steps fall as well. The third table shows how far Adam moves $W_\text{out}$ of the first block
+# in its next step: the mean absolute change, divided by the learning rate of that step.
 #
 # </details>
-#
-# **The published experiment.** Xiong et al. trained a post-norm Transformer to translate from German to English
-# (IWSLT14). With Adam and without warm-up it reached 8.45 BLEU, with warm-up about 34; pre-norm reached as much without
-# warm-up. Their task, model and length of training differ from ours, and so does the outcome: their stuck model had
-# learned something, ours nothing at all.
 
 # %% [markdown]
 # ## Watch the stream
 #
-# With the following controls you build a stack of blocks, as it is before training, and look at its stream: the size of
-# its numbers, the similarity of its tokens, and the gradients of $W_\text{out}$ in each block. Try to predict the three
-# curves before you change a control. What happens without residual connections, and what without normalisation in 24
-# blocks?
+# With the following controls you build a stack of blocks, as it is before training. Try to predict the three curves
+# before you change a control. What happens without residual connections, and what without normalisation in 24 blocks?
 
 
 # %% tags=["fold"]
@@ -888,43 +842,45 @@ explore(
     depth=Slider("blocks", 2, 24, 12, 1),
 )
 
-# %% [markdown]
-# **Figure 8.** A stack of blocks before training, at first 12 pre-norm blocks with residual connections. Left, the size
-# of the numbers in the stream before the first block and after each; middle, the similarity of the twelve tokens of one
-# sequence; right, the norm of the gradient of $W_\text{out}$. The scales left and right are logarithmic.
-
-# %% tags=["fold"]
 for norm, residual in (("pre-norm", True), ("pre-norm", False), ("post-norm", True), ("no normalisation", True)):
-    print(say_stack(norm, residual, 24))
+    print(textwrap.fill(say_stack(norm, residual, 24), 100, subsequent_indent="    "))
 model = sorter(0, 24, norm=nn.Identity)
 with torch.no_grad():
     X = model.streams(next(sequences(16, 0)))[-2]  # what the last block reads, [B, N, D]
     weights = model.blocks[-1].attention(X, X, X, average_attn_weights=False)[1]  # [B, H, N, N]
 chosen = max(len(set(row.tolist())) for row in weights.argmax(dim=-1).flatten(0, 1))
 largest = weights.amax(dim=-1).mean().item()
-print(f"no normalisation, last block: the largest attention weight of a query is {largest:.2f} on average;", end=" ")
-print(f"the twelve queries of a head give it to {chosen} tokens at most")
+print(f"no normalisation, last block: the largest attention weight of a query is {largest:.2f} on average,")
+print(f"and the twelve queries of a head give it to {chosen} tokens at most")
 without, pure = measure("pre-norm", False, 24), measure("no normalisation", True, 24)
 assert pure[1][-1] > 0.98 and largest > 0.99 and chosen < 4
+usual = measure("pre-norm", True, 24)[0]
+assert 2 < usual[-1] / usual[0] < 5 and measure("post-norm", True, 24)[1][-1] > 0.9
 assert without[1][-1] > 0.8 and 0.05 < without[2][0] / without[2][-1] < 20 and pure[2][0] > 1e6
 
 # %% [markdown]
-# Each of the first four lines describes a stack of 24 blocks. Without normalisation the stream grows as we have seen,
-# and the gradient in the first block is larger than that in the last one by many orders of magnitude. The tokens become
-# the same as well, although the residual connections are in place: with such large numbers the softmax gives nearly all
-# weight to a single token, and in the last block all queries of a head choose among very few tokens. Without residual
-# connections the tokens become the same again, in spite of MLPs and normalisation. And in post-norm they are nearly the
-# same before any training, which fits with how little is left of the embeddings.
+# **Figure 8.** A stack of blocks before training, at first 12 pre-norm blocks with residual connections. Left, the size
+# of the numbers in the stream before the first block and after each; middle, the similarity of the twelve tokens of one
+# sequence; right, the norm of the gradient of $W_\text{out}$.
 #
-# One often reads that the gradient vanishes without residual connections. In our pre-norm stack without them it did
-# not: it is 3 in the first block and 0.6 in the last. What vanishes is the difference between the tokens.
+# The first four lines below the figure describe stacks of 24 blocks. Without normalisation the stream grows as we have
+# seen, and so does the gradient on its way back. The tokens become the same as well, in spite of the residual
+# connections: with such large numbers the softmax gives nearly all weight to a single token, and in the last block all
+# queries of a head choose among very few. In post-norm the tokens are nearly the same before any training.
+#
+# <details><summary>Going further: does the gradient vanish without residual connections?</summary>
+#
+# One often reads that it does. In our pre-norm stack, the gradient in the first block does not vanish beside that in
+# the last. What vanishes is the difference between the tokens, in spite of MLPs and normalisation.
+#
+# </details>
 
 # %% [markdown]
 # ## RMSNorm: without the mean
 #
-# LayerNorm subtracts the mean, divides by the standard deviation, multiplies by a gain and adds a bias. Is all of this
-# needed? **RMSNorm** (Zhang and Sennrich, 2019) keeps only the division and the gain: each token is divided by its root
-# mean square, and multiplied number by number ($\odot$) by a gain:
+# LayerNorm subtracts the mean, divides by the standard deviation, multiplies by a gain and adds a bias. **RMSNorm**
+# (Zhang and Sennrich, 2019) keeps only the division and the gain: each token is divided by its root mean square, and
+# multiplied number by number ($\odot$) by a gain:
 #
 # $$y = \frac{x}{\sqrt{\frac1D \sum_{d=1}^{D} x_d^2 + \varepsilon}} \odot \gamma$$
 
@@ -936,8 +892,8 @@ assert_close(norm(X), Y)
 
 # %% [markdown]
 # For a token whose mean is 0, both norms are the same up to the bias. RMSNorm needs fewer operations and half the
-# parameters, and its authors report results about as good as those of LayerNorm in 7 % to 64 % less time, depending on
-# the model. Llama and many other language models use it.
+# parameters, and its authors report about equal results in 7 % to 64 % less time, depending on the model. Llama and
+# many other language models use it.
 #
 # <details><summary>Going further: where ε differs between programs</summary>
 #
@@ -951,13 +907,13 @@ assert_close(norm(X), Y)
 # ## Gated MLPs: SwiGLU
 #
 # In the MLP of the first Transformers, the hidden layer is one projection and an activation function. A **gated MLP**
-# has *two* projections, and one of them decides, number by number, how much of the other passes: it is a **gate**.
+# has *two* projections, and one of them is a **gate**: it decides, number by number, how much of the other passes.
 # **SwiGLU** (Shazeer, 2020) is the gated MLP of Llama and of many models after it:
 #
 # $$Y = \big(\operatorname{SiLU}(X W_1) \odot X W_2\big)\, W_3, \qquad \operatorname{SiLU}(x) = x\,\sigma(x)$$
 #
 # where $\sigma$ is the logistic sigmoid. $W_1$ and $W_2$ are $[D, D_F]$, and $W_3$ is $[D_F, D]$; there are no biases.
-# SiLU is also called *Swish*, hence the name: a gated linear unit with Swish.
+# SiLU is also called *Swish*, hence the name.
 
 # %%
 N, D, D_F = 12, 32, 85  # why 85 is explained below
@@ -965,21 +921,7 @@ X, W_1, W_2, W_3 = normal(N, D), normal(D, D_F) / D**0.5, normal(D, D_F) / D**0.
 gate = F.silu(X @ W_1)  # [N, D_F]
 Y = (gate * (X @ W_2)) @ W_3  # [N, D]
 
-# %% [markdown]
-# A gated MLP has three matrices where the ordinary one has two. To compare them fairly, we give both the same number
-# of parameters: $3 D D_F = 2 D \cdot 4D$, so that $D_F = 8D/3$. For $D = 32$ this is about 85; in the experiment below
-# we take 87, since there the ordinary MLP has biases, which count as well. Llama rounds $8D/3$ up to a multiple of
-# 256: $D = 4096$ gives $D_F = 11{,}008$.
 
-# %% [markdown]
-# ## Do RMSNorm and SwiGLU make the model better?
-#
-# We train pre-norm sorters with two blocks in all four combinations of a norm and an MLP. The learning rate follows the
-# usual schedule of this course: warm-up over a twentieth of the steps, then a straight fall to 0. Before you look: what
-# do you expect?
-
-
-# %% tags=["fold"]
 class Gated(nn.Module):
     """SwiGLU, with W_1 and W_2 side by side in one matrix: [*S, D] gives [*S, D]."""
 
@@ -992,6 +934,19 @@ class Gated(nn.Module):
         return self.W_3(F.silu(first) * second)
 
 
+# %% [markdown]
+# A gated MLP has three matrices where the ordinary one has two. For a fair comparison we give both the same number of
+# parameters: $3 D D_F = 2 D \cdot 4D$, so that $D_F = 8D/3$, about 85 for $D = 32$. Below we take 87, to make up for
+# the biases of the ordinary MLP. Llama rounds $8D/3$ up to a multiple of 256: $D = 4096$ gives $D_F = 11{,}008$.
+
+# %% [markdown]
+# ## Do RMSNorm and SwiGLU make the model better?
+#
+# We train pre-norm sorters with two blocks in all four combinations of a norm and an MLP. The learning rate follows the
+# usual schedule of this course, a short warm-up and a straight fall to 0.
+
+
+# %% tags=["fold"]
 KINDS = {
     "LayerNorm, GELU": {},
     "RMSNorm, GELU": {"norm": nn.RMSNorm},
@@ -1027,10 +982,20 @@ left.bar(range(4), live.values(), color=TONES.values(), width=0.6)
 left.set_xticks(range(4), [kind.replace(", ", "\n") for kind in KINDS])
 left.set(title="this run: rate 0.01, seed 0", ylabel="loss on new sequences", ylim=(0, None))
 means_of = {kind: [sum(found) / 10 for found in rows] for kind, rows in variants["loss"].items()}
-spread = {kind: ([min(found) for found in rows], [max(found) for found in rows]) for kind, rows in variants["loss"].items()}
 options = {"log": "xy", "x_label": "learning rate", "y_label": "loss on new sequences", "colours": TONES}
 plots.curves(variants["rates"], means_of, axes=right, **options)
 right.set_title("stored: means of ten seeds")
+for kind, value in live.items():
+    count = sum(weight.numel() for weight in variant(kind, 0).parameters())
+    stored = "  ".join(f"{value:.3f}" for value in means_of[kind])
+    print(f"{kind:18} {count:,} parameters; now {value:.3f}; stored {stored}")
+assert all(rms < layer for rms, layer in zip(means_of["RMSNorm, GELU"], means_of["LayerNorm, GELU"]))
+assert all(gated < plain for gated, plain in zip(means_of["LayerNorm, SwiGLU"], means_of["LayerNorm, GELU"]))
+rows = variants["loss"]
+wins = sum(one < other for one, other in zip(rows["LayerNorm, SwiGLU"][0], rows["LayerNorm, GELU"][0]))
+print(f"at the rate 0.0025, SwiGLU has the lower loss in {wins} of ten seeds (LayerNorm); at 0.02 in", end=" ")
+print(f"{sum(one < other for one, other in zip(rows['LayerNorm, SwiGLU'][-1], rows['LayerNorm, GELU'][-1]))} of ten")
+
 show(
     figure,
     "Loss after 200 steps. Left, this run at the rate 0.01: "
@@ -1041,64 +1006,49 @@ show(
 )
 
 # %% [markdown]
-# **Figure 9.** RMSNorm instead of LayerNorm, and SwiGLU instead of an ordinary MLP that has as many parameters: the loss
-# after 200 steps. Left, one seed at the rate 0.01; right, means of ten seeds at four learning rates, on logarithmic
-# scales.
-
-# %% tags=["fold"]
-for kind, value in live.items():
-    count = sum(weight.numel() for weight in variant(kind, 0).parameters())
-    stored = "  ".join(f"{value:.3f}" for value in means_of[kind])
-    print(f"{kind:18} {count:,} parameters; now {value:.3f}; stored {stored}")
-assert all(rms < layer for rms, layer in zip(means_of["RMSNorm, GELU"], means_of["LayerNorm, GELU"]))
-assert all(gated < plain for gated, plain in zip(means_of["LayerNorm, SwiGLU"], means_of["LayerNorm, GELU"]))
-first, last_rate = means_of["LayerNorm, GELU"][0] - means_of["LayerNorm, SwiGLU"][0], means_of["LayerNorm, GELU"][-1]
-rows = variants["loss"]
-wins = sum(one < other for one, other in zip(rows["LayerNorm, SwiGLU"][0], rows["LayerNorm, GELU"][0]))
-print(f"at the rate 0.0025, SwiGLU has the lower loss in {wins} of ten seeds (LayerNorm); at 0.02 in", end=" ")
-print(f"{sum(one < other for one, other in zip(rows['LayerNorm, SwiGLU'][-1], rows['LayerNorm, GELU'][-1]))} of ten")
-
-# %% [markdown]
-# RMSNorm has a slightly lower loss than LayerNorm at every rate, and SwiGLU has a lower loss than the ordinary MLP,
-# more clearly so at the larger rates. So on this task **neither exchange costs anything**, and SwiGLU helps. The choice
-# of the learning rate matters far more: from 0.0025 to 0.02 the loss falls to less than a quarter, with any of the
-# four. All models were trained for 200 steps only, and after so few, a lower loss may mean no more than that a model
-# learns *faster*; whether it ends better is not shown.
+# **Figure 9.** RMSNorm instead of LayerNorm, and SwiGLU instead of an ordinary MLP with as many parameters: the loss
+# after 200 steps. Left, one seed at the rate 0.01; right, means of ten seeds at four learning rates.
 #
-# <details><summary>Going further: what else this comparison leaves open</summary>
+# In the stored run RMSNorm has a slightly lower loss than LayerNorm at every rate, and SwiGLU a lower one than the
+# ordinary MLP. On this task, then, **neither exchange costs anything**, and SwiGLU helps. The learning rate matters far
+# more: from the smallest to the largest, all four losses fall to less than a quarter. After only 200 steps, a lower
+# loss may mean no more than that a model learns *faster*.
+#
+# In the published comparison, after 524,288 steps of pre-training, Shazeer (2020) reports a log-perplexity (the mean of
+# $-\log P$ of the right token) of 1.679 with GELU and 1.636 with SwiGLU, at equal parameters and operations. The paper
+# does not claim to know why: "We offer no explanation as to why these architectures seem to work; we attribute their
+# success, as all else, to divine benevolence."
+#
+# <details><summary>Going further: what else our comparison leaves open</summary>
 #
 # At the smallest rate the advantage of SwiGLU is so small that a few seeds could have shown the opposite: there it has
 # the lower loss in seven of ten. Always look at more than one seed. The largest rate is the best one, so that the
 # figure does not show where the optimum lies. And nothing is said about time, which we did not measure.
 #
 # </details>
-#
-# The published comparison is of the same kind: after 524,288 steps of pre-training, Shazeer (2020) reports a
-# log-perplexity (the mean of $-\log P$ of the right token, the same kind of loss as ours) of 1.679 with GELU and 1.636
-# with SwiGLU, at equal parameters and operations. Why SwiGLU works better, the paper does not explain: it attributes
-# the success to "divine benevolence".
 
 # %% [markdown]
 # ## Counting a block
 #
-# How many parameters does a block have? We count the block of this lesson, with biases and LayerNorm. Attention has
-# four matrices $[D, D]$ (for queries, keys, values and the output) with a bias each: $4D^2 + 4D$. The MLP has
-# $2 D D_F + D_F + D$, with $D_F = 4D$ that is $8D^2 + 5D$. Two LayerNorms have $4D$. Altogether
+# We first count the parameters of our block, with biases and LayerNorm. Attention has four matrices $[D, D]$ (for
+# queries, keys, values and the output) with a bias each: $4D^2 + 4D$. The MLP has $2 D D_F + D_F + D$, with $D_F = 4D$
+# that is $8D^2 + 5D$. Two LayerNorms have $4D$. Altogether
 #
 # $$12 D^2 + 13 D$$
 #
-# The number of heads does not matter, and neither does the number of tokens: the same weights serve every position. Two
-# thirds of the numbers in the matrices belong to the MLP. Now the operations, as in lesson 06: a product of $[n, k]$
-# and $[k, m]$ takes $2nkm$ operations. For $N$ tokens, the matrices of attention take $8ND^2$ and those of the MLP
-# $16ND^2$. The scores and the weighted sums, which have no parameters, take $4N^2D$ together. Altogether
+# whatever the number of heads and of tokens. Two thirds of the numbers in the matrices belong to the MLP.
+#
+# Now the operations. Lecture slides put it in one line: most of the work of a block is **six matrix products**, four in
+# attention (one for all queries, keys and values, then the scores, the weighted sums and the output projection, as in
+# lesson 06) and two in the MLP. A product of $[n, k]$ and $[k, m]$ takes $2nkm$ operations. For $N$ tokens, the
+# matrices of attention take $8ND^2$, those of the MLP $16ND^2$, and the scores and weighted sums $4N^2D$. Altogether
 #
 # $$24 N D^2 + 4 N^2 D$$
 #
 # PyTorch counts for us, with the sizes of the smallest GPT-2. On a CPU its counter leaves out the scores and the
-# weighted sums of its own attention; for these we print the formula.
+# weighted sums; for these we print the formula.
 
-# %%
-# NBVAL_CHECK_OUTPUT
+# %% tags=["nbval-check-output"]
 D, N = 768, 1024
 block = Block(D, H=12, D_F=4 * D, norm_first=True)
 parameters = sum(weight.numel() for weight in block.parameters())
@@ -1135,16 +1085,13 @@ show(
 # **Figure 10.** Where the operations of a block of width $D = 768$ go. At $N = 6D = 4{,}608$ tokens, the scores and
 # weighted sums take half of them.
 #
-# **Attention is quadratic in the number of tokens, but is a Transformer?** Only for long texts. At 1,024 tokens the
-# quadratic part is less than a fifth of all operations, and the wider the model, the smaller is its share. Without it,
-# a simple rule remains, that of Kaplan et al. (2020): *two operations for each parameter and each token*,
-# $24ND^2 = 2N \cdot 12D^2$.
+# **Attention is quadratic in the number of tokens, but is a Transformer?** Only for long texts, and the wider the
+# model, the longer they must be. Without the quadratic part a simple rule remains, that of Kaplan et al. (2020): *two
+# operations for each parameter and each token*, $24ND^2 = 2N \cdot 12D^2$.
 #
-# **A rule of thumb for whole models**: $L$ blocks have about $12LD^2$ parameters. How good is it? We compare it with
-# published sizes.
+# **A rule of thumb for whole models**: $L$ blocks have about $12LD^2$ parameters. We compare it with published sizes.
 
-# %%
-# NBVAL_CHECK_OUTPUT
+# %% tags=["nbval-check-output"]
 PUBLISHED = {  # name: (blocks, width, published number of parameters in billions)
     "GPT-2, largest": (48, 1600, 1.5),
     "Megatron-LM": (72, 3072, 8.3),
@@ -1159,8 +1106,8 @@ for name, (L, D, published) in PUBLISHED.items():
 
 # %% [markdown]
 # For the first four models the rule is within 2 % of the published, rounded numbers; embeddings explain most of what is
-# missing. For the last two its result is 8 % too small, since their blocks differ. So before you use the rule, look at
-# how the block is built.
+# missing. For the last two its result is 8 % too small, since their blocks differ: before you use the rule, look at how
+# the block is built.
 #
 # <details><summary>Going further: what differs in the blocks of Llama 2 and Gopher</summary>
 #
@@ -1176,35 +1123,32 @@ for name, (L, D, published) in PUBLISHED.items():
 #
 # Larger models are often better, but each parameter of a block costs operations for every token. Could a model have
 # more parameters without more operations? Two thirds of a block's parameters belong to the MLP, which works on each
-# token alone. So it is possible to have several MLPs, called **experts**, and to send each token to only a few of them.
-# This is a **mixture of experts (MoE)**, in the sparse form of Shazeer et al. (2017), who put it between the layers of
-# an RNN. Very large Transformers have had it since GShard (Lepikhin et al., 2020).
+# token alone. One can therefore have several MLPs, called **experts**, and send each token to only a few of them: a
+# **mixture of experts (MoE)**, in the sparse form of Shazeer et al. (2017), who put it between the layers of an RNN.
+# Very large Transformers have had it since GShard (Lepikhin et al., 2020).
 #
-# Which experts get a token? This is decided by a **router**, a single linear layer that gives each token $E$ logits
-# $z$, one for each expert. The $k$ experts with the largest logits are chosen, which is called **top-k routing**, and
-# their outputs are added with weights, called **gates** (here a single number for each chosen expert, unlike in
-# SwiGLU):
+# A **router**, a single linear layer, decides which experts get a token. It gives each token $E$ logits $z$, one for
+# each expert. The $k$ experts with the largest logits are chosen, which is called **top-k routing**, and their outputs
+# are added with weights, called **gates** (here a single number for each chosen expert, unlike in SwiGLU):
 #
 # $$y = \sum_{e\,\in\,\mathcal K} g_e\, \operatorname{MLP}_e(x), \qquad g_e = \frac{\exp(z_e)}{\sum_{j \in \mathcal K} \exp(z_j)}$$
 #
-# Here $\mathcal K$ is the set of the $k$ chosen experts. So the gates are a softmax over the chosen logits only, and
-# they sum to 1. We compute them for one token, with four experts, numbered from 0, and $k = 2$:
+# Here $\mathcal K$ is the set of the $k$ chosen experts: the gates are a softmax over the chosen logits only, and sum
+# to 1. We compute them for one token, with four experts, numbered from 0, and $k = 2$:
 
-# %%
-# NBVAL_CHECK_OUTPUT
+# %% tags=["nbval-check-output"]
 z = torch.tensor([0.5, 2.0, -1.0, 1.0])  # [E]
 values, chosen = z.topk(2)  # [k] each: the largest logits, and whose they are
 gates = values.softmax(dim=0)  # [k]
 print("experts", chosen.tolist(), "with the gates", [round(gate, 3) for gate in gates.tolist()])
 
 # %% [markdown]
-# What is gained? With $E$ experts of the usual size, the MLP's $8D^2$ become $8ED^2$, and each token uses $8kD^2$ of
-# them. A block with $12D^2$ in its matrices becomes larger by a factor of $(4 + 8E)/12 = (1 + 2E)/3$, and needs
-# $(1 + 2k)/3$ times as many operations (without scores and sums). The router's $DE$ are negligible. A real example is
-# Mixtral 8×7B (Jiang et al., 2024). Its name promises 8 times 7 billion parameters. Does it keep the promise?
+# What is gained? With $E$ experts of the usual size, the MLP's $8D^2$ become $8ED^2$, of which each token uses $8kD^2$.
+# A block with $12D^2$ in its matrices grows by a factor of $(4 + 8E)/12 = (1 + 2E)/3$, and needs $(1 + 2k)/3$ times as
+# many operations (without scores and sums). A real example is Mixtral 8×7B (Jiang et al., 2024). Its name promises 8
+# times 7 billion parameters. Does it keep the promise?
 
-# %%
-# NBVAL_CHECK_OUTPUT
+# %% tags=["nbval-check-output"]
 L, D, D_F, E, k, V = 32, 4096, 14336, 8, 2, 32000
 attention = 2 * D**2 + 2 * D * 1024  # 8 heads of keys and values, each 128 wide (grouped-query attention)
 expert = 3 * D * D_F  # a SwiGLU
@@ -1213,14 +1157,14 @@ print(f"all:    {(rest + L * E * expert) / 1e9:.1f} billion parameters")
 print(f"active: {(rest + L * k * expert) / 1e9:.1f} billion for each token")
 
 # %% [markdown]
-# The model has not 56 but 46.7 billion parameters, because only the MLPs exist eight times; and each token uses 12.9
-# billion of them. This agrees with the published numbers, 47 and 13 billion.
+# The model has not 56 but 46.7 billion parameters, because only the MLPs exist eight times, and each token uses 12.9
+# billion of them, in agreement with the published 47 and 13 billion.
 #
 # **In code.** The experts' matrices are stacked along a first axis. To compute only what is chosen, the tokens are
-# sorted by expert, cut into $E$ pieces, and each expert computes its piece. The code shows the case $k = 1$, which
-# needs a different gate: the softmax over a single logit is always 1, so that no gradient of the model's loss would
-# reach the router. As in Switch Transformers (Fedus et al., 2022), the gate is therefore the probability among all $E$
-# experts. What `balance` is for comes in the next section.
+# sorted by expert and cut into $E$ pieces, and each expert computes its piece. With $k = 1$, as here, the softmax over
+# the chosen logits would always be 1, and no gradient of the model's loss would reach the router. As in Switch
+# Transformers (Fedus et al., 2022), the gate is therefore the probability among all $E$ experts. What `balance` is for
+# comes in the next section.
 
 
 # %%
@@ -1248,40 +1192,45 @@ class Experts(nn.Module):
 # %% [markdown]
 # ## The load-balancing loss
 #
-# Will the router use all experts? There is a danger. An expert that by chance gets a few more tokens at the beginning
-# learns more, becomes better, and is chosen more often still; an expert that gets no tokens learns nothing, and is
-# hardly ever chosen later. Therefore a second loss is added with a small weight (0.02 in our experiment, 0.01 in Switch
-# Transformers): the **load-balancing loss** of Fedus et al.
+# Will the router use all experts? An expert that by chance gets a few more tokens at the beginning learns more, becomes
+# better, and is chosen more often still; one that gets no tokens learns nothing, and is hardly ever chosen later.
+# Therefore a second loss is added with a small weight (0.02 in our experiment, 0.01 in Switch Transformers): the
+# **load-balancing loss** of Fedus et al.
 #
 # $$\mathcal L_\text{balance} = E \sum_{e=1}^{E} f_e P_e$$
 #
-# - $f_e$ is the share of the choices in a batch that fell on expert $e$,
-# - $P_e$ is the mean probability that the router gave to expert $e$: the mean, over all tokens of the batch, of a
-#   softmax over all $E$ logits.
-#
-# Why two factors? The share $f_e$ is what we want to equalise, but it is counted, and counting has no gradient. $P_e$
-# has one. An expert with a large $f_e$ has its $P_e$ pushed down, and the others are pushed up in relation to it. If
-# everything is equal, $f_e = P_e = 1/E$, the loss is 1; if all tokens go to one expert with probability 1, it is $E$.
+# Here $f_e$ is the share of the choices in a batch that fell on expert $e$, and $P_e$ is the probability that the
+# router gave to expert $e$, a softmax over all $E$ logits, averaged over all tokens of the batch. Why two factors? The
+# share $f_e$ is what we want to equalise, but it is counted, and counting has no gradient. $P_e$ has one: an expert
+# with a large $f_e$ has its $P_e$ pushed down. If everything is equal, $f_e = P_e = 1/E$, the loss is 1; at its
+# largest, when all tokens go to one expert with probability 1, it is $E$.
 #
 # <details><summary>Going further: is 1 the least value of this loss?</summary>
 #
-# Yes, as long as each $P_e$ equals $f_e$, since the sum of the squares of $E$ shares is at least $1/E$. But the two can
+# Only as long as each $P_e$ equals $f_e$, since the sum of the squares of $E$ shares is at least $1/E$. But the two can
 # differ, and then the loss can be far below 1 although the experts are not used equally. Suppose that $k = 1$, that
 # half of the experts share all tokens evenly, and that the other half gets none. Let the router divide each token's
 # probability evenly between the expert that it chooses, which is ahead by a hair, and the $E/2$ idle ones. Each of the
-# experts in use then has $f_e = 2/E$, but only $P_e = f_e/(E/2 + 1)$, and the loss is $4/(E + 2)$. So a small balance
-# loss does not prove that the load is balanced: count the tokens.
+# experts in use then has $f_e = 2/E$, but only $P_e = f_e/(E/2 + 1)$, and the loss is $4/(E + 2)$: $2/9$ for 16
+# experts. So a small balance loss does not prove that the load is balanced: count the tokens.
 #
 # </details>
 #
-# **An experiment.** Are all experts used without this loss? And what are they worth, compared with a single MLP? There
-# are 16 kinds of tokens. Those of a kind are scattered around a centre of their own, and each kind has its own map,
-# which turns the difference between a token and its centre into what the model has to compute. So 16 experts could
-# share 16 tasks, if the router learns to tell the kinds apart. An expert has $D = 16$ and $D_F = 8$. For comparison we
-# train two ordinary MLPs. The small one costs as much per token as the router and one expert (512 multiplications); the
-# large one has as many parameters as the router and all sixteen (4,352). Before you look: which of the two will the
-# experts resemble? We measure the **unexplained variance** on new tokens, the squared error divided by the variance of
-# what is wanted: 1 for a model that knows only the mean, 0 for a perfect one.
+# **An experiment.** Are all experts used without this loss? And what are they worth? We invent 16 kinds of tokens.
+# Those of a kind are scattered around a centre of their own, and each kind has its own map, which turns the difference
+# between a token and its centre into what the model has to compute. So 16 experts could share 16 tasks, if the router
+# learns to tell the kinds apart. For comparison we train two ordinary MLPs. The small one costs as much per token as
+# the router and one expert of width $D_F = 8$, 512 multiplications; the large one has as many parameters as the router
+# and all sixteen experts. We measure the **unexplained variance** on new tokens, the squared error divided by the
+# variance of what is wanted: 0 for a perfect model, 1 for one that knows only the mean. The experts' loss is:
+
+
+# %%
+def loss_of_experts(model, batch, weight):
+    """The squared error of a mixture of experts, and the balance loss with its small weight."""
+    X, wanted, _ = batch  # [T, D] each
+    Y, balance = model(X)
+    return F.mse_loss(Y, wanted) + weight * balance
 
 
 # %% tags=["fold"]
@@ -1320,8 +1269,7 @@ def trained_on_kinds(name, seed):
     def loss(model, batch):
         if name in DENSE:
             return F.mse_loss(model(batch[0]), batch[1])
-        Y, balance = model(batch[0])
-        return F.mse_loss(Y, batch[1]) + BALANCE[name] * balance
+        return loss_of_experts(model, batch, BALANCE[name])
 
     train(model, tokens(kinds_of_token(seed), 256, seed), loss, steps=600, rate=1e-2, what=f"{name}, seed {seed}")
     return model
@@ -1367,39 +1315,38 @@ for place, (name, values) in enumerate(variances.items()):
 right.set_yticks(range(4), [name.replace(" balance", "\nbalance").replace(", ", ",\n") for name in outcomes])
 right.set(title="stored: unexplained variance, ten seeds", xlim=(0, 1))
 right.invert_yaxis()
+print(f"{'':29} unexplained now  stored  experts used now  stored")
+for name, (unexplained, shares) in outcomes.items():
+    counts = [count for _, count in experts[name]]
+    used = f"  {in_use(shares):16}  {min(counts)} to {max(counts)}" if name in BALANCE else ""
+    print(f"{name:29} {unexplained:15.3f}  {averages[name]:6.3f}{used}")
+without, balanced, narrow, wide = variances.values()
+assert all(more > less for more, less in zip(without, balanced)) and min(narrow) > 0.8
+assert abs(sum(balanced) - sum(wide)) / 10 < 0.05
+ranges = {name: f"from {outcomes[name][1].max():.2f} to {outcomes[name][1].min():.2f}" for name in BALANCE}
 show(
     figure,
-    "Left, the shares of 16 experts, sorted: without the balance loss some experts get about two sixteenths of "
-    "the tokens and some none; with it nearly all are near one sixteenth. "
-    "Right, stored: mean unexplained variance of ten seeds: "
+    "Left, the shares of the tokens that 16 experts get, the busiest first: "
+    + "; ".join(f"{name} {told}" for name, told in ranges.items())
+    + ". Right, stored: mean unexplained variance of ten seeds: "
     + ", ".join(f"{name} {value:.2f}" for name, value in averages.items())
     + ".",
 )
 
 # %% [markdown]
 # **Figure 11.** A mixture of 16 experts with and without the load-balancing loss. Left, how the tokens are shared among
-# the experts in this run; right, from the stored run, the unexplained variance of ten seeds (dots) and their mean (bars),
-# with two ordinary MLPs beside them.
-
-# %% tags=["fold"]
-for name, (unexplained, shares) in outcomes.items():
-    now, later = f"unexplained {unexplained:.3f}", f"stored, ten seeds: {averages[name]:.3f}"
-    if name in BALANCE:
-        now += f", experts used {in_use(shares)}"
-        later += f", experts used {min(count for _, count in experts[name])} to {max(count for _, count in experts[name])}"
-    print(f"{name:29} {now}; {later}")
-without, balanced, narrow, wide = variances.values()
-assert all(more > less for more, less in zip(without, balanced)) and min(narrow) > 0.8
-assert abs(sum(balanced) - sum(wide)) / 10 < 0.05
-
-# %% [markdown]
+# the experts in this run; right, from the stored run, the unexplained variance of ten seeds (dots) and their mean
+# (bars).
+#
 # Without the balance loss some experts stay idle: in the ten seeds of the stored run, 9 to 15 of the 16 get more than
-# 1 % of the tokens. With it 15 or 16 do, and the unexplained variance is lower with each of the ten seeds (0.444
-# against 0.535 on average). The balanced experts do about as well as the large MLP (0.457), and each token costs 512
-# multiplications instead of 4,352. The small MLP, which costs as little, leaves most of the variance unexplained
-# (0.890). None of this shows that experts do as well on every task: we designed this one for them, with one map for
-# each of 16 kinds. In practice there is a second reason for balance: the experts are on different machines, and an
-# expert with many tokens keeps the others waiting.
+# 1 % of the tokens. With it 15 or 16 do, and the unexplained variance is lower in every seed. The balanced experts do
+# about as well as the large MLP, at 512 multiplications a token instead of 4,352; the small MLP leaves most of the
+# variance unexplained. All this holds for a task that we made for experts.
+#
+# In practice balance has a second reason: the experts are on different machines, and one with many tokens keeps the
+# others waiting. Large models therefore give each expert a fixed **capacity**, such as 1.25 times its equal share of
+# the tokens. Those beyond it are dropped: no expert computes them, and only the residual connection carries them on
+# (Fedus et al., 2022).
 #
 # <details><summary>Going further: what else this experiment does not show</summary>
 #
@@ -1452,6 +1399,11 @@ def say_routes(name, number):
     )
 
 
+for name in BALANCE:
+    served = routes(name)[0].argmax(dim=1).bincount(minlength=E)  # [E]: of how many kinds each expert is the favourite
+    one, more, none = ((served == 1).sum(), (served > 1).sum(), (served == 0).sum())
+    print(f"{name:29} favourite of one kind: {one} experts; of several: {more}; of none: {none}")
+
 explore(
     draw_routes,
     alt=say_routes,
@@ -1462,46 +1414,21 @@ explore(
 # %% [markdown]
 # **Figure 12.** Where the router sends the tokens in this run. Left, for each kind of token the share that goes to each
 # expert; right, the router's probabilities for a token at the centre of the marked kind. The columns are ordered so
-# that each kind's favourite expert, the one that receives most of its tokens, lies close to the diagonal.
-
-# %% tags=["fold"]
-for name in BALANCE:
-    served = routes(name)[0].argmax(dim=1).bincount(minlength=E)  # [E]: of how many kinds each expert is the favourite
-    one, more, none = ((served == 1).sum(), (served > 1).sum(), (served == 0).sum())
-    print(f"{name:29} favourite of one kind: {one} experts; of several: {more}; of none: {none}")
-
-# %% [markdown]
-# Choose the router without the balance loss: some experts serve two kinds, others none. With the loss, 14 of the 16
-# kinds have an expert of their own, and two share one. Nobody told the router which token is of which kind. Do not
-# expect experts for topics in a language model, though: Jiang et al. looked for them in Mixtral, and saw no obvious
-# pattern by topic.
+# that the expert that gets most tokens of a kind lies close to the diagonal.
+#
+# Choose the router without the balance loss, and look for experts that serve several kinds. Do not expect experts for
+# topics in a language model, though: Jiang et al. looked for them in Mixtral, and saw no obvious pattern.
 
 # %% [markdown]
 # ## Twelve layers again
 #
-# At the beginning we stacked twelve attention layers, and all tokens became the same vector. With twelve blocks, how
-# similar are the tokens? We take the three sorters that were trained at the rate 0.004 in this run, and one new
-# sequence:
+# At the beginning we stacked twelve attention layers, and all tokens became the same vector. How similar are the tokens
+# after twelve blocks? We take the three sorters trained at the rate 0.004 and one new sequence:
 
 # %% tags=["fold"]
 x = test(0)[:1]
 with torch.no_grad():
     similar = {name: [similarity(X[0]) for X in models[way].streams(x)] for name, way in shown.items()}
-figure = plots.curves(range(13), {"attention alone": alone, **similar}, colours={"attention alone": plots.GREY, **SHADES}, legend=False)
-axes = figure.axes[0]
-axes.set(xlabel="layers or blocks", ylabel="mean cosine of two tokens", ylim=(-0.25, 1.1))
-plots.legend_of(axes, loc="center left", bbox_to_anchor=(1, 0.5))
-show(
-    figure,
-    "The mean cosine of two tokens after 0 to 12 layers. At the end: attention alone, untrained, "
-    f"{alone[-1]:.2f}; trained blocks, " + ", ".join(f"{name} {values[-1]:.2f}" for name, values in similar.items()) + ".",
-)
-
-# %% [markdown]
-# **Figure 13.** The similarity of the tokens, layer by layer: in the twelve untrained attention layers of Figure 1, and
-# in three models with twelve blocks, trained at the rate 0.004.
-
-# %% tags=["fold"]
 for name, way in list(shown.items())[1:]:
     some = test(0)[:100]
     with torch.no_grad():
@@ -1514,27 +1441,39 @@ for name, way in list(shown.items())[1:]:
 print("after the last block:", ", ".join(f"{name} {values[-1]:.2f}" for name, values in similar.items()))
 assert similar["post-norm"][-1] > 0.98 and max(similar["pre-norm"][-1], similar["post-norm, warm-up"][-1]) < 0.6
 
+lines, colours = {"attention alone": alone, **similar}, {"attention alone": plots.GREY, **SHADES}
+figure = plots.curves(range(13), lines, colours=colours, legend=False)
+axes = figure.axes[0]
+axes.set(xlabel="layers or blocks", ylabel="mean cosine of two tokens", ylim=(-0.25, 1.1))
+plots.legend_of(axes, loc="center left", bbox_to_anchor=(1, 0.5))
+show(
+    figure,
+    "The mean cosine of two tokens after 0 to 12 layers. At the end: attention alone, untrained, "
+    f"{alone[-1]:.2f}; trained blocks, " + ", ".join(f"{name} {values[-1]:.2f}" for name, values in similar.items()) + ".",
+)
+
 # %% [markdown]
+# **Figure 13.** The similarity of the tokens in the untrained attention layers of Figure 1, and in three models with
+# twelve blocks, trained at the rate 0.004.
+#
 # The post-norm model that stayed at chance takes us back to where we began: its twelve blocks make the vectors of all
 # tokens the same, with residual connections, MLPs and normalisation in place. Having the right parts is not enough;
 # they have to be wired and trained in a way that keeps the tokens apart. The two models that learned did just that. In
-# the vectors that their heads read, tokens with the same answer are similar (their mean cosine is above 0.6), and tokens
-# with different answers are nearly orthogonal. A model that is to understand *"it was too tired"* needs the same:
-# twelve layers in which *it* takes from *animal* what it needs, and remains *it*.
+# the vectors that their heads read, tokens with the same answer are similar (their mean cosine is above 0.6), and
+# tokens with different answers much less so. A model that is to understand *"it was too tired"* needs the same: twelve
+# layers in which *it* takes from *animal* what it needs, and remains *it*.
 
 # %% [markdown]
 # ## Summary
 #
 # | part | formula | parameters | operations for $N$ tokens |
 # |---|---|---|---|
-# | residual connection | $X + f(X)$ | none | |
 # | multi-head attention | lesson 06 | $4D^2 + 4D$ | $8ND^2 + 4N^2D$ |
 # | MLP, $D_F = 4D$ | $\operatorname{GELU}(XW_\text{in} + b_\text{in})W_\text{out} + b_\text{out}$ | $8D^2 + 5D$ | $16ND^2$ |
 # | SwiGLU, $D_F = 8D/3$ | $(\operatorname{SiLU}(XW_1) \odot XW_2)W_3$ | $8D^2$ | $16ND^2$ |
 # | LayerNorm | $(x-\mu)/\sqrt{\sigma^2+\varepsilon} \odot \gamma + \beta$ | $2D$ | |
 # | RMSNorm | $x/\sqrt{\operatorname{mean}(x^2)+\varepsilon} \odot \gamma$ | $D$ | |
 # | mixture of experts | $\sum_{e \in \mathcal K} g_e \operatorname{MLP}_e(x)$ | $8ED^2 + ED$ | $16kND^2 + 2NED$ |
-# | load-balancing loss | $E \sum_e f_e P_e$ | | |
 #
 # Post-norm: $\operatorname{norm}(X + f(X))$. Pre-norm: $X + f(\operatorname{norm}(X))$, and one more normalisation at
 # the end of the stack.
@@ -1569,8 +1508,7 @@ assert similar["post-norm"][-1] > 0.98 and max(similar["pre-norm"][-1], similar[
 # <details><summary><b>3.</b> Which parts of a block would have to change if the number of tokens doubled?</summary>
 #
 # None. Every weight acts on one token at a time; where attention combines tokens, in the scores and the weighted sums,
-# there are no parameters. So no shape contains $N$. (A learned positional encoding is not part of the block, and it
-# would change.)
+# there are no parameters. A learned positional encoding would have to change, but it is not part of the block.
 #
 # </details>
 #
@@ -1594,13 +1532,6 @@ assert similar["post-norm"][-1] > 0.98 and max(similar["pre-norm"][-1], similar[
 # $(1 + 2 \cdot 64)/3 = 43$ times the parameters, $(1 + 2 \cdot 2)/3 = 1.67$ times the operations.
 #
 # </details>
-#
-# <details><summary><b>7.</b> Why is the balance loss computed with $P_e$ and not with $f_e^2$?</summary>
-#
-# $f_e$ is counted from choices. A small change of the router's weights does not change the counts, so their gradient
-# is 0. $P_e$ changes with the weights.
-#
-# </details>
 
 # %% [markdown]
 # ## Pitfalls
@@ -1610,22 +1541,20 @@ assert similar["post-norm"][-1] > 0.98 and max(similar["pre-norm"][-1], similar[
 # - **A pre-norm stack needs a last normalisation.** Without it the head reads a sum whose size depends on the depth.
 # - **In pre-norm, add to the stream as it was**, not to its normalised copy: `X + f(norm(X))`.
 # - **The variance is divided by $D$**, not by $D - 1$. `torch.var` divides by $D - 1$ unless you set `correction=0`.
-# - **"A Transformer has $12LD^2$ parameters"** holds for $D_F = 4D$, without embeddings, experts and grouped queries.
 # - **A mixture of experts needs memory for all experts**, however few are used for a token.
 #
 # <details><summary><b>If you also use lecture slides</b>: where some of them differ</summary>
 #
 # - *"12 blocks, 6 heads, D = 512"*, and *"12 blocks, D = 1024, 213M"* for the original Transformer. It has 6 encoder
-#   and 6 decoder blocks with 8 heads and $D = 512$ (65 million parameters); the larger one has $D = 1024$ and 16 heads
-#   (213 million).
+#   and 6 decoder blocks with 8 heads and $D = 512$; the larger one has $D = 1024$, 16 heads and 213 million parameters.
 # - *RMSNorm with $1/N$.* The mean is over the $D$ features. *"A bit more stable":* the paper claims comparable quality
 #   in less time.
 # - *SwiGLU with $\sigma$ and $W_3\,[D, H]$.* Read $\sigma$ as SiLU, not as the sigmoid; $W_3$ is $[D_F, D]$.
 # - *"MoE multiplies the parameters by E".* Those of the MLPs only; the router is added.
 # - *Layer normalisation as $\mu$ and $\sigma$ alone.* It also has $\varepsilon$, gain and bias.
-# - *"Post-norm cannot learn the identity."* With gains of 1 and biases of 0, as at the beginning, a post-norm block
-#   that adds 0 is the identity on a stream that is normalised already. With learned gains that differ between the
-#   features it no longer is, at least not exactly. The evidence for pre-norm is in training, as in this lesson.
+# - *"Post-norm cannot learn the identity."* At first it can: with gains of 1 and biases of 0, a block that adds 0 is
+#   the identity on a stream that is normalised already. Once the learned gains differ between the features, the slides
+#   are right: adding 0 no longer gives the identity, and the branches would have to undo the norms.
 #
 # </details>
 
@@ -1634,36 +1563,28 @@ assert similar["post-norm"][-1] > 0.98 and max(similar["pre-norm"][-1], similar[
 #
 # - **Practise**: the [assignment of this unit](../assignments/09_transformer_block/09_transformer_block.ipynb).
 # - **Read on**: [lesson 10](10_encoder_decoder.ipynb) puts blocks together into the full Transformer, with encoder and
-#   decoder. If you want to see the block at work on pictures first, [lesson 13](13_vision_transformer.ipynb), the Vision
-#   Transformer, needs nothing more than this lesson.
+#   decoder. [Lesson 13](13_vision_transformer.ipynb), the Vision Transformer, needs nothing more than this lesson.
 # - **Look up**: the [glossary](../docs/glossary.md).
-
-# %% [markdown]
+#
 # ## References
 #
 # - X. Glorot, Y. Bengio (2010). Understanding the difficulty of training deep feedforward neural networks. AISTATS.
 # - K. He, X. Zhang, S. Ren, J. Sun (2016). Deep residual learning for image recognition. CVPR. arXiv:1512.03385.
-# - S. Ioffe, C. Szegedy (2015). Batch normalization: accelerating deep network training by reducing internal covariate
-#   shift. ICML. arXiv:1502.03167.
+# - S. Ioffe, C. Szegedy (2015). Batch normalization. ICML. arXiv:1502.03167.
 # - J. L. Ba, J. R. Kiros, G. E. Hinton (2016). Layer normalization. arXiv:1607.06450.
 # - D. Hendrycks, K. Gimpel (2016). Gaussian error linear units (GELUs). arXiv:1606.08415.
-# - A. Vaswani et al. (2017). Attention is all you need. NeurIPS. arXiv:1706.03762. *Section 3.1: the post-norm block;
-#   section 5.3: warm-up.*
-# - A. Radford, J. Wu, R. Child, D. Luan, D. Amodei, I. Sutskever (2019). Language models are unsupervised multitask
-#   learners. OpenAI. *Section 2.3: pre-norm, and the last normalisation.*
-# - R. Xiong et al. (2020). On layer normalization in the Transformer architecture. ICML. arXiv:2002.04745. *The
-#   published comparison, and the gradients at the start.*
-# - L. Liu, X. Liu, J. Gao, W. Chen, J. Han (2020). Understanding the difficulty of training Transformers. EMNLP.
-#   arXiv:2004.08249.
-# - Y. Dong, J.-B. Cordonnier, A. Loukas (2021). Attention is not all you need: pure attention loses rank doubly
-#   exponentially with depth. ICML. arXiv:2103.03404.
+# - A. Vaswani et al. (2017). Attention is all you need. NeurIPS. arXiv:1706.03762. *Section 3.1: the post-norm block.*
+# - A. Baevski, M. Auli (2018). Adaptive input representations for neural language modeling. arXiv:1809.10853.
+# - A. Radford et al. (2019). Language models are unsupervised multitask learners. OpenAI. *Section 2.3: pre-norm, and
+#   the last normalisation.*
+# - R. Xiong et al. (2020). On layer normalization in the Transformer architecture. ICML. arXiv:2002.04745.
+# - L. Liu et al. (2020). Understanding the difficulty of training Transformers. EMNLP. arXiv:2004.08249.
+# - Y. Dong, J.-B. Cordonnier, A. Loukas (2021). Attention is not all you need. ICML. arXiv:2103.03404.
 # - B. Zhang, R. Sennrich (2019). Root mean square layer normalization. NeurIPS. arXiv:1910.07467.
 # - N. Shazeer (2020). GLU variants improve Transformer. arXiv:2002.05202.
 # - J. Kaplan et al. (2020). Scaling laws for neural language models. arXiv:2001.08361. *Section 2.1: counting.*
-# - N. Shazeer, A. Mirhoseini, K. Maziarz, A. Davis, Q. Le, G. Hinton, J. Dean (2017). Outrageously large neural
-#   networks: the sparsely-gated mixture-of-experts layer. ICLR. arXiv:1701.06538.
-# - D. Lepikhin et al. (2020). GShard: scaling giant models with conditional computation and automatic sharding.
-#   arXiv:2006.16668.
-# - W. Fedus, B. Zoph, N. Shazeer (2022). Switch Transformers: scaling to trillion parameter models with simple and
-#   efficient sparsity. JMLR 23(120). arXiv:2101.03961. *The load-balancing loss.*
-# - A. Q. Jiang et al. (2024). Mixtral of experts. arXiv:2401.04088. *Section 5: which tokens the experts get.*
+# - N. Shazeer et al. (2017). Outrageously large neural networks. ICLR. arXiv:1701.06538.
+# - D. Lepikhin et al. (2020). GShard. arXiv:2006.16668.
+# - W. Fedus, B. Zoph, N. Shazeer (2022). Switch Transformers. JMLR 23(120). arXiv:2101.03961. *The load-balancing loss,
+#   and the capacity of experts.*
+# - A. Q. Jiang et al. (2024). Mixtral of experts. arXiv:2401.04088.

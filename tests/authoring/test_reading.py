@@ -107,3 +107,11 @@ def test_no_line_in_the_midst_of_a_paragraph_begins_like_an_item_of_a_list(path)
         blocks = re.split(r"\n\s*\n", cell.source) if cell.cell_type == "markdown" else []
         paragraphs = [block.splitlines() for block in blocks if not re.match(r"\s*(\d+[.)]|[-*]) |\s*\$\$", block)]
         assert not [line for lines in paragraphs for line in lines[1:] if NUMBERED.match(line)], cell.id
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_no_printed_line_is_wider_than_a_page(path):
+    printed = [
+        out.get("text", "") for cell in nbformat.read(path, as_version=4).cells for out in cell.get("outputs", [])
+    ]
+    assert not [line for text in printed for line in text.splitlines() if len(line) > 100]

@@ -35,8 +35,7 @@ def kit(*arguments, **environment):
 
     Where a test does not say how many workers grade, there is one: others test meanwhile, and each takes seconds to start.
     """
-    alone = arguments[0] == "grade" and "--workers" not in arguments and "--help" not in arguments
-    arguments += ("--workers", "1") if alone else ()
+    arguments = _alone(arguments)
     said, complained = io.StringIO(), io.StringIO()
     with mock.patch.dict(os.environ, environment), redirect_stdout(said), redirect_stderr(complained):
         try:
@@ -44,6 +43,12 @@ def kit(*arguments, **environment):
         except SystemExit as ended:  # what argparse makes of a wrong option
             returncode = ended.code
     return SimpleNamespace(returncode=returncode, stdout=said.getvalue(), stderr=complained.getvalue())
+
+
+def _alone(arguments: tuple) -> tuple:
+    """The arguments with one worker where they would begin grading with one for each core."""
+    grades = arguments[0] == "grade" and not {"--workers", "--scheduler", "--help"} & set(arguments)
+    return (*arguments, "--workers", "1") if grades else arguments
 
 
 def kit_apart(*arguments, **environment):
@@ -59,8 +64,8 @@ def nbgrader(*arguments, **environment):
 
 
 def start(*arguments, **environment):
-    """Starts the kit's command line; gives the running process."""
-    command = [sys.executable, "-m", "autograder", *map(str, arguments)]
+    """Starts the kit's command line, grading with one worker where a test names no number; gives the running process."""
+    command = [sys.executable, "-m", "autograder", *map(str, _alone(arguments))]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environment}, stdout=pipe, stderr=pipe, text=True)
 
