@@ -14,7 +14,7 @@
 # **You need** PyTorch basics (tensors, matrix products, modules, `backward`) and the softmax. No knowledge of attention
 # is needed: this lesson builds the model whose weakness attention was invented to repair.
 #
-# **Time** about 60 minutes to read; the cells run in about a minute on two CPU cores.
+# **Time** about 65 minutes to read; the cells run in about a minute on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -102,10 +102,10 @@ for name, language in (("sky", "italian"), ("bread", "spanish")):
 
 # %% [markdown]
 # Could a network simply translate word by word, with one output for each input? No: here four words become three,
-# because Italian and Spanish verbs express *we* by their ending, and in other sentences the order of the words changes
-# as well: *a big red house* is *una casa rossa grande*. In general the input is a sequence $x_1, \dots, x_{T_x}$, the
-# output is a sequence $y_1, \dots, y_{T_y}$, and $T_x \neq T_y$; where only one sequence is meant, we write $T$ for its
-# length. We want a model that maps
+# because Italian and Spanish verbs express *we* by their ending, and in other sentences the order of the words
+# changes as well: *a big red house* is *una casa rossa grande*. In general the input is a sequence $x_1, \dots,
+# x_{T_x}$, the output is a sequence $y_1, \dots, y_{T_y}$, and the two lengths need not be equal; where only one
+# sequence is meant, we write $T$ for its length. We want a model that maps
 #
 # $$\text{a sequence of any length} \;\longrightarrow\; \text{another sequence, whose length is not known beforehand.}$$
 #
@@ -239,8 +239,8 @@ show(
 # almost unchanged to the next step, and on the way back so does the gradient. An untrained GRU forgets as well, but a
 # GRU *can learn* which numbers to keep.
 #
-# In PyTorch, `nn.GRU` takes the same arguments as `nn.RNN` and returns tensors of the same shapes; from here on we use
-# GRUs. A translator of plain RNNs or LSTMs would be built in the same way and would have the same weakness.
+# In PyTorch, `nn.GRU` takes the same arguments as `nn.RNN` and returns tensors of the same shapes; from here on we
+# use GRUs. A translator of plain RNNs or LSTMs would be built in the same way and would have the same bottleneck.
 
 # %% [markdown]
 # ## Encoder and decoder: one context vector for a sentence
@@ -415,9 +415,8 @@ print(f"distance from c, last position of the row: {(h_last[0, 0] - c_right).nor
 print(f"distance from c, end of the sentence:      {(H_padded[0, len(sky) - 1] - c_right).norm():.2f}")
 
 # %% [markdown]
-# For a whole batch, we index with two vectors, the numbers of the rows and, for each row, the position of its last
-# token. This gives one context vector for each sentence. A boolean **mask** tells tokens from padding: it is True at
-# tokens and False at padding.
+# For a whole batch, we index with two vectors: the row numbers, and each row's last position. This gives one context
+# vector for each sentence. A boolean **mask** tells tokens from padding: it is True at tokens and False at padding.
 
 # %% tags=["nbval-check-output"]
 lengths = torch.tensor([5, 7, 4], device=DEVICE)  # [B], of the three sentences above with their [STOP]
@@ -550,12 +549,12 @@ show(
 
 # %% [markdown]
 # **Figure 6.** The training loss of the three translators; each point is the mean over 30 steps. Before training, the
-# loss is about $\log V \approx 5.3$, as for any model that has learned nothing. The wider the hidden state is, the
-# lower the loss ends, and the darker is its curve, here and below.
+# loss is about $\log V \approx 5.3$, as for any model that gives all tokens about the same probability. The wider the
+# hidden state is, the lower the loss ends, and the darker is its curve, here and in the next figures of this kind.
 #
-# Not all of the way down from $\log V$ is translation. From the Italian sentences alone, a decoder without any source
-# could still learn which tokens are frequent and which follow which, and its loss would end far below $\log V$. A
-# translator makes use of $c$ only in so far as its loss lies below that of such a decoder.
+# Not all of this drop from $\log V$ is due to translation. From the Italian sentences alone, a decoder without any
+# source could still learn which tokens are frequent and which follow which, and its loss would end far below $\log
+# V$. A translator makes use of $c$ only in so far as its loss lies below that of such a decoder.
 
 # %% [markdown]
 # ## Greedy decoding
@@ -566,7 +565,7 @@ show(
 #
 # Decoding differs from training in one respect: the prefix now comes from the decoder itself. A single wrong token
 # yields a prefix unlike any seen in training, and further errors may follow. This problem is known as **exposure
-# bias**, and further below we measure how much it costs.
+# bias**, and a measurement further below sets an upper bound on its cost.
 
 
 # %%
@@ -666,9 +665,9 @@ print(f"accuracy {token_accuracy(five[1:], five):.2f}, BLEU {bleu([five[1:]], [f
 #
 # $$\text{BLEU} = 100 \cdot \min\big(1, e^{1 - r/c}\big) \cdot (p_1\, p_2\, p_3\, p_4)^{1/4}$$
 #
-# Here, as in the paper, $c$ is not a context vector but the number of tokens in all translations, and $r$ is the number
-# of tokens in all correct sentences. In the example above all four precisions are 1, and the penalty alone lowers the
-# score, to $100 \cdot e^{1 - 5/4}$.
+# In this formula $c$ is, as in the paper, the number of tokens in all translations, and $r$ is the number of tokens
+# in all correct sentences. In the example above all four precisions are 1, and the penalty alone lowers the score, to
+# $100 \cdot e^{1 - 5/4}$.
 #
 # If not a single 4-gram of a whole group is correct, then $p_4 = 0$ and BLEU is 0. For the shortest sentences, which
 # have few 4-grams, this happens to a weak translator.
@@ -766,8 +765,9 @@ assert narrow[len(narrow) // 2] < 0.75 * narrow[0], (
 )
 
 # %% [markdown]
-# The quality falls as sentences get longer, and a wider hidden state helps at every length but does not stop the drop.
-# Is the bottleneck to blame? To rule out other causes, we make two more measurements with the widest translator.
+# On long sentences the quality is far lower than on short ones. The widest translator is better than the narrowest at
+# every length, but its quality drops, too. Is the bottleneck to blame? To examine other causes, we make two more
+# measurements with the widest translator.
 #
 # - **With teacher forcing.** The decoder is fed the correct prefix at every step, so no mistake can lead to the next.
 #   We count how often it predicts the correct next token.
@@ -846,13 +846,14 @@ assert trained[-1] < 0.75, "the longest sentences should be hard even if the mod
 #
 # - **Mistakes lead to mistakes.** With teacher forcing the model predicts more tokens of long sentences correctly
 #   (second row). Not all of this gain comes from avoided mistakes, however. A correct prefix also rules out shifts
-#   caused by a missing token, and it makes some tokens guessable without any look at the source. Even a decoder without
-#   a source would score well above 0 here. Its score is the *floor* of the second row: only what lies above it has come
-#   through $c$.
-# - **Generalisation is not the main problem.** Even long sentences that the model was trained on go wrong (third row).
-#   It has not failed to carry over what it learned; it has not learned it in the first place.
-# - **The bottleneck remains.** Neither correct prefixes nor familiar sentences stop the drop. After this training, the
-#   decoder does not get all of a long sentence out of the context vector.
+#   caused by a missing token, and it makes some tokens guessable without any look at the source. Even a decoder
+#   without a source would score well above 0 here. Its score is the *floor* of the second row: only what lies above
+#   it must have come through $c$.
+# - **Generalisation is not the main problem.** Even long sentences that the model was trained on go wrong (third
+#   row). The model has not learned these sentences in the first place, so there is little to generalise from.
+# - **The bottleneck remains.** Neither correct prefixes nor familiar sentences stop the drop. After this training,
+#   the decoder does not get all of a long sentence out of the context vector. Lesson 02 removes the bottleneck, and
+#   there we shall see how much of the drop disappears.
 #
 # Would more training help? The results of a longer run, of about twenty minutes, are stored beside this lesson. It used
 # the same cells, with `COURSE_FULL=1` in the environment: sentences of up to 60 words, two of the same widths and a
@@ -889,18 +890,18 @@ best = long_quality[256]["accuracy"]
 print(f"width 256: accuracy {best[0]:.2f} at 3 to 10 words, {best[-1]:.2f} at 51 to 60")
 
 # %% [markdown]
-# ### Full, or hard to pack?
+# ### Is the vector full, or is it hard to pack?
 #
-# Longer training helps, as the printed comparison above Figure 10 shows for a width of 128. But the drop has not
-# disappeared; it has only moved to longer sentences.
+# Longer training on more sentences helps, as the printed comparison above Figure 10 shows for a width of 128. But the
+# drop has not disappeared; it has only moved to longer sentences.
 #
-# Is the context vector simply full? The count of bits says that it is not: a sentence of 60 words and its `[STOP]` take
-# about $61 \cdot 6.8 \approx 415$ bits, a tenth of the 4,096 bits in 128 numbers. The measurements agree. The
-# translator of Figure 9 fails on long sentences even if it was trained on them, and longer training gets more through a
-# vector of the same size. In principle, capacity sets a bound that no training can pass, as we saw for $T = 1000$. In
-# practice, a different limit binds long before: it is *hard to learn* to pack a long sentence into one vector in such a
-# way that the decoder can unpack it, token by token. A likely reason is the long way that the gradient has to travel
-# from $c$ back to the first words, through every step of the encoder.
+# Is the context vector simply full? The count of bits makes this unlikely: a sentence of 60 words and its `[STOP]`
+# take about $61 \cdot 6.8 \approx 415$ bits, a tenth of the 4,096 bits in 128 numbers. The longer run points the same
+# way: after more training, on more sentences, a vector of the same size carries more. In principle, capacity sets a
+# bound that no training can pass, as we saw for $T = 1000$. In practice, a different limit binds long before: it is
+# *hard to learn* to pack a long sentence into one vector in such a way that the decoder can unpack it, token by
+# token. A likely reason is the long way that the gradient has to travel from $c$ back to the first words, through
+# every step of the encoder.
 #
 # Published results show the same pattern. Bahdanau et al. (2015, figure 2) trained such an encoder and decoder, with
 # hidden states of 1,000 numbers, on real English and French. The BLEU of this model falls steeply as sentences get
@@ -989,10 +990,10 @@ show(
 #
 # $$\frac{1}{L^{\alpha}} \log P(y_1, \dots, y_L \mid x), \qquad 0 \le \alpha \le 1.$$
 #
-# With $\alpha = 0$ nothing changes, with $\alpha = 1$ the mean per token counts, and a value in between is tuned on
-# held-out sentences (Wu et al., 2016). Take a hypothesis of two tokens with $\log P = -2$ and one of four tokens with
-# $\log P = -3$. The plain sums prefer the shorter one; with $\alpha = 0.75$ the scores are $-1.19$ and $-1.06$, and the
-# longer one wins. Lesson 10 returns to the length penalty.
+# With $\alpha = 0$ nothing changes, with $\alpha = 1$ the mean per token decides, and a value in between is tuned on
+# held-out sentences (Wu et al., 2016, whose divisor is slightly different). Take a hypothesis of two tokens with
+# $\log P = -2$ and one of four tokens with $\log P = -3$. The plain sums prefer the shorter one; with $\alpha = 0.75$
+# the scores are $-1.19$ and $-1.06$, and the longer one wins. Lesson 10 returns to the length penalty.
 #
 # Beam search can save a translation that a greedy choice would have spoiled. It cannot widen the bottleneck: the
 # decoder that it asks is the same, and so is the one vector $c$ which that decoder reads.
@@ -1037,8 +1038,9 @@ show(
 # see in training, and what when the model translates?</summary>
 #
 # The loss falls to almost zero within a hundred steps or so, because the decoder copies its input. When the model
-# translates, the decoder is fed `[START]`, which it has never seen as an input. It writes some token, is fed that
-# token, and writes it again at every step, up to the limit. It has never learned to use $c$.
+# translates, the decoder is fed `[START]`, which it has never seen as an input. Unless the first token that it writes
+# is `[STOP]`, it is fed that token and writes it again at every step, up to the limit. It has never learned to use
+# $c$.
 #
 # </details>
 #

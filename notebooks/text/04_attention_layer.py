@@ -100,10 +100,10 @@ def tell(name, values):
 #
 # A network translates *"we see the sky"* into *"vediamo il cielo"*. It reads and writes **tokens**, the units into
 # which a text is cut; in this lesson each token is a word. Its **encoder** reads the English tokens and computes a
-# vector for each of them, the **hidden state** at that token, which we call an *encoder state*. Its **decoder** writes
-# the translation token by token, and has a hidden state of its own, the *decoder state*, which changes with each token
-# that it writes. In the first translators of this kind both parts were recurrent networks (RNNs), which process a
-# sentence one token after the other.
+# vector for each of them, the **hidden state** at that token, which we call an *encoder state*. Its **decoder**
+# writes the translation token by token, and has a hidden state of its own, the *decoder state*, which changes with
+# each token that it writes. In the translators of lessons 01 and 02 both parts were recurrent networks (RNNs), which
+# process a sentence one token after the other.
 #
 # Suppose that the decoder is about to write *vediamo* ("we see": in Italian the verb carries its subject). **Which
 # encoder states matter for this token?** Before *il* the decoder faces the same question again, and the answer is
@@ -143,7 +143,7 @@ q = Q[0]  # [D_Q], the state that is about to write "vediamo"
 # To compare the query with a data vector, we need a function that takes the two vectors and returns one number, large
 # if they fit together. This number is the **similarity score**, or **score** for short: $e_i = f_{att}(q, X_i)$.
 #
-# Bahdanau et al. (2015) trained a small network with one hidden layer for $f_{att}$, which is called **additive
+# Bahdanau et al. (2015) used a small trained network with one hidden layer as $f_{att}$; this is **additive
 # attention**. Here is a far simpler candidate without a single parameter, the **dot product**:
 #
 # $$e_i = q \cdot X_i = \sum_{d} q_d\, X_{id} = |q|\,|X_i|\cos\angle(q, X_i)$$
@@ -168,11 +168,11 @@ show(
 # (right). The data vectors that point in much the same direction as the query have positive scores; the others have
 # negative ones.
 #
-# All scores of a query together are the product of the matrix $X$ and the vector $q$, which takes a single line of
-# code. Two properties are worth noting. The sum runs over the features, so for now queries and data vectors must have
-# the same width, $D_Q = D_X$. And the dot product is not the cosine, because it also depends on the lengths of the
-# vectors. If the query becomes three times as long, every score is multiplied by three (second row below); if only the
-# data vector $X_2$, *see*, becomes three times as long, only its own score changes (third row).
+# The product of the matrix $X$ and the vector $q$ gives all scores of a query at once, in a single line of code. Two
+# properties are worth noting. The sum runs over the features, so for now queries and data vectors must have the same
+# width, $D_Q = D_X$. And the dot product is not the cosine, because it also depends on the lengths of the vectors. If
+# the query becomes three times as long, every score is multiplied by three (second row below); if only the data
+# vector $X_2$, *see*, becomes three times as long, only its own score changes (third row).
 
 # %% tags=["nbval-check-output"]
 e = X @ q  # [N_X, D_X] @ [D_X] -> [N_X]
@@ -237,10 +237,10 @@ show(
 # \exp(q \cdot X_i)\ \exp\!\left(-\tfrac12 |q|^2\right)\ \exp\!\left(-\tfrac12 |X_i|^2\right)$$
 #
 # The factor of $|q|$ is the same for every data vector and cancels in the division. If all data vectors are equally
-# long, the factor of $|X_i|$ cancels as well, and the softmax of the dot products remains. Attention with dot products
-# is therefore *kernel smoothing* (Tsai et al., 2019), except that it favours long data vectors. In neural networks,
-# Graves et al. (2014) read a memory with a softmax over cosines, and Luong et al. (2015) used the dot product in a
-# translator.
+# long, the factor of $|X_i|$ cancels as well, and the softmax of the dot products remains. Attention with dot
+# products is therefore *kernel smoothing* (Tsai et al., 2019) with the kernel $\exp(q \cdot X_i)$; unlike the
+# Gaussian, it favours long data vectors. In neural networks, Graves et al. (2014) read a memory with a softmax over
+# cosines, and Luong et al. (2015) used the dot product in a translator.
 #
 # **The exponential can overflow.** The softmax depends only on the differences between the scores: adding the same
 # number $c$ to all of them multiplies numerator and denominator by $\exp(c)$, which cancels. The scores $e + 1000$ must
@@ -287,8 +287,9 @@ for i in range(N_X):
 # %% [markdown]
 # Matrix products replace the loops, and PyTorch has a single call for all three steps. This call expects a matrix of
 # queries, so `q` goes in as a matrix with one row, $[1, D_Q]$. It takes `X` twice, because the data vectors take part
-# twice: first they are *compared* with the query, and then they are *summed*. It multiplies the scores by its argument
-# `scale`, and `scale=1.0` leaves them as they are. Its default is a different factor, which the next section explains.
+# twice: first they are *compared* with the query, and then they are *summed*. It multiplies the scores by its
+# argument `scale`, and `scale=1.0` leaves them as they are. Its default, $1/\sqrt{D_Q}$, is the subject of the next
+# section.
 
 # %% tags=["nbval-check-output"]
 y = (X @ q).softmax(dim=-1) @ X  # [N_X] @ [N_X, D_X] -> [D_X]
@@ -394,13 +395,13 @@ show(
 # %% [markdown]
 # ## Why divide by √D?
 #
-# Transformers do not use $q \cdot X_i$ as it is. They use the **scaled dot product** $q \cdot X_i / \sqrt{D_Q}$;
-# attention with these scores is called **scaled dot-product attention**. What the division changes can be seen in a
-# well-known example from Alammar's *The Illustrated Transformer* (2018), with the two tokens *Thinking Machines*. There
-# each token has both a query and a vector with which queries are compared (lesson 05 shows how), and these vectors have
-# 64 features. The query of *Thinking* has the score 112 with the vector of *Thinking* itself and 96 with that of
-# *Machines*. The division by $\sqrt{64} = 8$ turns them into 14 and 12, and the published weights are 0.88 and 0.12. We
-# compute the weights with and without the division:
+# The Transformer (Vaswani et al., 2017) does not use $q \cdot X_i$ as it is. It uses the **scaled dot product** $q
+# \cdot X_i / \sqrt{D_Q}$; attention with these scores is called **scaled dot-product attention**. What the division
+# changes can be seen in a well-known example from Alammar's *The Illustrated Transformer* (2018), with the two tokens
+# *Thinking Machines*. There each token has both a query and a vector with which queries are compared (its *key*; see
+# "Keys and values" below), and these vectors have 64 features. The query of *Thinking* has the score 112 with the
+# vector of *Thinking* itself and 96 with that of *Machines*. The division by $\sqrt{64} = 8$ turns them into 14 and
+# 12, and the published weights are 0.88 and 0.12. We compute the weights with and without the division:
 
 # %% tags=["nbval-check-output"]
 thinking = torch.tensor([112.0, 96.0])  # [N_X], the scores of Thinking and Machines
@@ -529,12 +530,13 @@ show(
 # **Figure 6.** The standard deviation of the scores (left), the median entropy of the weights (middle) and the median
 # remaining gradient (right), at widths from 1 to 1024.
 #
-# As the width grows, undivided scores saturate the softmax. Division by $D$ leaves it a large gradient, but makes all
-# weights nearly equal: whatever the query is, its output is nearly the plain average of the data vectors. Only division
-# by $\sqrt D$ keeps the sharpness of the weights about constant.
+# As the width grows, undivided scores saturate the softmax. Division by $D$ preserves the gradient, but makes all
+# weights nearly equal: whatever the query is, its output is nearly the plain average of the data vectors. Only
+# division by $\sqrt D$ keeps the sharpness of the weights about constant.
 #
-# The queries and data vectors were random here, as in a network before training. Whether these differences matter for
-# *learning* is measured in the section "Going further" near the end of this lesson.
+# The queries and data vectors were random here, with variance 1; in a new network the variance depends on how its
+# weights are drawn. Whether these differences matter for *learning* is measured in the section "Going further" near
+# the end of this lesson.
 
 # %% [markdown]
 # ## Explorer: one query in the plane
@@ -610,8 +612,8 @@ explore(
 # From here on the scores are divided, as in a Transformer. Our queries and data vectors have two features, so each
 # score is divided by $\sqrt 2$, and the weights of *vediamo* are a little less sharp than above.
 #
-# The three matrix products below give the same outputs as a loop over the queries, and as PyTorch's call. Note the
-# default of this call: without the argument `scale`, it divides the scores by the square root of the queries' width.
+# The three lines below give the same outputs as a loop over the queries, and as PyTorch's call. Note the default of
+# this call: without the argument `scale`, it divides the scores by the square root of the queries' width.
 
 # %% tags=["nbval-check-output"]
 E = Q @ X.T / math.sqrt(D_Q)  # [N_Q, D_Q] @ [D_Q, N_X] -> [N_Q, N_X]
@@ -633,8 +635,9 @@ show(
 )
 
 # %% [markdown]
-# **Figure 8.** Each query and the words to which it attends; the thicker the line, the larger the weight. The same four
-# data vectors give three different outputs, because each query has its own weights.
+# **Figure 8.** Each query and the words to which it attends; the box on top is the query's output, and the thicker
+# the line, the larger the weight. The same four data vectors give three different outputs, because each query has its
+# own weights.
 
 # %% tags=["fold"]
 show(
@@ -680,9 +683,9 @@ show(
 #
 # **Batches.** Networks process many examples at once: $B$ sentences, each with its own queries and data vectors. The
 # batch is one more axis, and it comes first. A matrix product of two stacks of matrices multiplies them pair by pair,
-# so the three steps stay the same. The code only has to count axes from the end: `X.mT` swaps the last two axes (`X.T`
-# would reverse the order of all of them, with a warning), `Q.shape[-1]` is the width of the queries, and `dim=-1` is
-# the axis of the data vectors.
+# so the three steps stay the same. The code only has to count axes from the end: `X.mT` swaps the last two axes
+# (`X.T` would reverse the order of all of them, which torch is about to forbid), `Q.shape[-1]` is the width of the
+# queries, and `dim=-1` is the axis of the data vectors.
 #
 # If each example has a single query, the queries form a matrix $[B, D_Q]$. Then `q[..., None]` makes each query a
 # matrix with one column, and `squeeze(-1)` removes this axis from the result (last two lines, without the division).
@@ -730,8 +733,8 @@ for paint, hue, price in zip(paints, hues.rad2deg().tolist(), prices.tolist()):
 # %% [markdown]
 # There are two problems. A query has two features and a data vector has three, so their dot product does not even
 # exist. And the output, a weighted sum of whole data vectors, would mix hues and prices, while we want prices only. A
-# matrix $W_K$ solves the first problem: it takes from $X$ what is compared, the keys. A second matrix $W_V$ solves the
-# other: it takes from $X$ what is received, the values.
+# matrix $W_K$ solves the first problem: it extracts from each data vector the part that is compared, its key. A
+# second matrix $W_V$ solves the second: it extracts the part that is passed on, its value.
 #
 # $$K = X W_K\ [N_X, D_Q], \qquad V = X W_V\ [N_X, D_V], \qquad
 # A = \operatorname{softmax}\!\left(\frac{Q K^\top}{\sqrt{D_Q}}\right), \qquad Y = A V\ [N_Q, D_V]$$
@@ -768,7 +771,8 @@ show(
 #
 # Orange is not among the paints. Its hue lies halfway between red and yellow, so each of the two gets half of the
 # weight, and the output is the mean of their prices. Attention is a dictionary that also answers queries between its
-# keys: it interpolates the values. As all keys have length 1 here, this is precisely the kernel smoothing of 1964.
+# keys: it interpolates the values. As all keys have length 1 here, this is the kernel smoothing of 1964, with a
+# narrow Gaussian kernel around the hue.
 #
 # **What happens if the keys also serve as the values?** Then the output is a weighted average of the *keys*: we ask for
 # a hue and get, at best, the same hue back, as the output below shows. The figure after it draws the whole layer with
@@ -810,7 +814,7 @@ assert_close(layer(X_paint), X_paint @ W_K)
 # ## Cross-attention: two sequences
 #
 # So far the decoder state itself has served as the query. But decoder states may be wider or narrower than encoder
-# states, and their features may have other meanings. How can a dot product compare the two?
+# states, and their features may have different meanings. How can a dot product compare the two?
 #
 # The solution is to compute the queries with a matrix, too. One sequence $S\,[N_Q, D_S]$ provides the queries, another
 # sequence $X\,[N_X, D_X]$ provides the keys and values. Queries, keys and values are each a **projection** of their
@@ -860,10 +864,10 @@ show(
 # caption attend to the positions of an image (lesson 16), and a language model attends to image features (lesson 17).
 # If $S$ and $X$ are the same sequence, the layer is called **self-attention**; it is the subject of lesson 05.
 #
-# Look at the shapes. $Y$ has a row for each row of $S$, the sequence that provides the queries, and it has the width of
-# the *values*. The number of data vectors does not appear in the shape of $Y$: the output has the same shape whether a
-# query attends to five tokens or to five thousand. Nor does the number of parameters depend on the length of either
-# sequence. We try the same layer on data that are ten times as long:
+# Look at the shapes. $Y$ has a row for each row of $S$, the sequence that provides the queries, and it has the width
+# of the *values*. The number of data vectors does not appear in the shape of $Y$: the output has the same shape
+# whether a query attends to five tokens or to five thousand. Nor does the number of parameters depend on the length
+# of either sequence. We try the same layer on ten times as many data vectors:
 
 # %% tags=["fold", "nbval-check-output"]
 parameters = sum(parameter.numel() for parameter in project.parameters())
@@ -880,11 +884,12 @@ for data, output in ((X_cross, Y_cross), (longer, Y_longer)):
 # You may skip this section and go on with the summary; later lessons do not need it.
 #
 # Vaswani et al. (2017, section 3.2.1) *suspect* that vanishing gradients are the reason why undivided dot products do
-# worse than additive attention at large width. We test this in a small experiment. There are 16 fixed data vectors with
-# random values. Each of 128 queries is a free parameter, which starts at random and must learn to fetch the value of a
-# given data vector; the loss is the squared error of its output. A query has **found** its data vector when it gives
-# this vector more than half of its weight. For each divisor we report the best of several learning rates, once with
-# plain gradient descent and once with Adam, which divides each parameter's step by the recent size of its gradient.
+# worse than additive attention at large width. We test this in a small experiment. There are 16 fixed random data
+# vectors, which serve as keys, and each has a fixed random value vector. Each of 128 queries is a free parameter,
+# which starts at random and must learn to fetch the value of a given data vector; the loss is the squared error of
+# its output. A query has **found** its data vector when it gives this vector more than half of its weight. For each
+# divisor we report the best of several learning rates, once with plain gradient descent and once with Adam, which
+# divides each parameter's step by the recent size of its gradient.
 
 # %% tags=["fold"]
 targets = torch.arange(128, device=DEVICE) % 16  # [128], which data vector each query is to fetch
@@ -960,10 +965,10 @@ show(
 # descent (left) and with Adam (right). Without the division, most queries fail at large width; with either division,
 # most succeed at every width. The rows above the figure give the fractions at width 512.
 #
-# Adam enlarges the steps of queries with a small gradient, but this does not help them here. The rows below describe
-# the unsuccessful queries after gradient descent at width 512. With small steps, most of them still attend to the data
-# vector to which they attended at the start. With large steps, most of them have moved to a different wrong data
-# vector, where their softmax is just as saturated.
+# Adam enlarges the steps of queries with a small gradient, but with Adam, too, most of them fail. The rows below
+# describe the unsuccessful queries after gradient descent at width 512. With small steps, most of them still attend
+# to the data vector to which they attended at the start. With large steps, most of them have moved to a different
+# wrong data vector, where their softmax is just as saturated.
 
 # %% tags=["fold"]
 slow_and_fast = {rate: trained_weights(512, 1.0, torch.optim.SGD, rate) for rate in (0.1, 1000.0)}
@@ -1069,9 +1074,10 @@ for name, (at_first, at_last) in together.items():
     print(f"one W_Q for all, {name:>9}: after training {at_last:.1f} of the queries find their data vector")
 
 # %% [markdown]
-# The conclusion is this: without the division a wide layer *starts* saturated. Where each query has its own parameters,
-# most queries of such a layer stay saturated. Where many examples share $W_Q$, the layer may recover, but the published
-# table suggests that it does not always do so. The division costs nothing and removes the risk at the start.
+# The conclusion is this: without the division a wide layer *starts* saturated. Where each query has its own
+# parameters, most queries of such a layer stay saturated. Where many examples share $W_Q$, the layer recovered in our
+# experiment, but the published table suggests that it does not always do so. The division costs nothing and removes
+# the risk at the start.
 
 # %% [markdown]
 # ## Summary

@@ -159,7 +159,7 @@ W_Q, W_K, W_V = normal(D, D_Q) / 2, normal(D, D_Q) / 2, normal(D, D_V) / 2
 
 # %% [markdown]
 # As in lesson 04, we compute the output in three ways: with loops for a single query, with matrices for all queries,
-# and with PyTorch's own function. Throughout this lesson, $m$ is the position of the query and $n$ the position of the
+# and with PyTorch's own function. Wherever two positions meet, $m$ is the position of the query and $n$ that of the
 # key.
 
 # %%
@@ -197,11 +197,11 @@ show(
 # **Figure 2.** Self-attention on the five tokens. The same $X$ enters twice, as the source of the queries and as the
 # source of the keys and values. Compare rows 0 and 3, which belong to the two occurrences of *the*.
 #
-# All shapes follow one rule: $N$ rows in, $N$ rows out. Only scores and weights are $[N, N]$, with one number for each
-# pair of tokens: row $m$ holds the weights with which token $m$ attends, and column $n$ belongs to the token $n$ that
-# is attended to. In row 0, for example, the key of *bites* has the largest score, so more than half of this output is
-# the value of *bites*. The scores are not symmetric. The query of *man* with the key of *dog* (row 4, column 1) has
-# about twice the score of the query of *dog* with the key of *man* (row 1, column 4).
+# $N$ rows go in and $N$ rows come out; between them, scores and weights are $[N, N]$, with one number for each pair
+# of tokens: row $m$ holds the weights with which token $m$ attends, and column $n$ belongs to the token $n$ that is
+# attended to. In row 0, for example, the key of *bites* has the largest score, so *bites* gets more than half of the
+# weight. The scores are not symmetric. The query of *man* with the key of *dog* (row 4, column 1) has about twice the
+# score of the query of *dog* with the key of *man* (row 1, column 4).
 #
 # Rows 0 and 3 are the same. Is that what we want? The first *the* belongs to the dog, the second to the man.
 
@@ -367,10 +367,10 @@ for name, rows in (("without positions:", X), ("with positions:   ", X_encoded))
     print(name, difference(outputs[0], outputs[3]))
 
 # %% [markdown]
-# The two occurrences of *the* no longer have the same output. The table costs $N \cdot D$ parameters for $N$ positions.
-# Gehring et al. (2017) used such a table in a convolutional translator; the language model BERT has one of 512 rows,
-# GPT-2 one of 1,024. Training can give the vectors every property on our list but the last, for a table has an end.
-# What happens beyond it? We ask a table with eight rows for the vectors of nine positions:
+# The two occurrences of *the* no longer have the same output. The table costs $N_\text{max} \cdot D$ parameters for
+# $N_\text{max}$ positions. Gehring et al. (2017) used such a table in a convolutional translator; the language model
+# BERT has one of 512 rows, GPT-2 one of 1,024. Training can give the vectors every property on our list but the last,
+# for a table has an end. What happens beyond it? We ask a table with eight rows for the vectors of nine positions:
 
 # %% tags=["fold", "nbval-check-output"]
 try:
@@ -442,9 +442,9 @@ show(
 # at every step; those on the right change so slowly that over 64 positions their sines stay near 0 and their cosines
 # near 1.
 #
-# It is the picture of the binary counter, turned on its side and made smooth. Only the ratio is different: each clock
-# is not half as fast as the clock before it, but $10000^{-2/50} \approx 0.69$ times as fast. Does the encoding have the
-# properties on our list?
+# It is the picture of the binary counter, turned on its side and made smooth. The rhythm differs: the fastest clock
+# needs $2\pi$ steps for a turn, and each clock is $10000^{-2/50} \approx 0.69$ times as fast as the one before it, not
+# half as fast. Does the encoding have the properties on our list?
 
 # %% tags=["fold", "nbval-check-output"]
 P = sinusoidal(torch.arange(2000), 50)  # [2000, 50]
@@ -584,10 +584,10 @@ print("token plus encoding, random W_Q and W_K:  ", f"{spread_at(E_sinusoidal, 2
 #
 # $$e'_{mn} = e_{mn} + b_{n-m}$$
 #
-# Now only the distance counts, whatever $W_Q$ and $W_K$ are. Each attention head (lesson 06) learns 32 such numbers:
-# small distances have a number each, larger ones share, and all beyond 128 have the same, so that no sequence is too
-# long. But content and distance are merely added. The bias favours a key three positions back by the same amount,
-# whatever the two tokens are.
+# Positions now enter only through the distance, whatever $W_Q$ and $W_K$ are. Each attention head (lesson 06) learns
+# 32 such numbers: small distances have a number each, larger ones share, and in each direction all beyond 128 have
+# the same, so that no sequence is too long. But in T5 content and distance are merely added. The bias favours a key
+# three positions back by the same amount, whatever the two tokens are.
 
 # %% [markdown]
 # ## Rotary position embedding (RoPE)
@@ -753,8 +753,9 @@ print("difference of the two pairings, features reordered:", difference(by_halve
 # %% [markdown]
 # ## Two tasks that need order
 #
-# Does all this matter in practice? Here are two tasks for a small model, a single self-attention layer followed by a
-# linear layer. It reads a sequence of letters, one token each, and has to write a sequence of the same length:
+# What difference does this make to a model that is trained? Here are two tasks for a small model, a single
+# self-attention layer followed by a linear layer. It reads a sequence of letters, one token each, and has to write a
+# sequence of the same length:
 #
 # - **copy**: at each position the letter from three positions before (the first three positions have no target);
 # - **reverse**: the sequence backwards, so that the target at position $n$ is the letter of position $N - 1 - n$.
@@ -887,10 +888,10 @@ print(f"the 22 positions between, mean:       {by_position[1:-1].mean():.1f}")
 #
 # **The published comparison.** Vaswani et al. compared a learned table with their sinusoidal encoding in translation
 # from English to German (their table 3, row E). The BLEU scores are 25.7 and 25.8, nearly the same, and in our
-# miniature, a far easier task for a far smaller model, the two are equally good, too. But both comparisons are at about
-# the lengths of training. Vaswani et al. chose the sinusoidal encoding because it "may allow the model to extrapolate
-# to sequence lengths longer than the ones encountered during training". If the longest sentence of training had 24
-# tokens, what happens with longer ones?
+# miniature, a far easier task for a far smaller model, the two are equally good, too. In both comparisons, however,
+# the test sequences are about as long as those of training. Vaswani et al. chose the sinusoidal encoding because it
+# "may allow the model to extrapolate to sequence lengths longer than the ones encountered during training". If the
+# longest sentence of training had 24 tokens, what happens with longer ones?
 
 # %% [markdown]
 # ## Length extrapolation: past the training length
@@ -937,17 +938,17 @@ assert max(beyond["learned"]) < 0.1 and max(beyond["sinusoidal"]) < 0.5 and max(
 # Beyond the training length the learned encoding fails at all positions and the sinusoidal one at most of them; RoPE
 # can continue to the end.
 #
-# - **Learned**: the accuracy falls to that of a blind guess among 32 letters, $1/32 \approx 0.03$. The rows of the
-#   table from 24 on were never used in training, so their gradient was always zero; they still hold the random numbers
-#   with which they were initialised.
-# - **Sinusoidal**: the formula gives a vector for every position, and its entries stay bounded; yet the *layer* fails.
-#   Its matrices do the right computation for the encodings that occurred in training, and nothing ties their behaviour
-#   at position 40 to that at position 10. The additional keys can even spoil a position that did occur: where a curve
-#   starts low, the query of position 3 now attends to keys far out, which it never met in training.
+# - **Learned**: the accuracy falls to $1/32 \approx 0.03$, far below the guess of Figure 9. The rows of the table
+#   from 24 on were never used in training, so their gradient was always zero; they still hold the random numbers with
+#   which they were initialised.
+# - **Sinusoidal**: the formula gives a vector for every position, and its entries stay bounded; yet the *layer*
+#   fails. Its matrices do the right computation for the encodings that occurred in training, and nothing ties their
+#   behaviour at position 40 to that at position 10. The additional keys can even spoil a position that did occur:
+#   where a curve starts low, the query of position 3 now attends to keys far out, which it never met in training.
 # - **Rotary**: the score of a query at position 50 with a key at position 47 is computed like that of a query at
 #   position 5 with a key at position 2, so a trained layer can continue as if nothing had happened.
 #
-# Does RoPE always do so? Nine stored training runs answer:
+# Does RoPE always do so? Nine stored training runs, of which the first three are those of Figure 10, show how often:
 
 # %% tags=["fold", "nbval-check-output"]
 if stored_runs.full():
@@ -969,15 +970,15 @@ print(stored_runs.how(run))
 # so that its pairs turn more slowly (Rozière et al., 2023), or with all positions divided by the same number (Chen et
 # al., 2023).
 #
-# **A penalty for distance.** Press et al. propose to do without an encoding. Their **ALiBi** (attention with linear
-# biases) lowers each score by an amount that grows with the distance of the key:
+# **A penalty for distance.** Press et al. add nothing to the input and learn nothing: their **ALiBi** (attention with
+# linear biases) lowers each score by an amount that grows with the distance of the key:
 #
 # $$e'_{mn} = e_{mn} - s_h\,|n - m|,\qquad s_h = 2^{-8h/H},\qquad h = 1, \dots, H$$
 #
-# Here $h$ counts the $H$ attention heads of a layer (lesson 06), and the slopes $s_h$ are fixed, so nothing is learned.
-# At distances beyond the training length the penalty simply goes on growing. Their model with 1.3 billion parameters,
-# trained on texts of 1,024 tokens, predicted texts of twice that length as well as a sinusoidal model that was trained
-# on them. The stretch of the assignment asks for ALiBi.
+# Here $h$ counts the $H$ attention heads of a layer (lesson 06), and the slopes $s_h$ are fixed, so nothing is
+# learned. At distances beyond the training length the penalty simply goes on growing. Their model with 1.3 billion
+# parameters, trained on texts of 1,024 tokens, predicted texts of twice that length as well as a sinusoidal model
+# that had been trained on texts of that double length. The stretch of the assignment asks for ALiBi.
 #
 # **Back to the animal.** Self-attention lets *it* receive something of *animal*, in one layer and at any distance, and
 # a positional encoding lets the layer use the order of the words. Which tokens *it* attends to has to be learned.
@@ -1027,12 +1028,13 @@ print("position 30 attends most to the distances", peaks)
 # Position 30 should attend to distance $-3$ alone. The printed line names the three distances to which it attends most.
 # Large weights at $-28$ and $22$ are the fault that we are looking for: both distances differ from $-3$ by 25.
 #
-# The right panel shows where such weights come from. The height of a curve at $j$ is the mean length of pair $j$ in the
-# queries of all letters, times its mean length in the keys of all letters, divided by $\sqrt{D_Q}$. It is the most that
-# pair $j$ can contribute to a score, for a typical letter. A run whose curve is high only at $j = 0$ and $j = 1$ relies
-# on the two fastest pairs. But 25 steps are nearly $4 \cdot 2\pi$, four full turns of the first pair, and nearly three
-# turns of the second. At the distances $-28$ and $22$ these two pairs are therefore almost where they are at distance
-# $-3$, and the scores are almost as large. Slower pairs would tell these distances apart.
+# The right panel shows where such weights come from. The height of a curve at $j$ is the mean length of pair $j$ in
+# the queries of all letters, times its mean length in the keys of all letters, divided by $\sqrt{D_Q}$. It is the
+# most that pair $j$ can contribute to a score, for a typical pair of letters. Of the 32 pairs the eight fastest are
+# drawn. A run whose curve is high only at $j = 0$ and $j = 1$ relies on the two fastest pairs. But 25 steps are
+# nearly $4 \cdot 2\pi$, four full turns of the first pair, and nearly three turns of the second. At the distances
+# $-28$ and $22$ these two pairs are therefore almost where they are at distance $-3$, and the scores are almost as
+# large. Slower pairs would tell these distances apart.
 #
 # Training could not correct this, because its sequences were too short: a key 28 positions back did not exist, and a
 # key 22 positions ahead existed only for positions without a target. Rotary scores do not depend on the position
@@ -1071,15 +1073,15 @@ print("position 30 attends most to the distances", peaks)
 # X = X + nn.Embedding(longest, D)(torch.arange(N))  # a learned positional encoding; the other two you write yourself
 # ```
 #
-# The picture to remember is Figure 1: a line from every token to every output. Nothing in it says at which position a
-# token is, so the positions must be given.
+# The picture to remember is Figure 1: a line from every token to every output. No line in it depends on where a token
+# is, so the positions must be given.
 
 # %% [markdown]
 # ## Before you go on
 #
 # <details><summary><b>1.</b> What is the output of self-attention for a sequence of a single vector?</summary>
 #
-# Its own value, $x W_V$: the softmax over one score is 1, whatever the score is.
+# The output is the vector's own value, $x W_V$, since the softmax over one score is 1, whatever the score is.
 #
 # </details>
 #

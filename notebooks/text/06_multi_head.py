@@ -114,8 +114,9 @@ def normal(*shape):
 #
 # This average contains both values but no record of which came from which token. Now exchange the nouns: *"The witch
 # did not marry the king, because she was a frog."* Both answers are exchanged as well, yet the average is the same
-# vector as before, and nothing in it tells which noun answers which question. Here the pronoun gives a hint, since *it*
-# has become *she*. With *frog* and *wolf* there is no such hint, because the pronoun is *it* for both.
+# vector as before, and nothing in it tells which noun answers which question. A reader of the whole sentence has a
+# hint here, since *it* has become *she*. With *frog* and *wolf* there is no such hint, because the pronoun is *it*
+# for both.
 #
 # As long as both weights are one half, positional encodings do not help either. They are added to the embeddings, and
 # $W_V$ is linear. If we count positions from 0 and take the comma for a token, the values of *frog* at position 1 and
@@ -282,10 +283,10 @@ assert_close(A, torch.stack(weights))
 # %% [markdown]
 # The line with the softmax is that of lesson 05 with two small changes: `K.mT` exchanges only the last two axes, and
 # the scores are divided by the root of the width of a head. `@` multiplies matrices on the last two axes, once for
-# every index of the axes before them. A batch of sentences adds one more axis in front, $[B, H, N, D_H]$, and the line
-# stays as it is. PyTorch's `F.scaled_dot_product_attention` also treats all axes before the last two as batch axes, so
-# one call serves all heads. The folded cell checks that `merge` undoes `split` and that both results equal that of the
-# loop.
+# every index of the axes before them. A batch of sentences adds one more axis in front, $[B, H, N, D_H]$, and the
+# line stays as it is; only `split` and `merge` need the axes 1 and 2, as in Figure 3. PyTorch's
+# `F.scaled_dot_product_attention` also treats all axes before the last two as batch axes, so one call serves all
+# heads. The folded cell checks that `merge` undoes `split` and that both results equal that of the loop.
 #
 # ## One projection for all
 #
@@ -301,9 +302,9 @@ assert_close(Y_fused, Y_loop)
 
 # %% [markdown]
 # PyTorch's own layer, `nn.MultiheadAttention`, holds the same two matrices, one for the fused projection and one for
-# the output projection; by default, each comes with a bias. Two of its properties are easily overlooked. It stores the
-# transposes of our matrices, as every `nn.Linear` does. And it **averages the attention weights over the heads** before
-# it returns them, unless you pass `average_attn_weights=False`.
+# the output projection; by default, each comes with a bias. Two of its properties are easily overlooked. First, it
+# stores the transposes of our matrices, as every `nn.Linear` does. Second, it **averages the attention weights over
+# the heads** before it returns them, unless you pass `average_attn_weights=False`.
 
 # %%
 layer = nn.MultiheadAttention(D, H, bias=False, batch_first=True, device=DEVICE)
@@ -485,10 +486,10 @@ print(stored_runs.how(run))
 #
 # <details><summary>Going further: how can one head answer both questions at all?</summary>
 #
-# Suppose first that the true identity always has a larger weight than the noun that is meant. It then dominates the
-# average, whichever question is read from it. Where both nouns have the same pronoun, nothing makes up for this, and
-# *who* cannot be right for all pairs of nouns. A fixed ratio of the two weights is therefore not enough: the weights
-# have to depend on the nouns.
+# Suppose first that the two weights always have the same ratio, the true identity having the larger one. It then
+# dominates the average, whichever question is read from it. Where both nouns have the same pronoun, nothing makes up
+# for this, and *who* cannot be right for all pairs of nouns; with the ratio the other way round, *what* fails. A
+# fixed ratio is therefore not enough: the weights have to depend on the nouns.
 #
 # Suppose instead that each noun attracts a weight of its own at every position: *frog* a large one, *wolf* a small one.
 # The average also contains the positional encodings, each with the weight of the noun at its position. If the encoding
@@ -498,9 +499,9 @@ print(stored_runs.how(run))
 #
 # </details>
 #
-# **What did the original paper find?** Vaswani et al. (2017, table 3, rows A) varied the number of heads of their
-# translation model and kept its width and its number of operations, as we do: the more heads, the narrower each head.
-# They translated from English to German and measured BLEU, a score for translations, on their development set:
+# **What did the original paper find?** Vaswani et al. (2017, table 3, base and rows A) varied the number of heads of
+# their translation model and kept its width and its number of operations, as we do: the more heads, the narrower each
+# head. They translated from English to German and measured BLEU, a score for translations, on their development set:
 
 # %% tags=["fold"]
 published = {1: 24.9, 4: 25.5, 8: 25.8, 16: 25.8, 32: 25.4}  # Vaswani et al. (2017), table 3, rows A and base
@@ -528,8 +529,8 @@ show(
 #
 # In their model, 32 heads are too many. A likely reason is that the heads share the width of the model, 512. Each of
 # the 32 heads is only 16 wide, and scores computed from 16 features can distinguish fewer keys. Rows B of the same
-# table, where only queries and keys are made narrower, point the same way. Our vocabulary is so small that 6 features
-# per head are enough.
+# table, where only queries and keys are made narrower, point the same way. Here 6 features per head are enough,
+# probably because the vocabulary is small.
 #
 # **Which head attends to what?** Take one of the trained models with two heads, and look at the attention weights of
 # the pronoun in each head:
@@ -599,10 +600,10 @@ assert min(divided) > 0.8
 # %% [markdown]
 # Nobody told a head what to attend to. Training lowers a single number, the sum of the losses of both questions, and
 # yet in each run the two heads divide the questions in more than four fifths of the tales. *How* they divide them
-# depends on the random weights at the start. Where the roles are fixed, one head has taken *who* and the other *what*.
-# Where the roles change, the head that attends to *who* for one pronoun attends to *what* for a different one; averaged
-# over all tales, each head then has some weight on both nouns, although within a single tale it usually keeps to one
-# question.
+# depends on the random weights at the start. Where the roles are fixed, one head has taken *who* and the other
+# *what*. Where the roles change, the head that attends to *who* for one pronoun attends to *what* for a different
+# one. Averaged over all tales, such a head has weight on both nouns, but within a single tale it usually keeps to
+# one.
 #
 # ## What each head contributes
 #
@@ -730,7 +731,8 @@ with torch.no_grad():
         print(f"interleaved rows, {name}: the output is off by {(attend(*loaded) - Y_trained).abs().max():.1f}")
 
 # %% [markdown]
-# After loading weights, always compare one output with that of the original model.
+# The bias, if there is one, needs the same exchange; here we left it in order. After loading weights, always compare
+# one output with that of the original model.
 #
 # ## Four matrix products
 #
@@ -981,8 +983,8 @@ assert voted[0][switching].abs() < voted[1][switching].abs() / 2
 
 # %% [markdown]
 # **Figure 9.** The attention weights of *it* in both heads, and the votes of the heads, for the two readings of the
-# sentence. One head attends to *animal* in both readings. The other head attends to *tired* in the first reading, with
-# a small vote, and to *street* in the second, where its vote turns the sum to *elle*. The lines below the pictures say
+# sentence. One head attends to *animal* in both readings. The other head attends to *tired* in the first reading,
+# with a small vote, and to *street* in the second, where its vote turns the sum to *elle*. The printed lines say
 # which head is which.
 #
 # Lecture slides show the first sentence in just this way, with one head that attends to *animal* and a second head that
@@ -1018,8 +1020,8 @@ explore(
 )
 
 # %% [markdown]
-# **Figure 10.** Attention weights and votes for a sentence of your choice. The pronoun is translated correctly when the
-# sum of the votes has the right sign, whatever the vote of each head is.
+# **Figure 10.** Attention weights and votes for a sentence of your choice. Only the sign of the sum decides between
+# *il* and *elle*; a single head may vote the other way.
 
 # %% [markdown]
 # ## Summary

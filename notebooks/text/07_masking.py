@@ -99,10 +99,11 @@ def normal(*shape):
 # %% [markdown]
 # ## Why a language model needs a mask
 #
-# A **language model** reads the beginning of a sentence and predicts how it goes on. Its unit is the **token**: in this
-# lesson each word is one token, and so are the special tokens *[START]*, *[STOP]* and *[PAD]*. Like the decoder of
-# lesson 01, it is trained with **teacher forcing** (Williams and Zipser, 1989): it receives the whole correct sentence,
-# and at each **position**, that is, at each index in the sequence, it predicts the token that follows.
+# A **language model** reads the beginning of a sentence and predicts how it goes on. Its unit is the **token**: in
+# this lesson each word and each full stop is one token, and so are the special tokens *[START]*, *[STOP]* and
+# *[PAD]*. Like the decoder of lesson 01, it is trained with **teacher forcing** (Williams and Zipser, 1989): it
+# receives the whole correct sentence, and at each **position**, that is, at each index in the sequence, it predicts
+# the token that follows.
 
 # %% tags=["fold"]
 tokens = ["[START]", "attention", "is", "very", "cool"]
@@ -120,9 +121,9 @@ show(
 # at once and lets each of them **attend** to all five: every output is a weighted mean of all the values. What will
 # such a model learn?
 #
-# At *is* the model has to predict *very*. But *very* is also its own input one position further on, and to predict it
-# the model only needs to attend to that position and copy. The loss can fall to almost zero while the model learns
-# nothing about language, and when it later has to write a sentence of its own, there is no next token to copy.
+# At *is* the model has to predict *very*. But *very* is also the input at the next position: the model need only
+# attend to it and copy. The loss can fall to almost zero while the model learns nothing about language, and when it
+# later has to write a sentence of its own, there is no next token to copy.
 #
 # Each token may therefore attend to itself and to the tokens before it, but to none after it. This lesson shows how to
 # impose this rule on an attention layer, what the rule makes possible, and how to find a **leak**: any path by which
@@ -234,8 +235,8 @@ for m_new, row in enumerate(later.int().tolist()):
 # %% [markdown]
 # ## Autoregressive factorisation
 #
-# How probable is a sentence? To compute this is the main purpose of the causal mask. A **sentence** is
-# $x_1, \dots, x_T$, and its last token $x_T$ is *[STOP]*; $x_0$ is *[START]*, which is given. The **chain rule of
+# How probable is a sentence? The causal mask lets us compute this in a single forward pass. A **sentence** is $x_1,
+# \dots, x_T$, and its last token $x_T$ is *[STOP]*; $x_0$ is *[START]*, which is given. The **chain rule of
 # probability** splits the probability of the sentence into factors, whatever the distribution is:
 #
 # $$P(x_1, \dots, x_T) = \prod_{t=1}^{T} P(x_t \mid x_{<t}),\qquad x_{<t} = x_0, x_1, \dots, x_{t-1}$$
@@ -245,9 +246,9 @@ for m_new, row in enumerate(later.int().tolist()):
 # belongs to the product: without it, we would have the probability that a sentence *begins* in this way, and the
 # probabilities of all sentences would not sum to 1.
 #
-# In floating point, a product of many small factors underflows to 0, so we add logarithms instead:
-# $\log P = \sum_t \log P(x_t \mid x_{<t})$. The training loss is the mean of these logarithms with a minus sign. Its
-# unit, which goes with natural logarithms, is the **nat**.
+# In floating point, a product of many small factors underflows to 0, so we add logarithms instead: $\log P = \sum_t
+# \log P(x_t \mid x_{<t})$. The training loss is the mean of these logarithms with a minus sign. With natural
+# logarithms, its unit is the **nat**.
 #
 # At position $t - 1$ the model has read $x_{<t}$ and predicts $x_t$. With a causal mask **one forward pass** gives all
 # $T$ factors, since the output at each position depends only on the tokens up to that position. That is why such models
@@ -502,19 +503,19 @@ for name, value in changes.items():
 # the source, and so the padding mask is made from the lengths of the *source*: `no_padding(source_lengths, N_X)`, of
 # shape $[B, 1, N_X]$. A causal mask has no place here, because the whole source is known from the start.
 #
-# **Prefix masks.** Between causal and bidirectional attention lies the mask of a model whose first $P$ tokens are
-# given, for instance a question to be answered. These tokens, the **prefix**, attend to each other in both directions,
-# and all later tokens attend causally: the mask is True where $n \le m$ or $n < P$, in code
-# `causal(N) | (torch.arange(N) < P)` (Raffel et al., 2020, section 3.2.1). The loss must then leave out the tokens of
-# the prefix, because the positions that would predict them can see them.
+# **Prefix masks.** Between causal and bidirectional attention lies the mask of a model whose first $N_P$ tokens are
+# given, for instance a question to be answered. These tokens, the **prefix**, attend to each other in both
+# directions, and all later tokens attend causally: the mask is True where $n \le m$ or $n < N_P$, in code `causal(N)
+# | (torch.arange(N, device=DEVICE) < N_P)` (Raffel et al., 2020, section 3.2.1). The loss must then leave out the
+# tokens of the prefix, because the positions that would predict them can see them.
 
 # %% [markdown]
 # ## Masking before the softmax
 #
-# Why do we replace *scores* by $-\infty$, if all we want is that some attention *weights* are 0? Could we not set those
-# weights to 0, or the scores? The next cell has four ways to mask one row of scores $e$, with `allowed` as the row of
-# the mask. We try each on the row of *is*, and print the sum of the row, the weight of the future positions, and how
-# the weight of *[START]* changes with the *score* of a future position, a derivative that should be 0.
+# Why do we replace *scores* by $-\infty$, if all we want is that some attention *weights* are 0? Could we not set
+# those weights to 0, or the scores? The next cell defines four ways to mask one row of scores $e$; `allowed` is the
+# row of the mask. We try each on the row of *is*, and print the sum of the row, the weight of the future positions,
+# and how the weight of *[START]* changes with the *score* of a future position, a derivative that should be 0.
 
 
 # %%
@@ -601,11 +602,11 @@ show(
 # NaN. What should such a row contain instead? A mean of nothing does not exist, so we agree on a convention: weights 0,
 # output 0, gradient 0. A second `masked_fill`, after the softmax, achieves this and changes nothing in the other rows.
 #
-# Does the NaN matter at all, if nothing reads the output of a *[PAD]*? It does, since it can reach the gradient. In the
-# table below, a loss reads the outputs of the three real tokens alone, and we count the NaN entries in the gradients of
-# the three matrices for three ways of masking: $-\infty$ filled in before the softmax; the two fills of
-# `masked_softmax`; and $-\infty$ *added* to the scores, with the second fill as before. The lines under the table tell
-# what PyTorch's function, its module, and the number $-10^9$ make of the row of the first *[PAD]*.
+# Does the NaN matter at all, if nothing reads the output of a *[PAD]*? It does, since it can reach the gradient. In
+# the table below, a loss reads the outputs of the three real tokens alone, and we count the NaN entries in the
+# gradients of the three matrices for three ways of masking: $-\infty$ filled in before the softmax; the two fills of
+# `masked_softmax`; and $-\infty$ *added* to the scores, with the second fill as before. The lines under the table
+# show how PyTorch's function, its module, and the number $-10^9$ treat the row of the first *[PAD]*.
 
 
 # %%
@@ -784,9 +785,10 @@ show(
 
 
 # %% [markdown]
-# **Figure 6.** Training loss, in nats, of the model with the causal mask and of the model whose mask is off by one. The
-# loss of the second model falls to almost zero, because each target is among its inputs and can be copied. The dotted
-# line is the loss of a model that gives each of the $V$ tokens in the vocabulary the same probability.
+# **Figure 6.** Training loss, in nats, of the model with the causal mask and of the model whose mask is off by one.
+# The loss of the second model falls to almost zero, because nearly every target is among its inputs and can be
+# copied. The dotted line is the loss of a model that gives each of the $V$ tokens in the vocabulary the same
+# probability.
 #
 # To see what this loss is worth, we evaluate the model **token by token**: we give it the beginning $x_{<t}$ and
 # *nothing else*, as in generation, and ask for $x_t$. With a correct mask this makes no difference, because the later
@@ -831,9 +833,9 @@ show(
 # worse than that of the uniform distribution.
 #
 # New sentences do **not** reveal the leak. The model reads them with the same mask, and copying works on them just as
-# well, so no validation set reveals such a leak. In generation only the loss token by token counts, and the gap between
-# the two losses shows how far the loss of one forward pass flatters the model. The leaking model has learned to be
-# certain, and now it is certain of wrong tokens.
+# well, so the loss of a forward pass reveals it on no validation set. In generation only the loss token by token
+# counts, and the gap between the two losses shows how far the loss of one forward pass flatters the model. The
+# leaking model has learned to be certain, and now it is certain of wrong tokens.
 #
 # What does it write? The grammar that generates our sentences (lesson 01) is simple, so a simple measure of its text is
 # enough: of all pairs of neighbouring words, the share that is *known*, that is, occurs somewhere in the 12,000
@@ -900,9 +902,9 @@ print(f"difference of the two losses of a leaking model: at least {min(gaps):.1f
 # reported a "perfect training and evaluation loss, but terrible test-time performance". The mask filled in the finite
 # number $-10^4$, and in training some scores had fallen below it, so that the masked tokens had the higher scores and
 # received the weight. A warning about this number was two years old by then. In 2026 four other decoders of this
-# library were found to attend to all tokens: "the loss fell to almost zero within a few hundred steps on random
-# tokens". The repair came with a test that changes the later tokens and demands that the earlier outputs stay as they
-# are.
+# library were found to attend to all tokens; of one of them the report says that "the loss fell to almost zero within
+# a few hundred steps on random tokens". The way to find such a fault is a test that changes the later tokens and
+# demands that the earlier outputs stay as they are.
 
 # %% [markdown]
 # ## What an output depends on
@@ -915,16 +917,16 @@ print(f"difference of the two losses of a leaking model: at least {min(gaps):.1f
 # respect to all numbers in $X$ is called the **Jacobian**. It has one block for each pair of an output position $m$ and
 # an input position $n$, and if any number in the block is not 0, output $m$ depends on input $n$.
 #
-# One backward pass computes the derivatives of *one* number with respect to all inputs. To make **one backward pass for
-# each output position** enough, we take a weighted sum of the features of $y_m$, with random weights $r\,[D_{out}]$,
-# compute its gradient, and add up the absolute values over the $D$ features of each input:
+# One backward pass computes the derivatives of *one* number with respect to all inputs. So that **one backward pass
+# for each output position** is enough, we take a weighted sum of the features of $y_m$, with random weights
+# $r\,[D_{out}]$, compute its gradient, and add up the absolute values over the $D$ features of each input:
 #
 # $$J_{mn} = \sum_{d=1}^{D} \left| \frac{\partial\, (r \cdot y_m)}{\partial X_{nd}} \right|$$
 #
-# Then $J\,[N_{out}, N_{in}]$ is 0 where output $m$ does not depend on input $n$; for the other numbers we only ask
-# whether they are 0. Absolute values and random weights keep derivatives from cancelling each other. To check this, a
-# folded cell compares $J$ with the whole Jacobian, for which PyTorch needs one backward pass for each number in $Y$,
-# and with a plain sum of the features, $r = 1$.
+# Then $J\,[N_{out}, N_{in}]$ is 0 where output $m$ does not depend on input $n$. Elsewhere its size depends on $r$ as
+# well, so we only ask whether it is 0. Absolute values and random weights keep derivatives from cancelling each
+# other. To check this, a folded cell compares $J$ with the whole Jacobian, for which PyTorch needs one backward pass
+# for each number in $Y$, and with a plain sum of the features, $r = 1$.
 
 
 # %%
@@ -1319,7 +1321,7 @@ for suspect in (honest, centred_features, centred, busiest, from_the_end):
 # | masked attention | $\tilde E_{mn} = E_{mn}$ where $M_{mn}$ is True, $-\infty$ elsewhere; $A = \operatorname{softmax}(\tilde E)$, $Y = AV$; rows with nothing to attend to: 0 |
 # | causal mask | $[N_Q, N_X]$, True where $n \le$ `offset` $+\, m$: a lower triangle |
 # | padding mask | $[B, 1, N_X]$, True where $n <$ `lengths[b]`: it removes columns; in cross-attention, lengths of the source |
-# | prefix mask | $[N, N]$, True where $n \le m$ or $n < P$ |
+# | prefix mask | $[N, N]$, True where $n \le m$ or $n < N_P$ |
 # | causal and padding, for $H$ heads | `(causal & padding).unsqueeze(-3)`, $[B, 1, N_Q, N_X]$ |
 # | probability of a sequence | $\log P(x_1, \dots, x_T) = \sum_{t=1}^{T} \log P(x_t \mid x_{<t})$, all $T$ terms from one forward pass |
 # | leak | $J_{mn} = \sum_d \lvert \partial (r \cdot y_m) / \partial X_{nd} \rvert > 0$ for an $n$ after $m$; or outputs that change when the future is cut off |
@@ -1355,9 +1357,9 @@ for suspect in (honest, centred_features, centred, busiest, from_the_end):
 #
 # <details><summary><b>3.</b> Can the leaking model be rescued after training, by giving it the right mask?</summary>
 #
-# No. Under the right mask it must predict from the past alone, and it has learned to copy the next token instead. Our
-# evaluation token by token has nearly measured this: there the last position, which predicts, had no next token to
-# attend to, although the positions before it still had theirs.
+# Not without training it again, we expect. Under the right mask it must predict from the past alone, and it has
+# learned to copy the next token instead. Our evaluation token by token has nearly measured this: there the last
+# position, which predicts, had no next token to attend to, although the positions before it still had theirs.
 #
 # </details>
 #

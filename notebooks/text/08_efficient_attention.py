@@ -15,7 +15,7 @@
 # counts of operations, and from lesson 07 the causal mask and the language model. The terms and symbols of the course
 # are listed in the [glossary](../docs/glossary.md).
 #
-# **Time** about 65 minutes to read; the cells run in about 45 seconds on two CPU cores.
+# **Time** about 70 minutes to read; the cells run in about 45 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -126,7 +126,8 @@ for which, pairs in (("all pairs", N**2), ("only pairs n ≤ m", N * (N + 1) / 2
 #
 # 1. **Writing.** The model writes one token at a time (lesson 07). If it reads the whole text again for every new
 #    token, each token of the continuation takes about a minute at the very best.
-# 2. **Reading.** The **attention matrix**, the table of all attention weights, fits on no GPU, even for a single layer.
+# 2. **Reading.** The **attention matrices**, the tables of all attention weights, fit on no GPU, even those of a
+#    single layer.
 #
 # The first problem is solved by keeping what has been computed: the KV cache. The cache is itself large, and letting
 # heads share keys and values shrinks it. The second problem is solved by attention in tiles, which never holds more
@@ -141,12 +142,12 @@ for which, pairs in (("all pairs", N**2), ("only pairs n ≤ m", N * (N + 1) / 2
 # again over all tokens so far. How much of this work is new? With a causal mask, the output at position $n$ depends
 # only on the positions up to $n$, and a new token comes after all of them. At the old positions, therefore, nothing
 # changes in any layer: neither the **hidden states** (the vectors that pass from layer to layer) nor the keys nor the
-# values. Computing them again gives the numbers of an earlier step.
+# values. Computing them again would only repeat earlier work.
 #
-# What the new token needs from the old ones is, in each layer, only their keys and values: its own query is compared
-# with the old keys and with its own key, and the old queries are never used again. We therefore keep the keys and the
-# values and append those of the new token. This store is called the **key-value cache**, or **KV cache**. With it, each
-# step runs the model over the new token alone.
+# In each layer, the new token needs only the keys and values of the old ones: its own query is compared with the old
+# keys and with its own key, and the old queries are never used again. We therefore keep the keys and the values and
+# append those of the new token. This store is called the **key-value cache**, or **KV cache**. With it, each step
+# runs the model over the new token alone.
 #
 # We take a small language model like that of lesson 07, with two layers of causal self-attention, four heads in each,
 # and a residual connection around each layer. The folded cell defines it and trains it for a few seconds on short
@@ -290,8 +291,9 @@ show(
 # computes all positions again; with the cache each step computes only the newest position.
 #
 # To write $N$ tokens, the model computes $N(N+1)/2$ positions without the cache and only $N$ with it. What does this
-# mean in operations? By the counts of lesson 06, a layer takes $8 n D^2 + 4\,n\,N_X D$ operations for $n$ queries and
-# $N_X$ keys: the first term counts the four projections, the second the scores and the weighted sums.
+# mean in operations, if all pairs are computed? By the counts of lesson 06, a layer takes $8 n D^2 + 4\,n\,N_X D$
+# operations for $n$ queries and $N_X$ keys: the first term counts the four projections, the second the scores and the
+# weighted sums.
 
 
 # %% tags=["nbval-check-output"]
@@ -367,11 +369,13 @@ show(
 # of the two times (right). The stored times are processor times.
 #
 # For long texts the gain grows with the length, as the counts of operations predict, but the line above the figure
-# shows that they promise far more than the clock confirms. Starting many small matrix products and reading the model's
-# weights from memory takes time as well, and the cache reduces neither. Our simple `extend` also copies the whole cache
-# at each step, because `torch.cat` makes a new tensor. With a large model, reading the weights often takes most of the
-# time. Where possible, many texts are therefore generated in one batch, so that each weight is read once for all of
-# them.
+# shows that they promise far more than the measurement confirms. With the cache, most of the time of a token is the
+# same in a short text and in a long one: a matrix product has to be started, however small it is, and the model's
+# weights have to be read from memory. The cache reduces neither. Nor does the count see that the run without a cache
+# makes a new mask at every step, of which a single new token needs none. Our simple `extend` also copies the whole
+# cache at each step, because `torch.cat` makes a new tensor. With a large model, reading the weights often takes most
+# of the time. Where possible, many texts are therefore generated in one batch, so that each weight is read once for
+# all of them.
 #
 # **The price of the cache is memory.** For each token, each layer and each head we store a key and a value. With $L$
 # layers and $H$ heads of width $D_H$ this makes $2 \cdot L \cdot H \cdot D_H$ numbers for each token.
@@ -500,9 +504,9 @@ show(
 # The numerator and the denominator are sums, and a sum can be computed in pieces. Read some vectors, add their terms to
 # both sums, forget these vectors, and read the next ones. At the end, divide one sum by the other.
 #
-# There is one difficulty: overflow. In single precision, $e^{s}$ overflows for $s \ge 89$, so the softmax subtracts the
-# largest score $m$ from all scores (lesson 04). But the largest of *all* scores is known only after all of them have
-# been read.
+# There is one difficulty: overflow. In single precision, $e^{s}$ overflows for $s \ge 89$, so the softmax subtracts
+# the largest score from all scores (lesson 04). In this section and the next, $m$ is this largest score, no longer a
+# position. But the largest of *all* scores is known only after all of them have been read.
 #
 # The way out is to subtract the largest score **so far**. When a larger score turns up, the old sums have been computed
 # with the wrong $m$, but they are easy to correct. Each of their terms contains $e^{s_n - m_\text{old}}$ and should
@@ -535,7 +539,7 @@ for begin in range(0, 12, 4):
 assert_close(o / l, s.softmax(dim=0) @ values)
 
 # %% [markdown]
-# The result is not an approximation. It is the softmax average itself, with the terms summed in a different order.
+# The result is not an approximation. It is the softmax average itself, up to rounding.
 
 # %% [markdown]
 # ## FlashAttention: attention in tiles
@@ -788,9 +792,9 @@ assert_close(ways["is_causal=True"](), ways["attn_mask=causal(N)"](), rtol=1e-4,
 
 # %% [markdown]
 # With the matrix, memory grows as $O(N^2)$ again, although the attention itself still works in tiles. Our language
-# model builds the matrix, which its short sentences can afford. For a long text, set the flag in training and prefill,
-# and pass nothing for a single new token. For queries that start later than the keys (lesson 07), only the matrix is
-# right.
+# model builds the matrix, which its short sentences can afford. For a long text, set the flag in training and
+# prefill, and pass nothing for a single new token. For several queries that start later than the keys (lesson 07),
+# `is_causal` is wrong: build the matrix, or use `causal_lower_right` from `torch.nn.attention.bias`.
 
 # %% [markdown]
 # ## Linear attention
@@ -860,8 +864,9 @@ assert_close(linear(Q, K, V), A_linear / A_linear.sum(dim=-1, keepdim=True) @ V)
 # %% [markdown]
 # ## Windowed attention
 #
-# A second way keeps the softmax and compares fewer pairs of vectors. In **windowed** or **local attention** (Beltagy et
-# al., 2020), each vector attends only to vectors at most $w$ positions away on either side:
+# A second way keeps the softmax and compares fewer pairs of vectors. In **windowed** or **local attention** (Beltagy
+# et al., 2020, where $w$ is the whole window), each vector attends only to vectors at most $w$ positions away on
+# either side:
 #
 # $$a_{mn} = 0 \quad\text{where}\quad |m - n| > w$$
 #
@@ -895,8 +900,8 @@ assert_close(window(Q, K, V), masked_window(Q, K, V))
 # %% [markdown]
 # But a mask alone saves nothing, since the scores that it hides are computed as well. To save operations, cut the
 # sequence into chunks of $w$ vectors. A chunk of queries then needs only its own chunk of keys and the two chunks
-# beside it. This makes $3w$ scores for each query instead of $N$, and a cost of $O(N w)$. The folded cell does this and
-# checks that both functions agree.
+# beside it. This makes $3w$ scores for each query instead of $N$, and a cost of $O(N w D)$. The folded cell does this
+# and checks that both functions agree.
 #
 # What does a window give up? In one layer, far vectors cannot be attended to. With each further layer the **receptive
 # field** of an output grows by $w$ positions on either side (lesson 07), so information from far away arrives only step
@@ -1077,16 +1082,16 @@ show(
 # **Figure 11.** Share of right answers in the look-up task after 500 steps of training, against the number of pairs.
 # Only softmax attention over all pairs stays right as the number grows; the three cheaper kinds fall behind.
 #
-# The figure shows what each kind *learns quickly*, not the most that it can hold: after longer training the gap narrows
-# for linear attention and for the latents. What makes the task hard differs from kind to kind.
+# This is one run of 500 steps. It shows what each kind *learns quickly*, not the most that it can hold. What makes
+# the task hard differs from kind to kind; we have not measured it, but we can say where we would look:
 #
-# - **Linear**: a matrix of 32 by 32 numbers has to hold all pairs. The more there are, the harder they are to keep
-#   apart.
+# - **Linear**: a matrix of 32 by 32 numbers has to hold all pairs. The more there are, the harder they should be to
+#   keep apart.
 # - **Window**: the answer is right when the pair happens to be near the query, and no training reaches a pair outside
 #   the window. Where the relevant vectors *are* near, as they often are in text and images, a window is enough.
 # - **Latents**: each latent decides which pairs to gather before it is known which name will be asked for. A latent
-#   that gathers several pairs holds a mixture of their names and numbers. Such a mixture may do for a summary, but not
-#   for a look-up.
+#   that gathers several pairs holds a mixture of their names and numbers. Such a mixture may do for a summary, but
+#   not for a look-up.
 #
 # Full attention costs $O(N^2)$ operations, and in this task we see what it gives in return: each query singles out one
 # key among 64 as reliably as among 4, after the same few steps.
@@ -1116,11 +1121,11 @@ show(
 # top of each other (here four), and through a single layer of attention. Dilated convolutions, whose inputs lie further
 # apart from layer to layer, need only $O(\log_k N)$ layers.
 #
-# Now the costs, *measured*. Each layer has width 64 and reads $N$ vectors. The attention layers are counted from $Q$,
-# $K$ and $V$ on; their projections would add the same $O(N)$ cost to each of them. How much more does each layer need
-# when there are **four times** as many vectors? A factor of 4 means $O(N)$, a factor of 16 means $O(N^2)$. This run
-# counts the operations and measures the memory, for 1,024 and 4,096 vectors; the times, in one thread, come from the
-# stored run.
+# We now *measure* the costs. Each layer has width 64 and reads $N$ vectors. The attention layers are counted from
+# $Q$, $K$ and $V$ on; their projections would add the same $O(N)$ cost to each of them. How much more does each layer
+# need when there are **four times** as many vectors? A factor of 4 means $O(N)$, a factor of 16 means $O(N^2)$. This
+# run counts the operations and measures the memory, for 1,024 and 4,096 vectors; the times, in one thread, come from
+# the stored run.
 
 
 # %% tags=["fold"]
@@ -1204,11 +1209,12 @@ show(
 # table needs $O(N^2)$ memory. Linear attention, windows and latents need operations and memory in proportion to $N$,
 # but they compute something else.
 #
-# The recurrent network is also $O(N)$. Yet its $N$ steps are computed one after the other, which shows even in one
-# thread: among the layers that are $O(N)$ it takes the longest, although the window needs just as many operations
-# ($12 \cdot 64 \cdot 64$ for each vector). On a GPU, a single step would leave most of the thousands of cores idle,
-# whereas no row of attention's matrix products waits for another. The convolution is among the cheapest layers, but
-# each of its outputs depends on three inputs only.
+# The recurrent network is also $O(N)$. Yet its $N$ steps are computed one after the other, and even in one thread it
+# takes the longest of the layers that are $O(N)$, although the window needs just as many operations ($12 \cdot 64
+# \cdot 64$ for each vector), probably because each step is a product too small to be efficient. On a GPU, a single
+# step would leave most of the thousands of cores idle, whereas the rows of attention's matrix products can all be
+# computed at once. The convolution is among the cheapest layers, but each of its outputs depends on three inputs
+# only.
 #
 # <details><summary>Going further: how PyTorch's own attention was counted</summary>
 #
@@ -1240,12 +1246,12 @@ for G in (64, 8, 1):
 print(f"computing one more token at 312e12 operations a second takes {1000 * one_more / 312e12:.1f} ms")
 
 # %% [markdown]
-# With the cache, each new token needs tens of thousands of times fewer operations than without it, and these take about
-# a millisecond. *Reading* the cache takes longer than that. The weights have to be read too, but in a batch one reading
-# serves all texts, whereas each text has a cache of its own. This is why grouped-query attention pays off: it hardly
-# changes the operations, since only the projections of keys and values become smaller, but with $G = 8$ only an eighth
-# of the bytes of the cache has to be read. Reading the novel once still costs $O(N^2)$ operations. Avoiding this cost
-# means giving up exact attention.
+# With the cache, a new token needs tens of thousands of times fewer operations; they take about a millisecond, less
+# than it takes to *read* the cache. The weights have to be read too, but in a batch one reading serves all texts,
+# whereas each text has a cache of its own. This is why grouped-query attention pays off: it hardly changes the
+# operations, since only the projections of keys and values become smaller, but with $G = 8$ only an eighth of the
+# bytes of the cache has to be read. Reading the novel once still costs $O(N^2)$ operations. Avoiding this cost means
+# giving up exact attention.
 
 # %% [markdown]
 # ## Summary
@@ -1333,8 +1339,8 @@ print(f"computing one more token at 312e12 operations a second takes {1000 * one
 # ## Pitfalls
 #
 # - **A KV cache belongs to one text.** Empty it before the next text. If you cut off the beginning to make room, the
-#   cache no longer agrees with a fresh run over the rest: above the first layer, keys and values still depend on the
-#   tokens that were cut off.
+#   cache no longer agrees with a fresh run over the rest: the kept keys and values have their old positions, and
+#   above the first layer they still depend on the tokens that were cut off.
 # - **New tokens come after the old ones.** Their positional encodings begin at the number of tokens in the cache, and
 #   so do the rows of their mask. `is_causal=True` begins at the top left instead (lesson 07).
 # - **A single new token needs no mask.** Building the square mask at each step costs $O(N^2)$ for a row that is all
@@ -1342,8 +1348,8 @@ print(f"computing one more token at 312e12 operations a second takes {1000 * one
 # - **`repeat_interleave`, not `repeat`**, brings $G$ groups to $H$ heads. Store the groups, not the repeated heads.
 # - **In tiles, rescale both sums**, $\ell$ and $O$, and divide only at the end.
 # - **PyTorch's own attention saves memory only in some cases.** On a CPU it works in tiles when its inputs have four
-#   axes, $[B, H, N, D_H]$, and the values are as wide as the keys. Otherwise the result is the same, but it stores the
-#   table (torch 2.13, measured). It returns no weights.
+#   axes, $[B, H, N, D_H]$, and the values are as wide as the keys. Otherwise the result is the same, but it stores
+#   the table (torch 2.13, measured). It returns no weights.
 # - **A mask does not save operations.** A window is cheap only if the far scores are not computed at all.
 #
 # <details><summary><b>If you also use lecture slides</b>: where some of them differ</summary>
@@ -1359,7 +1365,8 @@ print(f"computing one more token at 312e12 operations a second takes {1000 * one
 # ## Where to go next
 #
 # - **Practise**: the [assignment of this unit](../assignments/08_efficient_attention/08_efficient_attention.ipynb).
-# - **Read on**: lesson 09 builds the Transformer block, with attention as one of its two parts.
+# - **Read on**: [lesson 09](09_transformer_block.ipynb) builds the Transformer block, with attention as one of its
+#   two parts.
 # - **Look up**: the [glossary](../docs/glossary.md).
 
 # %% [markdown]

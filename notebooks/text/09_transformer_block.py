@@ -167,13 +167,14 @@ show(
 # a logarithmic axis, what remains of their differences: the size of $X$ without the mean of its tokens, divided by the
 # size of $X$. At the dotted line only the rounding of double precision is left.
 #
-# After two layers, the vectors of all eleven tokens are nearly the same, and after twelve no layer could tell *animal*
-# from *street*. The random numbers are not to blame. Each output of attention is an average of values, and an untrained
-# layer spreads its attention weights over all tokens, the more evenly the more alike the tokens are. Averaging the
-# averages pulls every token towards the common mean. Dong et al. (2021) prove it for weights that are not too large:
-# with nothing between the attention layers, the differences shrink *doubly exponentially* with depth. On the right,
-# exponential decay would be a straight line; our curve falls ever more steeply. Training could in principle make the
-# averages more selective, but where would it start, if the output says almost nothing about the input?
+# After two layers, the vectors of all eleven tokens are nearly the same, and after twelve no layer could tell
+# *animal* from *street*. The random numbers are not to blame. Each output of attention is an average of values, and
+# an untrained layer spreads its attention weights over all tokens, the more evenly the more alike the vectors are,
+# and the smaller (PyTorch's initial output projection shrinks them). Averaging the averages pulls every token towards
+# the common mean. Dong et al. (2021) prove it for weights that are not too large: with nothing between the attention
+# layers, the differences shrink *doubly exponentially* with depth. On the right, exponential decay would be a
+# straight line; our curve falls ever more steeply. Training could in principle make the averages more selective, but
+# where would it start, if the output says almost nothing about the input?
 #
 # The **Transformer block** (Vaswani et al., 2017) adds what is missing: a path on which each token keeps what it has, a
 # layer that does something other than averaging, and a normalisation that keeps the numbers in range. We add these
@@ -193,8 +194,9 @@ show(
 # - A token keeps its own content, even if the layer gives the same output at all positions.
 # - A layer whose output is near 0, as it may be before training, does no harm.
 # - A layer can use what *any* earlier layer has written into the stream, not only the last one.
-# - The gradient reaches every layer on a direct path. The derivative of $X + f(X)$ is the identity plus the derivative
-#   of $f$; even if $f$ passes on almost no gradient, the identity passes on all of it.
+# - The gradient reaches every layer on a direct path. The derivative of $X + f(X)$ is the identity plus the
+#   derivative of $f$; even if $f$ passes on almost no gradient, the identity passes on all of it, as long as nothing
+#   else lies on this path.
 #
 # The price is that what is added must have the shape of $X$: the width $D$ of the stream is the same through the whole
 # network, and every block takes $[N, D]$ and returns $[N, D]$. Here are the same twelve layers with residual
@@ -339,7 +341,8 @@ for name, norm in {"batch normalisation": batch_norm, "layer normalisation": lay
 # %% [markdown]
 # With batch normalisation the numbers change, although the sentence is the same. In a language model, averaging over
 # positions would also carry information from later tokens to earlier ones, a leak of the kind that lesson 07 looked
-# for. And a model that writes one text at a time has no batch to average over. LayerNorm avoids all three problems.
+# for. And a model that writes one text at a time has no batch to average over and must use averages kept from
+# training, so that it computes something else than in training. LayerNorm avoids all three problems.
 
 # %% [markdown]
 # ## Post-norm and pre-norm
@@ -366,9 +369,9 @@ show(
 # **Figure 4.** The Transformer block in its two wirings, to be read from the bottom to the top. The thick line is the
 # residual stream; at each circle with a plus, a branch is added to it.
 #
-# Pre-norm leaves the stream alone, and yet it cures the growth: each layer now reads numbers of size 1, however large
-# the stream is, and what it adds no longer grows. In a stack of 24 blocks further below, the stream grows only about
-# threefold.
+# Pre-norm leaves the stream alone, and yet the growth is no longer exponential: each layer now reads numbers of size
+# 1, however large the stream is, and what it adds no longer grows. Over 24 blocks, further below, the stream grows
+# only about threefold. In post-norm the direct path of the gradient runs through both normalisations.
 #
 # Both wirings have the same parts and the same parameters, and in code the difference is two lines. The arguments
 # `norm`, `mlp` and `residual` will let us exchange parts later. PyTorch has the block, too: in
@@ -662,8 +665,8 @@ show(
 # post-norm stays at chance with one of the ten.
 #
 # **Pre-norm is the safe choice.** It learns at every rate that we tried, without warm-up, and at each rate it learns
-# more in 150 steps than post-norm, which needs a small rate or a warm-up. Patience does not help: after 600 steps the
-# stuck model is still at chance.
+# more in 150 steps than post-norm on average, which needs a small rate or a warm-up. Patience does not help: after
+# 600 steps the stuck model is still at chance.
 #
 # **The published experiment.** Xiong et al. (2020) trained a post-norm Transformer to translate from German to English.
 # With Adam and without warm-up it reached 8.45 BLEU, with warm-up about 34; pre-norm reached as much without warm-up.
@@ -686,10 +689,10 @@ show(
 # %% [markdown]
 # ## What happens when post-norm gets stuck?
 #
-# The loss of the stuck model does not explode; it stays at that of guessing. Let us look at the vectors that its output
-# head reads, beside those of the models that learn. The first table gives their mean cosine, over all positions of 40
-# sequences, after 0 to 30 steps of training; the second the norm of the gradient that reaches $W_\text{out}$ in the
-# first block; the third belongs to the note below.
+# The loss of the stuck model does not explode; it stays at that of guessing. Let us look at the vectors that its
+# output head reads, beside those of the models that learn. The first table gives their mean cosine, over all
+# positions of 40 sequences, after 0 to 30 steps of training; the second the norm of the gradient that reaches
+# $W_\text{out}$ in the first block; the third is discussed in the note after Figure 7.
 
 # %% tags=["fold"]
 x, moments = test(0)[:40], (0, 1, 3, 10, 30)
@@ -727,17 +730,17 @@ assert all(alike[name][4] < 0.7 and min(reaching[name]) > 0.005 and stepping[nam
 
 # %% [markdown]
 # Ten steps are enough to make the vectors of the stuck model the same, whatever the symbol and whatever the position:
-# their mean cosine is 1 to two decimals. The head must then give the same answer everywhere, so the model does not even
-# reach the 26 % that knowing the position would allow. The gradient that could pull the vectors apart again has nearly
-# vanished. In the models that learn it stays larger, and after 30 steps their vectors differ.
+# their mean cosine is 1 to two decimals. The head must then give the same answer everywhere, so the model does not
+# even reach the 26 % that knowing the position would allow. The gradient that could pull the vectors apart again has
+# nearly vanished. The post-norm models that learn come close to this state, too, but in them more of the gradient
+# remains, and after 30 steps their vectors differ.
 #
-# A rough estimate suggests why this happens to post-norm. In pre-norm the stream is a sum to which each block adds its
-# share, so the embeddings, which distinguish the tokens, remain in it. A post-norm block normalises the stream itself
-# twice, and each time divides *everything* that came before by the size of the sum. If each layer adds independent
-# numbers of size 1 to a stream of size 1, the sum has size $\sqrt2$, and after the 24 divisions of twelve blocks,
-# $1/\sqrt2^{\,24} = 1/4096$ of the embedding is left. In pre-norm, where one division by the size of all 25 parts comes
-# at the end, it is $1/\sqrt{25} = 1/5$. The rest is what the layers have added, and untrained attention adds nearly the
-# same to all tokens, as we saw in Figure 2.
+# A part of the reason lies in the wiring. In pre-norm the stream is a sum to which each block adds its share, so the
+# embeddings, which distinguish the tokens, remain in it. A post-norm block normalises the stream itself twice, and
+# each time divides *everything* that came before by the size of the sum: the share of the embeddings shrinks by a
+# factor with every layer. The rest is what the layers have added, and untrained attention adds nearly the same to all
+# tokens, as we saw in Figure 2. Post-norm therefore *starts* with vectors that are more alike. Why it gets stuck at
+# one learning rate and not at a different one, this does not tell.
 #
 # Xiong et al. (2020) look at the gradients before training. They show that those of the last blocks stay large in
 # post-norm, however deep the model. In pre-norm with $L$ blocks they fall in proportion to $1/\sqrt{L}$, since the last
@@ -775,7 +778,7 @@ show(
 # first step of training; means of three seeds.
 #
 # From 6 to 24 blocks, the gradients of the last block fall in pre-norm and do not fall in post-norm, as in the paper.
-# Whether they are the cause of what we saw, our figures do not settle.
+# Our figures do not show whether the gradients are the cause.
 #
 # <details><summary>Going further: are the gradients to blame, and why does Adam not make up for small ones?</summary>
 #
@@ -863,10 +866,10 @@ assert without[1][-1] > 0.8 and 0.05 < without[2][0] / without[2][-1] < 20 and p
 # of the numbers in the stream before the first block and after each; middle, the similarity of the twelve tokens of one
 # sequence; right, the norm of the gradient of $W_\text{out}$.
 #
-# The first four lines below the figure describe stacks of 24 blocks. Without normalisation the stream grows as we have
-# seen, and so does the gradient on its way back. The tokens become the same as well, in spite of the residual
-# connections: with such large numbers the softmax gives nearly all weight to a single token, and in the last block all
-# queries of a head choose among very few. In post-norm the tokens are nearly the same before any training.
+# The first four entries below the figure describe stacks of 24 blocks. Without normalisation the stream grows as we
+# have seen, and so does the gradient on its way back. The tokens become the same as well, in spite of the residual
+# connections: with such large numbers the softmax gives nearly all weight to a single token, and in the last block
+# all queries of a head choose the same few tokens. In post-norm the tokens are nearly the same before any training.
 #
 # <details><summary>Going further: does the gradient vanish without residual connections?</summary>
 #
@@ -1009,10 +1012,10 @@ show(
 # **Figure 9.** RMSNorm instead of LayerNorm, and SwiGLU instead of an ordinary MLP with as many parameters: the loss
 # after 200 steps. Left, one seed at the rate 0.01; right, means of ten seeds at four learning rates.
 #
-# In the stored run RMSNorm has a slightly lower loss than LayerNorm at every rate, and SwiGLU a lower one than the
-# ordinary MLP. On this task, then, **neither exchange costs anything**, and SwiGLU helps. The learning rate matters far
-# more: from the smallest to the largest, all four losses fall to less than a quarter. After only 200 steps, a lower
-# loss may mean no more than that a model learns *faster*.
+# In the stored run RMSNorm has, on average, a slightly lower loss than LayerNorm at every rate, and SwiGLU a lower
+# one than the ordinary MLP. On this task, then, **neither exchange costs anything**, and SwiGLU helps. The learning
+# rate matters far more: from the smallest to the largest, all four losses fall to less than a quarter. After only 200
+# steps, a lower loss may mean no more than that a model learns *faster*.
 #
 # In the published comparison, after 524,288 steps of pre-training, Shazeer (2020) reports a log-perplexity (the mean of
 # $-\log P$ of the right token) of 1.679 with GELU and 1.636 with SwiGLU, at equal parameters and operations. The paper
@@ -1085,9 +1088,10 @@ show(
 # **Figure 10.** Where the operations of a block of width $D = 768$ go. At $N = 6D = 4{,}608$ tokens, the scores and
 # weighted sums take half of them.
 #
-# **Attention is quadratic in the number of tokens, but is a Transformer?** Only for long texts, and the wider the
-# model, the longer they must be. Without the quadratic part a simple rule remains, that of Kaplan et al. (2020): *two
-# operations for each parameter and each token*, $24ND^2 = 2N \cdot 12D^2$.
+# **Attention is quadratic in the number of tokens, but is a Transformer?** Formally yes; in practice the quadratic
+# part matters only for long texts, and the wider the model, the longer they must be. Without the quadratic part a
+# simple rule remains, that of Kaplan et al. (2020): *two operations for each parameter and each token*, $24ND^2 = 2N
+# \cdot 12D^2$.
 #
 # **A rule of thumb for whole models**: $L$ blocks have about $12LD^2$ parameters. We compare it with published sizes.
 
@@ -1161,10 +1165,10 @@ print(f"active: {(rest + L * k * expert) / 1e9:.1f} billion for each token")
 # billion of them, in agreement with the published 47 and 13 billion.
 #
 # **In code.** The experts' matrices are stacked along a first axis. To compute only what is chosen, the tokens are
-# sorted by expert and cut into $E$ pieces, and each expert computes its piece. With $k = 1$, as here, the softmax over
-# the chosen logits would always be 1, and no gradient of the model's loss would reach the router. As in Switch
-# Transformers (Fedus et al., 2022), the gate is therefore the probability among all $E$ experts. What `balance` is for
-# comes in the next section.
+# sorted by expert and cut into $E$ pieces, and each expert computes its piece. The code takes $k = 1$. The softmax
+# over a single logit would always be 1, and no gradient of the model's loss would reach the router. As in Switch
+# Transformers (Fedus et al., 2022), the gate is therefore the probability among all $E$ experts. What `balance` is
+# for comes in the next section.
 
 
 # %%
@@ -1217,12 +1221,14 @@ class Experts(nn.Module):
 # </details>
 #
 # **An experiment.** Are all experts used without this loss? And what are they worth? We invent 16 kinds of tokens.
-# Those of a kind are scattered around a centre of their own, and each kind has its own map, which turns the difference
-# between a token and its centre into what the model has to compute. So 16 experts could share 16 tasks, if the router
-# learns to tell the kinds apart. For comparison we train two ordinary MLPs. The small one costs as much per token as
-# the router and one expert of width $D_F = 8$, 512 multiplications; the large one has as many parameters as the router
-# and all sixteen experts. We measure the **unexplained variance** on new tokens, the squared error divided by the
-# variance of what is wanted: 0 for a perfect model, 1 for one that knows only the mean. The experts' loss is:
+# Those of a kind are scattered around a centre of their own, and each kind has its own map: the model must subtract
+# the centre from the token, apply the map of its kind, and take a tanh. So 16 experts could share 16 tasks, if the
+# router learns to tell the kinds apart. For comparison we train two ordinary MLPs. The small one costs as much per
+# token as the router and one expert of width $D_F = 8$, 512 multiplications; the large one has as many parameters as
+# the router and all sixteen experts. We measure the **unexplained variance** on new tokens, the squared error divided
+# by the variance of what is wanted: 0 for a perfect model, 1 for one that knows only the mean.
+#
+# The two mixtures are trained on the squared error plus the weighted balance loss:
 
 
 # %%
@@ -1344,9 +1350,9 @@ show(
 # variance unexplained. All this holds for a task that we made for experts.
 #
 # In practice balance has a second reason: the experts are on different machines, and one with many tokens keeps the
-# others waiting. Large models therefore give each expert a fixed **capacity**, such as 1.25 times its equal share of
-# the tokens. Those beyond it are dropped: no expert computes them, and only the residual connection carries them on
-# (Fedus et al., 2022).
+# others waiting. Switch Transformers (Fedus et al., 2022), for example, give each expert a fixed **capacity**, such
+# as 1.25 times its equal share of the tokens. Those beyond it are dropped: no expert computes them, and only the
+# residual connection carries them on.
 #
 # <details><summary>Going further: what else this experiment does not show</summary>
 #

@@ -113,8 +113,8 @@ BEGUN = time.perf_counter()
 # ```
 #
 # The text is an example from the paper on GPT-3 (Brown et al., 2020), and GPT-3 continues many such texts correctly.
-# Yet it is a language model, trained for a single task: to predict the next token of texts, most of them from the web
-# (lesson 07). No weight changes while it reads the three examples in this prompt. How does it know what it is
+# Yet it is a language model, trained for a single task: to predict the next token (lesson 07) of texts, most of them
+# from the web. No weight changes while it reads the three examples in this prompt. How does it know what it is
 # supposed to do?
 #
 # Here is a task of the same kind that fits into this notebook. What comes next?
@@ -149,9 +149,9 @@ for name, text, new in (
     print(f"{name:21} {len(text):9,} characters, {len(known):6,} different words; unknown in new text: {unknown:.1%}")
 
 # %% [markdown]
-# The grammar gets by with 120 words. The source code has tens of thousands, and still about one word in fifteen of a
-# new file is unknown, often a name that somebody invented. To a model whose tokens are words, all unknown words would
-# be the same token, and it could not know that `read_line` and `read_lines` have something in common.
+# The grammar gets by with 120 words. The source code has tens of thousands, and still several per cent of the words
+# of a new file are unknown, often a name that somebody invented. To a model whose tokens are words, all unknown words
+# would be the same token, and it could not know that `read_line` and `read_lines` have something in common.
 #
 # With single characters as tokens hardly anything is unknown, but texts become several times longer, and the number
 # of attention weights grows with the square of their length. We want something in between: long tokens for what is
@@ -251,9 +251,9 @@ print(f"200 merges: {sum(len(cut(word, merges[:200])) == 1 for word in words)} o
 # single characters; light and dark only alternate, and ␣ marks a space.
 #
 # A word that never occurred is no problem now: " greenhouse" is put together from known pieces. A *character* that
-# never occurred still would be. GPT-2 therefore starts from the 256 possible values of a byte, so that every text can
-# be cut. Its vocabulary has $256 + 50{,}000 + 1 = 50{,}257$ tokens: the bytes, the merges, and a token that marks the
-# end of a text.
+# never occurred would still be unknown. GPT-2 therefore starts from the 256 possible values of a byte, so that every
+# text can be cut. Its vocabulary has $256 + 50{,}000 + 1 = 50{,}257$ tokens: the bytes, the merges, and a token that
+# marks the end of a text.
 #
 # A larger vocabulary buys shorter sequences: with 200 merges a token holds 4.06 characters on average. It costs
 # parameters, since every token needs an embedding of its own, and the rarer a token is, the fewer examples there are
@@ -287,7 +287,7 @@ show(
 # token, and at the end every row is compared with the output. $P$ is the table of positions, $X_0$ the input of the
 # first block, and $X_L$, in the text, the output of the last. In earlier lessons $E$ and $P$ meant something else.
 #
-# One detail is new. To get a logit for each token of the vocabulary, the last layer needs a matrix of shape $[D, V]$.
+# One detail is new. To get a logit for each token of the vocabulary, the model ends with a matrix of shape $[D, V]$.
 # GPT-2 takes the table of embeddings, transposed: $\text{logits} = \text{norm}(X_L)\,E^\top$. The layer that gives
 # the logits is also called a **head**, though it has nothing to do with the heads of attention, and a head that
 # shares its matrix with the embeddings is **tied** (Press and Wolf, 2017; Inan et al., 2017). Each logit is then the
@@ -337,7 +337,8 @@ class GPT(nn.Module):
 # Training is that of lesson 07. The model reads pieces of $N$ tokens, called **windows**, and predicts at each
 # position the token that follows, which the causal mask hides from it. No labels are needed, since the text itself
 # provides them. That is why one can train on any text that can be found, and GPT-3 was trained on 300 billion tokens
-# of it.
+# of it. Ours has two blocks of width 64 with four heads, reads windows of $N = 32$ tokens, and is trained for 600
+# steps.
 
 
 # %% tags=["fold"]
@@ -420,8 +421,8 @@ print(
 
 
 # %% [markdown]
-# The loss starts a little above $\ln V$, that of equal probabilities, and ends far below. Is the model any good now?
-# We can find out in two ways: let it write, and measure.
+# The printed lines compare the loss with $\ln V$, that of equal probabilities. Is the model any good now? We can find
+# out in two ways: let it write, and measure.
 #
 # ## Temperature, top-k and top-p
 #
@@ -540,9 +541,9 @@ print("tokens kept by p = 0.9:", ", ".join(f"{beginning}: {count}" for beginning
 # shown, with a 0 above those that are cut off. To see top-p alone, move top-k to the right end: the printed line
 # shows how many tokens it keeps after each beginning.
 #
-# How much do the controls help? The table shows the share of sentences that the grammar can say among 300 that were
-# drawn with each setting, the share of different ones, and, as a measure of variety, how many different groups of
-# three words occur in them (stored, three seeds; only the last line is from this run).
+# How much do the controls help? The table shows, of 300 sentences drawn with each setting, the share that are
+# grammatical, the share of different ones, and, as a measure of variety, how many different groups of three words
+# occur in them (stored, three seeds; only the last line is from this run).
 
 
 # %% tags=["fold"]
@@ -732,11 +733,11 @@ assert perplexities["GPT"] < min(perplexities[f"{n}-gram"] for n in range(1, 6))
 # %% [markdown]
 # **Figure 4.** Bits per character on new sentences; lower is better.
 #
-# The best n-gram model is that of 3-grams. More context does not help, since almost half of the 5-grams in the new
-# sentences never occurred in training. The GPT has read the same sentences and is ahead of all five. A 3-gram model
-# knows the last two tokens and nothing else, whereas the GPT can use what came long before, such as whether the
-# subject was singular, and what it learns of one noun may serve other nouns with similar embeddings. Which of the two
-# matters more, we have not measured.
+# The best n-gram model is that of 3-grams. More context does not help, presumably because almost half of the 5-grams
+# in the new sentences never occurred in training. The GPT has read the same sentences and is ahead of all five. A
+# 3-gram model knows the last two tokens and nothing else, whereas the GPT can use what came long before, such as
+# whether the subject was singular, and what it learns of one noun may serve other nouns with similar embeddings.
+# Which of the two matters more, we have not measured.
 #
 # Is the result the same with less text, with more text, and with real text? Stored runs repeat the comparison with
 # 100 to 20,000 sentences, and on the source code of the standard library, with 1,000 merges and a GPT with four
@@ -885,8 +886,9 @@ print(f"bits per character: 6-gram {library['bits']['6-gram']:.2f}, GPT {spread(
 # - **With little text, counting wins.** On 100 sentences the 3-gram model reaches a perplexity of 15, the GPT only 53
 #   after 150 steps. After 600 steps it is still worse: it has seen each sentence hundreds of times, and presumably
 #   has learned them by heart.
-# - **With more text, the GPT is ahead, if it is trained long enough.** With 20,000 sentences it reaches 5.1 in 600
-#   steps, and the 3-gram model 6.0; after 150 steps the GPT is no better than counting.
+# - **With more text, the GPT is ahead, if it is trained for the right time.** This time grows with the text: with
+#   1,000 sentences 600 steps are too many, with 20,000 sentences 150 are too few. After 600 steps on these it reaches
+#   5.1, the 3-gram model 6.0.
 # - **On source code**, the 5-gram model is ahead throughout the first reading: a table of counts takes in everything
 #   at first sight, whereas a network learns in small steps. In the second reading, which adds nothing to the counts,
 #   the GPT overtakes them and ends at 19; the best n-gram model that we fitted reaches 22.
@@ -911,7 +913,7 @@ print(f"bits per character: 6-gram {library['bits']['6-gram']:.2f}, GPT {spread(
 print(library["sample"])
 
 # %% [markdown]
-# The form is mostly right: functions, indentation, a docstring, brackets that close. One even recognises the library,
+# The form is mostly right: functions, indentation, a docstring, brackets that close. One even recognises a module,
 # since `self.tk.call` is from `tkinter`. It makes no sense, though.
 #
 # ## Zero-shot, one-shot, few-shot
@@ -1245,7 +1247,9 @@ explore(
 # `a`.
 #
 # A single prompt may mislead, so we measure all heads over many documents, in two ways: by where they attend, and by
-# what is lost without them. Three mean weights tell the kinds of heads apart:
+# what is lost without them. Three mean weights tell the kinds of heads apart: how much a digit gives to the letter
+# before it, a letter to earlier occurrences of itself, and a letter to the digits after these, which is what an
+# induction head does:
 
 
 # %%
@@ -1418,11 +1422,12 @@ print(
 # **Figure 9.** Accuracy on letters that occurred earlier in the document, against steps of training. Left, this run;
 # right, five seeds of each kind, trained twice as long.
 #
-# The models with one layer stay below 0.4. After a single example they are always right, since there is only one
-# digit to copy; with more, they seem to pick one of the digits in the prompt, whatever the letter. With two layers,
-# the ability appears rather suddenly. The accuracy stays near 0.3 for about 200 steps, and by step 325 to 425 it is
-# above 0.9. Olsson et al. (2022) saw the same in language models, small and large: early in training there is a short
-# phase in which induction heads form and the ability to use the context rises steeply.
+# Over all places of a document, the stored models with one layer stay below 0.4. After a single example they are
+# always right, since there is only one digit to copy; with more, they seem to pick one of the digits in the prompt,
+# whatever the letter. With two layers, the ability appears rather suddenly. The accuracy stays near 0.3 until step
+# 175 to 250, and by step 325 to 425 it is above 0.9. Olsson et al. (2022) saw the same in language models, small and
+# large: early in training there is a short phase in which induction heads form and the ability to use the context
+# rises steeply.
 #
 # <details><summary>Going further: depth or size, and tokens in any order</summary>
 #
@@ -1678,11 +1683,11 @@ show(
 # of T5-11B+SSM, which was fine-tuned and also answers from memory.
 #
 # On TriviaQA more examples are better at every size, and the largest model exceeds a fine-tuned one even without an
-# example. On LAMBADA one example is *worse* than none, at all sizes, and few-shot is always the best only from 2.7
-# billion parameters on. With examples the passages were written as texts with a gap, and the authors suppose that one
-# example is not enough to show what is asked. In our small world every further example helps, presumably because our
-# documents are made of nothing but examples. A plausible reading for both is that training decides which kinds of
-# prompts a model can use.
+# example. On LAMBADA one example is *worse* than none, at all sizes, and few-shot is consistently best only from 2.7
+# billion parameters. In the prompts with examples, unlike the zero-shot ones, each passage was written as a text with
+# a gap, and the authors suppose that one example is not enough to show what is asked. In our small world the accuracy
+# rises with each number of examples that we tried, presumably because our documents are made of nothing but examples.
+# A plausible reading for both is that training decides which kinds of prompts a model can use.
 #
 # ## Counting a GPT
 #
@@ -1712,8 +1717,8 @@ assert sum(weight.numel() for weight in gpt.parameters()) == parameters_of(64, 2
 
 # %% [markdown]
 # For GPT-2 these are the counts of the published weights, to the last digit; the paper's own numbers, such as 117
-# million for the smallest, were a miscount. For GPT-3, whose weights are not public, the paper says 175 billion. The
-# number of heads (25 in GPT-2 XL, 96 in GPT-3) does not matter.
+# million for the smallest, had been miscounted. For GPT-3, whose weights are not public, the paper says 175 billion.
+# The number of heads (25 in GPT-2 XL, 96 in GPT-3) does not enter the count.
 #
 # What does size buy? **Scaling laws** give an answer. Kaplan et al. (2020) found that the loss of a language model
 # falls as a power of its number of parameters (without embeddings), $\text{loss} \propto \text{parameters}^{-0.076}$,
@@ -1721,8 +1726,9 @@ assert sum(weight.numel() for weight in gpt.parameters()) == parameters_of(64, 2
 # the number of tokens and for the operations that training takes. With ten times as many operations, they concluded,
 # one should train a model more than five times as large, on less than twice the text. Hoffmann et al. (2022) let the
 # learning rate fall over just the length of each run, and found a different balance: parameters and tokens should
-# grow in equal proportion. Their *Chinchilla* took as many operations to train as Gopher, has a quarter of its
-# parameters, and is better. It read about 20 tokens for each parameter; GPT-3 had read fewer than two.
+# grow in equal proportion. Their *Chinchilla* took as many operations to train as the older Gopher (280 billion
+# parameters), has a quarter of its parameters, and is better. It read about 20 tokens for each parameter; GPT-3 had
+# read fewer than two.
 #
 # <details><summary>Going further: what does training cost?</summary>
 #
@@ -1739,7 +1745,8 @@ assert sum(weight.numel() for weight in gpt.parameters()) == parameters_of(64, 2
 # **masked language modelling**. It has no causal mask, so every position attends to both sides. In each text 15 % of
 # the tokens are chosen, and the model has to say which tokens they were. Most of the chosen ones, 80 %, are replaced
 # by `[MASK]`. But since no `[MASK]` will occur when the model is used, 10 % are replaced by a random token, and the
-# rest stay as they are.
+# rest stay as they are. The paper's BERT differs from ours in two more ways: its blocks are post-norm, and it has a
+# second task, to tell whether one sentence follows another.
 
 
 # %%
@@ -1818,9 +1825,10 @@ for steps in sorted(runs[0]["masked"], key=int):
     print(f"{int(steps):5,} steps, perplexity: GPT, left side, {spread(of_gpt)}; BERT, both sides, {spread(of_bert)}")
 
 # %% [markdown]
-# After 600 steps BERT is, on average, behind; after 2,400 it is far ahead (2.30 against 5.23). There is a likely
-# reason for both. BERT learns from only 15 % of the tokens in each step, so it should need more steps. After enough
-# of them its easier task pays off: the words *after* a gap reveal much about the missing word.
+# After 600 steps the seeds of BERT lie far apart, two of the three behind GPT; after 2,400 all are far ahead (2.30
+# against 5.23). GPT has become slightly worse: presumably it begins to learn the sentences by heart. There is a
+# likely reason for BERT's course. It learns from only 15 % of the tokens in each step, so it should need more steps.
+# After enough of them its easier task pays off: the words *after* a gap reveal much about the missing word.
 #
 # BERT is used where a whole text is given and has to be understood, for instance to classify it or to find an answer
 # in it. But it gives no probability to a text and cannot simply write one. A GPT learns from every token instead of
@@ -1856,7 +1864,7 @@ for line in ("? c5 a2 c5 h1 a", "? c5 b2 c5 h1 a"):
 # <details><summary>Going further: from a language model to an assistant</summary>
 #
 # A pre-trained language model continues texts; asked a question, it may well continue with a second question. The
-# assistants that people talk to are trained further: first fine-tuned on conversations that people wrote
+# assistants that people talk to are trained further: first fine-tuned on instructions with answers that people wrote
 # (**instruction tuning**), then with the help of people's choices between two answers (*reinforcement learning from
 # human feedback*; Ouyang et al., 2022). The architecture stays that of Figure 2.
 #

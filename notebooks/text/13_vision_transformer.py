@@ -10,7 +10,7 @@
 # - say what a convolution knows before it has seen any image, and measure what this is worth for few and for many
 #   images;
 # - look into a trained model: its positions, how far its heads attend, and which patches reach its class token;
-# - explain how hybrids, DeiT, Swin and ConvNeXt answer the Vision Transformer.
+# - say what hybrids are, and explain how DeiT, Swin and ConvNeXt answer the Vision Transformer.
 #
 # **You need** from lesson 03 convolutions and feature maps, from lesson 05 learned positional encodings, from lesson 06
 # multi-head attention, and from lesson 09 the Transformer block. Lessons 10 to 12 are not needed, though
@@ -326,8 +326,9 @@ print(f"our ViT: 16 patches, {ours:,} parameters")
 # attend to every other from the first block on, and the model has to learn which patches are neighbours.
 #
 # How can we show that a network *uses* its assumptions? We make them false. We choose one random order of the pixels
-# and apply it to every picture, in training and in the test: the patches change their places, and within each patch the
-# pixels change theirs, in the same way in all patches. No information is lost, but nobody recognises the objects.
+# and apply it to every picture, in training and in the test: the patches change their places, and within each patch
+# the pixels change theirs, in the same way in all patches. No information is lost, but nobody recognises the objects.
+# (An order that carried pixels from patch to patch would hurt a ViT, too.)
 
 # %%
 ORDER = shuffle_order(24, P, seed=13).to(DEVICE)  # one order of the 576 pixels, for all pictures
@@ -387,10 +388,11 @@ assert difference < 1e-4
 # ## How many images?
 #
 # Now we compare our ViT with a small convolutional network (CNN): three layers of filters of 3 by 3 pixels with batch
-# normalisation (lesson 09) and ReLU, of which the first two also halve the sides of the grid, then the mean over the
-# grid and a linear head. It has fewer parameters than the ViT, but needs about one and a half times as many operations
-# for a picture. Here the CNN is trained for 300 steps and the ViT for 500, each on 800 and on 6,400 pictures, and both
-# are tested on 1,000 new ones. The learning rate is the same for all and was tuned for neither.
+# normalisation (lesson 09) and ReLU, after each of the first two only the largest of every 2 by 2 numbers is kept;
+# then the mean over the grid and a linear head. It has fewer parameters than the ViT, but needs about one and a half
+# times as many operations for a picture. Here the CNN is trained for 300 steps and the ViT for 500, each on 800 and
+# on 6,400 pictures, and both are tested on 1,000 new ones. Both models use the same learning rate, which was tuned
+# for neither.
 
 # %% tags=["fold"]
 KINDS, SIZES = {"CNN": 300, "ViT": 500}, [800, 6400]  # steps and pictures of this run
@@ -434,10 +436,10 @@ for kind, values in runs.items():
 # steps says little, so our conclusions rest on a stored run: up to 12,800 pictures, 4,000 steps for every model, and
 # three seeds.
 #
-# The stored run has two more curves. For one of them the CNN is trained on shuffled pictures. For the other the ViT is
-# trained with **data augmentation**: in each step every picture is mirrored or not, and moved by up to three pixels in
-# each direction, so that it comes in $2 \cdot 7 \cdot 7 = 98$ variants. The moves teach by examples what the
-# convolution assumes, that an object stays what it is when it moves.
+# The stored run has two more curves. For one of them the CNN is trained on shuffled pictures. For the other the ViT
+# is trained with **data augmentation**: in each step every picture is mirrored or not, and moved by up to three
+# pixels in each direction, so that it comes in $2 \cdot 7 \cdot 7 = 98$ variants. The moves teach by examples what
+# the convolutional network has built in, that an object stays what it is when it moves.
 
 # %% tags=["fold"]
 STORED = ["CNN", "CNN, shuffled pixels", "ViT", "ViT, augmented"]
@@ -532,22 +534,24 @@ assert means["ViT, augmented"][0] > means["ViT"][0] + 0.2
 # Our models show three results:
 #
 # - **The convolutional network is ahead of the ViT at every size, and the gap in accuracy closes with the number of
-#   pictures**: from 0.50 at 100 pictures to 0.02 at 12,800. Locality and equivariance help most where pictures are few,
-#   since they replace what pictures would have to teach.
-# - **The lead comes from its assumptions.** On shuffled pixels the convolutional network is about as good as the ViT
-#   with 100 or 400 pictures, and clearly worse with more: a wrong assumption can be worse than none.
-# - **Augmentation replaces many pictures.** At 100 pictures it brings the ViT from 0.39 to 0.88, about as far as 1,600
-#   pictures do without it, and level with the convolutional network, which has no augmentation here. It suits these
-#   pictures: their objects are off-centre by up to three pixels anyway, and a mirrored object keeps its name.
+#   pictures**: from 0.50 at 100 pictures to 0.02 at 12,800. Locality and equivariance help most where pictures are
+#   few, since they replace what pictures would have to teach.
+# - **The lead comes from its assumptions.** On shuffled pixels the convolutional network is about as good as the ViT,
+#   whose curve shuffling does not change, with 100 or 400 pictures, and clearly worse with more: a wrong assumption
+#   can be worse than none.
+# - **Augmentation replaces many pictures.** At 100 pictures it brings the ViT from 0.39 to 0.88, about as far as
+#   1,600 pictures do without it, and level with the convolutional network, which has no augmentation here. It suits
+#   these pictures: their objects are mostly off-centre by up to three pixels anyway, and a mirrored object keeps its
+#   name.
 #
 # In the published comparison the curves cross: at 14 million pictures BiT is still ahead of all ViTs, at 303 million
 # the largest, ViT-H/14, has overtaken it. Ours cannot cross, since from 1,600 pictures on our convolutional network
 # makes hardly any mistakes and leaves a ViT nothing to gain. The published curves also show that larger models need
 # more pictures: at 1.3 million, ViT-L is behind the smaller ViT-B.
 #
-# Neither panel compares models alone, for each model comes with a way of training. How much this matters, DeiT shows
-# (Touvron et al., 2021; below): trained differently, a ViT-B/16 reaches 81.8 % on the same 1.3 million pictures, where
-# the figure has 77.9 %.
+# On the right each model also comes with its own way of training, and on the left the learning rate was tuned for
+# neither. How much this matters, DeiT shows (Touvron et al., 2021; below): trained differently, a ViT-B/16 reaches
+# 81.8 % on the same 1.3 million pictures, where the figure has 77.9 %.
 #
 # <details><summary>Going further: the fine print of Figure 4</summary>
 #
@@ -622,23 +626,23 @@ apart = patch_distances(6, 6)
 assert places[apart == 1].mean() > 0.3 > 0 > places[apart >= 3].mean()
 
 # %% [markdown]
-# **Figure 5.** For each of the 36 places of a ViT with patches of 4 by 4 pixels (marked by a cross) the cosines of its
-# position vector with those of all places, from dark (−1) to light (1). The model is from the stored run: 6,400
-# pictures with augmentation, which the ViT of this run does not have.
+# **Figure 5.** For each of the 36 places of a ViT with patches of 4 by 4 pixels (marked by a cross) the cosines of
+# its position vector with those of all places, from dark (−1) to light (1). The model is from the stored run; it was
+# trained on 6,400 pictures with augmentation, the ViT of this run without.
 #
-# The stored model has found out much of what it was never told: the position vectors of neighbouring places have become
-# similar, and those of distant places dissimilar. An untrained model shows no such difference; its cosines are slightly
-# negative because the mean has been subtracted. In the maps, moreover, the places of the middle resemble one another,
-# and so do those of the border, even in opposite corners. Only the training can have taught this, since an untrained
-# ViT prefers no order of the patches. How, we can only guess: neighbouring patches often belong to one object, and the
-# augmentation, unlike the model, does know what a row and a column are. The authors of the ViT also tried encodings
-# that are given a row and a column, and found them no better.
+# The stored model has found out much of what it was never told: the position vectors of neighbouring places have
+# become similar, and those of distant places dissimilar. An untrained model shows no such difference; its cosines are
+# slightly negative because the mean has been subtracted. In the maps, moreover, the places of the middle resemble one
+# another, and so, less clearly, do those of the border, even one pair of opposite corners. Only the training can have
+# taught this, since an untrained ViT prefers no order of the patches. How, we can only guess: neighbouring patches
+# often belong to one object, and the augmentation, unlike the model, does know what a row and a column are. The
+# authors of the ViT also tried encodings that are given a row and a column, and found them no better.
 #
 # ## What do the heads attend to?
 #
 # The attention weights of a model can be read for each block, each head and each query. Here the model is the ViT of
-# this run that was trained on 6,400 pictures, and the token whose query is chosen is called the *asking* token. Does a
-# head look at the object, or at the background? Choose pictures, heads and patches:
+# this run that was trained on 6,400 pictures, and the token whose query is chosen is called the *asking* token. Where
+# do the heads look? Choose pictures, heads and patches:
 
 # %% tags=["fold"]
 across = 24 // P  # patches side by side
@@ -680,9 +684,9 @@ explore(
 )
 
 # %% [markdown]
-# **Figure 6.** The attention weights of one head. Left, the picture, with the asking patch outlined; right, the weights
-# given to the patches, the lighter the larger. The slider at the bottom counts tokens: 0 is the class token, and 1 to
-# 16 are the patches 0 to 15.
+# **Figure 6.** The attention weights of one head. Left, the picture, with the asking patch outlined, if a patch asks;
+# right, the weights given to the patches, the lighter the larger. The slider at the bottom counts tokens: 0 is the
+# class token, and 1 to 16 are the patches 0 to 15.
 #
 # One head and one picture say little, so we need measures that summarise many. The first is the **attention distance**
 # of a head: the mean distance between the asking patch and the patches it attends to, weighted by attention. For a
@@ -710,7 +714,8 @@ print(f"heads nearer to the first than to the second: {(distance < (near + even)
 # their attention evenly; they may have favourites, as long as these are not nearby. In the large ViTs of the paper,
 # pre-trained on JFT, some heads of the first layers look near and others far, and in the upper layers all look far.
 # Raghu et al. (2021) found that the local heads are missing if the same models are trained on ImageNet alone. Looking
-# near, which a convolution cannot help doing, a ViT has to learn from many pictures.
+# near, which a convolution cannot help doing, these large ViTs learned only from many pictures. Ours has two blocks,
+# 16 patches and few pictures; which of these matters here, we have not tested.
 #
 # The second measure is about the class token: which patches reach it? The weights of the last block are only a part of
 # the answer, since the patches have exchanged information before. **Attention rollout** (Abnar and Zuidema, 2020)
@@ -752,11 +757,12 @@ for name, given in ways.items():
 # much of each patch reaches the class token. The lighter a patch, the larger its share; each map has a scale of its
 # own, whose largest value is written below.
 #
-# Does the rollout follow the object? The printed lines measure how much of it lies on what differs from the background,
-# on average over 200 pictures. Equal weights set the standard. One map for all pictures can beat it simply because
-# objects lie near the middle of their windows; only what the rollout of each picture adds to this depends on *this*
-# picture. In the large ViTs the rollouts of photographs do follow the objects (figure 6 of the paper). But even they
-# leave out values, MLPs and normalisations: such a map is an illustration, no proof of what the model uses.
+# Does the rollout follow the object? The printed lines measure how much of it lies on what differs from the
+# background, on average over 200 pictures. Equal weights set the standard. One map for all pictures can beat it
+# simply because objects lie near the middle of their windows; only what the rollout of each picture adds to this
+# depends on *this* picture. In the large ViTs the rollouts of photographs do follow the objects (figure 6 of the
+# paper). But even they leave out values, MLPs and normalisations: such a map is an illustration, not a proof of what
+# the model uses.
 #
 # ## Patch size
 #
@@ -816,15 +822,17 @@ for side in SIDES:
 # token and the patch embedding cost the same at every size; for much smaller patches, where the $N^2$ term dominates,
 # each halving would cost sixteen times as much.
 #
-# The gain is less clear here. Patches of 12 by 12 are the worst, but among the other sizes the seeds of one size differ
-# as much as the sizes do. The ViTs of the paper gain by smaller patches with every set of pictures: trained on ImageNet
-# alone, ViT-B reaches 73.4 % with patches of 32 by 32 and 77.9 % with patches of 16 by 16.
+# What smaller patches bring is less clear. Patches of 12 by 12 are the worst, but among the other sizes the seeds of
+# one size differ as much as the sizes do. After 1,500 steps these models are far from trained to the end: in Figure 4
+# the same ViT reaches more with fewer pictures. So Figure 8 does not show that smaller patches bring nothing. The
+# ViTs of the paper gain by smaller patches with every set of pictures: trained on ImageNet alone, ViT-B reaches 73.4
+# % with patches of 32 by 32 and 77.9 % with patches of 16 by 16.
 #
 # ## Another image size
 #
-# A ViT was trained on pictures of 224 by 224 pixels and is now to read pictures of 384 by 384. With the same patches of
-# 16 by 16 pixels there are $24 \cdot 24 = 576$ patches instead of $14 \cdot 14 = 196$. The blocks accept any number of
-# tokens, but there are only 196 position vectors for patches. Where do the others come from?
+# A ViT was trained on pictures of 224 by 224 pixels and must now read pictures of 384 by 384. With the same patches
+# of 16 by 16 pixels there are $24 \cdot 24 = 576$ patches instead of $14 \cdot 14 = 196$. The blocks accept any
+# number of tokens, but there are only 196 position vectors for patches. Where do the others come from?
 #
 # Adding new vectors at the end would be wrong: patch 196 of the new grid lies in its ninth row, not below the old
 # picture. The new grid covers the *same* picture more finely, so a new place lies *between* old places. Hence one
@@ -921,8 +929,8 @@ for name, values in zip(
 # Taught by the convolutional network, the ViT stays behind its teacher but is well ahead of the ViT that learned from
 # the 100 labels alone. What holds it back is not the teacher's mistakes, for with 6,400 *true* labels it is hardly
 # better; it is the student itself and its short training. After the same 100 labels the teacher names 98 % of new
-# pictures correctly and the ViT 87 %: this lead is what a convolution knows beforehand. The teacher's answers pass it
-# on. To the ViT they are worth nearly as much as 6,300 more labels.
+# pictures correctly and the ViT 87 %: most of this lead, we suppose in view of Figure 4, is what a convolution knows
+# beforehand. The teacher's answers pass it on. To the ViT they are worth nearly as much as 6,300 more labels.
 #
 # In the published result (Touvron et al., 2021; ImageNet, ViT-B at 224 by 224 pixels) the ViT reaches 81.8 % without a
 # teacher and 83.4 % with the distillation token. A convolutional network is the better teacher: one that reached
@@ -988,10 +996,10 @@ show(
 # convolutional network with 76.1 % on ImageNet, and takes over from Transformers one feature after the other. The
 # modern way of training alone, longer and with much the same augmentation as DeiT's, brings it to 78.8 %. Changes of
 # the design follow: a different number of layers in each stage, a patch embedding at the input, wider layers whose
-# filters of 7 by 7 work on each channel separately, GELU instead of ReLU, LayerNorm instead of batch normalisation, and
-# fewer activation functions and normalisations. Together they bring the network to 82.0 %, slightly more than a Swin of
-# the same size (81.3 %), and nothing in it attends. Part of what looked like the strength of attention came from the
-# training, part from the rest of the design.
+# filters of 7 by 7 work on each channel separately, GELU instead of ReLU, LayerNorm instead of batch normalisation,
+# and fewer activation functions and normalisations. Together they bring the network to 82.0 %, slightly more than a
+# Swin of the same size (81.3 %), without any attention. Part of what looked like the strength of attention came from
+# the training, part from the rest of the design.
 #
 # ## Real images
 #

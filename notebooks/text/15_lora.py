@@ -18,7 +18,7 @@
 # The lesson has two halves with a break between them: LoRA, which trains few numbers, and quantisation, which stores
 # all the others in few bits.
 #
-# **Time** about 65 minutes to read; the cells run in about 45 seconds on two CPU cores.
+# **Time** about 70 minutes to read; the cells run in about 45 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -131,10 +131,10 @@ for pair in word_order.differing(word_order.sentences(40, seed=0))[:3]:
     print("task B: ", " ".join(word_order.in_english_order(pair)))
 
 # %% [markdown]
-# Where French puts an adjective behind its noun, task B puts it in front, as English does. The model is a decoder as
-# in lesson 11, with three blocks of width 64; it translates by continuing the English sentence with the French one.
-# The next cell loads weights that somebody has pre-trained on task A. We count its **exact** translations, those that
-# are right to the last word, in new sentences.
+# In task B the adjectives go before the noun, the object pronouns after the verb, and the adverbs where English has
+# them. The model is a decoder as in lesson 11, with three blocks of width 64; it translates by continuing the English
+# sentence with the French one. The next cell loads a model that has been pre-trained on task A. We count its
+# **exact** translations, those that are right to the last word, in new sentences.
 
 
 # %% tags=["fold"]
@@ -278,9 +278,9 @@ for r, right in kept.items():
 assert kept[16] > 0.9 * kept[64] and kept[1] < 0.5 * kept[64]
 
 # %% [markdown]
-# On this easy task, sixteen directions of each change do about as well as all 64, while a single one is not enough.
-# Then we need not learn a change of full rank and shorten it afterwards: we can *force* the change of each matrix to
-# have a low rank from the start. This is the idea of LoRA.
+# On this easy task, in this run, sixteen directions of each change do about as well as all 64, while a single one is
+# not enough. If this holds in general, we need not learn a change of full rank and shorten it afterwards: we can
+# *force* the change of each matrix to have a low rank from the start. This is the idea of LoRA.
 #
 # <details><summary>Going further: how general is this?</summary>
 #
@@ -341,8 +341,8 @@ def two_paths(X, W_0, A, B, alpha):
 # \frac{\partial L}{\partial A} = \frac{\alpha}{r}\, B^\top \frac{\partial L}{\partial W}.$$
 #
 # Each gradient contains the other matrix. If both matrices are 0, both gradients are 0, and nothing will ever be
-# learned. LoRA therefore begins with zeros in $B$ and with random numbers in $A$, drawn like the weight of a new
-# linear layer:
+# learned. LoRA therefore begins with zeros in $B$ and with random numbers in $A$. The paper draws them from a normal
+# distribution; the authors' code and `peft` draw them like the weight of a new linear layer, as we do:
 
 # %% tags=["nbval-check-output"]
 torch.manual_seed(0)
@@ -436,9 +436,9 @@ for name, weight in small.state_dict().items():
 assert exact(small, data["B, new"]) > 0.7 * on_b
 
 # %% [markdown]
-# With one sixtieth of the weights, LoRA comes close to full fine-tuning. And each weight of the base is, bit for bit,
-# as it was, so task A is not lost: take the adapter away, and the model translates into ordinary French again. Twelve
-# tasks need one base and twelve small adapters.
+# With one sixtieth of the weights, LoRA reaches most of what full fine-tuning reaches. And each weight of the base
+# is, bit for bit, as it was, so task A is not lost: take the adapter away, and the model translates into ordinary
+# French again. Twelve tasks need one base and twelve small adapters.
 #
 # ## Merging an adapter
 #
@@ -486,7 +486,7 @@ with torch.no_grad():
 # model = get_peft_model(model, config)  # ours: lora(("query", "value"), r=4, alpha=8)(model)
 # model.print_trainable_parameters()  # ours: print(count)
 # ...  # training, as of any other model
-# model.save_pretrained("task_b")  # A and B alone: the small file of this task
+# model.save_pretrained("order")  # the matrices A and B alone: the small file of a task
 # model = model.merge_and_unload()  # ours: remove_parametrizations(…), for each layer
 # ```
 #
@@ -544,6 +544,7 @@ show(
 # %% [markdown]
 # **Figure 3.** Where four methods have their trained weights, in a pre-norm block (lesson 09); the thick line is the
 # residual stream. Grey boxes have no weights (attention and GELU) or are frozen; in BitFit their biases are trained.
+# Prefix tuning, with its keys $P_K$ and values $P_V$, is explained below.
 #
 # Unlike LoRA's updates, an adapter layer cannot be merged: because of its ReLU, what it computes is not linear, and
 # no single matrix can replace it. It stays in the model, and makes it a little slower.
@@ -559,7 +560,8 @@ show(
 #
 # Here $[P_K; K]$ has the rows of $P_K$ above those of $K$, and the causal mask is left out. A single softmax runs
 # over both groups of keys. Let $\lambda$ be the sum of the attention weights that a token gives to the prefix. Then
-# the head's output is a mixture of what the token would get without the prefix and from the prefix alone:
+# the head's output is a mixture of what the token would get without the prefix and what it would get from the prefix
+# alone:
 #
 # $$y = (1 - \lambda)\, y_{\text{sequence}} + \lambda\, y_{\text{prefix}}.$$
 #
@@ -664,11 +666,11 @@ print(f"task B, exact: 3,072 random weights of the same matrices {exact(control,
 assert exact(control, data["B, new"]) < 0.8 * exact(small, data["B, new"])
 
 # %% [markdown]
-# The random weights fall far behind LoRA. But one run says little. The stored run has all methods and four seeds,
-# each with sentences and a base of its own; its last two columns are exact translations, mean and range. *All six*
-# means all matrices of a block, with rank 8. Below are the published results with GPT-3 in per cent (Hu et al., 2022,
-# table 4): database queries (WikiSQL), whether one sentence follows from another (MultiNLI), and summaries of
-# dialogues (SAMSum), where ROUGE measures the agreement with a reference.
+# The random weights stay behind LoRA. But one run says little. The first table comes from stored runs of all methods
+# with four seeds, each with sentences and a base of its own; its last two columns are exact translations, mean and
+# range. *All six* means all matrices of a block, with rank 8. Below are the published results with GPT-3 in per cent
+# (Hu et al., 2022, table 4): database queries (WikiSQL), whether one sentence follows from another (MultiNLI), and
+# summaries of dialogues (SAMSum), where ROUGE measures the agreement with a reference.
 #
 # <details><summary>Going further: the settings of the stored run</summary>
 #
@@ -774,8 +776,8 @@ show(
 # %% [markdown]
 # **Figure 4.** Left, our stored run: exact translations of task B, a point for each of four seeds; in parentheses the
 # number of trained weights. Right, the published results with GPT-3; in parentheses the trained weights in millions.
-# The dotted lines are full fine-tuning; LoRA is blue. A *prefix of embeddings* consists of learned input vectors
-# only; a *prefix in each layer* is the nearest relative of our prefix.
+# The dotted lines are full fine-tuning; LoRA is blue; the published axes do not begin at 0. A *prefix of embeddings*
+# consists of learned input vectors only; a *prefix in each layer* is the nearest relative of our prefix.
 #
 # What do the tables and the figure show?
 #
@@ -784,13 +786,15 @@ show(
 # - **It matters which weights are trained.** Random weights from the same matrices reach half of what LoRA reaches,
 #   and those from all six matrices still less. The place accounts for a part of LoRA's lead, and the form of the
 #   update for the larger part.
-# - **LoRA with 1.6 % of the weights comes close to full fine-tuning, but does not reach it** in any of the seeds.
-#   With rank 8 for all six matrices it is ahead in each of them. As each learning rate was tuned on a single seed,
-#   this only shows that LoRA need not be behind.
-# - **Here LoRA forgets about as much as full fine-tuning, on average.** With large models and other tasks, it was
-#   found to learn less and to forget less (Biderman et al., 2024).
-# - **The relatives fall far behind here; in the published results they do not.** There, only the prefix of embeddings
-#   is far behind, and on MultiNLI all others at least match full fine-tuning.
+# - **LoRA with 1.6 % of the weights comes close to full fine-tuning, and is behind on average.** With rank 8 for all
+#   six matrices it is ahead on average. In one seed each, the difference is too small to mean anything; and as each
+#   learning rate was tuned on a single seed, this only shows that LoRA need not be behind.
+# - **With the adapter in place, LoRA forgets about as much as full fine-tuning, on average**; without the adapter,
+#   nothing is lost. With large models and other tasks, LoRA was found to learn less and to forget less (Biderman et
+#   al., 2024).
+# - **The relatives fall far behind here; in the published results they do not.** There the gaps are a few points, and
+#   only the prefix of embeddings is behind on all three tasks; on MultiNLI all others at least match full
+#   fine-tuning.
 #
 # With 0.003 % of GPT-3's weights, the smaller LoRA is level with full fine-tuning on WikiSQL, within a margin of half
 # a point, and ahead on the other two tasks. Our miniature cannot show this: so small a share would be five or six
@@ -963,11 +967,11 @@ show(
 # the paper, within half a point on WikiSQL and a tenth on MultiNLI), on vertical axes that span only a few per cent.
 # The dotted lines are full fine-tuning.
 #
-# Here a higher rank hardly helps beyond some point: from rank 8 to 32 the means rise by only about 0.02. The surprise
-# of the paper was that *rank 1* is almost enough for GPT-3: for query and value on WikiSQL, and on MultiNLI even for
-# the query matrices alone, which with rank 1 are ahead of full fine-tuning. In our miniature it is not so: query and
-# value reach 0.24 with rank 1 and 0.66 with rank 4. The authors themselves do not expect a small rank to be enough
-# for every task.
+# Here ranks above 8 hardly help: from rank 8 to 32 the means rise by only about 0.02. The surprise of the paper was
+# that *rank 1* is almost enough for GPT-3: for query and value on WikiSQL, and on MultiNLI even for the query
+# matrices alone, which with rank 1 are ahead of full fine-tuning. In our miniature it is not so: query and value
+# reach 0.24 with rank 1 and 0.66 with rank 4. The authors themselves do not expect a small rank to be enough for
+# every task.
 #
 # What does each part of an adapter contribute? For Figure 6 we train an adapter of rank 8 for all six matrices of our
 # base. You can keep only its first directions, merge it into some matrices only, or scale it. The lines above the
@@ -1064,8 +1068,8 @@ explore(
 #
 # This is LoRA: a frozen matrix, and beside it a detour through $r$ numbers, which begins as 0, learns a change of low
 # rank, and can be merged when it has learned. Its relatives put their few numbers elsewhere: into biases, small MLPs,
-# or a prefix of keys and values. LoRA needs a pre-trained base, and random single weights do not replace it. Which
-# matrices and which rank are best depends on the task and the model.
+# or a prefix of keys and values. LoRA needs a pre-trained base, and randomly chosen single weights are no substitute
+# for LoRA. Which matrices and which rank are best depends on the task and the model.
 #
 # **Here you can stop.** The first four exercises of the [assignment](../assignments/15_lora/15_lora.ipynb) need
 # nothing more.
@@ -1119,8 +1123,8 @@ for eight in (levels[:8], levels[8:]):
     print("  ".join(f"{value:7.4f}" for value in eight))
 
 # %% [markdown]
-# This is **NF4**. The next cell checks it against the table of the library bitsandbytes, bit by bit, and draws it
-# below the weights for which it is made:
+# This is **NF4**. The next cell compares it with the table of the library bitsandbytes: it agrees to seven digits,
+# and bit for bit if $o$ is rounded as in the library. The figure draws it below the weights for which it is made:
 
 # %% tags=["fold"]
 BITSANDBYTES = torch.tensor(  # what the library has (get_4bit_type)
@@ -1296,9 +1300,9 @@ explore(
 # the code book (vertical lines). Right, how often each code is used, from the lowest value to the highest. NF3 is
 # made like NF4, with eight values; int3 and int2 have equal steps, with seven and with three.
 #
-# Not even NF4 uses all its codes equally often: those at the ends are rare. Nor would normally distributed numbers,
-# as the lines above the figure show, because they are divided by the largest of their block, which usually lies
-# farther out than the derivation assumes (Yoshida, 2023).
+# Not even NF4 uses all its codes equally often: those at the ends are rare. Normally distributed numbers would not
+# use them equally often either, as the lines above the figure show, because they are divided by the largest of their
+# block, which usually lies farther out than the derivation assumes (Yoshida, 2023).
 #
 # <details><summary>Going further: how often each code is used</summary>
 #
@@ -1392,8 +1396,8 @@ for run in rounded_runs:  # in each seed, by error and by loss
 # matrices* have one scale each.
 #
 # - **Four bits cost next to nothing.** In exact translations the three code books of 4 bits cannot be told from each
-#   other or from 32 bits. Only error and loss show the cost: NF4 is best, then int4, then FP4, in every seed. For
-#   large language models the published order is NF4, FP4, int4.
+#   other or from 32 bits. Only error and loss show the cost: with blocks of 64, NF4 is best, then int4, then FP4, in
+#   every seed. For large language models the published order is NF4, FP4, int4.
 # - **Blocks make the error smaller**, above all for equal steps.
 # - **LoRA works over rounded weights.** On task B it does as well over NF4 as over the base that was not rounded, and
 #   clearly worse only with two bits. The QLoRA paper finds NF4 level with 16 bits, too, for a T5 with 11 billion
@@ -1498,7 +1502,7 @@ for name, (L, D, D_F) in {"Llama-7B": (32, 4096, 11008), "Llama-65B": (80, 8192,
     )
 
 # %% [markdown]
-# For GPT-3, LoRA saves five sixths of the memory or more, and the frozen weights take nearly all of the rest. This is
+# For GPT-3, LoRA saves about five sixths of the memory, and the frozen weights take nearly all of the rest. This is
 # the part that QLoRA makes almost four times smaller; embeddings and head stay in 16 bits. For the Llama with 65
 # billion weights, the QLoRA paper agrees with our count: a single GPU with 48 GB is enough.
 #
@@ -1765,14 +1769,18 @@ show(
 #
 # ## References
 #
-# - E. Hu, Y. Shen, P. Wallis, Z. Allen-Zhu, Y. Li, S. Wang, L. Wang, W. Chen (2022). LoRA: low-rank adaptation of large language models. ICLR. arXiv:2106.09685. *Tables 4, 5 and 6; overlap of subspaces: section 7.2.*
+# - E. Hu, Y. Shen, P. Wallis, Z. Allen-Zhu, Y. Li, S. Wang, L. Wang, W. Chen (2022). LoRA: low-rank adaptation of
+#   large language models. ICLR. arXiv:2106.09685. *Tables 4, 5 and 6; overlap of subspaces: section 7.2.*
 # - D. Kalajdzievski (2023). A rank stabilization scaling factor for fine-tuning with LoRA. arXiv:2312.03732.
 # - D. Biderman et al. (2024). LoRA learns less and forgets less. TMLR. arXiv:2405.09673.
-# - A. Aghajanyan, S. Gupta, L. Zettlemoyer (2021). Intrinsic dimensionality explains the effectiveness of language model fine-tuning. ACL. arXiv:2012.13255.
+# - A. Aghajanyan, S. Gupta, L. Zettlemoyer (2021). Intrinsic dimensionality explains the effectiveness of language
+#   model fine-tuning. ACL. arXiv:2012.13255.
 # - N. Houlsby et al. (2019). Parameter-efficient transfer learning for NLP. ICML. arXiv:1902.00751. *Adapter layers.*
 # - X. L. Li, P. Liang (2021). Prefix-tuning: optimizing continuous prompts for generation. ACL. arXiv:2101.00190.
-# - E. Ben Zaken, S. Ravfogel, Y. Goldberg (2022). BitFit: simple parameter-efficient fine-tuning for Transformer-based masked language-models. ACL. arXiv:2106.10199.
-# - J. He, C. Zhou, X. Ma, T. Berg-Kirkpatrick, G. Neubig (2022). Towards a unified view of parameter-efficient transfer learning. ICLR. arXiv:2110.04366.
-# - T. Dettmers, A. Pagnoni, A. Holtzman, L. Zettlemoyer (2023). QLoRA: efficient finetuning of quantized LLMs. NeurIPS. arXiv:2305.14314. *Table 2: code books; table 3: T5.*
+# - E. Ben Zaken, S. Ravfogel, Y. Goldberg (2022). BitFit: simple parameter-efficient fine-tuning for
+#   Transformer-based masked language-models. ACL. arXiv:2106.10199.
+# - J. He, C. Zhou, X. Ma, T. Berg-Kirkpatrick, G. Neubig (2022). Towards a unified view of parameter-efficient
+#   transfer learning. ICLR. arXiv:2110.04366.
+# - T. Dettmers, A. Pagnoni, A. Holtzman, L. Zettlemoyer (2023). QLoRA: efficient finetuning of quantized LLMs.
+#   NeurIPS. arXiv:2305.14314. *Table 2: code books; table 3: T5.*
 # - D. Yoshida (2023). NF4 isn't information theoretically optimal (and that's good). arXiv:2306.06965.
-# - T. Brown et al. (2020). Language models are few-shot learners. NeurIPS. arXiv:2005.14165. *GPT-3.*
