@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 
 from autograder import settings
 
@@ -33,16 +34,17 @@ def margins(units: Iterable[str], processes: int = 2) -> Iterator[Margin]:
     """
     with ThreadPoolExecutor(processes) as pool:
         for unit in units:
-            asked = [(unit, run, name) for run in range(RUNS) for name in SETS]
-            yield from _joined(unit, [*pool.map(_run, *zip(*asked))])
+            asked = [(settings.LESSON_TWINS / f"{unit}.py", run, name) for run in range(RUNS) for name in SETS]
+            yield from _joined(unit, [*pool.map(seen, *zip(*asked))])
 
 
-def _run(unit: str, run: int, name: str) -> list[dict]:
-    command = [sys.executable, "-m", "autograder.trials.watched_lesson", unit, str(run)]
+def seen(twin: Path, run: int, name: str) -> list[dict]:
+    """What the assertions of a lesson say in one run, with one of the instruction sets."""
+    command = [sys.executable, "-m", "autograder.trials.watched_lesson", str(twin), str(run)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", **SETS[name]}
     ran = subprocess.run(command, cwd=settings.ROOT, env=environment, capture_output=True, text=True)
     if ran.returncode:
-        raise settings.KitError(f"{unit}, run {run}, {name} instructions: {ran.stderr.strip().splitlines()[-1]}")
+        raise settings.KitError(f"{twin.stem}, run {run}, {name} instructions: {ran.stderr.strip().splitlines()[-1]}")
     return json.loads(ran.stdout)
 
 

@@ -1,6 +1,7 @@
 """Runs a lesson's code once with other random numbers, and notes how far each of its assertions was from failing.
 
-Run as `python -m autograder.trials.watched_lesson 09_transformer_block 2`, it prints a JSON list; figures are made and not drawn.
+Run as `python -m autograder.trials.watched_lesson notebooks/text/09_transformer_block.py 2`, it prints a JSON list; figures are
+made and not drawn.
 """
 
 import ast
@@ -11,7 +12,6 @@ import os
 import sys
 from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import jupytext
 
@@ -59,13 +59,8 @@ class _Comparisons(ast.NodeTransformer):
         return ast.Call(ast.Name("_compared", ast.Load()), [self.key, kinds, numbers], [])
 
 
-def watched(code: list[str], texts: list[str] | None = None) -> list[Seen]:
-    """What the assertions of some cells say when they are run in one namespace.
-
-    Args:
-        code: the cells.
-        texts: gets the assertions' texts, those that are not reached included.
-    """
+def watched(code: list[str]) -> list[Seen]:
+    """What the assertions of some cells say when they are run in one namespace."""
     watching, seen = _Watching(), {}
     by_name = {kind.__name__: made for kind, made in _OPERATORS.items()}
 
@@ -89,8 +84,6 @@ def watched(code: list[str], texts: list[str] | None = None) -> list[Seen]:
     space = {"__name__": "__main__", "_compared": compared, "_held": held}
     for tree in trees:
         exec(compile(tree, "<lesson>", "exec"), space)
-    if texts is not None:
-        texts += watching.texts
     return [seen[key] for key in sorted(seen)]
 
 
@@ -120,17 +113,16 @@ def _shifted(by: int) -> None:
     torch.random.manual_seed = torch.manual_seed
 
 
-def main(unit: str, run: str) -> None:
-    """Prints what the assertions of a lesson say in one run; run 0 has the lesson's own random numbers."""
+def main(twin: str, run: str) -> None:
+    """Prints what the assertions of a lesson's text twin say in one run; run 0 has the lesson's own random numbers."""
     os.environ |= {"COURSE_STATIC": "1", "COURSE_DEVICE": "cpu", "MPLBACKEND": "agg"}
-    twin = settings.LESSON_TWINS / f"{unit}.py"
+    cells = [cell for cell in jupytext.read(twin).cells if cell.cell_type == "code"]
     _shifted(STEP * int(run))
     from utils.figures import explorers, plots
 
     plots.show = plots.publish = lambda *_, **__: None
     explorers.explore = lambda *_, **__: None
     os.chdir(settings.LESSONS)
-    cells = [cell for cell in jupytext.read(twin).cells if cell.cell_type == "code"]
     code = [cell.source for cell in cells if "setup" not in cell.metadata.get("tags", [])]
     with redirect_stdout(io.StringIO()):
         found = watched(code)
@@ -138,5 +130,4 @@ def main(unit: str, run: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path.cwd()))
     main(*sys.argv[1:3])

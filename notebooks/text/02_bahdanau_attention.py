@@ -654,16 +654,15 @@ def weights_figure(A, title):
 
 show(
     weights_figure(A, f"weights: width {WIDTH}, {STEPS} steps"),
-    "Attention weights of the agreement sentence, French tokens in rows, English tokens in columns; gold links are circled. Most "
-    "weight lies along the diagonal; in the block of the European economic area the weights are less concentrated, and the row of "
-    "zone is spread over several tokens.",
+    "Attention weights of the agreement sentence, French tokens in rows, English tokens in columns; gold links are circled. "
+    f"The largest weight lies on a circle in {sum((t, A[t].argmax().item()) in agreement.sure for t in range(len(A) - 1))} of "
+    f"the {len(A) - 1} rows with a word or the full stop.",
 )
 
 # %% [markdown]
 # **Figure 4.** Attention weights of the short run for the agreement sentence. Circles mark the pairs of tokens that
-# translate each other; the row of `[STOP]` has none. Outside the block *zone économique européenne* most of the weight
-# lies on the circles, except in the row of *été*; inside the block it is less concentrated, and in the row of *zone* it
-# is spread over several positions.
+# translate each other; the row of `[STOP]` has none. The lines below name, for each row, the English token with the
+# largest weight.
 
 # %% tags=["fold"]
 source = [*agreement.source, "[STOP]"]
@@ -677,13 +676,11 @@ for word in ("zone", "économique", "européenne"):
     print(f"{word} attends most to {source[most]} ({A[t, most]:.2f}); it translates {source[i]} ({A[t, i]:.2f})")
 
 # %% [markdown]
-# The first line of the output gives, for each French token, the English token with the largest weight. Outside the
-# block the decoder attends to the token that it translates, except at *été*, where *signed* gets a little more weight
-# than *was* (*a été* is *was*). The other lines show the block, with the weights in parentheses. In the run that is
-# printed here the decoder attends most to *economic* when it writes *économique*, and then most to *European* when it
-# writes *européenne*: it reads these two tokens in reverse order. When it writes *zone*, the weight is spread over
-# several tokens, and the largest part falls on *economic*, not on *area*. (Where two weights of a row are close to each
-# other, as in the rows of *zone* and *été*, the output on your machine may differ.)
+# The first lines of the output give, for each French token, the English token with the largest weight; the last three
+# give the weights in the block. In most rows the decoder attends to the token that it translates. Inside the block it
+# has to go backwards, and there the weights are the least certain: they are often spread over neighbouring tokens, the
+# largest of them need not lie on the circle, and where two weights of a row are close to each other, your machine may
+# print a different order. What holds for many sentences, one sentence cannot show. So we measure it.
 #
 # A **link** is a pair of tokens that belong together, one in each language. **Gold links** are those with which we
 # compare the model's links. Here the grammar that wrote the sentence provides them, and so we can count how often the
@@ -960,10 +957,9 @@ def side_by_side(pair):
 side_by_side(agreement)
 
 # %% [markdown]
-# The decoder with attention did what the human translator does, and its translation is right. In the run that is
-# printed here, the decoder with one context vector gets this sentence right, too, although at this length (13 words)
-# it often fails, as the table under Figure 3 shows. With equal weights the decoder misplaces *européen*: it makes the
-# agreement European, not the area. Now a new sentence that is nearly twice as long:
+# The decoder with attention can look at the source again before each token, as the human translator does. At this length
+# (13 words) one vector, too, sometimes gets a sentence right, although it often fails, as the table under Figure 3
+# shows. Now a new sentence that is nearly twice as long:
 
 # %% tags=["fold"]
 side_by_side(max((pair for pair in fresh if len(pair.source) <= 24), key=lambda pair: len(pair.source)))

@@ -2,8 +2,10 @@
 
 import pytest
 
+from autograder.settings import KitError
 from autograder.trials import watched_lesson
-from autograder.trials.margins import Margin, _joined, table
+from autograder.trials.margins import SETS, Margin, _joined, table
+from autograder.trials.margins import seen as seen_in_a_run
 from autograder.trials.watched_lesson import watched
 
 
@@ -68,3 +70,36 @@ def test_rows_of_several_runs_are_joined_and_the_weak_ones_listed():
     said = table([row, near, Margin("04", "d", 2, 2, None)])
     assert "| 04 | 3 | 2 | 1 |" in said
     assert "- ✗ 04: holds in 1 of 2: `a < b`" in said and "- 04: 4.0%: `c > 0`" in said and "`d`" not in said
+
+
+LESSON = """# %% [markdown]
+# # In small
+
+# %% tags=["setup"]
+raise RuntimeError("the set-up is left out")
+
+# %%
+import torch
+
+from utils.figures import explorers, plots
+from utils.figures.explorers import explore
+from utils.figures.plots import show
+
+show(None, "a figure that nobody looks at")
+explore(None, alt=None)
+
+# %%
+torch.manual_seed(0)
+assert torch.rand(1).item() < {below}
+"""
+
+
+@pytest.mark.slow
+def test_a_lesson_is_run_in_a_process_of_its_own_with_other_random_numbers(tmp_path):
+    twin = tmp_path / "99_small.py"
+    twin.write_text(LESSON.format(below=2.0))
+    own, plain = (seen_in_a_run(twin, 0, name)[0]["margin"] for name in SETS)
+    assert own == plain != seen_in_a_run(twin, 1, "native")[0]["margin"]
+    twin.write_text(LESSON.format(below="undefined"))
+    with pytest.raises(KitError, match="99_small, run 0, plain instructions: NameError"):
+        seen_in_a_run(twin, 0, "plain")

@@ -1,6 +1,7 @@
 """A small convolutional network that leaves a grid of vectors, trained beforehand to name single things.
 
-`python -m utils.models.grid_cnn` trains the one of lesson 03 anew and keeps its weights beside this module.
+`python -m utils.models.grid_cnn` trains the one of lesson 03 anew and keeps its weights beside this module, where
+submissions find them, too: of the course these see `utils` alone.
 """
 
 import random
