@@ -7,12 +7,12 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import FrameLocator, Page, sync_playwright
@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 SCREENSHOTS = ROOT / "screenshots"
 HOST, PATIENCE = "127.0.0.1", 120  # seconds; a busy machine takes its time
 FLAGS = "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update --disable-sync".split()
+ALONE = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"  # no other host is found; asking each request costs a second a page
 IDLE = ".jp-Notebook-ExecutionIndicator[data-status=idle]"
 NO_NEWS = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}  # it asks outside, and covers
 
@@ -207,15 +208,15 @@ class Browser:
 
 @contextmanager
 def running_browser(address: str):
-    """Headless Chromium in front of a JupyterLab; it reaches no other host."""
-    with sync_playwright() as playwright:
-        program = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
-        context = program.new_context(viewport={"width": 1400, "height": 1000})
+    """Headless Chromium in front of a JupyterLab; it reaches no other host, and keeps compiled scripts for the next page."""
+    with sync_playwright() as playwright, tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        context = playwright.chromium.launch_persistent_context(
+            profile, executable_path=chromium(), args=[*FLAGS, ALONE], viewport={"width": 1400, "height": 1000}
+        )
         context.set_default_timeout(PATIENCE * 1000)
         context.set_default_navigation_timeout(PATIENCE * 1000)
-        context.route(lambda url: urlsplit(url).hostname not in (HOST, None), lambda route: route.abort())
         yield Browser(address, context)
-        program.close()
+        context.close()
 
 
 @contextmanager

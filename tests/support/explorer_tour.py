@@ -139,5 +139,5 @@ class Visit:
             busy = now if not self.page.locator(IDLE).count() else busy
             if now > begun + PATIENCE or now > busy + QUIET:
                 return False
-            self.page.wait_for_timeout(100)
+            self.page.wait_for_timeout(300)
         return True

@@ -11,7 +11,8 @@ from playwright.sync_api import Page
 
 RUN_SECONDS = 800  # for all cells of a lesson; one or two minutes are usual, on a machine that does nothing else
 # As the build runs a lesson, or last digits would differ from what it claims. COURSE_STATIC is not set: figures move.
-VARIABLES = {"OMP_NUM_THREADS": "1", "COURSE_DEVICE": "cpu"}
+# A progress bar is drawn once a second instead of ten times, which costs the page an eighth of a core.
+VARIABLES = {"OMP_NUM_THREADS": "1", "COURSE_DEVICE": "cpu", "TQDM_MININTERVAL": "1"}
 
 # Asked of the notebook, not of the page, which holds no cell that is out of view; what follows an error is not run.
 WAITING = """() => {
