@@ -76,7 +76,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.testing import assert_close
 
-from utils.data.translation import PAD, START, STOP, batches, corpus, lecture, vocabulary
+from utils.data.translation import PAD, START, STOP, batch, batches, corpus, lecture, vocabulary
 from utils.device import device
 from utils.figures import plots, seq2seq
 from utils.figures.explorers import Slider, explore
@@ -495,56 +495,63 @@ def translation_loss(model, batch):
 
 
 # %% [markdown]
-# We train three translators, which differ only in the **width** of their hidden states, the number $D_H$. All three see
-# the same sentences of 3 to 24 words in the same order, for the same number of steps. Does a translator with a wider
-# hidden state learn more?
-#
-# The folded cell calls the function `train` of the course's package, an ordinary training loop with Adam, a learning
-# rate that rises and then falls to zero, and gradient clipping.
+# PROSE-TRAIN
 
-# %% tags=["fold"]
-FULL = stored_runs.full()
-LONGEST, WIDTHS, STEPS, PAIRS, RATE = (
-    (60, (64, 128, 256), 4000, 60000, 4e-3) if FULL else (24, (32, 64, 128), 800, 24000, 8e-3)
-)
-SEED = 1
-pairs = corpus("italian", PAIRS, 3, LONGEST, seed=SEED)
-known = {pair.source for pair in pairs}
-fresh = [pair for pair in corpus("italian", 450, 3, LONGEST, seed=SEED + 1) if pair.source not in known]  # for judging
 
-started = time.perf_counter()
-models, losses = {}, {}
-for width in WIDTHS:
-    torch.manual_seed(SEED)
-    models[width] = Translator(width).to(DEVICE)
-    stream = batches(pairs, "italian", size=64, steps=STEPS, seed=SEED)
-    losses[width] = train(
-        models[width], stream, translation_loss, steps=STEPS, rate=RATE, what=f"training, width {width}"
-    )
+# %%
+def learn(model, pairs, steps, rate, seed, what):
+    """Trains the model on drawn batches; returns the loss at each step, and the English sentences that were drawn."""
+    drawn = set()
+
+    def stream():
+        for batch in batches(pairs, "italian", size=64, steps=steps, seed=seed):
+            drawn.update(pair.source for pair in batch.pairs)
+            yield batch
+
+    return train(model.to(DEVICE), stream(), translation_loss, steps=steps, rate=rate, what=what), drawn
+
+
+SEED, STEPS = 1, 800
+pairs = corpus("italian", 24000, 3, 22, seed=SEED)  # sentences of 3 to 22 words
+torch.manual_seed(SEED)
+model = Translator(D_H=128)
+losses, drawn = learn(model, pairs, STEPS, 8e-3, SEED, "training")
 
 
 # %% tags=["fold"]
-def smoothed(curve, over=30):
+def smoothed(curve, over):
     """The mean of each `over` steps."""
     return [sum(curve[start : start + over]) / over for start in range(0, len(curve) - over + 1, over)]
 
 
 # one context vector has one colour in the whole course: the wider, the darker; 128 as in the figures of lesson 02
-TONES = {32: "#F2B58B", 64: "#E88A45", 128: plots.SHADES["one vector"], 256: "#6E3000"}
-MARKS = {32: "s-", 64: "^-", 128: "o-", 256: "D-"}
+TONES = {64: "#E88A45", 128: plots.SHADES["one vector"], 256: "#6E3000"}
+MARKS = {64: "^-", 128: "o-", 256: "D-"}
 TONES, MARKS = ({f"width {width}": look for width, look in looks.items()} for looks in (TONES, MARKS))
+FLOOR, GUESS = "no source (floor)", "log V"
+TONES |= {FLOOR: plots.BLACK, GUESS: plots.GREY}
+MARKS |= {FLOOR: "s--", GUESS: ":"}
 
-ends = range(30, STEPS + 1, 30)
+OVER = 20
+log_V = torch.tensor(float(len(italian))).log().item()
+ends = range(OVER, STEPS + 1, OVER)
+curves = {"width 128": smoothed(losses, OVER), GUESS: [log_V] * (STEPS // OVER)}
 figure, (axes,) = plots.canvas(7, 3.4)
-curves = {f"width {width}": smoothed(losses[width]) for width in WIDTHS}
-lines = {"styles": dict.fromkeys(curves, "-"), "colours": TONES}
-plots.curves(ends, curves, x_label="step", y_label="loss: mean −log P per token", axes=axes, **lines)
-final = [curve[-1] for curve in curves.values()]
-assert final[0] > final[1] > final[2], "the wider the hidden state, the lower the loss should end"
+plots.curves(
+    ends,
+    curves,
+    x_label="step",
+    y_label="loss: mean −log P per token",
+    axes=axes,
+    styles={"width 128": "-", GUESS: ":"},
+    colours=TONES,
+)
+axes.set_ylim(0, 5.6)
+assert curves["width 128"][-1] < 1.2, "the loss should end far below log V"
 show(
     figure,
-    "Training loss over the steps for three widths of the hidden state. All three fall; the wider the hidden state, the lower "
-    "the loss ends. They saw the same batches, hence the same bumps.",
+    "Training loss over the steps. It falls from near log V, which is a dotted line at 5.3, steeply at first and then more and "
+    "more slowly, and ends below 1.2.",
 )
 
 # %% [markdown]
@@ -587,8 +594,7 @@ def translate(model, words, limit=90):
     return written, H[0], torch.stack(S)
 
 
-for width, model in models.items():
-    print(f"width {width:>3}: we see the sky → {' '.join(translate(model, pair.source)[0])}")
+print("we see the sky →", " ".join(translate(model, pair.source)[0]))
 
 # %% [markdown]
 # The correct translation is *vediamo il cielo*. A wrong translation need not look wrong, because a decoder can learn to
@@ -601,7 +607,8 @@ for width, model in models.items():
 # the context vector is handed over, and what the decoder writes when the sentence is long.
 
 # %% tags=["fold"]
-widest = models[WIDTHS[-1]]
+known = {one.source for one in pairs}
+fresh = [one for one in corpus("italian", 450, 3, 22, seed=SEED + 100) if one.source not in known]  # for judging
 examples = {}
 for example in [lecture("sky", "italian"), *fresh]:
     examples.setdefault(len(example.source), example)
@@ -609,7 +616,7 @@ for example in [lecture("sky", "italian"), *fresh]:
 
 def step_through(words, steps):
     example = examples[min(examples, key=lambda length: abs(length - words))]
-    written, H, S = translate(widest, example.source)
+    written, H, S = translate(model, example.source)
     shown = [*written, "[STOP]"][: len(S)]
     source = [*example.source, "[STOP]"]
     return seq2seq.encoder_decoder(source, ["[START]", *shown[:-1]], shown, H[:, :24], S[:, :24], steps=int(steps))
@@ -617,7 +624,7 @@ def step_through(words, steps):
 
 def describe(words, steps):
     example = examples[min(examples, key=lambda length: abs(length - words))]
-    written = translate(widest, example.source)[0]
+    written = translate(model, example.source)[0]
     right = "right" if written == list(example.target) else f"should be “{' '.join(example.target)}”"
     done = min(int(steps), len(example.source) + 1 + len(written) + 1)
     return f"After {done} steps on “{' '.join(example.source)}”. In the end it writes “{' '.join(written)}” ({right})."
@@ -676,252 +683,144 @@ print(f"accuracy {token_accuracy(five[1:], five):.2f}, BLEU {bleu([five[1:]], [f
 
 
 # %% tags=["fold"]
+EDGES = [3, 7, 11, 15, 19, 23, 27, 31]  # groups of sentences by their number of words
+groups = [(low, high - 1) for low, high in itertools.pairwise(EDGES)]
+
+
+def grouped(pairs, groups):
+    return [[one for one in pairs if low <= len(one.source) <= high] for low, high in groups]
+
+
 def by_length(model, pairs, groups):
     """Token accuracy and BLEU of greedy translations, for sentences of low to high words for each of the groups."""
     found = {"accuracy": [], "bleu": []}
-    for low, high in groups:
-        asked = [pair for pair in pairs if low <= len(pair.source) <= high]
-        ours = [translate(model, pair.source)[0] for pair in asked]
-        right = [list(pair.target) for pair in asked]
+    for asked in grouped(pairs, groups):
+        ours = [translate(model, one.source)[0] for one in asked]
+        right = [list(one.target) for one in asked]
         found["accuracy"].append(sum(map(token_accuracy, ours, right)) / len(asked))
         found["bleu"].append(bleu(ours, right))
     return found
 
 
-edges = [3, 11, 21, 31, 41, 51, 61] if FULL else [3, 6, 9, 12, 15, 18, 21, 25]
-groups = [(low, high - 1) for low, high in itertools.pairwise(edges)]
-quality = {width: by_length(model, fresh, groups) for width, model in models.items()}
-seconds = time.perf_counter() - started
-
-
-# %% tags=["fold"]
-FEW = 30  # a group of fewer sentences is marked
-
-
-def quality_figure(groups, quality, title, counts=None):
-    """Two panels over the length of the sentence: token accuracy and BLEU, a curve for each width.
-
-    With `counts`, the sentences in each group, the groups state them, and points of few sentences are hollow.
-    """
-    middles = [(low + high) / 2 for low, high in groups]
-    named = [f"{low}–{high}" for low, high in groups]
-    below = "words"
-    if counts:
-        named, below = [f"{name}\n({count})" for name, count in zip(named, counts)], "words (sentences in the group)"
-    figure, panels = plots.canvas(11, 4.1, 2)
-    for panel, measure, label in zip(panels, ("accuracy", "bleu"), ("token accuracy", "BLEU"), strict=True):
-        lines = {f"width {width}": found[measure] for width, found in quality.items()}
-        plots.curves(middles, lines, title=title, x_label=below, y_label=label, colours=TONES, styles=MARKS, axes=panel)
-        panel.set_xticks(middles, named)
-        for line in panel.get_lines():
-            line.set(markersize=7, clip_on=False, zorder=3)
-            hollow = {
-                "markerfacecolor": "white",
-                "markeredgewidth": 1.8,
-                "markersize": 7,
-                "clip_on": False,
-                "zorder": 4,
-            }
-            for x, y, count in zip(line.get_xdata(), line.get_ydata(), counts or []):
-                if count < FEW:
-                    panel.plot(x, y, line.get_marker(), color=line.get_color(), **hollow)
-    panels[0].set_ylim(0, 1.03)
-    panels[1].set_ylim(0, 103)
-    return figure
-
-
-counts = [sum(low <= len(pair.source) <= high for pair in fresh) for low, high in groups]
-show(
-    quality_figure(groups, quality, f"{STEPS} steps of training, up to {LONGEST} words", counts),
-    "Token accuracy and BLEU of three translators over the length of the sentence, with the number of sentences in each group; "
-    "the first group is small, and its points are hollow. The accuracy of the widest starts above 0.8 and falls by more than "
-    "half; the narrowest is worse at every length.",
-)
+live = by_length(model, fresh, groups[:-2])  # up to 22 words, as in training
+print("words         " + "".join(f"{f'{low}–{high}':>7}" for low, high in groups[:-2]))
+print("token accuracy" + "".join(f"{value:7.2f}" for value in live["accuracy"]))
+print("BLEU          " + "".join(f"{value:7.0f}" for value in live["bleu"]))
+assert live["accuracy"][-1] < 0.75 * live["accuracy"][0], "long sentences should be clearly worse than short ones"
 
 # %% [markdown]
-# **Figure 8.** Token accuracy and BLEU of the three translators on new sentences, by the number of words in the
-# sentence; the number of sentences in each group is given in parentheses. On the longest sentences the widest
-# translator loses more than half of its token accuracy, and the narrowest is worse at every length. Most of the
-# shortest sentences occur in the training data, so the first group is small and its values are uncertain: its points
-# are hollow. A BLEU of 0 in this group means that not one run of four tokens was correct.
-#
-# The left panel as a table:
+# PROSE-A
 
-# %% tags=["fold"]
-print("token accuracy, by words  " + "".join(f"{f'{low}–{high}':>7}" for low, high in groups))
-for width, found in quality.items():
-    print(f"width {width:<20}" + "".join(f"{value:7.2f}" for value in found["accuracy"]))
 
-narrow, wide = quality[WIDTHS[0]]["accuracy"], quality[WIDTHS[-1]]["accuracy"]
-assert wide[0] > 0.8, "the widest translator should translate the shortest sentences well"
-assert wide[-1] < wide[0] / 2, (
-    "the widest translator should lose more than half of its accuracy on the longest sentences"
-)
-assert all(w > n + 0.02 for n, w in zip(narrow, wide)), (
-    "the widest translator should be better than the narrowest everywhere"
-)
-assert narrow[len(narrow) // 2] < 0.75 * narrow[0], (
-    "the narrowest translator should be much worse at middle lengths already"
-)
+# %%
+class NoSource(Translator):
+    """The floor: the same decoder, but its context vector is zero, whatever the English sentence says."""
+
+    def encode(self, x):
+        return torch.zeros(*x.shape, self.out.in_features, device=x.device)  # [B, T, D_H]
+
 
 # %% [markdown]
-# On long sentences the quality is far lower than on short ones. The widest translator is better than the narrowest at
-# every length, but its quality drops, too. Is the bottleneck to blame? To examine other causes, we make two more
-# measurements with the widest translator.
-#
-# - **With teacher forcing.** The decoder is fed the correct prefix at every step, so no mistake can lead to the next.
-#   We count how often it predicts the correct next token.
-# - **On training sentences.** The model decodes greedily, but it translates sentences on which it was trained, so it
-#   need not generalise to new ones.
+# PROSE-B
 
 
 # %% tags=["fold"]
 @torch.no_grad()
-def with_teacher(model, pairs):
-    """The fraction of tokens that are predicted correctly, each after the correct prefix."""
-    right, count = 0, 0
-    for batch in batches(pairs, "italian", size=64, steps=12, seed=SEED):
-        batch = batch.to(DEVICE)
-        c = model.encode(batch.source)[:, -1]  # [B, D_H]
-        fed = F.pad(batch.target, (1, 0), value=START)[:, :-1]  # [B, T_y]
-        predicted = model.out(model.decode(fed, c, c)).argmax(dim=-1)  # [B, T_y]
-        real = batch.target != PAD  # [B, T_y]
-        right, count = right + (predicted == batch.target)[real].sum().item(), count + real.sum().item()
-    return right / count
+def with_teacher(model, pairs, groups):
+    """Token accuracy of each group where every token is predicted after the correct prefix; [STOP] is not counted."""
+    found = []
+    for asked in grouped(pairs, groups):
+        shares = []
+        for one in asked:
+            alone = batch([one], "italian").to(DEVICE)
+            c = model.encode(alone.source)[:, -1]  # [1, D_H]
+            fed = F.pad(alone.target, (1, 0), value=START)[:, :-1]  # [1, T_y]
+            predicted = model.out(model.decode(fed, c, c)).argmax(dim=-1)  # [1, T_y]
+            shares.append((predicted == alone.target)[0, :-1].float().mean().item())
+        found.append(sum(shares) / len(shares))
+    return found
 
 
-causes = {
-    "greedy decoding, new sentences": wide,
-    "teacher forcing, new sentences": [],
-    "greedy decoding, training sentences": [],
-}
-for low, high in groups:
-    new = [pair for pair in fresh if low <= len(pair.source) <= high]
-    trained = [pair for pair in pairs if low <= len(pair.source) <= high][:40]
-    causes["teacher forcing, new sentences"].append(with_teacher(widest, new))
-    causes["greedy decoding, training sentences"] += by_length(widest, trained, [(low, high)])["accuracy"]
+@torch.no_grad()
+def search(model, words, k, alpha=0.0, limit=60):
+    """The k hypotheses of a beam, the best first: for each its words, log P and number of tokens."""
+    c = model.encode(torch.tensor([english.encode(words)], device=DEVICE))[:, -1]  # [1, D_H]
+    y = torch.tensor([[START]], device=DEVICE)  # [k, 1 + t], the prefixes; only one at first
+    log_P = torch.zeros(1, device=DEVICE)  # [k]
+    for _ in range(limit):
+        ended = (y[:, -1] == STOP) | (y[:, -1] == PAD)  # [k]
+        if ended.all():
+            break
+        every = c.expand(len(y), -1)  # [k, D_H]
+        step = model.out(model.decode(y, every, every)[:, -1]).log_softmax(dim=-1)  # [k, V]; reads each prefix anew
+        step[ended] = -torch.inf  # what has ended goes on with [PAD] alone, which costs nothing
+        step[ended, PAD] = 0.0
+        total = log_P[:, None] + step  # [k, V]
+        L = (y != PAD).sum(dim=1, keepdim=True) - ended[:, None].int()  # [k, 1], tokens of each continuation
+        best = (total / L**alpha).flatten().topk(k).indices  # [k]
+        log_P = total.flatten()[best]
+        y = torch.cat([y[best // len(italian)], (best % len(italian))[:, None]], dim=1)
+    counts = (y[:, 1:] != PAD).sum(dim=1).tolist()
+    return [(italian.decode(row), score, L) for row, score, L in zip(y[:, 1:].tolist(), log_P.tolist(), counts)]
 
-figure, (axes,) = plots.canvas(7.5, 3.6)
-middles = [(low + high) / 2 for low, high in groups]
-tone = TONES[f"width {WIDTHS[-1]}"]  # of this translator in the other figures
-lines = {
-    "colours": dict(zip(causes, (tone, plots.BLACK, tone))),
-    "styles": dict(zip(causes, ("o-", "s-", "^--"))),
-}
-plots.curves(
-    middles, causes, title=f"width {WIDTHS[-1]}", x_label="words", y_label="token accuracy", axes=axes, **lines
-)
-for line in axes.get_lines():
-    line.set(markersize=7, clip_on=False, zorder=3)
-axes.get_lines()[-1].set(markerfacecolor="white", markeredgewidth=1.8)
-plots.legend_of(axes, handlelength=3)
-axes.set_xticks(middles, [f"{low}–{high}" for low, high in groups])
-axes.set_ylim(0, 1.03)
-show(
-    figure,
-    "Token accuracy of the widest translator over the length. With greedy decoding of new sentences it falls by more than half; "
-    "with teacher forcing it falls too, but ends higher; with greedy decoding of training sentences it ends below 0.75.",
-)
 
-# %% [markdown]
-# **Figure 9.** Three measurements of the widest translator, by the number of words in the sentence. The solid coloured
-# curve, greedy decoding of new sentences, is repeated from Figure 8.
-#
-# As a table:
+WAYS = {"greedy": (1, 0.0), "beam, α = 0": (4, 0.0), "beam, α = 0.75": (4, 0.75)}  # k and α
+
+
+def by_search(model, pairs):
+    """For each way of decoding: mean log P, mean number of tokens, share of exact translations, and BLEU."""
+    found = {}
+    right = [list(one.target) for one in pairs]
+    for name, (k, alpha) in WAYS.items():
+        ours = [search(model, one.source, k, alpha)[0] for one in pairs]
+        words = [hypothesis for hypothesis, _, _ in ours]
+        found[name] = {
+            "log P": sum(score for _, score, _ in ours) / len(ours),
+            "tokens": sum(L for _, _, L in ours) / len(ours),
+            "exact": sum(map(list.__eq__, words, right)) / len(ours),
+            "BLEU": bleu(words, right),
+        }
+    return found
+
 
 # %% tags=["fold"]
-print(f"{'token accuracy, by words':<36}" + "".join(f"{f'{low}–{high}':>7}" for low, high in groups))
-for name, found in causes.items():
-    print(f"{name:<36}" + "".join(f"{value:7.2f}" for value in found))
-
-_, taught, trained = causes.values()
-assert taught[-1] > wide[-1] + 0.1, "on the longest sentences teacher forcing should help"
-assert taught[-1] < taught[0] - 0.1, (
-    "even with teacher forcing the longest sentences should be harder than the shortest"
-)
-assert trained[-1] < 0.75, "the longest sentences should be hard even if the model was trained on them"
-
-# %% [markdown]
-# Three conclusions follow.
-#
-# - **Mistakes lead to mistakes.** With teacher forcing the model predicts more tokens of long sentences correctly
-#   (second row). Not all of this gain comes from avoided mistakes, however. A correct prefix also rules out shifts
-#   caused by a missing token, and it makes some tokens guessable without any look at the source. Even a decoder
-#   without a source would score well above 0 here. Its score is the *floor* of the second row: only what lies above
-#   it must have come through $c$.
-# - **Generalisation is not the main problem.** Even long sentences that the model was trained on go wrong (third
-#   row). The model has not learned these sentences in the first place, so there is little to generalise from.
-# - **The bottleneck remains.** Neither correct prefixes nor familiar sentences stop the drop. After this training,
-#   the decoder does not get all of a long sentence out of the context vector. Lesson 02 removes the bottleneck, and
-#   there we shall see how much of the drop disappears.
-#
-# Would more training help? The results of a longer run, of about twenty minutes, are stored beside this lesson. It used
-# the same cells, with `COURSE_FULL=1` in the environment: sentences of up to 60 words, two of the same widths and a
-# larger one, more training sentences, more steps and a lower learning rate.
-
-# %% tags=["fold"]
-if FULL:
-    results = {"groups": groups, "quality": {str(width): found for width, found in quality.items()}, "steps": STEPS}
-    stored_runs.keep("01_rnn_seq2seq", results, seed=SEED, seconds=seconds)
-record = stored_runs.load("01_rnn_seq2seq")
-long = record["results"]
-long_quality = {int(width): found for width, found in sorted(long["quality"].items(), key=lambda item: int(item[0]))}
-print(stored_runs.how(record))
-if not FULL:
-    (before,) = by_length(models[128], fresh, [(11, 20)])["accuracy"]
-    after = long_quality[128]["accuracy"][long["groups"].index([11, 20])]
-    print(
-        f"width 128, 11 to 20 words: token accuracy {before:.2f} after the short run above, {after:.2f} in the stored run"
-    )
-    assert after > before + 0.05, "the same width should carry longer sentences after longer training"
-show(
-    quality_figure(long["groups"], long_quality, f"stored run: {long['steps']} steps, up to 60 words"),
-    "The stored long run: token accuracy and BLEU of three translators over sentences of up to 60 words. The two wider ones "
-    "translate the shortest almost without a mistake; all fall with the length, to an accuracy below 0.25 at 51 to 60 words.",
-)
-
-# %% [markdown]
-# **Figure 10.** The stored long run: token accuracy and BLEU by the number of words in the sentence; each curve is a
-# single training run. The wider the hidden state, the longer the sentences at which the curve drops, but every curve
-# drops.
-
-# %% tags=["fold", "nbval-check-output"]
-best = long_quality[256]["accuracy"]
-print(f"width 256: accuracy {best[0]:.2f} at 3 to 10 words, {best[-1]:.2f} at 51 to 60")
-
-# %% [markdown]
-# ### Is the vector full, or is it hard to pack?
-#
-# Longer training on more sentences helps, as the printed comparison above Figure 10 shows for a width of 128. But the
-# drop has not disappeared; it has only moved to longer sentences.
-#
-# Is the context vector simply full? The count of bits makes this unlikely: a sentence of 60 words and its `[STOP]`
-# take about $61 \cdot 6.8 \approx 415$ bits, a tenth of the 4,096 bits in 128 numbers. The longer run points the same
-# way: after more training, on more sentences, a vector of the same size carries more. In principle, capacity sets a
-# bound that no training can pass, as we saw for $T = 1000$. In practice, a different limit binds long before: it is
-# *hard to learn* to pack a long sentence into one vector in such a way that the decoder can unpack it, token by
-# token. A likely reason is the long way that the gradient has to travel from $c$ back to the first words, through
-# every step of the encoder.
-#
-# Published results show the same pattern. Bahdanau et al. (2015, figure 2) trained such an encoder and decoder, with
-# hidden states of 1,000 numbers, on real English and French. The BLEU of this model falls steeply as sentences get
-# longer, while the BLEU of their new model, with attention and trained on sentences of up to 50 words, hardly falls.
-# With training sentences of up to 50 words, the BLEU over all test sentences is 17.8 without attention and 26.8 with it
-# (table 1 of the paper).
-#
-# Their experiment differs from ours. They also tested on sentences longer than those in training, with a vocabulary of
-# 30,000 words and beam search, while our language is tiny and regular. Both experiments compare each translation with a
-# single correct one, which is fair for our grammar; a real sentence has other correct translations, too, and BLEU
-# counts them as partly wrong.
-#
-# <details><summary>Going further: a fixed vector that did well</summary>
-#
-# Sutskever et al. (2014) report that a deep LSTM, with the source sentence reversed, "did not have difficulty on long
-# sentences". Its four layers, each with a state and a cell of 1,000 numbers, make a wide bottleneck. Reversing the
-# source brings the first words of both languages close together, so that the gradient has only a few steps to travel
-# between them. The vector has no more room than before; what becomes easier, the authors suggest, is learning.
-#
-# </details>
+NAME, SEEDS, POINTS = "01_rnn_seq2seq", (1, 2, 3), 40
+if stored_runs.full():
+    started, steps = time.perf_counter(), 1200
+    kinds = {  # name: class, width, steps
+        "64": (Translator, 64, steps),
+        "128": (Translator, 128, steps),
+        "256": (Translator, 256, steps),
+        "floor": (NoSource, 128, steps),
+        "128 short": (Translator, 128, steps // 4),
+        "128 long": (Translator, 128, steps * 4),
+    }
+    runs = {name: [] for name in kinds}
+    beams = []
+    for seed in SEEDS:
+        many = corpus("italian", 60000, 3, 30, seed=seed)
+        known = {one.source for one in many}
+        new = [one for one in corpus("italian", 500, 3, 30, seed=seed + 100) if one.source not in known]
+        for name, (kind, width, count) in kinds.items():
+            if name == "128 long" and seed != SEEDS[0]:
+                continue
+            torch.manual_seed(seed)
+            one = kind(width)
+            curve, seen = learn(one, many, count, 5e-3, seed, f"{name}, seed {seed}")
+            old = [pair for group in grouped(many, groups) for pair in [p for p in group if p.source in seen][:40]]
+            runs[name].append(
+                {
+                    "loss": smoothed(curve, count // POINTS),
+                    **by_length(one, new, groups),
+                    "taught": with_teacher(one, new, groups),
+                    "known": by_length(one, old, groups)["accuracy"],
+                }
+            )
+            if name == "128":
+                beams.append(by_search(one, new[:200]))
+    results = {"steps": steps, "groups": groups, "runs": runs, "beams": beams, "new": len(new)}
+    stored_runs.keep(NAME, results, seed="1, 2, 3", seconds=time.perf_counter() - started)
+record = stored_runs.load(NAME)
 
 # %% [markdown]
 # ## Beam search

@@ -23,7 +23,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 SCREENSHOTS = ROOT / "screenshots"
 HOST, PATIENCE = "127.0.0.1", 120  # seconds; a busy machine takes its time
 FLAGS = "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update --disable-sync".split()
-ALONE = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"  # no other host is found; asking each request costs a second a page
+# No other host is found. (Playwright could refuse each request instead, which costs a second a page and the cache of scripts.)
+ALONE = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
 IDLE = ".jp-Notebook-ExecutionIndicator[data-status=idle]"
 NO_NEWS = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}  # it asks outside, and covers
 
