@@ -51,7 +51,7 @@ def _stored(twin: Path) -> list[Path]:
     """The stored runs that a lesson shows: its own, and those of other lessons that it names."""
     text = twin.read_text(encoding="utf-8")
     runs = sorted((settings.LESSONS / "stored").glob("*.*"))
-    return [run for run in runs if run.stem.startswith(twin.stem) or run.stem in text]
+    return [run for run in runs if run.stem.startswith(twin.stem) or f'"{run.stem}"' in text]
 
 
 def keep_outputs(nb, built) -> None:

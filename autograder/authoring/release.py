@@ -1,16 +1,14 @@
 """Releases a unit: generates its assignment with nbgrader, and packs what students receive."""
 
 import hashlib
-import io
 import json
-import zipfile
-from functools import lru_cache
 from pathlib import Path
 
 from nbgrader.converters import GenerateAssignment
 from nbgrader.converters.base import NbGraderException
 
 from autograder import settings
+from autograder.authoring.bundle import bundle, zipped
 from autograder.gradebook.nbgrader_configuration import checked, configuration
 from autograder.gradebook.store import course_directory, open_gradebook, quiet
 
@@ -52,40 +50,11 @@ def generate(unit: str, known: bool = False) -> Path:
     return settings.ASSIGNMENTS / unit / f"{unit}.ipynb"
 
 
-def bundle() -> dict[str, bytes]:
-    """What students receive, path by path: lessons, assignments, `utils`, the glossary and a README."""
-    root = settings.ROOT
-    places = {"README.md": root / "docs" / "students.md", "requirements.txt": root / "requirements-students.txt"}
-    places["docs/glossary.md"] = root / "docs" / "glossary.md"
-    for file in sorted((root / "utils").rglob("*")):
-        if file.suffix in (".py", ".json", ".pt") and "__pycache__" not in file.parts:
-            places[file.relative_to(root).as_posix()] = file
-    for assignment in sorted(settings.ASSIGNMENTS.glob("*/*.ipynb")):
-        places[f"assignments/{assignment.stem}/{assignment.name}"] = assignment
-        places[f"notebooks/{assignment.name}"] = settings.LESSONS / assignment.name
-        for file in sorted((settings.LESSONS / "stored").glob(f"{assignment.stem}*.*")):  # the lesson's long runs
-            places[f"notebooks/stored/{file.name}"] = file
-    return {name: file.read_bytes() for name, file in places.items()}
-
-
 def _write_zip(files: dict[str, bytes]) -> Path:
     target = settings.class_folder() / "release" / "attention-course.zip"
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(_zipped(tuple(files.items())))
+    target.write_bytes(zipped(tuple(files.items())))
     return target
-
-
-@lru_cache(maxsize=1)
-def _zipped(files: tuple[tuple[str, bytes], ...]) -> bytes:
-    """The student bundle; compressing takes seconds, which a process that releases several units spends once."""
-    written = io.BytesIO()
-    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in files:
-            entry = zipfile.ZipInfo(f"attention-course/{name}", date_time=(1980, 1, 1, 0, 0, 0))
-            entry.external_attr = 0o644 << 16
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(entry, data)
-    return written.getvalue()
 
 
 def _publish(files: dict[str, bytes], folder: Path) -> Path:

@@ -622,7 +622,7 @@ def keep_moment(step, model):
 # %%
 live = {
     way: detector(gallery, 600, **WAYS[way], watch=keep_moment if way == "matching" else None)
-    for way in ("matching", "order of a list", "left to right")
+    for way in ("matching", "order of a list")
 }
 
 # %% [markdown]
@@ -632,7 +632,7 @@ live = {
 with torch.no_grad():
     told = {way: model(gallery.new_G)[-1] for way, model in live.items()}
 precision = {way: detection.mean_precision(said, gallery.new_answers) for way, said in told.items()}
-assert precision["matching"] > 0.5 > precision["left to right"] + 0.05 and precision["order of a list"] < 0.25
+assert precision["matching"] > 0.5 and precision["order of a list"] < 0.25
 shots = [shown[2], shown[3], *[i for i, scene in enumerate(new) if len(scene.things) == 3 and i not in shown][:2]]
 
 
