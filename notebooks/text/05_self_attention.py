@@ -926,7 +926,7 @@ if stored_runs.full():
     results["nine"] = [right(layer, "copy", TESTED)[TRAINED:].mean().item() for layer in copiers["rotary"] + more]
     results |= looked_into(copiers["rotary"])
     seconds = time.perf_counter() - began
-    stored_runs.keep("05_self_attention", results, seed="0 to 2, with RoPE 0 to 8", seconds=seconds)
+    stored_runs.keep("05_self_attention", results, seed="0 to 8", seconds=seconds)
 record = stored_runs.load("05_self_attention")
 copying = {kind: torch.tensor(record["results"][kind]) for kind in KINDS}  # each [3, 61], the positions from 3 on
 beyond = {kind: copying[kind][:, TRAINED - 3 :].mean(dim=1).tolist() for kind in KINDS}  # the means over 24 to 63
