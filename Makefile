@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUN := PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python
 
-.PHONY: demo test check lab notebooks pages audit bench attacks
+.PHONY: demo test check lab notebooks book audit bench attacks
 # Three processes of tests for two cores, since tests of grading wait half of the time; what shares a group stays in one of them.
 PYTEST := $(RUN) -m pytest -n 3 --dist loadgroup --no-loadscope-reorder
 
@@ -26,8 +26,8 @@ lab: .venv/installed
 notebooks: .venv/installed
 	$(RUN) -m autograder build
 
-pages: .venv/installed
-	$(BIN)/jupyter nbconvert --config autograder/authoring/templates/pages.py --to html --output-dir pages notebooks/*.ipynb
+book: .venv/installed-for-book
+	$(RUN) -m autograder.authoring.book
 
 audit: .venv/installed
 	$(RUN) -m autograder audit
@@ -48,6 +48,11 @@ attacks: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	@touch $@
 
-.venv/installed-for-tests: requirements-test.txt .venv/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-test.txt
+.venv/installed-for-tests: requirements-test.txt requirements-book.txt .venv/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-test.txt -r requirements-book.txt
+	@touch $@
+
+# PyTorch and all that runs a lesson is not needed: the book shows what the notebooks hold.
+.venv/installed-for-book: requirements-book.txt | .venv/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-book.txt
 	@touch $@

@@ -1,16 +1,14 @@
-"""What a reader meets: folded machinery, numbered captions, honest minutes, and pages that keep the descriptions of figures."""
+"""What a reader meets: folded machinery, numbered captions, and honest minutes."""
 
 import ast
 import re
-import subprocess
-import sys
 
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from autograder import settings
-from autograder.authoring.reading import CAPTION, is_folded, lay_out, lines_in_view, minutes
+from autograder.authoring.reading import CAPTION, lay_out, lines_in_view, minutes
 
 LESSONS = sorted(settings.LESSONS.glob("*.ipynb"))
 NOTEBOOKS = [*LESSONS, *sorted(settings.ASSIGNMENTS.glob("*/*.ipynb"))]
@@ -59,18 +57,6 @@ def test_a_lesson_is_read_within_its_bound(path):
     nb = nbformat.read(path, as_version=4)
     stated = re.search(r"\*\*Time\*\* about (\d+) minutes", nb.cells[0].source)
     assert int(stated[1]) == minutes(nb) <= LONGEST
-
-
-def test_a_page_keeps_descriptions_and_folds(tmp_path):
-    path = LESSONS[0]
-    config = settings.ROOT / "autograder" / "authoring" / "templates" / "pages.py"
-    command = [sys.executable, "-m", "nbconvert", "--config", config, "--to", "html", "--output-dir", tmp_path, path]
-    subprocess.run(command, check=True, capture_output=True)
-    page = (tmp_path / f"{path.stem}.html").read_text(encoding="utf-8")
-    nb = nbformat.read(path, as_version=4)
-    assert "No description has been provided" not in page
-    assert page.count("<summary>code</summary>") == sum(map(is_folded, nb.cells)) > 0
-    assert len(CAPTION.findall("\n".join(cell.source for cell in nb.cells))) <= page.count('src="data:image/png')
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)

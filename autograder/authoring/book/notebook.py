@@ -1,0 +1,101 @@
+"""A lesson or an assignment as the book shows it: folded, with descriptions of figures, and with links that lead somewhere."""
+
+import copy
+import html
+import re
+
+import nbformat
+from nbformat.v4 import new_code_cell
+
+from autograder.authoring.book.labels import is_explorer, label
+from autograder.authoring.book.places import BUNDLE, DOWNLOADS, address
+from autograder.authoring.reading import is_folded
+
+BADGE = re.compile(r"^.*<!-- badge -->.*\n*", re.MULTILINE)
+HEADING = re.compile(r"\A(# .+\n)")
+SUMMARY = re.compile(r"(<summary>)(.*?)(</summary>)", re.DOTALL)
+IN_SUMMARY = re.compile(r"\$([^$]+)\$")
+MOVE = "The explorer as it opens. To move it, run this lesson as a notebook: {doors}."
+
+
+def dressed(nb, unit: str, depth: int, lesson: bool):
+    """A copy of a notebook for the book.
+
+    Args:
+        unit: its unit, such as 04_attention_layer.
+        depth: how many folders below the book's first page it lies.
+        lesson: whether it is a lesson; else an assignment.
+    """
+    nb, doors = copy.deepcopy(nb), " or ".join(_doors(unit, depth, lesson))
+    cells, moved = [], False
+    for cell, following in zip(nb.cells, [*nb.cells[1:], None]):
+        if "setup" in cell.metadata.get("tags", []):
+            continue
+        if cell.cell_type == "markdown":
+            note = f'<p class="explorer-note">{MOVE.format(doors=doors)}</p>\n\n' if moved else ""
+            cell.source = note + SUMMARY.sub(_summary, BADGE.sub("", cell.source))
+        elif is_folded(cell):
+            _fold(cell, label(cell, following))
+        moved = is_explorer(cell) and bool(cell.outputs)
+        cells += _one_picture_each(cell) if cell.cell_type == "code" else [cell]
+    cells[0].source = HEADING.sub(rf"\1\n{_top_line(unit, depth, lesson)}\n", cells[0].source)
+    nb.cells = cells
+    nb.metadata.pop("made_from", None)
+    return nb
+
+
+def written(nb) -> str:
+    """The text of a notebook file."""
+    return nbformat.writes(nb) + "\n"
+
+
+def _fold(cell, words: str) -> None:
+    cell.metadata["tags"] = [*cell.metadata["tags"], "hide-input"]
+    cell.metadata.setdefault("mystnb", {}).update(code_prompt_show=words, code_prompt_hide=words)
+
+
+def _one_picture_each(cell) -> list:
+    """Cells with one picture each, since what Sphinx knows of pictures it knows by cell; their descriptions go with them."""
+    groups = [[]]
+    for output in cell.outputs:
+        drawn = "image/png" in output.get("data", {})
+        if drawn and any("image/png" in one.get("data", {}) for one in groups[-1]):
+            groups.append([])
+        groups[-1].append(output)
+    cells = [cell, *(new_code_cell("# one more figure", metadata={"tags": ["remove-input"]}) for _ in groups[1:])]
+    for one, outputs in zip(cells, groups):
+        one.outputs = outputs
+        described = [output.metadata.get("image/png", {}).get("alt") for output in outputs if "metadata" in output]
+        if alt := next(filter(None, described), None):
+            one.metadata.setdefault("mystnb", {})["image"] = {"alt": " ".join(alt.split())}
+    return cells
+
+
+def _summary(found: re.Match) -> str:
+    """A summary is HTML, in which formulas have to be marked as Sphinx marks them."""
+    made = IN_SUMMARY.sub(
+        lambda one: rf'<span class="math notranslate nohighlight">\({html.escape(one[1])}\)</span>', found[2]
+    )
+    return found[1] + made + found[3]
+
+
+def _top_line(unit: str, depth: int, lesson: bool) -> str:
+    """Ways from here to the notebook itself, and between a lesson and its assignment."""
+    up = "../" * depth
+    beside = f'<a href="{up}assignments/{unit}/{unit}.html">assignment {unit[:2]}</a>'
+    if not lesson:
+        beside = f'<a href="{up}notebooks/{unit}.html">lesson {unit[:2]}</a>'
+    return f'<p class="doors-line">{" · ".join([*_doors(unit, depth, lesson), beside])}</p>\n'
+
+
+def _doors(unit: str, depth: int, lesson: bool) -> list[str]:
+    """Ways to run a notebook; Colab only where it would find the course."""
+    path = f"notebooks/{unit}.ipynb" if lesson else f"assignments/{unit}/{unit}.ipynb"
+    up = "../" * depth + DOWNLOADS
+    ways = [f'<a href="{up}/{path}" download>download the notebook</a>']
+    if there := address():
+        place = there.removeprefix("https://github.com/")
+        ways.append(f'<a href="https://colab.research.google.com/github/{place}/blob/main/{path}">open it in Colab</a>')
+    else:
+        ways.append(f'<a href="{up}/{BUNDLE}" download>download the whole course</a>')
+    return ways
