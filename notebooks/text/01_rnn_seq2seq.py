@@ -14,7 +14,7 @@
 # **You need** PyTorch basics (tensors, matrix products, modules, `backward`) and the softmax. No knowledge of attention
 # is needed: this lesson builds the model whose weakness attention was invented to repair.
 #
-# **Time** about 65 minutes to read; the cells run in less than a minute on two CPU cores.
+# **Time** about 70 minutes to read; the cells run in less than a minute on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -204,8 +204,8 @@ reach = words.grad.norm(dim=-1)  # [T]
 print("gradient from the last hidden state to each token", [round(value, 3) for value in reach.tolist()])
 
 # %% [markdown]
-# At the first token, *we*, the gradient has a norm of 0.02; at the last one, `[STOP]`, it is 0.56. Only four steps lie
-# between the two.
+# At the first token, *we*, the gradient has a norm of 0.02; at the last, `[STOP]`, it is more than 25 times as
+# large. Only four steps lie between the two.
 #
 # How could a hidden state keep a number over many steps? It can if a **gate** decides, for each number, how much of the
 # old value to *keep* and how much of a new one to *write*. A gate is a small layer with a sigmoid $\sigma$, so its
@@ -278,7 +278,7 @@ for words in (["we", "see", "the", "sky"], lecture("agreement", "italian").sourc
 # %%
 torch.manual_seed(1)
 written_table = nn.Embedding(len(italian), D_E, device=DEVICE)
-writer = nn.GRUCell(D_E + D_H, D_H, device=DEVICE)
+writer = nn.GRUCell(D_E + D_H, D_H, device=DEVICE)  # a single step of an nn.GRU
 out = nn.Linear(D_H, len(italian), device=DEVICE)
 
 c = reader(table(numbers)[None])[1][0, 0]  # [D_H], the context vector of "we see the sky [STOP]"
@@ -343,10 +343,11 @@ show(
 # %% [markdown]
 # ## Teacher forcing
 #
-# How do we train this model? An untrained decoder writes nonsense, and if we fed that nonsense back to it, there would
-# be no correct next token to train on. During training we therefore always feed it the **correct** previous token
-# $y_{t-1}$, no matter what it has predicted itself. This method is called **teacher forcing**. It gives each step a
-# clear question to answer: given the correct **prefix**, that is all tokens before this one, which token comes next?
+# How do we train this model? An untrained decoder writes nonsense, and if we fed that nonsense back to it, there
+# would be no correct next token to train on. During training we therefore always feed it the **correct** previous
+# token $y_{t-1}$, no matter what it has predicted itself. This method is called **teacher forcing**. It gives each
+# step a clear question to answer: given the correct **prefix**, that is, all tokens before this one, which token
+# comes next?
 
 # %% tags=["fold"]
 show(
@@ -582,8 +583,8 @@ assert kept["trained"] > 2 * kept["untrained"]
 assert reached["trained"] > 2 * reached["untrained"]
 
 # %% [markdown]
-# Training has opened the straight path of Figure 1: both ratios have more than doubled. The encoder has learned to
-# keep the first of five tokens. Whether it can keep a long sentence is the question of the section after next.
+# Both ratios have more than doubled: the encoder has learned to keep the first of five tokens, as the straight path
+# of Figure 1 allows. Whether it can keep a long sentence is the question of the section after next.
 
 # %% [markdown]
 # ## Greedy decoding
@@ -624,8 +625,8 @@ print("we see the sky →", " ".join(translate(model, pair.source)[0]))
 # with the English one.
 #
 # **Step through it.** The explorer below shows our translator at work on sentences that are not among its training
-# sentences. The first slider chooses the number of words in the sentence, and the second how many steps are done: at
-# first each step reads a token, later each step writes one. What does the decoder write when the sentence is long?
+# sentences. The first slider chooses the number of words in the sentence, and the second how many steps are done:
+# at first each step reads a token, later each step writes one. Try a long sentence, and look for the first mistake.
 
 # %% tags=["fold"]
 known = {one.source for one in pairs}
@@ -659,8 +660,9 @@ explore(
 )
 
 # %% [markdown]
-# **Figure 7.** A trained translator after some of its steps. Each strip shows the first 24 numbers of a hidden state,
-# from dark blue (−1) to yellow (1). Above its states is what the decoder has written; steps still to come are grey.
+# **Figure 7.** Our translator after some of its steps. Each strip shows the first 24 numbers of a hidden state,
+# from dark blue (−1) to yellow (1). Above the decoder's states are the tokens that it has written; steps still to
+# come are grey.
 #
 # ## The bottleneck: how much gets through one vector?
 #
@@ -668,12 +670,12 @@ explore(
 # are they enough for one of twenty words, and does a wider hidden state help?
 #
 # We let the translator translate sentences that it has never seen, and group the results by the length of the
-# sentence. Two measures tell how good the translations are. **Token accuracy** is the fraction of positions at which
-# the translation has the correct token; the `[STOP]` is not counted, here or anywhere in this lesson. It is a strict
-# measure, since one missing token shifts all that follow. **BLEU** (Papineni et al., 2002) looks at all runs of one,
-# two, three and four successive tokens of the translation. It measures what fraction of these runs also occurs in the
-# correct translation, wherever that may be, and takes off points if the translation is too short. It goes from 0 to
-# 100.
+# sentence. Two measures tell how good the translations are. **Token accuracy** is the fraction of the correct
+# translation's positions at which ours has the same token. It is a strict measure, since one missing token shifts
+# all that follow. **BLEU** (Papineni et al., 2002) looks at all runs of one, two, three and four successive tokens
+# of the translation. It measures what fraction of these runs also occurs in the correct translation, wherever that
+# may be, and takes off points if the translation is too short. It goes from 0 to 100. Neither measure counts the
+# `[STOP]`.
 #
 # To see the difference, we leave out the first of five words. All other words are then at a wrong position, and the
 # token accuracy is 0. But every run of them still occurs in the correct sentence, and BLEU takes off points only for
@@ -734,10 +736,10 @@ assert live["accuracy"][-1] < 0.75 * live["accuracy"][0], "long sentences should
 # run, whose results are stored beside this lesson. It trains translators of three widths on sentences of 3 to 30
 # words, each with three seeds, which draw the weights, the training sentences and the new ones.
 #
-# The run also trains a *decoder without a source* as a control. It sees the same Italian sentences but nothing of the
-# English ones, because its context vector is always zero. What it reaches is the *floor*: only what a translator
-# reaches beyond the floor has come through $c$. Below are the control and, folded, the stored run. It is made only if
-# `COURSE_FULL=1` is set in the environment; otherwise its results are loaded.
+# The run also trains a *decoder without a source* as a control. It sees the same Italian sentences but nothing of
+# the English ones, because its context vector is always zero. What it reaches is the *floor*: only what a
+# translator reaches beyond the floor has come through $c$. Below are the control and, folded, the stored run. The
+# training is repeated only if `COURSE_FULL=1` is set in the environment; otherwise its stored results are loaded.
 
 
 # %%
@@ -862,9 +864,9 @@ show(
 # **Figure 8.** Training losses of the stored run: lines are means over three seeds, and the band around a line, where
 # it can be seen, is the range over the seeds. The dashed line is the decoder without a source.
 #
-# To know Italian is enough for most of the way down from $\log V$, and the decoder without a source goes this far. It
-# ends at the floor. All three translators end below the floor in every run, and the wider the vector, the further
-# below: each of them has learned to use $c$. For which sentences is it enough?
+# Knowing Italian is enough for most of the way down from $\log V$: this is how far the decoder without a source
+# gets. All three translators end below this floor in every run, the wider the further below, and so each of them
+# has learned to use $c$. For which sentences is it enough?
 
 # %% tags=["fold", "nbval-check-output"]
 figure, panels = plots.canvas(11, 4.1, 2)
@@ -898,7 +900,8 @@ show(
 #
 # The curves of all translators fall as the sentences get longer. The two larger vectors are enough for short
 # sentences, which come out almost without a mistake. A larger vector does not prevent the drop, but it moves it to
-# longer sentences, and compared with this shift the differences between the seeds are small.
+# longer sentences, and except for the narrowest vector on the shortest sentences, the differences between the seeds
+# are small compared with this shift.
 #
 # Is the bottleneck to blame? To examine other causes, we make two more measurements with the widest translator.
 #
@@ -944,18 +947,18 @@ show(
 )
 
 # %% [markdown]
-# **Figure 10.** Four measurements in the stored run by the number of words, means and ranges over three seeds. The
-# solid brown curve, greedy decoding of new sentences, is repeated from Figure 9.
+# **Figure 10.** Four measurements in the stored run by the number of words, means and ranges over three seeds.
+# Brown is greedy decoding, black is teacher forcing. The solid brown curve is repeated from Figure 9.
 #
 # The table above has the means, and in its last rows, for teacher forcing, how far each translator gets on the way from
 # the floor (0%) to a perfect score (100%).
 #
 # Three conclusions follow.
 #
-# - **Mistakes lead to mistakes.** With teacher forcing the widest translator predicts more than twice as many tokens
-#   of the longest sentences correctly. Not all of this gain comes from avoided mistakes: a correct prefix also rules
-#   out shifts caused by a missing token, and even the decoder without a source guesses more than a quarter of the
-#   tokens.
+# - **Correct prefixes help.** With teacher forcing the widest translator predicts more than twice as many tokens of
+#   the longest sentences correctly as with greedy decoding. This gain is an upper bound on the cost of exposure
+#   bias, for not all of it comes from avoided mistakes: a correct prefix also rules out shifts caused by a missing
+#   token, and even the decoder without a source guesses more than a quarter of the tokens.
 # - **Generalisation is not the main problem.** On sentences that were drawn in training the translator does better
 #   than on new ones, but its accuracy drops as well: it has not learned the long ones in the first place.
 # - **The bottleneck remains.** Neither correct prefixes nor familiar sentences stop the drop. Long sentences are not
@@ -991,8 +994,8 @@ show(
 )
 
 # %% [markdown]
-# **Figure 11.** Token accuracy of the translators of width 128 on new sentences after training of different lengths:
-# means and ranges over three seeds; the longest training was done with one seed only.
+# **Figure 11.** Token accuracy of translators of width 128 on new sentences: means and ranges over three seeds, but
+# a single seed for 4,800 steps. Here a darker line means longer training, not a wider vector.
 #
 # Longer training moves the drop as well, and quite far: after 4,800 steps a vector of 128 numbers carries more than one
 # of 256 numbers does after 1,200. But the drop has not disappeared. It has only moved to longer sentences.
@@ -1011,8 +1014,8 @@ show(
 # With training sentences of up to 50 words, the BLEU over all test sentences is 17.8 without attention and 26.8 with it
 # (table 1 of the paper).
 #
-# Their experiment differs from ours. They also tested on sentences longer than those in training, with a vocabulary
-# of 30,000 words and beam search, while our language is tiny and regular.
+# Their experiment differs from ours: they had a vocabulary of 30,000 words, decoded with beam search, and tested on
+# sentences longer than those in training as well, while our language is tiny and regular.
 #
 # <details><summary>Going further: a fixed vector that did well</summary>
 #
@@ -1027,9 +1030,9 @@ show(
 # ## Beam search
 #
 # All translations so far were decoded greedily. Does the most likely token at each step lead to the most likely
-# *sentence*? Let us look at a toy decoder that writes only two words, with the probabilities below. *Il* and *la* mean
-# "the" and *un* means "a"; the nouns are *cielo*, "sky", *cane*, "dog", *libro*, "book", *casa*, "house", *lettera*,
-# "letter", and *amico*, "friend".
+# *sentence*? Let us look at a toy decoder that writes only two words, with the probabilities below. *Il* and *la*
+# mean "the" and *un* means "a"; the nouns are *cielo* (sky), *cane* (dog), *libro* (book), *casa* (house),
+# *lettera* (letter) and *amico* (friend).
 
 # %%
 # the tokens written so far -> the probabilities of the next
@@ -1084,18 +1087,18 @@ show(
 # but it stays in the beam and competes with the others until better ones push it out. Your assignment builds all of
 # this.
 #
-# Plain sums are unfair to long hypotheses, because every further token adds a negative number to $\log P$. The usual
-# remedy is a *length penalty*: the sum is divided by a power of $L$, the number of tokens in the hypothesis, and the
-# beam compares
+# Plain sums are unfair to long hypotheses, because every further token adds a negative number to $\log P$. The
+# usual remedy is a *length penalty*: the sum is divided by a power of $L$, the number of tokens in the hypothesis
+# with its `[STOP]`, and the beam compares
 #
 # $$\frac{1}{L^{\alpha}} \log P(y_1, \dots, y_L \mid x), \qquad 0 \le \alpha \le 1.$$
 #
 # With $\alpha = 0$ nothing changes, with $\alpha = 1$ the mean per token decides, and a value in between is tuned on
 # held-out sentences (Wu et al., 2016, whose divisor is slightly different). Lesson 10 returns to the length penalty.
 #
-# How much does this change for our translator? The folded search below has a beam of four. It reads every prefix anew
-# at each step, which is slower than to move hidden states along but gives the same probabilities. Its output is for
-# the first new sentence of 6 to 10 words on which the beam and greedy decoding differ.
+# How much does this change for our translator? The folded search below has a beam of four. It reads every prefix
+# anew at each step, which is slower than moving the hidden states along but gives the same probabilities. Its
+# output is for the first new sentence of 6 to 10 words on which the beam and greedy decoding differ.
 
 
 # %% tags=["fold"]
@@ -1210,11 +1213,11 @@ for name, found in searched.items():
 # loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=PAD)  # logits [B, T_y, V], targets [B, T_y]
 # ```
 #
-# The picture to remember is Figure 2: the encoder reads, one context vector goes across, the decoder writes. For *we
-# see the sky* this is enough. A long sentence has to be packed into a vector of the same size and unpacked from it
-# again. A wider, deeper or better trained model learns to do this for longer sentences, but it never gets rid of the
-# bottleneck. Lesson 02 removes it: why should the decoder have to remember the whole sentence, if it could look at
-# the sentence again?
+# The picture to remember is Figure 2: the encoder reads, one context vector goes across, the decoder writes. For
+# *we see the sky* this is enough. A long sentence has to be packed into a vector of the same size and unpacked from
+# it again. A wider model, or one trained for longer, learns to do this for longer sentences, but it never gets rid
+# of the bottleneck. Lesson 02 removes it: why should the decoder have to remember the whole sentence, if it could
+# look at the sentence again?
 
 # %% [markdown]
 # ## Before you go on
@@ -1230,10 +1233,9 @@ for name, found in searched.items():
 # <details><summary><b>2.</b> You forget to shift the target, and feed $y_t$ where $y_t$ is to be predicted. What do you
 # see in training, and what when the model translates?</summary>
 #
-# The loss falls to almost zero within a hundred steps or so, because the decoder copies its input. When the model
-# translates, the decoder is fed `[START]`, which it has never seen as an input. Unless the first token that it writes
-# is `[STOP]`, it is fed that token and writes it again at every step, up to the limit. It has never learned to use
-# $c$.
+# The loss soon falls to almost zero, because the decoder copies its input. When the model translates, the decoder
+# is fed `[START]`, which it has never seen as an input. Unless the first token that it writes is `[STOP]`, it is
+# fed that token and writes it again at every step, up to the limit. It has had no reason to learn to use $c$.
 #
 # </details>
 #
@@ -1249,8 +1251,9 @@ for name, found in searched.items():
 # have, roughly, and does the sentence length that the model can manage double?</summary>
 #
 # $z$, $r$ and $n$ each have a matrix from state to state, together $3 D_H^2$ weights. When $D_H$ doubles, their
-# number becomes four times as large. The length need not double. In Figure 9 each doubling of the width moves the
-# point at which the accuracy drops below one half by five or six words, which is less than a factor of two.
+# number becomes four times as large, while that of the weights from the input only doubles. The length need not
+# double. In Figure 9 each doubling of the width moves the point at which the accuracy drops below one half by five
+# or six words, which is less than a factor of two.
 #
 # </details>
 #
