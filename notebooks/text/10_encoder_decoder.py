@@ -1146,7 +1146,7 @@ print(f"{hits[0]} in block 1 and {hits[1]} in block 2")
 # heads. Circles mark the sure links of the gold alignment; the brighter a cell, the larger its weight.
 
 # %% tags=["fold", "nbval-check-output"]
-print("alignment error rate, mean and range over three seeds where there are several")
+print("alignment error rate, mean and range over three seeds (five for the small models of lesson 02)")
 for kind, found in runs.items():
     last = [run["alignment errors"] for run in found if run["steps"] == STEPS[-1]]
     for layer, errors in enumerate(zip(*last), 1):
@@ -1156,24 +1156,27 @@ rates = {f"GRU with attention, {STEPS[-2]:,} steps": runs["GRU with attention"]}
 rates[f"GRU with attention, {STEPS[-2]:,} steps, twice the rate"] = record["results"]["twice the rate"]
 for what, found in rates.items():
     print(f"  {what:60} {spread((run['alignment errors'][0] for run in found if run['steps'] == STEPS[-2]), 2)}")
-long = stored_runs.load("02_bahdanau_attention")["results"]
-print(f"  {'lesson 02, short run (up to 24 words, width 96)':60} at most 0.10")
-print(f"  {'lesson 02, long run (up to 60 words, width 128)':60} {long['error rate']:.2f}")
+lesson_02 = stored_runs.load("02_bahdanau_attention.alignment")["results"]
+for size, what in (
+    ("small", "up to 24 words, width 96, 840 steps"),
+    ("large", "up to 40 words, width 128, 2,000 steps"),
+):
+    print(f"  {'lesson 02, ' + what:60} {spread((one['rate'] for one in lesson_02[size]), 2)}")
 errors = {
     kind: [min(run["alignment errors"]) for run in found if run["steps"] == STEPS[-1]] for kind, found in runs.items()
 }
 assert max(errors["Transformer"]) < min(errors["GRU with attention"])  # of each run the better block
 
 # %% [markdown]
-# The maps show the small model that you have just trained; the table is about stored runs, all but one on longer
+# The maps show the small model that you have just trained; the table is about stored runs, most of them on longer
 # sentences. Nobody has told either model which words belong together, and yet both blocks of these Transformers have
 # found it, with an error rate of about a tenth. The weights of the recurrent translator align less well, although its
 # translations are good, and less well than those of lesson 02.
 #
 # Alignment is no fixed property of an architecture. Trained at twice the learning rate, the same GRU aligns far
-# worse; and in lesson 02, with other sentences, widths and training, it aligned better. Lesson 02 has named a reason
-# why good translations do not need it: a state of its encoder carries what is around its word, so that looking at a
-# neighbour can be enough. In the Transformer, too, each vector of the memory has seen the whole sentence. That the
+# worse; and in lesson 02, with other sentences, widths and training, it aligned better. Lesson 02 has guessed why good
+# translations do not need it: a state of its encoder carries what is around its word, so that looking at a neighbour
+# can be enough. In the Transformer, too, each vector of the memory has seen the whole sentence. That the
 # weights align nevertheless is an observation about these runs.
 
 # %% [markdown]
