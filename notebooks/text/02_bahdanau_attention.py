@@ -98,10 +98,10 @@ def normal(*shape):
 # ## From one context vector to attention
 #
 # Lesson 01 built a translator from two recurrent networks. The **encoder** reads the source sentence and writes a
-# **hidden state** after each token; the **decoder** writes the translation one token at a time. (A **token** is the
-# unit that a model reads and writes. In this lesson a token is a word, an elided form such as *l'*, or a punctuation
-# mark.) The decoder got only one thing from the encoder: the **context vector** $c$, a single vector for the whole
-# sentence. To pack a long sentence into it, and to unpack it again, was too hard to learn.
+# **hidden state** after each token; the **decoder** writes the translation one token at a time. A **token** is the
+# unit that a model reads and writes: in this lesson a word, an elided form such as *l'*, or a punctuation mark. All
+# that the decoder got from the encoder was the **context vector** $c$, a single vector for the whole sentence. To
+# pack a long sentence into it, and to unpack it again, was too hard to learn.
 #
 # How do people translate a sentence like the following one?
 
@@ -151,10 +151,11 @@ show(
 )
 
 # %% [markdown]
-# **Figure 1.** One step of the decoder, here with four encoder states. The old state $s_{t-1}$ is used twice: it asks
-# for the context vector $c_t$, and the recurrent network $g_U$ turns it, together with $c_t$ and the previous token,
-# into the new state $s_t$. The logits are computed from $s_t$ and, in the translator of this lesson, from $c_t$ as
-# well. At the next step $s_t$ takes the part of $s_{t-1}$, while the encoder states remain the same.
+# **Figure 1.** One step of the decoder, here with four encoder states. The old state $s_{t-1}$ is used twice: it
+# asks for the context vector $c_t$, and the recurrent network $g_U$ turns it, together with $c_t$ and the previous
+# token, into the new state $s_t$. The **logits**, the numbers that a softmax turns into probabilities of the output
+# tokens, are computed from $s_t$ and, in the translator of this lesson, from $c_t$ as well. At the next step $s_t$
+# takes the part of $s_{t-1}$, while the encoder states remain the same.
 #
 # We now compute one such context vector in three ways, from made-up states. The first way uses explicit loops:
 
@@ -208,9 +209,9 @@ show(
 )
 
 # %% [markdown]
-# **Figure 2.** Three steps of a decoder with made-up weights; the numbers below the states are the weights. The encoder
-# states stay the same; only the weights change from step to step, and so each output token gets a different context
-# vector.
+# **Figure 2.** Three steps of a decoder with made-up states; the numbers below the states are the weights. The
+# encoder states stay the same; only the weights change from step to step, and so each output token gets a different
+# context vector.
 #
 # The scores, the softmax and the weighted sum can all be differentiated. So nobody has to tell the network which
 # positions it should attend to. The loss compares the predicted tokens with the right ones, and its **gradient**, which
@@ -318,12 +319,12 @@ assert_close(early[:3], e[:3].softmax(dim=-1))  # as if the padding were not the
 assert (early[3:] == 0).all()
 
 # %% [markdown]
-# It is not: the weights that are left no longer sum to 1. The padding has to be hidden **before** the softmax. A score
-# of $-\infty$ becomes $\exp(-\infty) = 0$, both in the numerator and in the sum below it, and the remaining weights are
-# the same as without padding.
+# It is not enough: the weights that are left no longer sum to 1. The padding has to be hidden **before** the
+# softmax. A score of $-\infty$ becomes $\exp(-\infty) = 0$, both in the numerator and in the sum below it, and the
+# remaining weights are the same as without padding.
 #
-# In the mask, `True` means *this position may be attended to*, here and in the whole course. (The batches below hold
-# source sentences of equal length, as in lesson 01, and need no mask. Your assignment needs one.)
+# In the mask, `True` means *this position may be attended to*, here and in the whole course. The batches below hold
+# source sentences of equal length, as in lesson 01, and need no mask, but your assignment needs one.
 
 # %% [markdown]
 # ## Training a translator with attention
@@ -336,8 +337,7 @@ assert (early[3:] == 0).all()
 #   So $h_i$ can hold information on the tokens on both sides of token $i$.
 # - A linear layer followed by a tanh makes the decoder's first state from the encoder's final states in the two
 #   directions.
-# - The **logits**, the numbers that a softmax turns into probabilities of the output tokens, are computed not from
-#   $s_t$ alone but from $[s_t; c_t]$, the concatenation of $s_t$ and $c_t$.
+# - The logits are computed not from $s_t$ alone but from $[s_t; c_t]$, the concatenation of $s_t$ and $c_t$.
 #
 # The decoder has to take its steps in a loop, because the attention weights of each step depend on the state that the
 # previous step has produced.
@@ -412,10 +412,10 @@ class AttentionTranslator(nn.Module):
 
 
 # %% [markdown]
-# The next cell, folded, defines the translator of lesson 01, the two controls and the loss. (The context vector of a
-# control is the same at every step, so its decoder can run in a single call of `nn.GRU`, which is faster and gives the
-# same result.) The cell after it trains a small translator with attention, which we shall look into; how it compares
-# with the others, a stored run will show.
+# The next cell, folded, defines the translator of lesson 01, the two controls and the loss. The context vector of a
+# control is the same at every step, so its decoder can run in a single call of `nn.GRU`, which is faster and gives
+# the same result. The cell after it trains a small translator with attention, which we shall look into; how it
+# compares with the others, a stored run will show.
 
 
 # %% tags=["fold"]
@@ -505,12 +505,12 @@ print(f"loss per token: {losses[0]:.1f} in the first step, {sum(losses[-50:]) / 
 # %% [markdown]
 # ## Long sentences again
 #
-# This model is small. To compare all four, we repeat the experiment of lesson 01 in a stored run: each model was
-# trained three times, from other random weights and on other sentences of up to 40 words. The models translate
-# sentences that none of them has seen in training, and use **greedy decoding**: at each step the decoder writes the
-# token with the largest probability. The measures are again **token accuracy**, the share of positions with the correct
-# token, and **BLEU**, which goes from 0 to 100 and compares runs of up to four tokens, wherever they stand in the
-# sentence.
+# The model just trained is small. To compare all four translators, we repeat the experiment of lesson 01 in a
+# stored run: each was trained three times, from different random weights and on different sentences of up to 40
+# words. The models translate sentences that none of them has seen in training, and use **greedy decoding**: at each
+# step the decoder writes the token with the largest probability. The measures are again **token accuracy**, the
+# share of positions with the correct token, and **BLEU**, which goes from 0 to 100 and compares runs of up to four
+# tokens, wherever they occur in the sentence.
 
 
 # %% tags=["fold"]
@@ -629,9 +629,9 @@ show(
 )
 
 # %% [markdown]
-# **Figure 3.** The stored run: means of three training runs of each model, the bands from the worst to the best of the
-# three. Left, the training loss. Middle and right, the quality of the translations by the length of the English
-# sentence.
+# **Figure 3.** The stored run: means of three training runs of each model, the bands from the worst to the best of
+# the three; *equal weights* and *same weights* are the two controls. Left, the training loss, where grey hides
+# green. Middle and right, the quality of the translations by the length of the English sentence.
 #
 # The middle panel as a table, with the range over the three runs:
 
@@ -651,11 +651,13 @@ for number, (low, high) in enumerate(GROUPS):
 # With attention, a sentence of forty words is hardly more difficult than one of ten. Each step of the decoder can take
 # what it needs from the encoder states; nothing has to be carried through a single vector.
 #
-# The controls settle where the gain comes from. Both read in both directions, have the layer for the first state and
-# compute their logits from $[s_t; c_t]$, just as the model with attention does; and the second may even learn which
-# tokens are important. Yet on sentences of more than ten words neither comes near it, and neither is clearly better
-# than one vector. What makes the difference is that the weights *change from step to step*. A weighted mean that is the
-# same at every step is again one vector for the whole sentence, and so it is a bottleneck, too.
+# The controls settle where the gain comes from. Both read in both directions, have the layer for the first state
+# and compute their logits from $[s_t; c_t]$, just as the model with attention does; and the second may even learn
+# which tokens are important. Yet on sentences of more than ten words neither comes near it: their token accuracy is
+# about that of one vector, and their BLEU only a few points higher. What makes the difference is that the weights
+# *change from step to step*. A weighted mean that is the same at every step is again one vector for the whole
+# sentence, and so it is a bottleneck, too. Without attention the losses still fall slowly at the end, but in lesson
+# 01 longer training only moved the drop to longer sentences.
 #
 # **The published result.** Bahdanau et al. (2015) trained two kinds of translators from English to French, on real
 # text: RNNencdec, with one context vector, and RNNsearch, with attention. They trained each kind twice: on sentences of
@@ -684,10 +686,10 @@ for number, (low, high) in enumerate(GROUPS):
 # %% [markdown]
 # ## Attention weights as an alignment
 #
-# Does the decoder attend to the tokens that it is translating? We feed the small model that we have just trained the
-# right translation of the agreement sentence and draw the attention weights as an **alignment matrix**: a row for each French token, a column for each
-# English one. Where the two languages have the same word order, we expect a diagonal; for *zone économique européenne*
-# we expect a block in which the order is reversed.
+# Does the decoder attend to the tokens that it is translating? We feed the small model that we trained above the
+# right translation of the agreement sentence, and draw the attention weights as an **alignment matrix**: a row for
+# each French token, a column for each English one. Where the two languages have the same word order, we expect a
+# diagonal; for *zone économique européenne* we expect a block in which the order is reversed.
 
 
 # %%
@@ -727,9 +729,9 @@ show(
 )
 
 # %% [markdown]
-# **Figure 4.** Attention weights of the small model for the agreement sentence. Circles mark the pairs of tokens that
-# translate each other; the row of `[STOP]` has none. The line below names, for each row, the English token with the
-# largest weight.
+# **Figure 4.** Attention weights of the small model for the agreement sentence. Circles mark the pairs of tokens
+# that translate each other; the row of `[STOP]` has none. The lines below name, for each of the other rows, the
+# English token with the largest weight.
 
 # %% tags=["fold"]
 source = [*agreement.source, "[STOP]"]  # what the columns stand for
@@ -737,9 +739,9 @@ attends = " ".join(f"{word}→{source[row.argmax()]}" for word, row in zip(agree
 print(textwrap.fill(attends, 100))
 
 # %% [markdown]
-# In most rows the decoder attends to the token that it translates. Inside the block it has to go backwards, and there
-# the weights are the least certain: they are often spread over neighbouring tokens, and the largest of them need not
-# lie on the circle. What holds for many sentences, one sentence cannot show. So we measure it.
+# In most rows the decoder attends to the token that it translates. Inside the block it has to go backwards, and
+# there the weights are often spread over several tokens, and the largest of them need not lie on the circle. One
+# sentence cannot show what holds for many, and so we measure it.
 #
 # A **link** is a pair of tokens that belong together, one in each language. **Gold links** are those with which we
 # compare the model's links. Here the grammar that wrote the sentence provides them, and so we can count how often the
@@ -752,14 +754,16 @@ print(textwrap.fill(attends, 100))
 # penalised for finding such a link nor for missing it. (Och and Ney, 2003, introduced the two kinds; in their data
 # people decided, in ours a rule does.)
 #
-# The **alignment error rate** (AER) compares the model's links with the gold ones. Let $A$ be the set of the model's
-# links, $S$ the set of the sure links and $P$ the set of all gold links, sure or only possible. (These are the letters
-# of Och and Ney; in this formula they do not mean weights and states.) Then
+# The **alignment error rate** (AER) compares the model's links with the gold ones. Let $A$ be the set of the
+# model's links, $S$ the set of the sure links and $P$ the set of all gold links, sure or only possible. These are
+# the letters of Och and Ney; in this formula they do not mean weights and states. Then
 #
 # $$\text{alignment error rate} = 1 - \frac{|A \cap S| + |A \cap P|}{|A| + |S|}$$
 #
-# The rate is 0 if the model has found all sure links and has no link outside $P$; it is 1 if none of its links is in
-# $P$. For comparison we also compute the rate of a rule that simply follows the diagonal, whatever the tokens are.
+# The rate is 0 if the model has found all sure links and has no link outside $P$; it is 1 if none of its links is
+# in $P$. For comparison we also compute the rate of a rule that simply follows the diagonal, whatever the tokens
+# are. A stored run adds five small models, trained like ours, and three large ones, those of Figure 3 with
+# attention.
 
 
 # %%
@@ -817,23 +821,22 @@ show(
 )
 
 # %% [markdown]
-# **Figure 5.** Part of the weights of the agreement sentence in the three large models of the stored run, those of
-# Figure 3, from other random weights and other sentences in each run.
+# **Figure 5.** Part of the weights of the agreement sentence in the three large models of the stored run.
 #
-# Nobody told the models which tokens belong together. Aligning them is a way to lower the loss, and all eight models
-# have found it: their error rates are far below that of the diagonal. The block, however, does not come out as expected.
-# All eight attend to *economic* when they write *économique*, but none of them attends most to *area* when it writes
-# *zone*; two of the large models look at *area* only when *européenne* is due. And yet the three large models all
-# translate the sentence without a mistake.
+# Nobody told the models which tokens belong together. Aligning them is a way to lower the loss, and all eight
+# models have found it: their error rates are far below that of the diagonal. The block, however, does not come out
+# as expected. All eight attend most to *economic* when they write *économique*, but none of them attends most to
+# *area* when it writes *zone*; two of the large models look at *area* only when *européenne* is due, which counts
+# as a possible link. And yet the three large models all translate the sentence without a mistake.
 #
 # How can a model attend to other tokens and still translate well? Our guess is that each encoder state also holds
-# information on the neighbouring tokens: the state at *European* can know what comes next. The loss asks only for the
-# right tokens; it does not ask from which state the decoder takes the information. (Koehn and Knowles, 2017, saw
-# weights that were off by one position in full-size translators.) **Good translations do not guarantee a good
+# information on the neighbouring tokens: the state at *European* can know what comes next. The loss asks only for
+# the right tokens; it does not ask from which state the decoder takes the information. Koehn and Knowles (2017) saw
+# weights that were off by one position in full-size translators. **Good translations do not guarantee a good
 # alignment**, however sharp the weights look. Whether weights may count as the reasons of a model has been debated:
-# Jain and Wallace (2019) found very different weights that led to the same predictions, and concluded that attention is
-# no explanation; Wiegreffe and Pinter (2019) answered that this depends on what one asks of an explanation, and gave
-# tests for it.
+# Jain and Wallace (2019) found very different weights that led to the same predictions, and concluded that
+# attention is no explanation; Wiegreffe and Pinter (2019) answered that this depends on what one asks of an
+# explanation, and gave tests for it.
 
 # %% [markdown]
 # ## Follow the decoder step by step
@@ -877,8 +880,9 @@ explore(
 )
 
 # %% [markdown]
-# **Figure 6.** One step of the small model's decoder: the English sentence below, the translation above, with the tokens that
-# are still to come in grey. The thicker a line, the more weight the decoder gives to that English token.
+# **Figure 6.** One step of the small model's decoder: the English sentence below, the translation above, with the
+# tokens that are still to come in grey. The thicker a line, the more weight the decoder gives to that English
+# token.
 
 # %% [markdown]
 # ## Back to the agreement sentence
@@ -901,10 +905,10 @@ print()
 side_by_side(1, *runs[0]["asked"])
 
 # %% [markdown]
-# The agreement sentence is short enough for all four: only the model with one vector writes *économique* once too
-# often. In the longer sentence the three models without attention begin well and then go on with words that would fit
-# many sentences, but not this one. Only the decoder that looks at the source again before each token still knows what
-# the end of the sentence says.
+# The agreement sentence is short enough for all but the model with one vector, which writes *économique* once too
+# often. In the longer sentence the three models without attention begin correctly with *le miroir est*, but soon
+# lose the thread: some phrases come through, but out of place, repeated or with wrong words. Only the decoder that
+# looks at the source again before each token gets the whole sentence right.
 
 # %% [markdown]
 # ## Attention ignores the order of the encoder states
