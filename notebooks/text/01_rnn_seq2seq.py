@@ -767,7 +767,7 @@ def with_teacher(model, pairs, groups):
     return found
 
 
-NAME, SEEDS, POINTS = "01_rnn_seq2seq", (1, 2, 3), 40
+SEEDS, POINTS = (1, 2, 3), 40
 if stored_runs.full():
     started, steps = time.perf_counter(), 1200
     kinds = {  # name: class, width, steps
@@ -802,8 +802,8 @@ if stored_runs.full():
             if name == "128":
                 translators.append((one, new))
     results = {"steps": steps, "groups": groups, "runs": runs, "new": len(new)}
-    stored_runs.keep(NAME, results, seed="1, 2, 3", seconds=time.perf_counter() - started)
-record = stored_runs.load(NAME)
+    stored_runs.keep("01_rnn_seq2seq", results, seed="1, 2, 3", seconds=time.perf_counter() - started)
+record = stored_runs.load("01_rnn_seq2seq")
 print(stored_runs.how(record))
 
 
@@ -1165,8 +1165,8 @@ for words, score, L in search(model, asked.source, 4):
 # %% tags=["fold", "nbval-check-output"]
 if stored_runs.full():
     results["beams"] = [by_search(one, new[:200]) for one, new in translators]
-    stored_runs.keep(NAME, results, seed="1, 2, 3", seconds=time.perf_counter() - started)
-record = stored_runs.load(NAME)
+    stored_runs.keep("01_rnn_seq2seq", results, seed="1, 2, 3", seconds=time.perf_counter() - started)
+record = stored_runs.load("01_rnn_seq2seq")
 
 print("width 128, 200 new sentences for each of three seeds: mean (range)")
 print(f"{'':<16}{'log P':>24}{'tokens':>10}{'exact':>20}{'BLEU':>20}")
