@@ -234,9 +234,12 @@ def _attacks(options):
 
 
 def _margins(options):
-    from autograder.trials.margins import margins, table
+    from autograder.trials.margins import margins, record, table
 
-    rows = [*margins([find_unit(unit) for unit in options.units] or units())]
+    rows = []
+    for unit in [find_unit(unit) for unit in options.units] or units():
+        rows += (found := [*margins([unit])])
+        record(found)
     print(table(rows), end="")
     return 1 if any(row.held < row.runs for row in rows) else 0
 

@@ -14,6 +14,7 @@ from nbclient import NotebookClient
 
 from autograder import settings
 from autograder.authoring.demands import demands
+from autograder.authoring.labels import give_titles, without_title
 from autograder.authoring.numbering import number
 from autograder.authoring.provenance import KEY, keep_outputs, made_from
 from autograder.authoring.reading import lay_out
@@ -22,7 +23,7 @@ from autograder.bank import catalogue
 from autograder.bank.freezing import write_pack
 
 TEMPLATES = Path(__file__).parent / "templates"
-CELL_METADATA = "tags,nbgrader,deletable,editable,-all"
+CELL_METADATA = "tags,label,nbgrader,deletable,editable,-all"
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 HIDDEN = "### BEGIN HIDDEN TESTS\nfrom autograder.nbgrader_plugin.test_cell import check\n### END HIDDEN TESTS\n"
 BADGE = "<!-- badge -->"
@@ -94,6 +95,8 @@ def dressed(twin: Path):
     if unit:
         number(nb, names)
     lay_out(nb)
+    if not unit:
+        give_titles(nb)
     _set_ids(nb)
     nb.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": {"name": "python"}})
     nb.nbformat, nb.nbformat_minor = 4, 5
@@ -101,8 +104,10 @@ def dressed(twin: Path):
 
 
 def as_twin(nb) -> str:
-    """The text of a notebook's twin."""
+    """The text of a notebook's twin: without the titles that the build writes."""
     plain = nbformat.from_dict(nb)
+    for cell in plain.cells:
+        cell.source = without_title(cell.source)
     plain.metadata = {"jupytext": {"notebook_metadata_filter": "-all", "cell_metadata_filter": CELL_METADATA}}
     return jupytext.writes(plain, fmt="py:percent")
 

@@ -12,18 +12,18 @@ from autograder.import_graph import closure
 KEY = "made_from"  # in a lesson's metadata
 
 
-def made_from(twin: Path, nb) -> str:
+def made_from(twin: Path, nb, apart: Path | None = None) -> str:
     """A digest of a lesson's code cells, of the course's modules that they import, their kept weights, its stored runs
     and the pinned packages.
 
-    Comments and docstrings of modules do not count, nor does a lesson's prose.
+    Comments do not count, nor do docstrings of modules, nor does a lesson's prose; nor modules in the folder `apart`.
     """
     digest = hashlib.sha256()
     for cell in nb.cells:
         if cell.cell_type == "code":
-            digest.update(cell.source.encode() + b"\0")
+            digest.update(_squeezed(_without_comments(cell.source)).encode() + b"\0")
     for file in closure([twin]):
-        if file != twin:
+        if file != twin and not (apart and file.is_relative_to(apart)):
             digest.update(_meaning(file).encode() + b"\0")
             weights = file.with_suffix(".pt")
             digest.update(weights.read_bytes() + b"\0" if weights.exists() else b"")
@@ -35,16 +35,26 @@ def made_from(twin: Path, nb) -> str:
 def _meaning(file: Path) -> str:
     """A module's text without its comments, docstrings and empty lines: the same under every version of Python."""
     text = file.read_text(encoding="utf-8")
+    lines = _without_comments(text)
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node) is not None:
+            said = node.body[0]
+            lines[said.lineno - 1 : said.end_lineno] = [""] * (said.end_lineno - said.lineno + 1)
+    return _squeezed(lines)
+
+
+def _squeezed(lines: list[str]) -> str:
+    return "\n".join(line.rstrip() for line in lines if line.strip())
+
+
+def _without_comments(text: str) -> list[str]:
+    """The lines of a text without its comments."""
     lines = text.splitlines()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             row, column = token.start
             lines[row - 1] = lines[row - 1][:column]
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node) is not None:
-            said = node.body[0]
-            lines[said.lineno - 1 : said.end_lineno] = [""] * (said.end_lineno - said.lineno + 1)
-    return "\n".join(line.rstrip() for line in lines if line.strip())
+    return lines
 
 
 def _stored(twin: Path) -> list[Path]:

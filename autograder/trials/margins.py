@@ -10,9 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder import settings
+from autograder.authoring.build import dressed
+from autograder.authoring.provenance import made_from
 
-RUNS = 5  # with random numbers of their own, the first with the lesson's
 SETS = {"native": {}, "plain": {"ATEN_CPU_CAPABILITY": "default"}}
+RUNS = [
+    *((run, "native") for run in range(5)),
+    *((run, "plain") for run in range(2)),
+]  # run 0 has the lesson's own seeds
+RECORD, PAGE = Path(__file__).with_suffix(".json"), settings.ROOT / "docs" / "margins.md"
 
 
 @dataclass(frozen=True)
@@ -34,7 +40,7 @@ def margins(units: Iterable[str], processes: int = 2) -> Iterator[Margin]:
     """
     with ThreadPoolExecutor(processes) as pool:
         for unit in units:
-            asked = [(settings.LESSON_TWINS / f"{unit}.py", run, name) for run in range(RUNS) for name in SETS]
+            asked = [(settings.LESSON_TWINS / f"{unit}.py", run, name) for run, name in RUNS]
             yield from _joined(unit, [*pool.map(seen, *zip(*asked))])
 
 
@@ -57,13 +63,40 @@ def _joined(unit: str, runs: list[list[dict]]) -> Iterator[Margin]:
         yield Margin(unit, first["text"], held, len(runs), min(known) if known else None)
 
 
+def measured_on(unit: str) -> str:
+    """A digest of all that a lesson's assertions depend on: of what it is made from all but the drawing."""
+    twin = settings.LESSON_TWINS / f"{unit}.py"
+    return made_from(twin, dressed(twin), apart=settings.ROOT / "utils" / "figures")
+
+
+def recorded() -> dict[str, dict]:
+    """What is recorded of each lesson: the digest of what was measured, and its assertions."""
+    return json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+
+
+def record(rows: Iterable[Margin]) -> None:
+    """Enters the assertions of whole lessons into the record, and writes the page anew."""
+    found, rows = recorded(), list(rows)
+    for unit in dict.fromkeys(row.unit for row in rows):
+        said = [[row.text, row.held, row.runs, row.least and round(row.least, 3)] for row in rows if row.unit == unit]
+        found[unit] = {"made_from": measured_on(unit), "assertions": said}
+    RECORD.write_text(json.dumps(found, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
+    PAGE.write_text(page(), encoding="utf-8")
+
+
+def page() -> str:
+    """The page of the record."""
+    rows = [Margin(unit, *one) for unit, kept in recorded().items() for one in kept["assertions"]]
+    return "# How far the lessons' assertions are from failing\n\n" + table(rows)
+
+
 def table(rows: Iterable[Margin], below: float = 0.1) -> str:
     """Markdown: for each lesson how many assertions hold in all runs, and those that do not or whose margin is small."""
     rows = list(rows)
     lines = [
-        f"Each lesson's code, run {RUNS} times with different random numbers, on two instruction sets of the processor: the",
-        "widest that it has, and the plainest. A margin is how far two numbers are apart that an assertion compares by size,",
-        "as a share of the larger one: the least of all runs.",
+        "Each lesson's code, run five times with different random numbers on the widest instruction set of the processor, and",
+        "twice on the plainest. A margin is how far two numbers are apart that an assertion compares by size, as a share of the",
+        "larger one: the least of all runs. `python -m autograder margins` measures them.",
         "",
         "| lesson | assertions | hold in every run | by a margin below 10 % |",
         "|---|---|---|---|",

@@ -737,7 +737,7 @@ assert live["accuracy"][-1] < 0.75 * live["accuracy"][0], "long sentences should
 # words, each with three seeds, which draw the weights, the training sentences and the new ones.
 #
 # The run also trains a *decoder without a source* as a control. It sees the same Italian sentences but nothing of
-# the English ones, because its context vector is always zero. What it reaches is the *floor*: only what a
+# the English ones, because its context vector is always zero. What it reaches is the **floor**: only what a
 # translator reaches beyond the floor has come through $c$. Below are the control and, folded, the stored run. The
 # training is repeated only if `COURSE_FULL=1` is set in the environment; otherwise its stored results are loaded.
 

@@ -12,7 +12,7 @@
 #
 # **You need** lesson 02: scores, weights, context; and what a convolution does.
 #
-# **Time** about 60 minutes to read; the cells run in about a minute on two CPU cores.
+# **Time** about 60 minutes to read; the cells run in less than a minute on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -76,11 +76,11 @@ from torch.testing import assert_close
 from utils.data import scenes
 from utils.data.translation import PAD, START, STOP
 from utils.device import device
-from utils.figures import captioning, plots
+from utils.figures import captioning, image_maps, plots
 from utils.figures.explorers import Slider, explore
 from utils.figures.plots import show
 from utils.measures import stored_runs
-from utils.models.grid_cnn import grids, trained_cnn
+from utils.models.grid_cnn import grids, pretrained_cnn, trained_cnn
 from utils.models.training import train
 
 torch.set_num_threads(1)  # for matrices this small, sharing the work costs more than doing it
@@ -101,21 +101,18 @@ def normal(*shape):
 # a task: an encoder turns the input into one context vector, and a decoder writes tokens from this vector. For an image
 # the encoder is not an RNN but a **convolutional neural network** (CNN), whose layers apply the same small learned
 # filters at every position of the image. Early captioners were built in this way (Vinyals et al., 2015; their decoder
-# saw the vector only once, before the first token). After lessons 01 and 02, which difficulty do you expect?
+# saw the vector only once, before the first token). From lessons 01 and 02, what would you expect to go wrong?
 #
 # Our images are *scenes*. Each scene shows two objects that differ in shape and in colour. An object is large or small.
-# Either a vertical or a horizontal line would fit between the two objects, but never both, so that they stand either
-# side by side or one above the other. If one object is large and the other small, the caption names the large one
+# The two objects stand either clearly side by side or clearly one above the other. If one object is large and the other small, the caption names the large one
 # first. If both have the same size, it first names the one on the left, or the upper one. So each image has exactly one
 # right caption. Each word of a caption is one token.
 
 # %% tags=["fold"]
-FULL = stored_runs.full()
-SCENES, STEPS = (12000, 4000) if FULL else (4000, 800)
 SEED = 1
-some, fresh = scenes.scenes(SCENES, seed=SEED), scenes.scenes(300, seed=SEED + 1)
-photos, new_photos = scenes.images(some), scenes.images(fresh)  # [SCENES, 3, 48, 48], [300, 3, 48, 48]
-captions, new_captions = scenes.words(some).to(DEVICE), scenes.words(fresh).to(DEVICE)  # [SCENES, 12], [300, 12]
+some, fresh = scenes.scenes(4000, seed=SEED), scenes.scenes(300, seed=1000 + SEED)
+photos, new_photos = scenes.images(some), scenes.images(fresh)  # [4000, 3, 48, 48], [300, 3, 48, 48]
+captions, new_captions = scenes.words(some).to(DEVICE), scenes.words(fresh).to(DEVICE)  # [4000, 12], [300, 12]
 names = scenes.vocabulary()
 
 
@@ -137,9 +134,9 @@ show(
 #
 # A caption has nine or ten tokens, and each token needs different information from the image: *red* needs the colour of
 # one object, *triangle* the shape of the other, and *left of* the positions of both. A single context vector for the
-# whole image must hold all of this at once. It must also hold it in the right combination: it is not enough to know
-# that something is red and that something is a triangle. With attention, the decoder can fetch for each token the
-# information that this token needs.
+# whole image must hold all of this at once. And it must keep the properties together: knowing that something is red and
+# something is a triangle is not enough. With attention, the decoder can fetch for each token the information that this
+# token needs.
 
 # %% [markdown]
 # ## A feature map is a grid of vectors
@@ -152,10 +149,11 @@ show(
 # Before any captioner is trained, the CNN learns to classify single objects by shape, colour and size. For this, a
 # small window around each object is cut out of its scene. (A part of the other object may be visible in the window.)
 # Afterwards we discard the output layer that did the classification, and keep the feature map. Xu et al. (2015), whose
-# captioner this lesson follows, took a network that had been trained to classify photographs.
+# captioner this lesson follows, took a network that had been trained to classify photographs. We load the weights that
+# were kept from such a training run; it takes 500 steps, and `trained_cnn` in the same module repeats it.
 
 # %%
-cnn = trained_cnn(some, photos)
+cnn = pretrained_cnn()
 
 # %% tags=["nbval-check-output"]
 G = grids(cnn, photos[:1])  # [1, D, H, W]
@@ -172,8 +170,8 @@ print("image", [*photos[:1].shape], "→ grid", [*G.shape])
 # gives $1 + 4 \cdot 1 + 2 \cdot 2 + 2 \cdot 4 + 2 \cdot 4 = 25$ pixels.
 #
 # We can also measure it: the derivatives of the cell's 64 numbers with respect to a pixel are 0 if the pixel lies
-# outside the receptive field. Let us do so on a real photograph. The network has never seen one, but which pixels a
-# cell can see depends on the layers alone.
+# outside the receptive field. Let us do so on a real photograph. The network was never trained on photographs, but that
+# does not matter here: the receptive field depends only on the architecture.
 
 # %%
 photo = torch.from_numpy(captioning.photograph())  # [3, 480, 480], a real photograph
@@ -201,7 +199,8 @@ show(
 # (Grace Hopper, who wrote one of the first compilers. Photograph: James S. Davis, US Navy, 1984; public domain. It
 # comes with matplotlib.)
 #
-# So weight on this cell is not weight on the glasses alone. This will matter when we ask what a captioner attends to.
+# A large weight on this cell therefore does not mean that a captioner looks only at the glasses. This will matter when
+# we ask what our captioner attends to.
 # In deeper networks receptive fields are wider still. Take VGG-19, a network of 19 layers for photographs of
 # $224 \times 224$ pixels. Counted in the same way, pooling layers included, the receptive field of a cell of its last
 # convolutional layer is $252 \times 252$ pixels, larger than the whole photograph. (There, too, the pixels near the
@@ -243,8 +242,8 @@ for name, vectors in (("flatten(2).mT", numbered.flatten(2).mT), ("reshape", num
 # and cuts this list into new pieces. In the list, the 144 numbers of the first feature come first, then those of the
 # second feature, and so on. A "vector" that `reshape` makes therefore holds one feature of 64 consecutive cells, or the
 # end of one feature and the beginning of the next. There is no error message, and training may even seem to work.
-# `flatten(2)` is safe, because it joins only axes that are neighbours and belong together; the axis of the features
-# must be moved by `.mT` or `permute`.
+# `flatten(2)` is safe because it merges two adjacent axes without reordering anything; to move the axis of the features
+# you need `.mT` or `permute`.
 
 # %% [markdown]
 # ## Attention over the feature map
@@ -293,19 +292,18 @@ made_up = torch.full((3, H, W), 1e-3)  # three maps by hand: upper left, the mid
 made_up[0, 1:4, 1:4] = made_up[1, 4:8, 4:8] = made_up[2] = 1.0
 made_up /= made_up.sum(dim=(1, 2), keepdim=True)
 show(
-    captioning.word_maps(photos[0], ["upper left", "middle", "equal weights"], made_up, columns=3),
-    "The same picture three times, clear where a made-up attention map has its weight, darker elsewhere: upper left, middle, "
-    "and clear everywhere where all weights are equal.",
+    image_maps.glowing(photos[0], ["upper left", "middle", "equal weights"], made_up),
+    "The same picture three times, pale, under a made-up attention map: a warm glow in the upper left; a glow in the middle; and "
+    "a hardly visible glow all over, where all weights are equal.",
 )
 
 # %% [markdown]
-# **Figure 3.** Three made-up attention maps over the same image. The image is clear where the weight is large and
-# darker where it is small; equal weights leave the whole image clear.
+# **Figure 3.** Three made-up attention maps over the same image. The stronger the glow, the larger the weight. The scale
+# at the right holds for the whole row, so that the glow of equal weights is hardly visible.
 #
-# All attention maps of this lesson are drawn in this way. Each has a scale of its own, which stands below it and runs
-# from 0 to the largest weight of the map. (There is one weight for each cell; between the centres of the cells the
-# pictures are smoothed.) If all 144 weights are equal, each of them is $1/144 \approx 0.007$, and the decoder attends
-# to no cell in particular.
+# All attention maps of this lesson are drawn in this way. (There is one weight for each cell; between the centres of the
+# cells the pictures are smoothed.) If all 144 weights are equal, each of them is $1/144 \approx 0.007$, and the decoder
+# attends to no cell in particular.
 
 # %% [markdown]
 # ## One token at a time
@@ -320,7 +318,7 @@ show(
 #    sigmoid.
 # 3. **The positions of the cells.** The features of a cell say what is there, but not where the cell is. To write *left
 #    of*, the decoder has to know where the objects are. The weighted sum does not tell it: if we shuffle the cells, the
-#    context vector stays the same (see the last section of lesson 02). So we add to each cell a vector that is computed
+#    context vector stays the same, as lesson 02 has shown. So we add to each cell a vector that is computed
 #    from its row and column, a **positional encoding**. Lesson 05 is about such encodings. In the captioner, $x_i$ is
 #    always cell $i$ with this vector added.
 #
@@ -346,8 +344,9 @@ show(
 # the step: the scores of the cells, the gate and the GRU. The output token is computed from the new state and from what
 # the gate lets through.
 #
-# For comparison we also build a captioner without attention. It gets one vector, which a linear layer and a ReLU make
-# from all cells, in place of $c_t$ at every step. Everything else is the same in both.
+# For comparison we also build a captioner without attention. At every step it gets one vector instead of $c_t$, which a
+# linear layer and a ReLU make from all cells. Everything else is the same in both, including the first state $s_0$, which
+# is computed from the mean of the cells.
 #
 # The folded cell contains the loop over the tokens of a caption: `forward` runs it with teacher forcing, `write` with
 # greedy decoding. The cell after it defines the parts of the captioner and a single step.
@@ -430,16 +429,16 @@ class Captioner(Writer):
 # %% [markdown]
 # ## Training the captioner
 #
-# The weights of the CNN stay fixed, so its feature maps are computed only once. Both captioners are trained on the same
-# scenes for the same number of steps. The loss is the cross-entropy of the right tokens, as in lesson 02; the folded
-# cell computes it. (It can also add a penalty, which the section on doubly stochastic attention explains.)
+# The weights of the CNN stay fixed, so its feature maps are computed only once. The loss is the cross-entropy of the
+# right tokens, as in lesson 02. We train the captioner that attends, and test it on 300 new scenes with greedy decoding.
+# A caption counts as *exact* if every token is right.
 
 # %% tags=["fold"]
-grid, new_grid = grids(cnn, photos), grids(cnn, new_photos)  # [SCENES, 64, 12, 12], [300, 64, 12, 12]
+grid, new_grid = grids(cnn, photos), grids(cnn, new_photos)  # [4000, 64, 12, 12], [300, 64, 12, 12]
 
 
-def trained(looks, strength=0.0):
-    """A captioner and its training loss; `strength` is that of the penalty."""
+def trained(looks, grid=grid, captions=captions, steps=800, seed=SEED, strength=0.0):
+    """A captioner trained on grids [N, D, H, W] and captions [N, 12]; `strength` is that of the penalty, explained below."""
 
     def caption_loss(model, chosen):
         Y = captions[chosen.to(DEVICE)][:, :-1]  # the last place is padding in all of them
@@ -447,50 +446,33 @@ def trained(looks, strength=0.0):
         loss = F.cross_entropy(logits.flatten(0, 1), Y.flatten(), ignore_index=PAD)
         return loss + strength * penalty(A, Y != PAD) if strength else loss
 
-    torch.manual_seed(SEED)
+    torch.manual_seed(seed)
     model = Captioner(looks).to(DEVICE)
-    seeded = torch.Generator().manual_seed(SEED)
-    chosen = (torch.randint(SCENES, (64,), generator=seeded) for _ in range(STEPS))
+    seeded = torch.Generator().manual_seed(seed)
+    chosen = (torch.randint(len(captions), (64,), generator=seeded) for _ in range(steps))
     what = "training, attention" if looks else "training, one vector"
-    return model, train(model, chosen, caption_loss, steps=STEPS, rate=8e-3, what=what)
-
-
-started = time.perf_counter()
-
-# %%
-remembering, loss_one = trained(looks=False)
-looking, loss_attention = trained(looks=True)
-
-# %% tags=["fold"]
-SHADES = plots.SHADES  # as in lesson 02
-ends = range(25, STEPS + 1, 25)
-curves = {
-    name: [sum(losses[end - 25 : end]) / 25 for end in ends]
-    for name, losses in (("one vector", loss_one), ("attention", loss_attention))
-}
-figure, (axes,) = plots.canvas(7, 3.4)
-lines = {"styles": dict.fromkeys(curves, "-"), "colours": SHADES}
-plots.curves(ends, curves, x_label="step", y_label="mean −log P per token", axes=axes, **lines)
-show(
-    figure,
-    "Training loss over the steps. After the first steps it falls faster with attention, and ends lower.",
-)
-
-# %% [markdown]
-# **Figure 5.** The training loss of both captioners. With attention the loss falls faster after the first steps, and it
-# ends lower.
-#
-# We test both captioners on 300 new scenes, with greedy decoding. A caption counts as *exact* if every token is right.
+    train(model, chosen, caption_loss, steps=steps, rate=8e-3, what=what)
+    return model
 
 
 # %%
-def exact(model):
-    """The share of new scenes whose caption is right in every word."""
-    return (model.write(new_grid)[0] == new_captions).all(dim=1).float().mean().item()
+def exact(model, grid=new_grid, captions=new_captions):
+    """The share of new scenes whose caption is right in every token."""
+    return (model.write(grid)[0] == captions).all(dim=1).float().mean().item()
 
+
+looking = trained(looks=True)
+print(f"exact captions of new scenes: {exact(looking):.2f}")
+
+# %% tags=["fold", "nbval-check-output"]
+assert exact(looking) > 0.75
+print("more than three quarters of the captions are exact")
 
 # %% [markdown]
-# Before we count, let us look at some captions that are not exact.
+# This took less than a minute. Is it thanks to attention, and what does the captioner without attention get wrong? A
+# single short training run cannot tell, so both captioners were also trained for longer, on 12,000 scenes, with three
+# seeds each, and tested on 1,000 new scenes. Every seed has scenes, a CNN and first weights of its own. The results are
+# stored with this lesson. Before we count, let us look at some captions that are not exact.
 
 
 # %% tags=["fold"]
@@ -499,187 +481,178 @@ def in_words(numbers):
     return [[names.words[one] for one in row if one not in (PAD, STOP)] for row in numbers.tolist()]
 
 
-told = {"one vector": remembering.write(new_grid)[0], "attention": looking.write(new_grid)[0]}
-wrong = {name: (said != new_captions).any(dim=1) for name, said in told.items()}  # [300] each
-picked = [only.nonzero()[:2, 0].tolist() for only in (wrong["one vector"] & ~wrong["attention"], wrong["attention"])]
-picked = [*picked[0], *picked[1]]
+KINDS = ("size", "colour", "shape", "relation")
+
+
+def mistaken(said, some):
+    """The shares of captions that are exact, and of those with a wrong size, colour, shape or relation; and among wrong colours
+    the share of those that are the colour of the other object."""
+    wrong, swapped = {kind: [] for kind in ("exact", *KINDS)}, []
+    for ours, scene in zip(said, some, strict=True):
+        right = [*scene.caption]
+        wrong["exact"].append(ours == right)
+        for place, kind in enumerate(KINDS[:3], 1):
+            wrong[kind].append(ours[place : place + 1] != [right[place]] or ours[place - 4 :][:1] != [right[place - 4]])
+        wrong["relation"].append(ours[4:-4] != right[4:-4])
+        swapped += [ours[a] == right[b] for a, b in ((2, -2), (-2, 2)) if len(ours) >= 8 and ours[a] != right[a]]
+    shares = {kind: sum(found) / len(found) for kind, found in wrong.items()}
+    return {**shares, "wrong colours": len(swapped), "of the other object": sum(swapped)}
+
+
+def material(seed, count=12000, tests=1000):
+    """Grids and captions to learn from; new scenes with their grids and captions: all from one seed."""
+    some, new = scenes.scenes(count, seed=seed), scenes.scenes(tests, seed=1000 + seed)
+    cnn = trained_cnn(some, scenes.images(some), seed=seed)
+    learned, tested = ((grids(cnn, scenes.images(few)), scenes.words(few).to(DEVICE)) for few in (some, new))
+    return {"learned": learned, "new": new, "tested": tested}
+
+
+def long_runs():
+    """Trains both captioners for two lengths and three seeds, and keeps the results; gives all material and all models."""
+    begun, data, models, results = time.perf_counter(), {}, {}, {"runs": []}
+    for seed in (1, 2, 3):
+        data[seed], said = material(seed), {}
+        for name, looks in (("one vector", False), ("attention", True)):
+            for steps in (1000, 4000):
+                model = models[name, steps, seed] = trained(looks, *data[seed]["learned"], steps=steps, seed=seed)
+                said[name] = in_words(model.write(data[seed]["tested"][0])[0])
+                found = mistaken(said[name], data[seed]["new"])
+                results["runs"].append({"captioner": name, "steps": steps, "seed": seed, **found})
+        if seed == SEED:
+            right = [" ".join(scene.caption) for scene in fresh]
+            one, two = ([" ".join(words) for words in said[name]] for name in ("one vector", "attention"))
+            only_one = [n for n in range(len(fresh)) if one[n] != right[n] == two[n]]
+            picked = only_one[:2] + [n for n in range(len(fresh)) if two[n] != right[n]][:2]
+            results["examples"] = [{"scene": n, "one vector": one[n], "attention": two[n]} for n in picked]
+    stored_runs.keep("03_image_captioning", results, seed="1 to 3", seconds=time.perf_counter() - begun)
+    return data, models
+
+
+if stored_runs.full():
+    long_data, long_models = long_runs()
+record = stored_runs.load("03_image_captioning")
+print(stored_runs.how(record))
+examples = record["results"]["examples"]
+captioners = ("one vector", "attention")
 show(
     captioning.compared(
-        new_photos[picked],
+        new_photos[[one["scene"] for one in examples]],
         [
-            {"right": fresh[number].caption, **{name: in_words(said[[number]])[0] for name, said in told.items()}}
-            for number in picked
+            {"right": fresh[one["scene"]].caption, **{name: one[name].split() for name in captioners}}
+            for one in examples
         ],
     ),
     "Four new scenes, each beside three captions: the right one, that of the captioner with one vector and that of the captioner "
     "with attention. Wrong tokens are framed. "
     + " ".join(
-        f"Scene {place}: right {' '.join(fresh[number].caption)}; "
-        + "; ".join(f"{name} {' '.join(in_words(said[[number]])[0])}" for name, said in told.items())
+        f"Scene {place}: right {' '.join(fresh[one['scene']].caption)}; "
+        + "; ".join(f"{name} {one[name]}" for name in captioners)
         + "."
-        for place, number in enumerate(picked, 1)
+        for place, one in enumerate(examples, 1)
     ),
 )
 
 # %% [markdown]
-# **Figure 6.** Captions that are not exact, with the wrong tokens framed. In the first two scenes only the captioner
-# with one vector makes a mistake; in the last two the captioner with attention makes one. Every caption here has the
-# form of a right caption, and most of its tokens are right.
+# **Figure 5.** Captions that are not exact after 4,000 steps, with the wrong tokens framed: the first ones of the first
+# seed. In the upper two scenes only the captioner with one vector makes a mistake; in the lower two the captioner with
+# attention makes one.
 #
-# Now we count the exact captions, and how many captions name a wrong size, colour, shape or relation.
-
-# %% tags=["fold"]
-shares = {"one vector": exact(remembering), "attention": exact(looking)}
-print(", ".join(f"{name}: {share:.2f} of the captions are exact" for name, share in shares.items()))
+# Now we count, over all new scenes and all seeds.
 
 
-def mistaken(said):
-    """The share of captions in which a size, a colour, a shape or the relation is wrong."""
-    found = {"size": [], "colour": [], "shape": [], "relation": []}
-    for ours, scene in zip(in_words(said), fresh, strict=True):
-        right = scene.caption
-        for place, kind in enumerate(("size", "colour", "shape"), 1):
-            found[kind].append(ours[place : place + 1] != [right[place]] or ours[place - 4 :][:1] != [right[place - 4]])
-        found["relation"].append(ours[4:-4] != list(right[4:-4]))
-    return {kind: sum(bad) / len(bad) for kind, bad in found.items()}
+# %% tags=["fold", "nbval-check-output"]
+def runs_of(name, steps=4000):
+    return [run for run in record["results"]["runs"] if (run["captioner"], run["steps"]) == (name, steps)]
 
 
-mistakes = {name: mistaken(said) for name, said in told.items()}
-swapped = []  # for each wrong colour of the captioner with one vector: is it the colour of the other object?
-for ours, scene in zip(in_words(told["one vector"]), fresh, strict=True):
-    for place, other in ((2, -2), (-2, 2)):
-        if len(ours) >= 8 and ours[place] != scene.caption[place]:
-            swapped.append(ours[place] == scene.caption[other])
-print(
-    f"wrong colours of one vector: {sum(swapped) / max(1, len(swapped)):.2f} of them are the colour of the other object"
+def spread(values):
+    """Mean and range over the seeds."""
+    return f"{sum(values) / len(values):.2f} ({min(values):.2f}–{max(values):.2f})"
+
+
+print(f"{'':25}{'exact captions':20}with a wrong", *(f"{kind:>9}" for kind in KINDS))
+for name in captioners:
+    for steps in (1000, 4000):
+        runs = runs_of(name, steps)
+        means = (sum(run[kind] for run in runs) / len(runs) for kind in KINDS)
+        told = spread([run["exact"] for run in runs])
+        print(f"{name:10} {steps:>7,} steps  {told:32}", *(f"{mean:9.3f}" for mean in means))
+others = [run["of the other object"] / max(1, run["wrong colours"]) for run in runs_of("one vector")]
+print(f"one vector, 4,000 steps: share of wrong colours that are the other object's: {spread(others)}")
+figure, (left, axes) = plots.canvas(10.5, 3.4, 2, gridspec_kw={"width_ratios": [1, 2]})
+lengths = {name: [[run["exact"] for run in runs_of(name, steps)] for steps in (1000, 4000)] for name in captioners}
+captioning.by_group(
+    ["1,000 steps", "4,000 steps"], lengths, plots.SHADES, value_label="exact captions", numbers=".2f", axes=left
 )
-figure, (left, axes) = plots.canvas(10, 3.2, 2, gridspec_kw={"width_ratios": [1, 2]})
-plots.bars(
-    [*shares.values()], [*shares], value_label="exact captions", limits=(0, 1.08), colour=[*SHADES.values()], axes=left
-)
-for number, (name, found) in enumerate(mistakes.items()):
-    places = [place + 0.38 * (number - 0.5) for place in range(len(found))]
-    drawn = axes.bar(places, [*found.values()], width=0.36, color=SHADES[name], label=name)
-    axes.bar_label(drawn, labels=[f"{share:.2f}" for share in found.values()], padding=2)
-axes.set_xticks(range(len(found)), [*found])
-axes.set(ylabel="share of captions", title="captions with a wrong …")
-plots.legend_of(axes)
+left.set_ylim(0, 1.1)
+left.get_legend().remove()
+kinds = {name: [[run[kind] for run in runs_of(name)] for kind in KINDS] for name in captioners}
+captioning.by_group(KINDS, kinds, plots.SHADES, numbers=".3f", axes=axes)
+axes.set_title("captions with a wrong …, after 4,000 steps")
 axes.margins(y=0.15)
+means = {name: [sum(one) / len(one) for one in found] for name, found in kinds.items()}
 show(
     figure,
-    f"Left, the share of exact captions on new scenes: {shares['one vector']:.2f} with one vector, {shares['attention']:.2f} with "
-    "attention. Right, the share of captions with a wrong size, colour, shape or relation: "
-    + "; ".join(f"{name} {', '.join(f'{kind} {share:.2f}' for kind, share in found.items())}" for name, found in mistakes.items())
+    "Bars with a dot for each of three seeds. Left, the share of exact captions after 1,000 and after 4,000 steps: larger with "
+    "attention after both. Right, the shares of captions with a wrong size, colour, shape or relation after 4,000 steps: "
+    + "; ".join(
+        f"{name} {', '.join(f'{kind} {share:.3f}' for kind, share in zip(KINDS, found))}"
+        for name, found in means.items()
+    )
     + ".",
 )
 
 # %% [markdown]
-# **Figure 7.** Left: the share of exact captions on new scenes; with attention the captioner describes more of them
-# without any mistake. Right: the share of captions with a wrong size, colour, shape or relation. (A caption may have
-# several mistakes.)
+# **Figure 6.** Three training runs of each captioner (dots) and their mean (bars). Left: the share of exact captions
+# after 1,000 and after 4,000 steps. Right: the share of captions with a wrong size, colour, shape or relation after
+# 4,000 steps; a caption may have several mistakes.
 
-# %% tags=["fold", "nbval-check-output"]
-if not FULL:  # the long run makes fewer mistakes, as is said below
-    assert shares["attention"] > 0.75 and shares["one vector"] < shares["attention"] - 0.05
-    print("exact captions: more than 0.75 with attention, at least 0.05 fewer with one vector")
-    assert mistakes["one vector"]["colour"] > 0.1 > mistakes["attention"]["colour"]
-    print("captions with a wrong colour: more than 0.1 with one vector, less with attention")
-    assert sum(swapped) > 0.8 * len(swapped)
-    print("wrong colours of one vector: more than 0.8 of them are the colour of the other object")
+# %% tags=["fold"] label="checks what the text says of each of the three runs"
+for short, long, quick, one, two in zip(
+    *(runs_of("one vector", steps) for steps in (1000, 4000)), runs_of("attention", 1000), *map(runs_of, captioners)
+):
+    assert short["exact"] < long["exact"] < quick["exact"] and long["exact"] > 0.9
+    assert (
+        one["colour"] > 5 * two["colour"] and one["shape"] > 3 * two["shape"] and one["relation"] > 2 * two["relation"]
+    )
+assert min(others) > 0.95
 
 # %% [markdown]
-# The captioner with one vector names a wrong colour more often than the captioner with attention, and nearly all of
-# its wrong colours are those of the other object. It knows which colours are in the image, but not always which object
-# has which colour. This is the difficulty that we expected: one vector must hold the properties in the right
-# combination. How often each kind of mistake occurs differs from run to run and from machine to machine; compare the
-# bars of the relation, for which the decoder has to compare the positions of both objects.
+# In every run, the captioner with attention describes more scenes without any mistake. With one vector, the captioner
+# does not get as far in 4,000 steps as with attention in 1,000.
+#
+# Now look at *what* goes wrong. With one vector, a wrong colour is at least five times as frequent as with attention,
+# and nearly every wrong colour is the colour of the other object. So this captioner knows which colours are in the
+# image, but not always which object has which colour. The first scene of Figure 5 shows the same with shapes. This is
+# the difficulty that we expected: one vector must keep each property together with its object. With attention, the
+# decoder can fetch for each token the cells of the one object that the token is about.
 #
 # Attention helps here, but not for the same reason as in lesson 02. There, one vector lost part of a long sentence.
-# Here, most of what the caption needs, three properties of each object and the relation, does fit into one vector of 64
-# numbers. We see this in the stored run further down, with three times the scenes and five times the steps. There the
-# difference is much smaller: 0.92 of the captions are exact with one vector, and 0.98 with attention. (Both captioners
-# also have the first state $s_0$, which is computed from the mean of the cells.) But with one vector, the captioner
-# needs more scenes and more steps to learn how to pack this information into the vector and how to unpack it again.
+# Here, nearly all that a caption needs, three properties of each object and the relation, does fit into one vector of
+# 64 numbers: after 4,000 steps, more than nine captions out of ten are exact without attention, too. But with one vector
+# the captioner needs more steps to learn how to pack this information into the vector and how to unpack it again.
 #
 # Two remarks on the comparison. First, the captioner with attention is better although it has far fewer parameters: the
 # layer that makes the one vector has about 590,000 of them, and the scores of attention have only about 4,000. Second,
 # although the test images are new, most of their captions are not: only 1,920 captions are possible, and most of them
 # occur in the training data.
-#
-# **Published results.** Xu et al. (2015, table 1) tested their captioners on photographs with captions written by
-# people (the data set COCO). The log-bilinear model in their table has no attention. BLEU-4 is BLEU with runs of one to
-# four tokens, as in lesson 01; METEOR is a measure that also accepts synonyms.
-#
-# | captioner | BLEU-4 | METEOR |
-# |---|---|---|
-# | log-bilinear, without attention | 24.3 | 20.03 |
-# | soft attention, as in this lesson | 24.3 | 23.90 |
-# | hard attention (below) | 25.0 | 23.04 |
-#
-# In BLEU-4, soft attention gains nothing over the model without attention; in METEOR it gains almost 4 points. So there
-# the gain depends on what is measured. (The two models also differ in other parts, so the table is not a controlled
-# comparison like ours.)
-#
-# The captioner of Xu et al. differs from ours in size and in some parts: it adds no positional encoding; its feature
-# map is $14 \times 14 \times 512$ and comes from VGG, a network trained on about a million photographs; its decoder is
-# an LSTM instead of a GRU; and its logits are computed from the previous token, the state and the context vector
-# together.
-
 # %% [markdown]
 # ## Does the captioner attend to what it names?
 #
 # The captioner was trained on captions alone. It was never told where an object is. (The positions of the objects were
 # used only to cut out the windows on which the CNN had been trained. The CNN itself was never asked where in a whole
-# image an object is.) The next figure shows the attention map for each token, with teacher forcing: the
-# decoder is fed the right tokens. A white **box**, the rectangle around an object, marks the object that the token
-# describes. It is drawn for us; the captioner does not know it.
+# image an object is.) Here are attention maps of the captioner that we trained above, for six tokens of one caption,
+# with teacher forcing: the decoder is fed the right tokens. The frame is the **box** of the object that the token
+# describes, the rectangle around it. It is drawn for the reader only; the captioner never sees it.
 
 # %% tags=["fold"]
 written, own_weights = looking.write(new_grid)  # [300, T], [300, T, L]
-gates = []  # a [300, 1] for each step
-noting = looking.gate.register_forward_hook(lambda layer, given, made: gates.append(torch.sigmoid(made).cpu()))
 with torch.no_grad():
     weights = looking(new_grid, new_captions)[1]  # [300, T, L], with teacher forcing
-noting.remove()
 weight_maps, own_maps = (A.unflatten(-1, (H, W)).cpu() for A in (weights, own_weights))  # [300, T, H, W] each
-
-
-# %% tags=["fold"]
-def words_of(number):
-    """The words that were written for a new scene."""
-    return in_words(written[[number]])[0]
-
-
-def boxes_of(scene):
-    """For each word of the caption the box of the thing it is about, or None."""
-    return [None if place is None else scene.things[place].box for place in scene.mentions]
-
-
 right = (written == new_captions).all(dim=1).tolist()
-shown = right.index(True, 3)  # an exact caption whose share of the weight, measured below, is close to the mean
-told = words_of(shown)
-show(
-    captioning.word_maps(new_photos[shown], told, weight_maps[shown, : len(told)], boxes_of(fresh[shown])),
-    "The picture once for each token of its caption, clear where the captioner attended for that token. For colour and shape the "
-    "clear spot is on the object or just beside it; for of it is in an empty corner.",
-)
-
-# %% [markdown]
-# **Figure 8.** Attention maps of one caption, token by token. For the colour and the shape of an object, most of the
-# weight is on the object or just beside it. For the size, part of the weight is on or beside the other object. For
-# *of*, most of the weight is on empty ground.
-#
-# How much of the weight is on the object in other captions? We measure it for every token that names a size, a colour
-# or a shape. Let $b$ be the box of the object that token $t$ describes. We add up the weights of all cells that this
-# box touches, even if a cell extends beyond the box (by three pixels at most):
-#
-# $$\text{share of the weight on the object} = \sum_{i \text{ touches } b} a_{t,i} .$$
-#
-# For comparison we compute the same share for the box of the *other* object, and the share that the described object
-# would get if all cells had the same weight.
 
 
-# %% tags=["fold"]
 def touched(box):
     """[H, W]: 1 at cells that a box touches, 0 elsewhere."""
     left, top, right, bottom = (side / 4 for side in box)  # in cells
@@ -687,14 +660,74 @@ def touched(box):
     return ((rows + 1 > top) & (rows < bottom)).float()[:, None] * ((columns + 1 > left) & (columns < right)).float()
 
 
-KINDS = {"size": [*scenes.SIDES], "colour": [*scenes.COLOURS], "shape": [*scenes.SHAPES]}
-DESCRIBING = sum(KINDS.values(), [])
+def on_its_box(number, place):
+    """The share of the weight on the object that a token of a new scene's caption describes."""
+    scene = fresh[number]
+    return (weight_maps[number, place] * touched(scene.things[scene.mentions[place]].box)).sum().item()
 
 
-def pointing(weight_maps, words=DESCRIBING, described=fresh):
+def typical(number):
+    """Of the two colours and the two shapes of a caption, the smallest share of the weight on the object described."""
+    end = len(fresh[number].caption)
+    return min(on_its_box(number, place) for place in (2, 3, end - 2, end - 1))
+
+
+exact_ones = [number for number in range(len(fresh)) if right[number]]
+shown = sorted(exact_ones, key=typical)[len(exact_ones) // 2]  # neither a good nor a bad example
+caption = fresh[shown].caption
+places = (1, 2, 3, 4, len(caption) - 2, len(caption) - 1)
+boxes = [
+    None if fresh[shown].mentions[place] is None else fresh[shown].things[fresh[shown].mentions[place]].box
+    for place in places
+]
+show(
+    image_maps.glowing(
+        new_photos[shown],
+        [f"“{caption[place]}”" for place in places],
+        weight_maps[shown, list(places)],
+        boxes,
+        title=" ".join(caption),
+    ),
+    f"The picture of {' '.join(caption)}, once for each of the tokens {', '.join(caption[place] for place in places)}, pale under a "
+    "glow where the captioner attended for that token. For colours and shapes the glow lies on the framed object.",
+)
+
+# %% [markdown]
+# **Figure 7.** Attention maps of one caption, for the size, colour and shape of the first object, for the relation, and
+# for colour and shape of the second object. The stronger the glow, the larger the weight; each row has one scale.
+# Whether the captioner writes about the first or about the second object, for colour and shape the glow is on that
+# object. The scene is chosen so that it is neither a good nor a bad example: among the exact captions, half have more of
+# the weight on their objects.
+
+# %% tags=["fold", "nbval-check-output"]
+assert typical(shown) > 0.5
+print("for both colours and both shapes, more than half of the weight is on the object that is described")
+
+# %% [markdown]
+# How much of the weight is on the object in general? We measure it for every token that names a size, a colour or a
+# shape, and for the *a* at the beginning of each description. Let $b$ be the box of the object that token $t$ describes.
+# We add up the weights of all cells that this box touches, even if a cell extends beyond the box (by three pixels at
+# most):
+#
+# $$\text{share of the weight on the object} = \sum_{i \text{ touches } b} a_{t,i} .$$
+#
+# For comparison we compute the same share for the box of the *other* object, and the share that the described object
+# would get if all cells had the same weight. And what does the gate do meanwhile? We measure both on the captioners of
+# the long training runs, with three seeds.
+
+
+# %% tags=["fold"]
+WORDS = {"a": ["a"], "size": [*scenes.SIDES], "colour": [*scenes.COLOURS], "shape": [*scenes.SHAPES]}
+WHERE = ["above", "below", "left", "right"]
+DESCRIBING = sum(list(WORDS.values())[1:], [])  # sizes, colours and shapes
+
+
+def pointing(model, grid, captions, some, words=DESCRIBING):
     """Mean share of the weight on the named object, on the other one, and on the named one if all weights were equal."""
     named, other, alike = [], [], []
-    for scene, looks in zip(described, weight_maps, strict=True):
+    with torch.no_grad():
+        weight_maps = model(grid, captions)[1].unflatten(-1, (H, W)).cpu()
+    for scene, looks in zip(some, weight_maps, strict=True):
         for place, about in enumerate(scene.mentions):
             if about is not None and scene.caption[place] in words:
                 inside = touched(scene.things[about].box)
@@ -704,68 +737,84 @@ def pointing(weight_maps, words=DESCRIBING, described=fresh):
     return [sum(one) / len(one) for one in (named, other, alike)]
 
 
-points = pointing(weight_maps)
-figure, (axes,) = plots.canvas(7.5, 3)
-labels = ["on the described\nobject", "on the\nother object", "on the described object,\nif all weights were equal"]
-for label, point in zip(labels, points, strict=True):
-    print(f"{label}: {point:.2f}".replace("\n", " "))
-example = pointing(weight_maps[[shown]], described=[fresh[shown]])[0]
-print(f"on the described object, in the caption of the figure above alone: {example:.2f}")
-shades = [plots.WEIGHTS, plots.WEIGHTS, plots.GREY]
-plots.bars(points, labels, value_label="share of the weight", limits=(0, 1), colour=shades, axes=axes)
+def opening(model, grid, captions, some):
+    """The mean of the gate for each kind of token."""
+    gates = []  # a [B, 1] for each step
+    noting = model.gate.register_forward_hook(lambda layer, given, made: gates.append(torch.sigmoid(made).cpu()))
+    with torch.no_grad():
+        model(grid, captions)
+    noting.remove()
+    sorts = {**WORDS, "where": WHERE, "of": ["of"]}
+    opened = {sort: [] for sort in sorts}
+    for number, scene in enumerate(some):
+        for place, word in enumerate(scene.caption):
+            opened[next(sort for sort, words in sorts.items() if word in words)].append(gates[place][number].item())
+    return {sort: sum(found) / len(found) for sort, found in opened.items()}
+
+
+if stored_runs.full():
+    begun, results = time.perf_counter(), {}
+    for seed, given in long_data.items():
+        of = (long_models["attention", 4000, seed], *given["tested"], given["new"])
+        results[seed] = {
+            "all": pointing(*of),
+            "gate": opening(*of),
+            **{kind: pointing(*of, words) for kind, words in WORDS.items()},
+        }
+    stored_runs.keep("03_image_captioning.looks", results, seed="1 to 3", seconds=time.perf_counter() - begun)
+looks_record = stored_runs.load("03_image_captioning.looks")
+by_seed = [*looks_record["results"].values()]
+print("share of the weight, for sizes, colours and shapes:")
+for label, place in (("the described object", 0), ("the other object", 1), ("the described one, equal weights", 2)):
+    print(f"  on {label:34} {spread([found['all'][place] for found in by_seed])}")
+figure, panels = plots.canvas(11, 3.4, 2)
+shares = {
+    name: [[found[kind][place] for found in by_seed] for kind in WORDS]
+    for name, place in (("on the described object", 0), ("on the other object", 1))
+}
+colours = {"on the described object": plots.WEIGHTS, "on the other object": plots.SKY, "gate": plots.GREY}
+captioning.by_group([*WORDS], shares, colours, value_label="share of the weight", numbers=".2f", axes=panels[0])
+panels[0].axhline(
+    by_seed[0]["all"][2], color=plots.BLACK, linestyle=":", linewidth=1.8, label="if all weights were equal"
+)
+plots.legend_of(panels[0], loc="upper left")
+sorts = [*WORDS, "where", "of"]
+gates = {"gate": [[found["gate"][sort] for found in by_seed] for sort in sorts]}
+captioning.by_group(sorts, gates, colours, value_label="mean gate β", numbers=".2f", axes=panels[1])
+panels[1].get_legend().remove()
+for axes, top in zip(panels, (1.35, 1.15)):
+    axes.set(ylim=(0, top), yticks=[0, 0.2, 0.4, 0.6, 0.8, 1])
 show(
     figure,
-    "Most of the weight lies on the described object, little on the other; with equal weights the described one would get little, "
-    "too.",
+    "Bars with dots for three seeds. Left, for a, size, colour and shape the share of the weight on the described object and on the "
+    f"other: {'; '.join(f'{kind} {sum(a) / 3:.2f} and {sum(b) / 3:.2f}' for kind, a, b in zip(WORDS, *shares.values()))}. Right, the "
+    f"mean gate: {', '.join(f'{sort} {sum(one) / 3:.2f}' for sort, one in zip(sorts, gates['gate']))}.",
 )
 
 # %% [markdown]
-# **Figure 9.** Where the weight lies for tokens that name a size, a colour or a shape, averaged over 300 new captions.
-# Most of it is on the object that the token describes, far more than equal weights would give (grey). In the run
-# printed here, Figure 8 shows a typical caption: its own share, in the last line of the output, is close to this mean.
+# **Figure 8.** The captioner with attention after 4,000 steps, in three training runs (dots; the bars show their mean).
+# Left: the share of the weight on the object that the token describes and on the other one, for four kinds of tokens.
+# Right: the mean of the gate $\beta_t$; *where* stands for *above*, *below*, *left* and *right*.
 
-# %% tags=["fold", "nbval-check-output"]
-assert points[0] >= 0.6 and points[1] < 0.15 and points[0] > 4 * points[2]
-print("share of the weight: at least 0.6 on the described object, less than 0.15 on the other one")
-print(f"equal weights would put {points[2]:.2f} on the described object")
-
-# %% [markdown]
-# Does the decoder attend to the described object equally well for all kinds of tokens? And what does the gate do? The
-# next figure shows the share of the weight and the mean of the gate for each kind of token, over the same 300 captions.
-
-# %% tags=["fold"]
-by_kind = {kind: pointing(weight_maps, words)[0] for kind, words in {"a": ["a"], **KINDS}.items()}
-sorts = {"a": ["a"], **KINDS, "where": ["above", "below", "left", "right"], "of": ["of"]}
-opened = {sort: [] for sort in sorts}
-for number, scene in enumerate(fresh):
-    for place, word in enumerate(scene.caption):
-        opened[next(sort for sort, words in sorts.items() if word in words)].append(gates[place][number].item())
-figure, panels = plots.canvas(10.5, 3, 2)
-plots.bars([*by_kind.values()], [*by_kind], value_label="weight on the object", limits=(0, 1.12), axes=panels[0])
-panels[0].axhline(points[2], color=plots.BLACK, linestyle=":", linewidth=1.8)
-panels[0].text(3.5, points[2] + 0.02, "equal weights", va="bottom")
-panels[0].set_xlim(-0.6, 4.7)
-means = [sum(found) / len(found) for found in opened.values()]
-plots.bars(means, [*opened], value_label="mean gate β", limits=(0, 1.12), colour=plots.GREY, axes=panels[1])
-show(
-    figure,
-    "Left, the share of the weight on the described object for a, size, colour and shape: it is largest for colour and shape, and "
-    "everywhere larger than it would be with equal weights. "
-    "Right, the mean gate for each kind of token: nearly open for size, colour and shape, lowest for of.",
-)
+# %% tags=["fold"] label="checks what the text says of each of the three runs"
+for found in by_seed:
+    for kind in ("colour", "shape"):
+        assert found[kind][0] > 0.75 and found[kind][1] < 0.1 and found["gate"][kind] > 0.85
+    assert found["size"][1] > 2 * max(found["colour"][1], found["shape"][1])
+    assert found["a"][0] < 0.5 < found["size"][0]
+    assert found["gate"]["of"] < 0.6 * min(opened for sort, opened in found["gate"].items() if sort != "of")
 
 # %% [markdown]
-# **Figure 10.** Left, the share of the weight on the described object; right, the mean of the gate $\beta_t$, for each
-# kind of token. The dotted line shows the share if all weights were equal. In the left panel, compare the bar for *a*
-# with the bar for shapes; in the right panel, compare *of* with the other tokens (*where* stands for *above*, *below*,
-# *left* and *right*).
+# When the decoder names a colour or a shape, about four fifths of the weight are on the object that it describes, and
+# hardly any is on the other one. When it names a size, more of the weight is on the other object. A possible reason is
+# the order of the caption: the large object comes first, so the decoder has to compare the two sizes. And when it
+# writes *a*, the described object gets less than half of the weight. This is no surprise, since every description
+# begins with *a*, and no image is needed to know that.
 #
-# In the run printed here, the share is largest for colour and shape, and smaller for the size and for *a*. That it is
-# small for *a* is no surprise: every description begins with *a*, so the decoder needs no image to write this token.
-# The gate is almost fully open for colour and shape. It is most closed for *of*, which needs no image either. But the
-# gate does not simply follow this need: it is more open for *a*, which needs no image, than for *where*, which does. A
-# possible reason is that whatever passes the gate also enters the state $s_t$, so the decoder can use a step to prepare
-# for the tokens that follow. It may know something about the positions before it has to name the relation.
+# The gate is almost fully open for colours and shapes, and in every run it is most closed for *of*, which needs no image
+# either. For the other tokens the runs differ more. The gate does not simply follow the need of the next token: what
+# passes it also enters $s_t$, so the decoder can gather information a step or more before it needs it, for instance the
+# positions before it names the relation.
 #
 # So the captioner attends to what it names. But we must be careful about what this means. The vector of a cell depends
 # on all pixels in the receptive field of the cell, as we saw on the photograph: $25 \times 25$ pixels, about a quarter
@@ -773,16 +822,21 @@ show(
 # object can fetch information about the other one. As in lesson 02, the attention weights tell us from which vectors
 # the decoder takes its information, not which part of the input this information is about.
 #
-# **Try it.** Choose a new scene, and a token of the caption that the captioner writes for this scene.
+# **Try it.** Choose a new scene, and a token of the caption that our captioner writes for this scene.
 
 
 # %% tags=["fold"]
+def words_of(number):
+    """The words that were written for a new scene."""
+    return in_words(written[[number]])[0]
+
+
 def look_at(scene, place):
     number = int(scene) - 1
     told = words_of(number)
     word = min(int(place), len(told)) - 1
     boxes = [fresh[number].things[about].box for about in (0, 1)]
-    return captioning.word_maps(
+    return image_maps.glowing(
         new_photos[number],
         ["the image", f"“{told[word]}”"],
         [None, own_maps[number, word]],
@@ -805,12 +859,44 @@ explore(look_at, alt=say_look, scene=Slider("new scene", 1, 40, 10, 1), place=Sl
 
 
 # %% [markdown]
-# **Figure 11.** A new scene, and the attention map of one token of the caption that the captioner has written itself.
-# The caption stands above with the token in brackets; the white box marks the object that the right caption describes
-# at this token.
+# **Figure 9.** A new scene, and the attention map of one token of the caption that our captioner has written itself. The
+# caption is printed above with the token in brackets; the frame marks the object that the right caption describes at
+# this token.
 
 # %% [markdown]
-# ## Doubly stochastic attention
+# ## On photographs
+#
+# Our scenes are small and clean. Does attention over an image work on photographs? Xu et al. (2015) drew the same kind
+# of maps. Their figures 2 and 3 show captions such as *A woman is throwing a frisbee in a park* and *A stop sign is on a
+# road with a mountain in the background*; while the decoder writes *frisbee* or *stop sign*, the bright spot is on it.
+# Their figure 5 is as instructive: it shows wrong captions, where the maps tell what the decoder looked at when it made
+# the mistake. Have a look at both ([arXiv:1502.03044](https://arxiv.org/abs/1502.03044)). This is the use of such maps:
+# even if they do not explain a decision, they show where to search for its cause.
+#
+# Xu et al. tested their captioners on the data set COCO, photographs with captions written by people (table 1). The
+# log-bilinear model in their table has no attention. BLEU-4 is BLEU with runs of one to four tokens, as in lesson 01;
+# METEOR is a measure that also accepts synonyms.
+#
+# | captioner | BLEU-4 | METEOR |
+# |---|---|---|
+# | log-bilinear, without attention | 24.3 | 20.03 |
+# | soft attention, as in this lesson | 24.3 | 23.90 |
+# | hard attention (below) | 25.0 | 23.04 |
+#
+# In BLEU-4, soft attention gains nothing over the model without attention; in METEOR it gains almost 4 points. So there
+# the gain depends on what is measured. (The two models also differ in other parts, so the table is not a controlled
+# comparison like ours.) The captioner of Xu et al. differs from ours in size and in some parts: it adds no positional
+# encoding; its feature map is $14 \times 14 \times 512$ and comes from VGG, a network trained on about a million
+# photographs; its decoder is an LSTM instead of a GRU; and its logits are computed from the previous token, the state
+# and the context vector together.
+
+# %% [markdown]
+# ## Going further
+#
+# The story of the lesson is told. Two ideas of the same paper remain: a penalty that shapes the attention maps, and
+# attention that looks at one cell only.
+#
+# ### Doubly stochastic attention
 #
 # For each token, the weights over all cells sum to 1. So every row of the matrix of weights $A\,[T, L]$ sums to 1. Xu
 # et al. also wanted every *column* to sum to about 1: over a whole caption, the decoder should attend to each cell
@@ -848,8 +934,8 @@ for name, looks in (
 # The penalty is large if the decoder always attends to the same cell. But it does not distinguish attending to each
 # cell once from attending to all cells equally at every token.
 #
-# Can the penalty be 0 for our captioner? Each token distributes a weight of 1. So a caption of $T$ tokens, ten or
-# eleven with `[STOP]`, distributes a weight of $T$, while 144 cells would need a weight of 144. Let
+# Can the penalty be 0 for our captioner? Each token has a total weight of 1 to hand out, so a caption of $T$ tokens (ten
+# or eleven with `[STOP]`) hands out $T$; but 144 cells would need 144. Let
 # $k_i = \sum_t a_{t,i}$ be the total weight that cell $i$ receives. Since the $k_i$ sum to $T$,
 #
 # $$\sum_{i=1}^{L} (1 - k_i)^2 = L - 2T + \sum_{i=1}^{L} k_i^2 ,$$
@@ -858,75 +944,59 @@ for name, looks in (
 # weight that is spread evenly.
 #
 # What does this do to the attention maps and to the captions? Our images are mostly empty, and a decoder that writes
-# about two objects has no reason to spread its attention over the whole of the empty ground. In the stored long run the
-# same captioner was also trained with the penalty, at two strengths.
+# about two objects has no reason to spread its attention over the whole of the empty ground. In the long training runs,
+# the captioner with attention was also trained with the penalty, at two strengths.
 
 # %% tags=["fold"]
-if FULL:
-    spread = {}
+if stored_runs.full():
+    begun, results = time.perf_counter(), {}
     for strength in (0.0, 0.003, 0.03):
-        model = looking if strength == 0 else trained(looks=True, strength=strength)[0]
-        with torch.no_grad():
-            on_named = pointing(model(new_grid, new_captions)[1].unflatten(-1, (H, W)).cpu())[0]
-        spread[str(strength)] = {"exact": exact(model), "pointing": on_named}
-    results = {"penalty": spread, "exact": shares, "pointing": points, "steps": STEPS, "scenes": SCENES}
-    stored_runs.keep("03_image_captioning", results, seed=SEED, seconds=time.perf_counter() - started)
-record = stored_runs.load("03_image_captioning")
-long = record["results"]
-print(stored_runs.how(record))
-told = ", ".join(f"with {name} {long['exact'][name]:.2f}" for name in ("one vector", "attention"))
-print(f"{long['scenes']:,} scenes, {long['steps']:,} steps: exact {told}")
-print(f"share of the weight on the described object: {long['pointing'][0]:.2f}")
-
-
-# %% tags=["fold"]
-def interval(share, count, z=1.96):
-    """Where a share measured on `count` scenes may really lie, in 95 of 100 such measurements (Wilson, 1927)."""
-    middle, scale = share + z**2 / (2 * count), 1 + z**2 / count
-    reach = z * (share * (1 - share) / count + z**2 / (4 * count**2)) ** 0.5
-    return (middle - reach) / scale, (middle + reach) / scale
-
-
-strengths = [*long["penalty"]]
-figure, (left, axes) = plots.canvas(9.5, 3.3, 2)
-pointed, right_ones = (
-    [long["penalty"][strength][measure] for strength in strengths] for measure in ("pointing", "exact")
-)
+        found = {"exact": [], "pointing": []}
+        for seed, given in long_data.items():
+            model = long_models["attention", 4000, seed]  # without the penalty
+            if strength:
+                model = trained(True, *given["learned"], steps=4000, seed=seed, strength=strength)
+            found["exact"].append(exact(model, *given["tested"]))
+            found["pointing"].append(pointing(model, *given["tested"], given["new"])[0])
+        results[str(strength)] = found
+    stored_runs.keep("03_image_captioning.penalty", results, seed="1 to 3", seconds=time.perf_counter() - begun)
+penalty_record = stored_runs.load("03_image_captioning.penalty")
+print(stored_runs.how(penalty_record))
+strengths = penalty_record["results"]
 labels = [f"λ = {float(one):g}" for one in strengths]
-plots.bars(pointed, labels, value_label="weight on the described object", limits=(0, 1), axes=left)
-lower, upper = zip(*(interval(share, len(fresh)) for share in right_ones))
-reaches = [
-    [share - low for share, low in zip(right_ones, lower)],
-    [high - share for share, high in zip(right_ones, upper)],
-]
-axes.errorbar(
-    range(len(labels)), right_ones, yerr=reaches, fmt="o", markersize=8, linewidth=2, capsize=6, color=plots.BLUE
-)
-for place, share in enumerate(right_ones):
-    axes.annotate(f"{share:.3f}", (place, share), xytext=(10, 0), textcoords="offset points", va="center")
-axes.set_xticks(range(len(labels)), labels)
-axes.set(xlim=(-0.5, len(labels) - 0.3), ylim=(0.9, 1.0), ylabel="exact captions", title="this axis begins at 0.9")
-axes.grid(True, axis="y")
+figure, panels = plots.canvas(9.5, 3.2, 2)
+for axes, measure, label in zip(panels, ("pointing", "exact"), ("weight on the described object", "exact captions")):
+    measured = {"attention": [found[measure] for found in strengths.values()]}
+    captioning.by_group(labels, measured, plots.SHADES, value_label=label, numbers=".2f", axes=axes)
+    axes.get_legend().remove()
+    axes.set_ylim(0, 1.1)
+pointed, right_ones = ([sum(found[measure]) / 3 for found in strengths.values()] for measure in ("pointing", "exact"))
 show(
     figure,
-    "For three strengths of the penalty, from the stored run. Left, bars: the stronger it is, the smaller the share of the weight "
-    "on the described object. Right, points on an axis from 0.9 to 1: the shares of exact captions lie between 0.97 and 0.99, and "
-    "their intervals overlap almost completely.",
+    "Bars with dots for three seeds, for three strengths of the penalty. Left, the share of the weight on the described object: "
+    f"{', '.join(f'{one:.2f}' for one in pointed)}. Right, the share of exact captions: "
+    f"{', '.join(f'{one:.2f}' for one in right_ones)}.",
 )
 
 # %% [markdown]
-# **Figure 12.** The stored run with three strengths $\lambda$ of the penalty, of which 0 means no penalty. Left: the
-# stronger the penalty, the smaller the share of the weight on the described object. Right: the share of exact captions
-# hardly changes. Each vertical line is a 95% confidence interval: where the share may really lie, given that it was
-# measured on only 300 scenes. The lines overlap almost completely.
-#
-# On these images the penalty does what its formula says: it spreads the attention over the image, away from the
-# objects. The captions become neither better nor worse: the shares of exact captions differ by less than a hundredth,
-# which may be chance, since there is only one run for each strength. Xu et al. report that the penalty improved their
-# captions of photographs. Whether such a term helps depends on the data.
+# **Figure 10.** The captioner with attention, trained with three strengths $\lambda$ of the penalty, of which 0 means no
+# penalty: three training runs each (dots) and their mean (bars). Left: the share of the weight on the described object
+# at sizes, colours and shapes. Right: the share of exact captions.
+
+# %% tags=["fold"] label="checks what the text says of each of the three runs"
+none, weak, strong = strengths.values()
+for a, b, c in zip(none["pointing"], weak["pointing"], strong["pointing"]):
+    assert a > b + 0.1 and b > c + 0.1
+for a, b, c in zip(none["exact"], weak["exact"], strong["exact"]):
+    assert abs(a - b) < 0.007 < a - c < 0.02
 
 # %% [markdown]
-# ## Soft and hard attention
+# On these images the penalty does what its formula says: it spreads the attention over the image, away from the
+# objects. With the weaker penalty the captions are as good as without one; with the stronger one, about one caption in a
+# hundred less is exact. Xu et al. report that the penalty improved their captions of photographs. Whether such a term
+# helps depends on the data.
+# %% [markdown]
+# ### Soft and hard attention
 #
 # So far, a context vector was a weighted sum of *all* cells. This is called **soft attention**. **Hard attention**
 # draws *one* cell at random, with the attention weights as probabilities, and takes the vector of this cell as the
@@ -1004,8 +1074,8 @@ assert error < 0.1 and single > 1
 # experiment it was to keep each property together with its object. With attention, the decoder fetches for each token
 # what this token needs.
 #
-# The picture to remember is the row of attention maps over one image, one for each token (Figure 8): the bright spot
-# moves to the object that the token describes. But a cell sees more of the image than the spot shows.
+# The picture to remember is the attention map that moves over the image from token to token (Figure 7): the glow goes to
+# the object that the token describes. But a cell sees more of the image than the glow shows.
 
 # %% [markdown]
 # ## Before you go on

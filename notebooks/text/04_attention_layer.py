@@ -939,7 +939,7 @@ def best_shares(optimiser, what):
 by_descent = best_shares(torch.optim.SGD, "gradient descent")
 by_adam = best_shares(torch.optim.Adam, "Adam")
 
-# %% tags=["fold"]
+# %% tags=["fold"] label="asserts the claims, with room to spare"
 # Another processor may round a query or two to the other side, so the claims are asserted with room to spare.
 for name, best in (("gradient descent", by_descent), ("Adam", by_adam)):
     widest = {kind: best[kind][-1] for kind in divisors}  # shares at D = 512

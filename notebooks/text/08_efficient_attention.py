@@ -313,7 +313,7 @@ for written in (64, 256, 1024):
 # larger model of four layers. Since times differ from machine to machine, we show stored ones; `COURSE_FULL=1` in the
 # environment measures them anew.
 
-# %% tags=["fold"]
+# %% tags=["fold"] label="measures the time of each way"
 # on a CPU the processor's time, which other work on the machine does not lengthen; elsewhere the clock's
 clock = time.process_time if DEVICE.type == "cpu" else time.perf_counter
 

@@ -482,7 +482,7 @@ print("weight on and right beside the other object:", ", ".join(f"{share:.2f}" f
 # Every network is trained for twice as many steps as above, with three seeds, each with its own scenes and its own CNN.
 
 
-# %% tags=["fold"]
+# %% tags=["fold"] label="the layers that are compared"
 # window_mask is explained in the section on windows
 def window_mask(M, shift=0, side=12):
     """Which cells share a window of M by M, [N, N]; with a shift, the lines of the cut lie so many cells further up and left."""

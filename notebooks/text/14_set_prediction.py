@@ -1045,7 +1045,7 @@ def say_look(scene, layer):
     speakers = speaking[i].nonzero()[:, 0].tolist()
     said = ", ".join(f"query {q} says {scenes.SHAPES[last_P[i, q].argmax()]}" for q in speakers)
     things = ", ".join(f"{thing.size} {thing.colour} {thing.shape}" for thing in new[i].things)
-    return f"Picture {i + 1} holds: {things}. In the {layer} layer: {said or 'no query speaks'}. Beside it the picture once for each of these queries, clear where it attends, with its box."
+    return f"Picture {i + 1} holds: {things}. In the {layer} layer: {said or 'no query speaks'}. Beside it the picture once for each of these queries, with its box and a glow where it attends."
 
 
 explore(
@@ -1057,7 +1057,7 @@ explore(
 
 # %% [markdown]
 # **Figure 10.** Left, a new picture with the boxes that were found; beside it the same picture for each query that
-# claims an object, clear where the query attends and darker elsewhere. As in lesson 03, each map has its own scale.
+# claims an object, with a glow where the query attends, as in lesson 03. Here each map has its own scale.
 # Some of the attention falls on empty ground.
 
 # %% [markdown]
@@ -1322,12 +1322,16 @@ for seed in SEEDS:  # the claims below hold for each seed
     assert one["colour"] > 4 * max(attention["colour"], decoder["colour"])
     assert min(attention["exact"], decoder["exact"]) > one["exact"] + 0.05 > only["exact"] + 0.05
     assert only["shape"] > 0.6 * (1 - only["exact"]) and only["shape"] > 3 * one["shape"]
-long = stored_runs.load("03_image_captioning")["results"]["exact"]
-print(
-    f"lesson 03, one seed, 4,000 steps, 144 cells: one vector {long['one vector']:.2f}, attention {long['attention']:.2f} exact"
-)
+long = [run for run in stored_runs.load("03_image_captioning")["results"]["runs"] if run["steps"] == 4000]
+for name in ("one vector", "attention"):
+    told = spread(run["exact"] for run in long if run["captioner"] == name)
+    print(f"lesson 03, 4,000 steps and 144 cells, {name}: {told} exact")
 show(
-    drawing.mistakes(KINDS, {name: [[run[kind] for run in runs] for kind in KINDS] for name, runs in by_name.items()}),
+    captioning.by_group(
+        KINDS,
+        {name: [[run[kind] for run in runs] for kind in KINDS] for name, runs in by_name.items()},
+        drawing.CAPTIONERS,
+    ),
     "Groups of bars for four captioners, with a dot for each seed. Wrong sizes are rare for all. Wrong colours: most with one vector. "
     "Wrong shapes: by far the most with Transformers only, then with one vector. Wrong places: few and similar for all.",
 )

@@ -89,7 +89,7 @@ def test_a_lesson_is_run_again_only_if_its_code_changed(tmp_path):
     """Its cell prints the time, which tells one run from another."""
     outputs = [
         small(tmp_path, CODE.format(*texts))[1].cells[1].outputs[0].text
-        for texts in (("Words.", ""), ("Other words.", ""), ("Other words.", "  # more"), ("Other words.", "  # more"))
+        for texts in (("Words.", ""), ("Other words.", "  # why"), ("Words.", "\n1 + 1"), ("Words.", "  # why\n1 + 1"))
     ]
     assert outputs[0] == outputs[1] != outputs[2] == outputs[3]
 

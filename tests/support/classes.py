@@ -19,6 +19,7 @@ from conftest import ROOT, UNIT
 
 from autograder.__main__ import main
 from autograder.bank import catalogue
+from autograder.grading.workers import local
 from autograder.trials.attacks.kinds import filled, place
 from autograder.trials.processes import family
 
@@ -26,6 +27,8 @@ MANY = 6  # students of a class as built who have done everything; the others ha
 NOT_BEGUN = catalogue.exercises_of(UNIT)[2:]
 WRONG = "def stable_softmax(e, dim=-1):\n    return torch.exp(e) / torch.exp(e).sum(-1, keepdim=True)"
 
+# workers and their sandboxes take seconds to start: what grades in this process keeps them for the next class
+local.keeps_workers = True
 # for each new gradebook nbgrader starts a process that looks for the newest of the files which came with it
 nbgrader.api.get_alembic_version = cache(nbgrader.api.get_alembic_version)
 
@@ -46,8 +49,8 @@ def kit(*arguments, **environment):
 
 
 def _alone(arguments: tuple) -> tuple:
-    """The arguments with one worker where they would begin grading with one for each core."""
-    grades = arguments[0] == "grade" and not {"--workers", "--scheduler", "--help"} & set(arguments)
+    """The arguments with one worker where they would grade with one for each core."""
+    grades = arguments[0] in ("grade", "regrade") and not {"--workers", "--scheduler", "--help"} & set(arguments)
     return (*arguments, "--workers", "1") if grades else arguments
 
 

@@ -1,4 +1,4 @@
-"""Pictures of what a captioner attends to: the image, clear where the weight is and dark elsewhere, token by token."""
+"""Figures of captioners: scenes with their captions, what a cell sees, one step drawn whole, and captions side by side."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,16 +8,13 @@ from matplotlib.cbook import get_sample_data
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 from matplotlib.patches import FancyArrowPatch, Rectangle
-from matplotlib.patheffects import Normal, Stroke
 
-from utils.figures.plots import GREY, MAP, OUTPUT, QUERY, WEIGHTS, array, canvas, styled, written
+from utils.figures.image_maps import Box, outline
+from utils.figures.plots import BLACK, GREY, MAP, OUTPUT, QUERY, WEIGHTS, array, canvas, legend_of, styled, written
 
-_DARK = 0.6  # brightness of what is not attended to
-_FINE = 6  # parts of a pixel's side in which weights are smoothed
 _CHARACTER = 0.088  # inches, of the type of captions
-_RIM = [Stroke(linewidth=3.5, foreground="black"), Normal()]  # makes a white frame visible on any ground
+_FRAME = ("white", "black")  # of boxes on a picture: the line, and its rim
 _LINE, _TOKEN = "#444444", "#F3D9C6"  # arrows; a token of the decoder, as in the figures of lesson 01
-Box = tuple[int, int, int, int]
 
 
 @styled
@@ -27,65 +24,8 @@ def gallery(images, titles: Sequence[str], boxes: Sequence[Sequence[Box]] = ()) 
     for number, (axes, image, title) in enumerate(zip(panels, array(images), titles, strict=True)):
         _image(axes, image.transpose(1, 2, 0), title)
         for box in boxes[number] if boxes else ():
-            _outline(axes, box)
+            outline(axes, box, *_FRAME)
     return figure
-
-
-# Attention maps -------------------------------------------------------------------------------------------------------
-
-
-@styled
-def word_maps(
-    image, words: Sequence[str], maps, boxes: Sequence[Box | None] = (), columns: int = 5, title: str = ""
-) -> Figure:
-    """One panel for each token: the image [3, H, W], clear where its map has weight, and below it the scale of its map.
-
-    Args:
-        maps: for each token weights [h, w] with sum 1, where h and w divide the image's sides; None leaves the image as it is.
-        boxes: for each token the box of what it names, outlined; None where there is none.
-    """
-    rows = -(-len(words) // columns)
-    side = 2.45 if columns > 3 else 3.0
-    figure = Figure(figsize=(side * columns, (side + 0.55) * rows + (0.4 if title else 0)), layout="constrained")
-    if title:
-        figure.suptitle(title, fontsize=12)
-    panels = figure.subplots(rows, columns, squeeze=False).flat
-    pixels = array(image).transpose(1, 2, 0)
-    for number, axes in enumerate(panels):
-        if number >= len(words):
-            axes.set_axis_off()
-            continue
-        weights = None if maps[number] is None else array(maps[number])
-        _image(axes, pixels if weights is None else veiled(pixels, weights), words[number], pixels.shape[:2])
-        if weights is not None:
-            _scale(axes, weights.max())
-        if boxes and boxes[number]:
-            _outline(axes, boxes[number])
-    return figure
-
-
-def veiled(pixels: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """An image [H, W, 3], enlarged, that is as it was where `weights` [h, w] are largest, and dark where they are 0.
-
-    Between the centres of its cells the weights are smoothed.
-    """
-    enlarged = np.kron(pixels, np.ones((_FINE, _FINE, 1)))
-    for axis in (0, 1):
-        centres = (np.arange(weights.shape[axis]) + 0.5) / weights.shape[axis]
-        places = (np.arange(enlarged.shape[axis]) + 0.5) / enlarged.shape[axis]
-        weights = np.apply_along_axis(lambda line: np.interp(places, centres, line), axis, weights)
-    return enlarged * (_DARK + (1 - _DARK) * weights / weights.max())[..., None]
-
-
-def _scale(axes: Axes, largest: float) -> None:
-    """A strip below the panel: how bright which weight is, from 0 to the largest of this map."""
-    strip = axes.inset_axes((0.0, -0.09, 1.0, 0.05))
-    strip.imshow(np.linspace(_DARK, 1, 200)[None], cmap="gray", vmin=0, vmax=1, extent=(0, 1, 0, 1), aspect="auto")
-    strip.set_yticks([])
-    strip.set_xticks([0, 1], ["0", written(largest, ".2g")], fontsize=9)
-    for label, side in zip(strip.get_xticklabels(), ("left", "right"), strict=True):
-        label.set_horizontalalignment(side)
-    strip.tick_params(length=0, pad=2)
 
 
 def _image(axes: Axes, pixels: np.ndarray, title: str, size: tuple[int, int] | None = None) -> None:
@@ -94,12 +34,6 @@ def _image(axes: Axes, pixels: np.ndarray, title: str, size: tuple[int, int] | N
     axes.imshow(pixels.clip(0, 1), extent=(0, width, height, 0), interpolation="nearest")
     axes.set_title(title, fontsize=13)
     axes.set_axis_off()
-
-
-def _outline(axes: Axes, box: Box) -> None:
-    left, top, right, bottom = box
-    frame = {"fill": False, "edgecolor": "white", "linewidth": 1.5, "path_effects": _RIM}
-    axes.add_patch(Rectangle((left, top), right - left, bottom - top, **frame))
 
 
 # What a cell sees -----------------------------------------------------------------------------------------------------
@@ -139,7 +73,7 @@ def receptive_field(photo, pixels, reach, cell: tuple[int, int], cells: int) -> 
     figure.colorbar(image, ax=panels[2], shrink=0.75)
     for axes in panels:
         axes.title.set_fontsize(12)
-        _outline(axes, (cell[1] * step, cell[0] * step, (cell[1] + 1) * step, (cell[0] + 1) * step))
+        outline(axes, (cell[1] * step, cell[0] * step, (cell[1] + 1) * step, (cell[0] + 1) * step), *_FRAME)
     return figure
 
 
@@ -260,3 +194,38 @@ def compared(images, captions: Sequence[Mapping[str, Sequence[str]]]) -> Figure:
 def _columns(words: Sequence[str]) -> list[str]:
     """A caption in nine parts: four words, the relation, four words."""
     return [*words[:4], " ".join(words[4:-4]), *words[-4:]]
+
+
+@styled
+def by_group(
+    groups: Sequence[str],
+    shares: Mapping[str, Sequence[Sequence[float]]],
+    colours: Mapping[str, str],
+    *,
+    value_label: str = "share of captions",
+    numbers: str = "",
+    axes: Axes | None = None,
+) -> Figure:
+    """For each group a bar for each name: the mean over training runs, with a dot for each run.
+
+    Args:
+        shares: name -> for each group the values of its runs.
+        numbers: how the mean is written above its bar; without it, it is not.
+    """
+    axes = axes or canvas(10, 3.4)[1][0]
+    wide = 0.8 / len(shares)
+    for number, (name, of_groups) in enumerate(shares.items()):
+        at = [place + wide * (number - (len(shares) - 1) / 2) for place in range(len(groups))]
+        means = [float(np.mean(one)) for one in of_groups]
+        axes.bar(at, means, width=0.92 * wide, color=colours[name], label=name)
+        for x, mean, values in zip(at, means, of_groups, strict=True):
+            axes.plot([x] * len(values), values, "o", color=BLACK, markersize=3.5)
+            if numbers:
+                above = {"xytext": (0, 5), "textcoords": "offset points", "ha": "center", "va": "bottom"}
+                ground = {"boxstyle": "square,pad=0.05", "facecolor": "white", "edgecolor": "none"}
+                axes.annotate(written(mean, numbers), (x, max(values)), bbox=ground, zorder=5, **above)
+    axes.set_xticks(range(len(groups)), groups)
+    axes.set(ylabel=value_label)
+    axes.tick_params(axis="x", length=0)
+    legend_of(axes)
+    return axes.figure

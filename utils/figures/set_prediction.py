@@ -9,8 +9,8 @@ from matplotlib.patches import Rectangle
 from matplotlib.patheffects import Normal, Stroke
 
 from utils.figures import plots
-from utils.figures.captioning import veiled
-from utils.figures.plots import array, canvas, legend_of, styled, written
+from utils.figures.image_maps import glow
+from utils.figures.plots import array, canvas, styled, written
 from utils.figures.schematics import arrow, box, finish
 
 COLOURS = {
@@ -222,13 +222,12 @@ def taken(places: Sequence, reach: Sequence[str]) -> Figure:
 
 @styled
 def looks(image, maps, boxes, names: Sequence[str], title: str) -> Figure:
-    """The picture with the boxes of these queries, and for each the picture clear where it attends: maps [n, 6, 6]."""
+    """The picture with the boxes of these queries, and for each the picture with a glow where it attends: maps [n, 6, 6]."""
     figure, panels = canvas(2.5 * (1 + len(names)), 3.1, 1 + len(names))
     _picture(panels[0], image)
     panels[0].set_title(title)
     for axes, weights, place, name in zip(panels[1:], maps, boxes, names, strict=True):
-        dark = veiled(array(image).transpose(1, 2, 0), array(weights))
-        _picture(axes, dark.transpose(2, 0, 1))
+        glow(axes, image, weights, size=(1, 1))
         for shown in (panels[0], axes):
             _outlined(shown, place, name.split()[1], plots.QUERY)
         axes.set_title(name)
@@ -279,20 +278,3 @@ def captioners() -> Figure:
     box(axes, (10.0, 3.15), 2.3, 0.8, plots.OUTPUT, "a large red")
     arrow(axes, (10.0, 2.12), (10.0, 2.73))
     return finish(axes, (-0.85, 11.3), (-1.1, 4.1))
-
-
-@styled
-def mistakes(kinds: Sequence[str], shares: Mapping[str, Sequence[Sequence[float]]]) -> Figure:
-    """For each kind of mistake a group of bars, one for each captioner: the mean over seeds, with a dot for each seed."""
-    figure, (axes,) = canvas(10, 3.4)
-    wide = 0.8 / len(shares)
-    for number, (name, of_kinds) in enumerate(shares.items()):
-        at = [place + wide * (number - (len(shares) - 1) / 2) for place in range(len(kinds))]
-        axes.bar(at, [float(np.mean(one)) for one in of_kinds], width=0.92 * wide, color=CAPTIONERS[name], label=name)
-        for x, values in zip(at, of_kinds, strict=True):
-            axes.plot([x] * len(values), values, "o", color=plots.BLACK, markersize=3.5)
-    axes.set_xticks(range(len(kinds)), kinds)
-    axes.set(ylabel="share of captions")
-    axes.tick_params(axis="x", length=0)
-    legend_of(axes)
-    return figure

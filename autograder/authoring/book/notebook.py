@@ -7,8 +7,8 @@ import re
 import nbformat
 from nbformat.v4 import new_code_cell
 
-from autograder.authoring.book.labels import is_explorer, label
 from autograder.authoring.book.places import BUNDLE, DOWNLOADS, address
+from autograder.authoring.labels import is_explorer, label, without_title
 from autograder.authoring.reading import is_folded
 
 BADGE = re.compile(r"^.*<!-- badge -->.*\n*", re.MULTILINE)
@@ -35,7 +35,8 @@ def dressed(nb, unit: str, depth: int, lesson: bool):
             note = f'<p class="explorer-note">{MOVE.format(doors=doors)}</p>\n\n' if moved else ""
             cell.source = note + SUMMARY.sub(_summary, BADGE.sub("", cell.source))
         elif is_folded(cell):
-            _fold(cell, label(cell, following))
+            _fold(cell, f"Code: {label(cell, following)}")
+            cell.source = without_title(cell.source)
         moved = is_explorer(cell) and bool(cell.outputs)
         cells += _one_picture_each(cell) if cell.cell_type == "code" else [cell]
     cells[0].source = HEADING.sub(rf"\1\n{_top_line(unit, depth, lesson)}\n", cells[0].source)

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from multiprocessing import forkserver
 from pathlib import Path
 
@@ -65,7 +66,7 @@ def _in_pools(tasks: list[dict], workers: int, tries: int, folder: Path) -> Iter
     waiting, suspects, deaths = collections.deque(tasks), collections.deque(), collections.Counter()
     while waiting or suspects:
         source, width = (suspects, 1) if suspects else (waiting, workers)
-        with _Pool(width) as pool:
+        with _lent(width) as pool:
             _check(pool)
             running = {}
             try:
@@ -111,14 +112,41 @@ def _context():
     return context
 
 
+keeps_workers = (
+    False  # for the next run: a program that grades many classes need not start workers and sandboxes for each
+)
+_kept: dict[int, "_Pool"] = {}
+
+
+@contextmanager
+def _lent(width: int) -> Iterator["_Pool"]:
+    """A pool of so many workers, which end with the run unless they are to be kept; a pool that broke is never kept."""
+    pool = _kept.pop(width, None) or _Pool(width)
+    with pool.ending_on_error():
+        yield pool
+    if keeps_workers and not pool.broke():
+        _kept[width] = pool
+    else:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
 class _Pool(ProcessPoolExecutor):
     """Workers forked from a process that has imported what they need and computed nothing."""
 
     def __init__(self, workers: int):
         super().__init__(workers, _context(), prepare_worker)
 
-    def __exit__(self, kind, error, trace):
-        if error is not None:  # nobody waits for what is under way; the next run does it again
+    def broke(self) -> bool:
+        """Whether a worker died."""
+        return bool(self._broken)
+
+    @contextmanager
+    def ending_on_error(self) -> Iterator[None]:
+        """Where a run ends early nobody waits for what is under way; the next run does it again."""
+        try:
+            yield
+        except BaseException:
             for process in list((self._processes or {}).values()):
                 process.kill()
-        self.shutdown(wait=True, cancel_futures=True)
+            self.shutdown(wait=True, cancel_futures=True)
+            raise

@@ -1,0 +1,97 @@
+"""What a folded cell holds, in a few words: the first line of the cell, which JupyterLab and Colab leave in view, and the
+book's line that unfolds it."""
+
+import ast
+import re
+
+from autograder.authoring.reading import is_folded
+
+TITLE = "# @title "  # Colab shows what follows; JupyterLab shows the whole line
+FIGURE = re.compile(r"\*\*(Figure \d+)\.\*\*")
+LONGEST = 110  # characters of a label
+MOST = 4  # names in a label
+
+
+def give_titles(nb) -> None:
+    """Writes its label into the first line of each folded cell of a lesson, but for the set-up, which says what it does."""
+    for cell, following in zip(nb.cells, [*nb.cells[1:], None]):
+        if is_folded(cell) and "setup" not in cell.metadata.tags:
+            words = label(cell, following)
+            cell.source = f"{TITLE}{words[0].upper()}{words[1:]}\n{without_title(cell.source)}"
+
+
+def without_title(source: str) -> str:
+    """A cell's code as its author wrote it."""
+    return source.partition("\n")[2] if source.startswith(TITLE) else source
+
+
+def label(cell, following) -> str:
+    """The cell's own label, its first comment, or what can be seen of it: the figure it draws, what it defines or asserts."""
+    if own := cell.metadata.get("label"):
+        return own
+    source = without_title(cell.source)
+    first = source.partition("\n")[0]
+    if first.startswith("# ") and len(first) <= LONGEST:
+        return first[2:].strip().rstrip(".")
+    if figure := _figure(source, following):
+        return f"explorer of {figure}" if is_explorer(cell) else f"draws {figure}"
+    return _seen(source)
+
+
+def is_explorer(cell) -> bool:
+    """Whether a cell shows a figure that a reader can move in a notebook."""
+    return cell.cell_type == "code" and bool(re.search(r"^explore\(", cell.source, re.MULTILINE))
+
+
+def _figure(source: str, following) -> str | None:
+    drawn = re.search(r"^\s*(show|explore)\(", source, re.MULTILINE)
+    caption = FIGURE.match(following.source) if drawn and following is not None else None
+    return caption[1] if caption else None
+
+
+def _seen(source: str) -> str:
+    statements = ast.parse(re.sub(r"^[%!].*$", "pass", source, flags=re.MULTILINE)).body
+    kinds = {_kind(one) for one in statements}
+    defined = [one for one in statements if isinstance(one, ast.FunctionDef | ast.ClassDef)]
+    if isinstance(statements[0], ast.Import | ast.ImportFrom):
+        return "imports and settings"
+    if kinds == {"assertion"}:
+        return "assertions"
+    if len(defined) == 1 and (said := _docstring(defined[0])):
+        return said
+    done = [one for statement in statements for one in _done(statement)]
+    if any(isinstance(one, ast.Call) and getattr(one.func, "id", "") == "print" for one in done):
+        checked = any(isinstance(one, ast.Assert) for one in done)
+        return "checks the claims and prints the lines below" if checked else "prints the lines below"
+    if defined:
+        return f"defines {_listed([one.name for one in defined])}"
+    names = [name for one in statements for name in _assigned(one)]
+    return f"computes {_listed(names)}" if names else "computes what follows"
+
+
+def _done(statement: ast.stmt) -> list[ast.AST]:
+    """What is run when a statement is; a definition runs nothing."""
+    return [] if isinstance(statement, ast.FunctionDef | ast.ClassDef) else [*ast.walk(statement)]
+
+
+def _docstring(defined) -> str | None:
+    said = (ast.get_docstring(defined) or "").partition("\n\n")[0]
+    whole = f"defines {defined.name} · {' '.join(said.split()).rstrip('.')}"
+    return whole if said and len(whole) <= LONGEST else None
+
+
+def _assigned(statement: ast.stmt) -> list[str]:
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    names = [one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)]
+    return [name for name in names if name != "_"]
+
+
+def _listed(names: list[str]) -> str:
+    names = list(dict.fromkeys(names))
+    return ", ".join(names[:MOST]) + (", …" if len(names) > MOST else "")
+
+
+def _kind(statement: ast.stmt) -> str:
+    called = statement.value.func if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) else None
+    name = getattr(called, "id", getattr(called, "attr", ""))
+    return "assertion" if isinstance(statement, ast.Assert) or name == "assert_close" else name or "other"
