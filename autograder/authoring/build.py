@@ -14,7 +14,7 @@ from nbclient import NotebookClient
 
 from autograder import settings
 from autograder.authoring.demands import demands
-from autograder.authoring.labels import give_titles, without_title
+from autograder.authoring.labels import give_titles
 from autograder.authoring.numbering import number
 from autograder.authoring.provenance import KEY, keep_outputs, made_from
 from autograder.authoring.reading import lay_out
@@ -104,10 +104,8 @@ def dressed(twin: Path):
 
 
 def as_twin(nb) -> str:
-    """The text of a notebook's twin: without the titles that the build writes."""
+    """The text of a notebook's twin."""
     plain = nbformat.from_dict(nb)
-    for cell in plain.cells:
-        cell.source = without_title(cell.source)
     plain.metadata = {"jupytext": {"notebook_metadata_filter": "-all", "cell_metadata_filter": CELL_METADATA}}
     return jupytext.writes(plain, fmt="py:percent")
 

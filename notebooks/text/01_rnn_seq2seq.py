@@ -68,6 +68,7 @@ except ImportError:  # the course is not on Python's path yet, or another packag
 installed = prepare()
 
 # %% tags=["fold"]
+# @title Imports and settings
 import itertools
 import time
 
@@ -94,6 +95,7 @@ DEVICE = device()
 # Translate *"we see the sky"* into Italian, and *"we are eating bread"* into Spanish:
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Prints the lines below
 for name, language in (("sky", "italian"), ("bread", "spanish")):
     pair = lecture(name, language)
     print(
@@ -150,6 +152,7 @@ numbers = torch.tensor(english.encode(pair.source), device=DEVICE)  # [T]: we se
 X = table(numbers).detach()  # [T, D_E], one row of the table for each token
 
 # %% tags=["fold"]
+# @title Computes rnn, W_x, W_h, b
 assert torch.equal(X[1], table.weight[english.numbers["see"]])  # a lookup, nothing else
 
 rnn = nn.RNN(D_E, D_H, batch_first=True, device=DEVICE)
@@ -173,6 +176,7 @@ print("the last hidden state:", [round(value, 2) for value in H[-1].tolist()])
 all_states, last_state = rnn(X[None])  # [1, T, D_E] -> [1, T, D_H], and [layers, 1, D_H]
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Prints the lines below
 assert_close(all_states[0], H, atol=1e-5, rtol=0)
 assert_close(last_state[0, 0], H[-1], atol=1e-5, rtol=0)
 print("our loop and nn.RNN agree: the differences are below 1e-5")
@@ -218,6 +222,7 @@ print("gradient from the last hidden state to each token", [round(value, 3) for 
 # h_t = z_t \odot h_{t-1} + (1 - z_t) \odot n_t$$
 
 # %% tags=["fold"]
+# @title Draws Figure 1
 assert moved[0] > 5 * moved[-1] > 0
 assert reach[-1] > 3 * reach[0]
 
@@ -289,6 +294,7 @@ s = writer(given[None], s[None])[0]  # [D_H], s_1
 P = out(s).softmax(dim=-1)  # [V], a probability for each token
 
 # %% tags=["fold"]
+# @title Draws Figure 2
 assert P.shape == (len(italian),) and abs(P.sum().item() - 1) < 1e-5
 
 seeded = torch.Generator().manual_seed(3)
@@ -319,6 +325,7 @@ show(
 # first token must survive 999 further steps. Here is how much room that leaves for each token if $D_H$ is 128:
 
 # %% tags=["fold"]
+# @title Draws Figure 3
 show(
     seq2seq.bottleneck((5, 31, 1000), 128),
     "Three panels with a small square for each token below and for each number of the context vector above. Five tokens are "
@@ -350,6 +357,7 @@ show(
 # comes next?
 
 # %% tags=["fold"]
+# @title Draws Figure 4
 show(
     seq2seq.teacher_forcing([*pair.target, "[STOP]"]),
     "Two rows of the same tokens, shifted by one position. Fed in: START, vediamo, il, cielo. To predict: vediamo, il, "
@@ -385,6 +393,7 @@ print(f"loss of the untrained decoder: {loss:.1f}, log V: {torch.tensor(float(le
 # with a `[PAD]`?
 
 # %% tags=["fold"]
+# @title Draws Figure 5
 lines = ["we see the sky", "they often read the small book", "she drinks water"]
 show(
     seq2seq.padded_batch([[*line.split(), "[STOP]"] for line in lines]),
@@ -440,6 +449,7 @@ loss_masked = -log_P[real].gather(-1, y_batch[real][:, None]).mean()
 loss_torch = F.cross_entropy(logits.flatten(0, 1), y_batch.flatten(), ignore_index=PAD)
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Checks the claims and prints the lines below
 assert torch.equal(ends[2], H_batch[2, 3])
 
 total, words = 0.0, 0  # the same loss by hand
@@ -519,6 +529,7 @@ losses, drawn = learn(model, pairs, STEPS, 8e-3, SEED, "training")
 
 
 # %% tags=["fold"]
+# @title Draws Figure 6
 def smoothed(curve, over):
     """The mean of each `over` steps."""
     return [sum(curve[start : start + over]) / over for start in range(0, len(curve) - over + 1, over)]
@@ -629,6 +640,7 @@ print("we see the sky →", " ".join(translate(model, pair.source)[0]))
 # at first each step reads a token, later each step writes one. Try a long sentence, and look for the first mistake.
 
 # %% tags=["fold"]
+# @title Explorer of Figure 7
 known = {one.source for one in pairs}
 fresh = [one for one in corpus("italian", 450, 3, 22, seed=SEED + 100) if one.source not in known]  # for judging
 examples = {}
@@ -705,6 +717,7 @@ print(f"accuracy {token_accuracy(five[1:], five):.2f}, BLEU {bleu([five[1:]], [f
 
 
 # %% tags=["fold"]
+# @title Checks the claims and prints the lines below
 EDGES = [3, 7, 11, 15, 19, 23, 27, 31]  # groups of sentences by their number of words
 groups = [(low, high - 1) for low, high in itertools.pairwise(EDGES)]
 
@@ -751,6 +764,7 @@ class NoSource(Translator):
 
 
 # %% tags=["fold"]
+# @title Prints the lines below
 @torch.no_grad()
 def with_teacher(model, pairs, groups):
     """Token accuracy of each group where every token is predicted after the correct prefix; [STOP] is not counted."""
@@ -808,6 +822,7 @@ print(stored_runs.how(record))
 
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Draws Figure 8
 def over_seeds(found):
     """For values of each seed [seeds, …]: mean, least and largest over the seeds, [3, …]."""
     found = torch.tensor(found)
@@ -869,6 +884,7 @@ show(
 # has learned to use $c$. For which sentences is it enough?
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Draws Figure 9
 figure, panels = plots.canvas(11, 4.1, 2)
 for panel, measure, label, top in zip(panels, ("accuracy", "bleu"), ("token accuracy", "BLEU"), (1.03, 103)):
     by_words(stored(measure), panel, y_label=label, colours=TONES, styles=MARKS)
@@ -911,6 +927,7 @@ show(
 #   Some tokens can be guessed from the prefix alone; the decoder without a source shows how many.
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Draws Figure 10
 TAUGHT = "teacher forcing, new sentences"
 causes = {
     "greedy, new sentences": stored("accuracy")["width 256"],
@@ -973,6 +990,7 @@ show(
 # times as many.
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Draws Figure 11
 longer = {
     f"{LONG_STEPS * factor // 4:,} steps": over_seeds([one["accuracy"] for one in RUNS[name]])
     for name, factor in (("128 short", 1), ("128", 4), ("128 long", 16))
@@ -1069,6 +1087,7 @@ for step in range(2):
         print(f"step {step + 1}: {' '.join(words):<10} log P = {score:.2f}, P = {torch.tensor(score).exp():.2f}")
 
 # %% tags=["fold"]
+# @title Draws Figure 12
 show(
     seq2seq.search_tree(toy, kept, beam[0][0]),
     "A tree of all two-word sentences of the toy decoder with their probabilities. A beam of two keeps il and la, then la casa "
@@ -1102,6 +1121,7 @@ show(
 
 
 # %% tags=["fold"]
+# @title Prints the lines below
 @torch.no_grad()
 def search(model, words, k, alpha=0.0, limit=60):
     """The k hypotheses of a beam, the best first: for each its words, log P and number of tokens."""
@@ -1163,6 +1183,7 @@ for words, score, L in search(model, asked.source, 4):
 # A single sentence proves nothing. Here are the translators of width 128 from the stored run:
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Prints the lines below
 if stored_runs.full():
     results["beams"] = [by_search(one, new[:200]) for one, new in translators]
     stored_runs.keep("01_rnn_seq2seq", results, seed="1, 2, 3", seconds=time.perf_counter() - started)

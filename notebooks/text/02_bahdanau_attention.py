@@ -67,6 +67,7 @@ except ImportError:  # the course is not on Python's path yet, or another packag
 installed = prepare()
 
 # %% tags=["fold"]
+# @title Imports and settings
 import textwrap
 import time
 
@@ -106,6 +107,7 @@ def normal(*shape):
 # How do people translate a sentence like the following one?
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Prints the lines below
 agreement = lecture("agreement", "french")
 print(" ".join(agreement.source))
 print(" ".join(agreement.target))
@@ -142,6 +144,7 @@ print(" ".join(agreement.target))
 # the three steps are repeated with the new state $s_t$.
 
 # %% tags=["fold"]
+# @title Draws Figure 1
 show(
     translators.attending_step("la", "zone"),
     "A diagram of one step. The decoder state s before the step and four encoder states h enter the scores e. A softmax over the "
@@ -189,6 +192,7 @@ c = a @ H  # [T_x] @ [T_x, D_H] -> [D_H]
 c_torch = F.scaled_dot_product_attention(s[None], H, H, scale=1.0)[0]  # queries [1, D_H] -> [1, D_H] -> [D_H]
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Prints the lines below
 assert_close(e, e_loop)
 assert_close(a, a_loop)
 assert_close(c, c_loop)
@@ -200,6 +204,7 @@ print("weights", [round(one, 2) for one in a.tolist()])
 # weights the same encoder states differently. The figure shows the weights for three new made-up decoder states:
 
 # %% tags=["fold"]
+# @title Draws Figure 2
 asking = [f"decoder state $s_{t}$, token {t + 1}" for t in range(3)]
 weights = (normal(3, D_H) @ H.T / 2).softmax(dim=-1)  # [3, T_x], made up
 show(
@@ -226,6 +231,7 @@ asks = s.clone().requires_grad_()  # [D_H]
 ((H @ asks).softmax(dim=-1) @ H).square().sum().backward()
 
 # %% tags=["fold"]
+# @title Checks the claims and prints the lines below
 assert asks.grad.norm() > 0
 print(f"length of the gradient at the decoder's state: {asks.grad.norm():.1f}")
 
@@ -251,6 +257,7 @@ print(f"length of the gradient at the decoder's state: {asks.grad.norm():.1f}")
 # compute the rows one after the other, because its next state needs the context vector of the current step.)
 
 # %% tags=["fold"]
+# @title Computes T_y, D_S, D_A, S, …
 T_y, D_S, D_A = 3, 4, 7
 S = normal(T_y, D_S)  # [T_y, D_S], decoder states of another width
 W_bilinear = normal(D_S, D_H)  # [D_S, D_H]
@@ -273,6 +280,7 @@ hidden = torch.tanh((S @ W)[:, None, :] + (H @ U)[None, :, :])  # [T_y, 1, D_A] 
 E_additive = hidden @ v  # [T_y, T_x, D_A] @ [D_A] -> [T_y, T_x]
 
 # %% tags=["fold"]
+# @title Assertions
 assert_close(E_bilinear, bilinear_loop)
 assert_close(E_additive, additive_loop)
 
@@ -282,6 +290,7 @@ assert_close(E_additive, additive_loop)
 # matrices from above, and asserts that they compute the same scores.
 
 # %% tags=["fold"]
+# @title Computes own, maps, pairs_S, pairs_H
 own = nn.Bilinear(D_S, D_H, 1, bias=False, device=DEVICE)
 maps = nn.ModuleDict({"W": nn.Linear(D_S, D_A, bias=False), "U": nn.Linear(D_H, D_A, bias=False)}).to(DEVICE)
 with torch.no_grad():
@@ -314,6 +323,7 @@ late = e.softmax(dim=-1) * mask  # [T_x]
 early = e.masked_fill(~mask, -torch.inf).softmax(dim=-1)  # [T_x]
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Checks the claims and prints the lines below
 print(f"zeroed after the softmax: sum {late.sum():.2f}; hidden before it: sum {early.sum():.2f}")
 assert_close(early[:3], e[:3].softmax(dim=-1))  # as if the padding were not there
 assert (early[3:] == 0).all()
@@ -355,6 +365,7 @@ assert (early[3:] == 0).all()
 
 
 # %% tags=["fold"]
+# @title Defines fed_words
 english, french = vocabulary("english"), vocabulary("french")
 
 
@@ -419,6 +430,7 @@ class AttentionTranslator(nn.Module):
 
 
 # %% tags=["fold"]
+# @title Defines FixedTranslator, EqualTranslator, SameWeightsTranslator, translation_loss
 class FixedTranslator(nn.Module):
     """The translator of lesson 01, with one context vector, for comparison."""
 
@@ -486,6 +498,7 @@ def translation_loss(model, batch):
 
 
 # %% tags=["fold"]
+# @title Defines learned · A trained translator, its losses, and some 400 sentences that it has not seen
 def learned(kind, seed, longest, width, steps, sentences, rate, name="attention"):
     """A trained translator, its losses, and some 400 sentences that it has not seen."""
     pairs = corpus("french", sentences, 3, longest, seed=seed)
@@ -514,6 +527,7 @@ print(f"loss per token: {losses[0]:.1f} in the first step, {sum(losses[-50:]) / 
 
 
 # %% tags=["fold"]
+# @title Prints the lines below
 @torch.no_grad()
 def translate(model, words, limit=90):
     """Translates English tokens greedily; gives French ones, and the weights [T_y, T_x] if the model has any."""
@@ -583,6 +597,7 @@ print(stored_runs.how(record))
 
 
 # %% tags=["fold"]
+# @title Draws Figure 3
 SHADES = {
     "one vector": plots.SHADES["one vector"],
     "equal weights": plots.GREEN,
@@ -607,6 +622,7 @@ for panel, what, label in zip(
         (range(40, LONG["steps"] + 1, 40), "step") if what == "loss" else (middles, "words in the English sentence")
     )
     styles = dict.fromkeys(means, "-" if what == "loss" else "o-")
+    styles["same weights"] = "--" if what == "loss" else "o--"  # so that the curve beneath it can be seen
     plots.curves(
         x,
         means,
@@ -630,12 +646,13 @@ show(
 
 # %% [markdown]
 # **Figure 3.** The stored run: means of three training runs of each model, the bands from the worst to the best of
-# the three; *equal weights* and *same weights* are the two controls. Left, the training loss, where grey hides
-# green. Middle and right, the quality of the translations by the length of the English sentence.
+# the three; *equal weights* and *same weights* are the two controls, whose curves lie almost on one another. Left, the
+# training loss. Middle and right, the quality of the translations by the length of the English sentence.
 #
 # The middle panel as a table, with the range over the three runs:
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Checks the claims and prints the lines below
 accuracy, accuracy_range = over_seeds("accuracy")
 others = [run[name]["accuracy"][1:] for run in runs for name in KINDS if name != "attention"]
 assert min(min(run["attention"]["accuracy"]) for run in runs) > 0.95 and max(map(max, others)) < 0.75
@@ -705,6 +722,7 @@ A = weights_of(seeing, agreement)
 
 
 # %% tags=["fold"]
+# @title Draws Figure 4
 def draw_weights(A, axes, title="", rows=slice(None)):
     """The weights A [T_y, T_x] of the agreement sentence, or some rows of them, with the gold links circled."""
     columns, words = [*agreement.source, "[STOP]"], [*agreement.target, "[STOP]"]
@@ -734,6 +752,7 @@ show(
 # English token with the largest weight.
 
 # %% tags=["fold"]
+# @title Prints the lines below
 source = [*agreement.source, "[STOP]"]  # what the columns stand for
 attends = " ".join(f"{word}→{source[row.argmax()]}" for word, row in zip(agreement.target, A))
 print(textwrap.fill(attends, 100))
@@ -774,6 +793,7 @@ def error_rate(links, pairs):
 
 
 # %% tags=["fold"]
+# @title Checks the claims and prints the lines below
 def aligned(model, pairs):
     """The alignment error rate on pairs, that of the diagonal, and the weights of the agreement sentence."""
     links, diagonal = [], []
@@ -803,11 +823,14 @@ for name, found in record["results"].items():
     print(f"  {name} models, seed by seed: {rates}; the diagonal: {found[0]['diagonal']:.2f}")
 
 # %% tags=["fold"]
+# @title Draws Figure 5
 block = slice(agreement.target.index("la"), agreement.target.index("été") + 1)
 large = [torch.tensor(one["weights"]) for one in record["results"]["large"]]
 figure, panels = plots.canvas(12, 3.9, 3)
 for number, (A, axes) in enumerate(zip(large, panels, strict=True), 1):
     draw_weights(A, axes, title=f"run {number}", rows=block)
+    for label in axes.get_xticklabels():
+        label.set(rotation=90, va="center", fontsize=10)
 show(
     figure,
     "Attention weights of the three large models for the French tokens la zone économique européenne a été; gold links are "
@@ -845,6 +868,7 @@ show(
 # seen this sentence in training. The second slider chooses the token that the decoder is about to write.
 
 # %% tags=["fold"]
+# @title Explorer of Figure 6
 examples = {}
 for example in fresh:
     examples.setdefault(len(example.source), example)
@@ -893,6 +917,7 @@ explore(
 
 
 # %% tags=["fold"]
+# @title Prints the lines below
 def side_by_side(number, English, right):
     """Prints an English sentence, its right translation, and what each model of the first seed writes."""
     lines = {"English": English, "right": right} | {name: runs[0][name]["writes"][number] for name in KINDS}
@@ -926,6 +951,7 @@ with torch.no_grad():
     shuffled = seeing.step(previous, s_first, H_all[:, order], seeing.U(H_all[:, order]))
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Checks the claims and prints the lines below
 assert torch.allclose(shuffled[2], plain[2][:, order], atol=1e-5)
 assert torch.allclose(seeing.out(shuffled[0]), seeing.out(plain[0]), atol=1e-4)
 print("the weights are shuffled like the states, up to an error of 1e-5")

@@ -1,6 +1,8 @@
 # %% [markdown]
 # # 03 · Captions that look at the picture
 #
+# [![Open in
+# Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/attention-course/blob/main/notebooks/03_image_captioning.ipynb)
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/attention-course/blob/main/notebooks/03_image_captioning.ipynb) <!-- badge -->
 #
 # **You will be able to**
@@ -66,6 +68,7 @@ except ImportError:  # the course is not on Python's path yet, or another packag
 installed = prepare()
 
 # %% tags=["fold"]
+# @title Imports and settings
 import time
 
 import torch
@@ -89,6 +92,7 @@ generator = torch.Generator().manual_seed(3)
 
 
 # %% tags=["fold"]
+# @title Defines normal · Independent numbers with mean 0 and variance 1, the same on every device
 def normal(*shape):
     """Independent numbers with mean 0 and variance 1, the same on every device."""
     return torch.randn(*shape, generator=generator).to(DEVICE)
@@ -104,11 +108,13 @@ def normal(*shape):
 # saw the vector only once, before the first token). From lessons 01 and 02, what would you expect to go wrong?
 #
 # Our images are *scenes*. Each scene shows two objects that differ in shape and in colour. An object is large or small.
-# The two objects stand either clearly side by side or clearly one above the other. If one object is large and the other small, the caption names the large one
+# The two objects stand side by side or one above the other: in exactly one of the two directions there is a gap between
+# them, which may be as narrow as a pixel. If one object is large and the other small, the caption names the large one
 # first. If both have the same size, it first names the one on the left, or the upper one. So each image has exactly one
 # right caption. Each word of a caption is one token.
 
 # %% tags=["fold"]
+# @title Draws Figure 1
 SEED = 1
 some, fresh = scenes.scenes(4000, seed=SEED), scenes.scenes(300, seed=1000 + SEED)
 photos, new_photos = scenes.images(some), scenes.images(fresh)  # [4000, 3, 48, 48], [300, 3, 48, 48]
@@ -148,9 +154,10 @@ show(
 #
 # Before any captioner is trained, the CNN learns to classify single objects by shape, colour and size. For this, a
 # small window around each object is cut out of its scene. (A part of the other object may be visible in the window.)
-# Afterwards we discard the output layer that did the classification, and keep the feature map. Xu et al. (2015), whose
-# captioner this lesson follows, took a network that had been trained to classify photographs. We load the weights that
-# were kept from such a training run; it takes 500 steps, and `trained_cnn` in the same module repeats it.
+# Afterwards we discard the output layer that did the classification, and keep the feature map. Xu et al. (2015),
+# whose captioner this lesson follows, took a network that had been trained to classify photographs. To save time we
+# load a CNN that was trained in our way beforehand; the function `trained_cnn` in `utils.models.grid_cnn` repeats the
+# training.
 
 # %%
 cnn = pretrained_cnn()
@@ -162,12 +169,13 @@ print("image", [*photos[:1].shape], "→ grid", [*G.shape])
 # %% [markdown]
 # ### What does a cell see?
 #
-# A cell stands for $4 \times 4$ pixels, but its vector is computed from more of them. Each layer computes a cell from a
-# small window of cells of the layer below, and each of those was computed from a window of its own. The part of the
-# image that can influence a cell is called its **receptive field**. We can count how wide it is. We start with 1 pixel,
-# and each layer adds its kernel width minus 1, times the product of the strides of all layers below it (for the first
-# layer this product is 1). Our four layers have kernels of width 5, 3, 3 and 3, and the first two have stride 2. This
-# gives $1 + 4 \cdot 1 + 2 \cdot 2 + 2 \cdot 4 + 2 \cdot 4 = 25$ pixels.
+# A cell stands for $4 \times 4$ pixels, but its vector is computed from more of them. Each layer computes a cell from
+# a small window of cells of the layer below, and each of those was computed from a window of its own. The part of the
+# image that can influence a cell is called its **receptive field**. We can count how wide it is. We start with 1
+# pixel. Each layer adds a product of two factors: its kernel width minus 1, and the product of the strides of all
+# layers below it, which is 1 for the first layer. Our four layers have kernels of width 5, 3, 3 and 3, and the first
+# two have stride 2. This gives $1 + 4 \cdot 1 + 2 \cdot 2 + 2 \cdot 4 + 2 \cdot 4 = 25$ pixels. Near the border of
+# the image, a part of the receptive field lies outside.
 #
 # We can also measure it: the derivatives of the cell's 64 numbers with respect to a pixel are 0 if the pixel lies
 # outside the receptive field. Let us do so on a real photograph. The network was never trained on photographs, but that
@@ -181,6 +189,7 @@ slopes = torch.autograd.functional.jacobian(lambda image: cnn(image)[0, :, row, 
 reach = slopes.abs().sum(dim=(0, 1, 2))  # [48, 48], 0 where the cell does not depend on a pixel
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Draws Figure 2
 tall, wide = (int((reach.sum(dim=axis) > 0).sum()) for axis in (1, 0))
 assert (tall, wide) == (25, 25)
 print(f"the cell stands for 4 x 4 pixels and sees {tall} x {wide} of them: {tall * wide / 48**2:.2f} of the image")
@@ -221,6 +230,7 @@ for h in range(H):
 X = G.flatten(2).mT  # [1, D, H, W] -> [1, D, L] -> [1, L, D]
 
 # %% tags=["fold"]
+# @title Assertions
 assert_close(X, X_loop)
 assert_close(X.mT.unflatten(2, (H, W)), G)  # and back
 
@@ -238,12 +248,12 @@ for name, vectors in (("flatten(2).mT", numbered.flatten(2).mT), ("reshape", num
     print(f"{name:<13} shape {[*vectors.shape]}, first vector: {vectors[0, 0, :5].tolist()} …")
 
 # %% [markdown]
-# The shapes agree, but the vectors do not. `reshape` never changes the order of the numbers. It reads them as one list
-# and cuts this list into new pieces. In the list, the 144 numbers of the first feature come first, then those of the
-# second feature, and so on. A "vector" that `reshape` makes therefore holds one feature of 64 consecutive cells, or the
-# end of one feature and the beginning of the next. There is no error message, and training may even seem to work.
-# `flatten(2)` is safe because it merges two adjacent axes without reordering anything; to move the axis of the features
-# you need `.mT` or `permute`.
+# The shapes agree, but the vectors do not. `reshape` never changes the order of the numbers. It reads them as one
+# list and cuts this list into new pieces. In the list, the 144 numbers of the first feature come first, then those of
+# the second feature, and so on. A "vector" that `reshape` makes therefore holds one feature of 64 consecutive cells,
+# or the end of one feature and the beginning of the next. There is no error message, and training may even seem to
+# work. `flatten(2)` is safe because it joins only the axes of the rows and of the columns, and leaves the axis of the
+# features alone. To move that axis you need `.mT` or `permute`.
 
 # %% [markdown]
 # ## Attention over the feature map
@@ -277,6 +287,7 @@ c = (a[:, None] @ X)[:, 0]  # [1, 1, L] @ [1, L, D] -> [1, D]
 c_torch = F.scaled_dot_product_attention(s[:, None], X, X, scale=1.0)[:, 0]  # [1, 1, D], [1, L, D] twice -> [1, D]
 
 # %% tags=["fold"]
+# @title Assertions
 assert_close(e.unflatten(1, (H, W))[0], e_loop)
 assert_close(c[0], c_loop, rtol=1e-4, atol=1e-5)
 assert_close(c_torch, c, rtol=1e-4, atol=1e-5)
@@ -285,9 +296,10 @@ assert_close(c_torch, c, rtol=1e-4, atol=1e-5)
 # (The loop subtracts the largest score before it takes the exponential. This changes no weight and keeps the numbers
 # small. The folded cell checks that all three versions agree.)
 #
-# The next cell draws three attention maps that are made up by hand.
+# The next figure shows three attention maps that are made up by hand.
 
 # %% tags=["fold"]
+# @title Draws Figure 3
 made_up = torch.full((3, H, W), 1e-3)  # three maps by hand: upper left, the middle, everywhere alike
 made_up[0, 1:4, 1:4] = made_up[1, 4:8, 4:8] = made_up[2] = 1.0
 made_up /= made_up.sum(dim=(1, 2), keepdim=True)
@@ -298,12 +310,13 @@ show(
 )
 
 # %% [markdown]
-# **Figure 3.** Three made-up attention maps over the same image. The stronger the glow, the larger the weight. The scale
-# at the right holds for the whole row, so that the glow of equal weights is hardly visible.
+# **Figure 3.** Three made-up attention maps over the same image. The stronger the glow, the larger the weight. The
+# scale at the right holds for the whole row. In the middle, sixteen cells share the weight instead of nine, so each
+# of them glows less; the glow of equal weights is hardly visible.
 #
-# All attention maps of this lesson are drawn in this way. (There is one weight for each cell; between the centres of the
-# cells the pictures are smoothed.) If all 144 weights are equal, each of them is $1/144 \approx 0.007$, and the decoder
-# attends to no cell in particular.
+# The attention maps of the trained captioner are drawn in this way. There is one weight for each cell; between the
+# centres of the cells the pictures are smoothed. If all 144 weights are equal, each of them is $1/144 \approx 0.007$,
+# and the decoder attends to no cell in particular.
 
 # %% [markdown]
 # ## One token at a time
@@ -328,6 +341,7 @@ show(
 # embedding of the previous token. The logits are computed from $[s_t; z_t]$.
 
 # %% tags=["fold"]
+# @title Draws Figure 4
 left, top, right, bottom = (side / 4 for side in some[0].things[0].box)  # of the described object, in cells
 rows, columns = torch.meshgrid(torch.arange(H) + 0.5, torch.arange(W) + 0.5, indexing="ij")
 away = (rows - (top + bottom) / 2).square() + (columns - (left + right) / 2).square()  # from its middle, squared
@@ -344,15 +358,19 @@ show(
 # the step: the scores of the cells, the gate and the GRU. The output token is computed from the new state and from what
 # the gate lets through.
 #
-# For comparison we also build a captioner without attention. At every step it gets one vector instead of $c_t$, which a
-# linear layer and a ReLU make from all cells. Everything else is the same in both, including the first state $s_0$, which
-# is computed from the mean of the cells.
+# For comparison we also build a captioner without attention. In place of $c_t$ it gets the same vector at every step,
+# which a linear layer and a ReLU compute from all cells. The linear layer has weights for each cell of its own, so
+# this vector can hold much more than the mean of the cells. Everything else is the same in both, including the first
+# state $s_0$, which is computed from the mean of the cells.
 #
-# The folded cell contains the loop over the tokens of a caption: `forward` runs it with teacher forcing, `write` with
-# greedy decoding. The cell after it defines the parts of the captioner and a single step.
+# The folded code cell contains the loop over the tokens of a caption: `forward` runs it with teacher forcing, `write`
+# with greedy decoding. In training, some of the tokens that the decoder is fed are replaced by padding, as in lesson
+# 02, so that it has to look at the image. The code cell after it defines the parts of the captioner and a single
+# step.
 
 
 # %% tags=["fold"]
+# @title Defines Writer · Runs the steps of a captioner over whole captions
 class Writer(nn.Module):
     """Runs the steps of a captioner over whole captions."""
 
@@ -430,14 +448,15 @@ class Captioner(Writer):
 # ## Training the captioner
 #
 # The weights of the CNN stay fixed, so its feature maps are computed only once. The loss is the cross-entropy of the
-# right tokens, as in lesson 02. We train the captioner that attends, and test it on 300 new scenes with greedy decoding.
-# A caption counts as *exact* if every token is right.
+# right tokens, as in lesson 02. We train the captioner that attends, for 600 steps on 4,000 scenes, and test it with
+# greedy decoding on 300 new ones. A caption counts as *exact* if every token is right.
 
 # %% tags=["fold"]
+# @title Defines trained
 grid, new_grid = grids(cnn, photos), grids(cnn, new_photos)  # [4000, 64, 12, 12], [300, 64, 12, 12]
 
 
-def trained(looks, grid=grid, captions=captions, steps=800, seed=SEED, strength=0.0):
+def trained(looks, grid=grid, captions=captions, steps=600, seed=SEED, strength=0.0):
     """A captioner trained on grids [N, D, H, W] and captions [N, 12]; `strength` is that of the penalty, explained below."""
 
     def caption_loss(model, chosen):
@@ -465,17 +484,21 @@ looking = trained(looks=True)
 print(f"exact captions of new scenes: {exact(looking):.2f}")
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Checks the claims and prints the lines below
 assert exact(looking) > 0.75
 print("more than three quarters of the captions are exact")
 
 # %% [markdown]
-# This took less than a minute. Is it thanks to attention, and what does the captioner without attention get wrong? A
-# single short training run cannot tell, so both captioners were also trained for longer, on 12,000 scenes, with three
-# seeds each, and tested on 1,000 new scenes. Every seed has scenes, a CNN and first weights of its own. The results are
-# stored with this lesson. Before we count, let us look at some captions that are not exact.
+# ## One vector or attention?
+#
+# Are these captions right thanks to attention? And what does the captioner without attention get wrong? A single
+# short training run cannot tell. So both captioners were also trained at length on 12,000 scenes, with three seeds,
+# and tested on 1,000 new scenes. For each seed the scenes, the CNN and the initial parameters are new. The results
+# are stored with this lesson. Before we count, let us look at some mistakes.
 
 
 # %% tags=["fold"]
+# @title Draws Figure 5
 def in_words(numbers):
     """The words of captions [B, T]."""
     return [[names.words[one] for one in row if one not in (PAD, STOP)] for row in numbers.tolist()]
@@ -553,14 +576,15 @@ show(
 )
 
 # %% [markdown]
-# **Figure 5.** Captions that are not exact after 4,000 steps, with the wrong tokens framed: the first ones of the first
-# seed. In the upper two scenes only the captioner with one vector makes a mistake; in the lower two the captioner with
-# attention makes one.
+# **Figure 5.** Scenes at which one of the captioners makes a mistake after 4,000 steps, with the wrong tokens framed:
+# for each captioner the first two such scenes of the first seed. How often each of them is wrong the next figure
+# tells.
 #
 # Now we count, over all new scenes and all seeds.
 
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Draws Figure 6
 def runs_of(name, steps=4000):
     return [run for run in record["results"]["runs"] if (run["captioner"], run["steps"]) == (name, steps)]
 
@@ -608,6 +632,7 @@ show(
 # 4,000 steps; a caption may have several mistakes.
 
 # %% tags=["fold"] label="checks what the text says of each of the three runs"
+# @title Checks what the text says of each of the three runs
 for short, long, quick, one, two in zip(
     *(runs_of("one vector", steps) for steps in (1000, 4000)), runs_of("attention", 1000), *map(runs_of, captioners)
 ):
@@ -625,12 +650,14 @@ assert min(others) > 0.95
 # and nearly every wrong colour is the colour of the other object. So this captioner knows which colours are in the
 # image, but not always which object has which colour. The first scene of Figure 5 shows the same with shapes. This is
 # the difficulty that we expected: one vector must keep each property together with its object. With attention, the
-# decoder can fetch for each token the cells of the one object that the token is about.
+# decoder can fetch for each token the cells of the one object that the token is about. It makes the same mistake,
+# too, but rarely: what is left to it are above all relations in scenes that are nearly diagonal.
 #
 # Attention helps here, but not for the same reason as in lesson 02. There, one vector lost part of a long sentence.
-# Here, nearly all that a caption needs, three properties of each object and the relation, does fit into one vector of
-# 64 numbers: after 4,000 steps, more than nine captions out of ten are exact without attention, too. But with one vector
-# the captioner needs more steps to learn how to pack this information into the vector and how to unpack it again.
+# Here, nearly all that a caption needs, three properties of each object and the relation, does fit into one vector
+# and the first state: after 4,000 steps, more than nine captions out of ten are exact without attention, too. A
+# possible reason for the rest is that the captioner has to learn how to pack this information into one vector and how
+# to unpack it again, for which it needs more steps or more scenes.
 #
 # Two remarks on the comparison. First, the captioner with attention is better although it has far fewer parameters: the
 # layer that makes the one vector has about 590,000 of them, and the scores of attention have only about 4,000. Second,
@@ -646,6 +673,7 @@ assert min(others) > 0.95
 # describes, the rectangle around it. It is drawn for the reader only; the captioner never sees it.
 
 # %% tags=["fold"]
+# @title Draws Figure 7
 written, own_weights = looking.write(new_grid)  # [300, T], [300, T, L]
 with torch.no_grad():
     weights = looking(new_grid, new_captions)[1]  # [300, T, L], with teacher forcing
@@ -693,21 +721,22 @@ show(
 )
 
 # %% [markdown]
-# **Figure 7.** Attention maps of one caption, for the size, colour and shape of the first object, for the relation, and
-# for colour and shape of the second object. The stronger the glow, the larger the weight; each row has one scale.
-# Whether the captioner writes about the first or about the second object, for colour and shape the glow is on that
-# object. The scene is chosen so that it is neither a good nor a bad example: among the exact captions, half have more of
-# the weight on their objects.
+# **Figure 7.** Attention maps of one caption, for the size, colour and shape of the first object, for the relation,
+# and for colour and shape of the second object. The stronger the glow, the larger the weight; each row has one scale.
+# For colour and shape, most of the weight is on cells that the box of the described object touches, so a glow just
+# outside the frame may belong to it. The scene is neither a good nor a bad example: we ranked the exact captions by
+# the smallest of their four shares, at both colours and both shapes, and took the one in the middle.
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Checks the claims and prints the lines below
 assert typical(shown) > 0.5
 print("for both colours and both shapes, more than half of the weight is on the object that is described")
 
 # %% [markdown]
 # How much of the weight is on the object in general? We measure it for every token that names a size, a colour or a
-# shape, and for the *a* at the beginning of each description. Let $b$ be the box of the object that token $t$ describes.
-# We add up the weights of all cells that this box touches, even if a cell extends beyond the box (by three pixels at
-# most):
+# shape, and for the *a* at the beginning of each description. Let $b$ be the box of the object that token $t$
+# describes. We add up the weights of all cells that this box touches, even if a cell extends beyond the box (by three
+# pixels at most):
 #
 # $$\text{share of the weight on the object} = \sum_{i \text{ touches } b} a_{t,i} .$$
 #
@@ -717,6 +746,7 @@ print("for both colours and both shapes, more than half of the weight is on the 
 
 
 # %% tags=["fold"]
+# @title Draws Figure 8
 WORDS = {"a": ["a"], "size": [*scenes.SIDES], "colour": [*scenes.COLOURS], "shape": [*scenes.SHAPES]}
 WHERE = ["above", "below", "left", "right"]
 DESCRIBING = sum(list(WORDS.values())[1:], [])  # sizes, colours and shapes
@@ -792,11 +822,13 @@ show(
 )
 
 # %% [markdown]
-# **Figure 8.** The captioner with attention after 4,000 steps, in three training runs (dots; the bars show their mean).
-# Left: the share of the weight on the object that the token describes and on the other one, for four kinds of tokens.
-# Right: the mean of the gate $\beta_t$; *where* stands for *above*, *below*, *left* and *right*.
+# **Figure 8.** The captioner with attention after 4,000 steps, in three training runs (dots; the bars show their
+# mean). Left: the share of the weight on the object that the token describes and on the other one, for four kinds of
+# tokens; the dotted line is the share that an object would get if all weights were equal. Right: the mean of the gate
+# $\beta_t$; *where* stands for *above*, *below*, *left* and *right*.
 
 # %% tags=["fold"] label="checks what the text says of each of the three runs"
+# @title Checks what the text says of each of the three runs
 for found in by_seed:
     for kind in ("colour", "shape"):
         assert found[kind][0] > 0.75 and found[kind][1] < 0.1 and found["gate"][kind] > 0.85
@@ -806,26 +838,30 @@ for found in by_seed:
 
 # %% [markdown]
 # When the decoder names a colour or a shape, about four fifths of the weight are on the object that it describes, and
-# hardly any is on the other one. When it names a size, more of the weight is on the other object. A possible reason is
-# the order of the caption: the large object comes first, so the decoder has to compare the two sizes. And when it
-# writes *a*, the described object gets less than half of the weight. This is no surprise, since every description
-# begins with *a*, and no image is needed to know that.
+# hardly any is on the other one. When it names a size, most of the weight is still on the described object, but the
+# other one gets more than it does at a colour or a shape. A possible reason is the order of the caption: the large
+# object comes first, so the decoder has to compare the two sizes. And when it writes *a*, with which every
+# description begins, the described object gets less than half of the weight; the decoder may already be comparing
+# both objects for the tokens that follow.
 #
-# The gate is almost fully open for colours and shapes, and in every run it is most closed for *of*, which needs no image
-# either. For the other tokens the runs differ more. The gate does not simply follow the need of the next token: what
-# passes it also enters $s_t$, so the decoder can gather information a step or more before it needs it, for instance the
-# positions before it names the relation.
+# The gate is almost fully open for colours and shapes, and in every run it is most closed for *of*, which needs no
+# image. For *a* and for the relation the runs differ more. The gate does not simply follow the need of the next
+# token: what passes it also enters $s_t$, so the decoder can gather information a step or more before it needs it,
+# for instance the positions before it names the relation.
 #
-# So the captioner attends to what it names. But we must be careful about what this means. The vector of a cell depends
-# on all pixels in the receptive field of the cell, as we saw on the photograph: $25 \times 25$ pixels, about a quarter
-# of the image. Weight on a cell *beside* an object can therefore fetch information about the object, and weight *on* an
-# object can fetch information about the other one. As in lesson 02, the attention weights tell us from which vectors
-# the decoder takes its information, not which part of the input this information is about.
+# So when it names a property, the captioner attends to the object that has it. But we must be careful about what this
+# means. The vector of a cell depends on all pixels in the receptive field of the cell, as we saw on the photograph:
+# $25 \times 25$ pixels, about a quarter of the image, if the whole field lies inside. Weight on a cell *beside* an
+# object can therefore fetch information about the object, and weight *on* an object can fetch information about the
+# other one. As in lesson 02, the attention weights tell us from which vectors the decoder takes its information, not
+# which part of the input this information is about.
 #
-# **Try it.** Choose a new scene, and a token of the caption that our captioner writes for this scene.
+# **Try it.** Choose a new scene, and a token of the caption that our captioner writes for this scene. Can you find a
+# token whose largest weight lies outside the frame?
 
 
 # %% tags=["fold"]
+# @title Explorer of Figure 9
 def words_of(number):
     """The words that were written for a new scene."""
     return in_words(written[[number]])[0]
@@ -840,7 +876,7 @@ def look_at(scene, place):
         new_photos[number],
         ["the image", f"“{told[word]}”"],
         [None, own_maps[number, word]],
-        [None, boxes[0] if word < 4 else boxes[1] if word >= len(told) - 4 else None],
+        [None, boxes[0] if word < 4 else boxes[1] if word >= len(told) - 4 else None],  # by the caption as it is written
         columns=2,
         title=" ".join(f"[{one}]" if n == word else one for n, one in enumerate(told)),
     )
@@ -852,30 +888,31 @@ def say_look(scene, place):
     word = min(int(place), len(told)) - 1
     row, column = divmod(own_maps[number, word].argmax().item(), W)
     verdict = "right" if right[number] else f"should be “{' '.join(fresh[number].caption)}”"
-    return f"“{told[word]}” attends most to row {row + 1}, column {column + 1} of {H} by {W} cells. “{' '.join(told)}” ({verdict})."
+    return f"For “{told[word]}” the captioner attends most to row {row + 1}, column {column + 1} of {H} by {W} cells. “{' '.join(told)}” ({verdict})."
 
 
 explore(look_at, alt=say_look, scene=Slider("new scene", 1, 40, 10, 1), place=Slider("token", 1, 10, 3, 1))
 
 
 # %% [markdown]
-# **Figure 9.** A new scene, and the attention map of one token of the caption that our captioner has written itself. The
-# caption is printed above with the token in brackets; the frame marks the object that the right caption describes at
-# this token.
+# **Figure 9.** A new scene, and the attention map of one token of the caption that our captioner has written itself.
+# The caption is printed above with the token in brackets; the frame marks the object that the captioner ought to
+# describe at this token.
 
 # %% [markdown]
 # ## On photographs
 #
-# Our scenes are small and clean. Does attention over an image work on photographs? Xu et al. (2015) drew the same kind
-# of maps. Their figures 2 and 3 show captions such as *A woman is throwing a frisbee in a park* and *A stop sign is on a
-# road with a mountain in the background*; while the decoder writes *frisbee* or *stop sign*, the bright spot is on it.
-# Their figure 5 is as instructive: it shows wrong captions, where the maps tell what the decoder looked at when it made
-# the mistake. Have a look at both ([arXiv:1502.03044](https://arxiv.org/abs/1502.03044)). This is the use of such maps:
-# even if they do not explain a decision, they show where to search for its cause.
+# Our scenes are small and clean. Does attention over an image work on photographs? Xu et al. (2015) drew the same
+# kind of maps. Their figure 2 follows one caption token by token, with soft attention above and hard attention below.
+# Figure 3 shows captions such as *A woman is throwing a frisbee in a park* and *A stop sign is on a road with a
+# mountain in the background*; while the decoder writes *frisbee* or *stop sign*, the bright spot is on it. Figure 5
+# is as instructive: it shows wrong captions; there the maps tell where the decoder attended when it made the mistake.
+# Have a look at all three ([arXiv:1502.03044](https://arxiv.org/abs/1502.03044)). This is the use of such maps: even
+# if they do not explain a decision, they show where to search for its cause.
 #
 # Xu et al. tested their captioners on the data set COCO, photographs with captions written by people (table 1). The
-# log-bilinear model in their table has no attention. BLEU-4 is BLEU with runs of one to four tokens, as in lesson 01;
-# METEOR is a measure that also accepts synonyms.
+# log-bilinear model in their table has no attention. BLEU-4 is BLEU with runs of one to four tokens, as in lesson 01,
+# but without the penalty for short captions; METEOR is a measure that also accepts synonyms.
 #
 # | captioner | BLEU-4 | METEOR |
 # |---|---|---|
@@ -893,14 +930,14 @@ explore(look_at, alt=say_look, scene=Slider("new scene", 1, 40, 10, 1), place=Sl
 # %% [markdown]
 # ## Going further
 #
-# The story of the lesson is told. Two ideas of the same paper remain: a penalty that shapes the attention maps, and
-# attention that looks at one cell only.
+# Two more ideas come from the same paper: a penalty that shapes the attention maps, and attention that looks at one
+# cell only.
 #
 # ### Doubly stochastic attention
 #
-# For each token, the weights over all cells sum to 1. So every row of the matrix of weights $A\,[T, L]$ sums to 1. Xu
-# et al. also wanted every *column* to sum to about 1: over a whole caption, the decoder should attend to each cell
-# about once, so that it leaves nothing out. To encourage this they add a penalty to the loss of each caption,
+# Every row of the matrix of weights $A\,[T, L]$ sums to 1, since each token distributes its attention over all cells.
+# Xu et al. also wanted every *column* to sum to about 1: over a whole caption, the decoder should attend to each cell
+# about once, so that it leaves nothing out. To encourage this they add a penalty to the loss,
 #
 # $$\lambda \sum_{i=1}^{L} \Big(1 - \sum_{t=1}^{T} a_{t,i}\Big)^2 ,$$
 #
@@ -934,9 +971,9 @@ for name, looks in (
 # The penalty is large if the decoder always attends to the same cell. But it does not distinguish attending to each
 # cell once from attending to all cells equally at every token.
 #
-# Can the penalty be 0 for our captioner? Each token has a total weight of 1 to hand out, so a caption of $T$ tokens (ten
-# or eleven with `[STOP]`) hands out $T$; but 144 cells would need 144. Let
-# $k_i = \sum_t a_{t,i}$ be the total weight that cell $i$ receives. Since the $k_i$ sum to $T$,
+# Can the penalty be 0 for our captioner? Each token has a total weight of 1 to hand out, so a caption of $T$ tokens
+# (ten or eleven with `[STOP]`) hands out $T$; but 144 cells would need 144. Let $k_i = \sum_t a_{t,i}$ be the total
+# weight that cell $i$ receives. Since the $k_i$ sum to $T$,
 #
 # $$\sum_{i=1}^{L} (1 - k_i)^2 = L - 2T + \sum_{i=1}^{L} k_i^2 ,$$
 #
@@ -948,6 +985,7 @@ for name, looks in (
 # the captioner with attention was also trained with the penalty, at two strengths.
 
 # %% tags=["fold"]
+# @title Draws Figure 10
 if stored_runs.full():
     begun, results = time.perf_counter(), {}
     for strength in (0.0, 0.003, 0.03):
@@ -967,34 +1005,40 @@ labels = [f"λ = {float(one):g}" for one in strengths]
 figure, panels = plots.canvas(9.5, 3.2, 2)
 for axes, measure, label in zip(panels, ("pointing", "exact"), ("weight on the described object", "exact captions")):
     measured = {"attention": [found[measure] for found in strengths.values()]}
-    captioning.by_group(labels, measured, plots.SHADES, value_label=label, numbers=".2f", axes=axes)
+    captioning.by_group(labels, measured, plots.SHADES, value_label=label, numbers=".3f", axes=axes)
     axes.get_legend().remove()
     axes.set_ylim(0, 1.1)
 pointed, right_ones = ([sum(found[measure]) / 3 for found in strengths.values()] for measure in ("pointing", "exact"))
 show(
     figure,
     "Bars with dots for three seeds, for three strengths of the penalty. Left, the share of the weight on the described object: "
-    f"{', '.join(f'{one:.2f}' for one in pointed)}. Right, the share of exact captions: "
-    f"{', '.join(f'{one:.2f}' for one in right_ones)}.",
+    f"{', '.join(f'{one:.3f}' for one in pointed)}. Right, the share of exact captions: "
+    f"{', '.join(f'{one:.3f}' for one in right_ones)}.",
 )
 
 # %% [markdown]
-# **Figure 10.** The captioner with attention, trained with three strengths $\lambda$ of the penalty, of which 0 means no
-# penalty: three training runs each (dots) and their mean (bars). Left: the share of the weight on the described object
-# at sizes, colours and shapes. Right: the share of exact captions.
+# **Figure 10.** The captioner with attention, trained with three strengths $\lambda$ of the penalty, of which 0 means
+# no penalty: three training runs each (dots) and their mean (bars). Left: the share of the weight on the described
+# object at sizes, colours and shapes. Right: the share of exact captions.
 
 # %% tags=["fold"] label="checks what the text says of each of the three runs"
+# @title Checks what the text says of each of the three runs
 none, weak, strong = strengths.values()
 for a, b, c in zip(none["pointing"], weak["pointing"], strong["pointing"]):
     assert a > b + 0.1 and b > c + 0.1
 for a, b, c in zip(none["exact"], weak["exact"], strong["exact"]):
-    assert abs(a - b) < 0.007 < a - c < 0.02
+    assert abs(a - b) < 0.0065 < a - c < 0.02
+assert max(strong["pointing"]) < 0.4 and min(strong["exact"]) > 0.97
 
 # %% [markdown]
 # On these images the penalty does what its formula says: it spreads the attention over the image, away from the
-# objects. With the weaker penalty the captions are as good as without one; with the stronger one, about one caption in a
-# hundred less is exact. Xu et al. report that the penalty improved their captions of photographs. Whether such a term
-# helps depends on the data.
+# described object. With the weaker penalty the captions are as good as without one; with the stronger one, about one
+# caption in a hundred fewer is exact. Xu et al. report that the penalty improved their captions of photographs;
+# whether it helps may depend on the data, on the model and on $\lambda$.
+#
+# The stronger penalty also gives the best reason to be careful with attention maps. Little more than a third of the
+# weight is on the described object, and yet nearly all captions are exact. A decoder need not attend to what it
+# names.
 # %% [markdown]
 # ### Soft and hard attention
 #
@@ -1029,21 +1073,22 @@ slopes = losses[drawn, None] * (
 )  # [20000, L]: ℓ(x_i) ∇ log a_i, a row for each draw
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Checks the claims and prints the lines below
 error = (slopes.mean(dim=0) - true_slope).norm() / true_slope.norm()
 single = (slopes - true_slope).norm(dim=-1).mean() / true_slope.norm()
 print(f"mean loss of hard attention {(probabilities * losses).sum():.2f}, loss of soft attention", end=" ")
 print(f"{(probabilities @ cells - goal).square().sum():.2f}")
 print(f"mean of 20000 draws: off by {error:.2f} of the gradient's length")
 print(f"one single draw: off by {single:.1f} of the gradient's length on average")
-assert error < 0.1 and single > 1
+assert error < 0.1 and single > 2
 
 # %% [markdown]
-# The mean of many draws is close to the true gradient, but a single draw is mostly noise: on average its error is 3.7
-# times as long as the gradient itself. The noise can be reduced if we subtract from $\ell(x_i)$ a number that does not
-# depend on the draw, a **baseline**, such as the mean of the losses so far. The mean of the estimate does not change,
-# since $\nabla \log a_i$ has mean 0. Xu et al. trained with such a baseline. In the table above, hard attention has a
-# slightly higher BLEU-4 than soft attention on COCO, and a slightly lower METEOR. Soft attention has an exact gradient,
-# and it is what most models use.
+# The mean of many draws is close to the true gradient, but a single draw is mostly noise: on average its error is
+# several times as long as the gradient itself. The noise can be reduced if we subtract from $\ell(x_i)$ a number that
+# does not depend on the draw, a **baseline**, such as the mean of the losses so far. The mean of the estimate does
+# not change, since $\nabla \log a_i$ has mean 0. Xu et al. trained with such a baseline. In the table above, hard
+# attention has a slightly higher BLEU-4 than soft attention on COCO, and a slightly lower METEOR. Soft attention has
+# an exact gradient, and it is what most models use.
 #
 # Soft and hard attention are also different models, as the first line of the output shows. The loss of hard attention
 # is the weighted mean of the losses of the cells. The loss of soft attention is the loss of their weighted mean, the
@@ -1074,8 +1119,8 @@ assert error < 0.1 and single > 1
 # experiment it was to keep each property together with its object. With attention, the decoder fetches for each token
 # what this token needs.
 #
-# The picture to remember is the attention map that moves over the image from token to token (Figure 7): the glow goes to
-# the object that the token describes. But a cell sees more of the image than the glow shows.
+# The picture to remember is the attention map that moves over the image from token to token (Figure 7): the glow goes
+# to the object that the token describes. But a cell sees more of the image than the glow shows.
 
 # %% [markdown]
 # ## Before you go on
@@ -1162,5 +1207,7 @@ assert error < 0.1 and single > 1
 #   arXiv:1411.4555. *One vector.*
 # - W. Luo, Y. Li, R. Urtasun, R. Zemel (2016). Understanding the effective receptive field in deep convolutional neural
 #   networks. NeurIPS. arXiv:1701.04128. *Which pixels of a receptive field count most.*
+# - K. Simonyan, A. Zisserman (2015). Very deep convolutional networks for large-scale image recognition. ICLR.
+#   arXiv:1409.1556. *VGG.*
 # - R. J. Williams (1992). Simple statistical gradient-following algorithms for connectionist reinforcement learning.
 #   Machine Learning 8. *REINFORCE.*

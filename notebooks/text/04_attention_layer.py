@@ -68,6 +68,7 @@ except ImportError:  # the course is not on Python's path yet, or another packag
 installed = prepare()
 
 # %% tags=["fold"]
+# @title Imports and settings
 import math
 
 import torch
@@ -153,6 +154,7 @@ q = Q[0]  # [D_Q], the state that is about to write "vediamo"
 # score high for *vediamo*?
 
 # %% tags=["fold"]
+# @title Draws Figure 1
 figure, (left, right) = plots.canvas(9.5, 4.0, 2)
 colours = [plots.DATA] * N_X + [plots.QUERY]
 plots.plane(torch.cat([X, q[None]]), [*words, "q: vediamo"], colours=colours, reach=2.9, axes=left)
@@ -209,6 +211,7 @@ tell("weights", a)
 tell("their sum", a.sum()[None])
 
 # %% tags=["fold"]
+# @title Draws Figure 2
 X_unit = F.normalize(X, dim=-1)  # [N_X, D_X], data vectors of equal length: dot product and Gaussian kernel agree
 kernel = torch.exp(-(q - X_unit).square().sum(dim=-1) / 2)  # [N_X]
 assert_close(kernel / kernel.sum(), (X_unit @ q).softmax(dim=-1))
@@ -300,6 +303,7 @@ assert_close(y_loop, y)
 tell("y", y)
 
 # %% tags=["fold"]
+# @title Draws Figure 3
 assert_close(e_loop, e)
 assert torch.allclose(stable, a, atol=1e-4)  # near 1000, neighbours in float32 are 2**-14 apart: e + 1000 is rounded
 assert torch.allclose(stable, far.softmax(dim=-1))
@@ -352,6 +356,7 @@ tell("y shuffled", y_shuffled)
 # as lesson 03 shows.
 
 # %% tags=["fold"]
+# @title Computes X_five, H, W, grid, …
 assert (X.min(dim=0).values <= y).all() and (y <= X.max(dim=0).values).all()
 X_five = torch.cat([X, torch.tensor([[0.9, -0.2]], device=DEVICE)])  # [N_X, D_X] = [5, 2], one word more
 assert ((X_five @ q).softmax(dim=-1) @ X_five).shape == y.shape
@@ -372,6 +377,7 @@ y_grid = a_row @ X_grid  # [D_X], a yellow
 a_grid = a_row.reshape(H, W)  # [H, W], each weight back at its position
 
 # %% tags=["fold"]
+# @title Draws Figure 4
 assert_close(F.scaled_dot_product_attention(yellow[None], X_grid, X_grid, scale=1.0)[0], y_grid)
 
 figure, (left, right) = plots.canvas(9.5, 3.3, 2)
@@ -426,6 +432,7 @@ print(f"undivided  weight of the second token: {thinking.softmax(dim=-1)[1]:.1e}
 # 1024:
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Checks the claims and prints the lines below
 widths = [2**power for power in range(11)]  # 1 … 1024
 samples, N_data = 2000, 16
 raw = {}
@@ -452,6 +459,7 @@ assert all(abs(ratio - 1) < 0.05 for ratio in ratios)  # at every width
 
 
 # %% tags=["fold"]
+# @title Draws Figure 5
 def jacobian(e):
     return torch.autograd.functional.jacobian(lambda scores: scores.softmax(dim=-1), e)  # [N_X, N_X]
 
@@ -488,6 +496,7 @@ show(
 # We report medians over the queries, because the few queries whose softmax is not saturated would dominate a mean.
 
 # %% tags=["fold"]
+# @title Draws Figure 6
 divisors = {"undivided": lambda D: 1.0, "÷ √D": lambda D: math.sqrt(D), "÷ D": lambda D: float(D)}
 entropy = {name: [] for name in divisors}  # one number for each of the widths
 gradient = {name: [] for name in divisors}  # the same
@@ -551,6 +560,7 @@ show(
 #    weight goes to one data vector, when the weights are nearly equal, and which $T$ has the same effect as the switch.
 
 # %% tags=["fold"]
+# @title Explorer of Figure 7
 points = torch.tensor([[2.2, 0.8], [0.4, 2.3], [-2.1, 1.0], [-0.6, -2.2], [0.7, -0.3]])  # [N_X, 2]
 point_names = [f"$X_{i + 1}$" for i in range(len(points))]
 
@@ -628,6 +638,7 @@ tell("undivided", a)  # [N_X], vediamo as above
 tell("÷ √2", A[0])  # [N_X], vediamo now
 
 # %% tags=["fold"]
+# @title Draws Figure 8
 show(
     diagrams.looks([f"query: “{one}”" for one in asked], words, A),
     "Three panels. The query vediamo draws its output mostly from see and we; il mostly from the, and a little from "
@@ -640,6 +651,7 @@ show(
 # own weights.
 
 # %% tags=["fold"]
+# @title Draws Figure 9
 show(
     diagrams.attention_layer(E, A),
     "Three queries as rows meet four data vectors as columns in the matrix of scores E, which are divided by the root of "
@@ -663,6 +675,7 @@ tell("right", A.sum(dim=-1))  # [N_Q]
 tell("wrong", wrong.sum(dim=-1))  # [N_Q]
 
 # %% tags=["fold"]
+# @title Draws Figure 10
 assert_close(F.scaled_dot_product_attention(Q[:1], X, X), Y[:1])  # a query alone has the same output
 
 figure, panels = plots.canvas(11, 3.3, 2)
@@ -713,6 +726,7 @@ e_batch = (X_batch @ q_batch[..., None]).squeeze(-1)  # [B, N_X, D_X] @ [B, D_Q,
 # prices. The queries are long vectors, which makes the weights sharp. These are the paints:
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Prints the lines below
 for b in range(6):  # what the batches above have computed is what each example has by itself
     A_b = (Q_batch[b] @ X_batch[b].T / math.sqrt(8)).softmax(dim=-1)  # [N_Q, N_X]
     assert_close(Y_batch[b], A_b @ X_batch[b])  # [N_Q, D_X]
@@ -754,6 +768,7 @@ A_paint = E_paint.softmax(dim=-1)  # [N_Q, N_X]
 Y_paint = A_paint @ V_paint  # [N_Q, N_X] @ [N_X, D_V] -> [N_Q, D_V], a mixture of values
 
 # %% tags=["fold"]
+# @title Draws Figure 11
 assert_close(F.scaled_dot_product_attention(Q_paint, K_paint, V_paint), Y_paint)
 
 figure, (left, right) = plots.canvas(10.5, 3.4, 2, gridspec_kw={"width_ratios": [2.6, 1]})
@@ -779,6 +794,7 @@ show(
 # the numbers of the paints.
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Draws Figure 12
 back = F.scaled_dot_product_attention(Q_paint, K_paint, K_paint)  # [N_Q, D_Q], keys in place of values
 assert torch.allclose(back, Q_paint / 20, atol=0.15)
 received = torch.atan2(back[:, 1], back[:, 0]).rad2deg().round() % 360  # [N_Q], as hues
@@ -846,6 +862,7 @@ print("Q", [*Q_cross.shape], " K", [*K_cross.shape], " V", [*V_cross.shape])  # 
 print("S", [*S.shape], " X", [*X_cross.shape], " A", [*A_cross.shape], " Y", [*Y_cross.shape])
 
 # %% tags=["fold"]
+# @title Draws Figure 13
 assert_close(F.scaled_dot_product_attention(Q_cross, K_cross, V_cross), Y_cross)
 
 show(
@@ -870,6 +887,7 @@ show(
 # of either sequence. We try the same layer on ten times as many data vectors:
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Checks the claims and prints the lines below
 parameters = sum(parameter.numel() for parameter in project.parameters())
 assert parameters == (7 + 1) * 4 + (6 + 1) * 4 + (6 + 1) * 2  # + 1 for the biases
 
@@ -892,6 +910,7 @@ for data, output in ((X_cross, Y_cross), (longer, Y_longer)):
 # divides each parameter's step by the recent size of its gradient.
 
 # %% tags=["fold"]
+# @title Defines trained_weights, found, share_found, best_shares
 targets = torch.arange(128, device=DEVICE) % 16  # [128], which data vector each query is to fetch
 
 
@@ -940,6 +959,7 @@ by_descent = best_shares(torch.optim.SGD, "gradient descent")
 by_adam = best_shares(torch.optim.Adam, "Adam")
 
 # %% tags=["fold"] label="asserts the claims, with room to spare"
+# @title Asserts the claims, with room to spare
 # Another processor may round a query or two to the other side, so the claims are asserted with room to spare.
 for name, best in (("gradient descent", by_descent), ("Adam", by_adam)):
     widest = {kind: best[kind][-1] for kind in divisors}  # shares at D = 512
@@ -971,6 +991,7 @@ show(
 # wrong data vector, where their softmax is just as saturated.
 
 # %% tags=["fold"]
+# @title Checks the claims and prints the lines below
 slow_and_fast = {rate: trained_weights(512, 1.0, torch.optim.SGD, rate) for rate in (0.1, 1000.0)}
 for rate, (before, after) in slow_and_fast.items():  # [128, 16] both
     lost = ~found(after)  # [128]
@@ -1019,6 +1040,7 @@ for rate, (before, after) in slow_and_fast.items():  # [128, 16] both
 # times smaller, gradient descent therefore gives the same scores without the division:
 
 # %% tags=["fold"]
+# @title Checks the claims and prints the lines below
 width, rate = 512, 1.0
 by_root = share_found(width, math.sqrt(width), torch.optim.SGD, rate)
 by_width = share_found(width, width, torch.optim.SGD, rate)
@@ -1047,6 +1069,7 @@ assert abs(by_root - small_start) < 0.05  # the same start and step in another f
 
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Checks the claims and prints the lines below
 def share_found_with_one_matrix(D, divisor, rate, steps=300, examples=64):
     """Trains one W_Q for all queries; returns the share found at the first step, and over the last 30 steps."""
     seeded = torch.Generator().manual_seed(D)

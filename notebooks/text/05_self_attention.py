@@ -68,6 +68,7 @@ except ImportError:  # the course is not on Python's path yet, or another packag
 installed = prepare()
 
 # %% tags=["fold"]
+# @title Imports and settings
 import math
 import re
 import time
@@ -118,6 +119,7 @@ def from_zero(figure):
 # **self-attention**.
 
 # %% tags=["fold"]
+# @title Draws Figure 1
 sentence = "The animal didn't cross the street because it was too tired".split()
 show(
     from_zero(attention.all_to_all(sentence, sentence.index("it"))),
@@ -186,6 +188,7 @@ assert_close(Y[m], y_loop)
 assert_close(F.scaled_dot_product_attention(X @ W_Q, X @ W_K, X @ W_V), Y)
 
 # %% tags=["fold"]
+# @title Draws Figure 2
 show(
     from_zero(diagrams.attention_layer((X @ W_Q) @ (X @ W_K).T / math.sqrt(D_Q), A, own=True)),
     "Self-attention with the numbers just computed. The five vectors, X_0 to X_4, are drawn twice: at the left, where they "
@@ -222,6 +225,7 @@ assert_close(Y_new, Y[order])  # the old outputs, in the new order
 
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Defines difference · The largest difference of two tensors, in words where it is nothing but rounding
 def difference(one, other):
     """The largest difference of two tensors, in words where it is nothing but rounding."""
     largest = (one - other).abs().max().item()
@@ -261,6 +265,7 @@ print(f"{'outputs Y':<18}   {difference(Y_new, Y):<12}   {difference(Y_new, Y[or
 
 
 # %% tags=["fold"]
+# @title Explorer of Figure 3
 def sinusoidal(positions, D, base=10000.0):
     """Positions as vectors [N, D]; the section "Sinusoidal positional encoding" explains them."""
     angles = positions[:, None] / base ** (torch.arange(0, D, 2, device=positions.device) / D)  # [N, D/2]
@@ -328,6 +333,7 @@ explore(
 # closer, since each position has its own digits and all of them are 0 or 1:
 
 # %% tags=["fold"]
+# @title Draws Figure 4
 counted = torch.tensor([[n >> digit & 1 for digit in range(4)] for n in range(16)])  # [16, 4], the lowest digit first
 figure, (axes,) = plots.canvas(8, 2.9)
 digits, numbers = ["ones", "twos", "fours", "eights"], [str(n) for n in range(16)]
@@ -361,6 +367,7 @@ positions = torch.arange(N, device=DEVICE)  # [N]: 0, 1, 2, …
 X_encoded = X + table(positions)  # [N, D]
 
 # %% tags=["fold"]
+# @title Prints the lines below
 print("largest difference between the outputs of the₁ and the₂")
 for name, rows in (("without positions:", X), ("with positions:   ", X_encoded)):
     outputs = self_attention(rows)[0]  # [N, D_V]
@@ -373,6 +380,7 @@ for name, rows in (("without positions:", X), ("with positions:   ", X_encoded))
 # for a table has an end. What happens beyond it? We ask a table with eight rows for the vectors of nine positions:
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Prints the lines below
 try:
     F.embedding(torch.arange(LONGEST + 1), table.weight.cpu())  # what nn.Embedding does
 except IndexError as error:
@@ -416,6 +424,7 @@ angles = torch.arange(4)[:, None] * frequencies  # [N, D/2]
 P = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)  # [N, D], sines and cosines alternate
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Prints the lines below
 assert_close(P, P_loop)
 assert_close(
     P, sinusoidal(torch.arange(4), 50)
@@ -426,6 +435,7 @@ for d in range(4):
     print(f"feature {d}:", *(f"{value:7.3f}" for value in P[:, d].tolist()))
 
 # %% tags=["fold"]
+# @title Draws Figure 5
 positions = torch.arange(64)
 figure, (axes,) = plots.canvas(9, 4)
 plots.field(
@@ -447,6 +457,7 @@ show(
 # half as fast. Does the encoding have the properties on our list?
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Prints the lines below
 P = sinusoidal(torch.arange(2000), 50)  # [2000, 50]
 distance = torch.cdist(P, P) + 10 * torch.eye(2000)  # [2000, 2000], the diagonal out of the way
 print(f"largest entry of p_n:                     {P.abs().max():.2f}")
@@ -476,6 +487,7 @@ print(f"smallest distance of any two of 2000:     {distance.min():.2f}")
 # thousand positions.
 
 # %% tags=["fold"]
+# @title Prints the lines below
 k = 3
 frequencies = 10000 ** (-torch.arange(0, 50, 2) / 50)  # [25]
 R = torch.zeros(50, 50)  # [D, D], a 2 by 2 block for each clock
@@ -494,6 +506,7 @@ print(f"sum of the cosines: {torch.cos(4 * frequencies).sum():.2f}")
 
 
 # %% tags=["fold"]
+# @title Explorer of Figure 6
 def draw_encoding(D, base, position):
     D, position = 2 * int(D // 2), int(position)
     P = sinusoidal(torch.arange(100), D, base=10.0**base)
@@ -570,6 +583,7 @@ encoded = word + P  # [16, D], the same token 16 times
 E_sinusoidal = (encoded @ W["Q"]) @ (encoded @ W["K"]).T / 8  # [16, 16]
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Prints the lines below
 print("spread of the scores at distance 2")
 print("dot products of the encodings alone:      ", f"{spread_at(P @ P.T, 2):.2f}")
 print("token plus encoding, random W_Q and W_K:  ", f"{spread_at(E_sinusoidal, 2):.2f}")
@@ -611,6 +625,7 @@ def rotated(x, angle):
 
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Draws Figure 7
 q, key = torch.tensor([1.0, -0.3]), torch.tensor([0.5, 0.9])  # [2] each
 figure, panels = plots.canvas(11.5, 4.2, 3)
 for panel, m in zip(panels, (1, 3, 5), strict=True):
@@ -701,6 +716,7 @@ Q_rotated, K_rotated = rotary(Q_16, positions), rotary(K_16, positions)  # [N, D
 E_rotary = Q_rotated @ K_rotated.T / 8  # [N, N]
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Prints the lines below
 assert_close(Q_rotated[7].cpu(), rotated_loop(Q_16[7].cpu(), 7))
 spreads = torch.stack([spread_at(E_rotary, d) for d in range(-15, 16)])  # [31]
 print("largest spread of the scores at any distance:    ", difference(spreads, 0 * spreads))
@@ -710,6 +726,7 @@ E_shifted = rotary(Q_16, positions + 100) @ rotary(K_16, positions + 100).T / 8 
 print("change of the scores when positions start at 100:", difference(E_shifted, E_rotary))
 
 # %% tags=["fold"]
+# @title Draws Figure 8
 figure, panels = plots.canvas(10.5, 4.2, 2)
 names = ("sinusoidal encoding, added", "RoPE")
 both = plots.array(torch.stack([E_sinusoidal, E_rotary]))
@@ -744,6 +761,7 @@ show(
 # weight of an `nn.Linear`.
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Prints the lines below
 halves_first = torch.cat([torch.arange(0, 64, 2), torch.arange(1, 64, 2)]).to(DEVICE)  # [evens, odds]
 angles = positions[:, None] * 10000 ** (-torch.arange(0, 64, 2, device=DEVICE) / 64)  # [16, 32]
 x, y = Q_16[:, halves_first].chunk(2, dim=-1)  # [16, 32] each: features j and j + D/2
@@ -801,6 +819,7 @@ TASKS = {
 
 
 # %% tags=["fold"]
+# @title Defines solved · A layer that was trained on rows of TRAINED letters
 def solved(kind, task, seed=0):
     """A layer that was trained on rows of TRAINED letters."""
 
@@ -826,6 +845,7 @@ layers = {(task, kind): solved(kind, task) for task in TASKS for kind in ("none"
 
 
 # %% tags=["fold"]
+# @title Draws Figure 9
 @torch.no_grad()
 def right(layer, task, length, rows=512):
     """For each position, the share of new rows in which the letter is right; [length], NaN where nothing is asked for."""
@@ -870,6 +890,7 @@ show(
 # *reverse* for the ends and the middle of the sequence:
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Prints the lines below
 print("letters right  guess", *(f"{kind:>11}" for kind in kinds))
 for task in TASKS:
     print(f"{task:>13}  {blind:5.1f}", *(f"{shares[task, kind]:11.1f}" for kind in kinds))
@@ -902,6 +923,7 @@ print(f"the 22 positions between, mean:       {by_position[1:-1].mean():.1f}")
 # encoding, each from new random weights and on new sequences.
 
 # %% tags=["fold"]
+# @title Draws Figure 10
 SEEDS = (0, 1, 2)
 KINDS = ("learned", "sinusoidal", "rotary")
 
@@ -973,6 +995,7 @@ assert max(beyond["learned"]) < 0.1 and max(beyond["sinusoidal"]) < 0.5 and sort
 # Does RoPE always do so? Nine stored training runs, of which the first three are those of Figure 10, show how often:
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Prints the lines below
 print("RoPE, letters right after position 23:", *(f"{share:.2f}" for share in record["results"]["nine"]))
 
 # %% [markdown]
@@ -1007,6 +1030,7 @@ print("RoPE, letters right after position 23:", *(f"{share:.2f}" for share in re
 # accurate of our three rotary runs beyond the training length.
 
 # %% tags=["fold"]
+# @title Draws Figure 11
 worst = min(SEEDS, key=lambda seed: beyond["rotary"][seed])
 weights_30 = torch.tensor(record["results"]["weights_30"])  # [64], the weights of position 30
 strength = {f"run {seed + 1}": record["results"]["strength"][seed] for seed in SEEDS}  # each [8]

@@ -69,6 +69,7 @@ except ImportError:  # the course is not on Python's path yet, or another packag
 installed = prepare()
 
 # %% tags=["fold"]
+# @title Imports and settings
 import math
 import random
 import time
@@ -143,6 +144,7 @@ print(f"distance between the values, put side by side: {(one.flatten() - other.f
 # all heads are concatenated, and a last matrix mixes them:
 
 # %% tags=["fold"]
+# @title Draws Figure 1
 show(
     schematics.multi_head(),
     "A scheme of multi-head attention, from left to right. X of shape N by D goes to three heads. Each head has its own Q, K "
@@ -187,6 +189,7 @@ for h in range(H):
 Y_loop = torch.cat(found, dim=-1) @ W_O  # [N, H * D_H] @ [H * D_H, D] = [N, D]
 
 # %% tags=["fold"]
+# @title Draws Figure 2
 names = [f"$x_{{{n + 1}}}$" for n in range(N)]
 figure, panels = plots.canvas(10.5, 3.3, H)
 for h, panel in enumerate(panels):
@@ -242,6 +245,7 @@ print("split the width, then exchange N and H, head 0:\n", small.view(2, 3, 2).t
 # front of all these shapes, and this axis stays where it is:
 
 # %% tags=["fold"]
+# @title Draws Figure 3
 show(
     schematics.split_and_merge(),
     "Tables of numbers for a batch of two sequences, each of two vectors with three heads of two features. Sequence 0 holds 0 to "
@@ -275,6 +279,7 @@ Y = merge(A @ V) @ W_O  # [H, N, D_H] to [N, H * D_H] to [N, D]
 Y_at_once = merge(F.scaled_dot_product_attention(Q, K, V)) @ W_O  # PyTorch's function on all heads
 
 # %% tags=["fold"]
+# @title Assertions
 assert torch.equal(merge(split(X)), X)
 assert_close(Y, Y_loop)
 assert_close(Y_at_once, Y_loop)
@@ -327,6 +332,7 @@ assert_close(A_torch[0], torch.stack(weights))
 # sentence of the beginning:
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Prints the lines below
 for seed in range(4):
     told = pronoun_tales.tale(random.Random(seed))
     print(f"{' '.join(told.words)}.   who: {told.who}, what: {told.what}")
@@ -368,6 +374,7 @@ class Reader(nn.Module):
 
 
 # %% tags=["fold"]
+# @title Defines told, who_and_what, answers_loss, new_reader, …
 def told(count, seed):
     rng = random.Random(seed)
     return [part.to(DEVICE) for part in pronoun_tales.batch([pronoun_tales.tale(rng) for _ in range(count)])]
@@ -428,6 +435,7 @@ print(f"two heads, both answers right in {both_right(live):.2f} of the new tales
 # tales in a different order.
 
 # %% tags=["fold"]
+# @title Draws Figure 4
 HEADS, SEEDS = (1, 2, 4, 8), (0, 1, 2)
 stored = nn.ModuleDict({f"{H} {seed}": new_reader(H) for H in HEADS for seed in SEEDS})
 if stored_runs.full():
@@ -464,6 +472,7 @@ show(
 # heads is only 6 wide. What does a single head do? It does not simply answer one question and ignore the other:
 
 # %% tags=["fold"]
+# @title Checks the claims and prints the lines below
 of_noun = [list(pronoun_tales.KINDS).index(kind) for kind, nouns in pronoun_tales.KINDS.items() for _ in nouns]
 kinds = torch.tensor(of_noun, device=DEVICE)  # [24], the number of each noun's pronoun
 for seed in SEEDS:
@@ -489,6 +498,7 @@ for seed in SEEDS:
 # measure the share of tales in which both answers are right:
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Checks the claims and prints the lines below
 if stored_runs.full():
     began = time.perf_counter()
     patient = [both_right(reader_with(1, seed, steps=15 * STEPS)) for seed in SEEDS]
@@ -522,6 +532,7 @@ print(stored_runs.how(run))
 # head. They translated from English to German and measured BLEU, a score for translations, on their development set:
 
 # %% tags=["fold"]
+# @title Draws Figure 5
 published = {1: 24.9, 4: 25.5, 8: 25.8, 16: 25.8, 32: 25.4}  # Vaswani et al. (2017), table 3, rows A and base
 figure = plots.bars(
     list(published.values()),
@@ -554,6 +565,7 @@ show(
 # the pronoun in each head:
 
 # %% tags=["fold"]
+# @title Draws Figure 6
 examples, example_positions, _ = (part[:40] for part in told(40, seed=3))
 with torch.no_grad():
     _, A_two = readers[2, 0](examples)  # [40, 2, N, N]
@@ -590,6 +602,7 @@ show(
 # half of its weight on *what*. In what share of the tales does this happen?
 
 # %% tags=["fold"]
+# @title Checks the claims and prints the lines below
 tokens, positions, answers = TEST
 row = torch.arange(len(tokens), device=DEVICE)
 elsewhere = torch.arange(pronoun_tales.LENGTH, device=DEVICE) != positions[:, 1:]  # not at the true identity
@@ -650,6 +663,7 @@ Y_without_head_0 = contributions[1:].sum(dim=0)  # [N, D]: a head is left out by
 
 
 # %% tags=["fold"]
+# @title Checks the claims and prints the lines below
 def contributions_of(layer, X):
     """The contribution of each head of torch's layer, [B, H, N, D]; together with the output's bias they are its output."""
     H, D_H = layer.num_heads, layer.head_dim
@@ -727,6 +741,7 @@ with torch.no_grad():
 # head by head: first the query, key and value weights of head 1, $D_H$ rows each, then those of head 2, and so on.
 
 # %% tags=["fold"]
+# @title Draws Figure 7
 show(
     schematics.fused_layouts(),
     "The rows of a fused weight for three heads in two orders, as strips of nine boxes. PyTorch's order: the query weights of "
@@ -780,6 +795,7 @@ with torch.no_grad():
 
 
 # %% tags=["fold"]
+# @title Defines count · The operations that torch counts while `function` runs on the inputs
 def count(function, *inputs):
     """The operations that torch counts while `function` runs on the inputs."""
     with FlopCounterMode(display=False) as counter, torch.no_grad():
@@ -804,6 +820,7 @@ for N_, D_, H_ in ((128, 64, 1), (128, 64, 8), (256, 64, 8), (512, 64, 8)):
 # side.
 
 # %% tags=["fold"]
+# @title Draws Figure 8
 lengths = [2**k for k in range(7, 17)]
 show(
     plots.curves(
@@ -866,6 +883,7 @@ print(f"{bytes_of_A:,} bytes = {TB:.2f} TB = {TiB:.3f} TiB = {GiB:.2f} GiB")
 # trained beforehand, three with one head and three with two.
 
 # %% tags=["fold"]
+# @title Checks the claims and prints the lines below
 ANIMALS = dict.fromkeys(("animal", "dog", "cat", "horse"), "il")
 ANIMALS |= dict.fromkeys(("cow", "goat", "hen", "tortoise"), "elle")
 PLACES = dict.fromkeys(("street", "river", "square", "valley"), "elle")
@@ -965,6 +983,7 @@ def votes(reader, tokens, it):
 
 
 # %% tags=["fold"]
+# @title Draws Figure 9
 def reading(animal, place, adjective, training):
     """The tokens of a sentence, and what `votes` says of it in one training with two heads."""
     (tokens,), (it,), _ = encoded([(animal, place, adjective, False)])
@@ -1032,6 +1051,7 @@ assert voted[0][switching].abs() < voted[1][switching].abs() / 2
 # compare the score of the last token with that of *street*:
 
 # %% tags=["fold"]
+# @title Checks the claims and prints the lines below
 for adjective in ("tired", "wide"):
     words, A_it, *_ = reading("animal", "street", adjective, 1)
     lead = (A_it[switching, words.index(adjective)] / A_it[switching, words.index("street")]).log().item()
@@ -1048,6 +1068,7 @@ for adjective in ("tired", "wide"):
 # adjectives go with which nouns, and the gender of each noun.
 
 # %% tags=["fold"]
+# @title Explorer of Figure 10
 explore(
     draw_reading,
     alt=say_reading,

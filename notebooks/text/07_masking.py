@@ -69,6 +69,7 @@ except ImportError:  # the course is not on Python's path yet, or another packag
 installed = prepare()
 
 # %% tags=["fold"]
+# @title Imports and settings
 import math
 import time
 
@@ -106,6 +107,7 @@ def normal(*shape):
 # the token that follows.
 
 # %% tags=["fold"]
+# @title Draws Figure 1
 tokens = ["[START]", "attention", "is", "very", "cool"]
 show(
     seq2seq.teacher_forcing([*tokens[1:], "[STOP]"], positions=True),
@@ -178,6 +180,7 @@ assert_close(F.scaled_dot_product_attention(Q, K, V, attn_mask=mask), Y)  # torc
 assert_close(F.scaled_dot_product_attention(Q, K, V, is_causal=True), Y)  # the same, with the causal mask built in
 
 # %% tags=["fold"]
+# @title Draws Figure 2
 assert_close(Y[m], y_loop)
 assert_close(A[m, : m + 1], a_loop)
 
@@ -261,6 +264,7 @@ for m_new, row in enumerate(later.int().tolist()):
 # enters. We train the model on English sentences of 3 to 12 words from the course's translation data.
 
 # %% tags=["fold"]
+# @title Defines Layer, Network
 HEADS, LONGEST = 4, 12  # LONGEST: words of a sentence
 english = vocabulary("english")
 V_WORDS = len(english)
@@ -316,6 +320,7 @@ def token_loss(model, x):
 
 
 # %% tags=["fold"]
+# @title Defines padded, trained
 def padded(sentences):
     """Sentences as numbers [B, N]: [START], words, [STOP], [PAD]s."""
     rows = [torch.tensor([START, *english.encode(sentence)]) for sentence in sentences]
@@ -361,6 +366,7 @@ with torch.no_grad():
     by_torch = -F.cross_entropy(model(sky[:, :-1])[0], sky[0, 1:], reduction="none")  # [T]: torch's own call
 
 # %% tags=["fold"]
+# @title Draws Figure 3
 assert_close(log_factors, log_loop, rtol=1e-4, atol=1e-4)
 assert_close(log_factors, by_torch, rtol=1e-4, atol=1e-4)
 told = ["we", "see", "the", "sky", "[STOP]"]
@@ -389,6 +395,7 @@ print(f"log P of the sentence, token by token: {log_loop.sum():.2f}, in one forw
 
 
 # %% tags=["fold"]
+# @title Defines written · `rows` sentences drawn token by token from the model's own distributions, [rows, N]
 @torch.no_grad()
 def written(model, rows, seed, at_least=0):
     """`rows` sentences drawn token by token from the model's own distributions, [rows, N]."""
@@ -438,6 +445,7 @@ padding = no_padding(lengths, N)  # [B, 1, N]
 both = causal(N) & padding  # [N, N] and [B, 1, N] give [B, N, N]
 
 # %% tags=["fold"]
+# @title Draws Figure 4
 second = ["[START]", "we", "sleep", "[PAD]", "[PAD]"]
 figure, panels = plots.canvas(12.5, 3.6, 3)
 panel(causal(N), "causal mask", panels[0], second, second, **PAIRS)
@@ -477,6 +485,7 @@ def change(mask, mask_alone):
 
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Checks the claims and prints the lines below
 everything = torch.ones(3, 3, dtype=torch.bool, device=DEVICE)
 changes = {
     "causal and padding mask": change(both, causal(3)),
@@ -537,6 +546,7 @@ def scores_to_zero(e, allowed):
 
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Prints the lines below
 print(f"{'':>18}  sum of the row  weight on the future  derivative by a future score")
 for way in (before, after, after_and_rescaled, scores_to_zero):
     e = E[2].detach().cpu().requires_grad_()  # [N]
@@ -583,6 +593,7 @@ empty = causal(N) & real  # [N, N]
 _, A_empty = attend(Q, K, V, empty)
 
 # %% tags=["fold"]
+# @title Draws Figure 5
 first = ["[PAD]", "[PAD]", "[START]", "we", "sleep"]
 figure, (left, right) = plots.canvas(9, 3.6, 2)
 panel(empty, "causal & padding mask", left, first, first, **PAIRS)
@@ -616,6 +627,7 @@ def masked_softmax(E, mask):
 
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Checks the claims and prints the lines below
 def trial(name, weights):
     """Prints the NaN in the gradients of a loss that reads only the three real tokens; the loss itself is finite."""
     matrices = [W.detach().clone().requires_grad_() for W in (W_Q, W_K, W_V)]
@@ -684,6 +696,7 @@ right = F.scaled_dot_product_attention(heads, heads, heads, attn_mask=mask_3.uns
 wrong = F.scaled_dot_product_attention(heads, heads, heads, attn_mask=mask_3)  # [B, N, N] is read as [1, H, N, N]
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Prints the lines below
 try:
     F.scaled_dot_product_attention(*[heads[:, :2]] * 3, attn_mask=mask_3)
 except RuntimeError:
@@ -756,6 +769,7 @@ print("weights with a mask with offset 4: ", *(f"{weight:.2f}" for weight in by_
 leaking, curve_leaking = trained(1, STEPS)
 
 # %% tags=["fold"]
+# @title Draws Figure 6
 smooth = {
     name: [sum(losses[i : i + 20]) / 20 for i in range(0, STEPS, 20)]
     for name, losses in (("causal", curve), ("off by one", curve_leaking))
@@ -808,6 +822,7 @@ def token_by_token(model, x):
 
 
 # %% tags=["fold"]
+# @title Draws Figure 7
 with torch.no_grad():
     in_parallel = {"causal": token_loss(model, fresh).item(), "off by one": token_loss(leaking, fresh).item()}
 alone = {"causal": token_by_token(model, fresh), "off by one": token_by_token(leaking, fresh)}
@@ -842,6 +857,7 @@ show(
 # training sentences.
 
 # %% tags=["fold"]
+# @title Checks the claims and prints the lines below
 for row in written(leaking, 5, seed=1):
     print(" ".join(english.decode(row)) or "(nothing: it stops at once)")
 
@@ -871,6 +887,7 @@ print("\nshare of known pairs:", ", ".join(f"{name} {value:.2f}" for name, value
 # many steps; `COURSE_FULL=1` repeats it.
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Checks the claims and prints the lines below
 if stored_runs.full():
     begun = time.perf_counter()
     lies = []  # for each seed and each mask: loss of one forward pass, loss token by token, share of known pairs
@@ -948,6 +965,7 @@ def layer_with(mask, W_Q, W_K, W_V):
 
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Defines through_softmax · The same layer, with a softmax over the features of each output
 layer = layer_with(mask, W_Q, W_K, W_V)
 
 
@@ -999,6 +1017,7 @@ def stacked(mask):
 
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Draws Figure 8
 J_one = {name: dependence(layer_with(allowed, *one), X) for name, allowed in masks.items()}  # [N, N] each
 J_two = {name: dependence(stacked(allowed), X) for name, allowed in masks.items()}
 for J in (*J_one.values(), *J_two.values()):
@@ -1055,6 +1074,7 @@ for name in masks:
 
 
 # %% tags=["fold"]
+# @title Explorer of Figure 9
 def painted_figure(painted):
     allowed = torch.tensor(painted, device=DEVICE)  # [N, N]
     A = masked_softmax((X @ one[0]) @ (X @ one[1]).T / math.sqrt(D), allowed)  # [N, N]
@@ -1105,6 +1125,7 @@ explore(
 # can depend on input $m$ even where position $m$ may not attend to itself, because its query is made from $x_m$.
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Prints the lines below
 single = causal(N)
 single[0, 4] = True  # [START] may attend to "cool"
 print("outputs that depend on a later token")
@@ -1140,6 +1161,7 @@ def rarely(X):
 
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Checks the claims and prints the lines below
 many = normal(200, N, D)  # [tries, N, D]
 assert torch.equal(depends(honest, many), causal(N))
 for tries in (1, 10, 200):
@@ -1167,6 +1189,7 @@ def logits_of(model):
 
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Draws Figure 10
 found = {}
 for name, ahead in (("causal", 0), ("off by one", 1)):
     torch.manual_seed(SEED)
@@ -1245,6 +1268,7 @@ show(
 
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Prints the lines below
 def centred(X):
     """First subtracts the mean over the sequence, so that the numbers lie around 0."""
     return honest(X - X.mean(dim=0))

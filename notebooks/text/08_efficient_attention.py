@@ -69,6 +69,7 @@ except ImportError:  # the course is not on Python's path yet, or another packag
 installed = prepare()
 
 # %% tags=["fold"]
+# @title Imports and settings
 import math
 import time
 
@@ -155,6 +156,7 @@ for which, pairs in (("all pairs", N**2), ("only pairs n ≤ m", N * (N + 1) / 2
 # mask hides it.
 
 # %% tags=["fold"]
+# @title Defines Layer, LanguageModel, next_token_loss
 english = vocabulary("english")
 
 
@@ -254,6 +256,7 @@ def greedy(model, prompt, steps, with_cache):
 # mask is the whole triangle. This first pass is often called **prefill**. After it, `greedy` feeds one token at a time.
 
 # %% tags=["fold"]
+# @title Checks the claims and prints the lines below
 for words in (["we"], ["the", "women"], ["they", "see"]):
     prompt = torch.tensor([[START, *english.encode(words)[:-1]]], device=DEVICE)
     again, cached = (greedy(model, prompt, 10, with_cache) for with_cache in (False, True))
@@ -272,6 +275,7 @@ with torch.no_grad():
 # saved?
 
 # %% tags=["fold"]
+# @title Draws Figure 1
 steps = [str(t) for t in range(1, 9)]
 figure, (left, right) = plots.canvas(9.5, 3.7, 2)
 options = {"row_label": "step", "column_label": "position"}
@@ -314,6 +318,7 @@ for written in (64, 256, 1024):
 # environment measures them anew.
 
 # %% tags=["fold"] label="measures the time of each way"
+# @title Measures the time of each way
 # on a CPU the processor's time, which other work on the machine does not lengthen; elsewhere the clock's
 clock = time.process_time if DEVICE.type == "cpu" else time.perf_counter
 
@@ -387,6 +392,7 @@ def cache_bytes(layers, heads, head_width, tokens, texts=1, bytes_each=2):
 
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Defines held · The bytes of all tensors in a cache
 def held(cache):
     """The bytes of all tensors in a cache."""
     return sum(part.numel() * part.element_size() for pair in cache.values() for part in pair)
@@ -420,6 +426,7 @@ print(f"the novel of 100,000 tokens: {cache_bytes(80, 64, 128, 100_000) / 1e9:.0
 # of them serves a group of $H/G$ query heads:
 
 # %% tags=["fold"]
+# @title Draws Figure 3
 show(
     schematics.grouped_heads(),
     "Three schemes with eight query heads each. Multi-head, G = 8: each query head has its own keys and values. Grouped-query, "
@@ -461,6 +468,7 @@ assert_close(F.scaled_dot_product_attention(Q, K, V, enable_gqa=True), Y)  # tor
 # with real caches: four models that differ only in $G$ read 64 tokens.
 
 # %% tags=["fold"]
+# @title Draws Figure 4
 groups, sizes = (8, 4, 2, 1), []
 for G in groups:
     grouped, cache = LanguageModel(width=256, depth=4, H=8, G=G, longest=64).to(DEVICE), {}
@@ -573,6 +581,7 @@ def torchs_own(Q, K, V):
 
 
 # %% tags=["fold"]
+# @title Computes Q, K, V, exact
 Q, K, V = normal(300, 64), normal(300, 64), normal(300, 64)
 # the judge is double precision, on the CPU: Apple's GPUs have none
 exact = plain(*(M.cpu().double() for M in (Q, K, V))).float().to(DEVICE)
@@ -598,6 +607,7 @@ assert_close(torchs_own(Q, K, V), exact, rtol=0, atol=1e-6)
 # before), beside the final weights. If you choose a tile beyond the last one, the last one is shown.
 
 # %% tags=["fold"]
+# @title Explorer of Figure 5
 Q_8, K_12 = normal(8, 4), normal(12, 4) * torch.linspace(0.6, 1.8, 12, device=DEVICE)[:, None]
 E_table = Q_8 @ K_12.T / 2  # [8, 12]
 # query 1: its largest score so far rises in the middle, and again at the end
@@ -672,6 +682,7 @@ explore(
 # hierarchy**:
 
 # %% tags=["fold"]
+# @title Draws Figure 6
 show(
     schematics.memory_hierarchy(),
     "A pyramid of three memories. Top: SRAM on the GPU's chip, 20 MB at 19 TB per second; one tile of scores at a time, with m, l and O "
@@ -713,6 +724,7 @@ print(f"{moving / computing:.1f} times as long")
 # Predict: by which factor does each curve grow from one point to the next, where $N$ is four times as large?
 
 # %% tags=["fold"]
+# @title Draws Figure 7
 MEASURED, OWN = (256, 1024, 4096, 16384), "PyTorch's own"
 
 
@@ -806,6 +818,7 @@ assert_close(ways["is_causal=True"](), ways["attn_mask=causal(N)"](), rtol=1e-4,
 # $[D_Q, D_V]$, however long the sequence is.
 
 # %% tags=["fold"]
+# @title Draws Figure 8
 show(
     schematics.orders_of_products(),
     "Two lines of rectangles, drawn to size. First Q, N by D_Q, times K transposed, D_Q by N, gives a large square, N by N, which "
@@ -843,6 +856,7 @@ def linear(Q, K, V):
 
 
 # %% tags=["fold"]
+# @title Computes Q, K, V, A_linear
 Q, K, V = normal(300, 64), normal(300, 64), normal(300, 32)
 A_linear = (F.elu(Q) + 1) @ (F.elu(K) + 1).T  # [N, N], only to compare
 assert_close(linear(Q, K, V), A_linear / A_linear.sum(dim=-1, keepdim=True) @ V)
@@ -881,6 +895,7 @@ def masked_window(Q, K, V, w=64):
 
 
 # %% tags=["fold"]
+# @title Defines window
 def window(Q, K, V, w=64):
     """The same for N a multiple of w: a chunk of queries meets its own chunk of keys and the two beside it."""
     N = Q.shape[-2]
@@ -928,6 +943,7 @@ assert_close(window(Q, K, V), masked_window(Q, K, V))
 # Perceiver attends to the 50,000 single pixels of an image.
 
 # %% tags=["fold"]
+# @title Draws Figure 9
 show(
     schematics.latents(),
     "Three rows of boxes. Below, twelve data vectors, the keys and values of the first step. Lines lead from all of them to each "
@@ -958,6 +974,7 @@ def through_latents(Q, K, V, latents, depth=2):
 # We have seen three cheap kinds of attention. Here are their weights beside those of the softmax:
 
 # %% tags=["fold"]
+# @title Draws Figure 10
 keep_window = (torch.arange(40)[:, None] - torch.arange(40)).abs() <= 5  # [N, N]
 figure, panels = plots.canvas(10.5, 3, 4)
 Q_40, K_40, L_6 = normal(40, 8) * 2, normal(40, 8) * 2, normal(6, 8) * 2
@@ -1005,6 +1022,7 @@ show(
 # Predict: which kinds get worse as the number of pairs grows, and from which number on?
 
 # %% tags=["fold"]
+# @title Draws Figure 11
 NAMES, NUMBERS, LATENTS, REACH, SIZES = 128, 32, 8, 8, (4, 8, 16, 32, 64)
 
 
@@ -1106,6 +1124,7 @@ show(
 # to learn how distant positions depend on each other.
 
 # %% tags=["fold"]
+# @title Draws Figure 12
 show(
     schematics.paths(),
     "Three schemes over five vectors, each with the path from the first input to the last output marked. Recurrent network: the path "
@@ -1129,6 +1148,7 @@ show(
 
 
 # %% tags=["fold"]
+# @title Draws Figure 13
 def count(function, *inputs):
     """The operations that torch counts while `function` runs on the inputs; cuDNN's it does not see."""
     with FlopCounterMode(display=False) as counter, torch.no_grad(), torch.backends.cudnn.flags(enabled=False):

@@ -69,6 +69,7 @@ except ImportError:  # the course is not on Python's path yet, or another packag
 installed = prepare()
 
 # %% tags=["fold"]
+# @title Imports and settings
 import copy
 import textwrap
 import time
@@ -133,6 +134,7 @@ with torch.no_grad():
         alone.append(similarity(X))
 
 # %% tags=["fold"]
+# @title Draws Figure 1
 def difference(X):
     """What distinguishes the tokens of X [N, D]: the size of X without the tokens' mean, relative to the size of X."""
     return ((X - X.mean(dim=0)).norm() / X.norm()).item()
@@ -211,6 +213,7 @@ with torch.no_grad():
         with_residual.append(similarity(X))
 
 # %% tags=["fold"]
+# @title Draws Figure 2
 assert 0.1 < with_residual[12] < 0.75
 lines = {"attention alone": alone, "with residual connections": with_residual}
 figure = plots.curves(range(13), lines, x_label="layers", y_label="mean cosine of two tokens")
@@ -311,6 +314,7 @@ norm = nn.LayerNorm(5).to(DEVICE)  # eps is 1e-5 by default
 assert_close(norm(X), Y_loop)
 
 # %% tags=["fold"]
+# @title Draws Figure 3
 assert sizes[24] > 300 and sizes[12] > 5
 tokens, features = [f"token {n}" for n in range(3)], [f"$x_{d + 1}$" for d in range(5)]
 figure, (left, right) = plots.canvas(10.5, 2.6, 2)
@@ -358,6 +362,7 @@ for name, norm in {"batch normalisation": batch_norm, "layer normalisation": lay
 # | $X_\text{new} = \operatorname{norm}_2(X_1 + \operatorname{MLP}(X_1))$ | $X_\text{new} = X_1 + \operatorname{MLP}(\operatorname{norm}_2(X_1))$ |
 
 # %% tags=["fold"]
+# @title Draws Figure 4
 show(
     blocks.block_wirings(),
     "Two schemes, read from the bottom to the top, with the residual stream as a thick line. Post-norm: a branch with attention "
@@ -434,6 +439,7 @@ with torch.no_grad():
 moved = moved / moved[:, 1:2]  # relative to the change at "animal" itself
 
 # %% tags=["fold"]
+# @title Draws Figure 5
 elsewhere = [n for n in range(11) if n != 1]
 assert (moved[1:3, elsewhere] == 0).all() and (moved[[0, 3, 4]][:, elsewhere] > 0).all()
 assert moved[4, elsewhere].max() < 0.3
@@ -499,6 +505,7 @@ class Sorter(nn.Module):
 
 
 # %% tags=["fold"]
+# @title Prints the lines below
 def sorter(seed, depth=12, **options):
     torch.manual_seed(seed)
     return Sorter(depth, **options).to(DEVICE)
@@ -578,6 +585,7 @@ for name, share in reached.items():
 # stored run, the same comparison over five rates and ten seeds.
 
 # %% tags=["fold"]
+# @title Draws Figure 6
 RATES, SEEDS = [5e-4, 1e-3, 2e-3, 4e-3, 8e-3], range(10)
 LINES = {"post-norm": (False, 0), "post-norm, warm-up": (False, 75), "pre-norm": (True, 0)}
 
@@ -695,6 +703,7 @@ show(
 # $W_\text{out}$ in the first block; the third is discussed in the note after Figure 7.
 
 # %% tags=["fold"]
+# @title Defines watched · Batches for `fit`; before it takes one, notes the state of the model that it trains
 x, moments = test(0)[:40], (0, 1, 3, 10, 30)
 alike, reaching, stepping = {}, {}, {}
 
@@ -747,6 +756,7 @@ assert all(alike[name][4] < 0.7 and min(reaching[name]) > 0.005 and stepping[nam
 # normalisation divides by a sum that grows as $\sqrt{L}$. Here are the gradients of our models:
 
 # %% tags=["fold"]
+# @title Draws Figure 7
 depths, gradients = (6, 12, 24), {}
 for norm_first in (False, True):
     for depth in depths:
@@ -801,6 +811,7 @@ show(
 
 
 # %% tags=["fold"]
+# @title Explorer of Figure 8
 def measure(norm, residual, depth):
     """The RMS of the stream before the first and after each block, the mean cosine of its tokens, the gradients' norms."""
     options = {"norm_first": norm != "post-norm", "residual": residual}
@@ -950,6 +961,7 @@ class Gated(nn.Module):
 
 
 # %% tags=["fold"]
+# @title Draws Figure 9
 KINDS = {
     "LayerNorm, GELU": {},
     "RMSNorm, GELU": {"norm": nn.RMSNorm},
@@ -1063,6 +1075,7 @@ print(f"operations without scores and sums: {counter.get_total_flops():,}, by th
 print(f"scores and weighted sums: {scores:,}, {scores / (24 * N * D**2 + scores):.0%} of all")
 
 # %% tags=["fold"]
+# @title Draws Figure 10
 lengths = [256, 1024, 4096, 16384]
 parts = {"attention: projections": [8 * N * D**2 for N in lengths], "MLP": [16 * N * D**2 for N in lengths]}
 parts["attention: scores and sums"] = [4 * N**2 * D for N in lengths]
@@ -1240,6 +1253,7 @@ def loss_of_experts(model, batch, weight):
 
 
 # %% tags=["fold"]
+# @title Draws Figure 11
 WIDTH, E = 16, 16
 BALANCE = {"experts without balance loss": 0.0, "experts with balance loss": 0.02}
 DENSE = {"one MLP, as many operations": 16, "one MLP, as many parameters": 136}
@@ -1364,6 +1378,7 @@ show(
 # </details>
 
 # %% tags=["fold"]
+# @title Explorer of Figure 12
 SAMPLE = next(tokens(kinds_of_token(0), 4000, 77))
 
 
@@ -1432,6 +1447,7 @@ explore(
 # after twelve blocks? We take the three sorters trained at the rate 0.004 and one new sequence:
 
 # %% tags=["fold"]
+# @title Draws Figure 13
 x = test(0)[:1]
 with torch.no_grad():
     similar = {name: [similarity(X[0]) for X in models[way].streams(x)] for name, way in shown.items()}

@@ -69,6 +69,7 @@ except ImportError:  # the course is not on Python's path yet, or another packag
 installed = prepare()
 
 # %% tags=["fold"]
+# @title Imports and settings
 import time
 
 import torch
@@ -120,6 +121,7 @@ agreement = lecture("agreement", "french")
 # looks into the memory in each of its blocks.
 
 # %% tags=["fold"]
+# @title Draws Figure 1
 show(
     drawing.whole_model(),
     "The Transformer. On the left the encoder: source tokens, embedding times root D, positions added, L blocks of "
@@ -198,6 +200,7 @@ with torch.no_grad():
     by_padding = (block(Y, new_padding, source_mask) - before).abs().amax(dim=-1)[0]  # [T]
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Defines with_the_weights_of · torch's own decoder block, with copies of the weights of ours
 assert by_target[:-1].max() < 1e-5 < by_target[-1] and by_padding.max() < 1e-5
 for what, change in (("another last token of the target", by_target), ("another vector at the padding", by_padding)):
     print(f"{what} changes the outputs at positions", [t for t in range(5) if change[t] > 1e-5])
@@ -331,6 +334,7 @@ assert_close(all_at_once(), one_by_one(), atol=1e-5, rtol=1e-4)
 
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Defines least_seconds · The shortest of ten runs, on whatever device: copying the result waits for it
 def least_seconds(function):
     """The shortest of ten runs, on whatever device: copying the result waits for it."""
     times = []
@@ -369,6 +373,7 @@ def longest_chain(result):
 
 
 # %% tags=["fold"]
+# @title Draws Figure 2
 def chain_of(translator, N):
     """The longest chain from random sentences of N tokens to the loss; on the CPU, where a GRU's steps are recorded."""
     source, target = torch.randint(3, 100, (1, N)), torch.randint(3, 100, (1, N))
@@ -401,6 +406,7 @@ show(
 # **Figure 2.** The longest chain of operations from the tokens to the loss, views and transposes included.
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Checks the claims and prints the lines below
 first, last = ({name: found[place] for name, found in chains.items()} for place in (0, -1))
 assert first["Transformer"] == last["Transformer"] and last["GRU with attention"] > 10 * first["GRU with attention"]
 print("The Transformer's chain is as long for 5 tokens as for 80; the GRU's is more than ten times as long.")
@@ -434,6 +440,7 @@ def reach(encoder, N, D=96):
 
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Checks the claims and prints the lines below
 def transformer_encoder(E):
     for block in attending.encoder:
         E = block(E, None)
@@ -502,6 +509,7 @@ smoothed = -(1 - s) * of_the_right.mean() - s * log_p.mean()  # the second mean 
 assert_close(smoothed, F.cross_entropy(logits, targets, label_smoothing=s))
 
 # %% tags=["fold"]
+# @title Draws Figure 3
 gaps = torch.linspace(0, 16, 200)
 V = len(french)
 log_z = torch.log(gaps.exp() + V - 1)
@@ -544,6 +552,7 @@ show(
 # $1/\sqrt{t}$. At $t = w$ the two terms are equal. The wider the model, the lower the rate.
 
 # %% tags=["fold"]
+# @title Draws Figure 4
 steps = torch.arange(1, 20001)
 rates = {
     f"D = {D:,}, w = {w:,}": (1e4 * D**-0.5 * torch.minimum(steps**-0.5, steps * w**-1.5)).tolist()
@@ -586,6 +595,7 @@ def training_step(model, batch, optimizer, schedule, smoothing):
 
 
 # %% tags=["fold"]
+# @title Defines fit
 def fit(model, pairs, *, steps, rate, seed, smoothing, size, what):
     """Trains on batches of pairs, with a warm-up over a twentieth of the steps; gives the losses and the CPU seconds."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate, betas=(0.9, 0.98), weight_decay=0.0)
@@ -648,6 +658,7 @@ def translate(model, source, longest=90):
 
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Defines cached_logits · The logits [1, T, V] of `forward`, computed position by position with the two caches
 @torch.no_grad()
 def cached_logits(source, fed):
     """The logits [1, T, V] of `forward`, computed position by position with the two caches."""
@@ -748,6 +759,7 @@ def beam_search(model, source, width, alpha, longest=90):
 # length and three seeds.
 
 # %% tags=["fold"]
+# @title Defines sentences, translations, quality, source_weights, …
 WIDTH, LONGEST, PAIRS = 96, 60, 16000
 STEPS, SEARCHED = (200, 400, 800, 1600, 3200), (400, 1600)
 BINS = ((3, 12), (12, 24), (24, 36), (36, 48), (48, 61))  # words of a sentence, the upper end not included
@@ -886,6 +898,7 @@ def all_runs(seeds=(0, 1, 2)):
 
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Draws Figure 5
 record = all_runs() if stored_runs.full() else stored_runs.load("10_encoder_decoder")
 print(stored_runs.how(record))
 runs = {kind: [run for run in record["results"]["runs"] if run["kind"] == kind] for kind in KINDS}
@@ -929,6 +942,7 @@ show(
 # own, and the lines join the means of three seeds. The horizontal axes are logarithmic.
 
 # %% tags=["fold"]
+# @title Draws Figure 6
 best = {
     kind: {
         (low + high - 1) / 2: [run["by length"][place] for run in found if run["steps"] == STEPS[-1]]
@@ -988,6 +1002,7 @@ show(
 # And what do dropout and label smoothing contribute? We tried them with little data, where they should help most.
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Prints the lines below
 print("2,000 sentences of up to 24 words, 800 steps")
 print(f"{'dropout':8} {'smoothing':10} {'BLEU':>19} {'exact':>19}")
 for dropout, smoothing in REGULARISED:
@@ -1007,6 +1022,7 @@ for dropout, smoothing in REGULARISED:
 # model after 1,600, on 100 sentences. The length is a share of the references' length.
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Checks the claims and prints the lines below
 searched = {steps: [run["search"] for run in runs["Transformer"] if run["steps"] == steps] for steps in SEARCHED}
 print(f"{'':11} {'after 400 steps':>35} {'after 1,600 steps':>35}")
 print(f"{'beams, α':11}" + f" {'BLEU':>17} {'length':>17}" * 2)
@@ -1037,6 +1053,7 @@ assert all(found[1]["bleu"] > found[0]["bleu"] for some in searched.values() for
 # what is written and at the source, and the encoder at the source token that the decoder looks at most.
 
 # %% tags=["fold"]
+# @title Checks the claims and prints the lines below
 learned, fresh = sentences(10, 16000, 24)
 torch.manual_seed(10)
 translator = EncoderDecoder(WIDTH).to(DEVICE)
@@ -1051,6 +1068,7 @@ with torch.no_grad():  # what it writes step by step is what `forward` finds lik
     assert torch.equal(translator(source, fed_tokens(written)).argmax(dim=-1), written)
 
 # %% tags=["fold"]
+# @title Explorer of Figure 7
 SOME = [agreement, *[pair for pair in fresh if 8 <= len(pair.source) <= 11][:4]]
 EXAMPLES = {" ".join(pair.source): pair for pair in SOME}
 
@@ -1120,6 +1138,7 @@ explore(
 # its own. Here are the weights of the translator that you have just trained:
 
 # %% tags=["fold"]
+# @title Draws Figure 8
 figure, panels = plots.canvas(12, 5.4, 2)
 maps = [A.cpu() for A in source_weights(translator, agreement)]
 columns, rows = [*agreement.source, "[STOP]"], [*agreement.target, "[STOP]"]
@@ -1146,6 +1165,7 @@ print(f"{hits[0]} in block 1 and {hits[1]} in block 2")
 # heads. Circles mark the sure links of the gold alignment; the brighter a cell, the larger its weight.
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Checks the claims and prints the lines below
 print("alignment error rate, mean and range over three seeds (five for the small models of lesson 02)")
 for kind, found in runs.items():
     last = [run["alignment errors"] for run in found if run["steps"] == STEPS[-1]]
@@ -1188,6 +1208,7 @@ assert max(errors["Transformer"]) < min(errors["GRU with attention"])  # of each
 # is who may attend to whom.
 
 # %% tags=["fold"]
+# @title Draws Figure 9
 show(
     drawing.families(),
     "Three tables of who may attend to whom, rows attending to columns, in cells of one size; self-attention in blue and "
@@ -1244,6 +1265,7 @@ def count_parameters(encoder, decoder, D, D_F, H, G, D_H, V, matrices=2, bias=1,
 
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Draws Figure 10
 base, large = dict(D=768, D_F=3072, H=12, G=12, D_H=64), dict(D=1024, D_F=4096, H=16, G=16, D_H=64)
 llama_2 = dict(encoder=0, matrices=3, bias=0, tables=2, D_H=128, V=32000)
 llama_3 = llama_2 | dict(V=128256)

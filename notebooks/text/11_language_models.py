@@ -69,6 +69,7 @@ except ImportError:  # the course is not on Python's path yet, or another packag
 installed = prepare()
 
 # %% tags=["fold"]
+# @title Imports and settings
 import copy
 import math
 import platform
@@ -91,7 +92,7 @@ from utils.figures import language_models as drawings
 from utils.figures import plots
 from utils.figures.explorers import Choice, Slider, explore
 from utils.figures.plots import show
-from utils.measures import stored_runs
+from utils.measures import stored_runs, stored_weights
 from utils.models.kneser_ney import KneserNey
 from utils.models.training import train
 
@@ -135,6 +136,7 @@ BEGUN = time.perf_counter()
 # words of new text never occurred in training?
 
 # %% tags=["fold"]
+# @title Prints the lines below
 WORD = re.compile(r" ?\w+| ?[^\w\s]+|\s+(?!\S)|\s+")  # a space belongs to the word after it
 
 train_text, test_text = texts.grammar(6000, seed=0)
@@ -228,6 +230,7 @@ def cut(text, merges):
 
 
 # %% tags=["fold"]
+# @title Draws Figure 1: a sentence in tokens
 # draws Figure 1: a sentence in tokens
 SENTENCE = "the European agreements were signed"
 shown = {f"{count} merges": cut(SENTENCE, merges[:count]) for count in (0, 20, 100, 200)}
@@ -274,6 +277,7 @@ print(f"200 merges: {sum(len(cut(word, merges[:200])) == 1 for word in words)} o
 # layers.
 
 # %% tags=["fold"]
+# @title Draws Figure 2: a GPT
 # draws Figure 2: a GPT
 show(
     drawings.gpt(),
@@ -342,6 +346,7 @@ class GPT(nn.Module):
 
 
 # %% tags=["fold"]
+# @title The grammar's text as tokens, and what is needed to score models on it
 # the grammar's text as tokens, and what is needed to score models on it
 class Corpus:
     """Text to train with and text to test with as tokens, and the positions of the test that are scored.
@@ -400,6 +405,7 @@ def next_token_loss(model, batch):  # batch [B, N + 1]
 
 
 # %% tags=["fold"]
+# @title Trains the GPT
 # trains the GPT
 def fitted(corpus, text=None, steps=600, seed=0, curve=None):
     """A GPT of two layers that has learned the training text of a corpus, or other tokens."""
@@ -480,6 +486,7 @@ def choose(logits, T=1.0, k=None, p=None):
 
 
 # %% tags=["fold"]
+# @title Lines that the GPT writes; the grammar says which of them are sentences
 # lines that the GPT writes; the grammar says which of them are sentences
 def print_lines(how, lines):
     for line in lines:
@@ -495,6 +502,7 @@ print_lines("T = 1.5", write(gpt, corpus, 3, seed=1, T=1.5))
 # A ✓ marks what the grammar can say, a ✗ what it cannot. What do the three controls do to a single distribution?
 
 # %% tags=["fold"]
+# @title Draws Figure 3: the next token under the three controls
 # draws Figure 3: the next token under the three controls
 BEGINNINGS = ["the European", "we see the", "the", "we", "in the"]
 
@@ -547,6 +555,7 @@ print("tokens kept by p = 0.9:", ", ".join(f"{beginning}: {count}" for beginning
 
 
 # %% tags=["fold"]
+# @title What 300 sentences are worth, drawn with each setting by three GPTs: stored runs
 # what 300 sentences are worth, drawn with each setting by three GPTs: stored runs
 def learn_merges_fast(text, count):
     """As above, but after each merge only the words that hold its pair are counted anew."""
@@ -702,6 +711,7 @@ print(
 # </details>
 
 # %% tags=["fold"]
+# @title Draws Figure 4: n-grams and GPT on the same text
 # draws Figure 4: n-grams and GPT on the same text
 perplexities = {f"{n}-gram": corpus.n_gram(n) for n in range(1, 6)} | {"GPT": corpus.gpt(gpt)}
 bits = {name: corpus.bits(perplexity) for name, perplexity in perplexities.items()}
@@ -745,6 +755,7 @@ assert perplexities["GPT"] < min(perplexities[f"{n}-gram"] for n in range(1, 6))
 # far.
 
 # %% tags=["fold"]
+# @title Draws Figure 5: more and less text, and source code; stored runs
 # draws Figure 5: more and less text, and source code; stored runs
 COUNTS = (100, 300, 1000, 5400, 20000)  # sentences
 
@@ -910,6 +921,7 @@ print(f"bits per character: 6-gram {library['bits']['6-gram']:.2f}, GPT {spread(
 # What does the model of the source code write when it continues `def`, at a temperature of 0.8?
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Prints the lines below
 print(library["sample"])
 
 # %% [markdown]
@@ -942,6 +954,7 @@ for document in mappings.mixture(named, 4, generator=seeded):
 
 
 # %% tags=["fold"]
+# @title Trains a GPT on the documents
 # trains a GPT on the documents
 class UntiedGPT(GPT):
     """A GPT with a head of its own, whose embeddings begin larger."""
@@ -1002,6 +1015,7 @@ def right_answers(model, names, f, shots, drawing):
 # $$1 - \left(\tfrac78\right)^k \left(1 - \tfrac18\right)$$
 
 # %% tags=["fold"]
+# @title Draws Figure 6: accuracy against the number of examples; the curves of five seeds are stored
 # draws Figure 6: accuracy against the number of examples; the curves of five seeds are stored
 SHOTS = [0, 1, 2, 4, 8, 15]
 
@@ -1174,6 +1188,7 @@ assert accuracies["seen"][3] > 0.9 and accuracies["named"][0] > 0.95
 #    digit. This is an **induction head**.
 
 # %% tags=["fold"]
+# @title Draws Figure 7: two layers find the answer
 # draws Figure 7: two layers find the answer
 show(
     drawings.induction(),
@@ -1190,6 +1205,7 @@ show(
 
 
 # %% tags=["fold"]
+# @title Draws Figure 8: what the last token of a prompt attends to
 # draws Figure 8: what the last token of a prompt attends to
 @torch.no_grad()
 def attention(model, tokens):
@@ -1286,6 +1302,7 @@ def without(model, layer, head):
 
 
 # %% tags=["fold"]
+# @title Heads of this run, and of the five stored models
 # heads of this run, and of the five stored models
 @torch.no_grad()
 def on_seen(model, documents):
@@ -1379,11 +1396,16 @@ for seed, run in enumerate(long):
 # If this mechanism needs two layers, a model with a single layer should fail. Does it?
 
 # %% tags=["fold"]
+# @title Draws Figure 9: one layer and two
 # draws Figure 9: one layer and two
-one_layer, _, single_hits = learned(layers=1, steps=800, seed=0, tables=named)
+one_layer = UntiedGPT(len(mappings.TOKENS), 32, 64, 2, 1).to(DEVICE)
+if stored_runs.full():
+    one_layer, _, _ = learned(layers=1, steps=800, seed=0, tables=named)
+    stored_weights.keep("11_language_models.one_layer", one_layer)
+stored_weights.load("11_language_models.one_layer", one_layer).to(DEVICE)
 steps = [25 * place + 12 for place in range(800 // 25)]
 figure, (left, right) = plots.canvas(11, 3.6, 2, sharey=True)
-now = {"two layers": smooth(hits), "one layer": smooth(single_hits)}
+now = {"two layers": smooth(hits)}
 shades = {"two layers": plots.BLUE, "one layer": plots.VERMILLION}
 options = {"x_label": "step of training", "styles": dict.fromkeys(now, "-")}
 plots.curves(steps, now, y_label="accuracy on seen letters", title="this run", colours=shades, axes=left, **options)
@@ -1395,11 +1417,10 @@ right.set(title="stored: five seeds of each", xlabel="step of training")
 right.grid(True)
 show(
     figure,
-    "Accuracy on seen letters against steps of training. Left, this run. Right, five stored seeds of each kind: with two layers "
+    "Accuracy on seen letters against steps of training. Left, this run, with two layers. Right, five stored seeds of each kind: with two layers "
     "a plateau near 0.3, then a steep rise, above 0.9 by step 425 for all seeds; with one layer never above 0.4.",
 )
 print(f"{'seen letters; examples:':38}", "  ".join(f"{shots:5}" for shots in SHOTS))
-table({"this run: one layer": by_examples(one_layer, named)["seen"]})
 for name in ("two layers", "one layer", "one layer, wider"):
     values = [over_seeds(name, "seen", place) for place in range(1, 6)]
     table({f"stored: {name}, mean": [None, *(sum(some) / len(some) for some in values)]})
@@ -1419,8 +1440,8 @@ print(
 
 
 # %% [markdown]
-# **Figure 9.** Accuracy on letters that occurred earlier in the document, against steps of training. Left, this run;
-# right, five seeds of each kind, trained twice as long.
+# **Figure 9.** Accuracy on letters that occurred earlier in the document, against steps of training. Left, the model with
+# two layers that we trained above; right, five seeds of each kind, trained twice as long.
 #
 # Over all places of a document, the stored models with one layer stay below 0.4. After a single example they are
 # always right, since there is only one digit to copy; with more, they seem to pick one of the digits in the prompt,
@@ -1452,6 +1473,7 @@ print(
 
 
 # %% tags=["fold"]
+# @title Draws Figure 10: examples in the prompt, or fine-tuning on them; stored runs
 # draws Figure 10: examples in the prompt, or fine-tuning on them; stored runs
 def by_copies(model):
     """A function of weights [T, ...] and tokens [T, B, n] that gives logits [T, B, n, V]: copy t of the model reads tokens[t]."""
@@ -1642,6 +1664,7 @@ table({f"this run: {name}": values for name, values in compared(two_layers, name
 # TriviaQA (Joshi et al., 2017) asks questions of a quiz, which GPT-3 has to answer from memory.
 
 # %% tags=["fold"]
+# @title Draws Figure 11: GPT-3 by size
 # draws Figure 11: GPT-3 by size
 BILLIONS = [0.125, 0.35, 0.76, 1.3, 2.7, 6.7, 13, 175]  # parameters of GPT-3's eight sizes
 LAMBADA = {  # Brown et al. 2020, table H.1
@@ -1776,6 +1799,7 @@ def hidden(tokens, V, generator):
 
 
 # %% tags=["fold", "nbval-check-output"]
+# @title GPT and BERT on the same hidden tokens: stored runs
 # GPT and BERT on the same hidden tokens: stored runs
 def fitted_bert(corpus, steps, seed):
     """A BERT of the size of the GPT, trained on the same text in as many steps."""
@@ -1836,10 +1860,11 @@ for steps in sorted(runs[0]["masked"], key=int):
 #
 # ## What comes next?
 #
-# This lesson began with a rule that had to be worked out from its examples. What do the models of this run say? In
+# This lesson began with a rule that had to be worked out from its examples. What do our model with two layers and a stored one with a single layer say? In
 # the second prompt no example has the letter `a`.
 
 # %% tags=["fold"]
+# @title The first question, asked of both models
 # the first question, asked of both models
 for line in ("? c5 a2 c5 h1 a", "? c5 b2 c5 h1 a"):
     tokens = mappings.ids(line)[None].to(DEVICE)

@@ -70,6 +70,7 @@ except ImportError:  # the course is not on Python's path yet, or another packag
 installed = prepare()
 
 # %% tags=["fold"]
+# @title Imports and settings
 import itertools
 import math
 import time
@@ -118,6 +119,7 @@ SEEDS = (0, 1, 2)
 # lies at the far end of the picture.
 
 # %% tags=["fold"]
+# @title Draws Figure 1
 some = scenes.scenes(60, seed=12)
 pictures_shown = scenes.images(some)
 asked, apart = other_colours(some)
@@ -203,6 +205,7 @@ def layers_until(distance, gaps):
 
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Checks the claims and prints the lines below
 def operations(function, N, D=64):
     """The operations that torch counts for N vectors of width D, without a batch."""
     with FlopCounterMode(display=False) as counter, torch.no_grad(), torch.backends.cudnn.flags(enabled=False):
@@ -247,6 +250,7 @@ for name, counts in needed.items():
 # In a picture, the reach is the same along rows and columns. Try how far a cell sees:
 
 # %% tags=["fold"]
+# @title Explorer of Figure 2
 KINDS = ("convolutions of 3 × 3", "convolutions of 5 × 5", "dilated convolutions, gaps 1, 2, 4, …", "self-attention")
 
 
@@ -315,6 +319,7 @@ explore(
 # $N = \text{rows} \cdot \text{columns}$ vectors.
 
 # %% tags=["fold"]
+# @title Draws Figure 3
 show(
     drawing.sagan_block(),
     "A diagram from left to right. The grid X with C channels and N cells runs along a thick grey line, the residual. It also "
@@ -394,6 +399,7 @@ with torch.no_grad():
 
 
 # %% tags=["fold"]
+# @title Defines coloured_grids, fit_answers, right_by_distance
 def coloured_grids(seed, count=3000):
     """What a seed learns from and is tested with: grids of a frozen CNN, colours and distances of the other object."""
     some, new = scenes.scenes(count, seed), scenes.scenes(500, seed + 1000)
@@ -439,6 +445,7 @@ for name, model in (("self-attention", attending), ("two convolutions", convolvi
 print(f"γ is now {attending[0][0].gamma.item():.2f}")
 
 # %% tags=["fold"]
+# @title Draws Figure 4
 assert right_by_distance(attending, tested)["all"] > 0.8 > 0.6 > right_by_distance(convolving, tested)["all"]
 shown = [n for n, scene in enumerate(new) if tested[2][n].max() >= 6][:3]
 asking = [int(tested[2][n].argmax()) for n in shown]  # the cell that is farthest from the other object
@@ -483,6 +490,7 @@ print("weight on and right beside the other object:", ", ".join(f"{share:.2f}" f
 
 
 # %% tags=["fold"] label="the layers that are compared"
+# @title The layers that are compared
 # window_mask is explained in the section on windows
 def window_mask(M, shift=0, side=12):
     """Which cells share a window of M by M, [N, N]; with a shift, the lines of the cut lie so many cells further up and left."""
@@ -524,6 +532,7 @@ def spread(values, digits=2):
 
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Checks the claims and prints the lines below
 record = colour_runs() if stored_runs.full() else stored_runs.load("12_attention_in_vision.colours")
 print(stored_runs.how(record))
 found = {kind: [run for run in record["results"]["runs"] if run["kind"] == kind] for kind in MIDDLES}
@@ -539,6 +548,7 @@ for kind in plain_kinds:
     print(f"{kind:24} {found[kind][0]['parameters']:10,}   {spread(run['all'] for run in found[kind])}")
 
 # %% tags=["fold"]
+# @title Draws Figure 5
 labels = [f"{low}" if high - low == 1 else f"{low}–{min(high - 1, 11)}" for low, high in BINS]
 by_kind = {kind: [run["by distance"] for run in runs] for kind, runs in found.items()}
 groups = {
@@ -643,6 +653,7 @@ moved[0, 0] += 1  # another value in the upper left corner
 changed = (one_window_after_another(Q, K, moved, M=6) - Y).abs().amax(dim=-1) > 0  # [12, 12]
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Checks the claims and prints the lines below
 assert changed[:6, :6].all() and changed.sum() == 36
 allowed = torch.zeros(144, 144, dtype=torch.bool)
 for n in range(144):
@@ -664,6 +675,7 @@ print(f"scores: {144 * 36:,} instead of {144**2:,}")
 # the next one.
 
 # %% tags=["fold"]
+# @title Draws Figure 6
 place = (2, 4)
 row = place[0] * 12 + place[1]
 
@@ -703,6 +715,7 @@ assert after([plain] * 3).sum() == 36 and after([plain, shifted, plain]).all()
 # 6 × 6, once with the same cut in each layer and once with every other cut shifted.
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Prints the lines below
 PLAIN, SHIFTED = (int(window_mask(6, shift).sum()) for shift in (0, 3))
 SCORES = {"3 layers, windows": 3 * PLAIN, "3 layers, shifted windows": 2 * PLAIN + SHIFTED, "self-attention": 144**2}
 print(f"{'windows of 6 × 6':27} cells that are right   scores in all layers")
@@ -719,6 +732,7 @@ for kind, count in SCORES.items():
 # see how it spreads over the layers.
 
 # %% tags=["fold"]
+# @title Explorer of Figure 7
 OFFSETS = ("−2", "−1", "0", "+1", "+2")
 CROSS = [[abs(i - 2) * abs(j - 2) == 0 for j in range(5)] for i in range(5)]
 
@@ -764,6 +778,7 @@ explore(
 # angle. The task is to name the solid.
 
 # %% tags=["fold"]
+# @title Draws Figure 8
 chance = torch.Generator().manual_seed(3)
 sets, kinds = solids(64, 200, chance)
 examples = sets[[int((kinds == kind).nonzero()[0]) for kind in range(8)]]
@@ -808,6 +823,7 @@ class SetClassifier(nn.Module):
 
 
 # %% tags=["fold"]
+# @title Defines trained_on_points, examined
 def trained_on_points(network, steps, seed, what):
     """Trains a network on 64 sets of 48 points a step, always new ones."""
     chance = torch.Generator().manual_seed(seed)
@@ -849,6 +865,7 @@ assert result["change"] < 1e-5 and result["right"] > 0.5
 # network.
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Checks the claims and prints the lines below
 NETWORKS = {
     "flat MLP": lambda: FlatMLP(48),
     "each point alone, maximum": lambda: PointNetwork("each alone", "max"),
@@ -903,6 +920,7 @@ assert (
 # those of the other usual kind, the $k$ nearest points.
 
 # %% tags=["fold"]
+# @title Draws Figure 9
 chance = torch.Generator().manual_seed(5)
 spots = torch.rand(70, 2, generator=chance) ** torch.tensor([1.9, 1.0]) * torch.tensor([1.7, 1.0])  # denser at the left
 distance = torch.cdist(spots, spots)  # [N, N]
@@ -949,6 +967,7 @@ assert n in in_ball and nearest[0] == n
 # points.
 
 # %% tags=["fold"]
+# @title Draws Figure 10
 show(
     drawing.pooling(),
     "A diagram. Four vectors x_1 to x_4 of a set, in any order, are projected by W_K and W_V to keys and values. A learned query s "
@@ -990,6 +1009,7 @@ print(
 # What the pooling is worth depends on what comes before it:
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Prints the lines below
 print(f"{'':28} sets named right")
 for name in (
     "each point alone, mean",
@@ -1023,6 +1043,7 @@ for name in (
 
 
 # %% tags=["fold"]
+# @title Draws Figure 11
 def divided(seed):
     """The digits as pixels with values from 0 to 16 [B, 8, 8], in an order by the seed: 1,200 to learn from, 200, and 397."""
     images, which = digits()
@@ -1087,6 +1108,7 @@ def written(model, begun, generator):
 
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Checks the claims and prints the lines below
 def fit_pixels(learned, steps, seed, reach=None):
     """Trains a model of pixels on 48 digits a step."""
     torch.manual_seed(seed)
@@ -1135,6 +1157,7 @@ for run in record["results"]["runs"]:  # the claims below hold for each seed
     )
 
 # %% tags=["fold"]
+# @title Draws Figure 12
 show(
     drawing.bit_bars(bits),
     "Bars, bits per pixel on new digits, means of three seeds: "
@@ -1157,6 +1180,7 @@ show(
 # all pixels.
 
 # %% tags=["fold"]
+# @title Draws Figure 13
 model = stored_weights.load("12_attention_in_vision.pixels", PixelModel()).to(DEVICE)
 learned, _, tested = divided(0)
 tested = tested.to(DEVICE)
@@ -1188,6 +1212,7 @@ show(
 
 
 # %% tags=["fold"]
+# @title Explorer of Figure 14
 def continued(place, rows):
     """A digit, its first rows, and eight ways in which the model goes on."""
     place, rows = int(place), int(rows)

@@ -71,6 +71,7 @@ except ImportError:  # the course is not on Python's path yet, or another packag
 installed = prepare()
 
 # %% tags=["fold"]
+# @title Imports and settings
 import math
 import time
 
@@ -119,6 +120,7 @@ def normal(*shape):
 # say which object it sees: a circle, a square, a triangle or a cross.
 
 # %% tags=["fold"]
+# @title Draws Figure 1
 pictures, labels = single_things(6400, seed=0)  # [6400, 3, 24, 24], standardised; [6400]
 new_pictures, new_labels = single_things(1000, seed=1000)  # to test with
 names = [scenes.SHAPES[label] for label in labels[:8].tolist()]
@@ -171,6 +173,7 @@ for row in range(0, H, P):
 patches = torch.stack(cut)  # [N, C * P * P] = [16, 108]
 
 # %% tags=["fold"]
+# @title Draws Figure 2
 assert patches.shape == (16, 108)
 show(
     drawings.cut_up(visible(pictures[0]), P),
@@ -340,6 +343,7 @@ def shuffled(images):
 
 
 # %% tags=["fold"]
+# @title Draws Figure 3
 show(
     captioning.gallery(
         visible(torch.cat([pictures[:3], shuffled(pictures[:3])])),
@@ -361,6 +365,7 @@ show(
 # rows of $W_E$ and the position vectors of a ViT in this way, and give it the shuffled pictures.
 
 # %% tags=["fold"]
+# @title Checks the claims and prints the lines below
 torch.manual_seed(0)
 vit = ViT(P).to(DEVICE).eval()
 other = ViT(P).to(DEVICE).eval()
@@ -395,6 +400,7 @@ assert difference < 1e-4
 # for neither.
 
 # %% tags=["fold"]
+# @title Prints the lines below
 KINDS, SIZES = {"CNN": 300, "ViT": 500}, [800, 6400]  # steps and pictures of this run
 
 
@@ -442,6 +448,7 @@ for kind, values in runs.items():
 # the convolutional network has built in, that an object stays what it is when it moves.
 
 # %% tags=["fold"]
+# @title Draws Figure 4
 STORED = ["CNN", "CNN, shuffled pixels", "ViT", "ViT, augmented"]
 LARGER, SIDES = [100, 400, 1600, 12800], [12, 8, 6, 4, 3]  # pictures; sides of a patch, for later
 
@@ -522,6 +529,7 @@ show(
 # convolutional network with residual connections.
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Checks the claims and prints the lines below
 for kind, values in means.items():
     print(f"{kind:21}", "  ".join(f"{count:,}: {value:.3f}" for count, value in zip(LARGER, values)))
 gaps = [cnn - vit for cnn, vit in zip(means["CNN"], means["ViT"])]
@@ -599,6 +607,7 @@ own = F.normalize(own - own.mean(dim=0), dim=-1)
 ours = own @ own.T  # [16, 16], the cosines of all pairs of places
 
 # %% tags=["fold"]
+# @title Draws Figure 5
 torch.manual_seed(0)
 untrained = place_similarity(ViT().positions)
 places = torch.tensor(kept["places"])  # [36, 36], of the stored run
@@ -645,6 +654,7 @@ assert places[apart == 1].mean() > 0.3 > 0 > places[apart >= 3].mean()
 # do the heads look? Choose pictures, heads and patches:
 
 # %% tags=["fold"]
+# @title Explorer of Figure 6
 across = 24 // P  # patches side by side
 SHOWN = [place for place, label in enumerate(new_labels.tolist()) if label in (0, 3)][:6]  # circles and crosses
 
@@ -699,6 +709,7 @@ apart = P * patch_distances(across, across)  # [N, N], in pixels
 distance = (among * apart).sum(dim=-1).mean(dim=(1, 3))  # [depth, heads], mean over pictures and asking patches
 
 # %% tags=["fold"]
+# @title Prints the lines below
 assert_close(distance, attention_distance(A, across, P))
 around = (apart < 1.5 * P).float()  # [N, N]: the patch itself and those around it
 near, even = ((way * apart).sum(dim=-1).div(way.sum(dim=-1)).mean() for way in (around, torch.ones_like(apart)))
@@ -731,6 +742,7 @@ for weights in A.mean(dim=2):  # [B, N + 1, N + 1], mean over the heads; the fir
 reaches = R[:, 0, 1:] / R[:, 0, 1:].sum(dim=-1, keepdim=True)  # [B, N]: from the patches to the class token, row 0
 
 # %% tags=["fold"]
+# @title Draws Figure 7
 assert_close(R, rollout(A))
 some = SHOWN[:4]
 shown = [scenes.SHAPES[label] for label in new_labels[some].tolist()]
@@ -771,6 +783,7 @@ for name, given in ways.items():
 
 
 # %% tags=["fold"]
+# @title Explorer of Figure 8
 def operations_of(P, D=48, D_F=192, depth=2, S=24, C=3):
     """Operations of a ViT for one picture: two for each multiplication with its addition, in products of matrices."""
     N = (S // P) ** 2 + 1
@@ -814,6 +827,7 @@ explore(draw_sides, alt=say_sides, side=Choice("patch side in pixels", [str(side
 # with augmentation, 1,500 steps).
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Prints the lines below
 for side in SIDES:
     print(say_sides(side))
 
@@ -845,6 +859,7 @@ one = vit.positions.detach()[1:, 0].view(4, 4)  # feature 0 of the 16 places, as
 finer = F.interpolate(one[None, None], size=(6, 6), mode="bilinear", align_corners=False)[0, 0]  # [6, 6]
 
 # %% tags=["fold"]
+# @title Draws Figure 9
 figure, panels = plots.canvas(7.4, 3.3, 2)
 bound = one.abs().max().item()
 for panel, values, title in zip(panels, (one, finer), ("learned, 4 by 4", "interpolated, 6 by 6")):
@@ -904,6 +919,7 @@ answer = (z_class.softmax(dim=-1) + z_distill.softmax(dim=-1)).argmax()  # after
 
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Prints the lines below
 def taught(steps, seed, data):
     """Accuracies of a CNN that learned from 100 labels, of a ViT that did, and of a ViT that learned from the CNN's answers."""
     images, right = data
@@ -968,6 +984,7 @@ Y = F.scaled_dot_product_attention(windows, windows, windows)  # each patch atte
 Y = Y.view(2, 2, M, M, D).transpose(1, 2).reshape(8, 8, D).roll((shift, shift), dims=(0, 1))  # back to the grid
 
 # %% tags=["fold"]
+# @title Draws Figure 10
 back = windows.view(2, 2, M, M, D).transpose(1, 2).reshape(8, 8, D).roll((shift, shift), dims=(0, 1))
 assert torch.equal(back, cells)
 show(
@@ -1008,6 +1025,7 @@ show(
 # pixels.
 
 # %% tags=["fold"]
+# @title Draws Figure 11
 found, which = digits()
 order = torch.randperm(len(found), generator=torch.Generator().manual_seed(0))
 found, which = found[order], which[order]
@@ -1050,6 +1068,7 @@ assert min(handwritten["CNN"]) > max(handwritten["ViT"])
 # that learned from 6,400, say about the first six circles and crosses of the test?
 
 # %% tags=["fold"]
+# @title Draws Figure 12
 some = new_pictures[SHOWN]
 answers = {}
 for name, key in {"CNN, 800": ("CNN", 800), "ViT, 800": ("ViT", 800), "ViT, 6,400": ("ViT", 6400)}.items():

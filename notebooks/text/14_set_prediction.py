@@ -70,6 +70,7 @@ except ImportError:  # the course is not on Python's path yet, or another packag
 installed = prepare()
 
 # %% tags=["fold"]
+# @title Imports and settings
 import itertools
 import time
 
@@ -110,6 +111,7 @@ def spread(values, digits=2):
 # What should a network put out when it is shown one of these pictures?
 
 # %% tags=["fold"]
+# @title Draws Figure 1
 shown = [next(i for i, scene in enumerate(new) if len(scene.things) == count) for count in (1, 2, 3)]
 shown.append(next(i for i, scene in enumerate(new) if i > shown[2] and len(scene.things) == 3))
 show(
@@ -178,6 +180,7 @@ def iou_and_giou(A, B):
 
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Draws Figure 2
 PAIRS = {  # in centre format
     "overlapping": ((0.40, 0.45, 0.4, 0.4), (0.55, 0.55, 0.4, 0.4)),
     "one in the other": ((0.50, 0.50, 0.7, 0.6), (0.50, 0.55, 0.3, 0.3)),
@@ -286,6 +289,7 @@ def costs_of_one(label, place, P, boxes):
 # How do we find the best matching? Take three queries, two objects and costs that are easy to add.
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Draws Figure 3
 E = torch.tensor([[1.0, 2.0], [3.0, 9.0], [8.0, 6.0]])  # [N_Q, N_T] = [3, 2]
 show(
     drawing.assignments(
@@ -326,6 +330,7 @@ assert {(q, t) for t, q in enumerate(best)} == set(zip(rows.tolist(), columns.to
 # picture to the object A, and lets it change its mind about what it sees.
 
 # %% tags=["fold"]
+# @title Explorer of Figure 4
 LETTERS = "ABC"
 NAMES = [*scenes.SHAPES, "no object"]
 example = shown[3]
@@ -431,6 +436,7 @@ def loss_of_picture(logits, boxes, labels, places, given, empty=0.1):
 
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Prints the lines below
 P, boxes, _, queries = match_made_up(0.0, 0.4)
 answers_of_one = [part[None] for part in (example_labels, example_boxes, torch.ones(3, dtype=torch.bool))]
 for name, given in (("the best matching", list(queries)), ("A and B exchanged", [queries[1], queries[0], queries[2]])):
@@ -461,6 +467,7 @@ for name, given in (("the best matching", list(queries)), ("A and B exchanged", 
 # positional encodings, except that a position here is a place in a team and not in a sequence.
 
 # %% tags=["fold"]
+# @title Draws Figure 5
 show(
     drawing.detr(new_photos[example]),
     "DETR. A picture goes through a CNN to the memory M of 36 cells. Positional encodings of the cells, called places, join it for "
@@ -542,6 +549,7 @@ class DETR(nn.Module):
 # order in which a picture's objects happen to be listed, the other sorts them from left to right.
 
 # %% tags=["fold"]
+# @title Defines places, seen_by, Gallery, batches_of
 
 
 def places(side, D):
@@ -603,6 +611,7 @@ def detector(gallery, steps, seed=0, pair=sets.matched, sort=False, empty=0.4, t
 
 
 # %% tags=["fold"]
+# @title Defines keep_moment · What the network says about two pictures while it learns
 stored_models = nn.ModuleDict({"cnn": GridCNN(), "detr": DETR()})  # trained in the stored run below
 stored_weights.load("14_set_prediction.detector", stored_models).to(DEVICE).requires_grad_(False)
 cnn, trained_detector = stored_models["cnn"], stored_models["detr"]
@@ -629,6 +638,7 @@ live = {
 # What do they answer? A query that finds *no object* likeliest is silent; all others are drawn.
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Draws Figure 6
 with torch.no_grad():
     told = {way: model(gallery.new_G)[-1] for way, model in live.items()}
 precision = {way: detection.mean_precision(said, gallery.new_answers) for way, said in told.items()}
@@ -664,6 +674,7 @@ print("average precision (IoU of at least 0.5): matching above 0.5, order of a l
 # training, and which queries its objects would have been given to.
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Explorer of Figure 7
 
 
 def moment_of(step):
@@ -743,6 +754,7 @@ print(f"average precision {average_precision:.3f}")
 # pictures is the number of queries that are not silent equal to the number of objects?
 
 # %% tags=["fold"]
+# @title Defines between, habits, examined, detector_runs
 
 
 def between(said, answers):
@@ -826,6 +838,7 @@ def detector_runs():
 
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Draws Figure 8
 record = detector_runs() if stored_runs.full() else stored_runs.load("14_set_prediction.detectors")
 print(stored_runs.how(record))
 
@@ -890,6 +903,7 @@ show(
 # stored runs test both.
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Checks the claims and prints the lines below
 print(f"{'':30} {'count right':16} {'too many':16} {'too few':16} one object twice")
 for way in WAYS:
     runs = runs_of(way)
@@ -931,6 +945,7 @@ for seed in SEEDS:
 # epochs, or passes over the data.
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Prints the lines below
 print(f"{'COCO, validation':24} {'AP':>5} {'AP50':>5} {'AP75':>5} {'small':>6} {'large':>6} {'GFLOPs':>7}  epochs")
 for name, *scores, operations, epochs in (  # Carion et al. 2020, table 1; all with a ResNet-50
     ("Faster R-CNN, FPN", 40.2, 61.0, 43.8, 24.2, 52.0, 180, "37"),
@@ -958,6 +973,7 @@ for name, *scores, operations, epochs in (  # Carion et al. 2020, table 1; all w
 # mark the middle of each object in the panel of the query that it was given to.
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Draws Figure 9
 with torch.no_grad():
     all_said = trained_detector(gallery.new_G)
 real = gallery.new_answers[2]
@@ -1008,6 +1024,7 @@ print(
 # cross-attention in one of the two layers, averaged over the heads.
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Checks the claims and prints the lines below
 for layer in trained_detector.layers:
     layer.look = True
 with torch.no_grad():
@@ -1030,6 +1047,7 @@ assert min(on_own) > 2 * even
 print("both layers put more than twice as much there")
 
 # %% tags=["fold"]
+# @title Explorer of Figure 10
 
 
 def look_at(scene, layer):
@@ -1075,6 +1093,7 @@ explore(
 # one that cuts the patches. Liu et al. (2021) built such a captioner under the name CPTR.
 
 # %% tags=["fold"]
+# @title Draws Figure 11
 show(
     drawing.captioners(),
     "Two captioners. Above: a picture goes through a CNN to 36 cells with places added, which are the memory M. Below: a picture is "
@@ -1145,6 +1164,7 @@ class TransformerCaptioner(nn.Module):
 
 
 # %% tags=["fold"]
+# @title Defines fed_with, RecurrentCaptioner, head_start, captioner, …
 names = scenes.vocabulary()
 
 
@@ -1310,6 +1330,7 @@ for name, encoder, seen in (
 # instead of 500, and is not frozen afterwards.
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Draws Figure 12
 caption_record = caption_runs() if stored_runs.full() else stored_runs.load("14_set_prediction.captions")
 print(stored_runs.how(caption_record))
 by_name = {name: [run for run in caption_record["results"]["runs"] if run["captioner"] == name] for name in CAPTIONERS}

@@ -72,6 +72,7 @@ except ImportError:  # the course is not on Python's path yet, or another packag
 installed = prepare()
 
 # %% tags=["fold"]
+# @title Imports and settings
 import copy
 import functools
 import math
@@ -104,43 +105,45 @@ DEVICE = device()
 # This seems wasteful, since the twelve models know the same language and the same facts. Could we keep a single
 # model, and store for each task only the *difference*? How few numbers would do?
 #
-# We study this in miniature. **Task A** is to translate from English to French; a small decoder has learned it from
-# 6,000 sentences of the course's grammar. In **task B**, the French words are to stay in the order of the English
+# We study this in miniature. **Task 1** is to translate from English to French; a small decoder has learned it from
+# 6,000 sentences of the course's grammar. In **task 2**, the French words are to stay in the order of the English
 # ones, and there are only 200 sentences to learn from. No word has to be learned again; all that changes is the
 # order.
 
 
 # %% tags=["fold"]
+# @title Prints the lines below
 def tasks(seed):
-    """Task A: 6,000 sentences to learn from, 1,000 to test with. Task B: 200 and 1,000, of those that differ."""
+    """Task 1: 6,000 sentences to learn from, 1,000 to test with. Task 2: 200 and 1,000, of those that differ."""
     pairs = word_order.sentences(12000, seed)
     differing = word_order.differing(pairs[6000:])
     both = [pair for pair in pairs[-1000:] if word_order.in_english_order(pair) == pair.target]
     return {
-        "A": word_order.tokens(pairs[:6000]),
-        "A, new": word_order.tokens(pairs[-1000:]),
-        "A, same order": word_order.tokens(both),  # of these, those that are the same in task B
-        "B": word_order.tokens(differing[:200], english_order=True),
-        "B, new": word_order.tokens(differing[-1000:], english_order=True),
+        "1": word_order.tokens(pairs[:6000]),
+        "1, new": word_order.tokens(pairs[-1000:]),
+        "1, same order": word_order.tokens(both),  # of these, those that are the same in task 2
+        "2": word_order.tokens(differing[:200], english_order=True),
+        "2, new": word_order.tokens(differing[-1000:], english_order=True),
     }
 
 
 for pair in word_order.differing(word_order.sentences(40, seed=0))[:3]:
     print("English:", " ".join(pair.source))
-    print("task A: ", " ".join(pair.target))
-    print("task B: ", " ".join(word_order.in_english_order(pair)))
+    print("task 1: ", " ".join(pair.target))
+    print("task 2: ", " ".join(word_order.in_english_order(pair)))
 
 # %% [markdown]
-# In task B the adjectives go before the noun, the object pronouns after the verb, and the adverbs where English has
+# In task 2 the adjectives go before the noun, the object pronouns after the verb, and the adverbs where English has
 # them. The model is a decoder as in lesson 11, with three blocks of width 64; it translates by continuing the English
-# sentence with the French one. The next cell loads a model that has been pre-trained on task A. We count its
+# sentence with the French one. The next cell loads a model that has been pre-trained on task 1. We count its
 # **exact** translations, those that are right to the last word, in new sentences.
 
 
 # %% tags=["fold"]
+# @title Checks the claims and prints the lines below
 @functools.cache
 def start(seed):
-    """The sentences of a seed, the base, which has learned task A from them, and the same model untrained."""
+    """The sentences of a seed, the base, which has learned task 1 from them, and the same model untrained."""
     data = tasks(seed)
     torch.manual_seed(seed)
     model = Translator(D=64, H=4, D_F=256, L=3).to(DEVICE)
@@ -148,7 +151,7 @@ def start(seed):
     if seed == 0 and not stored_runs.full():
         stored_weights.load("15_lora.base", model)
     else:
-        fit(model, data["A"], steps=600, rate=3e-3, seed=seed, what="pre-training on task A")
+        fit(model, data["1"], steps=600, rate=3e-3, seed=seed, what="pre-training on task 1")
     return data, model, untrained
 
 
@@ -156,18 +159,18 @@ data, base, untrained = start(seed=0)
 if stored_runs.full():
     stored_weights.keep("15_lora.base", base, half=False)
 size = sum(weight.numel() for weight in base.parameters())
-scores = {task: exact(base, data[f"{task}, new"]) for task in "AB"}
-print(f"{size:,} parameters; exact translations: task A {scores['A']:.3f}, task B {scores['B']:.3f}")
-assert scores["A"] > 0.9 and scores["B"] < 0.01
+scores = {task: exact(base, data[f"{task}, new"]) for task in "12"}
+print(f"{size:,} parameters; exact translations: task 1 {scores['1']:.3f}, task 2 {scores['2']:.3f}")
+assert scores["1"] > 0.9 and scores["2"] < 0.01
 
 # %% [markdown]
 # ## Full fine-tuning: what has changed?
 #
-# This model, the *base* from now on, gets nearly all sentences of task A right and none of task B, since in every
-# test sentence of task B the two orders differ.
+# This model, the *base* from now on, gets nearly all sentences of task 1 right and none of task 2, since in every
+# test sentence of task 2 the two orders differ.
 #
 # First we fine-tune the base as in lesson 11, with all weights. For comparison, a second model learns the same 200
-# sentences *from scratch*, without having learned task A. Each gets the learning rate that was best for it on a
+# sentences *from scratch*, without having learned task 1. Each gets the learning rate that was best for it on a
 # different seed. Which will do better, and by how much?
 
 
@@ -178,30 +181,30 @@ def everything(model):
 
 
 def adapted(base, attach, rate, data, seed):
-    """A copy of `base` that `attach` has prepared, trained on the 200 sentences of task B; and how many weights were trained."""
+    """A copy of `base` that `attach` has prepared, trained on the 200 sentences of task 2; and how many weights were trained."""
     model = copy.deepcopy(base)
     torch.manual_seed(seed)
     count = attach(model)
-    fit(model.to(DEVICE), data["B"], steps=250, rate=rate, seed=seed, what=f"{count:,} weights learn task B")
+    fit(model.to(DEVICE), data["2"], steps=250, rate=rate, seed=seed, what=f"{count:,} weights learn task 2")
     return model, count
 
 
 full, _ = adapted(base, everything, 1e-3, data, seed=0)
 scratch, _ = adapted(untrained, everything, 2e-2, data, seed=0)
 
-on_b, scratch_on_b, by_heart = exact(full, data["B, new"]), exact(scratch, data["B, new"]), exact(scratch, data["B"])
-before, after = (exact(model, data["A, same order"]) for model in (base, full))
-print(f"task B, exact: fine-tuned {on_b:.3f}, from scratch {scratch_on_b:.3f}")
+on_b, scratch_on_b, by_heart = exact(full, data["2, new"]), exact(scratch, data["2, new"]), exact(scratch, data["2"])
+before, after = (exact(model, data["1, same order"]) for model in (base, full))
+print(f"task 2, exact: fine-tuned {on_b:.3f}, from scratch {scratch_on_b:.3f}")
 print(f"the 200 sentences of training, exact: from scratch {by_heart:.3f}")
-print(f"task A, {len(data['A, same order'])} sentences with the same order: {before:.3f}, afterwards {after:.3f}")
+print(f"task 1, {len(data['1, same order'])} sentences with the same order: {before:.3f}, afterwards {after:.3f}")
 assert on_b > 1.5 * scratch_on_b and by_heart > 0.9 and after < 0.9 * before
 
 # %% [markdown]
 # The fine-tuned model translates far more of the new sentences exactly than the model that was trained from scratch,
-# although the latter knows its 200 training sentences nearly by heart. Much of what task B needs must have been in
+# although the latter knows its 200 training sentences nearly by heart. Much of what task 2 needs must have been in
 # the base already.
 #
-# Fine-tuning has a price, however: the catastrophic forgetting of lesson 11. Even of those sentences of task A whose
+# Fine-tuning has a price, however: the catastrophic forgetting of lesson 11. Even of those sentences of task 1 whose
 # order is the same in both tasks, fewer are exact than before.
 #
 # What did fine-tuning change? Take a weight matrix, $W_0$ before and $W$ after. The change $\Delta W = W - W_0$ has
@@ -218,6 +221,7 @@ assert on_b > 1.5 * scratch_on_b and by_heart > 0.9 and after < 0.9 * before
 
 
 # %% tags=["fold"]
+# @title Draws Figure 1
 def shares(change):
     """The share of the squared change that lies in its first 1, 2, …, 64 directions."""
     squares = torch.linalg.svdvals(change.detach().cpu()).square()  # [64], descending
@@ -272,9 +276,9 @@ def shortened(r):
     return model
 
 
-kept = {r: exact(shortened(r), data["B, new"]) for r in (1, 4, 16, 64)}
+kept = {r: exact(shortened(r), data["2, new"]) for r in (1, 4, 16, 64)}
 for r, right in kept.items():
-    print(f"first {r:2} of 64 directions: task B, exact {right:.3f}")
+    print(f"first {r:2} of 64 directions: task 2, exact {right:.3f}")
 assert kept[16] > 0.9 * kept[64] and kept[1] < 0.5 * kept[64]
 
 # %% [markdown]
@@ -310,6 +314,7 @@ assert kept[16] > 0.9 * kept[64] and kept[1] < 0.5 * kept[64]
 # block of GPT-3 has about 151 million numbers; an update of rank 4 has fewer than a hundred thousand.
 
 # %% tags=["fold"]
+# @title Draws Figure 2
 show(
     adapters.low_rank_update(),
     "Left, a large square matrix W_0 plus alpha over r times a tall narrow matrix B times a wide flat matrix A, "
@@ -364,7 +369,7 @@ for beginning, A in {
 #
 # The factor $\alpha/r$ has a practical reason. $BA$ is a sum of $r$ terms, so the update grows with $r$. Dividing by
 # $r$ is meant to spare us a new learning rate for each rank, while $\alpha$ sets how large the update is as a whole.
-# Like the authors, we chose one $\alpha$ and did not tune it: whenever LoRA learns task B, $\alpha = 8$ and the
+# Like the authors, we chose one $\alpha$ and did not tune it: whenever LoRA learns task 2, $\alpha = 8$ and the
 # learning rate is $2 \cdot 10^{-2}$.
 #
 # ## Which layers get an adapter
@@ -412,32 +417,33 @@ def lora(names, r, alpha=8):
 
 # %% [markdown]
 # Mind the order: everything is frozen first, since otherwise the updates would be frozen, too. Does the new model
-# really begin as the old one? How many weights are trained, and how far do they get on task B?
+# really begin as the old one? How many weights are trained, and how far do they get on task 2?
 
 # %%
 new = copy.deepcopy(base)
 count = lora(("query", "value"), r=4)(new)
 with torch.no_grad():
-    rows = data["B"][:8].to(DEVICE)
+    rows = data["2"][:8].to(DEVICE)
     assert torch.equal(new(rows), base(rows))  # not yet trained: bit for bit the base
 assert count == 3 * 2 * 4 * (64 + 64)  # blocks, matrices, rank, both sides
 print(f"{count:,} of {size:,} weights are trained, {count / size:.2%}")
 
 LORA_RATE = 2e-2
 small, _ = adapted(base, lora(("query", "value"), r=4), LORA_RATE, data, seed=0)
-print(f"task B, exact: LoRA {exact(small, data['B, new']):.3f}, full fine-tuning {exact(full, data['B, new']):.3f}")
+print(f"task 2, exact: LoRA {exact(small, data['2, new']):.3f}, full fine-tuning {exact(full, data['2, new']):.3f}")
 
 # %% tags=["fold"]
+# @title Computes untouched
 untouched = base.state_dict()
 for name, weight in small.state_dict().items():
     original = name.replace(".parametrizations.weight.original", ".weight")
     if original in untouched:
         assert torch.equal(weight, untouched[original])  # every weight of the base is as it was
-assert exact(small, data["B, new"]) > 0.7 * on_b
+assert exact(small, data["2, new"]) > 0.7 * on_b
 
 # %% [markdown]
 # With one sixtieth of the weights, LoRA reaches most of what full fine-tuning reaches. And each weight of the base
-# is, bit for bit, as it was, so task A is not lost: take the adapter away, and the model translates into ordinary
+# is, bit for bit, as it was, so task 1 is not lost: take the adapter away, and the model translates into ordinary
 # French again. Twelve tasks need one base and twelve small adapters.
 #
 # ## Merging an adapter
@@ -448,7 +454,7 @@ assert exact(small, data["B, new"]) > 0.7 * on_b
 # two paths with the adapted layer, and merges the whole adapter:
 
 # %%
-rows = data["B, new"].to(DEVICE)
+rows = data["2, new"].to(DEVICE)
 with torch.no_grad():
     before = small(rows)
 layer, X = small.blocks[0].query, torch.randn(5, 64, device=DEVICE)  # [5, D_in]
@@ -530,6 +536,7 @@ class Bottleneck(nn.Module):
 
 
 # %% tags=["fold"]
+# @title Draws Figure 3
 show(
     adapters.places(),
     "A Transformer block from left to right along its residual stream. The query, key and value layers, "
@@ -615,12 +622,13 @@ class Prefix(nn.Module):
 # - Perhaps *any* 3,072 weights would do. Control: train as many single weights, drawn at random from all matrices of
 #   the blocks.
 # - Perhaps the place is what matters. Control: draw them from the same query and value matrices.
-# - Perhaps task B is easy. Controls: full training from scratch, and LoRA in a model that has not learned task A.
+# - Perhaps task 2 is easy. Controls: full training from scratch, and LoRA in a model that has not learned task 1.
 #
 # The second control, live:
 
 
 # %% tags=["fold"]
+# @title Checks the claims and prints the lines below
 def prefix(P):
     """Prefix tuning: P keys and values for each head of each block."""
 
@@ -662,8 +670,8 @@ def random_weights(count, names=MATRICES):
 
 
 control, _ = adapted(base, random_weights(3072, ("query", "value")), 3e-2, data, seed=0)
-print(f"task B, exact: 3,072 random weights of the same matrices {exact(control, data['B, new']):.3f}")
-assert exact(control, data["B, new"]) < 0.8 * exact(small, data["B, new"])
+print(f"task 2, exact: 3,072 random weights of the same matrices {exact(control, data['2, new']):.3f}")
+assert exact(control, data["2, new"]) < 0.8 * exact(small, data["2, new"])
 
 # %% [markdown]
 # The random weights stay behind LoRA. But one run says little. The first table comes from stored runs of all methods
@@ -681,6 +689,7 @@ assert exact(control, data["B, new"]) < 0.8 * exact(small, data["B, new"])
 # </details>
 
 # %% tags=["fold"]
+# @title Draws Figure 4
 # each way with the learning rate that was best on another seed, whose results are not shown; one rate for LoRA
 WAYS = {
     "full fine-tuning": (everything, 1e-3),
@@ -697,12 +706,12 @@ WAYS = {
 
 
 def by_way(data, base, untrained, seed):
-    """Weights trained, and exact translations of tasks B and A afterwards, for the base and for each way to adapt it."""
-    found = {"base": [0, exact(base, data["B, new"]), exact(base, data["A, same order"])]}
+    """Weights trained, and exact translations of tasks 2 and 1 afterwards, for the base and for each way to adapt it."""
+    found = {"base": [0, exact(base, data["2, new"]), exact(base, data["1, same order"])]}
     for name, (attach, rate) in WAYS.items():
         begin = untrained if name in ("from scratch", "LoRA on an untrained base") else base
         model, count = adapted(begin, attach, rate, data, seed)
-        found[name] = [count, exact(model, data["B, new"]), exact(model, data["A, same order"])]
+        found[name] = [count, exact(model, data["2, new"]), exact(model, data["1, same order"])]
     return found
 
 
@@ -725,7 +734,7 @@ def spread(values, digits=3):
 record = over_seeds("15_lora.ways", by_way) if stored_runs.full() else stored_runs.load("15_lora.ways")
 print(stored_runs.how(record))
 ways = record["results"]["runs"]
-print(f"{'':31} weights    share  task B, exact           task A, same order")
+print(f"{'':31} weights    share  task 2, exact           task 1, same order")
 for name in ("base", *WAYS):
     count = ways[0][name][0]
     on_b, on_a = (spread(run[name][place] for run in ways) for place in (1, 2))
@@ -754,7 +763,7 @@ for place, name in enumerate(WAYS):
         values, [-place] * len(values), "o", color=plots.BLUE if "LoRA" in name else plots.GREY, markersize=6, alpha=0.7
     )
 left.set_yticks([-place for place in range(len(WAYS))], [f"{name} ({ways[0][name][0]:,})" for name in WAYS])
-left.set(xlabel="task B, exact", title="ours: one point for each seed", xlim=(-0.03, 1))
+left.set(xlabel="task 2, exact", title="ours: one point for each seed", xlim=(-0.03, 1))
 for panel, what, column in zip(published, ("WikiSQL, %", "MultiNLI, %", "SAMSum, ROUGE-L, %"), (1, 2, 5)):
     for place, (name, row) in enumerate(PAPER_4.items()):
         panel.plot(row[column], -place, "o", color=plots.BLUE if "LoRA" in name else plots.GREY, markersize=6)
@@ -766,7 +775,7 @@ for panel in (left, *published):
     panel.grid(True)
 show(
     figure,
-    "Left, exact translations of task B, mean over the seeds: "
+    "Left, exact translations of task 2, mean over the seeds: "
     + "; ".join(f"{name} {sum(run[name][1] for run in ways) / len(ways):.2f}" for name in WAYS)
     + ". Right, published results of GPT-3 on WikiSQL, on MultiNLI, and on SAMSum as ROUGE-L, in per cent: "
     + "; ".join(f"{name} {row[1]}, {row[2]}, {row[5]}" for name, row in PAPER_4.items())
@@ -774,7 +783,7 @@ show(
 )
 
 # %% [markdown]
-# **Figure 4.** Left, our stored run: exact translations of task B, a point for each of four seeds; in parentheses the
+# **Figure 4.** Left, our stored run: exact translations of task 2, a point for each of four seeds; in parentheses the
 # number of trained weights. Right, the published results with GPT-3; in parentheses the trained weights in millions.
 # The dotted lines are full fine-tuning; LoRA is blue; the published axes do not begin at 0. A *prefix of embeddings*
 # consists of learned input vectors only; a *prefix in each layer* is the nearest relative of our prefix.
@@ -816,7 +825,7 @@ show(
 # Our settings may be to blame as well. We left out what the authors of prefix tuning found necessary for stable
 # training, an MLP that computes the prefix. Our prefix begins with random numbers, so that, unlike the others, it
 # changes the model even before training; the authors begin with the keys and values of real words when there are few
-# examples. And the rates were tuned for task B alone: on task A the relatives forget more than LoRA does.
+# examples. And the rates were tuned for task 2 alone: on task 1 the relatives forget more than LoRA does.
 #
 # </details>
 
@@ -828,6 +837,7 @@ show(
 # before you look at the table, in which *all four* are those of attention:
 
 # %% tags=["fold"]
+# @title Checks the claims and prints the lines below
 BUDGET = {  # 3,072 weights in each; table 5 of the paper
     "query": (("query",), 8),
     "key": (("key",), 8),
@@ -843,12 +853,12 @@ RANKS = [1, 2, 4, 8, 32]
 
 
 def by_place_and_rank(data, base, untrained, seed):
-    """Exact translations of task B after LoRA: with one budget at several places, and by rank."""
+    """Exact translations of task 2 after LoRA: with one budget at several places, and by rank."""
     places, ranks, done = {}, {group: [] for group in GROUPS}, {}
 
     def of(names, r):
         if (names, r) not in done:
-            done[names, r] = exact(adapted(base, lora(names, r), LORA_RATE, data, seed)[0], data["B, new"])
+            done[names, r] = exact(adapted(base, lora(names, r), LORA_RATE, data, seed)[0], data["2, new"])
         return done[names, r]
 
     for name, (names, r) in BUDGET.items():
@@ -870,7 +880,7 @@ PAPER_5 = {  # Hu et al. 2022, table 5: 18.9 million weights each (rank 8, 4 or 
     "query, value": (73.7, 91.3),
     "all four": (73.7, 91.7),
 }
-print(f"{'matrices':13} rank  ours: task B, exact      GPT-3: WikiSQL  MultiNLI")
+print(f"{'matrices':13} rank  ours: task 2, exact      GPT-3: WikiSQL  MultiNLI")
 for name, (_, r) in BUDGET.items():
     ours = spread(run["places"][name] for run in placed)
     print(f"{name:13} {r:4}  {ours:24}", *(f"{value:12.1f}" for value in PAPER_5.get(name, ())))
@@ -884,7 +894,7 @@ for places in (run["places"] for run in placed):  # in each seed
 #
 # On average, all four matrices with rank 2 are at the top in both experiments, on WikiSQL level with query and value.
 # But the experiments disagree about the best single matrices. For GPT-3 on WikiSQL these are value and output, for us
-# query and key, by far. Our guess: task B changes where a token has to look for the next word, and not what it copies
+# query and key, by far. Our guess: task 2 changes where a token has to look for the next word, and not what it copies
 # from there, whereas a database query consists largely of words that are not in the question. *Where* an adapter
 # belongs depends on the task, too; on MultiNLI it hardly matters.
 #
@@ -906,6 +916,7 @@ for places in (run["places"] for run in placed):  # in each seed
 # How high must the rank be?
 
 # %% tags=["fold"]
+# @title Draws Figure 5
 PAPER_6 = {  # Hu et al. 2022, table 6: accuracy of GPT-3 in per cent, for r = 1, 2, 4, 8, 64
     "WikiSQL": {
         "query": [68.8, 69.6, 70.5, 70.4, 70.0],
@@ -923,7 +934,7 @@ means = {
     group: [sum(run["ranks"][group][k] for run in placed) / len(placed) for k in range(len(RANKS))] for group in GROUPS
 }
 figure, (left, *published) = plots.canvas(15, 3.8, 3)
-plots.curves(RANKS, means, colours=SHADES, log="x", x_label="rank r", y_label="task B, exact", title="ours", axes=left)
+plots.curves(RANKS, means, colours=SHADES, log="x", x_label="rank r", y_label="task 2, exact", title="ours", axes=left)
 for shift, group in enumerate(GROUPS):  # the range over the seeds; beside each other, so that each can be seen
     for k, r in enumerate(RANKS):
         found = [run["ranks"][group][k] for run in placed]
@@ -962,7 +973,7 @@ show(
 )
 
 # %% [markdown]
-# **Figure 5.** Left, exact translations of task B against the rank: means over four seeds; beside each point, a
+# **Figure 5.** Left, exact translations of task 2 against the rank: means over four seeds; beside each point, a
 # vertical bar from the lowest to the highest value. Middle and right, the published accuracies with GPT-3 (table 6 of
 # the paper, within half a point on WikiSQL and a tenth on MultiNLI), on vertical axes that span only a few per cent.
 # The dotted lines are full fine-tuning.
@@ -975,11 +986,12 @@ show(
 #
 # What does each part of an adapter contribute? For Figure 6 we train an adapter of rank 8 for all six matrices of our
 # base. You can keep only its first directions, merge it into some matrices only, or scale it. The lines above the
-# figure give the share of 300 new sentences of task B that is then translated exactly.
+# figure give the share of 300 new sentences of task 2 that is then translated exactly.
 
 # %% tags=["fold"]
+# @title Explorer of Figure 6
 wide, _ = adapted(base, lora(MATRICES, r=8), LORA_RATE, data, seed=0)
-SOME = data["B, new"][:300]
+SOME = data["2, new"][:300]
 
 
 def cut_update(block, name, r, alpha):
@@ -1022,7 +1034,7 @@ def draw_merged(rank, alpha, matrices):
             axes=panel,
         )
     plots.bars(
-        [100 * count / size, 100 * right], ["weights, %", "task B, %"], limits=(0, 100), numbers=".1f", axes=panels[3]
+        [100 * count / size, 100 * right], ["weights, %", "task 2, %"], limits=(0, 100), numbers=".1f", axes=panels[3]
     )
     return figure
 
@@ -1031,7 +1043,7 @@ def say_merged(rank, alpha, matrices):
     r, names, _, count, right = measured(rank, alpha, matrices)
     return (
         f"Rank {r}, alpha {alpha:g}, matrices: {', '.join(names)}. {count:,} weights, {count / size:.2%} of the model; "
-        f"{right:.0%} of 300 sentences of task B are exact."
+        f"{right:.0%} of 300 sentences of task 2 are exact."
     )
 
 
@@ -1127,6 +1139,7 @@ for eight in (levels[:8], levels[8:]):
 # and bit for bit if $o$ is rounded as in the library. The figure draws it below the weights for which it is made:
 
 # %% tags=["fold"]
+# @title Draws Figure 7
 BITSANDBYTES = torch.tensor(  # what the library has (get_4bit_type)
     [-1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334,
      -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224,
@@ -1203,6 +1216,7 @@ def rounded(W, book, block=64):
 # weights, which grows with the tails:
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Checks the claims and prints the lines below
 torch.manual_seed(15)
 SAMPLES = {
     "normal": torch.randn(1024, 1024),
@@ -1236,6 +1250,7 @@ assert 1.8 < standard < 3
 # lie between uniform and normal, to judge by their kurtosis. Choose a code book for them, and the size of the blocks:
 
 # %% tags=["fold"]
+# @title Explorer of Figure 8
 BLOCKS = {"16": 16, "64": 64, "256": 256, "whole matrix": None}
 
 
@@ -1321,7 +1336,7 @@ explore(
 #
 # **QLoRA** (Dettmers et al., 2023) keeps the frozen base in 4 bits and an adapter in 16 bits for all matrices. For
 # each multiplication the values are looked up in the code book. Gradients pass through the frozen layers to the
-# adapters below them, but the codes never change. We imitate this with LoRA of rank 8 on task B; our rounded weights
+# adapters below them, but the codes never change. We imitate this with LoRA of rank 8 on task 2; our rounded weights
 # are stored in 32 bits.
 #
 # <details><summary>Going further: can such an adapter be merged? Can it make up for the rounding?</summary>
@@ -1330,35 +1345,36 @@ explore(
 # into a base whose rounded weights are written in 16 bits, but then the memory is no longer saved.
 #
 # The third table is about *repair*: an adapter of rank 4 for all six matrices is trained over the rounded weights on
-# task A, for 100 further steps. For comparison, the base that was not rounded gets the same training. Repair helps
+# task 1, for 100 further steps. For comparison, the base that was not rounded gets the same training. Repair helps
 # where there is something to repair: with two bits, exact translations rise from a tenth to nearly all.
 #
 # </details>
 
 
 # %% tags=["fold"]
+# @title Checks the claims and prints the lines below
 def repaired(model, data, seed):
-    """The quantised model with LoRA on all six matrices, trained for 100 more steps on task A."""
+    """The quantised model with LoRA on all six matrices, trained for 100 more steps on task 1."""
     model = copy.deepcopy(model)
     torch.manual_seed(seed)
     lora(MATRICES, r=4)(model)
-    fit(model, data["A"], steps=100, rate=1e-2, seed=seed, what="repair on task A")
+    fit(model, data["1"], steps=100, rate=1e-2, seed=seed, what="repair on task 1")
     return model
 
 
 def quantisation(data, base, untrained, seed):
-    """By code book: relative error, then loss and exact translations of task A before and after repair, and of B with LoRA."""
+    """By code book: relative error, then loss and exact translations of task 1 before and after repair, and of task 2 with LoRA."""
     found = {}
     for name in (None, *CODE_BOOKS):
         for block in (64, None):
             model, error = (base, 0.0) if name is None else quantised(base, CODE_BOOKS[name], block)
             with torch.no_grad():
-                row = [error, loss(model, data["A, new"].to(DEVICE)).item(), exact(model, data["A, new"])]
+                row = [error, loss(model, data["1, new"].to(DEVICE)).item(), exact(model, data["1, new"])]
             if block:
                 again = repaired(model, data, seed)
                 with torch.no_grad():
-                    row += [loss(again, data["A, new"].to(DEVICE)).item(), exact(again, data["A, new"])]
-                row.append(exact(adapted(model, lora(MATRICES, r=8), LORA_RATE, data, seed)[0], data["B, new"]))
+                    row += [loss(again, data["1, new"].to(DEVICE)).item(), exact(again, data["1, new"])]
+                row.append(exact(adapted(model, lora(MATRICES, r=8), LORA_RATE, data, seed)[0], data["2, new"]))
             found[f"{name or 'float32'}, {'blocks of 64' if block else 'whole matrices'}"] = row
     return found
 
@@ -1375,17 +1391,17 @@ def over_runs(book, place, blocks=True, digits=3):
 
 
 BOOKS = ("float32", *CODE_BOOKS)
-print(f"{'':9}relative error                loss on task A")
+print(f"{'':9}relative error                loss on task 1")
 print(f"{'':9}blocks of 64  whole matrices  blocks of 64              whole matrices")
 for book in BOOKS:
     errors = [over_runs(book, 0, blocks, 4)[:6] for blocks in (True, False)]
     losses = [over_runs(book, 1, blocks, 4) for blocks in (True, False)]
     print(f"{book:8} {errors[0]:13} {errors[1]:15} {losses[0]:25} {losses[1]}")
 print(f"\n{'':9}blocks of 64")
-print(f"{'':9}exact on task A           exact on task B, with LoRA")
+print(f"{'':9}exact on task 1           exact on task 2, with LoRA")
 for book in BOOKS:
     print(f"{book:8} {over_runs(book, 2):25} {over_runs(book, 5)}")
-print(f"\n{'repaired':9}loss                      exact on task A")
+print(f"\n{'repaired':9}loss                      exact on task 1")
 for book in BOOKS:
     print(f"{book:8} {over_runs(book, 3, digits=4):25} {over_runs(book, 4)}")
 for run in rounded_runs:  # in each seed, by error and by loss
@@ -1399,7 +1415,7 @@ for run in rounded_runs:  # in each seed, by error and by loss
 #   other or from 32 bits. Only error and loss show the cost: with blocks of 64, NF4 is best, then int4, then FP4, in
 #   every seed. For large language models the published order is NF4, FP4, int4.
 # - **Blocks make the error smaller**, above all for equal steps.
-# - **LoRA works over rounded weights.** On task B it does as well over NF4 as over the base that was not rounded, and
+# - **LoRA works over rounded weights.** On task 2 it does as well over NF4 as over the base that was not rounded, and
 #   clearly worse only with two bits. The QLoRA paper finds NF4 level with 16 bits, too, for a T5 with 11 billion
 #   weights.
 #
@@ -1429,6 +1445,7 @@ print(f"bits a weight: {simple} with simple quantisation, {double:.3f} with doub
 print(f"of these for the scales: {simple - 4} and {double - 4:.3f}")
 
 # %% tags=["fold"]
+# @title Checks the claims and prints the lines below
 block_scales = torch.cat(
     [W.cpu().reshape(-1, 64).abs().amax(dim=1) for W in matrices]
 )  # [2304]: all scales of our base
@@ -1446,8 +1463,8 @@ with torch.no_grad():
         layer.weight.copy_((rough * (now / old)[:, None]).view_as(layer.weight))
         first += count
     simply, _ = quantised(base, NF4)
-    once, twice = (loss(model, data["A, new"].to(DEVICE)).item() for model in (simply, doubly))
-print(f"loss on task A: NF4 {once:.4f}, with double quantisation {twice:.4f}")
+    once, twice = (loss(model, data["1, new"].to(DEVICE)).item() for model in (simply, doubly))
+print(f"loss on task 1: NF4 {once:.4f}, with double quantisation {twice:.4f}")
 assert abs(twice - once) < 0.02 * once
 
 # %% [markdown]
@@ -1470,6 +1487,7 @@ assert abs(twice - once) < 0.02 * once
 
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Prints the lines below
 def llama(L, D, D_F, V=32000):
     """The weights of a Llama: in the matrices of its blocks, and all of them."""
     matrices = L * (4 * D**2 + 3 * D * D_F)
@@ -1524,10 +1542,11 @@ for name, (L, D, D_F) in {"Llama-7B": (32, 4096, 11008), "Llama-65B": (80, 8192,
 #
 # Back to GPT-3 and its twelve tasks. Twelve models take more than 4 TB. One model with twelve adapters of rank 4 for
 # queries and values takes 349 GB, and less than half a gigabyte for all adapters. The same in miniature: here are
-# four new sentences, translated by the base alone (task A) and with the adapter merged into it (task B); ✓ means
+# four new sentences, translated by the base alone (task 1) and with the adapter merged into it (task 2); ✓ means
 # exact for that task.
 
 # %% tags=["fold"]
+# @title Prints the lines below
 for pair in word_order.differing(word_order.sentences(12000, seed=0)[6000:])[-1000:][:4]:
     English = word_order.tokens([pair])[:, : word_order.S]  # [1, S]
     print("English:        ", " ".join(pair.source))
@@ -1570,6 +1589,7 @@ for pair in word_order.differing(word_order.sentences(12000, seed=0)[6000:])[-10
 # </details>
 
 # %% tags=["fold"]
+# @title Draws Figure 9
 show(
     adapters.shadows(),
     "Three planes with an arrow of length 1 each. It lies in the plane: shadow 1.00, phi 1.0. It rises at 45 "
@@ -1583,6 +1603,7 @@ show(
 
 
 # %% tags=["fold"]
+# @title Draws Figure 10
 def directions(A, count):
     """The `count` main directions of the input that A [r, D_in] reads, as columns [D_in, count]."""
     Vh = torch.linalg.svd(A, full_matrices=False).Vh  # [r, D_in]: one direction a row, the main one first

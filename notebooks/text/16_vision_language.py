@@ -70,6 +70,7 @@ except ImportError:  # the course is not on Python's path yet, or another packag
 installed = prepare()
 
 # %% tags=["fold"]
+# @title Imports and settings
 import copy
 import functools
 import math
@@ -99,6 +100,7 @@ DEVICE = device()
 # Here are four pictures and, in another order, their four captions. Which belongs to which?
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Draws Figure 1
 some, new = scenes.scenes(4000, seed=1), scenes.scenes(600, seed=2)
 photos, new_photos = scenes.images(some), scenes.images(new)  # [4000, 3, 48, 48], [600, 3, 48, 48]
 names = scenes.vocabulary()
@@ -154,6 +156,7 @@ print("one caption as tokens:", texts[0].tolist())
 # \qquad t_j = \frac{g(\text{text}_j)}{\lVert g(\text{text}_j) \rVert}.$$
 
 # %% tags=["fold"]
+# @title Draws Figure 2
 show(
     vision_language.two_encoders(),
     "A diagram. Texts go through a text encoder and a projection to vectors t 1 to t 4 of length 1, pictures through a "
@@ -246,6 +249,7 @@ class VisionLanguage(nn.Module):
 
 
 # %% tags=["fold"]
+# @title Defines fit, fresh, distinct
 def fit(model, loss, count, steps, seed=0, rate=3e-3, what="training"):
     """Trains on batches of 64 of `count` pairs; `loss` takes the model and the numbers of a batch."""
     seeded = torch.Generator().manual_seed(seed)
@@ -302,6 +306,7 @@ print(f"the right picture of 300 for {(C.argmax(dim=0) == own).float().mean():.2
 # by word.
 
 # %% tags=["fold"]
+# @title Explorer of Figure 3
 SCALE = clip.scale().item()
 
 
@@ -377,6 +382,7 @@ print(f"colour {(guess // 4 == truth // 4).float().mean():.2f}, shape {(guess % 
 
 
 # %% tags=["fold"]
+# @title Defines spread, distinct_words_loss, left_out, share, …
 SEEDS = (0, 1, 2)
 
 
@@ -452,6 +458,7 @@ def zero_shot_runs():
 
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Checks the claims and prints the lines below
 record = zero_shot_runs() if stored_runs.full() else stored_runs.load("16_vision_language.zero_shot")
 print(stored_runs.how(record))
 print(f"{'':40} {'colour and shape':18} {'colour':18} shape")
@@ -553,6 +560,7 @@ def neg_clip_loss(model, batch):
 
 
 # %% tags=["fold"]
+# @title Defines with_words_exchanged
 exchanged = [captions.tokens(swap(scene.caption) for scene in some).to(DEVICE) for swap in swaps.values()]
 chance = torch.Generator()
 
@@ -593,6 +601,7 @@ for name, model in (("CLIP", clip), ("NegCLIP", neg_clip)):
 # $$\bar\theta \leftarrow m\,\bar\theta + (1 - m)\,\theta, \qquad m = 0.995.$$
 
 # %% tags=["fold"]
+# @title Draws Figure 4
 show(
     vision_language.slow_copies(),
     "A diagram. Picture i goes through the trained encoder to the vector v i, and through a slow copy, which is not "
@@ -710,6 +719,7 @@ def match_loss(logits, picture, right, wrong):
 # job: which tokens may attend to which, and whether they see the picture.
 
 # %% tags=["fold"]
+# @title Draws Figure 5
 show(
     vision_language.three_modes(),
     "A diagram with a picture encoder on the left and three columns for the modes of the text network. Mode contrast: "
@@ -803,6 +813,7 @@ for i in range(4):
 # which the cosine puts the right caption first among 300.
 
 # %% tags=["fold"]
+# @title Defines pooled_logits, loss_of, margin, judged, …
 WAYS = (
     "contrastive",
     "contrastive, exchanged",
@@ -887,6 +898,7 @@ def binding_runs():
 
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Draws Figure 6
 record = binding_runs() if stored_runs.full() else stored_runs.load("16_vision_language.binding")
 print(stored_runs.how(record))
 by_way = {
@@ -972,6 +984,7 @@ show(
 # both large and clean.
 
 # %% tags=["fold"]
+# @title Draws Figure 7
 show(
     vision_language.cleaning(),
     "A diagram. 1: a model is trained on noisy pairs from the web. 2: with a few clean pairs it is fine-tuned twice, to "
@@ -990,6 +1003,7 @@ show(
 # steps. It then writes captions for 300 new pictures, and we count how many are exactly right.
 
 # %% tags=["fold"]
+# @title Defines fine_tuned, in_parts, foreign_words, other_captions, …
 WEB, CLEAN, NOISE, STEPS, TUNING = 3000, 150, 0.7, 600, 150
 NOISES = (0.1, 0.3, 0.5, 0.7, 0.9)
 clean_seen, clean_texts = seen[WEB : WEB + CLEAN], texts[WEB : WEB + CLEAN]
@@ -1150,6 +1164,7 @@ def noise_runs():
 
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Checks the claims and prints the lines below
 record = cleaning_runs() if stored_runs.full() else stored_runs.load("16_vision_language.cleaning")
 print(stored_runs.how(record))
 webs = record["results"]["runs"]
@@ -1193,6 +1208,7 @@ for found in (
 # BLIP, with nearly five thousand times as many pictures, reports a different result:
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Prints the lines below
 PAPER = {  # Li et al. 2022, table 1: 14 million pictures, ViT-B; CIDEr on COCO after fine-tuning, on NoCaps zero-shot; recall on Flickr
     "web": (127.8, 102.2, 93.9),
     "web, filtered": (128.2, 102.7, 94.1),
@@ -1221,6 +1237,7 @@ for name, numbers in PAPER.items():
 # the filter's judgement, for webs of which 10 % to 90 % of the captions are wrong.
 
 # %% tags=["fold"]
+# @title Explorer of Figure 8
 record = noise_runs() if stored_runs.full() else stored_runs.load("16_vision_language.noise")
 print(stored_runs.how(record))
 by_noise = {noise: [run for run in record["results"]["runs"] if run["noise"] == noise] for noise in NOISES}
@@ -1327,6 +1344,7 @@ explore(
 # picture.
 
 # %% tags=["fold"]
+# @title Draws Figure 9
 V = cosines(blip, new_seen[:4], new_texts[:4]) * blip.scale()
 show(
     vision_language.matched(new_photos[:4], [scene.caption for scene in new[:4]], V.softmax(dim=1)),

@@ -70,6 +70,7 @@ except ImportError:  # the course is not on Python's path yet, or another packag
 installed = prepare()
 
 # %% tags=["fold"]
+# @title Imports and settings
 import functools
 import random
 import time
@@ -111,6 +112,7 @@ DEVICE = device()
 # makes our reader a small specialist in such questions. There are four kinds of them, as Figure 1 shows.
 
 # %% tags=["fold"]
+# @title Defines tokens_of, targets, share_right, reads, …
 SEEDS, KINDS = (0, 1, 2), tuple(questions.ANSWERS)
 some, new = scenes.scenes(4000, seed=1), scenes.scenes(600, seed=2)
 photos, new_photos = scenes.images(some), scenes.images(new)
@@ -157,6 +159,7 @@ def spread(values, digits=2):
     return f"{sum(values) / len(values):.{digits}f} ({min(values):.{digits}f}–{max(values):.{digits}f})"
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Draws Figure 1
 scene = new[1]
 show(drawing.scene_with_questions(new_photos[1], questions.questions(scene)), "A picture of a {} and a {}, and beside it eight questions with their answers: ".format(*(f"{thing.size} {thing.colour} {thing.shape}" for thing in scene.things)) + "; ".join(" ".join(question.words) + ", " + question.answer for question in questions.questions(scene)) + ".")
 print("caption:", " ".join(scene.caption))
@@ -172,6 +175,7 @@ print("caption:", " ".join(scene.caption))
 # *reader*? We ask it the questions after the caption, and then without it:
 
 # %% tags=["fold"]
+# @title Defines readers · Three readers, trained on text alone; the first one's weights are stored
 def readers():
     """Three readers, trained on text alone; the first one's weights are stored."""
     begun, texts = time.perf_counter(), scenes.scenes(12000, seed=77)
@@ -188,6 +192,7 @@ def readers():
     return found
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Checks the claims and prints the lines below
 trained = readers() if stored_runs.full() else {}  # only for the long run of the bridges
 record = stored_runs.load("17_multimodal_llms.readers")
 print(stored_runs.how(record))
@@ -228,6 +233,7 @@ print(f"the reader has {sum(weight.numel() for weight in reader.parameters()):,}
 # by side.
 
 # %% tags=["fold"]
+# @title Draws Figure 2
 show(
     drawing.five_bridges(),
     "Five diagrams side by side. In each a picture goes through an image encoder and a bridge to vectors, and a question's "
@@ -288,6 +294,7 @@ def logits(reader, bridge, picture, batch):
 # while you watch, on questions about 4,000 pictures. The test asks about new pictures.
 
 # %% tags=["fold"]
+# @title Defines bridge_loss, sees, fit
 torch.set_num_threads(1)  # for the small matrices from here on, sharing the work costs more than doing it
 
 
@@ -342,6 +349,7 @@ assert found["colour"] > 0.4
 # many of 1,000 random vectors come as close to a word.
 
 # %% tags=["fold"]
+# @title Checks the claims and prints the lines below
 scene_number = 1
 vectors = F.normalize(projector(new_seen[scene_number : scene_number + 1], None)[0], dim=-1)
 table, cosines = F.normalize(reader.words.weight, dim=-1), {}
@@ -381,6 +389,7 @@ print(f"closer to a word than nearly all random vectors: the {whose}" if closer 
 # vectors that read many.
 
 # %% tags=["fold"]
+# @title Draws Figure 3
 show(
     drawing.q_former_layer(),
     "A diagram of one layer, from left to right. There are two residual streams, the queries above and, where there is one, "
@@ -457,6 +466,7 @@ masks = {loss: query_mask(3, 4, loss) for loss in ("matching", "writing", "contr
 assert [mask.sum().item() for mask in masks.values()] == [49, 31, 25]
 
 # %% tags=["fold"]
+# @title Draws Figure 4
 show(
     drawing.three_masks(masks, Q=3),
     "Three masks of 7 by 7 for 3 queries and 4 tokens. Matching: all 49 entries are allowed. Writing: queries attend to "
@@ -510,6 +520,7 @@ show(
 # The MLP has a gate $\beta$ of its own.
 
 # %% tags=["fold"]
+# @title Draws Figure 5
 show(
     drawing.gated_block(),
     "A diagram. The residual stream X runs from left to right. A cross-attention, which also receives the vectors of the "
@@ -584,6 +595,7 @@ assert allowed.sum(dim=1).tolist() == [0, 1, 1, 1, 1, 1, 1, 1]
 print(number.tolist())
 
 # %% tags=["fold"]
+# @title Draws Figure 6
 show(
     drawing.last_picture(tokens, is_picture.tolist()),
     "Eight tokens: hello, image 1, a, cat, image 2, image 3, two, dogs. Hello attends to nothing; image 1, a and cat to the "
@@ -625,6 +637,7 @@ show(
 # </details>
 
 # %% tags=["fold"]
+# @title Defines Blind, MeanProjector, Frozen
 class Blind(nn.Module):
     """The same learned vectors for every picture."""
 
@@ -659,6 +672,7 @@ class Frozen(nn.Module):
 
 
 # %% tags=["fold"]
+# @title Defines one_bridge, bridge_runs
 STEPS = 2000
 D_P, D = 72, reader.D
 WAYS = {  # how a bridge is made, and its learning rate
@@ -701,6 +715,7 @@ def bridge_runs():
 
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Draws Figure 7
 record = bridge_runs() if stored_runs.full() else stored_runs.load("17_multimodal_llms.bridges")
 print(stored_runs.how(record))
 by_way = {way: [run for run in record["results"]["runs"] if run["way"] == way] for way in WAYS}
@@ -784,6 +799,7 @@ for seed in SEEDS:  # the claims below hold for each seed
 # When do Flamingo's gates open? Their values were stored on the way.
 
 # %% tags=["fold"]
+# @title Draws Figure 8
 gates = torch.tensor([run["gates"] for run in by_way["Flamingo, 4, longer"]]).abs()  # [seeds, times, blocks, 2]
 show(
     drawing.gates(gates, 3 * STEPS, marked=STEPS),
@@ -822,6 +838,7 @@ assert 1.7 < third[-1] / third[len(third) // 3] < 2
 # little more than 1.
 
 # %% tags=["fold"]
+# @title Explorer of Figure 9
 torch.manual_seed(0)
 instructed = QFormer(4, D_P=72, D=reader.D, asks=True).to(DEVICE)
 fit(instructed, reader, seen, steps=400, rate=2e-3, what="four queries that know the question")
@@ -934,6 +951,7 @@ explore(
 # FlanT5 was trained on instructions.
 
 # %% tags=["fold", "nbval-check-output"]
+# @title Prints the lines below
 print(f"{'':28} trained    in all    share   VQAv2, no example")
 for name, learned, total, score in (  # Li et al. 2023, table 2; Frozen's test is the validation set, the others' test-dev
     ("Frozen", 40e6, 7.1e9, 29.6),
@@ -1031,6 +1049,7 @@ for name, scores in (  # VQAv2; Tsimpoukelli et al. 2021, table 1; Alayrac et al
 # language model of today apart. Each of its parts has been the subject of a lesson.
 
 # %% tags=["fold"]
+# @title Draws Figure 10
 show(
     drawing.the_whole_course(),
     "A diagram of a multimodal language model. A picture is cut into patches (lesson 13), goes through a Transformer encoder "

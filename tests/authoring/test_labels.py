@@ -1,11 +1,10 @@
-"""Labels of folded cells: what they say, and that a lesson's cells begin with them while its twin does not hold them."""
+"""Labels of folded cells: what they say, and that a lesson's cells begin with them."""
 
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from autograder import settings
-from autograder.authoring import build
 from autograder.authoring.labels import TITLE, give_titles, label, without_title
 from autograder.authoring.reading import is_folded
 
@@ -49,8 +48,7 @@ def test_only_folded_cells_get_a_title_and_only_one():
 
 
 @pytest.mark.parametrize("twin", sorted(settings.LESSON_TWINS.glob("*.py")), ids=lambda path: path.stem)
-def test_the_folded_cells_of_a_lesson_have_titles_and_its_twin_has_none(twin):
+def test_the_folded_cells_of_a_lesson_have_titles(twin):
     nb = nbformat.read(settings.LESSONS / f"{twin.stem}.ipynb", as_version=4)
     folded = [cell for cell in nb.cells if is_folded(cell) and "setup" not in cell.metadata.tags]
     assert folded and all(cell.source.startswith(TITLE) for cell in folded)
-    assert TITLE not in twin.read_text(encoding="utf-8") and TITLE not in build.as_twin(nb)

@@ -1,9 +1,11 @@
 """Margins of lessons' assertions: what is compared by size is noted, and nothing that fails ends a run."""
 
+from pathlib import Path
+
 import pytest
 
 from autograder.settings import KitError
-from autograder.trials import watched_lesson
+from autograder.trials import margins, watched_lesson
 from autograder.trials.margins import SETS, Margin, _joined, table
 from autograder.trials.margins import seen as seen_in_a_run
 from autograder.trials.watched_lesson import watched
@@ -103,3 +105,30 @@ def test_a_lesson_is_run_in_a_process_of_its_own_with_other_random_numbers(tmp_p
     twin.write_text(LESSON.format(below="undefined"))
     with pytest.raises(KitError, match="99_small, run 0, plain instructions: NameError"):
         seen_in_a_run(twin, 0, "plain")
+
+
+# The record ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_new_record_takes_the_place_of_the_lessons_old_one_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(margins, "RECORD", tmp_path / "record.json")
+    monkeypatch.setattr(margins, "PAGE", tmp_path / "page.md")
+    monkeypatch.setattr(margins, "measured_on", lambda unit: f"what {unit} is made from")
+    margins.record([Margin("04", "a < b", 7, 7, 0.123456), Margin("05", "c", 7, 7, None)])
+    margins.record([Margin("04", "a < d", 6, 7, 0.02)])
+    assert margins.recorded() == {
+        "04": {"made_from": "what 04 is made from", "assertions": [["a < d", 6, 7, 0.02]]},
+        "05": {"made_from": "what 05 is made from", "assertions": [["c", 7, 7, None]]},
+    }
+    assert "holds in 6 of 7: `a < d`" in margins.PAGE.read_text(encoding="utf-8")
+
+
+def test_what_a_record_is_of_changes_with_the_code_and_not_with_the_drawing(monkeypatch):
+    before = margins.measured_on("03_image_captioning")
+    real = Path.read_text
+
+    def added(to: str):
+        monkeypatch.setattr(Path, "read_text", lambda file, **how: real(file, **how) + "\nX = 1\n" * (file.name == to))
+        return margins.measured_on("03_image_captioning")
+
+    assert added("captioning.py") == before != added("training.py")

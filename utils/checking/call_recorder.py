@@ -21,11 +21,17 @@ class Notes:
     expanded tensor count once, those of a view not at all; what a view looks at is kept as long as the view.
     """
 
-    names: set[str] = field(default_factory=set)
+    called: set = field(default_factory=set)  # as Python calls them
+    dispatched: dict = field(default_factory=dict)  # operations by their identity, which is quicker than their hash
     sizes: bool = False
     counts: dict = field(default_factory=lambda: {"largest": 0, "made": 0, "kept": 0})
     alive: dict = field(default_factory=dict)  # where memory begins -> its entries, and how many tensors look at it
     held: int = 0
+
+    @property
+    def names(self) -> set[str]:
+        """What was called; the names are made here, since a check may call a million times."""
+        return {*map(_name, self.called), *(one.overloadpacket.__name__ for one in self.dispatched.values())}
 
     def take(self, result, view: bool) -> None:
         for one in result if isinstance(result, (tuple, list)) else (result,):
@@ -63,8 +69,8 @@ class _Functions(TorchFunctionMode):
         self.notes = notes
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
-        self.notes.names.add(_name(function))
-        return function(*args, **(kwargs or {}))
+        self.notes.called.add(function)
+        return function(*args, **kwargs) if kwargs else function(*args)
 
 
 def _name(function) -> str:
@@ -81,10 +87,11 @@ class _Dispatched(DispatchMode):
         self.notes = notes
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        self.notes.names.add(function.overloadpacket.__name__)
-        result = function(*args, **(kwargs or {}))
-        if self.notes.sizes:
-            self.notes.take(result, _gives_a_view(function))
+        notes = self.notes
+        notes.dispatched[id(function)] = function
+        result = function(*args, **kwargs) if kwargs else function(*args)
+        if notes.sizes:
+            notes.take(result, _gives_a_view(function))
         return result
 
 
