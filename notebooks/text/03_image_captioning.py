@@ -651,7 +651,7 @@ assert min(others) > 0.95
 # image, but not always which object has which colour. The first scene of Figure 5 shows the same with shapes. This is
 # the difficulty that we expected: one vector must keep each property together with its object. With attention, the
 # decoder can fetch for each token the cells of the one object that the token is about. It makes the same mistake,
-# too, but rarely: what is left to it are above all relations in scenes that are nearly diagonal.
+# too, but rarely; most of the mistakes that are left to it are wrong relations.
 #
 # Attention helps here, but not for the same reason as in lesson 02. There, one vector lost part of a long sentence.
 # Here, nearly all that a caption needs, three properties of each object and the relation, does fit into one vector
