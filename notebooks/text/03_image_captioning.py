@@ -1,8 +1,6 @@
 # %% [markdown]
 # # 03 · Captions that look at the picture
 #
-# [![Open in
-# Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/attention-course/blob/main/notebooks/03_image_captioning.ipynb)
 # [![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/github/OWNER/attention-course/blob/main/notebooks/03_image_captioning.ipynb) <!-- badge -->
 #
 # **You will be able to**
