@@ -446,7 +446,7 @@ class Captioner(Writer):
 # ## Training the captioner
 #
 # The weights of the CNN stay fixed, so its feature maps are computed only once. The loss is the cross-entropy of the
-# right tokens, as in lesson 02. We train the captioner that attends, for 600 steps on 4,000 scenes, and test it with
+# right tokens, as in lesson 02. We train the captioner that attends, for 800 steps on 4,000 scenes, and test it with
 # greedy decoding on 300 new ones. A caption counts as *exact* if every token is right.
 
 # %% tags=["fold"]
@@ -454,7 +454,7 @@ class Captioner(Writer):
 grid, new_grid = grids(cnn, photos), grids(cnn, new_photos)  # [4000, 64, 12, 12], [300, 64, 12, 12]
 
 
-def trained(looks, grid=grid, captions=captions, steps=600, seed=SEED, strength=0.0):
+def trained(looks, grid=grid, captions=captions, steps=800, seed=SEED, strength=0.0):
     """A captioner trained on grids [N, D, H, W] and captions [N, 12]; `strength` is that of the penalty, explained below."""
 
     def caption_loss(model, chosen):
@@ -715,7 +715,7 @@ show(
         title=" ".join(caption),
     ),
     f"The picture of {' '.join(caption)}, once for each of the tokens {', '.join(caption[place] for place in places)}, pale under a "
-    "glow where the captioner attended for that token. For colours and shapes the glow lies on the framed object.",
+    "glow where the captioner attended for that token. For colours and shapes most of it lies on or beside the framed object.",
 )
 
 # %% [markdown]
@@ -874,7 +874,10 @@ def look_at(scene, place):
         new_photos[number],
         ["the image", f"“{told[word]}”"],
         [None, own_maps[number, word]],
-        [None, boxes[0] if word < 4 else boxes[1] if word >= len(told) - 4 else None],  # by the caption as it is written
+        [
+            None,
+            boxes[0] if word < 4 else boxes[1] if word >= len(told) - 4 else None,
+        ],  # by the caption as it is written
         columns=2,
         title=" ".join(f"[{one}]" if n == word else one for n, one in enumerate(told)),
     )
