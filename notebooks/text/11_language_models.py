@@ -1441,7 +1441,8 @@ print(
 
 # %% [markdown]
 # **Figure 9.** Accuracy on letters that occurred earlier in the document, against steps of training. Left, the model with
-# two layers that we trained above; right, five seeds of each kind, trained twice as long.
+# two layers that we trained above; right, five seeds of each kind, with two layers (blue) and with one (orange),
+# trained twice as long.
 #
 # Over all places of a document, the stored models with one layer stay below 0.4. After a single example they are
 # always right, since there is only one digit to copy; with more, they seem to pick one of the digits in the prompt,
