@@ -861,6 +861,9 @@ blind = (
     F.one_hot(drawn, LETTERS).sum(dim=1).amax(dim=1).div(TRAINED).mean().item()
 )  # the share of the most frequent letter
 shares = {pair: right(layer, pair[0], TRAINED).nanmean().item() for pair, layer in layers.items()}
+assert max(shares[task, "none"] for task in TASKS) < blind + 0.05
+assert min(shares["copy", kind] for kind in ("learned", "sinusoidal", "rotary")) > 0.9
+assert min(shares["reverse", kind] for kind in ("learned", "sinusoidal")) > 0.9 > 0.3 > shares["reverse", "rotary"]
 
 figure, panels = plots.canvas(10, 4, 2)
 for panel, task in zip(panels, TASKS, strict=True):
@@ -890,12 +893,13 @@ show(
 # *reverse* for the ends and the middle of the sequence:
 
 # %% tags=["fold", "nbval-check-output"]
-# @title Prints the lines below
+# @title Checks the claims and prints the lines below
 print("letters right  guess", *(f"{kind:>11}" for kind in kinds))
 for task in TASKS:
     print(f"{task:>13}  {blind:5.1f}", *(f"{shares[task, kind]:11.1f}" for kind in kinds))
 print()
 by_position = right(layers["reverse", "rotary"], "reverse", TRAINED)  # [24]
+assert by_position[[0, -1]].min() > 0.9 > 0.3 > by_position[1:-1].mean()
 print("reverse with rotary, letters right")
 print(f"first and last position:              {by_position[[0, -1]].mean():.1f}")
 print(f"the 22 positions between, mean:       {by_position[1:-1].mean():.1f}")

@@ -1036,7 +1036,7 @@ switching = 1 - A_it[:, words.index("animal")].argmax().item()  # the head that 
 for h, (first, second) in enumerate(zip(*looks)):
     print(f"head {h + 1} attends most to “{first}” in the first sentence, and to “{second}” in the second")
 assert sorted(zip(*looks)) == [("animal", "animal"), ("tired", "street")]
-assert voted[0][switching].abs() < voted[1][switching].abs() / 2
+assert voted[0][switching].abs() < voted[1][switching].abs() / 2  # at "tired" it abstains
 
 # %% [markdown]
 # **Figure 9.** The attention weights of *it* in both heads, and the votes of the heads, for the two readings of the

@@ -15,7 +15,7 @@
 # **You need** lesson 05 (self-attention, positions), the heads of lesson 06, and cross-attention from lesson 04. From
 # lesson 01: $P(y_t \mid y_{<t})$, teacher forcing, and padding in the loss.
 #
-# **Time** about 65 minutes to read; the cells run in about 20 seconds on two CPU cores.
+# **Time** about 70 minutes to read; the cells run in about 20 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -394,8 +394,7 @@ print(f"log P of the sentence, token by token: {log_loop.sum():.2f}, in one forw
 # up. Our model writes:
 
 
-# %% tags=["fold"]
-# @title Defines written · `rows` sentences drawn token by token from the model's own distributions, [rows, N]
+# %%
 @torch.no_grad()
 def written(model, rows, seed, at_least=0):
     """`rows` sentences drawn token by token from the model's own distributions, [rows, N]."""
@@ -1248,16 +1247,15 @@ show(
 #
 # <details><summary>Going further: leaks that are not in the mask</summary>
 #
-# Every operation that mixes positions can leak, and attention is not the only such operation. The next cell holds five
-# layers, all with the correct causal mask: `honest`, which is that of the last sections, and four that add an
-# operation.
+# Every operation that mixes positions can leak, and attention is not the only such operation. We test five layers, all
+# with the correct causal mask: `honest`, which is that of the last sections, and four that add an operation.
 #
 # - **centred_features** first subtracts the mean of each token over its own features.
 # - **centred** first subtracts the mean over the sequence, so that the numbers lie around 0.
 # - **busiest** replaces only the three vectors with the largest norm by their attention outputs; the others stay.
 # - **from_the_end** counts positions from the end and adds a sine of this number.
 #
-# Which of them are free of leaks? Three tests answer yes or no:
+# Which of them are free of leaks? Three tests answer yes or no; the next cell shows their code:
 #
 # - **gradient**: draw several random sequences. In any of them, does output $m$ have a derivative other than 0 with
 #   respect to a vector after position $m$?
@@ -1265,6 +1263,26 @@ show(
 # - **cut**: remove the inputs after $m$. Does output $m$ change?
 #
 # </details>
+
+
+# %%
+def same(one, other):
+    return bool((one - other).abs().max() < 1e-5)
+
+
+def by_gradient(layer, inputs):  # inputs [tries, N, D]
+    return bool((depends(layer, inputs) & ~causal(inputs.shape[1])).any())
+
+
+def by_change(layer, inputs):
+    X, Z = inputs[:2]  # [N, D] each
+    mixed = [torch.cat([X[: m + 1], Z[m + 1 :]]) for m in range(len(X))]  # after m, another future
+    return any(not same(layer(M)[: m + 1], layer(X)[: m + 1]) for m, M in enumerate(mixed))
+
+
+def by_cut(layer, inputs):
+    X = inputs[0]  # [N, D]
+    return any(not same(layer(X[: m + 1]), layer(X)[: m + 1]) for m in range(len(X)))
 
 
 # %% tags=["fold", "nbval-check-output"]
@@ -1290,25 +1308,6 @@ def from_the_end(X):
     """Counts positions from the end and adds a sine of this number."""
     positions = torch.arange(len(X) - 1, -1, -1, device=X.device)  # [N]: N − 1, …, 1, 0
     return honest(X + positions[:, None].sin())
-
-
-def same(one, other):
-    return bool((one - other).abs().max() < 1e-5)
-
-
-def by_gradient(layer, inputs):  # inputs [tries, N, D]
-    return bool((depends(layer, inputs) & ~causal(inputs.shape[1])).any())
-
-
-def by_change(layer, inputs):
-    X, Z = inputs[:2]  # [N, D] each
-    mixed = [torch.cat([X[: m + 1], Z[m + 1 :]]) for m in range(len(X))]  # after m, another future
-    return any(not same(layer(M)[: m + 1], layer(X)[: m + 1]) for m, M in enumerate(mixed))
-
-
-def by_cut(layer, inputs):
-    X = inputs[0]  # [N, D]
-    return any(not same(layer(X[: m + 1]), layer(X)[: m + 1]) for m in range(len(X)))
 
 
 longer = normal(10, 8, D)  # [tries, N, D]

@@ -229,9 +229,8 @@ def cut(text, merges):
     return [piece for word in WORD.findall(text) for piece in pieces(word)]
 
 
-# %% tags=["fold"]
+# %% tags=["fold"] label="draws Figure 1: a sentence in tokens"
 # @title Draws Figure 1: a sentence in tokens
-# draws Figure 1: a sentence in tokens
 SENTENCE = "the European agreements were signed"
 shown = {f"{count} merges": cut(SENTENCE, merges[:count]) for count in (0, 20, 100, 200)}
 show(
@@ -276,9 +275,8 @@ print(f"200 merges: {sum(len(cut(word, merges[:200])) == 1 for word in words)} o
 # successor GPT-2 (Radford et al., 2019), which has pre-norm blocks and a last normalisation. Blocks are often called
 # layers.
 
-# %% tags=["fold"]
+# %% tags=["fold"] label="draws Figure 2: a GPT"
 # @title Draws Figure 2: a GPT
-# draws Figure 2: a GPT
 show(
     drawings.gpt(),
     "Tokens are looked up in the table of embeddings E, V rows of D numbers; the first n rows of the table of positions P are added; "
@@ -345,9 +343,8 @@ class GPT(nn.Module):
 # steps.
 
 
-# %% tags=["fold"]
+# %% tags=["fold"] label="the grammar's text as tokens, and what is needed to score models on it"
 # @title The grammar's text as tokens, and what is needed to score models on it
-# the grammar's text as tokens, and what is needed to score models on it
 class Corpus:
     """Text to train with and text to test with as tokens, and the positions of the test that are scored.
 
@@ -404,9 +401,8 @@ def next_token_loss(model, batch):  # batch [B, N + 1]
     return F.cross_entropy(logits.flatten(0, 1), batch[:, 1:].flatten())  # the first one is not predicted
 
 
-# %% tags=["fold"]
+# %% tags=["fold"] label="trains the GPT"
 # @title Trains the GPT
-# trains the GPT
 def fitted(corpus, text=None, steps=600, seed=0, curve=None):
     """A GPT of two layers that has learned the training text of a corpus, or other tokens."""
     torch.manual_seed(seed)
@@ -485,9 +481,8 @@ def choose(logits, T=1.0, k=None, p=None):
     return q / q.sum(dim=-1, keepdim=True)
 
 
-# %% tags=["fold"]
+# %% tags=["fold"] label="lines that the GPT writes; the grammar says which of them are sentences"
 # @title Lines that the GPT writes; the grammar says which of them are sentences
-# lines that the GPT writes; the grammar says which of them are sentences
 def print_lines(how, lines):
     for line in lines:
         mark = "✓" if texts.is_sentence(line) else "✗"
@@ -501,9 +496,8 @@ print_lines("T = 1.5", write(gpt, corpus, 3, seed=1, T=1.5))
 # %% [markdown]
 # A ✓ marks what the grammar can say, a ✗ what it cannot. What do the three controls do to a single distribution?
 
-# %% tags=["fold"]
+# %% tags=["fold"] label="draws Figure 3: the next token under the three controls"
 # @title Draws Figure 3: the next token under the three controls
-# draws Figure 3: the next token under the three controls
 BEGINNINGS = ["the European", "we see the", "the", "we", "in the"]
 
 
@@ -554,9 +548,8 @@ print("tokens kept by p = 0.9:", ", ".join(f"{beginning}: {count}" for beginning
 # occur in them (stored, three seeds; only the last line is from this run).
 
 
-# %% tags=["fold"]
+# %% tags=["fold"] label="what 300 sentences are worth, drawn with each setting by three GPTs: stored runs"
 # @title What 300 sentences are worth, drawn with each setting by three GPTs: stored runs
-# what 300 sentences are worth, drawn with each setting by three GPTs: stored runs
 def learn_merges_fast(text, count):
     """As above, but after each merge only the words that hold its pair are counted anew."""
     words = Counter(WORD.findall(text))
@@ -710,9 +703,8 @@ print(
 #
 # </details>
 
-# %% tags=["fold"]
+# %% tags=["fold"] label="draws Figure 4: n-grams and GPT on the same text"
 # @title Draws Figure 4: n-grams and GPT on the same text
-# draws Figure 4: n-grams and GPT on the same text
 perplexities = {f"{n}-gram": corpus.n_gram(n) for n in range(1, 6)} | {"GPT": corpus.gpt(gpt)}
 bits = {name: corpus.bits(perplexity) for name, perplexity in perplexities.items()}
 figure, (axes,) = plots.canvas(7.5, 3.2)
@@ -754,9 +746,8 @@ assert perplexities["GPT"] < min(perplexities[f"{n}-gram"] for n in range(1, 6))
 # layers. It reads the source code twice, and on the way it is compared with a 5-gram model of what it has read so
 # far.
 
-# %% tags=["fold"]
+# %% tags=["fold"] label="draws Figure 5: more and less text, and source code; stored runs"
 # @title Draws Figure 5: more and less text, and source code; stored runs
-# draws Figure 5: more and less text, and source code; stored runs
 COUNTS = (100, 300, 1000, 5400, 20000)  # sentences
 
 
@@ -953,9 +944,8 @@ for document in mappings.mixture(named, 4, generator=seeded):
 # such documents, like any language model. Nobody tells it that there are tables.
 
 
-# %% tags=["fold"]
+# %% tags=["fold"] label="trains a GPT on the documents"
 # @title Trains a GPT on the documents
-# trains a GPT on the documents
 class UntiedGPT(GPT):
     """A GPT with a head of its own, whose embeddings begin larger."""
 
@@ -1014,9 +1004,8 @@ def right_answers(model, names, f, shots, drawing):
 #
 # $$1 - \left(\tfrac78\right)^k \left(1 - \tfrac18\right)$$
 
-# %% tags=["fold"]
+# %% tags=["fold"] label="draws Figure 6: accuracy against the number of examples; the curves of five seeds are stored"
 # @title Draws Figure 6: accuracy against the number of examples; the curves of five seeds are stored
-# draws Figure 6: accuracy against the number of examples; the curves of five seeds are stored
 SHOTS = [0, 1, 2, 4, 8, 15]
 
 
@@ -1187,9 +1176,8 @@ assert accuracies["seen"][3] > 0.9 and accuracies["named"][0] > 0.95
 #    letter. Its query matches the keys of digits whose predecessor is this letter, so it attends there and copies the
 #    digit. This is an **induction head**.
 
-# %% tags=["fold"]
+# %% tags=["fold"] label="draws Figure 7: two layers find the answer"
 # @title Draws Figure 7: two layers find the answer
-# draws Figure 7: two layers find the answer
 show(
     drawings.induction(),
     "Below, the tokens c 5 a 2 h 1 a. In layer 1 each position attends to the one before it, so that 2 carries the note: after a. In layer 2 "
@@ -1204,9 +1192,8 @@ show(
 # Is this what our model does? Add the examples one by one, and watch what the last token attends to.
 
 
-# %% tags=["fold"]
+# %% tags=["fold"] label="draws Figure 8: what the last token of a prompt attends to"
 # @title Draws Figure 8: what the last token of a prompt attends to
-# draws Figure 8: what the last token of a prompt attends to
 @torch.no_grad()
 def attention(model, tokens):
     """The attention weights [L, B, H, n, n] of a model on documents [B, n]."""
@@ -1301,9 +1288,8 @@ def without(model, layer, head):
     return changed
 
 
-# %% tags=["fold"]
+# %% tags=["fold"] label="heads of this run, and of the five stored models"
 # @title Heads of this run, and of the five stored models
-# heads of this run, and of the five stored models
 @torch.no_grad()
 def on_seen(model, documents):
     """Accuracy on seen letters, over all places of documents."""
@@ -1395,9 +1381,8 @@ for seed, run in enumerate(long):
 #
 # If this mechanism needs two layers, a model with a single layer should fail. Does it?
 
-# %% tags=["fold"]
+# %% tags=["fold"] label="draws Figure 9: one layer and two"
 # @title Draws Figure 9: one layer and two
-# draws Figure 9: one layer and two
 one_layer = UntiedGPT(len(mappings.TOKENS), 32, 64, 2, 1).to(DEVICE)
 if stored_runs.full():
     one_layer, _, _ = learned(layers=1, steps=800, seed=0, tables=named)
@@ -1473,9 +1458,8 @@ print(
 # occurred before. Then the copy is asked for all eight letters.
 
 
-# %% tags=["fold"]
+# %% tags=["fold"] label="draws Figure 10: examples in the prompt, or fine-tuning on them; stored runs"
 # @title Draws Figure 10: examples in the prompt, or fine-tuning on them; stored runs
-# draws Figure 10: examples in the prompt, or fine-tuning on them; stored runs
 def by_copies(model):
     """A function of weights [T, ...] and tokens [T, B, n] that gives logits [T, B, n, V]: copy t of the model reads tokens[t]."""
 
@@ -1664,9 +1648,8 @@ table({f"this run: {name}": values for name, values in compared(two_layers, name
 # LAMBADA (Paperno et al., 2016) asks for the last word of a passage, which can only be told from the whole passage;
 # TriviaQA (Joshi et al., 2017) asks questions of a quiz, which GPT-3 has to answer from memory.
 
-# %% tags=["fold"]
+# %% tags=["fold"] label="draws Figure 11: GPT-3 by size"
 # @title Draws Figure 11: GPT-3 by size
-# draws Figure 11: GPT-3 by size
 BILLIONS = [0.125, 0.35, 0.76, 1.3, 2.7, 6.7, 13, 175]  # parameters of GPT-3's eight sizes
 LAMBADA = {  # Brown et al. 2020, table H.1
     "zero-shot": [42.7, 54.3, 60.4, 63.6, 67.1, 70.3, 72.5, 76.2],
@@ -1799,9 +1782,8 @@ def hidden(tokens, V, generator):
 # been trained on the same text for as many steps (stored, three seeds). The perplexity is that of the hidden tokens.
 
 
-# %% tags=["fold", "nbval-check-output"]
+# %% tags=["fold", "nbval-check-output"] label="GPT and BERT on the same hidden tokens: stored runs"
 # @title GPT and BERT on the same hidden tokens: stored runs
-# GPT and BERT on the same hidden tokens: stored runs
 def fitted_bert(corpus, steps, seed):
     """A BERT of the size of the GPT, trained on the same text in as many steps."""
     torch.manual_seed(seed)
@@ -1864,9 +1846,8 @@ for steps in sorted(runs[0]["masked"], key=int):
 # This lesson began with a rule that had to be worked out from its examples. What do our model with two layers and a stored one with a single layer say? In
 # the second prompt no example has the letter `a`.
 
-# %% tags=["fold"]
+# %% tags=["fold"] label="the first question, asked of both models"
 # @title The first question, asked of both models
-# the first question, asked of both models
 for line in ("? c5 a2 c5 h1 a", "? c5 b2 c5 h1 a"):
     tokens = mappings.ids(line)[None].to(DEVICE)
     for name, model in (("two layers", two_layers), ("one layer", one_layer)):
