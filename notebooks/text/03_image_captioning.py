@@ -136,11 +136,11 @@ show(
 # **Figure 1.** Four of the scenes on which the captioners will be trained, with their captions. A caption describes one
 # object, says where it is in relation to the other object, and describes the other object.
 #
-# A caption has nine or ten tokens, and each token needs different information from the image: *red* needs the colour of
-# one object, *triangle* the shape of the other, and *left of* the positions of both. A single context vector for the
-# whole image must hold all of this at once. And it must keep the properties together: knowing that something is red and
-# something is a triangle is not enough. With attention, the decoder can fetch for each token the information that this
-# token needs.
+# A caption has nine or ten tokens, and each needs different information from the image. In the first caption, *red*
+# needs the colour of one object, *circle* the shape of the other, and *left of* the positions of both. A single context
+# vector for the whole image must hold all of this at once, and it must keep the properties together: knowing that
+# something is red and something is a circle is not enough. With attention, the decoder can fetch for each token just
+# the information that this token needs.
 
 # %% [markdown]
 # ## A feature map is a grid of vectors
@@ -151,11 +151,10 @@ show(
 # $12 \times 12$ cells, so that each cell stands for $4 \times 4$ pixels.
 #
 # Before any captioner is trained, the CNN learns to classify single objects by shape, colour and size. For this, a
-# small window around each object is cut out of its scene. (A part of the other object may be visible in the window.)
-# Afterwards we discard the output layer that did the classification, and keep the feature map. Xu et al. (2015),
-# whose captioner this lesson follows, took a network that had been trained to classify photographs. To save time we
-# load a CNN that was trained in our way beforehand; the function `trained_cnn` in `utils.models.grid_cnn` repeats the
-# training.
+# small window around each object is cut out of its scene; a part of the other object may be visible in it. Afterwards
+# we discard the output layer that did the classification, and keep the feature map. Xu et al. (2015), whose captioner
+# this lesson follows, took a network that had been trained to classify photographs. To save time we load our CNN
+# already trained; the function `trained_cnn` in `utils.models.grid_cnn` repeats the training.
 
 # %%
 cnn = pretrained_cnn()
@@ -208,10 +207,10 @@ show(
 #
 # A large weight on this cell therefore does not mean that a captioner looks only at the glasses. This will matter when
 # we ask what our captioner attends to.
-# In deeper networks receptive fields are wider still. Take VGG-19, a network of 19 layers for photographs of
-# $224 \times 224$ pixels. Counted in the same way, pooling layers included, the receptive field of a cell of its last
-# convolutional layer is $252 \times 252$ pixels, larger than the whole photograph. (There, too, the pixels near the
-# middle of the receptive field count most: Luo et al., 2016.)
+#
+# In deeper networks receptive fields are wider still. In VGG-19, a network of 19 layers for photographs of $224 \times
+# 224$ pixels, a cell of the last convolutional layer has a receptive field of $252 \times 252$ pixels, larger than the
+# whole photograph. In deep networks, too, the pixels near the middle count most (Luo et al., 2016).
 #
 # ### From the grid to a collection of vectors
 #
@@ -262,8 +261,8 @@ for name, vectors in (("flatten(2).mT", numbered.flatten(2).mT), ("reshape", num
 #
 # $$e_i = s \cdot x_i, \qquad a_i = \frac{\exp(e_i)}{\sum_{j=1}^{L} \exp(e_j)}, \qquad c = \sum_{i=1}^{L} a_i\, x_i .$$
 #
-# (Lesson 04 will call $s$ the *query* and the cells the *data vectors*.) One thing is new: each weight belongs to a
-# position in the image, so that we can draw the weights as an **attention map** over the image.
+# What is new is that each weight belongs to a position in the image. We can therefore draw the weights as an
+# **attention map** over the image.
 #
 # Here is one step with the dot product as the score: with loops, as matrix products, and by PyTorch's own function.
 
@@ -291,10 +290,8 @@ assert_close(c[0], c_loop, rtol=1e-4, atol=1e-5)
 assert_close(c_torch, c, rtol=1e-4, atol=1e-5)
 
 # %% [markdown]
-# (The loop subtracts the largest score before it takes the exponential. This changes no weight and keeps the numbers
-# small. The folded cell checks that all three versions agree.)
-#
-# The next figure shows three attention maps that are made up by hand.
+# All three versions agree. The loop subtracts the largest score before it takes the exponential, which changes no
+# weight and keeps the numbers small. The next figure shows three attention maps that are made up by hand.
 
 # %% tags=["fold"]
 # @title Draws Figure 3
@@ -328,10 +325,10 @@ show(
 #    step receives: $z_t = \beta_t c_t$. Here $\mathrm{gate}$ is a linear layer with one output, and $\sigma$ is the
 #    sigmoid.
 # 3. **The positions of the cells.** The features of a cell say what is there, but not where the cell is. To write *left
-#    of*, the decoder has to know where the objects are. The weighted sum does not tell it: if we shuffle the cells, the
-#    context vector stays the same, as lesson 02 has shown. So we add to each cell a vector that is computed
-#    from its row and column, a **positional encoding**. Lesson 05 is about such encodings. In the captioner, $x_i$ is
-#    always cell $i$ with this vector added.
+#    of*, the decoder has to know where the objects are, but the weighted sum keeps no positions: as lesson 02 has
+#    shown, the context vector stays the same if we shuffle the cells. We therefore add to each cell a vector that is
+#    computed from its row and column, a **positional encoding** (lesson 05). From now on, $x_i$ is cell $i$ with this
+#    vector added.
 #
 # The rest of the step is that of lesson 02, with $z_t$ in place of $c_t$. The scores are additive,
 # $e_{t,i} = v \cdot \tanh(s_{t-1} W + x_i U)$. (Here $W$ is a learned matrix, as in lesson 02, not the width of the
@@ -356,10 +353,9 @@ show(
 # the step: the scores of the cells, the gate and the GRU. The output token is computed from the new state and from what
 # the gate lets through.
 #
-# For comparison we also build a captioner without attention. In place of $c_t$ it gets the same vector at every step,
-# which a linear layer and a ReLU compute from all cells. The linear layer has weights for each cell of its own, so
-# this vector can hold much more than the mean of the cells. Everything else is the same in both, including the first
-# state $s_0$, which is computed from the mean of the cells.
+# For comparison we also build a captioner without attention. Instead of $c_t$ it gets the same vector at every step,
+# which a linear layer and a ReLU compute from all cells. This layer has separate weights for each cell, so the vector
+# can hold much more than the mean of the cells. Everything else is the same in both captioners, including $s_0$.
 #
 # The folded code cell contains the loop over the tokens of a caption: `forward` runs it with teacher forcing, `write`
 # with greedy decoding. In training, some of the tokens that the decoder is fed are replaced by padding, as in lesson
@@ -574,11 +570,10 @@ show(
 )
 
 # %% [markdown]
-# **Figure 5.** Scenes at which one of the captioners makes a mistake after 4,000 steps, with the wrong tokens framed:
-# for each captioner the first two such scenes of the first seed. How often each of them is wrong the next figure
-# tells.
+# **Figure 5.** Scenes at which only one of the captioners makes a mistake after 4,000 steps: for each captioner the
+# first two such scenes of the first seed. Wrong tokens are framed.
 #
-# Now we count, over all new scenes and all seeds.
+# These examples do not tell how often each captioner is wrong. We now count, over all new scenes and all seeds.
 
 
 # %% tags=["fold", "nbval-check-output"]
@@ -638,6 +633,7 @@ for short, long, quick, one, two in zip(
     assert (
         one["colour"] > 5 * two["colour"] and one["shape"] > 3 * two["shape"] and one["relation"] > 2 * two["relation"]
     )
+    assert two["relation"] > 0.5 * (1 - two["exact"])  # of the captions that are wrong with attention
 assert min(others) > 0.95
 
 # %% [markdown]
@@ -648,8 +644,8 @@ assert min(others) > 0.95
 # and nearly every wrong colour is the colour of the other object. So this captioner knows which colours are in the
 # image, but not always which object has which colour. The first scene of Figure 5 shows the same with shapes. This is
 # the difficulty that we expected: one vector must keep each property together with its object. With attention, the
-# decoder can fetch for each token the cells of the one object that the token is about. It makes the same mistake,
-# too, but rarely; most of the mistakes that are left to it are wrong relations.
+# decoder can fetch for each token the cells of the one object that the token is about. It makes the same mistake, too,
+# but rarely; in most of the captions that it still gets wrong, the relation is wrong.
 #
 # Attention helps here, but not for the same reason as in lesson 02. There, one vector lost part of a long sentence.
 # Here, nearly all that a caption needs, three properties of each object and the relation, does fit into one vector
@@ -664,11 +660,10 @@ assert min(others) > 0.95
 # %% [markdown]
 # ## Does the captioner attend to what it names?
 #
-# The captioner was trained on captions alone. It was never told where an object is. (The positions of the objects were
-# used only to cut out the windows on which the CNN had been trained. The CNN itself was never asked where in a whole
-# image an object is.) Here are attention maps of the captioner that we trained above, for six tokens of one caption,
-# with teacher forcing: the decoder is fed the right tokens. The frame is the **box** of the object that the token
-# describes, the rectangle around it. It is drawn for the reader only; the captioner never sees it.
+# The captioner was trained on captions alone: it was never told where an object is. The positions served only to cut
+# out the windows on which the CNN was trained. Here are attention maps of the captioner that we trained above, for six
+# tokens of one caption, with teacher forcing. The frame is the **box** of the object that the token describes, the
+# smallest rectangle around this object. The captioner never sees it.
 
 # %% tags=["fold"]
 # @title Draws Figure 7
@@ -719,11 +714,11 @@ show(
 )
 
 # %% [markdown]
-# **Figure 7.** Attention maps of one caption, for the size, colour and shape of the first object, for the relation,
-# and for colour and shape of the second object. The stronger the glow, the larger the weight; each row has one scale.
-# For colour and shape, most of the weight is on cells that the box of the described object touches, so a glow just
-# outside the frame may belong to it. The scene is neither a good nor a bad example: we ranked the exact captions by
-# the smallest of their four shares, at both colours and both shapes, and took the one in the middle.
+# **Figure 7.** Attention maps of one caption, for the size, colour and shape of the first object, for the relation
+# (without a frame), and for the colour and shape of the second object. Each row has its own scale. At each colour and
+# shape, more than half of the weight is on the cells that the box touches; a part of such a cell may lie outside the
+# frame. The scene is neither a good nor a bad example. For each exact caption we took the colour or shape with the
+# least weight on its object, ranked the captions by this weight, and chose the one in the middle.
 
 # %% tags=["fold", "nbval-check-output"]
 # @title Checks the claims and prints the lines below
@@ -835,12 +830,11 @@ for found in by_seed:
     assert found["gate"]["of"] < 0.6 * min(opened for sort, opened in found["gate"].items() if sort != "of")
 
 # %% [markdown]
-# When the decoder names a colour or a shape, about four fifths of the weight are on the object that it describes, and
-# hardly any is on the other one. When it names a size, most of the weight is still on the described object, but the
-# other one gets more than it does at a colour or a shape. A possible reason is the order of the caption: the large
-# object comes first, so the decoder has to compare the two sizes. And when it writes *a*, with which every
-# description begins, the described object gets less than half of the weight; the decoder may already be comparing
-# both objects for the tokens that follow.
+# When the decoder names a colour or a shape, about four fifths of the weight is on the object that it describes, and
+# hardly any on the other object. At a size, most of the weight is still on the described object, but the other object
+# gets at least twice as much as at a colour or a shape. A possible reason is the order of the caption: the large object
+# comes first, so the decoder has to compare the two sizes. At *a*, with which every description begins, the described
+# object gets less than half of the weight; the decoder may already be comparing both objects for the next tokens.
 #
 # The gate is almost fully open for colours and shapes, and in every run it is most closed for *of*, which needs no
 # image. For *a* and for the relation the runs differ more. The gate does not simply follow the need of the next
@@ -897,19 +891,18 @@ explore(look_at, alt=say_look, scene=Slider("new scene", 1, 40, 10, 1), place=Sl
 
 # %% [markdown]
 # **Figure 9.** A new scene, and the attention map of one token of the caption that our captioner has written itself.
-# The caption is printed above with the token in brackets; the frame marks the object that the captioner ought to
-# describe at this token.
+# The caption is printed above with the token in brackets. The frame marks the object that the captioner ought to
+# describe at this token; at the relation there is none.
 
 # %% [markdown]
 # ## On photographs
 #
-# Our scenes are small and clean. Does attention over an image work on photographs? Xu et al. (2015) drew the same
-# kind of maps. Their figure 2 follows one caption token by token, with soft attention above and hard attention below.
-# Figure 3 shows captions such as *A woman is throwing a frisbee in a park* and *A stop sign is on a road with a
-# mountain in the background*; while the decoder writes *frisbee* or *stop sign*, the bright spot is on it. Figure 5
-# is as instructive: it shows wrong captions; there the maps tell where the decoder attended when it made the mistake.
-# Have a look at all three ([arXiv:1502.03044](https://arxiv.org/abs/1502.03044)). This is the use of such maps: even
-# if they do not explain a decision, they show where to search for its cause.
+# Our scenes are small and clean. Does attention over an image work on photographs, too? Xu et al. (2015) drew the same
+# kind of maps; have a look at three figures of their paper ([arXiv:1502.03044](https://arxiv.org/abs/1502.03044)).
+# Figure 2 follows one caption token by token: above with soft attention, which is the attention of this lesson, and
+# below with hard attention, to which we come under *Going further*. In Figure 3, while the decoder writes *frisbee*,
+# the bright spot is on the frisbee. Figure 5 shows wrong captions, and where the decoder attended when it made the
+# mistake. Even if such maps do not explain a decision, they show where to search for its cause.
 #
 # Xu et al. tested their captioners on the data set COCO, photographs with captions written by people (table 1). The
 # log-bilinear model in their table has no attention. BLEU-4 is BLEU with runs of one to four tokens, as in lesson 01,
@@ -921,12 +914,11 @@ explore(look_at, alt=say_look, scene=Slider("new scene", 1, 40, 10, 1), place=Sl
 # | soft attention, as in this lesson | 24.3 | 23.90 |
 # | hard attention (below) | 25.0 | 23.04 |
 #
-# In BLEU-4, soft attention gains nothing over the model without attention; in METEOR it gains almost 4 points. So there
-# the gain depends on what is measured. (The two models also differ in other parts, so the table is not a controlled
-# comparison like ours.) The captioner of Xu et al. differs from ours in size and in some parts: it adds no positional
-# encoding; its feature map is $14 \times 14 \times 512$ and comes from VGG, a network trained on about a million
-# photographs; its decoder is an LSTM instead of a GRU; and its logits are computed from the previous token, the state
-# and the context vector together.
+# In BLEU-4, soft attention gains nothing over the model without attention; in METEOR it gains almost 4 points. The gain
+# depends on what is measured, and since the two models also differ in other parts, the table is not a controlled
+# comparison like ours. The captioner of Xu et al. is larger than ours: its feature map of $14 \times 14 \times 512$
+# comes from VGG, a network trained on about a million photographs, and its decoder is an LSTM. It adds no positional
+# encoding.
 
 # %% [markdown]
 # ## Going further
@@ -943,8 +935,8 @@ explore(look_at, alt=say_look, scene=Slider("new scene", 1, 40, 10, 1), place=Sl
 # $$\lambda \sum_{i=1}^{L} \Big(1 - \sum_{t=1}^{T} a_{t,i}\Big)^2 ,$$
 #
 # with a strength $\lambda$ that we choose. A square matrix without negative entries whose rows and columns all sum to 1
-# is called doubly stochastic. Therefore the paper calls this *doubly stochastic attention*. Padding does not count as a
-# token: $t$ runs only over the real tokens of the caption.
+# is called doubly stochastic. The paper borrows this name, although $A$ is not square, and speaks of *doubly stochastic
+# attention*. Padding does not count: $t$ runs only over the real tokens of the caption.
 
 
 # %%
@@ -1032,14 +1024,14 @@ for a, b, c in zip(none["exact"], weak["exact"], strong["exact"]):
 assert max(strong["pointing"]) < 0.4 and min(strong["exact"]) > 0.97
 
 # %% [markdown]
-# On these images the penalty does what its formula says: it spreads the attention over the image, away from the
-# described object. With the weaker penalty the captions are as good as without one; with the stronger one, about one
-# caption in a hundred fewer is exact. Xu et al. report that the penalty improved their captions of photographs;
-# whether it helps may depend on the data, on the model and on $\lambda$.
+# The formula favours weight that is spread evenly, and indeed the penalty draws weight away from the described object.
+# With the weaker penalty the captions are as good as without one; with the stronger one, about one caption in a hundred
+# fewer is exact. Xu et al. report that the penalty improved their captions of photographs; whether it helps may depend
+# on the data, on the model and on $\lambda$.
 #
 # The stronger penalty also gives the best reason to be careful with attention maps. Little more than a third of the
-# weight is on the described object, and yet nearly all captions are exact. A decoder need not attend to what it
-# names.
+# weight is on the described object, and yet nearly all captions are exact: a decoder can name an object correctly while
+# most of its attention is elsewhere.
 # %% [markdown]
 # ### Soft and hard attention
 #
@@ -1116,12 +1108,10 @@ assert error < 0.1 and single > 2
 # maps = A.unflatten(-1, (H, W))  # [B, T, L] -> [B, T, H, W], one attention map for each token
 # ```
 #
-# The lesson began with a question: which difficulty do you expect if one vector stands for the whole image? In our
-# experiment it was to keep each property together with its object. With attention, the decoder fetches for each token
-# what this token needs.
-#
-# The picture to remember is the attention map that moves over the image from token to token (Figure 7): the glow goes
-# to the object that the token describes. But a cell sees more of the image than the glow shows.
+# The lesson began with a question: what goes wrong if one vector has to hold the whole image? In our
+# experiment, it became harder above all to keep each property together with its object. With attention, the decoder
+# fetches for each token what this token needs, and the attention map moves from object to object (Figure 7). But
+# remember that a cell sees more of the image than the glow shows.
 
 # %% [markdown]
 # ## Before you go on

@@ -1124,7 +1124,7 @@ show(
 # - **Window**: ten times as many steps change nothing. The answer is right when the pair happens to be near the query,
 #   and no training reaches a pair outside the window. Where the relevant vectors *are* near, as they often are in text
 #   and images, a window is enough.
-# - **Linear**: more training helps, from half of the answers at 64 pairs to about 70 %. A matrix of 32 by 32 numbers
+# - **Linear**: more training helps, from 0.51 of the answers at 64 pairs to 0.71. A matrix of 32 by 32 numbers
 #   has to hold all pairs, and the model slowly learns to keep them apart. Still longer training may help further; these
 #   runs show that it is hard to learn, not where its limit lies.
 # - **Latents** improve as well, and at 64 pairs they come to about the share of the window. Each latent decides which

@@ -329,9 +329,10 @@ print(f"our ViT: 16 patches, {ours:,} parameters")
 # attend to every other from the first block on, and the model has to learn which patches are neighbours.
 #
 # How can we show that a network *uses* its assumptions? We make them false. We choose one random order of the pixels
-# and apply it to every picture, in training and in the test: the patches change their places, and within each patch
-# the pixels change theirs, in the same way in all patches. No information is lost, but nobody recognises the objects.
-# (An order that carried pixels from patch to patch would hurt a ViT, too.)
+# and apply it to every picture, in training and in the test: the patches change their places, and within each patch the
+# pixels change theirs, in the same way in all patches. No information is lost, but nobody recognises the objects. We
+# keep the pixels of a patch together on purpose: an order that scattered them over all patches would also take away the
+# little that a ViT has built in, namely that a patch is local.
 
 # %%
 ORDER = shuffle_order(24, P, seed=13).to(DEVICE)  # one order of the 576 pixels, for all pictures
@@ -393,11 +394,11 @@ assert difference < 1e-4
 # ## How many images?
 #
 # Now we compare our ViT with a small convolutional network (CNN): three layers of filters of 3 by 3 pixels with batch
-# normalisation (lesson 09) and ReLU, after each of the first two only the largest of every 2 by 2 numbers is kept;
-# then the mean over the grid and a linear head. It has fewer parameters than the ViT, but needs about one and a half
-# times as many operations for a picture. Here the CNN is trained for 300 steps and the ViT for 500, each on 800 and
-# on 6,400 pictures, and both are tested on 1,000 new ones. Both models use the same learning rate, which was tuned
-# for neither.
+# normalisation (lesson 09) and ReLU. After each of the first two layers only the largest of every 2 by 2 numbers is
+# kept, and at the end come the mean over the grid and a linear head. The CNN has fewer parameters than the ViT, but
+# needs about one and a half times as many operations for a picture. Here we train the CNN for 300 steps and the ViT for
+# 500, once on 800 pictures and once on 6,400, and test both on 1,000 new pictures. Both models use the same learning
+# rate, which was tuned for neither.
 
 # %% tags=["fold"]
 # @title Prints the lines below
@@ -544,9 +545,9 @@ assert means["ViT, augmented"][0] > means["ViT"][0] + 0.2
 # - **The convolutional network is ahead of the ViT at every size, and the gap in accuracy closes with the number of
 #   pictures**: from 0.50 at 100 pictures to 0.02 at 12,800. Locality and equivariance help most where pictures are
 #   few, since they replace what pictures would have to teach.
-# - **The lead comes from its assumptions.** On shuffled pixels the convolutional network is about as good as the ViT,
-#   whose curve shuffling does not change, with 100 or 400 pictures, and clearly worse with more: a wrong assumption
-#   can be worse than none.
+# - **The lead comes from its assumptions.** On shuffled pixels the lead is gone. Compare that curve with the ViT's,
+#   which shuffling would not change: with 100 or 400 pictures the two are about equal, and with more the convolutional
+#   network is clearly worse. A wrong assumption can be worse than none.
 # - **Augmentation replaces many pictures.** At 100 pictures it brings the ViT from 0.39 to 0.88, about as far as
 #   1,600 pictures do without it, and level with the convolutional network, which has no augmentation here. It suits
 #   these pictures: their objects are mostly off-centre by up to three pixels anyway, and a mirrored object keeps its
@@ -557,9 +558,10 @@ assert means["ViT, augmented"][0] > means["ViT"][0] + 0.2
 # makes hardly any mistakes and leaves a ViT nothing to gain. The published curves also show that larger models need
 # more pictures: at 1.3 million, ViT-L is behind the smaller ViT-B.
 #
-# On the right each model also comes with its own way of training, and on the left the learning rate was tuned for
-# neither. How much this matters, DeiT shows (Touvron et al., 2021; below): trained differently, a ViT-B/16 reaches
-# 81.8 % on the same 1.3 million pictures, where the figure has 77.9 %.
+# Neither half of the figure compares architectures alone. On the right each model was trained in its own way, and on
+# the left all models share a learning rate that was tuned for none of them. DeiT shows how much this matters (Touvron
+# et al., 2021; below): trained differently, a ViT-B/16 reaches 81.8 % on the same 1.3 million pictures, where the
+# figure has 77.9 %.
 #
 # <details><summary>Going further: the fine print of Figure 4</summary>
 #
@@ -582,8 +584,9 @@ assert means["ViT, augmented"][0] > means["ViT"][0] + 0.2
 # the training takes (figure 5 of the paper). To be as good as a ResNet, a ViT needs only about a half to a quarter of
 # the compute, on average over five data sets, and within the range tried the ViTs go on improving.
 #
-# And what is a *hybrid*? It lets a convolutional network make the tokens: each cell of its last grid of feature maps,
-# such as the decoder of lesson 03 attended to, becomes a token of a Transformer. With the grid of our small CNN:
+# And what is a *hybrid*? It lets a convolutional network make the tokens. You know the last feature map of such a
+# network from lesson 03, where a decoder attended to its cells; in a hybrid each cell becomes a token of a Transformer.
+# Let us try it with the feature map of our small CNN:
 
 # %%
 cells = SmallCNN().to(DEVICE).layers(pictures[:8].to(DEVICE))  # [8, 64, 6, 6]: feature maps of a CNN, not trained here
@@ -620,8 +623,8 @@ for place, panel in enumerate(figure.subplots(6, 6).flat):
 show(
     figure,
     "36 small maps, one for each place of a grid of 6 by 6. Each shows how similar the position vector of the marked place "
-    "is to those of all places: light at the mark and near it; places of the border also resemble one another, as do those "
-    "of the middle.",
+    "is to those of all places: light at the mark and, for most, near it. For most marks in the middle, the border is "
+    "dark; for many marks on the border, the middle is dark and other parts of the border are light.",
 )
 print(f"{'mean cosine of':26} neighbours  places half a side or more apart")
 for name, S, side in (
@@ -639,12 +642,12 @@ assert places[apart == 1].mean() > 0.3 > 0 > places[apart >= 3].mean()
 # its position vector with those of all places, from dark (−1) to light (1). The model is from the stored run; it was
 # trained on 6,400 pictures with augmentation, the ViT of this run without.
 #
-# The stored model has found out much of what it was never told: the position vectors of neighbouring places have
-# become similar, and those of distant places dissimilar. An untrained model shows no such difference; its cosines are
-# slightly negative because the mean has been subtracted. In the maps, moreover, the places of the middle resemble one
-# another, and so, less clearly, do those of the border, even one pair of opposite corners. Only the training can have
-# taught this, since an untrained ViT prefers no order of the patches. How, we can only guess: neighbouring patches
-# often belong to one object, and the augmentation, unlike the model, does know what a row and a column are. The
+# The stored model has found out much of what it was never told: the position vectors of neighbouring places have become
+# similar, and those of distant places dissimilar. An untrained model shows no such difference; its cosines are slightly
+# negative because the mean has been subtracted. The maps show a second pattern: the places of the middle resemble one
+# another, and many places of the border resemble other places of the border, some of them far away. Only the training
+# can have taught all this, since an untrained ViT prefers no order of the patches. We can only guess how: neighbouring
+# patches often belong to one object, and the augmentation, unlike the model, does know what a row and a column are. The
 # authors of the ViT also tried encodings that are given a row and a column, and found them no better.
 #
 # ## What do the heads attend to?
@@ -721,12 +724,13 @@ for block, values in enumerate(distance.tolist(), 1):
 print(f"heads nearer to the first than to the second: {(distance < (near + even) / 2).sum()} of {distance.numel()}")
 
 # %% [markdown]
-# The first two numbers give the scale, and the last line counts the heads that look near. The others need not spread
-# their attention evenly; they may have favourites, as long as these are not nearby. In the large ViTs of the paper,
-# pre-trained on JFT, some heads of the first layers look near and others far, and in the upper layers all look far.
-# Raghu et al. (2021) found that the local heads are missing if the same models are trained on ImageNet alone. Looking
-# near, which a convolution cannot help doing, these large ViTs learned only from many pictures. Ours has two blocks,
-# 16 patches and few pictures; which of these matters here, we have not tested.
+# The first two numbers give the scale, and the last line counts the heads that look near. A distance close to that of
+# equal weights does not mean that a head spreads its attention evenly. It may have favourites, as long as these are not
+# nearby. In the large ViTs of the paper, pre-trained on JFT, some heads of the first layers look near and others far,
+# and in the upper layers all look far. Raghu et al. (2021) found that the local heads are missing if the same models
+# are trained on ImageNet alone. A convolution cannot help looking near; these large ViTs learned it, and only from many
+# pictures. Our ViT has only two blocks, 16 patches and few pictures, and we have not tested what each of these does to
+# its attention distances.
 #
 # The second measure is about the class token: which patches reach it? The weights of the last block are only a part of
 # the answer, since the patches have exchanged information before. **Attention rollout** (Abnar and Zuidema, 2020)
@@ -769,12 +773,12 @@ for name, given in ways.items():
 # much of each patch reaches the class token. The lighter a patch, the larger its share; each map has a scale of its
 # own, whose largest value is written below.
 #
-# Does the rollout follow the object? The printed lines measure how much of it lies on what differs from the
-# background, on average over 200 pictures. Equal weights set the standard. One map for all pictures can beat it
-# simply because objects lie near the middle of their windows; only what the rollout of each picture adds to this
-# depends on *this* picture. In the large ViTs the rollouts of photographs do follow the objects (figure 6 of the
-# paper). But even they leave out values, MLPs and normalisations: such a map is an illustration, not a proof of what
-# the model uses.
+# Does the rollout follow the object? The printed lines measure how much of it lies on what differs from the background,
+# on average over 200 pictures. Equal weights are the baseline. One map for all pictures can beat them simply because
+# objects lie near the middle of their windows, so only the step from the second line to the third is owed to the
+# picture at hand. If this step is small, the rollouts hardly follow the object. In the large ViTs the rollouts of
+# photographs do follow the objects (figure 6 of the paper). But even there a rollout leaves out the values, the MLPs
+# and the normalisations. Such a map illustrates what the model may use and does not prove it.
 #
 # ## Patch size
 #
@@ -836,11 +840,11 @@ for side in SIDES:
 # token and the patch embedding cost the same at every size; for much smaller patches, where the $N^2$ term dominates,
 # each halving would cost sixteen times as much.
 #
-# What smaller patches bring is less clear. Patches of 12 by 12 are the worst, but among the other sizes the seeds of
-# one size differ as much as the sizes do. After 1,500 steps these models are far from trained to the end: in Figure 4
-# the same ViT reaches more with fewer pictures. So Figure 8 does not show that smaller patches bring nothing. The
-# ViTs of the paper gain by smaller patches with every set of pictures: trained on ImageNet alone, ViT-B reaches 73.4
-# % with patches of 32 by 32 and 77.9 % with patches of 16 by 16.
+# It is less clear what we gain. Patches of 12 by 12 are the worst, but among the other sizes the seeds of one size
+# differ as much as the sizes do. Nor is a gain ruled out, since after 1,500 steps the training is far from finished: in
+# Figure 4 the ViT with patches of 6 by 6 reaches more after 4,000 steps, even with fewer pictures. The ViTs of the
+# paper do gain from smaller patches, whichever set they are pre-trained on. With ImageNet alone, ViT-B reaches 73.4 %
+# with patches of 32 by 32 and 77.9 % with patches of 16 by 16.
 #
 # ## Another image size
 #
@@ -906,10 +910,10 @@ answer = (z_class.softmax(dim=-1) + z_distill.softmax(dim=-1)).argmax()  # after
 # The last line is for later, when the teacher is no longer needed: the answer is the class for which the probabilities
 # of both heads have the largest sum.
 #
-# What could be the use of the teacher's answers, if the true labels are known? First, a teacher sees each augmented
-# picture: if little of the object is left in it, the label stays, but the teacher answers what it still sees. Second,
-# its mistakes tell which pictures look alike to a convolutional network. And third, a teacher can also answer where
-# nobody knows the label.
+# Why ask a teacher at all if the true labels are known? First, the teacher sees each picture *after* augmentation. If
+# little of the object is left, the label stays the same, but the teacher answers what it still sees. Second, its
+# mistakes tell which pictures look alike to a convolutional network. And third, a teacher can also answer where nobody
+# knows the label.
 #
 # This third use is the easiest to show, and is known as **pseudo-labelling**. A convolutional network is trained on 100
 # pictures, with augmentation. Then it classifies these and 6,300 other pictures, whose labels it is not given, and a
@@ -943,10 +947,11 @@ for name, values in zip(
 
 # %% [markdown]
 # Taught by the convolutional network, the ViT stays behind its teacher but is well ahead of the ViT that learned from
-# the 100 labels alone. What holds it back is not the teacher's mistakes, for with 6,400 *true* labels it is hardly
-# better; it is the student itself and its short training. After the same 100 labels the teacher names 98 % of new
-# pictures correctly and the ViT 87 %: most of this lead, we suppose in view of Figure 4, is what a convolution knows
-# beforehand. The teacher's answers pass it on. To the ViT they are worth nearly as much as 6,300 more labels.
+# the 100 labels alone. The teacher's mistakes are hardly what holds it back, for even 6,400 *true* labels bring no more
+# than the seeds differ. The limit is rather the student itself and its short training. After the same 100 labels the
+# teacher names 98 % of new pictures correctly and the ViT 87 %. In view of Figure 4 we suppose that most of this lead
+# is what a convolution knows beforehand. If so, the teacher's answers pass some of that knowledge on: here they are
+# worth nearly as much to the ViT as 6,300 more labels.
 #
 # In the published result (Touvron et al., 2021; ImageNet, ViT-B at 224 by 224 pixels) the ViT reaches 81.8 % without a
 # teacher and 83.4 % with the distillation token. A convolutional network is the better teacher: one that reached
@@ -957,10 +962,10 @@ for name, values in zip(
 # ## Learning without labels
 #
 # Labels can be left out altogether. MAE (He et al., 2022) hides three quarters of the patches and trains a ViT to
-# reconstruct their pixels, much as BERT is trained to fill in hidden words. DINO (Caron et al., 2021) trains a ViT to
-# answer as its teacher does, which sees a different crop of the same picture and is a moving average of the student
-# itself; in the attention maps of its class token the objects of a photograph stand out, although no label has ever
-# named one.
+# reconstruct their pixels, much as BERT is trained to fill in hidden words. DINO (Caron et al., 2021) again has a
+# student and a teacher, but both are the same kind of ViT: the teacher's weights are a moving average of the student's.
+# The student has to give the answer that the teacher gives for a different crop of the same picture. In the attention
+# maps of the trained class token the objects of a photograph stand out, although no label ever named an object.
 #
 # ## Swin: attention in windows
 #
@@ -999,9 +1004,9 @@ show(
 # grid has been rolled by two patches up and two to the left. Colours show the windows of the layer before; hatched
 # patches left at the top or on the left and came in again on the opposite side.
 #
-# Patches of different windows meet in the next layer. The roll also puts patches from opposite edges of the picture
-# into one window. A mask, which the code above leaves out, keeps them apart; it is the stretch exercise of the
-# assignment.
+# In the shifted layer, patches that were in different windows can thus attend to each other. But the roll also puts
+# patches from opposite edges of the picture into one window, where they have no business with each other. A mask, which
+# the code above leaves out, keeps them apart; you can write it in the stretch exercise of the assignment.
 #
 # Two more features bring Swin close to convolutional networks. Its positions are relative: each score gets a learned
 # number that depends only on how many rows and columns lie between the two patches. And after every few layers (such a
@@ -1012,11 +1017,11 @@ show(
 # Is it attention that makes these models good? **ConvNeXt** (Liu, Zhuang et al., 2022) starts from a ResNet-50, a
 # convolutional network with 76.1 % on ImageNet, and takes over from Transformers one feature after the other. The
 # modern way of training alone, longer and with much the same augmentation as DeiT's, brings it to 78.8 %. Changes of
-# the design follow: a different number of layers in each stage, a patch embedding at the input, wider layers whose
-# filters of 7 by 7 work on each channel separately, GELU instead of ReLU, LayerNorm instead of batch normalisation,
-# and fewer activation functions and normalisations. Together they bring the network to 82.0 %, slightly more than a
-# Swin of the same size (81.3 %), without any attention. Part of what looked like the strength of attention came from
-# the training, part from the rest of the design.
+# the design follow, among them a different number of layers in each stage, a patch embedding at the input, wider layers whose
+# filters of 7 by 7 work on each channel separately, GELU instead of ReLU, LayerNorm instead of batch normalisation, and
+# fewer activation functions and normalisations. Together they bring the network to 82.0 %, slightly more than a Swin of
+# the same size (81.3 %), without any attention. Some of what looked like the strength of attention can thus be had from
+# the training and from the rest of the design.
 #
 # ## Real images
 #
@@ -1059,8 +1064,8 @@ assert min(handwritten["CNN"]) > max(handwritten["ViT"])
 # %% [markdown]
 # **Figure 11.** Eight of the handwritten digits, with their labels.
 #
-# On real images the ranking is the same: in the stored run the convolutional network is ahead in every seed, with less
-# than half of the parameters.
+# On these real images the ranking is the same: in the stored run the worst seed of the convolutional network is ahead
+# of the best seed of the ViT. They are small pictures and a small data set, just where an inductive bias should help.
 #
 # ## Circle or cross?
 #
@@ -1085,9 +1090,10 @@ for name, said in answers.items():
 # %% [markdown]
 # **Figure 12.** Six new pictures with their labels; printed below, in the same order, what three models say.
 #
-# At the beginning we asked what the tokens of a picture are. The answer, patches, took one line of code. All the rest
-# is the Transformer of lesson 09, and what it does not know about pictures it has to learn from pictures: which places
-# are neighbours, which patches belong together, and that a circle is still a circle when it has moved.
+# At the beginning we asked what the tokens of a picture are. Our answer was patches, and with a strided convolution it
+# took one line of code. Apart from the class token, the rest is the Transformer of lesson 09. What such a model does
+# not know about pictures, it has to learn from pictures: which places are neighbours, which patches belong together,
+# and that a circle is still a circle when it has moved.
 
 # %% [markdown]
 # ## Summary

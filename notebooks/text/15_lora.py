@@ -682,9 +682,9 @@ assert exact(control, data["2, new"]) < 0.8 * exact(small, data["2, new"])
 #
 # <details><summary>Going further: the settings of the stored run</summary>
 #
-# We tuned the learning rate of each method on a seed that is not shown, and nothing else. All lines with LoRA share
-# one rate, so that the rate of LoRA on the untrained base was not tuned for it. Query and value have updates of rank
-# 4, the prefix has 8 keys and values for each head, and the adapter layers have $m = 4$.
+# We tuned the learning rate of each method on a seed that is not shown, and nothing else. All lines with LoRA share one
+# rate, which means that no rate was tuned for the untrained base. Query and value have updates of rank 4, the prefix
+# has 8 keys and values for each head, and the adapter layers have $m = 4$.
 #
 # </details>
 
@@ -790,24 +790,26 @@ show(
 #
 # What do the tables and the figure show?
 #
-# - **LoRA needs a pre-trained base.** Without it, LoRA gets no sentence right, though at a learning rate that was not
-#   tuned for this case.
-# - **It matters which weights are trained.** Random weights from the same matrices reach half of what LoRA reaches,
-#   and those from all six matrices still less. The place accounts for a part of LoRA's lead, and the form of the
-#   update for the larger part.
-# - **LoRA with 1.6 % of the weights comes close to full fine-tuning, and is behind on average.** With rank 8 for all
-#   six matrices it is ahead on average. In one seed each, the difference is too small to mean anything; and as each
-#   learning rate was tuned on a single seed, this only shows that LoRA need not be behind.
+# - **The result needs the pre-trained base.** From scratch, even all the weights together get fewer than a third of the
+#   sentences right. LoRA on the untrained base gets none right, though at a learning rate that was not tuned for this
+#   case.
+# - **It matters which weights are trained, and how.** Random weights from the same matrices reach half of what LoRA
+#   reaches, and random weights from all six matrices still less. The place thus accounts for a part of LoRA's lead. The
+#   larger part remains, and the form of the update is the likeliest reason.
+# - **LoRA with 1.6 % of the weights comes close to full fine-tuning, and stays behind it in every seed.** With rank 8
+#   for all six matrices it is ahead in every seed. For each of these two gaps, however, there is a seed in which it is
+#   too small to mean anything, and each learning rate was tuned on a single seed. The result only shows that LoRA need
+#   not be behind.
 # - **With the adapter in place, LoRA forgets about as much as full fine-tuning, on average**; without the adapter,
 #   nothing is lost. With large models and other tasks, LoRA was found to learn less and to forget less (Biderman et
 #   al., 2024).
-# - **The relatives fall far behind here; in the published results they do not.** There the gaps are a few points, and
-#   only the prefix of embeddings is behind on all three tasks; on MultiNLI all others at least match full
-#   fine-tuning.
+# - **The relatives fall far behind here; in the published results most of them do not.** There the prefix of embeddings
+#   is behind on all three tasks, on WikiSQL by more than ten points. The others are never more than four points behind
+#   full fine-tuning, and on MultiNLI they at least match it.
 #
-# With 0.003 % of GPT-3's weights, the smaller LoRA is level with full fine-tuning on WikiSQL, within a margin of half
-# a point, and ahead on the other two tasks. Our miniature cannot show this: so small a share would be five or six
-# numbers.
+# With 0.003 % of GPT-3's weights, the smaller LoRA is level with full fine-tuning on WikiSQL, within a margin of half a
+# point, and ahead on the other two tasks. Our miniature cannot show this, for so small a share of its weights would be
+# about five numbers.
 #
 # <details><summary>Going further: why single weights and the relatives may be so far behind here</summary>
 #
@@ -894,9 +896,9 @@ for places in (run["places"] for run in placed):  # in each seed
 #
 # On average, all four matrices with rank 2 are at the top in both experiments, on WikiSQL level with query and value.
 # But the experiments disagree about the best single matrices. For GPT-3 on WikiSQL these are value and output, for us
-# query and key, by far. Our guess: task 2 changes where a token has to look for the next word, and not what it copies
-# from there, whereas a database query consists largely of words that are not in the question. *Where* an adapter
-# belongs depends on the task, too; on MultiNLI it hardly matters.
+# query and key, by far. Our guess is that task 2 changes where a token has to look for the next word, and not what it
+# copies from there, whereas to answer in a query language a model must also change what it writes. In any case, the
+# best place for an adapter is not the same everywhere, and on MultiNLI it hardly matters.
 #
 # <details><summary>Going further: all six, and what else differs between the lines</summary>
 #
@@ -979,10 +981,10 @@ show(
 # The dotted lines are full fine-tuning.
 #
 # Here ranks above 8 hardly help: from rank 8 to 32 the means rise by only about 0.02. The surprise of the paper was
-# that *rank 1* is almost enough for GPT-3: for query and value on WikiSQL, and on MultiNLI even for the query
-# matrices alone, which with rank 1 are ahead of full fine-tuning. In our miniature it is not so: query and value
-# reach 0.24 with rank 1 and 0.66 with rank 4. The authors themselves do not expect a small rank to be enough for
-# every task.
+# that *rank 1* is almost enough for GPT-3: for query and value on WikiSQL, and on MultiNLI even for the query matrices
+# alone, which with rank 1 are ahead of full fine-tuning. In our miniature rank 1 is not enough: query and value reach
+# 0.24 with it and 0.66 with rank 4. The more matrices are adapted, the less is lost: all six reach 0.62 with rank 1,
+# and 0.78 with rank 4. The authors themselves do not expect a small rank to be enough for every task.
 #
 # What does each part of an adapter contribute? For Figure 6 we train an adapter of rank 8 for all six matrices of our
 # base. You can keep only its first directions, merge it into some matrices only, or scale it. The lines above the
@@ -1080,15 +1082,15 @@ explore(
 #
 # This is LoRA: a frozen matrix, and beside it a detour through $r$ numbers, which begins as 0, learns a change of low
 # rank, and can be merged when it has learned. Its relatives put their few numbers elsewhere: into biases, small MLPs,
-# or a prefix of keys and values. LoRA needs a pre-trained base, and randomly chosen single weights are no substitute
-# for LoRA. Which matrices and which rank are best depends on the task and the model.
+# or a prefix of keys and values. In our experiment LoRA needed a pre-trained base, and randomly chosen single weights
+# were no substitute for it. Which matrices and which rank were best was not the same for our model as for GPT-3.
 #
 # **Here you can stop.** The first four exercises of the [assignment](../assignments/15_lora/15_lora.ipynb) need
 # nothing more.
 #
-# LoRA saves nearly all of the memory for gradients and Adam's means, but the frozen model remains, at 2 bytes for
-# each weight. The **second half** is therefore quantisation: it stores these weights in 4 bits, trains LoRA on top of
-# them, and counts the bytes.
+# LoRA saves nearly all of the memory for gradients and Adam's means, but the frozen model remains, at 2 bytes for each
+# weight. The **second half** is therefore about quantisation: we store these weights in 4 bits, train LoRA on top of
+# them, and count the bytes.
 
 # %% [markdown]
 # ## NormalFloat: numbers where the weights are
@@ -1135,8 +1137,9 @@ for eight in (levels[:8], levels[8:]):
     print("  ".join(f"{value:7.4f}" for value in eight))
 
 # %% [markdown]
-# This is **NF4**. The next cell compares it with the table of the library bitsandbytes: it agrees to seven digits,
-# and bit for bit if $o$ is rounded as in the library. The figure draws it below the weights for which it is made:
+# This is **NF4**. The next cell compares it with the table of the library bitsandbytes: the two agree to six decimals,
+# and bit for bit if $o$ is rounded as in the library. The figure draws NF4 and two other code books below the weights
+# of our base:
 
 # %% tags=["fold"]
 # @title Draws Figure 7
@@ -1174,10 +1177,10 @@ show(
 )
 
 # %% [markdown]
-# **Figure 7.** Above, how the weights of our base are distributed, after each has been divided by the largest
-# magnitude among 64 neighbours (the next section says why). One of each 64 thus becomes 1 or −1, hence the two bars
-# at the ends. Below, three code books. **FP4** is a floating-point number of four bits, called E2M1, of which two are
-# for the exponent and one is for the digits.
+# **Figure 7.** Above, how the weights of our base are distributed, after each has been divided by the largest magnitude
+# among 64 neighbours (the next section says why). One of each 64 thus becomes 1 or −1, hence the two bars at the ends.
+# Below, three code books. **FP4** is a floating-point number of four bits, called E2M1: one bit for the sign, two for
+# the exponent and one for the digits. It has 15 different values, since 0 and −0 are the same.
 #
 # <details><summary>Going further: is NF4 optimal?</summary>
 #
@@ -1211,9 +1214,9 @@ def rounded(W, book, block=64):
 
 # %% [markdown]
 # Which code book is the best? It depends on the weights. We measure the *relative error*, the norm of all rounding
-# errors divided by the norm of all weights, for three kinds of random matrices; with *heavy tails*, very large
-# numbers are more common. For our base the last line gives the *kurtosis*, the mean fourth power of the standardised
-# weights, which grows with the tails:
+# errors divided by the norm of all weights, for three kinds of random matrices; with *heavy tails*, very large numbers
+# are more common. To see which of these our base resembles, the last line gives its *kurtosis*: the mean of the fourth
+# powers of the standardised weights, which is larger the heavier the tails are:
 
 # %% tags=["fold", "nbval-check-output"]
 # @title Checks the claims and prints the lines below
@@ -1409,7 +1412,8 @@ for run in rounded_runs:  # in each seed, by error and by loss
 
 # %% [markdown]
 # The tables show means over the seeds, some with the range in parentheses; *float32* is not rounded, and *whole
-# matrices* have one scale each.
+# matrices* have one scale each. In the last table, *repaired*, an adapter has been trained on task 1 over the rounded
+# weights, as the fold above explains.
 #
 # - **Four bits cost next to nothing.** In exact translations the three code books of 4 bits cannot be told from each
 #   other or from 32 bits. Only error and loss show the cost: with blocks of 64, NF4 is best, then int4, then FP4, in
@@ -1520,9 +1524,10 @@ for name, (L, D, D_F) in {"Llama-7B": (32, 4096, 11008), "Llama-65B": (80, 8192,
     )
 
 # %% [markdown]
-# For GPT-3, LoRA saves about five sixths of the memory, and the frozen weights take nearly all of the rest. This is
-# the part that QLoRA makes almost four times smaller; embeddings and head stay in 16 bits. For the Llama with 65
-# billion weights, the QLoRA paper agrees with our count: a single GPU with 48 GB is enough.
+# For GPT-3, LoRA saves five sixths of the memory if full fine-tuning takes 12 bytes a weight, and seven eighths if it
+# takes 16. The frozen weights are nearly all of the rest, and it is these that QLoRA makes almost four times smaller,
+# except for the embeddings and the head, which stay in 16 bits. For the Llama with 65 billion weights, the QLoRA paper
+# agrees with our count: a single GPU with 48 GB is enough.
 #
 # QLoRA also has a safeguard. With a long sentence in the batch, the activations may need more memory than is left,
 # and training would fail. A **paged optimiser** keeps Adam's means in memory that the GPU's driver moves to the
@@ -1540,10 +1545,10 @@ for name, (L, D, D_F) in {"Llama-7B": (32, 4096, 11008), "Llama-65B": (80, 8192,
 # %% [markdown]
 # ## Twelve tasks again
 #
-# Back to GPT-3 and its twelve tasks. Twelve models take more than 4 TB. One model with twelve adapters of rank 4 for
-# queries and values takes 349 GB, and less than half a gigabyte for all adapters. The same in miniature: here are
-# four new sentences, translated by the base alone (task 1) and with the adapter merged into it (task 2); ✓ means
-# exact for that task.
+# Back to GPT-3 and its twelve tasks. Twelve fine-tuned models take more than 4 TB. A single base takes 349 GB, and
+# twelve adapters of rank 4 for queries and values add less than half a gigabyte. Our miniature works in the same way:
+# here are four new sentences, translated by the base alone (task 1) and with the adapter merged into it (task 2). The
+# mark ✓ means that the translation is exact for that task.
 
 # %% tags=["fold"]
 # @title Prints the lines below

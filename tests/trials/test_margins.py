@@ -132,3 +132,15 @@ def test_what_a_record_is_of_changes_with_the_code_and_not_with_the_drawing(monk
         return margins.measured_on("03_image_captioning")
 
     assert added("captioning.py") == before != added("training.py")
+
+
+@pytest.mark.parametrize("unit", sorted(margins.recorded()))
+def test_each_assertion_of_a_lesson_that_was_measured_has_held_in_every_run(unit):
+    kept = margins.recorded()[unit]
+    assert kept["made_from"] == margins.measured_on(unit), f"run `python -m autograder margins {unit[:2]}`"
+    assert [text for text, held, runs, _ in kept["assertions"] if held < runs] == []
+    assert {runs for _, _, runs, _ in kept["assertions"]} == {len(margins.RUNS)}
+
+
+def test_the_page_of_margins_shows_the_record():
+    assert margins.PAGE.read_text(encoding="utf-8") == margins.page()

@@ -16,6 +16,7 @@ DOCUMENTS = {  # the pages of the folder docs, in order, with their names in the
     "adding-a-unit": "Adding a unit",
     "architecture": "How it works",
     "attacks": "Attacks on grading",
+    "margins": "Margins of the lessons' assertions",
 }
 
 
