@@ -516,8 +516,7 @@ for name, value in changes.items():
 # directions, and all later tokens attend causally: the mask is True where $n \le m$ or $n < N_P$, in code `causal(N)
 # | (torch.arange(N, device=DEVICE) < N_P)` (Raffel et al., 2020, section 3.2.1). The loss must then leave out the
 # tokens of the prefix, because the positions that would predict them can see them.
-
-# %% [markdown]
+#
 # ## Masking before the softmax
 #
 # Why do we replace *scores* by $-\infty$, if all we want is that some attention *weights* are 0? Could we not set
