@@ -86,7 +86,7 @@ def graded(tmp_path_factory):
     from autograder.trials.demo import build
 
     folder = tmp_path_factory.mktemp("kit")
-    environment = {"COURSE_CLASS": str(folder), "COURSE_CELL_SECONDS": "5"}
+    environment = {"COURSE_CLASS": str(folder), "COURSE_CELL_SECONDS": "10"}
     assert classes.kit("release", UNIT, **environment).returncode == 0
     build(UNIT, folder)
     for verb in ("grade", "feedback", "report"):

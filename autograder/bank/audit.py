@@ -115,7 +115,7 @@ def examine(frozen: FrozenExercise, student_object, device="cpu", reveal: bool =
     return conclude(frozen, [judge(frozen, one, each, reveal) for one, each in zip(frozen.cases, seen)])
 
 
-def repeated_where_plain(case: DrawnCase) -> DrawnCase:
+def _repeated_where_plain(case: DrawnCase) -> DrawnCase:
     """The case as it is, or called once if it is not plain: whether calls may be repeated there, alternatives show."""
     return case if case.plain else replace(case, once=True)
 
@@ -155,7 +155,7 @@ def _audit(exercise: Exercise, device: str, seed: str, found: _Found) -> None:
     found.practices = len(known)
     for one in known:
         asked, made = without_bounds(frozen) if one.of_reference else frozen, lent(exercise, one.object)
-        result = examine(asked, made, device, as_given=repeated_where_plain)
+        result = examine(asked, made, device, as_given=_repeated_where_plain)
         if not result.passed:
             found.unpractised.add(one.style)
             found.faults.append(Fault.of(result, "a right answer in another style", one.style))
@@ -254,16 +254,11 @@ def survivors(exercise: Exercise, frozen: FrozenExercise, device="cpu") -> list[
 
 
 def tells_apart(frozen: FrozenExercise, mutant, device) -> bool:
-    """Whether some case tells a mutant from the reference, or it takes too long.
-
-    Most mutants are told by a first call; calls are repeated only of those that are not.
-    """
-    cases = [(one, replace(one.case, once=True)) for one in frozen.cases]
-    cases += [(one, one.case) for one in frozen.cases if not one.case.once]
+    """Whether some case tells a mutant from the reference, or it takes too long."""
     before = signal.signal(signal.SIGPROF, _out_of_time)
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
-        seen = ((one, observe(mutant, asked, device, watched=False)) for one, asked in cases)
+        seen = ((one, observe(mutant, one.case, device, watched=False)) for one in frozen.cases)
         return any(not judge(frozen, one, each, tell=False).passed for one, each in seen)
     except _OutOfTime:
         return True

@@ -87,9 +87,7 @@ def record(rows: Iterable[Margin]) -> None:
 def page() -> str:
     """The page of the record."""
     rows = [Margin(unit, *one) for unit, kept in recorded().items() for one in kept["assertions"]]
-    left = ", ".join(unit[:2] for unit in settings.units() if unit not in recorded())
     note = "\nWhat is compared may be stored, and then is the same in every run: a small margin is no risk there.\n"
-    note += f"\nNot measured as they are now: lessons {left}.\n" if left else ""
     return "# How far the lessons' assertions are from failing\n\n" + table(rows) + note
 
 

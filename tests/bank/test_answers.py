@@ -6,7 +6,7 @@ import pytest
 from answers import BANK, answers_to
 
 from autograder.bank import catalogue
-from autograder.bank.audit import examine, repeated_where_plain
+from autograder.bank.audit import examine
 from autograder.bank.freezing import freeze
 
 pytestmark = pytest.mark.slow
@@ -58,16 +58,9 @@ def examined(request):
     """For one exercise: (answer, its result on each seed)."""
     exercise = catalogue.find_exercise(request.param)
     drawn = [freeze(exercise, seed, grading=True) for seed in SEEDS]
-    return request.param, [(one, [_result(frozen, one) for frozen in drawn]) for one in answers_to(request.param)]
-
-
-def _result(frozen, answer):
-    """An answer's result; a wrong answer's calls are repeated on plain cases first, and on all where that does not catch it."""
-    if answer.verdict == "wrong":
-        result = examine(frozen, answer.object, as_given=repeated_where_plain)
-        if not result.passed:
-            return result
-    return examine(frozen, answer.object)
+    return request.param, [
+        (one, [examine(frozen, one.object) for frozen in drawn]) for one in answers_to(request.param)
+    ]
 
 
 def test_the_bank_is_as_large_as_it_should_be(examined):

@@ -110,7 +110,7 @@ def test_the_report_counts_misconceptions_and_needs_no_network(graded):
 def test_nbgraders_own_autograde_gives_equal_scores(graded, tmp_path_factory):
     folder, _ = graded
     stock = tmp_path_factory.mktemp("stock")
-    environment = {"COURSE_CLASS": str(stock), "COURSE_CELL_SECONDS": "5"}
+    environment = {"COURSE_CLASS": str(stock), "COURSE_CELL_SECONDS": "10"}
     assert run("nbgrader", "generate_assignment", UNIT, "--force", **environment).returncode == 0
     build_sample_class(UNIT, stock)
     run("nbgrader", "autograde", UNIT, **environment)  # it reports the unreadable notebook, and goes on
