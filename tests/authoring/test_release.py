@@ -4,6 +4,7 @@ import ast
 import inspect
 import re
 import zipfile
+from functools import cache
 
 import nbformat
 import pytest
@@ -41,16 +42,23 @@ def solution_regions() -> dict:
     return regions
 
 
-def given_out(*suffixes) -> str:
-    """All text of the bundle but the lessons, which teach what the assignments ask for on single examples."""
-    return "\n".join(
-        data.decode() for name, data in FILES.items() if name.endswith(suffixes) and not name.startswith("notebooks/")
-    )
+@cache
+def given_out() -> str:
+    """All text of the bundle but the lessons, which teach what the assignments ask for on single examples.
+
+    Left out are the numbers of self-checks: strings of Base64 alone, in which no line of code can be read.
+    """
+    texts = [
+        data.decode()
+        for name, data in FILES.items()
+        if name.endswith((".py", ".ipynb", ".json", ".md", ".txt")) and not name.startswith("notebooks/")
+    ]
+    return re.sub(r'"[A-Za-z0-9+/]{24,}={0,2}"', '""', "\n".join(texts)).replace('\\"', '"')
 
 
 @pytest.mark.parametrize("unit", list(catalogue.units()))
 def test_no_line_of_a_solution_is_given_out(unit):
-    text = given_out(".py", ".ipynb", ".json", ".md", ".txt").replace('\\"', '"')
+    text = given_out()
     lines = telling_lines(solution_regions()[unit])
     assert len(lines) > 10, "there is something to look for"
     assert not [line for line in lines if line in text]
@@ -58,7 +66,7 @@ def test_no_line_of_a_solution_is_given_out(unit):
 
 @pytest.mark.parametrize("unit", list(catalogue.units()))
 def test_no_line_of_a_reference_or_mistake_is_given_out(unit):
-    text = given_out(".py", ".ipynb", ".json", ".md", ".txt").replace('\\"', '"')
+    text = given_out()
     for one in catalogue.units()[unit]:
         for made in [one.reference, *(v.object for v in one.alternatives + one.misconceptions)]:
             source = inspect.getsource(made.forward if isinstance(made, type) else made)

@@ -16,7 +16,7 @@ from classes import UNIT, until
 
 pytestmark = pytest.mark.slow
 
-SIZE = 12
+SIZE = 8
 
 
 @pytest.fixture(scope="module")

@@ -9,14 +9,9 @@ import pytest
 from autograder.import_graph import closure
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-FIRST = (
-    "doors",
-    "trials",
-    "grading",
-    "sandbox",
-    "reports",
-    "bank",
-)  # what takes minutes begins at once, on all workers
+# what takes minutes in one piece begins at once; the bank comes last, in small pieces, so that all workers end together
+FIRST = ("doors", "trials", "grading", "sandbox", "gradebook", "intake", "units", "utils", "authoring", "reports")
+BY_UNIT = ("test_bank", "test_units", "test_without_double")  # minutes for all units, and nothing that units share
 SOURCES = {  # what a file that is no module belongs to: tests of these folders look at it
     "notebooks": ("doors", "authoring", "bank", "utils", "grading", "intake"),
     "solutions": ("doors", "authoring", "units", "bank", "grading", "intake"),
@@ -28,11 +23,17 @@ SOURCES = {  # what a file that is no module belongs to: tests of these folders 
 
 
 def group(items: list) -> None:
-    """Marks what must stay on one worker: a file's tests, which share its fixtures, and all that look at one graded class."""
+    """Marks what must stay on one worker: a file's tests, or those of one unit, and all that look at one graded class."""
     for item in items:
         if not item.get_closest_marker("xdist_group"):
-            shared = "graded" in item.fixturenames and item.path.name != "test_browser.py"
-            item.add_marker(pytest.mark.xdist_group("a graded class" if shared else item.path.stem))
+            item.add_marker(pytest.mark.xdist_group(_group(item)))
+
+
+def _group(item) -> str:
+    if "graded" in item.fixturenames and item.path.name != "test_browser.py":
+        return "a graded class"
+    unit = getattr(item, "callspec", None) and item.path.stem in BY_UNIT and item.callspec.params.get("unit")
+    return f"{item.path.stem} of {unit}" if unit else item.path.stem
 
 
 def order(items: list) -> None:
