@@ -16,7 +16,7 @@
 # lesson 07 causal masks and the autoregressive factorisation, and from lesson 08 what a layer costs. The terms and
 # symbols of the course are listed in the [glossary](../docs/glossary.md).
 #
-# **Time** about 60 minutes to read; the cells run in about 40 seconds on two CPU cores.
+# **Time** about 60 minutes to read; the cells run in about 20 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -99,7 +99,7 @@ from utils.models.attention_in_vision import (
     other_colours,
     with_answer,
 )
-from utils.models.grid_cnn import grids, trained_cnn
+from utils.models.grid_cnn import GridCNN, grids, trained_cnn
 from utils.models.training import train
 
 torch.set_num_threads(1)  # for matrices this small, sharing the work costs more than doing it
@@ -391,22 +391,24 @@ with torch.no_grad():
     assert_close(block(X), X + block.W_O(torchs.T.reshape(32, 12, 12)))
 
 # %% [markdown]
-# torch's own call does the same, provided that one asks for `scale=1.0`. Now we train the block on our question. The
+# torch's own call does the same, provided that one asks for `scale=1.0`. Now let the block answer our question. The
 # CNN is trained first, to name single objects, and then frozen; it hands us the grids. Between these grids and the
 # answers there is nothing but a middle part, here the block, and after it two 1×1 convolutions that read each cell by
 # itself. Beyond the three cells or so that the CNN itself looks around, only the middle part can carry a colour from
-# one object to the other.
+# one object to the other. Training takes 500 steps, with `fit_answers` in the folded cell; its results are stored with
+# this lesson.
 
 
 # %% tags=["fold"]
-# @title Defines coloured_grids, fit_answers, right_by_distance
-def coloured_grids(seed, count=3000):
-    """What a seed learns from and is tested with: grids of a frozen CNN, colours and distances of the other object."""
-    some, new = scenes.scenes(count, seed), scenes.scenes(500, seed + 1000)
-    pictures, new_pictures = scenes.images(some), scenes.images(new)
-    cnn = trained_cnn(some[:1500], pictures[:1500], steps=300, seed=seed)
-    learned, tested = ([one.to(DEVICE) for one in other_colours(part)] for part in (some, new))
-    return (grids(cnn, pictures), *learned), (grids(cnn, new_pictures), *tested), (new, new_pictures)
+# @title Defines coloured, frozen_cnn, fit_answers, right_by_distance
+def coloured(cnn, some):
+    """What is learned from scenes: the grids of a frozen CNN; for each cell the other object's colour, and its distance."""
+    return grids(cnn, scenes.images(some)), *(one.to(DEVICE) for one in other_colours(some))
+
+
+def frozen_cnn(some, seed):
+    """A CNN that has learned to name single objects."""
+    return trained_cnn(some[:1500], scenes.images(some[:1500]), steps=300, seed=seed)
 
 
 def fit_answers(middle, learned, steps, seed, what):
@@ -436,9 +438,24 @@ def right_by_distance(model, tested):
 
 
 # %%
-learned, tested, (new, new_pictures) = coloured_grids(seed=0)
-attending = fit_answers(lambda: EachPicture(CellAttention(64, 32)), learned, 250, 0, "self-attention")
-convolving = fit_answers(lambda: Convolutions(64, [1, 1]), learned, 250, 0, "two convolutions")
+answering = nn.ModuleDict(
+    {
+        "CNN": GridCNN(),
+        "self-attention": with_answer(EachPicture(CellAttention(64, 32))),
+        "two convolutions": with_answer(Convolutions(64, [1, 1])),
+    }
+)
+if stored_runs.full():
+    some = scenes.scenes(3000, seed=0)
+    answering["CNN"] = frozen_cnn(some, seed=0)
+    learned = coloured(answering["CNN"], some)
+    answering["self-attention"] = fit_answers(lambda: EachPicture(CellAttention(64, 32)), learned, 500, 0, "attention")
+    answering["two convolutions"] = fit_answers(lambda: Convolutions(64, [1, 1]), learned, 500, 0, "convolutions")
+    stored_weights.keep("12_attention_in_vision.answering", answering)
+cnn, attending, convolving = stored_weights.load("12_attention_in_vision.answering", answering).to(DEVICE).values()
+
+new = scenes.scenes(500, seed=1000)
+new_pictures, tested = scenes.images(new), coloured(cnn, new)
 for name, model in (("self-attention", attending), ("two convolutions", convolving)):
     parameters = sum(weight.numel() for weight in model[0].parameters())
     print(f"{name:17} {parameters:6,} parameters, right: {right_by_distance(model, tested)['all']:.2f}")
@@ -486,7 +503,7 @@ print("weight on and right beside the other object:", ", ".join(f"{share:.2f}" f
 # - **4 dilated convolutions** with gaps 1, 2, 4 and 8, whose reach is 15 cells, with all 64 channels;
 # - the same four with only 14 channels, **narrow**, so that they have about as many parameters as the block.
 #
-# Every network is trained for twice as many steps as above, with three seeds, each with its own scenes and its own CNN.
+# Every network is trained for 500 steps, as the two above, with three seeds, each with its own scenes and its own CNN.
 
 
 # %% tags=["fold"] label="the layers that are compared"
@@ -516,7 +533,9 @@ MIDDLES = {
 def colour_runs():
     begun, runs = time.process_time(), []  # of one thread
     for seed in SEEDS:
-        learned, tested, _ = coloured_grids(seed)
+        some = scenes.scenes(3000, seed)
+        cnn = frozen_cnn(some, seed)
+        learned, tested = coloured(cnn, some), coloured(cnn, scenes.scenes(500, seed + 1000))
         for kind, middle in MIDDLES.items():
             model = fit_answers(middle, learned, 500, seed, kind)
             parameters = sum(weight.numel() for weight in model[0].parameters())

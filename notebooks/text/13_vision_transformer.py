@@ -17,7 +17,7 @@
 # [lesson 12](12_attention_in_vision.ipynb) names the cost that patches are the first cure for. The terms and symbols of
 # the course are listed in the [glossary](../docs/glossary.md).
 #
-# **Time** about 60 minutes to read; the cells run in about 40 seconds on two CPU cores.
+# **Time** about 65 minutes to read; the cells run in about 25 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -87,7 +87,7 @@ from utils.figures import captioning, plots
 from utils.figures import patches as drawings
 from utils.figures.explorers import Choice, Slider, explore
 from utils.figures.plots import show
-from utils.measures import stored_runs
+from utils.measures import stored_runs, stored_weights
 from utils.models.training import train
 from utils.models.vision_transformers import (
     SmallCNN,
@@ -121,7 +121,7 @@ def normal(*shape):
 
 # %% tags=["fold"]
 # @title Draws Figure 1
-pictures, labels = single_things(6400, seed=0)  # [6400, 3, 24, 24], standardised; [6400]
+pictures, labels = single_things(800, seed=0)  # [800, 3, 24, 24], standardised; [800]
 new_pictures, new_labels = single_things(1000, seed=1000)  # to test with
 names = [scenes.SHAPES[label] for label in labels[:8].tolist()]
 
@@ -397,12 +397,11 @@ assert difference < 1e-4
 # normalisation (lesson 09) and ReLU. After each of the first two layers only the largest of every 2 by 2 numbers is
 # kept, and at the end come the mean over the grid and a linear head. The CNN has fewer parameters than the ViT, but
 # needs about one and a half times as many operations for a picture. Here we train the CNN for 300 steps and the ViT for
-# 500, once on 800 pictures and once on 6,400, and test both on 1,000 new pictures. Both models use the same learning
-# rate, which was tuned for neither.
+# 500 on 800 pictures, and test both on 1,000 new ones. Both models use the same learning rate, which was tuned for
+# neither.
 
 # %% tags=["fold"]
 # @title Prints the lines below
-KINDS, SIZES = {"CNN": 300, "ViT": 500}, [800, 6400]  # steps and pictures of this run
 
 
 def fitted(kind, count, steps, data, seed, make=None):
@@ -426,22 +425,18 @@ def fitted(kind, count, steps, data, seed, make=None):
     return model, prepare
 
 
-runs, models = {}, {}
-for kind, steps in KINDS.items():
-    for count in SIZES:
-        models[kind, count] = fitted(kind, count, steps, (pictures, labels), seed=0)
-        model, prepare = models[kind, count]
-        runs.setdefault(kind, []).append(accuracy(model, prepare(new_pictures), new_labels))
-for kind, values in runs.items():
-    size = sum(weight.numel() for weight in models[kind, SIZES[0]][0].parameters())
-    print(
-        f"{kind:21} {size:,} parameters;", ", ".join(f"{count:,}: {value:.3f}" for count, value in zip(SIZES, values))
+models = {}
+for kind, steps in {"CNN": 300, "ViT": 500}.items():
+    models[kind], prepare = fitted(kind, 800, steps, (pictures, labels), seed=0)
+    size, right = (
+        sum(weight.numel() for weight in models[kind].parameters()),
+        accuracy(models[kind], new_pictures, new_labels),
     )
+    print(f"{kind} with {size:,} parameters, trained on 800 pictures for {steps} steps: accuracy {right:.3f}")
 
 # %% [markdown]
-# Each line gives the accuracy for both numbers of training pictures; guessing gives a quarter. One run of a few hundred
-# steps says little, so our conclusions rest on a stored run: up to 12,800 pictures, 4,000 steps for every model, and
-# three seeds.
+# Guessing gives an accuracy of a quarter. One run of a few hundred steps says little, so our conclusions rest on a
+# stored run: up to 12,800 pictures, 4,000 steps for every model, and three seeds.
 #
 # The stored run has two more curves. For one of them the CNN is trained on shuffled pictures. For the other the ViT
 # is trained with **data augmentation**: in each step every picture is mirrored or not, and moved by up to three
@@ -454,15 +449,8 @@ STORED = ["CNN", "CNN, shuffled pixels", "ViT", "ViT, augmented"]
 LARGER, SIDES = [100, 400, 1600, 12800], [12, 8, 6, 4, 3]  # pictures; sides of a patch, for later
 
 
-def place_similarity(positions):
-    """The cosines [N, N] between the position vectors of the patches, their mean taken off."""
-    own = positions.detach()[1:].cpu()
-    own = F.normalize(own - own.mean(dim=0), dim=-1)
-    return own @ own.T
-
-
 def long_runs():
-    """The stored run: accuracies by kind, number of pictures and seed; by patch size; what the positions have learned."""
+    """The stored run: accuracies by kind, number of pictures and seed; and by patch size."""
     grid = {kind: [[] for _ in LARGER] for kind in STORED}
     by_side = {str(side): [] for side in SIDES}
     for seed in range(3):
@@ -474,9 +462,7 @@ def long_runs():
         for side in SIDES:
             model, _ = fitted("ViT, augmented", 6400, 1500, data, seed, make=lambda: ViT(side))
             by_side[str(side)].append(accuracy(model, new_pictures, new_labels))
-            if side == 4 and seed == 0:
-                places = [[round(value, 2) for value in row] for row in place_similarity(model.positions).tolist()]
-    return {"grid": grid, "sizes": by_side, "places": places}
+    return {"grid": grid, "sizes": by_side}
 
 
 if stored_runs.full():
@@ -599,21 +585,37 @@ assert hybrid.shape == (8, 36, D)
 #
 # ## What the positions have learned
 #
+# From here on we look into one trained ViT. It has patches of 4 by 4 pixels, so that its places form a grid of 6 by 6,
+# and learned from 12,800 pictures with augmentation, for 4,000 steps; its weights are stored with this lesson.
+
+# %%
+SIDE = 4
+if stored_runs.full():
+    chosen = fitted("ViT, augmented", 12800, 4000, single_things(12800, seed=0), 0, make=lambda: ViT(SIDE))[0]
+    stored_weights.keep("13_vision_transformer.vit", chosen)
+vit = stored_weights.load("13_vision_transformer.vit", ViT(SIDE)).to(DEVICE)
+print(f"accuracy {accuracy(vit, new_pictures, new_labels):.3f}")
+
+# %% [markdown]
 # The model was told nothing about rows and columns: each place has a vector of its own, random at first. Is the vector
 # of a place similar to those of its neighbours? From all position vectors we subtract their mean, since what they share
 # says nothing about the place, and compare the rest by their cosines:
 
+
 # %%
-vit = models["ViT", 6400][0]  # of this run
-own = vit.positions.detach()[1:].cpu()  # [16, D], without the class token's
-own = F.normalize(own - own.mean(dim=0), dim=-1)
-ours = own @ own.T  # [16, 16], the cosines of all pairs of places
+def place_similarity(positions):
+    """The cosines [N, N] between the position vectors [N + 1, D] of the patches, their mean subtracted."""
+    own = positions.detach()[1:].cpu()  # [N, D], without the class token's
+    own = F.normalize(own - own.mean(dim=0), dim=-1)
+    return own @ own.T
+
+
+places = place_similarity(vit.positions)  # [36, 36]
 
 # %% tags=["fold"]
 # @title Draws Figure 5
 torch.manual_seed(0)
-untrained = place_similarity(ViT().positions)
-places = torch.tensor(kept["places"])  # [36, 36], of the stored run
+untrained = place_similarity(ViT(SIDE).positions)
 figure = plots.canvas(5.2, 5.2)[0]
 figure.clear()
 for place, panel in enumerate(figure.subplots(6, 6).flat):
@@ -626,23 +628,17 @@ show(
     "is to those of all places: light at the mark and, for most, near it. For most marks in the middle, the border is "
     "dark; for many marks on the border, the middle is dark and other parts of the border are light.",
 )
-print(f"{'mean cosine of':26} neighbours  places half a side or more apart")
-for name, S, side in (
-    ("untrained", untrained, 4),
-    ("this run, 4 by 4 places", ours, 4),
-    ("stored run, 6 by 6 places", places, 6),
-):
-    apart = patch_distances(side, side)
-    print(f"{name:26} {S[apart == 1].mean():+10.2f}  {S[apart >= side / 2].mean():+27.2f}")
 apart = patch_distances(6, 6)
+print(f"{'mean cosine of':15} neighbours  places half a side or more apart")
+for name, S in (("untrained", untrained), ("trained", places)):
+    print(f"{name:15} {S[apart == 1].mean():+10.2f}  {S[apart >= 3].mean():+27.2f}")
 assert places[apart == 1].mean() > 0.3 > 0 > places[apart >= 3].mean()
 
 # %% [markdown]
-# **Figure 5.** For each of the 36 places of a ViT with patches of 4 by 4 pixels (marked by a cross) the cosines of
-# its position vector with those of all places, from dark (−1) to light (1). The model is from the stored run; it was
-# trained on 6,400 pictures with augmentation, the ViT of this run without.
+# **Figure 5.** For each of the 36 places of a ViT with patches of 4 by 4 pixels (marked by a cross) the cosines of its
+# position vector with those of all places, from dark (−1) to light (1).
 #
-# The stored model has found out much of what it was never told: the position vectors of neighbouring places have become
+# The model has found out much of what it was never told: the position vectors of neighbouring places have become
 # similar, and those of distant places dissimilar. An untrained model shows no such difference; its cosines are slightly
 # negative because the mean has been subtracted. The maps show a second pattern: the places of the middle resemble one
 # another, and many places of the border resemble other places of the border, some of them far away. Only the training
@@ -652,13 +648,12 @@ assert places[apart == 1].mean() > 0.3 > 0 > places[apart >= 3].mean()
 #
 # ## What do the heads attend to?
 #
-# The attention weights of a model can be read for each block, each head and each query. Here the model is the ViT of
-# this run that was trained on 6,400 pictures, and the token whose query is chosen is called the *asking* token. Where
-# do the heads look? Choose pictures, heads and patches:
+# The attention weights of a model can be read for each block, each head and each query. The token whose query is chosen
+# is called the *asking* token. Where do the heads look? Choose pictures, heads and patches:
 
 # %% tags=["fold"]
 # @title Explorer of Figure 6
-across = 24 // P  # patches side by side
+across = 24 // SIDE  # patches side by side
 SHOWN = [place for place, label in enumerate(new_labels.tolist()) if label in (0, 3)][:6]  # circles and crosses
 
 
@@ -693,13 +688,13 @@ explore(
     picture=Slider("picture", 1, len(SHOWN), 1, 1),
     block=Slider("block", 1, 2, 2, 1),
     head=Slider("head", 1, 4, 1, 1),
-    asking=Slider("asks (0: class token)", 0, 16, 0, 1),
+    asking=Slider("asks (0: class token)", 0, 36, 0, 1),
 )
 
 # %% [markdown]
 # **Figure 6.** The attention weights of one head. Left, the picture, with the asking patch outlined, if a patch asks;
 # right, the weights given to the patches, the lighter the larger. The slider at the bottom counts tokens: 0 is the
-# class token, and 1 to 16 are the patches 0 to 15.
+# class token, and 1 to 36 are the patches 0 to 35.
 #
 # One head and one picture say little, so we need measures that summarise many. The first is the **attention distance**
 # of a head: the mean distance between the asking patch and the patches it attends to, weighted by attention. For a
@@ -708,13 +703,13 @@ explore(
 # %%
 A = attention_weights(vit.blocks, lambda: vit(new_pictures[:200].to(DEVICE))).cpu()  # [depth, B, heads, N + 1, N + 1]
 among = A[..., 1:, 1:] / A[..., 1:, 1:].sum(dim=-1, keepdim=True)  # among patches only, each row with sum 1
-apart = P * patch_distances(across, across)  # [N, N], in pixels
+apart = SIDE * patch_distances(across, across)  # [N, N], in pixels
 distance = (among * apart).sum(dim=-1).mean(dim=(1, 3))  # [depth, heads], mean over pictures and asking patches
 
 # %% tags=["fold"]
 # @title Prints the lines below
-assert_close(distance, attention_distance(A, across, P))
-around = (apart < 1.5 * P).float()  # [N, N]: the patch itself and those around it
+assert_close(distance, attention_distance(A, across, SIDE))
+around = (apart < 1.5 * SIDE).float()  # [N, N]: the patch itself and those around it
 near, even = ((way * apart).sum(dim=-1).div(way.sum(dim=-1)).mean() for way in (around, torch.ones_like(apart)))
 print("attention distance, in pixels")
 print(f"  own patch and those around it, equally: {near:.1f}")
@@ -729,7 +724,7 @@ print(f"heads nearer to the first than to the second: {(distance < (near + even)
 # nearby. In the large ViTs of the paper, pre-trained on JFT, some heads of the first layers look near and others far,
 # and in the upper layers all look far. Raghu et al. (2021) found that the local heads are missing if the same models
 # are trained on ImageNet alone. A convolution cannot help looking near; these large ViTs learned it, and only from many
-# pictures. Our ViT has only two blocks, 16 patches and few pictures, and we have not tested what each of these does to
+# pictures. Our ViT has only two blocks, 36 patches and few pictures, and we have not tested what each of these does to
 # its attention distances.
 #
 # The second measure is about the class token: which patches reach it? The weights of the last block are only a part of
@@ -753,20 +748,29 @@ shown = [scenes.SHAPES[label] for label in new_labels[some].tolist()]
 most = [f"{name}, {own.max():.2f} from patch {own.argmax()}" for name, own in zip(shown, reaches[some])]
 show(
     drawings.weights_over(visible(new_pictures[some]), [own.view(across, across) for own in reaches[some]], shown),
-    "Four pictures and, beside each, the attention rollout of the class token over the 16 patches. The largest share in "
+    "Four pictures and, beside each, the attention rollout of the class token over the 36 patches. The largest share in "
     f"each: {'; '.join(most)}.",
 )
 seen = visible(new_pictures[:200])
 things = (seen - 0.93).abs().sum(dim=1, keepdim=True) > 0.45  # [B, 1, 24, 24]; every background has brightness 0.93
-covered = F.avg_pool2d(things.float(), P).flatten(1)  # [B, N]: the share of each patch that differs from the background
+covered = F.avg_pool2d(things.float(), SIDE).flatten(
+    1
+)  # [B, N]: the share of each patch that differs from the background
 ways = {
-    "equal weights": torch.full((16,), 1 / 16),
+    "equal weights": torch.full((36,), 1 / 36),
     "one map for all, the mean of the rollouts": reaches.mean(dim=0),
     "the rollout of each picture": reaches,
 }
+last = A[-1][:, :, 0, 1:] / A[-1][:, :, 0, 1:].sum(
+    dim=-1, keepdim=True
+)  # [B, heads, N]: what the class token reads at the end
+ways |= {f"the last block alone, head {head + 1}": last[:, head] for head in range(4)}
 print("share on what differs from the background")
-for name, given in ways.items():
-    print(f"  {name:42} {(given * covered).sum(dim=1).mean():.2f}")
+shares = {name: (given * covered).sum(dim=1).mean().item() for name, given in ways.items()}
+for name, share in shares.items():
+    print(f"  {name:42} {share:.2f}")
+even, mean, own, *heads = shares.values()
+assert own - 0.05 > mean > even + 0.1 and max(heads) > 0.85
 
 # %% [markdown]
 # **Figure 7.** Attention rollout of the class token for four pictures. To the right of each picture is its rollout: how
@@ -774,11 +778,14 @@ for name, given in ways.items():
 # own, whose largest value is written below.
 #
 # Does the rollout follow the object? The printed lines measure how much of it lies on what differs from the background,
-# on average over 200 pictures. Equal weights are the baseline. One map for all pictures can beat them simply because
+# on average over 200 pictures. Equal weights are the baseline. One map for all pictures beats them simply because
 # objects lie near the middle of their windows, so only the step from the second line to the third is owed to the
-# picture at hand. If this step is small, the rollouts hardly follow the object. In the large ViTs the rollouts of
-# photographs do follow the objects (figure 6 of the paper). But even there a rollout leaves out the values, the MLPs
-# and the normalisations. Such a map illustrates what the model may use and does not prove it.
+# picture at hand. The rollout does follow the object, but about half of it lies on the background. A reason is in the
+# last lines: the heads of the last block do different work. For one of them the class token attends almost only to the
+# object, which you can see in Figure 6; the others look elsewhere, too, and the rollout averages over all of them.
+#
+# In the large ViTs the rollouts of photographs follow the objects as well (figure 6 of the paper). But a rollout leaves
+# out the values, the MLPs and the normalisations. Such a map illustrates what the model may use and does not prove it.
 #
 # ## Patch size
 #
@@ -856,22 +863,22 @@ for side in SIDES:
 # picture. The new grid covers the *same* picture more finely, so a new place lies *between* old places. Hence one
 # interpolates: the position vectors are laid out as a grid, and each value in between is computed from its neighbours,
 # here as a weighted mean of the nearest four (*bilinear* interpolation), for each feature separately. The class token's
-# position stays as it is. For one feature of our model, from a grid of 4 by 4 to one of 6 by 6:
+# position stays as it is. For one feature of our model, from a grid of 6 by 6 to one of 9 by 9:
 
 # %%
-one = vit.positions.detach()[1:, 0].view(4, 4)  # feature 0 of the 16 places, as a grid
-finer = F.interpolate(one[None, None], size=(6, 6), mode="bilinear", align_corners=False)[0, 0]  # [6, 6]
+one = vit.positions.detach()[1:, 0].view(6, 6)  # feature 0 of the 36 places, as a grid
+finer = F.interpolate(one[None, None], size=(9, 9), mode="bilinear", align_corners=False)[0, 0]  # [9, 9]
 
 # %% tags=["fold"]
 # @title Draws Figure 9
 figure, panels = plots.canvas(7.4, 3.3, 2)
 bound = one.abs().max().item()
-for panel, values, title in zip(panels, (one, finer), ("learned, 4 by 4", "interpolated, 6 by 6")):
+for panel, values, title in zip(panels, (one, finer), ("learned, 6 by 6", "interpolated, 9 by 9")):
     plots.field(values, limits=(-bound, bound), title=title, axes=panel)
     panel.set(xticks=[], yticks=[])
 show(
     figure,
-    "Feature 0 of the position vectors, as a grid of 4 by 4 places and interpolated to 6 by 6 places: the same picture, finer.",
+    "Feature 0 of the position vectors, as a grid of 6 by 6 places and interpolated to 9 by 9 places: the same picture, finer.",
 )
 
 # %% [markdown]
@@ -1070,15 +1077,15 @@ assert min(handwritten["CNN"]) > max(handwritten["ViT"])
 # ## Circle or cross?
 #
 # Let us return to the pictures of the beginning. What do the two models that learned from 800 pictures, and the ViT
-# that learned from 6,400, say about the first six circles and crosses of the test?
+# that learned from 12,800, say about the first six circles and crosses of the test?
 
 # %% tags=["fold"]
 # @title Draws Figure 12
 some = new_pictures[SHOWN]
 answers = {}
-for name, key in {"CNN, 800": ("CNN", 800), "ViT, 800": ("ViT", 800), "ViT, 6,400": ("ViT", 6400)}.items():
+for name, model in {"CNN, 800": models["CNN"], "ViT, 800": models["ViT"], "ViT, 12,800": vit}.items():
     with torch.no_grad():
-        answers[name] = [scenes.SHAPES[number] for number in models[key][0](some.to(DEVICE)).argmax(dim=-1).tolist()]
+        answers[name] = [scenes.SHAPES[number] for number in model(some.to(DEVICE)).argmax(dim=-1).tolist()]
 truth = [scenes.SHAPES[label] for label in new_labels[SHOWN].tolist()]
 show(
     captioning.gallery(visible(some), truth),

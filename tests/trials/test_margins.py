@@ -135,16 +135,6 @@ def test_what_a_record_is_of_changes_with_the_code_and_not_with_the_drawing(monk
     assert added("captioning.py") == before != added("training.py")
 
 
-FAILS = {  # lessons with an assertion that does not hold in every run; each is marked on the page, and still has to be mended
-    "03_image_captioning": "how many captions the live captioner gets right",
-    "09_transformer_block": "what the stuck post-norm model does within ten steps, and how many tokens are attended to",
-}
-
-
-def _to_be_mended(unit: str):
-    return pytest.param(unit, marks=pytest.mark.xfail(strict=True, reason=FAILS[unit]) if unit in FAILS else ())
-
-
 @pytest.mark.parametrize("unit", settings.units())
 def test_what_is_recorded_of_a_lesson_is_of_the_lesson_as_it_is(unit):
     kept = margins.recorded()[unit]
@@ -152,7 +142,7 @@ def test_what_is_recorded_of_a_lesson_is_of_the_lesson_as_it_is(unit):
     assert {runs for _, _, runs, _ in kept["assertions"]} == {len(margins.RUNS)}
 
 
-@pytest.mark.parametrize("unit", [_to_be_mended(unit) for unit in settings.units()])
+@pytest.mark.parametrize("unit", settings.units())
 def test_each_assertion_of_a_lesson_has_held_in_every_run(unit):
     assert [text for text, held, runs, _ in margins.recorded()[unit]["assertions"] if held < runs] == []
 
