@@ -1623,7 +1623,7 @@ for name, kind in (
     ("rehearsing", "fine-tuning, rate 1e-3, rehearsing"),
 ):
     print(f"    {name}: {spread(over_seeds(kind, 'new, 15 examples in context', -1))}")
-table({f"this model: {name}": values for name, values in compared(two_layers, named, [4, 15]).items()})
+table({f"here: {name}": values for name, values in compared(two_layers, named, [4, 15]).items()})
 
 # %% [markdown]
 # **Figure 10.** Left, accuracy on all eight letters of new tables, with the examples in the prompt or after
