@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import jupytext
 import nbformat
@@ -13,6 +14,7 @@ import torch
 from nbclient import NotebookClient
 
 from autograder import settings
+from autograder.authoring import gallery
 from autograder.authoring.demands import demands
 from autograder.authoring.labels import give_titles
 from autograder.authoring.numbering import number
@@ -64,6 +66,9 @@ def build_lesson(twin: Path, folder: Path = settings.LESSONS) -> Path:
     digest = made_from(twin, nb)
     if is_fresh(twin, folder):
         keep_outputs(nb, nbformat.read(there, as_version=4))
+    elif folder == settings.LESSONS:
+        run(nb, folder, explorers=gallery.FOLDER / twin.stem)
+        gallery.sign(twin.stem, digest)
     else:
         run(nb, settings.LESSONS)
     nb.metadata[KEY] = digest
@@ -72,8 +77,9 @@ def build_lesson(twin: Path, folder: Path = settings.LESSONS) -> Path:
 
 def is_fresh(twin: Path, folder: Path = settings.LESSONS) -> bool:
     """Whether a lesson's outputs were made from its code, and from what that uses, as these are now."""
-    there = folder / f"{twin.stem}.ipynb"
-    return there.exists() and nbformat.read(there, as_version=4).metadata.get(KEY) == made_from(twin, dressed(twin))
+    there, digest = folder / f"{twin.stem}.ipynb", made_from(twin, dressed(twin))
+    drawn = folder != settings.LESSONS or gallery.is_of(twin.stem, digest)
+    return drawn and there.exists() and nbformat.read(there, as_version=4).metadata.get(KEY) == digest
 
 
 def dressed(twin: Path):
@@ -116,15 +122,34 @@ def setup_code() -> str:
     return text.replace("REPOSITORY_ADDRESS", settings.table()["repository"]).rstrip("\n")
 
 
-def run(nb, folder: Path):
-    """Executes a notebook in place, with static figures, and leaves nothing in it that changes from run to run."""
+def run(nb, folder: Path, explorers: Path | None = None):
+    """Executes a notebook in place, with static figures, and leaves nothing in it that changes from run to run.
+
+    Args:
+        explorers: the folder in which other states of the notebook's explorers are drawn, if anywhere.
+    """
     variables = {"COURSE_STATIC": "1", "COURSE_DEVICE": "cpu", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(settings.ROOT)}
-    # what a cell prints comes in as many pieces as its time and the machine's load make: one stream is the same each time
-    client = NotebookClient(nb, timeout=600, kernel_name="python3", record_timing=False, coalesce_streams=True)
-    client.execute(cwd=str(folder), env={**os.environ, **variables})
+    with TemporaryDirectory() as home:
+        if explorers:
+            _at_the_start(Path(home), "from autograder.authoring import gallery; gallery.watch()")
+            variables["IPYTHONDIR"] = home
+            drawing = f"from autograder.authoring import gallery; gallery.draw({str(explorers)!r})"
+            nb.cells.append(nbformat.v4.new_code_cell(drawing))
+        # what a cell prints comes in as many pieces as its time and the machine's load make: one stream is the same each time
+        client = NotebookClient(nb, timeout=600, kernel_name="python3", record_timing=False, coalesce_streams=True)
+        client.execute(cwd=str(folder), env={**os.environ, **variables})
+    if explorers:
+        nb.cells.pop()
     nb.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": {"name": "python"}})
     for cell in nb.cells:
         cell.metadata.pop("execution", None)
+
+
+def _at_the_start(home: Path, code: str) -> None:
+    """Lets kernels whose IPython lives in `home` run code before anything else."""
+    place = home / "profile_default" / "startup"
+    place.mkdir(parents=True)
+    (place / "00-course.py").write_text(code + "\n", encoding="utf-8")
 
 
 def differences(twin: Path, notebook: Path) -> list[str]:

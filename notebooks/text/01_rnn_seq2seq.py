@@ -104,10 +104,10 @@ for name, language in (("sky", "italian"), ("bread", "spanish")):
 
 # %% [markdown]
 # Could a network simply translate word by word, with one output for each input? No: here four words become three,
-# because Italian and Spanish verbs express *we* by their ending, and in other sentences the order of the words
-# changes as well: *a big red house* is *una casa rossa grande*. In general the input is a sequence $x_1, \dots,
-# x_{T_x}$, the output is a sequence $y_1, \dots, y_{T_y}$, and the two lengths need not be equal; where only one
-# sequence is meant, we write $T$ for its length. We want a model that maps
+# because Italian and Spanish verbs express *we* by their ending, and in other sentences the order of the words changes
+# as well: *a red house* is *una casa rossa*. In general the input is a sequence $x_1, \dots, x_{T_x}$, the output is a
+# sequence $y_1, \dots, y_{T_y}$, and the two lengths need not be equal; where only one sequence is meant, we write $T$
+# for its length. We want a model that maps
 #
 # $$\text{a sequence of any length} \;\longrightarrow\; \text{another sequence, whose length is not known beforehand.}$$
 #
@@ -141,8 +141,9 @@ print("and back:", italian.decode(italian.encode(pair.target)))
 # $$h_t = f_W(x_t, h_{t-1}), \qquad \text{in the simplest case} \qquad h_t = \tanh(x_t W_x + h_{t-1} W_h + b)$$
 #
 # Here $W$ stands for all weights of the network. Because the network applies the same function with the same weights at
-# every step, it can read a sentence of any length. The vector $x_t$ is the **embedding** of the token at position $t$.
-# It comes from a learned table (`nn.Embedding`), which has one row of $D_E$ numbers for each token of the vocabulary.
+# every step, it can read a sentence of any length. In this formula $x_t$ is a vector, the **embedding** of the token at
+# position $t$. It comes from a learned table (`nn.Embedding`), which has one row of $D_E$ numbers for each token of the
+# vocabulary.
 
 # %%
 D_E, D_H = 5, 7  # small enough to print
@@ -244,13 +245,13 @@ show(
 # almost unchanged to the next step, and on the way back so does the gradient. An untrained GRU forgets as well, but a
 # GRU *can learn* which numbers to keep.
 #
-# In PyTorch, `nn.GRU` takes the same arguments as `nn.RNN` and returns tensors of the same shapes; from here on we
-# use GRUs. A translator of plain RNNs or LSTMs would be built in the same way and would have the same bottleneck.
+# In PyTorch, `nn.GRU` is used just like `nn.RNN` and returns tensors of the same shapes; from here on we use GRUs. A
+# translator of plain RNNs or LSTMs would be built in the same way and would have the same bottleneck.
 #
 # ## Encoder and decoder: one context vector for a sentence
 #
-# To translate, the decoder needs the content of the whole sentence, packed into a vector whose size is known
-# beforehand.
+# To translate, the decoder needs the content of the whole sentence. The simplest way to hand it over is one vector of
+# fixed size.
 #
 # **Encoder.** The encoder reads the sentence, and its last hidden state depends on every token. This state becomes the
 # **context vector** $c = h_T$, and the decoder receives nothing else about the input. The size of the context vector
@@ -366,14 +367,14 @@ show(
 
 # %% [markdown]
 # **Figure 4.** Teacher forcing uses the same tokens twice: as the input of the decoder (bottom row) and as what it
-# should predict (top row). The input row is shifted by one position, so that the decoder never sees the token that it
-# is asked for. The dotted arrows show that each correct token is the input of the next step.
+# should predict (top row). The input row is shifted by one position, so that the decoder sees no token before it is
+# asked for it. The dotted arrows show that each correct token is the input of the next step.
 #
 # A common mistake is to forget this shift; question 2 at the end asks what happens then.
 #
-# The loss is the **cross-entropy**, that is the mean of $-\log P(y_t \mid y_{<t}, x)$ over the tokens of the target
-# sentence. Its values have a useful point of reference: a model that gives each of the $V$ tokens the same probability
-# $1/V$ has the loss $\log V$.
+# The loss is the **cross-entropy**, that is, the mean of $-\log P(y_t \mid y_{<t}, x)$ over the tokens of the target
+# sentence, with the natural logarithm. Its values have a useful point of reference: a model that gives each of the $V$
+# tokens the same probability $1/V$ has the loss $\log V$.
 
 # %% tags=["nbval-check-output"]
 y_right = torch.tensor(italian.encode(pair.target), device=DEVICE)  # [T_y]: vediamo il cielo [STOP]
@@ -562,7 +563,7 @@ assert curves["width 128"][-1] < 1.2, "the loss should end far below log V"
 show(
     figure,
     "Training loss over the steps. It falls from near log V, which is a dotted line at 5.3, steeply at first and then more and "
-    "more slowly, and ends below 1.2.",
+    f"more slowly, and ends at {curves['width 128'][-1]:.1f}.",
 )
 
 # %% [markdown]
@@ -573,9 +574,9 @@ show(
 # Not all of this drop is due to translation. A decoder without any source could learn from the Italian sentences
 # alone which tokens are frequent and which follow which; we shall train one for comparison.
 #
-# **Has the encoder learned to keep?** We repeat the two measurements from the section on gates, before and after
-# training: how much of the change from *we* to *they* is left in the last hidden state, as a fraction of that in the
-# first, and how large the gradient is at the first token, compared with the last.
+# **Has the encoder learned to keep the first token?** We repeat the two measurements from the section on gates, before
+# and after training: how much of the change from *we* to *they* is left in the last hidden state, as a fraction of that
+# in the first, and how large the gradient is at the first token, compared with the last.
 
 # %%
 torch.manual_seed(SEED)
@@ -594,8 +595,8 @@ assert kept["trained"] > 2 * kept["untrained"]
 assert reached["trained"] > 2 * reached["untrained"]
 
 # %% [markdown]
-# Both ratios have more than doubled: the encoder has learned to keep the first of five tokens, as the straight path
-# of Figure 1 allows. Whether it can keep a long sentence is the question of the section after next.
+# Both ratios are now several times as large: the encoder has learned to keep the first of five tokens, as the straight
+# path of Figure 1 allows. Whether it can keep a long sentence is the question of the section after next.
 
 # %% [markdown]
 # ## Greedy decoding
@@ -635,9 +636,10 @@ print("we see the sky →", " ".join(translate(model, pair.source)[0]))
 # write good Italian from the target sentences alone and then answer with a flawless sentence that has nothing to do
 # with the English one.
 #
-# **Step through it.** The explorer below shows our translator at work on sentences that are not among its training
-# sentences. The first slider chooses the number of words in the sentence, and the second how many steps are done:
-# at first each step reads a token, later each step writes one. Try a long sentence, and look for the first mistake.
+# **Step through it.** The explorer below shows our translator at work on *we see the sky* and on sentences that are not
+# among its training sentences. The first slider chooses the number of words in the sentence, and the second how many
+# steps are done: at first each step reads a token, later each step writes one. Try a long sentence, and look for the
+# first mistake; the line below the figure gives the correct translation.
 
 # %% tags=["fold"]
 # @title Explorer of Figure 7
@@ -746,8 +748,9 @@ assert live["accuracy"][-1] < 0.75 * live["accuracy"][0], "long sentences should
 # %% [markdown]
 # On long sentences the quality is lower than on short ones. But this is a single network, trained for half a minute.
 # Would a wider vector help, longer training, or just other random numbers? What we conclude below rests on a longer
-# run, whose results are stored beside this lesson. It trains translators of three widths on sentences of 3 to 30
-# words, each with three seeds, which draw the weights, the training sentences and the new ones.
+# run, whose results are stored beside this lesson. It trains translators of three widths on sentences of 3 to 30 words,
+# the long ones no rarer than the short ones. Each width is trained with three seeds, which draw the weights, the
+# training sentences and the new ones.
 #
 # The run also trains a *decoder without a source* as a control. It sees the same Italian sentences but nothing of
 # the English ones, because its context vector is always zero. What it reaches is the **floor**: only what a
@@ -879,9 +882,9 @@ show(
 # **Figure 8.** Training losses of the stored run: lines are means over three seeds, and the band around a line, where
 # it can be seen, is the range over the seeds. The dashed line is the decoder without a source.
 #
-# Knowing Italian is enough for most of the way down from $\log V$: this is how far the decoder without a source
-# gets. All three translators end below this floor in every run, the wider the further below, and so each of them
-# has learned to use $c$. For which sentences is it enough?
+# Knowing Italian is enough for most of the way down from $\log V$: this is how far the decoder without a source gets.
+# All three translators end with a lower loss in every run, the wider the lower, and so each of them has learned to use
+# $c$. For which sentences is it enough?
 
 # %% tags=["fold", "nbval-check-output"]
 # @title Draws Figure 9
@@ -902,7 +905,8 @@ def drop(accuracy, middles):
 
 
 halves = [drop(stored("accuracy")[f"width {width}"][0], [sum(one) / 2 for one in groups]) for width in (64, 128, 256)]
-print("one half is reached at    " + ", ".join(f"{half:.0f}" for half in halves) + " words")
+falls = ", ".join(f"{half:.0f} words (width {width})" for width, half in zip((64, 128, 256), halves))
+print(f"the accuracy falls to one half at {falls}")
 show(
     figure,
     "Token accuracy and BLEU over the number of words. All curves fall. Width 256 lies highest and width 64 lowest; the two "
@@ -986,8 +990,8 @@ show(
 #
 # ### Is the vector full, or is it hard to pack?
 #
-# Would more training help? We compare a width of 128 after a quarter of these steps, after all of them, and after four
-# times as many.
+# Would more training help? The translators so far were trained for 1,200 steps. We train others of width 128 for 300
+# steps and for 4,800, and compare.
 
 # %% tags=["fold", "nbval-check-output"]
 # @title Draws Figure 11
@@ -1038,9 +1042,9 @@ show(
 # <details><summary>Going further: a fixed vector that did well</summary>
 #
 # Sutskever et al. (2014) report that a deep LSTM, with the source sentence reversed, "did not have difficulty on long
-# sentences". Its four layers, each with a state and a cell of 1,000 numbers, make a wide bottleneck. Reversing the
-# source brings the first words of both languages close together, so that the gradient has only a few steps to travel
-# between them. The vector has no more room than before; what becomes easier, the authors suggest, is learning.
+# sentences". Its four layers, each with two vectors of 1,000 numbers, make a wide bottleneck. Reversing the source
+# brings the first words of both languages close together, so that the gradient has only a few steps to travel between
+# them. The vector has no more room than before; what becomes easier, the authors suggest, is learning.
 #
 # </details>
 
@@ -1115,9 +1119,10 @@ show(
 # With $\alpha = 0$ nothing changes, with $\alpha = 1$ the mean per token decides, and a value in between is tuned on
 # held-out sentences (Wu et al., 2016, whose divisor is slightly different). Lesson 10 returns to the length penalty.
 #
-# How much does this change for our translator? The folded search below has a beam of four. It reads every prefix
-# anew at each step, which is slower than moving the hidden states along but gives the same probabilities. Its
-# output is for the first new sentence of 6 to 10 words on which the beam and greedy decoding differ.
+# How much does this change for our translator? The folded search below has a beam of four. It reads every prefix anew
+# at each step, which is slower than moving the hidden states along but gives the same probabilities. It shows the first
+# new sentence of 6 to 10 words on which the beam and greedy decoding differ. Look for the correct translation among the
+# four: the most likely sentence need not be the right one.
 
 
 # %% tags=["fold"]
@@ -1271,10 +1276,10 @@ for name, found in searched.items():
 # <details><summary><b>4.</b> The hidden state is made twice as wide. How many more weights does the encoder's GRU
 # have, roughly, and does the sentence length that the model can manage double?</summary>
 #
-# $z$, $r$ and $n$ each have a matrix from state to state, together $3 D_H^2$ weights. When $D_H$ doubles, their
-# number becomes four times as large, while that of the weights from the input only doubles. The length need not
-# double. In Figure 9 each doubling of the width moves the point at which the accuracy drops below one half by five
-# or six words, which is less than a factor of two.
+# $z$, $r$ and $n$ each have a matrix from state to state, together $3 D_H^2$ weights. When $D_H$ doubles, their number
+# becomes four times as large, while the weights from the input only double: from 128 to 256, with $D_E = 48$, there are
+# $3.5$ times as many in all. The length need not double. In Figure 9 each doubling of the width moves the point at
+# which the accuracy drops below one half by five or six words, which is less than a factor of two.
 #
 # </details>
 #
@@ -1288,7 +1293,7 @@ for name, found in searched.items():
 # - **Softmax twice.** `F.cross_entropy` takes logits and applies the softmax itself.
 # - **`[STOP]` is a token too.** If you leave it out of the training data, the decoder never learns to end.
 # - **Two biases.** `nn.RNN` adds two biases where the formula has one; only their sum matters. In a GRU it does matter
-#   which is which, because one of them is multiplied by $r_t$.
+#   which is which in $n_t$, where one of them is multiplied by $r_t$.
 
 
 # %% [markdown]
@@ -1307,7 +1312,8 @@ for name, found in searched.items():
 # - K. Cho et al. (2014). Learning phrase representations using RNN encoder-decoder for statistical machine translation.
 #   EMNLP. arXiv:1406.1078. *The same idea with the unit that is now called GRU; the context goes to every step, as
 #   here. It scored phrases for a statistical translator.*
-# - N. Kalchbrenner, P. Blunsom (2013). Recurrent continuous translation models. EMNLP. *Translation by networks alone.*
+# - N. Kalchbrenner, P. Blunsom (2013). Recurrent continuous translation models. EMNLP. *A convolutional encoder and a
+#   recurrent decoder.*
 # - K. Cho, B. van Merriënboer, D. Bahdanau, Y. Bengio (2014). On the properties of neural machine translation:
 #   encoder-decoder approaches. SSST-8. arXiv:1409.1259. *Quality falls with sentence length, measured.*
 # - D. Bahdanau, K. Cho, Y. Bengio (2015). Neural machine translation by jointly learning to align and translate. ICLR.

@@ -76,7 +76,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.testing import assert_close
 
-from utils.data.translation import PAD, START, STOP, batch, batches, corpus, lecture, vocabulary
+from utils.data.translation import PAD, START, STOP, batches, corpus, lecture, vocabulary
 from utils.device import device
 from utils.figures import diagrams, plots, translators
 from utils.figures.explorers import Slider, explore
@@ -206,7 +206,7 @@ print("weights", [round(one, 2) for one in a.tolist()])
 # %% tags=["fold"]
 # @title Draws Figure 2
 asking = [f"decoder state $s_{t}$, token {t + 1}" for t in range(3)]
-weights = (normal(3, D_H) @ H.T / 2).softmax(dim=-1)  # [3, T_x], made up
+weights = ((normal(3, D_H) / 2) @ H.T).softmax(dim=-1)  # [3, T_x]; the made-up states are short
 show(
     diagrams.looks(asking, [f"$h_{i + 1}$" for i in range(T_x)], weights, output="c"),
     "Three panels, one for each token that is written. In each, lines run from the five encoder states to the context vector of "
@@ -253,8 +253,8 @@ print(f"length of the gradient at the decoder's state: {asks.grad.norm():.1f}")
 # scores of all three kinds.
 #
 # The next cells compute the scores of all pairs of $T_y$ decoder states and $T_x$ encoder states, first with loops and
-# then without. Each row of the result holds the scores of one decoder state. (A decoder that is writing has to
-# compute the rows one after the other, because its next state needs the context vector of the current step.)
+# then without. Each row of the result holds the scores of one decoder state. A real decoder computes the rows one after
+# the other, because its next state needs the current context vector.
 
 # %% tags=["fold"]
 # @title Computes T_y, D_S, D_A, S, …
@@ -285,9 +285,9 @@ assert_close(E_bilinear, bilinear_loop)
 assert_close(E_additive, additive_loop)
 
 # %% [markdown]
-# With torch's own layers, `nn.Bilinear` computes the bilinear score, and the additive score takes the vector $v$ and
-# two `nn.Linear` layers without bias, which store their weights transposed. The folded cell gives these layers the
-# matrices from above, and asserts that they compute the same scores.
+# Torch has layers for this, too: `nn.Bilinear` computes the bilinear score, and the additive score takes the vector $v$
+# and two `nn.Linear` layers without bias. An `nn.Linear` stores its matrix transposed. The folded cell gives these
+# layers the matrices from above, and asserts that they compute the same scores.
 
 # %% tags=["fold"]
 # @title Computes own, maps, pairs_S, pairs_H
@@ -356,12 +356,12 @@ assert (early[3:] == 0).all()
 # train two **controls**, translators that have the three changes but whose weights do not depend on the decoder. The
 # first gives every encoder state the same weight, so that its context vector is the plain mean $c = \frac{1}{T_x}
 # \sum_i h_i$. The second learns from the encoder states which of them are important, and then uses the same weights at
-# every step. (This is what remains of the additive score without its tanh; see question 2.)
+# every step. This is what remains of the additive score without its tanh (question 2).
 #
 # All models are trained with **teacher forcing**: the decoder is fed the right tokens of the translation, not its own.
 # Then it can guess many tokens without looking at the source. After *parce*, for example, comes *que* or *qu'*. To make
 # the decoder depend on the source, we replace about three in ten of the tokens that it is fed in training, chosen at
-# random, with `[PAD]`. This is called *word dropout*; the folded cell does it.
+# random, with `[PAD]`, which here only hides them. This is called *word dropout*; the folded cell does it.
 
 
 # %% tags=["fold"]
@@ -424,9 +424,9 @@ class AttentionTranslator(nn.Module):
 
 # %% [markdown]
 # The next cell, folded, defines the translator of lesson 01, the two controls and the loss. The context vector of a
-# control is the same at every step, so its decoder can run in a single call of `nn.GRU`, which is faster and gives
-# the same result. The cell after it trains a small translator with attention, which we shall look into; how it
-# compares with the others, a stored run will show.
+# control is the same at every step, so its decoder can run in a single call of `nn.GRU`, which is faster and gives the
+# same result. The cell after it runs the first 40 training steps of a small translator with attention. We shall look
+# into this translator; a stored run compares larger ones of all four kinds.
 
 
 # %% tags=["fold"]
@@ -497,8 +497,8 @@ def translation_loss(model, batch):
     return F.cross_entropy(logits.flatten(0, 1), batch.target.flatten(), ignore_index=PAD)
 
 
-# %% tags=["fold"]
-# @title Defines learned · A trained translator, its losses, and some 400 sentences that it has not seen
+# %% tags=["fold"] label="defines learned, and trains the first 40 steps"
+# @title Defines learned, and trains the first 40 steps
 def learned(kind, seed, longest, width, steps, sentences, rate, name="attention"):
     """A trained translator, its losses, and some 400 sentences that it has not seen."""
     pairs = corpus("french", sentences, 3, longest, seed=seed)
@@ -519,26 +519,28 @@ print(f"loss per token: {losses[0]:.1f} in the first step, {losses[-1]:.1f} in t
 # This is how the training begins. All 840 steps take most of a minute, so the trained translator is stored with this
 # lesson. How far does the loss fall on sentences that it has not seen?
 
-# %%
+# %% tags=["fold"] label="loads the trained translator, and measures its loss on new sentences"
+# @title Loads the trained translator, and measures its loss on new sentences
 if stored_runs.full():
     stored_weights.keep("02_bahdanau_attention.translator", learned(AttentionTranslator, seed=0, **SHORT)[0])
 seeing = stored_weights.load("02_bahdanau_attention.translator", AttentionTranslator(SHORT["width"])).to(DEVICE)
 with torch.no_grad():
-    print(f"loss per token on new sentences: {translation_loss(seeing, batch(fresh, 'french')):.2f}")
+    new = [translation_loss(seeing, one).item() for one in batches(fresh, "french", size=64, steps=40, seed=0)]
+print(f"loss per token on new sentences: {sum(new) / len(new):.2f}")
 
 # %% [markdown]
 # ## Long sentences again
 #
-# This translator is small. To compare all four kinds, we repeat the experiment of lesson 01 in a stored run: each was
-# trained three times, from different random weights and on different sentences of up to 40 words. The models translate
-# sentences that none of them has seen in training, and use **greedy decoding**: at each step the decoder writes the
-# token with the largest probability. The measures are again **token accuracy**, the share of positions with the correct
-# token, and **BLEU**, which goes from 0 to 100 and compares runs of up to four tokens, wherever they occur in the
-# sentence.
+# This translator is small. To compare all four kinds, a stored run repeats the experiment of lesson 01, now in French
+# and with word dropout: each was trained three times, from different random weights and on different sentences of up to
+# 40 words. The models translate sentences that none of them has seen in training, and use **greedy decoding**: at each
+# step the decoder writes the token with the largest probability. The measures are again **token accuracy**, the share
+# of positions with the correct token, and **BLEU**, which goes from 0 to 100 and compares runs of up to four tokens,
+# wherever they occur in the sentence.
 
 
-# %% tags=["fold"]
-# @title Prints the lines below
+# %% tags=["fold"] label="greedy decoding, and the stored run of Figure 3"
+# @title Greedy decoding, and the stored run of Figure 3
 @torch.no_grad()
 def translate(model, words, limit=90):
     """Translates English tokens greedily; gives French ones, and the weights [T_y, T_x] if the model has any."""
@@ -656,9 +658,9 @@ show(
 )
 
 # %% [markdown]
-# **Figure 3.** The stored run: means of three training runs of each model, the bands from the worst to the best of
-# the three; *equal weights* and *same weights* are the two controls, whose curves lie almost on one another. Left, the
-# training loss. Middle and right, the quality of the translations by the length of the English sentence.
+# **Figure 3.** The stored run: means of three training runs of each model, the bands from the worst to the best of the
+# three; *equal weights* and *same weights* are the two controls, whose curves nearly coincide. Left, the training loss.
+# Middle and right, the quality of the translations by the length of the English sentence.
 #
 # The middle panel as a table, with the range over the three runs:
 
@@ -714,10 +716,10 @@ for number, (low, high) in enumerate(GROUPS):
 # %% [markdown]
 # ## Attention weights as an alignment
 #
-# Does the decoder attend to the tokens that it is translating? We feed the small model that we trained above the
-# right translation of the agreement sentence, and draw the attention weights as an **alignment matrix**: a row for
-# each French token, a column for each English one. Where the two languages have the same word order, we expect a
-# diagonal; for *zone économique européenne* we expect a block in which the order is reversed.
+# Does the decoder attend to the tokens that it is translating? We feed the small model that we loaded above the right
+# translation of the agreement sentence, and draw the attention weights as an **alignment matrix**: a row for each
+# French token, a column for each English one. Where the two languages have the same word order, we expect a diagonal;
+# for *zone économique européenne* we expect a block in which the order is reversed.
 
 
 # %%
@@ -758,20 +760,22 @@ show(
 )
 
 # %% [markdown]
-# **Figure 4.** Attention weights of the small model for the agreement sentence. Circles mark the pairs of tokens
-# that translate each other; the row of `[STOP]` has none. The lines below name, for each of the other rows, the
-# English token with the largest weight.
+# **Figure 4.** Attention weights of the small model for the agreement sentence. Circles mark the pairs of tokens that
+# translate each other; the row of `[STOP]`, which ends every sentence, has none. The lines below name, for each of the
+# other rows, the English token with the largest weight.
 
 # %% tags=["fold"]
-# @title Prints the lines below
+# @title Checks the claims and prints the lines below
 source = [*agreement.source, "[STOP]"]  # what the columns stand for
 attends = " ".join(f"{word}→{source[row.argmax()]}" for word, row in zip(agreement.target, A))
 print(textwrap.fill(attends, 100))
+missed = [word for t, word in enumerate(agreement.target) if (t, A[t].argmax().item()) not in agreement.sure]
+assert missed == ["la", "zone", "européenne", "signé"]
 
 # %% [markdown]
-# In most rows the decoder attends to the token that it translates. Inside the block it has to go backwards, and
-# there the weights are often spread over several tokens, and the largest of them need not lie on the circle. One
-# sentence cannot show what holds for many, and so we measure it.
+# In ten of the fourteen rows the decoder attends most to the token that it translates. It misses *zone* and
+# *européenne*, inside the block where it has to go backwards, and also *la* and *signé*, where it looks one token too
+# far left. One sentence cannot show what holds for many, and so we measure it.
 #
 # A **link** is a pair of tokens that belong together, one in each language. **Gold links** are those with which we
 # compare the model's links. Here the grammar that wrote the sentence provides them, and so we can count how often the
@@ -780,9 +784,9 @@ print(textwrap.fill(attends, 100))
 #
 # Some gold links are **sure**: these join tokens that translate each other, and the model must find them. Others are
 # only **possible**: they lead from a word to the noun or subject that it agrees with, for example from *la* to *area*
-# (it is *la*, not *le*, because *zone* is feminine), or to a helping verb that French leaves out. The model is neither
-# penalised for finding such a link nor for missing it. (Och and Ney, 2003, introduced the two kinds; in their data
-# people decided, in ours a rule does.)
+# (it is *la*, not *le*, because *zone* is feminine), or to a helping verb that French leaves out. Such a link costs the
+# model nothing, whether it finds it or not; but a row that gives a possible link does not give a sure one. Och and Ney
+# (2003) describe the two kinds; in their data people decided, in ours a rule does.
 #
 # The **alignment error rate** (AER) compares the model's links with the gold ones. Let $A$ be the set of the
 # model's links, $S$ the set of the sure links and $P$ the set of all gold links, sure or only possible. These are
@@ -790,9 +794,9 @@ print(textwrap.fill(attends, 100))
 #
 # $$\text{alignment error rate} = 1 - \frac{|A \cap S| + |A \cap P|}{|A| + |S|}$$
 #
-# The rate is 0 if the model has found all sure links and has no link outside $P$; it is 1 if none of its links is
-# in $P$. For comparison we also compute the rate of a rule that simply follows the diagonal, whatever the tokens
-# are. A stored run adds five small models, trained like ours, and three large ones, those of Figure 3 with
+# The rate is 0 if the model has found all sure links and has no link outside $P$; it is 1 if none of its links is in
+# $P$. For comparison we also compute the rate of a rule that simply follows the diagonal, whatever the tokens are. A
+# stored run measures five small models, ours being that of seed 0, and three large ones, those of Figure 3 with
 # attention.
 
 
@@ -857,20 +861,20 @@ show(
 # %% [markdown]
 # **Figure 5.** Part of the weights of the agreement sentence in the three large models of the stored run.
 #
-# Nobody told the models which tokens belong together. Aligning them is a way to lower the loss, and all eight
-# models have found it: their error rates are far below that of the diagonal. The block, however, does not come out
-# as expected. All eight attend most to *economic* when they write *économique*, but none of them attends most to
-# *area* when it writes *zone*; two of the large models look at *area* only when *européenne* is due, which counts
-# as a possible link. And yet the three large models all translate the sentence without a mistake.
+# Nobody told the models which tokens belong together. Aligning them is a way to lower the loss, and all eight models
+# have found it: their error rates are far below that of the diagonal. The block, however, does not come out as
+# expected. All eight attend most to *economic* when they write *économique*, but none of them attends most to *area*
+# when it writes *zone*; two of the large models look at *area* only when *européenne* is due, which is a possible link
+# but not the sure one. And yet the three large models all translate the sentence without a mistake.
 #
 # How can a model attend to other tokens and still translate well? Our guess is that each encoder state also holds
-# information on the neighbouring tokens: the state at *European* can know what comes next. The loss asks only for
-# the right tokens; it does not ask from which state the decoder takes the information. Koehn and Knowles (2017) saw
-# weights that were off by one position in full-size translators. **Good translations do not guarantee a good
-# alignment**, however sharp the weights look. Whether weights may count as the reasons of a model has been debated:
-# Jain and Wallace (2019) found very different weights that led to the same predictions, and concluded that
-# attention is no explanation; Wiegreffe and Pinter (2019) answered that this depends on what one asks of an
-# explanation, and gave tests for it.
+# information on the neighbouring tokens: the state at *European* can know what comes next. The loss asks only for the
+# right tokens; it does not ask from which state the decoder takes the information. Koehn and Knowles (2017) saw weights
+# that were off by one position in a full-size translator from German to English. **Good translations do not guarantee a
+# good alignment**, however sharp the weights look. Whether weights explain what a model does has been debated: Jain and
+# Wallace (2019) found very different weights that led to almost the same predictions, and concluded that attention is
+# no explanation; Wiegreffe and Pinter (2019) answered that this depends on what one asks of an explanation, and gave
+# tests for it.
 
 # %% [markdown]
 # ## Follow the decoder step by step

@@ -201,9 +201,9 @@ show(
 # **Figure 2.** What one cell sees. Left: the photograph, cut into the cells over which attention runs; the framed cell
 # lies on the glasses. Middle: the pixels that the network is given; the vector of this cell depends on all pixels in
 # the clear square, which holds most of the face. Right: how strongly it depends on each of them, as a share of the
-# largest value. It depends strongly on many pixels around the cell, and weakly on those at the border of the square.
-# (Grace Hopper, who wrote one of the first compilers. Photograph: James S. Davis, US Navy, 1984; public domain. It
-# comes with matplotlib.)
+# largest value. The square is centred on the cell's upper left pixel. It depends strongly on many pixels around the
+# cell, and weakly on those at the border of the square. (Grace Hopper, who wrote one of the first compilers.
+# Photograph: James S. Davis, US Navy, 1984; public domain. It comes with matplotlib.)
 #
 # A large weight on this cell therefore does not mean that a captioner looks only at the glasses. This will matter when
 # we ask what our captioner attends to.
@@ -330,9 +330,9 @@ show(
 #    computed from its row and column, a **positional encoding** (lesson 05). From now on, $x_i$ is cell $i$ with this
 #    vector added.
 #
-# The rest of the step is that of lesson 02, with $z_t$ in place of $c_t$. The scores are additive,
-# $e_{t,i} = v \cdot \tanh(s_{t-1} W + x_i U)$. (Here $W$ is a learned matrix, as in lesson 02, not the width of the
-# grid.) The next state is $s_t = g_U([y_{t-1}; z_t], s_{t-1})$, where $g_U$ is a GRU and $y_{t-1}$ stands for the
+# The rest of the step is that of lesson 02, with $z_t$ in place of $c_t$. The scores are additive, $e_{t,i} = v \cdot
+# \tanh(s_{t-1} W + x_i U)$. Here $W$ is a learned matrix, not the width of the grid, and $z_t$ is not the gate of
+# lesson 01. The next state is $s_t = g_U([y_{t-1}; z_t], s_{t-1})$, where $g_U$ is a GRU and $y_{t-1}$ stands for the
 # embedding of the previous token. The logits are computed from $[s_t; z_t]$.
 
 # %% tags=["fold"]
@@ -342,7 +342,7 @@ rows, columns = torch.meshgrid(torch.arange(H) + 0.5, torch.arange(W) + 0.5, ind
 away = (rows - (top + bottom) / 2).square() + (columns - (left + right) / 2).square()  # from its middle, squared
 show(
     captioning.captioner(photos[0], torch.exp(-away / 4), *some[0].caption[2:4]),
-    "A diagram of one step. Above, from left to right: an image, the grid of 144 cells that the CNN makes of it, the grid of "
+    "A diagram of one step. Above, from left to right: an image, the grid of 144 cells that the CNN makes of it, with positions added, the grid of "
     "attention weights, which are large on the described object, and the context vector c, the weighted sum of the cells. "
     "Below: the decoder state before the step enters the scores, the gate beta, and a GRU. The gate multiplies c, which gives z. "
     "The GRU reads z, the previous token and the old state, and makes the new state. From the new state and z comes the next token.",
@@ -355,7 +355,8 @@ show(
 #
 # For comparison we also build a captioner without attention. Instead of $c_t$ it gets the same vector at every step,
 # which a linear layer and a ReLU compute from all cells. This layer has separate weights for each cell, so the vector
-# can hold much more than the mean of the cells. Everything else is the same in both captioners, including $s_0$.
+# can also tell where things are, unlike the mean of the cells. Everything else is the same in both captioners,
+# including $s_0$.
 #
 # The folded code cell contains the loop over the tokens of a caption: `forward` runs it with teacher forcing, `write`
 # with greedy decoding. In training, some of the tokens that the decoder is fed are replaced by padding, as in lesson
@@ -442,7 +443,7 @@ class Captioner(Writer):
 # ## Training the captioner
 #
 # The weights of the CNN stay fixed, so its feature maps are computed only once. The loss is the cross-entropy of the
-# right tokens, as in lesson 02. We train the captioner that attends on 4,000 scenes, and test it with greedy decoding
+# right tokens, as in lesson 02. We train the captioner with attention on 4,000 scenes, and test it with greedy decoding
 # on 300 new ones. A caption counts as *exact* if every token is right.
 
 # %% tags=["fold"]
@@ -481,7 +482,8 @@ print(f"exact captions of new scenes after 100 steps: {exact(beginner):.2f}")
 # One hundred steps take a few seconds and are not enough. The whole training has 4,000 steps and takes minutes, so its
 # result is stored with this lesson: the next cell loads the weights of the trained captioner.
 
-# %%
+# %% tags=["fold"] label="loads the trained captioner"
+# @title Loads the trained captioner
 if stored_runs.full():
     stored_weights.keep("03_image_captioning.captioner", trained(looks=True))
 looking = stored_weights.load("03_image_captioning.captioner", Captioner(looks=True)).to(DEVICE)
@@ -580,8 +582,8 @@ show(
 )
 
 # %% [markdown]
-# **Figure 5.** Scenes at which only one of the captioners makes a mistake after 4,000 steps: for each captioner the
-# first two such scenes of the first seed. Wrong tokens are framed.
+# **Figure 5.** For each captioner, the first two scenes of the first seed that it alone gets wrong after 4,000 steps:
+# above for one vector, below for attention. Wrong tokens are framed.
 #
 # These examples do not tell how often each captioner is wrong. We now count, over all new scenes and all seeds.
 
@@ -657,23 +659,23 @@ assert min(others) > 0.95
 # decoder can fetch for each token the cells of the one object that the token is about. It makes the same mistake, too,
 # but rarely; in most of the captions that it still gets wrong, the relation is wrong.
 #
-# Attention helps here, but not for the same reason as in lesson 02. There, one vector lost part of a long sentence.
-# Here, nearly all that a caption needs, three properties of each object and the relation, does fit into one vector
-# and the first state: after 4,000 steps, more than nine captions out of ten are exact without attention, too. A
-# possible reason for the rest is that the captioner has to learn how to pack this information into one vector and how
-# to unpack it again, for which it needs more steps or more scenes.
+# Attention gains less here than in lesson 02. There, one vector lost much of a long sentence. Here, nearly all that a
+# caption needs, three properties of each object and the relation, does fit into one vector and the first state: after
+# 4,000 steps, more than nine captions out of ten are exact without attention, too. A possible reason for the remaining
+# mistakes is the one of lesson 02: the captioner has to learn how to pack this information into one vector and how to
+# unpack it again.
 #
 # Two remarks on the comparison. First, the captioner with attention is better although it has far fewer parameters: the
 # layer that makes the one vector has about 590,000 of them, and the scores of attention have only about 4,000. Second,
-# although the test images are new, most of their captions are not: only 1,920 captions are possible, and most of them
-# occur in the training data.
+# the test images are new, but most of their captions occur in the training data, since only 1,920 are possible. We
+# therefore do not test new combinations.
 # %% [markdown]
 # ## Does the captioner attend to what it names?
 #
-# The captioner was trained on captions alone: it was never told where an object is. The positions served only to cut
-# out the windows on which the CNN was trained. Here are attention maps of the trained captioner that we loaded above,
-# for six tokens of one caption, with teacher forcing. The frame is the **box** of the object that the token describes,
-# the smallest rectangle around this object. The captioner never sees it.
+# The captioner was trained on captions alone: it was never told where an object is. Where the objects are was used only
+# to cut out the windows on which the CNN was trained. Here are attention maps of the trained captioner that we loaded
+# above, for six tokens of one caption, with teacher forcing. The frame is the **box** of the object that the token
+# describes, the smallest rectangle around this object. The captioner never sees it.
 
 # %% tags=["fold"]
 # @title Draws Figure 7
@@ -725,10 +727,11 @@ show(
 
 # %% [markdown]
 # **Figure 7.** Attention maps of one caption, for the size, colour and shape of the first object, for the relation
-# (without a frame), and for the colour and shape of the second object. Each row has its own scale. At each colour and
-# shape, more than half of the weight is on the cells that the box touches; a part of such a cell may lie outside the
-# frame. The scene is neither a good nor a bad example. For each exact caption we took the colour or shape with the
-# least weight on its object, ranked the captions by this weight, and chose the one in the middle.
+# (without a frame; much of the glow lies at the border of the image), and for the colour and shape of the second
+# object. Each row has its own scale. At each colour and shape, more than half of the weight is on the cells that the
+# box touches; a part of such a cell may lie outside the frame. The scene is neither a good nor a bad example. For each
+# exact caption we took the colour or shape with the least weight on its object, ranked the captions by this weight, and
+# chose the one in the middle.
 
 # %% tags=["fold", "nbval-check-output"]
 # @title Checks the claims and prints the lines below
@@ -909,10 +912,10 @@ explore(look_at, alt=say_look, scene=Slider("new scene", 1, 40, 10, 1), place=Sl
 #
 # Our scenes are small and clean. Does attention over an image work on photographs, too? Xu et al. (2015) drew the same
 # kind of maps; have a look at three figures of their paper ([arXiv:1502.03044](https://arxiv.org/abs/1502.03044)).
-# Figure 2 follows one caption token by token: above with soft attention, which is the attention of this lesson, and
-# below with hard attention, to which we come under *Going further*. In Figure 3, while the decoder writes *frisbee*,
-# the bright spot is on the frisbee. Figure 5 shows wrong captions, and where the decoder attended when it made the
-# mistake. Even if such maps do not explain a decision, they show where to search for its cause.
+# Their Figure 2 follows one caption token by token: above with soft attention, which is the attention of this lesson,
+# and below with hard attention, to which we come under *Going further*. In their Figure 3, while the decoder writes
+# *frisbee*, the bright spot is on the frisbee. Their Figure 5 shows wrong captions, and where the decoder attended when
+# it made the mistake. Even if such maps do not explain a decision, they show where to search for its cause.
 #
 # Xu et al. tested their captioners on the data set COCO, photographs with captions written by people (table 1). The
 # log-bilinear model in their table has no attention. BLEU-4 is BLEU with runs of one to four tokens, as in lesson 01,
@@ -968,7 +971,7 @@ for name, looks in (
     ("each cell once", sweeping),
     ("equal weights at every token", even),
 ):
-    print(f"{name:>20}: penalty {penalty(looks, real):.0f}")
+    print(f"{name:>28}: penalty {penalty(looks, real):.0f}")
 
 # %% [markdown]
 # The penalty is large if the decoder always attends to the same cell. But it does not distinguish attending to each
@@ -1035,9 +1038,9 @@ assert max(strong["pointing"]) < 0.4 and min(strong["exact"]) > 0.97
 
 # %% [markdown]
 # The formula favours weight that is spread evenly, and indeed the penalty draws weight away from the described object.
-# With the weaker penalty the captions are as good as without one; with the stronger one, about one caption in a hundred
-# fewer is exact. Xu et al. report that the penalty improved their captions of photographs; whether it helps may depend
-# on the data, on the model and on $\lambda$.
+# With the weaker penalty the captions are as good as without one; with the stronger one, about one more caption in a
+# hundred is wrong. Xu et al. report that the penalty improved their captions of photographs; whether it helps may
+# depend on the data, on the model and on $\lambda$.
 #
 # The stronger penalty also gives the best reason to be careful with attention maps. Little more than a third of the
 # weight is on the described object, and yet nearly all captions are exact: a decoder can name an object correctly while
@@ -1118,10 +1121,10 @@ assert error < 0.1 and single > 2
 # maps = A.unflatten(-1, (H, W))  # [B, T, L] -> [B, T, H, W], one attention map for each token
 # ```
 #
-# The lesson began with a question: what goes wrong if one vector has to hold the whole image? In our
-# experiment, it became harder above all to keep each property together with its object. With attention, the decoder
-# fetches for each token what this token needs, and the attention map moves from object to object (Figure 7). But
-# remember that a cell sees more of the image than the glow shows.
+# The lesson began with a question: what goes wrong if one vector has to hold the whole image? In our experiment, such a
+# vector sometimes failed to keep each property together with its object. With attention, the decoder fetches for each
+# token what this token needs, and the attention map moves from object to object (Figure 7). But remember that a cell
+# sees more of the image than the glow shows.
 
 # %% [markdown]
 # ## Before you go on
@@ -1178,8 +1181,8 @@ assert error < 0.1 and single > 2
 #   given in pixels as $(x, y)$ = (column, row), but tensors are indexed as [row, column].
 # - **Attention maps are not explanations.** A cell depends on its whole receptive field, and the decoder may predict a
 #   token from the tokens before it, without the image.
-# - **A CNN left in training mode.** Batch normalisation then makes the features of one image depend on the other images
-#   of the batch. Call `.eval()`.
+# - **A CNN left in training mode.** Our CNN uses batch normalisation, which then makes the features of one image depend
+#   on the rest of its batch. Call `.eval()`.
 #
 # <details><summary><b>If you also use lecture slides</b>: where some of them differ</summary>
 #

@@ -109,15 +109,15 @@ def normal(*shape):
 # really? A witch. For the first answer *it* has to attend to *frog*, and for the second to *witch*.
 #
 # A self-attention layer as in lesson 05 gives *it* one row of attention weights, and these weights sum to 1. Suppose
-# that the layer puts one half on each of the two nouns. Its output is then the average of their values:
+# that the layer puts one half on *frog* and one half on *witch*. Its output is then the average of their values:
 #
 # $$y = \tfrac12\, v_\text{frog} + \tfrac12\, v_\text{witch}$$
 #
-# This average contains both values but no record of which came from which token. Now exchange the nouns: *"The witch
-# did not marry the king, because she was a frog."* Both answers are exchanged as well, yet the average is the same
-# vector as before, and nothing in it tells which noun answers which question. A reader of the whole sentence has a
-# hint here, since *it* has become *she*. With *frog* and *wolf* there is no such hint, because the pronoun is *it*
-# for both.
+# This average contains both values but no record of which came from which token. Now exchange these two nouns: *"The
+# witch did not marry the king, because she was a frog."* Both answers are exchanged as well, yet the average is the
+# same vector as before, and nothing in it tells which noun answers which question. A reader of the whole sentence has a
+# hint here, since *it* has become *she*. With *frog* and *wolf* there is no such hint, because the pronoun is *it* for
+# both.
 #
 # As long as both weights are one half, positional encodings do not help either. They are added to the embeddings, and
 # $W_V$ is linear. If we count positions from 0 and take the comma for a token, the values of *frog* at position 1 and
@@ -257,8 +257,8 @@ show(
 
 # %% [markdown]
 # **Figure 3.** Split (from left to right) and merge (back again) for a batch of two sequences; each head has its own
-# shade of grey. Sequence 0 is the example above, and heads are counted from 0 as in the code. With a reshape alone, on
-# the right, each head receives numbers that belong to two different heads.
+# shade. Sequence 0 is the example above, and heads are counted from 0 as in the code. With a reshape alone, on the
+# right, each head receives numbers that belong to two different heads.
 
 
 # %%
@@ -328,8 +328,8 @@ assert_close(A_torch[0], torch.stack(weights))
 # ## What heads attend to
 #
 # A layer with eight heads has exactly as many parameters as a layer with one head, since $D_H = D/H$. What, then, do we
-# gain from several heads? We return to the frog. A generator produces thousands of fairy tales, all built like the
-# sentence of the beginning:
+# gain from several heads? We return to the frog. A generator produces thousands of fairy tales, all built like our
+# opening sentence:
 
 # %% tags=["fold", "nbval-check-output"]
 # @title Prints the lines below
@@ -431,8 +431,8 @@ print(f"two heads, both answers right in {both_right(live):.2f} of the new tales
 
 # %% [markdown]
 # A single training run proves little. For the comparison we therefore load twelve models that were trained by the same
-# function beforehand, three for each number of heads: each of the three begins with other random weights and sees the
-# tales in a different order.
+# function beforehand, three for each number of heads: each of the three begins with different random weights and draws
+# its own batches of tales.
 
 # %% tags=["fold"]
 # @title Draws Figure 4
@@ -466,7 +466,7 @@ show(
 
 # %% [markdown]
 # **Figure 4.** Share of newly drawn tales in which both answers are right, for one, two, four and eight heads, in three
-# training runs each. One head stays behind in every run; from two heads on, nearly all answers are right.
+# training runs each. One head falls behind in every run; with two or more, nearly all answers are right.
 #
 # There are two questions, and two heads are enough. More heads than questions do no harm here, although each of eight
 # heads is only 6 wide. What does a single head do? It does not simply answer one question and ignore the other:
@@ -545,15 +545,15 @@ figure = plots.bars(
 figure.axes[0].set_xlabel("number of heads")
 show(
     figure,
-    f"BLEU: {'; '.join(f'{bleu} for {H}' for H, bleu in published.items())}. The axis begins at 24.",
+    f"A bar chart of BLEU by the number of heads: {'; '.join(f'{bleu} for {H}' for H, bleu in published.items())}. The axis begins at 24.",
 )
 
 # %% [markdown]
 # **Figure 5.** The published translation quality (BLEU, higher is better) for different numbers of heads at the same
 # width of the model. The axis begins at 24, so that the differences can be seen.
 #
-# In their table, too, a single head is the worst, although it is less than a point below the best. The size of this gap
-# cannot be compared with ours, because BLEU and a share of right answers are different measures, and because their
+# Among these models, too, a single head is the worst, although it is less than a point below the best. The size of this
+# gap cannot be compared with ours, because BLEU and a share of right answers are different measures, and because their
 # model has many layers, of which one may find what another misses (lesson 10).
 #
 # In their model, 32 heads are too many. A likely reason is that the heads share the width of the model, 512. Each of
@@ -632,10 +632,9 @@ assert min(divided) > 0.8
 # %% [markdown]
 # Nobody told a head what to attend to. Training lowers a single number, the sum of the losses of both questions, and
 # yet in each run the two heads divide the questions in more than four fifths of the tales. *How* they divide them
-# depends on the random weights at the start. Where the roles are fixed, one head has taken *who* and the other
-# *what*. Where the roles change, the head that attends to *who* for one pronoun attends to *what* for a different
-# one. Averaged over all tales, such a head has weight on both nouns, but within a single tale it usually keeps to
-# one.
+# differs from run to run. Where the roles are fixed, one head has taken *who* and the other *what*. Where the roles
+# change, the head that attends to *who* for one pronoun attends to *what* for a different one. Averaged over all tales,
+# such a head has weight on both nouns, but within a single tale it usually keeps to one.
 #
 # ## What each head contributes
 #
@@ -647,7 +646,7 @@ assert min(divided) > 0.8
 #
 # To concatenate and then to project is the same as to project each head on its own and then to add. Each term of the
 # sum is the **contribution of a head** to the output. A bias of the output projection belongs to no head; it is added
-# once. We compute the contributions for the small layer of the beginning:
+# once. We compute the contributions for the small layer from above:
 
 # %%
 W_O_blocks = W_O.view(H, D_H, D)  # [H, D_H, D]: block h is the rows h·D_H to (h+1)·D_H
@@ -657,9 +656,9 @@ Y_without_head_0 = contributions[1:].sum(dim=0)  # [N, D]: a head is left out by
 
 # %% [markdown]
 # Since the output is the sum of the contributions, we can measure each of them, and even leave one out, as the last
-# line does. We now do this with the trained models with two heads, at the position of the pronoun. What share of the
-# answers is still right when the contribution of one head is left out? And how large is each contribution, that is,
-# what is the mean norm of this vector?
+# line does. We now do this with the trained two-head models, at the position of the pronoun. What share of the answers
+# is still right when the contribution of one head is left out? And how large is each contribution, measured by its mean
+# norm over the tales?
 
 
 # %% tags=["fold"]
@@ -693,10 +692,10 @@ with torch.no_grad():
 
 # %% [markdown]
 # Compare these lines with the roles that we found above. Where the roles are fixed, each answer depends on one head. If
-# this head is left out, the answer becomes little better than a guess among the 24 nouns, which is right with
-# probability $1/24 \approx 0.04$, while the other answer survives. Where the roles change with the pronoun, both
-# answers suffer, whichever head is left out. The norms show none of this. They say how much a head adds to the output,
-# but not what the model needs it for. To find that out, leave the head out and measure.
+# this head is left out, the answer is about as good as a guess among the 24 nouns, which is right with probability
+# $1/24 \approx 0.04$, while the other answer survives. Where the roles change with the pronoun, both answers suffer,
+# whichever head is left out. The norms show none of this. They say how much a head adds to the output, but not what the
+# model needs it for. To find that out, leave the head out and measure.
 #
 # This brings us back to the frog. One row of weights gives one average, from which *who* and *what* are hard to tell
 # apart; two heads have two rows, and in most tales each of them serves one question. A word of caution: that a head
@@ -750,8 +749,8 @@ show(
 )
 
 # %% [markdown]
-# **Figure 7.** Two layouts of the same fused weight. Both have the shape $[3D, D]$, so the shape alone does not tell
-# which layout a file contains.
+# **Figure 7.** Two layouts of the same fused weight; each box holds the named matrix, transposed. Both have the shape
+# $[3D, D]$, so the shape alone does not tell which one a file contains.
 #
 # To read the interleaved layout, split its rows into $[H, 3, D_H]$, exchange the first two axes, and join all three
 # axes again. If you forget this, PyTorch raises no error, but the output is wrong:
@@ -853,8 +852,8 @@ TB, TiB, GiB = bytes_of_A / 10**12, bytes_of_A / 2**40, bytes_of_A / 2**30
 print(f"{bytes_of_A:,} bytes = {TB:.2f} TB = {TiB:.3f} TiB = {GiB:.2f} GiB")
 
 # %% [markdown]
-# A terabyte (TB) is $10^{12}$ bytes, a tebibyte (TiB) $2^{40}$ bytes, and a gibibyte (GiB) $2^{30}$ bytes. In any of
-# these units, the attention matrices of a single layer for a single sequence are too large for any GPU. The vectors
+# A terabyte (TB) is $10^{12}$ bytes, a tebibyte (TiB) $2^{40}$ bytes, and a gibibyte (GiB) $2^{30}$ bytes. In whatever
+# unit, the attention matrices of one layer for one sequence are too large for any of today's GPUs. The vectors
 # themselves are small beside them: with $D = 4096$, they take less than one gigabyte.
 #
 # Does the layer have to store these matrices? Only if we want to *look* at $A$. What is passed on is $Y = AV$, which is
@@ -876,10 +875,10 @@ print(f"{bytes_of_A:,} bytes = {TB:.2f} TB = {TiB:.3f} TiB = {GiB:.2f} GiB")
 # from English into French, one of the eight heads of a layer attended from *it* to *animal* in the first sentence, and
 # to *street* in the second.
 #
-# Our `Reader` learns the same task in miniature, now with a single answer: at the position of *it*, it has to choose
-# *il* or *elle*. There are 2,048 sentences of this form, with eight animals, eight places, eight adjectives that
-# fit an animal, eight that fit a place, and either order of the two clauses. Three quarters of the sentences are used
-# for training. The others, among them the two sentences above, are kept for the test. Again we load models that were
+# Our `Reader` learns the same task in miniature, now with a single answer: at the token *it*, the model has to choose
+# *il* or *elle*. There are 2,048 sentences of this form, with eight animals, eight places, eight adjectives that fit an
+# animal, eight that fit a place, and either order of the two clauses. Three quarters of the sentences are used for
+# training. The others, among them the two sentences above, are kept for the test. Again we load models that were
 # trained beforehand, three with one head and three with two.
 
 # %% tags=["fold"]
@@ -950,8 +949,8 @@ if stored_runs.full():
 stored_weights.load("06_multi_head.translators", stored_translators)
 translators = {(H, seed): stored_translators[f"{H} {seed}"] for H in (1, 2) for seed in SEEDS}
 found = {pair: right_in_unseen(translator) for pair, translator in translators.items()}
-for H in (1, 2):
-    print(f"{H} head{'s' * (H > 1)}: right in unseen sentences", *(f"{found[H, seed]:.2f}" for seed in SEEDS))
+for heads in (1, 2):
+    print(f"{heads} head{'s' * (heads > 1)}: right in unseen sentences", *(f"{found[heads, seed]:.2f}" for seed in SEEDS))
 assert max(found[1, seed] for seed in SEEDS) < 0.95 and min(found[2, seed] for seed in SEEDS) > 0.98
 
 # %% [markdown]
@@ -1044,9 +1043,9 @@ assert voted[0][switching].abs() < voted[1][switching].abs() / 2  # at "tired" i
 # with a small vote, and to *street* in the second, where its vote turns the sum to *elle*. The printed lines say
 # which head is which.
 #
-# Lecture slides show the first sentence in just this way, with one head that attends to *animal* and a second head that
-# attends to *tired*. But the votes tell more than the weights. What counts in the first sentence is not what the second
-# of these heads finds at *tired*, but that it does **not** attend to *street*. How can its weights change, although its
+# Lecture slides show the first sentence in just this way, with one head that attends to *animal* and another that
+# switches to *tired*. But the votes tell more than the weights. What counts in the first sentence is not what the
+# switching head finds at *tired*, but that it does **not** attend to *street*. How can its weights change, although its
 # query is the same in both sentences? The keys compete in the softmax, and the key of the last token differs. We
 # compare the score of the last token with that of *street*:
 
@@ -1065,7 +1064,7 @@ for adjective in ("tired", "wide"):
 #
 # **Try it.** Choose the nouns, the adjective and the training run. Do the heads of the other runs divide the work in
 # the same way? Many of these sentences make little sense, but the model does not know this. It has learned which
-# adjectives go with which nouns, and the gender of each noun.
+# adjectives fit animals and which fit places, and each noun's gender.
 
 # %% tags=["fold"]
 # @title Explorer of Figure 10

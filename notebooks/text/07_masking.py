@@ -116,7 +116,8 @@ show(
 )
 
 # %% [markdown]
-# **Figure 1.** The input of a language model and its targets. The target at one position is the input at the next.
+# **Figure 1.** The input of a language model and its targets. The target at one position is the input at the next
+# (dotted arrows).
 #
 # The decoder of lesson 01 was an RNN. It read the sentence from left to right, so its hidden state at *is* depended on
 # *[START] attention is* and on no later token. Now we replace the RNN by self-attention, which receives all five tokens
@@ -207,8 +208,8 @@ show(
 
 
 # %% [markdown]
-# **Figure 2.** The causal mask, the similarity scores after masking, and the attention weights. Each query spreads its
-# whole weight over its own position and the positions before it; every position after it gets exactly 0.
+# **Figure 2.** The causal mask, the scores after masking, and the attention weights. Each query spreads its whole
+# weight over its own position and the positions before it; every position after it gets exactly 0.
 #
 # *[START]* can attend only to itself, with a weight of 1, while *cool*, the last token, attends to all positions. Each
 # row still sums to 1, because the softmax normalises over the positions that are left. The diagonal is True because the
@@ -260,8 +261,8 @@ for m_new, row in enumerate(later.int().tolist()):
 #
 # Our model adds a learned positional encoding to the embeddings of its tokens. Two layers of self-attention follow,
 # with four heads each (lesson 06), and a linear layer computes the logits. The input of each layer is *added* to its
-# result; lesson 09 explains what this **residual connection** is good for. The next cell in view is where the mask
-# enters. We train the model on English sentences of 3 to 12 words from the course's translation data.
+# result; lesson 09 explains what this **residual connection** is good for. The mask enters in `LanguageModel`, below.
+# We train the model on English sentences of 3 to 12 words from the course's translation data.
 
 # %% tags=["fold"]
 # @title Defines Layer, Network
@@ -667,8 +668,8 @@ print("-1e9 in place of -inf, weights:        ", *(f"{weight:.2f}" for weight in
 #
 # In the backward pass, the gradient of each value is a sum over the queries: attention weight times the gradient of
 # that query's output. For the *[PAD]* queries the gradient of the output is 0, since nothing reads it. But their
-# weights are NaN, and $\text{NaN} \cdot 0$ is NaN. Because the first loss is finite, one looks for the mistake in the
-# wrong part of the code.
+# weights are NaN, and $\text{NaN} \cdot 0$ is NaN. As the loss becomes NaN only one step later, one looks for the
+# mistake in the wrong place.
 #
 # The second `masked_fill` makes these weights 0, so that no NaN reaches the gradient of the values. The *first* one
 # stops the NaN that the softmax sends back to the scores: `masked_fill` passes no gradient to the entries that it has
@@ -717,8 +718,8 @@ for b, row in enumerate((wrong - right).abs().amax(dim=(-2, -1)).tolist()):
 # | `nn.MultiheadAttention(attn_mask=)` | must **not** attend | $[N_Q, N_X]$ or $[B \cdot H, N_Q, N_X]$ |
 # | `nn.MultiheadAttention(key_padding_mask=)` | is padding, must **not** be attended to | $[B, N_X]$ |
 #
-# What happens if you mix up the two polarities? We give `library`, an `nn.MultiheadAttention` with one head from the
-# previous section, its mask once with `~` and once without.
+# What happens if you mix up the two polarities? We give `library`, the `nn.MultiheadAttention` of the previous section,
+# its mask once with `~` and once without, and print the first sentence, which has no padding.
 
 # %% tags=["nbval-check-output"]
 rows = X_batch[..., :D_Q]  # [B, N, D_Q]
@@ -797,8 +798,8 @@ show(
 
 
 # %% [markdown]
-# **Figure 6.** Training loss, in nats, of the model with the causal mask and of the model whose mask is off by one.
-# The loss of the second model falls to almost zero, because nearly every target is among its inputs and can be
+# **Figure 6.** Training loss, in nats and averaged over 20 steps, with the causal mask and with the mask that is off by
+# one. The loss of the second model falls to almost zero, because nearly every target is among its inputs and can be
 # copied. The dotted line is the loss of a model that gives each of the $V$ tokens in the vocabulary the same
 # probability.
 #
@@ -846,13 +847,13 @@ show(
 # worse than that of the uniform distribution.
 #
 # New sentences do **not** reveal the leak. The model reads them with the same mask, and copying works on them just as
-# well, so the loss of a forward pass reveals it on no validation set. In generation only the loss token by token
-# counts, and the gap between the two losses shows how far the loss of one forward pass flatters the model. The
-# leaking model has learned to be certain, and now it is certain of wrong tokens.
+# well, so no validation set can reveal the leak in one forward pass. For generation, the loss that counts is the one
+# measured token by token, and the gap between the two shows how far one forward pass flatters the model. The leaking
+# model has learned to be certain, and now it is certain of wrong tokens.
 #
 # What does it write? The grammar that generates our sentences (lesson 01) is simple, so a simple measure of its text is
-# enough: of all pairs of neighbouring words, the share that is *known*, that is, occurs somewhere in the 12,000
-# training sentences.
+# enough: of all pairs of neighbouring words in 300 written sentences of at least three words, the share that is
+# *known*: that occurs somewhere in the 12,000 training sentences.
 
 # %% tags=["fold"]
 # @title Checks the claims and prints the lines below
@@ -917,9 +918,9 @@ print(f"difference of the two losses of a leaking model: at least {min(gaps):.1f
 # reported a "perfect training and evaluation loss, but terrible test-time performance". The mask filled in the finite
 # number $-10^4$, and in training some scores had fallen below it, so that the masked tokens had the higher scores and
 # received the weight. A warning about this number was two years old by then. In 2026 four other decoders of this
-# library were found to attend to all tokens; of one of them the report says that "the loss fell to almost zero within
-# a few hundred steps on random tokens". The way to find such a fault is a test that changes the later tokens and
-# demands that the earlier outputs stay as they are.
+# library were found to attend to all tokens; of one of them the report says that "the loss fell to almost zero within a
+# few hundred steps on random tokens". A test finds such faults: change the later tokens and demand that the earlier
+# outputs stay as they are, before training and again after it.
 
 # %% [markdown]
 # ## What an output depends on
@@ -988,11 +989,11 @@ for name, tried in (("attention, causal mask", layer), ("the same, then a softma
 #
 # <details><summary>Going further: how derivatives cancel</summary>
 #
-# Derivatives with respect to different input features have different signs, and their plain sum may be 0; so may that
-# of the derivatives of different output features. A softmax is a clear case: its outputs sum to 1 whatever the input,
-# so the derivative of their plain sum is always 0. Random weights would make the derivatives cancel only by a rare
-# coincidence. Because of rounding, a derivative that should be 0 may come out as a tiny number, so the table counts
-# only derivatives above a small bound.
+# Derivatives with respect to different input features can have different signs and add up to 0. The same can happen
+# when we add up the derivatives of different output features. A softmax is a clear case: its outputs sum to 1 whatever
+# the input, so the derivative of their plain sum is always 0. Random weights would make the derivatives cancel only by
+# a rare coincidence. Because of rounding, a derivative that should be 0 may come out as a tiny number, so the table
+# counts only derivatives above a small bound.
 #
 # </details>
 #
@@ -1056,8 +1057,8 @@ for name in masks:
 
 
 # %% [markdown]
-# **Figure 8.** The numbers $J_{mn}$ after one layer (upper row) and after two (lower row), on one colour scale. Where
-# no number is written, $J$ is exactly 0.
+# **Figure 8.** The numbers $J_{mn}$ after one layer (upper row) and after two (lower row). Each panel has its own
+# random weights $r$, so compare only which cells are empty: there $J$ is exactly 0.
 #
 # - **The causal mask** stays causal, however many layers we stack, because each output combines only outputs of the
 #   layer below at the same or earlier positions, and these depend on nothing later.
@@ -1174,10 +1175,10 @@ for tries in (1, 10, 200):
 #
 # ## Finding leaks before training
 #
-# A large model trains for weeks, and a leak that is found late has wasted this time. But the leak exists before the
-# first step, and derivatives can show it then. A token is an index and cannot change by a small amount, but its
-# **embedding**, the vector that represents it, can. So we ask on which embeddings the logits of untrained models
-# depend.
+# A large model trains for weeks, and a leak that is found late has wasted this time. But a wrong mask leaks before the
+# first step, and derivatives can show it then. The leak of GPT-2, which arose in training, is an exception. A token is
+# an index and cannot change by a small amount, but its **embedding**, the vector that represents it, can. So we ask on
+# which embeddings the logits of untrained models depend.
 
 
 # %%
@@ -1225,9 +1226,9 @@ show(
 
 
 # %% [markdown]
-# **Figure 10.** How strongly the logits of untrained models depend on each input, as shares of the largest entry of the
-# panel, with the target of each position circled. Where no number is written, the derivative is exactly 0. A number on
-# a circle means that the model can read its own target.
+# **Figure 10.** $J$ for the logits of untrained models, as shares of the largest entry of the panel, with the target of
+# each position circled. Where no number is written, the derivative is exactly 0. A number on a circle means that the
+# model can read its own target.
 #
 # The target *[STOP]* is not among the inputs, so the last row has no circle in the first two panels. **No number may be
 # on a circle, or to the right of one.** In the middle panel the mask breaks this rule. The rule finds more than wrong
@@ -1247,7 +1248,7 @@ show(
 # <details><summary>Going further: leaks that are not in the mask</summary>
 #
 # Every operation that mixes positions can leak, and attention is not the only such operation. We test five layers, all
-# with the correct causal mask: `honest`, which is that of the last sections, and four that add an operation.
+# with the correct causal mask: `honest` from above, and four that add an operation.
 #
 # - **centred_features** first subtracts the mean of each token over its own features.
 # - **centred** first subtracts the mean over the sequence, so that the numbers lie around 0.

@@ -127,8 +127,8 @@ for which, pairs in (("all pairs", N**2), ("only pairs n ≤ m", N * (N + 1) / 2
 #
 # 1. **Writing.** The model writes one token at a time (lesson 07). If it reads the whole text again for every new
 #    token, each token of the continuation takes about a minute at the very best.
-# 2. **Reading.** The **attention matrices**, the tables of all attention weights, fit on no GPU, even those of a
-#    single layer.
+# 2. **Reading.** The attention matrices, the tables of all attention weights, fit on no GPU, not even those of a single
+# layer.
 #
 # The first problem is solved by keeping what has been computed: the KV cache. The cache is itself large, and letting
 # heads share keys and values shrinks it. The second problem is solved by attention in tiles, which never holds more
@@ -374,13 +374,13 @@ show(
 # of the two times (right). The stored times are processor times.
 #
 # For long texts the gain grows with the length, as the counts of operations predict, but the line above the figure
-# shows that they promise far more than the measurement confirms. With the cache, most of the time of a token is the
+# shows that they promise far more than the measurement confirms. With the cache, much of the time of a token is the
 # same in a short text and in a long one: a matrix product has to be started, however small it is, and the model's
-# weights have to be read from memory. The cache reduces neither. Nor does the count see that the run without a cache
-# makes a new mask at every step, of which a single new token needs none. Our simple `extend` also copies the whole
-# cache at each step, because `torch.cat` makes a new tensor. With a large model, reading the weights often takes most
-# of the time. Where possible, many texts are therefore generated in one batch, so that each weight is read once for
-# all of them.
+# weights have to be read from memory. The cache reduces neither. In the other direction, the count ignores the mask
+# that the run without a cache builds anew at every step; a single new token needs none. Our simple `extend` also copies
+# the whole cache at each step, because `torch.cat` makes a new tensor. With a large model, reading the weights often
+# takes most of the time. Where possible, many texts are therefore generated in one batch, so that each weight is read
+# once for all of them.
 #
 # **The price of the cache is memory.** For each token, each layer and each head we store a key and a value. With $L$
 # layers and $H$ heads of width $D_H$ this makes $2 \cdot L \cdot H \cdot D_H$ numbers for each token.
@@ -410,7 +410,7 @@ print(f"the novel of 100,000 tokens: {cache_bytes(80, 64, 128, 100_000) / 1e9:.0
 #
 # <details><summary>Going further: a published cache</summary>
 #
-# The line before the last reproduces a figure of Pope et al. (2022). They write of a model with more than 500 billion
+# The third line reproduces a number published by Pope et al. (2022). They write of a model with more than 500 billion
 # parameters and multi-head attention: "for batch size 512 and context length 2048, the KV cache totals 3TB, which is 3
 # times the size of the model's parameters". Our line takes a multi-head variant of PaLM 540B, with 118 layers and 48
 # heads of width 128.
@@ -598,8 +598,8 @@ assert_close(torchs_own(Q, K, V), exact, rtol=0, atol=1e-6)
 # Our `tiles` takes no mask, which a causal model needs. Forbidden scores would become $-\infty$, and with the queries
 # cut into blocks as well, a tile whose keys all come after its queries need not be computed at all; in a long text
 # these are nearly half of the tiles. One case needs care. If the first tile that a query meets is forbidden altogether,
-# as with padding on the left, then $m' = -\infty$ and $e^{m - m'}$ is NaN: the row with nothing to attend to of
-# lesson 07.
+# as with padding on the left, then $m' = -\infty$ and $e^{m - m'}$ is NaN, just as in lesson 07 for a row with nothing
+# to attend to.
 #
 # **Try it.** There are eight queries and twelve keys. Choose the size of a block and go through the tiles. On the left
 # is the table that is never stored: only the coloured tile exists at this moment. On the right are the weights of the
@@ -781,7 +781,7 @@ show(
 # it.
 #
 # At $N = 256$ tiling saves nothing, because one tile and its working arrays are as large as the table. PyTorch's own
-# attention needs some working space, so its curve is not a straight line at first.
+# attention needs some working space, so its curve is not a straight line.
 #
 # Some slides say that the memory of self-attention is $O(N)$, others that it is $O(N^2)$. Both are right: the answer
 # depends on whether the weights are stored. It also depends on the mask.
@@ -804,8 +804,8 @@ assert_close(ways["is_causal=True"](), ways["attn_mask=causal(N)"](), rtol=1e-4,
 
 # %% [markdown]
 # With the matrix, memory grows as $O(N^2)$ again, although the attention itself still works in tiles. Our language
-# model builds the matrix, which its short sentences can afford. For a long text, set the flag in training and
-# prefill, and pass nothing for a single new token. For several queries that start later than the keys (lesson 07),
+# model builds the matrix, which its short sentences can afford. For a long text, set the flag in training and prefill,
+# and use neither flag nor mask for a single new token. For several queries that start later than the keys (lesson 07),
 # `is_causal` is wrong: build the matrix, or use `causal_lower_right` from `torch.nn.attention.bias`.
 
 # %% [markdown]
@@ -831,10 +831,10 @@ show(
 # cost grows with $N^2$; the lower order computes the small square, and its cost grows with $N$.
 #
 # **Linear attention** (Katharopoulos et al., 2020) keeps two properties of the softmax: the weights are positive, and
-# each row sums to 1. It gives up the exponential. A function $\varphi$, called a feature map (the feature maps of
-# lesson 03 are something else), makes all features of queries and keys positive, and the similarity of a query and a
-# key is just the dot product of their features. From here on, $m$ is again the position of the query, as in lesson 05,
-# and no longer the largest score:
+# each row sums to 1. It gives up the exponential of the score. A function $\varphi$, called a feature map (the feature
+# maps of lesson 03 are something else), makes all features of queries and keys positive, and the similarity of a query
+# and a key is just the dot product of their features. From here on, $m$ is again the position of the query, as in
+# lesson 05, and no longer the largest score:
 #
 # $$a_{mn} = \frac{\varphi(q_m) \cdot \varphi(k_n)}{\sum_j \varphi(q_m) \cdot \varphi(k_j)},\qquad \varphi(x) = \operatorname{elu}(x) + 1
 # = \begin{cases} x + 1 & x > 0\\ e^x & x \le 0\end{cases}$$
@@ -843,8 +843,8 @@ show(
 #
 # $$y_m = \frac{\varphi(q_m)\,\big(\sum_n \varphi(k_n)^\top v_n\big)}{\varphi(q_m) \cdot \sum_n \varphi(k_n)}$$
 #
-# Both sums are the same for all queries, so they are computed only once. The cost is $O(N D_Q D_V)$ operations instead
-# of $O(N^2 D)$, which saves nothing as long as $N$ is smaller than $D$.
+# Both sums are the same for all queries, so they are computed only once. For one head, the cost is $O(N D_Q D_V)$
+# operations instead of $O(N^2 (D_Q + D_V))$, which saves nothing as long as $N$ is smaller than the width of the head.
 
 
 # %%
@@ -878,9 +878,9 @@ assert_close(linear(Q, K, V), A_linear / A_linear.sum(dim=-1, keepdim=True) @ V)
 # %% [markdown]
 # ## Windowed attention
 #
-# A second way keeps the softmax and compares fewer pairs of vectors. In **windowed** or **local attention** (Beltagy
-# et al., 2020, where $w$ is the whole window), each vector attends only to vectors at most $w$ positions away on
-# either side:
+# A second way keeps the softmax and compares fewer pairs of vectors. In **windowed** or **local attention** (Beltagy et
+# al., 2020), each vector attends only to vectors at most $w$ positions away on either side (the paper's $w$ counts both
+# sides together):
 #
 # $$a_{mn} = 0 \quad\text{where}\quad |m - n| > w$$
 #
@@ -1005,8 +1005,8 @@ show(
 # lightest colour marks 0.5 and more.
 #
 # The weights of linear attention are nearly even. To attend to *one* key and to no other, a query needs one similarity
-# that is many times larger than all others. The exponential of the softmax can produce such a ratio easily. A dot
-# product of positive vectors can hardly do so.
+# that is many times larger than all others. The exponential of the softmax can produce such a ratio easily. For a dot
+# product of positive vectors this is much harder, above all among many keys.
 #
 # Many more kinds have been proposed. Tay et al. (2022) survey them and sort them by a few ideas: windows are one of the
 # fixed patterns there, and linear attention is one of the kernel methods.
@@ -1016,9 +1016,9 @@ show(
 #
 # A small task shows what the cheaper kinds of attention lose. The data are $N$ pairs of a name and a number. A query is
 # one of the names, and the answer is its number, as when we look up a word in a dictionary. All vectors have width 32.
-# The window reaches 8 positions to either side; since it needs a position for each query, the queries are spread evenly
-# along the pairs. There are 8 latents, without blocks among them. Each kind is trained on 4 to 64 pairs, for 500 steps
-# and, in other runs, for 5,000; the runs are stored.
+# There are 32 different numbers, so guessing gives 0.03. The window reaches 8 positions to either side; since it needs
+# a position for each query, the queries are spread evenly along the pairs. There are 8 latents, without blocks among
+# them. Each kind is trained on 4 to 64 pairs, for 500 steps and, in other runs, for 5,000; the runs are stored.
 #
 # Predict: which kinds get worse as the number of pairs grows, and which of these does longer training help?
 
@@ -1132,7 +1132,7 @@ show(
 #   mixture of their names and numbers. Such a mixture may do for a summary, but hardly for a look-up. Here, too, we
 #   have measured the fall and not its cause.
 #
-# This is what the $O(N^2)$ operations of full attention buy in our task: a look-up that is learned within 500 steps and
+# This is what comparing every query with every key buys in our task: a look-up that is learned within 500 steps and
 # works as well for 64 pairs as for 4.
 
 # %% [markdown]
@@ -1250,12 +1250,11 @@ show(
 # table needs $O(N^2)$ memory. Linear attention, windows and latents need operations and memory in proportion to $N$,
 # but they compute something else.
 #
-# The recurrent network is also $O(N)$. Yet its $N$ steps are computed one after the other, and even in one thread it
-# takes the longest of the layers that are $O(N)$, although the window needs just as many operations ($12 \cdot 64
-# \cdot 64$ for each vector), probably because each step is a product too small to be efficient. On a GPU, a single
-# step would leave most of the thousands of cores idle, whereas the rows of attention's matrix products can all be
-# computed at once. The convolution is among the cheapest layers, but each of its outputs depends on three inputs
-# only.
+# The recurrent network is also $O(N)$. Yet its $N$ steps are computed one after the other, and even in one thread it is
+# the slowest of the $O(N)$ layers. The window needs just as many operations, $12 \cdot 64 \cdot 64$ for each vector;
+# probably the products of single steps are too small to be efficient. On a GPU, a single step would leave most of the
+# thousands of cores idle, whereas the rows of attention's matrix products can all be computed at once. The convolution
+# is among the cheapest layers, but each of its outputs depends on three inputs only.
 #
 # <details><summary>Going further: how PyTorch's own attention was counted</summary>
 #
@@ -1268,8 +1267,9 @@ show(
 # %% [markdown]
 # ## The novel again
 #
-# What does it take now to read 100,000 tokens and to write one more? We count attention alone, with the sizes of the
-# beginning. Without the cache we skip the pairs that the causal mask forbids.
+# What does it take now to read 100,000 tokens and to write one more? We count attention alone, with the sizes from the
+# beginning and the speed of one A100, although the largest cache would need several. Without the cache we skip the
+# forbidden pairs.
 
 # %% tags=["nbval-check-output"]
 L, H, D_H, N = 80, 64, 128, 100_000
@@ -1301,7 +1301,7 @@ print(f"computing one more token at 312e12 operations a second takes {1000 * one
 # |---|---|---|---|
 # | attention with a table | $\operatorname{softmax}(QK^\top/\sqrt{D_H})\,V$ | $O(N^2 D)$ | $O(HN^2)$ |
 # | tiles (FlashAttention) | the same, with $m' = \max(m, \max s)$, $f = e^{m - m'}$, $\ell' = f\ell + \sum p$, $o' = fo + pV$ | $O(N^2 D)$ | $O(N)$ and one tile |
-# | linear attention | $\varphi(Q)(\varphi(K)^\top V)/\varphi(Q)\sum_n\varphi(k_n)^\top$ | $O(N D_Q D_V)$ | $O(N D_Q + D_Q D_V)$ |
+# | linear attention, one head | $\varphi(Q)(\varphi(K)^\top V)/\big(\varphi(Q)\sum_n\varphi(k_n)^\top\big)$ | $O(N D_Q D_V)$ | $O(N D_Q + D_Q D_V)$ |
 # | window of $w$ | softmax over the keys at most $w$ positions away | $O(N w D)$ | $O(N w)$ |
 # | $M$ latents, $L$ blocks | data to latents, $L$ times among latents, latents to outputs | $O((NM + LM^2) D)$ | $O(N M)$ |
 # | one step of decoding with a KV cache | new query $[H, 1, D_H]$, all keys and values $[G, N, D_H]$ | $O(D^2 + N D)$ a layer | $2 L G D_H$ numbers a token |

@@ -171,19 +171,19 @@ show(
 # a logarithmic axis, what remains of their differences: the size of $X$ without the mean of its tokens, divided by the
 # size of $X$. At the dotted line only the rounding of double precision is left.
 #
-# After two layers, the vectors of all eleven tokens are nearly the same, and after twelve no layer could tell
-# *animal* from *street*. The random numbers are not to blame. Each output of attention is an average of values, and
-# an untrained layer spreads its attention weights over all tokens, the more evenly the more alike the vectors are,
-# and the smaller (PyTorch's initial output projection shrinks them). Averaging the averages pulls every token towards
-# the common mean. Dong et al. (2021) prove it for weights that are not too large: with nothing between the attention
-# layers, the differences shrink *doubly exponentially* with depth. On the right, exponential decay would be a
-# straight line; our curve falls ever more steeply. Training could in principle make the averages more selective, but
-# where would it start, if the output says almost nothing about the input?
+# After two layers, the vectors of all eleven tokens are nearly the same, and after twelve no layer could tell *animal*
+# from *street*. The random numbers are not to blame. Each output of attention is an average of values, and an untrained
+# layer spreads its attention weights over all tokens. The more alike the vectors are, and the smaller, the more even
+# the weights; and PyTorch's initial output projection makes the vectors smaller. Averaging the averages pulls every
+# token towards the common mean. Dong et al. (2021) prove it for weights that are not too large: with nothing between
+# the attention layers, the differences shrink *doubly exponentially* with depth. On the right, exponential decay would
+# be a straight line; our curve falls ever more steeply. Training could in principle make the averages more selective,
+# but where would it start, if the output says almost nothing about the input?
 #
 # The **Transformer block** (Vaswani et al., 2017) adds what is missing: a path on which each token keeps what it has, a
 # layer that does something other than averaging, and a normalisation that keeps the numbers in range. We add these
-# parts one by one, put them together in two ways, and measure which way trains; then come today's variants. At the end
-# we shall meet identical vectors again where nobody would expect them.
+# parts one by one, put them together in two ways, and measure which way trains; then come today's variants. On the way
+# we shall meet identical vectors again, where nobody would expect them.
 
 # %% [markdown]
 # ## The residual stream
@@ -292,7 +292,7 @@ print("RMS of the stream after 0, 6, 12 and 24 pairs:", ", ".join(f"{sizes[depth
 
 # %% [markdown]
 # The numbers grow exponentially, since what a layer adds is in proportion to what it reads. After 24 pairs they are
-# hundreds of times as large as at the beginning, and the gradients grow, too, on their way back. **Layer
+# about a thousand times as large as at the beginning, and the gradients grow, too, on their way back. **Layer
 # normalisation**, or LayerNorm (Ba et al., 2016), takes care of that. It treats each token by itself: it computes the
 # mean and the variance of the token's $D$ features, subtracts the mean and divides by the root of the variance.
 #
@@ -321,7 +321,7 @@ assert sizes[24] > 300 and sizes[12] > 5
 tokens, features = [f"token {n}" for n in range(3)], [f"$x_{d + 1}$" for d in range(5)]
 figure, (left, right) = plots.canvas(10.5, 2.6, 2)
 plots.heat_map(X, tokens, features, limits=None, numbers=".1f", title="before", axes=left)
-plots.heat_map(Y_loop, tokens, features, limits=None, numbers=".1f", title="after LayerNorm", axes=right)
+plots.heat_map(Y_loop, tokens, [f"$y_{d + 1}$" for d in range(5)], limits=None, numbers=".1f", title="after LayerNorm", axes=right)
 show(
     figure,
     "Two tables of numbers, three tokens with five features each, before and after LayerNorm. After it, each row has mean 0 and "
@@ -334,7 +334,7 @@ show(
 # **Why not normalise over the batch?** Batch normalisation (Ioffe and Szegedy, 2015), common in convolutional networks,
 # computes mean and variance for each *feature*, over all examples of the batch and, in sequences, over all positions.
 # The output for a sentence then depends on which other sentences happen to be in its batch. To measure how much, we
-# normalise the same sentence in two batches; the other sentences of the second are new ones with larger numbers.
+# normalise the same sentence in two batches; in the second, its companions are new and have larger numbers.
 
 # %% tags=["nbval-check-output"]
 sentence, others, larger = normal(1, 6, 8), normal(3, 6, 8), 3 * normal(3, 6, 8)  # [B, N, D] each
@@ -378,9 +378,9 @@ show(
 # **Figure 4.** The Transformer block in its two wirings, to be read from the bottom to the top. The thick line is the
 # residual stream; at each circle with a plus, a branch is added to it.
 #
-# Pre-norm leaves the stream alone, and yet the growth is no longer exponential: each layer now reads numbers of size
-# 1, however large the stream is, and what it adds no longer grows. Over 24 blocks, further below, the stream grows
-# only about threefold. In post-norm the direct path of the gradient runs through both normalisations.
+# Pre-norm leaves the stream alone, and yet the growth is no longer exponential: each layer now reads numbers of size 1,
+# however large the stream is, and what it adds no longer grows. In the 24 pre-norm blocks below Figure 8, the stream
+# grows only about threefold. In post-norm the direct path of the gradient runs through both normalisations.
 #
 # Both wirings have the same parts and the same parameters, and in code the difference is two lines. The arguments
 # `norm`, `mlp` and `residual` will let us exchange parts later. PyTorch has the block, too: in
@@ -654,7 +654,7 @@ plots.curves(
 )
 plots.level(right, 1 / 16, "chance", at=0.1, above=False)
 right.set(title="stored: 150 steps, ten seeds a rate", ylim=(0, 0.85))
-plots.legend_of(left, loc="lower left")
+plots.legend_of(left, loc="upper right", bbox_to_anchor=(1, 0.83))
 for title, rows in (("after 600 steps", kept["longer"]), ("with PyTorch's own initialisation", kept["own"])):
     print(f"{title}, means of three seeds:")
     for name, found in rows.items():
@@ -678,10 +678,10 @@ ends = {name: sum(curve[-15:]) / 15 for name, curve in curves.items()}
 show(
     figure,
     "Left, the loss over 150 steps at the rate 0.004; at the end "
-    + ", ".join(f"{name} {value:.1f}" for name, value in ends.items())
+    + "; ".join(f"{name} {value:.1f}" for name, value in ends.items())
     + ". Right, stored accuracies at the rates "
     + f"{', '.join(f'{rate:g}' for rate in kept['rates'])}: "
-    + "; ".join(f"{name} {', '.join(f'{value:.2f}' for value in values)}" for name, values in means.items())
+    + "; ".join(f"{name}: {', '.join(f'{value:.2f}' for value in values)}" for name, values in means.items())
     + ".",
 )
 
@@ -690,9 +690,9 @@ show(
 # accuracy after 150 steps, from the stored run: means of ten seeds, with their range shaded. At the rate 0.002,
 # post-norm stays at chance with one of the ten.
 #
-# **Pre-norm is the safe choice.** It learns at every rate that we tried, without warm-up, and at each rate it learns
-# more in 150 steps than post-norm on average, which needs a small rate or a warm-up. Patience does not help: after
-# 600 steps the stuck model is still at chance.
+# **Pre-norm is the safe choice.** It learns at every rate that we tried, without warm-up, and on average it learns more
+# in 150 steps at each of them than post-norm, which needs a small rate or a warm-up. Patience does not help: after 600
+# steps the stuck model is still at chance.
 #
 # **The published experiment.** Xiong et al. (2020) trained a post-norm Transformer to translate from German to English.
 # With Adam and without warm-up it reached 8.45 BLEU, with warm-up about 34; pre-norm reached as much without warm-up.
@@ -775,17 +775,17 @@ for noted in sum(others, []):
 
 # %% [markdown]
 # Ten steps are enough to make the vectors of the stuck model the same, whatever the symbol and whatever the position:
-# their mean cosine is 1 to two decimals. The head must then give the same answer everywhere, so the model does not
-# even reach the 26 % that knowing the position would allow. The gradient that could pull the vectors apart again has
-# nearly vanished. The post-norm models that learn come close to this state, too, but in them more of the gradient
-# remains, and after 30 steps their vectors differ.
+# their mean cosine is 1.000. The head must then give the same answer everywhere, so the model does not even reach the
+# 26 % that knowing the position would allow. The gradient that could pull the vectors apart again has nearly vanished.
+# The post-norm models that learn come close to this state, too, but in them more of the gradient remains, and after 30
+# steps their vectors differ.
 #
 # A part of the reason lies in the wiring. In pre-norm the stream is a sum to which each block adds its share, so the
-# embeddings, which distinguish the tokens, remain in it. A post-norm block normalises the stream itself twice, and
-# each time divides *everything* that came before by the size of the sum: the share of the embeddings shrinks by a
-# factor with every layer. The rest is what the layers have added, and untrained attention adds nearly the same to all
-# tokens, as we saw in Figure 2. Post-norm therefore *starts* with vectors that are more alike. Why it gets stuck at
-# one learning rate and not at a different one, this does not tell.
+# embeddings, which distinguish the tokens, remain in it. A post-norm block normalises the stream itself twice, and each
+# time divides *everything* that came before by the size of the sum: the share of the embeddings shrinks by a factor
+# with every layer. The rest is what the layers have added, and untrained attention adds nearly the same to all tokens,
+# as we saw in Figure 2. Post-norm therefore *starts* with vectors that are more alike. This does not explain why it
+# gets stuck at one learning rate and not at another.
 #
 # Xiong et al. (2020) look at the gradients before training. They show that those of the last blocks stay large in
 # post-norm, however deep the model. In pre-norm with $L$ blocks they fall in proportion to $1/\sqrt{L}$, since the last
@@ -835,8 +835,8 @@ show(
 #
 # Before training, the gradients of the two wirings differ by a factor of about five at most, and a constant factor
 # hardly changes the steps of Adam, which divides by the recent size of the gradient. Liu et al. (2020) argue that the
-# cause is a different one: in a post-norm model, a small change of the parameters changes the output too much. Our
-# first step shows such a jump; it does not show which explanation is right.
+# cause is a different one: in a post-norm model, a small change of the parameters changes the output too much. The
+# first table shows such a jump after one step, from 0.748 to 0.985, but not which explanation is right.
 #
 # While a gradient falls as quickly as in the stuck model, the larger gradients of the steps before still count in
 # Adam's divisor, and its steps fall as well. The third table shows how far Adam moves $W_\text{out}$ of the first block
@@ -937,7 +937,7 @@ assert without[1][-1] > 0.8 and 0.05 < without[2][0] / without[2][-1] < 20 and p
 #
 # <details><summary>Going further: does the gradient vanish without residual connections?</summary>
 #
-# One often reads that it does. In our pre-norm stack, the gradient in the first block does not vanish beside that in
+# One often reads that it does. In our pre-norm stack it does not: in the first of 24 blocks it is even larger than in
 # the last. What vanishes is the difference between the tokens, in spite of MLPs and normalisation.
 #
 # </details>
@@ -1000,6 +1000,10 @@ class Gated(nn.Module):
         first, second = self.W_12(X).chunk(2, dim=-1)
         return self.W_3(F.silu(first) * second)
 
+
+gated = Gated(D, D_F).to(DEVICE)
+gated.load_state_dict({"W_12.weight": torch.cat([W_1, W_2], dim=1).T, "W_3.weight": W_3.T})
+assert_close(gated(X), Y, rtol=1e-4, atol=1e-5)
 
 # %% [markdown]
 # A gated MLP has three matrices where the ordinary one has two. For a fair comparison we give both the same number of
@@ -1405,7 +1409,7 @@ show(
     "Left, the shares of the tokens that 16 experts get, the busiest first: "
     + "; ".join(f"{name} {told}" for name, told in ranges.items())
     + ". Right, stored: mean unexplained variance of ten seeds: "
-    + ", ".join(f"{name} {value:.2f}" for name, value in averages.items())
+    + "; ".join(f"{name} {value:.2f}" for name, value in averages.items())
     + ".",
 )
 
@@ -1415,13 +1419,14 @@ show(
 # (bars).
 #
 # Without the balance loss some experts stay idle: in the ten seeds of the stored run, 9 to 15 of the 16 get more than
-# 1 % of the tokens. With it 15 or 16 do, and the unexplained variance is lower in every seed. The balanced experts do
-# about as well as the large MLP, at 512 multiplications a token instead of 4,352; the small MLP leaves most of the
-# variance unexplained. All this holds for a task that we made for experts.
+# one per cent of the tokens. With it 15 or 16 do, and the unexplained variance is lower in every seed. The balanced
+# experts do about as well as the large MLP, at 512 multiplications a token instead of 4,352. They cannot be perfect:
+# with a hidden width of 8, an expert's outputs span at most 8 of the 16 dimensions. All this holds for a task that we
+# made for experts.
 #
-# In practice balance has a second reason: the experts are on different machines, and one with many tokens keeps the
-# others waiting. Switch Transformers (Fedus et al., 2022), for example, give each expert a fixed **capacity**, such
-# as 1.25 times its equal share of the tokens. Those beyond it are dropped: no expert computes them, and only the
+# In practice balance has a second reason: the experts are often on different machines, and one with many tokens keeps
+# the others waiting. Switch Transformers (Fedus et al., 2022), for example, give each expert a fixed **capacity**, such
+# as 1.25 times its equal share of the tokens. Tokens beyond it are dropped: no expert computes them, and only the
 # residual connection carries them on.
 #
 # <details><summary>Going further: what else this experiment does not show</summary>
@@ -1464,7 +1469,7 @@ def draw_routes(name, number):
         x_label="expert",
         y_label="kind of token",
         row=kind,
-        title="share of each kind",
+        title="share of each kind's tokens",
         axes=left,
     )
     right.bar(range(E), P.tolist(), color=plots.BLUE)
@@ -1540,7 +1545,7 @@ show(
     figure,
     "The mean cosine of two tokens after 0 to 12 layers. At the end: attention alone, untrained, "
     f"{alone[-1]:.2f}; trained blocks, "
-    + ", ".join(f"{name} {values[-1]:.2f}" for name, values in similar.items())
+    + "; ".join(f"{name} {values[-1]:.2f}" for name, values in similar.items())
     + ".",
 )
 
@@ -1551,9 +1556,9 @@ show(
 # The post-norm model that stayed at chance takes us back to where we began: its twelve blocks make the vectors of all
 # tokens the same, with residual connections, MLPs and normalisation in place. Having the right parts is not enough;
 # they have to be wired and trained in a way that keeps the tokens apart. The two models that learned did just that. In
-# the vectors that their heads read, tokens with the same answer are similar (their mean cosine is above 0.6), and
-# tokens with different answers much less so. A model that is to understand *"it was too tired"* needs the same: twelve
-# layers in which *it* takes from *animal* what it needs, and remains *it*.
+# the vectors that their heads read, tokens with the same answer are similar, with a mean cosine above 0.6, and tokens
+# with different answers are not: theirs is about 0. A model that is to understand *"it was too tired"* needs the same:
+# twelve layers in which *it* takes from *animal* what it needs, and remains *it*.
 
 # %% [markdown]
 # ## Summary

@@ -205,7 +205,7 @@ print(f"{len(merges)} merges; the first ten make", ["".join(pair) for pair in me
 
 # %% [markdown]
 # The first merges join frequent pairs of characters, such as `h` and `e`, or a space and `t`. Soon a merge joins what
-# earlier merges have made: ` t` and `he` become ` the`.
+# earlier merges have made: ` t` and `he` become ` the`. After 253 merges every word is one token, and no pair is left.
 #
 # To cut a *new* text, the merges are applied in the order in which they were learned. Within each word we join the
 # pair that was learned first, and repeat this until no learned pair is left:
@@ -287,7 +287,8 @@ show(
 # %% [markdown]
 # **Figure 2.** A GPT. The table of embeddings $E$ serves twice: at the beginning a row of it is looked up for each
 # token, and at the end every row is compared with the output. $P$ is the table of positions, $X_0$ the input of the
-# first block, and $X_L$, in the text, the output of the last. In earlier lessons $E$ and $P$ meant something else.
+# first block, and $X_L$, in the text, the output of the last. With brackets after it, $P$ is still a probability; in
+# earlier lessons $E$ and $P$ meant something else.
 #
 # One detail is new. To get a logit for each token of the vocabulary, the model ends with a matrix of shape $[D, V]$.
 # GPT-2 takes the table of embeddings, transposed: $\text{logits} = \text{norm}(X_L)\,E^\top$. The layer that gives
@@ -336,11 +337,11 @@ class GPT(nn.Module):
 #
 # </details>
 #
-# Training is that of lesson 07. The model reads pieces of $N$ tokens, called **windows**, and predicts at each
-# position the token that follows, which the causal mask hides from it. No labels are needed, since the text itself
-# provides them. That is why one can train on any text that can be found, and GPT-3 was trained on 300 billion tokens
-# of it. Ours has two blocks of width 64 with four heads, reads windows of $N = 32$ tokens, and is trained for 600
-# steps.
+# Training is that of lesson 07. The model reads pieces of $N$ tokens, called **windows**, and predicts at each position
+# the token that follows, which the causal mask hides from it. Nobody has to label anything, since the text itself
+# provides the targets. That is why one can train on any text that can be found, and GPT-3 was trained on 300 billion
+# tokens of it. Ours has two blocks of width 64 with four heads, reads windows of $N = 32$ tokens, and is trained for
+# 600 steps.
 
 
 # %% tags=["fold"] label="the grammar's text as tokens, and what is needed to score models on it"
@@ -423,8 +424,8 @@ print(
 
 
 # %% [markdown]
-# The printed lines compare the loss with $\ln V$, that of equal probabilities. Is the model any good now? We can find
-# out in two ways: let it write, and measure.
+# The loss began a little above $\ln V$, that of equal probabilities, and has fallen far below it. Is the model any good
+# now? We can find out in two ways: let it write, and measure.
 #
 # ## Temperature, top-k and top-p
 #
@@ -543,9 +544,9 @@ print("tokens kept by p = 0.9:", ", ".join(f"{beginning}: {count}" for beginning
 # shown, with a 0 above those that are cut off. To see top-p alone, move top-k to the right end: the printed line
 # shows how many tokens it keeps after each beginning.
 #
-# How much do the controls help? The table shows, of 300 sentences drawn with each setting, the share that are
-# grammatical, the share of different ones, and, as a measure of variety, how many different groups of three words
-# occur in them (stored, three seeds; only the last line is from this run).
+# How much do the controls help? Three stored GPTs wrote 300 sentences with each setting. The table shows which share of
+# them is possible in the grammar, which share is different, and, as a measure of variety, how many different groups of
+# three words occur. Only the last line, from 200 sentences, is from this run.
 
 
 # %% tags=["fold"] label="what 300 sentences are worth, drawn with each setting by three GPTs: stored runs"
@@ -636,18 +637,19 @@ print(
 )
 
 # %% [markdown]
-# A low temperature trades variety for correctness: at 0.3 nearly all sentences are possible, but they contain only
-# 724 groups of three words where the grammar's own have 2,309. At 1 the variety is almost that of the grammar, but
-# nearly one sentence in five is wrong; at 1.5 two in three are. Top-p with 0.9 keeps most of the variety, and only
-# 2 % of its sentences are wrong; top-k with 5 gives less variety and more mistakes. Most errors at temperature 1.5
-# come from the many unlikely tokens, the tail of the distribution: when top-p cuts it off, the share of possible
-# sentences rises from 0.33 to 0.82. The grammar is an easy judge, though. No rule decides whether a real text is
-# good; Holtzman et al. (2020) compare with what people write.
+# A low temperature trades variety for correctness: at 0.3 nearly all sentences are possible, but they contain only 724
+# groups of three words where the grammar's own have 2,309. At 1 the variety is almost that of the grammar, but nearly
+# one sentence in five is wrong. At 1.5 two in three are, and since wrong groups count, too, there are more groups than
+# in the grammar's own. Top-p with 0.9 keeps most of the variety, and only 2 % of its sentences are wrong; top-k with 5
+# gives less variety and more mistakes. Most errors at temperature 1.5 come from the many unlikely tokens, the tail of
+# the distribution: when top-p cuts it off, the share of possible sentences rises from 0.33 to 0.82. The grammar is an
+# easy judge, though. No rule decides whether a real text is good; Holtzman et al. (2020) compare with what people
+# write.
 #
 # ## Perplexity
 #
 # The loss on new text says how good a model is. It is usually reported as the **perplexity**, the exponential of the
-# mean loss per token:
+# mean loss per token. Here $N$ is the number of tokens scored, not the length of a window:
 #
 # $$\text{perplexity} = \exp\Big(-\frac1N \sum_{n=1}^{N} \ln P(x_n \mid x_{<n})\Big)$$
 #
@@ -656,8 +658,8 @@ print(
 #
 # The perplexities of two models with different tokens cannot be compared: longer tokens are harder to guess, but the
 # same text has fewer of them. What can be compared is the probability of the same text as a whole. Its negative
-# logarithm to base 2, divided by the number of characters, gives the **bits per character** (BPC); with the help of
-# the model the text can be compressed to about as many.
+# logarithm to base 2, divided by the number of characters, gives the **bits per character** (BPC); the model makes it
+# possible to compress the text to about this size.
 #
 # $$\text{bits per character} = \frac{-\sum_n \log_2 P(x_n \mid x_{<n})}{\text{number of characters}}
 # = \frac{\log_2 \text{perplexity}}{\text{characters per token}}$$
@@ -735,11 +737,11 @@ assert perplexities["GPT"] < min(perplexities[f"{n}-gram"] for n in range(1, 6))
 # %% [markdown]
 # **Figure 4.** Bits per character on new sentences; lower is better.
 #
-# The best n-gram model is that of 3-grams. More context does not help, presumably because almost half of the 5-grams
-# in the new sentences never occurred in training. The GPT has read the same sentences and is ahead of all five. A
-# 3-gram model knows the last two tokens and nothing else, whereas the GPT can use what came long before, such as
-# whether the subject was singular, and what it learns of one noun may serve other nouns with similar embeddings.
-# Which of the two matters more, we have not measured.
+# The best n-gram model is that of 3-grams. More context does not help, presumably because almost half of the 5-grams in
+# the new sentences never occurred in training. The GPT has read the same sentences and is ahead of all five. A 3-gram
+# model knows the last two tokens and nothing else. The GPT can use what came long before, such as whether the subject
+# was singular. Moreover, what it learns about one noun may serve other nouns with similar embeddings. We have not
+# measured which of these advantages matters more.
 #
 # Is the result the same with less text, with more text, and with real text? Stored runs repeat the comparison with
 # 100 to 20,000 sentences, and on the source code of the standard library, with 1,000 merges and a GPT with four
@@ -874,7 +876,7 @@ show(
 )
 for name, values in lines.items():
     print(f"{name:15}", "  ".join(f"{count:,}: {value:.2f}" for count, value in zip(COUNTS, values)))
-print(f"{'source code, 1,000 tokens':26}", "".join(f"{count / 1000:7,.0f}" for count in library["tokens"]))
+print(f"{'code, thousands of tokens':26}", "".join(f"{count / 1000:7,.0f}" for count in library["tokens"]))
 for name, values in both.items():
     print(f"{'source code, ' + name:26}", "".join(f"{value:7.1f}" for value in values))
 print(f"source code, all of it: 6-gram {library['n-grams'][5]:.1f}")
@@ -888,9 +890,9 @@ print(f"bits per character: 6-gram {library['bits']['6-gram']:.2f}, GPT {spread(
 # - **With little text, counting wins.** On 100 sentences the 3-gram model reaches a perplexity of 15, the GPT only 53
 #   after 150 steps. After 600 steps it is still worse: it has seen each sentence hundreds of times, and presumably
 #   has learned them by heart.
-# - **With more text, the GPT is ahead, if it is trained for the right time.** This time grows with the text: with
-#   1,000 sentences 600 steps are too many, with 20,000 sentences 150 are too few. After 600 steps on these it reaches
-#   5.1, the 3-gram model 6.0.
+# - **With more text, the GPT is ahead, if it is trained for the right time.** This time grows with the text: with 1,000
+#   sentences 600 steps are too many, with 20,000 sentences 150 are too few. On 20,000 sentences it reaches 5.1 after
+#   600 steps, and the 3-gram model 6.0.
 # - **On source code**, the 5-gram model is ahead throughout the first reading: a table of counts takes in everything
 #   at first sight, whereas a network learns in small steps. In the second reading, which adds nothing to the counts,
 #   the GPT overtakes them and ends at 19; the best n-gram model that we fitted reaches 22.
@@ -925,11 +927,10 @@ print(library["sample"])
 # prompt also gives one example, and a **few-shot** prompt several. Learning from the examples in a prompt, while no
 # weight changes, is called **in-context learning**.
 #
-# We need a world in which this can be measured. A document of this world is a list of 16 pairs of a letter and its
-# digit, which are two tokens. A secret table says which digit, from 1 to 8, each of the letters a to h has; two
-# letters may have the same one. Half of all documents begin with the name of one of 16 tables, `T1` to `T16`, which
-# occur again and again. The other half begin with `?` and have a table of their own, drawn at random and never used
-# again:
+# We need a world in which this can be measured. A document of this world is a list of 16 pairs; each is a letter and
+# its digit, two tokens. A secret table says which digit, from 1 to 8, each of the letters a to h has; two letters may
+# have the same one. Half of all documents begin with the name of one of 16 tables, `T1` to `T16`, which occur again and
+# again. The other half begin with `?` and have a table of their own, drawn at random and never used again:
 
 # %% tags=["nbval-check-output"]
 seeded = torch.Generator().manual_seed(0)
@@ -1241,7 +1242,7 @@ def say_prompt(examples, layer, head):
     at = weights.argmax().item()
     return (
         f"The prompt {mappings.text(mappings.ids(' '.join([*PROMPT.split()[: int(examples) + 1], ASKS])))}: in layer {int(layer)}, head {int(head)}, "
-        f"the last token attends most to position {at}, {words[at]}, with {weights[at]:.2f}; the likeliest digit is {mappings.VALUES[p.argmax()]} with {p.max():.2f}."
+        f"the last token attends most to the token {words[at]} at position {at}, with a weight of {weights[at]:.2f}; the likeliest digit is {mappings.VALUES[p.argmax()]} with {p.max():.2f}."
     )
 
 
@@ -1379,8 +1380,9 @@ for seed, run in enumerate(long):
     )
 
 # %% [markdown]
-# In the upper table, a previous-token head shows in the first column and an induction head in the third. The last
-# column is the accuracy on seen letters without the head.
+# In the upper table, a previous-token head shows in the first column, an induction head in the third; the last column
+# is the accuracy on seen letters without the head. In our model they are head 2 of layer 1 and head 2 of layer 2:
+# without the first, 0.50 is left, without the second, 0.18.
 #
 # All five stored models have both kinds of heads. In the first layer there is a head in which a digit gives 0.60 to
 # 0.69 of its weight to its letter, where equal weights would give 0.09; in the second, a letter gives 0.95 to 0.98 to
@@ -1623,6 +1625,7 @@ for name, kind in (
     ("rehearsing", "fine-tuning, rate 1e-3, rehearsing"),
 ):
     print(f"    {name}: {spread(over_seeds(kind, 'new, 15 examples in context', -1))}")
+print(f"{'examples, for our model':38}", "  ".join(f"{few:5}" for few in (4, 15)))
 table({f"here: {name}": values for name, values in compared(two_layers, named, [4, 15]).items()})
 
 # %% [markdown]
@@ -1633,11 +1636,12 @@ table({f"here: {name}": values for name, values in compared(two_layers, named, [
 # With few examples the two ways are about equally good. With 15, fine-tuning is ahead (0.89 against 0.82), since the
 # models overlook some pairs of a long prompt, as Figure 6 has shown.
 #
-# But fine-tuning has side effects. The named tables, which the models knew perfectly, are recalled with an accuracy
-# of 0.93 after fine-tuning on 15 examples. At a learning rate of $10^{-3}$ instead of $3 \cdot 10^{-4}$ it falls to
-# 0.60, although new tables are learned no better. This is called **catastrophic forgetting**: the same weights serve
-# all tasks, and gradient steps for one of them know nothing of the others. A remedy is **rehearsal**. If each step at
-# the higher rate also trains on a few old documents, the named tables are still recalled with an accuracy of 0.96.
+# But fine-tuning has side effects. The named tables, which the models knew perfectly, are recalled with an accuracy of
+# 0.93 after fine-tuning on 15 examples (0.81 for our own model, which was trained for half as long). At a learning rate
+# of $10^{-3}$ instead of $3 \cdot 10^{-4}$ it falls to 0.60, although new tables are learned no better. This is called
+# **catastrophic forgetting**: the same weights serve all tasks, and gradient steps for one of them know nothing of the
+# others. A remedy is **rehearsal**. If each step at the higher rate also trains on a few old documents, the named
+# tables are still recalled with an accuracy of 0.96.
 #
 # With examples in the prompt nothing is forgotten, since nothing is changed. But nothing is kept either, and each
 # prompt has to bring its examples again.
@@ -1696,8 +1700,8 @@ show(
 
 # %% [markdown]
 # **Figure 11.** GPT-3's accuracy by size, with zero, one or a few examples in the prompt (15 for LAMBADA, 64 for
-# TriviaQA). From Brown et al. (2020), table H.1. Dotted, earlier results: for LAMBADA the best one; for TriviaQA that
-# of T5-11B+SSM, which was fine-tuned and also answers from memory.
+# TriviaQA). From Brown et al. (2020), tables H.1 and 3.3. Dotted, earlier results: for LAMBADA the best one; for
+# TriviaQA that of T5-11B+SSM, which was fine-tuned and also answers from memory.
 #
 # On TriviaQA more examples are better at every size, and the largest model exceeds a fine-tuned one even without an
 # example. On LAMBADA one example is *worse* than none, at all sizes, and few-shot is consistently best only from 2.7
@@ -1760,9 +1764,9 @@ assert sum(weight.numel() for weight in gpt.parameters()) == parameters_of(64, 2
 #
 # Predicting the next token is only one way of learning from plain text. BERT (Devlin et al., 2019) is pre-trained by
 # **masked language modelling**. It has no causal mask, so every position attends to both sides. In each text 15 % of
-# the tokens are chosen, and the model has to say which tokens they were. Most of the chosen ones, 80 %, are replaced
-# by `[MASK]`. But since no `[MASK]` will occur when the model is used, 10 % are replaced by a random token, and the
-# rest stay as they are. The paper's BERT differs from ours in two more ways: its blocks are post-norm, and it has a
+# the tokens are chosen, and the model has to say which tokens they were. Most of the chosen ones, 80 %, are replaced by
+# `[MASK]`. But since no `[MASK]` will occur when the model is used, 10 % are replaced by a random token, and the rest
+# stay as they are. The paper's BERT differs from ours above all in two ways: its blocks are post-norm, and it has a
 # second task, to tell whether one sentence follows another.
 
 
@@ -1842,10 +1846,10 @@ for steps in sorted(runs[0]["masked"], key=int):
     print(f"{int(steps):5,} steps, perplexity: GPT, left side, {spread(of_gpt)}; BERT, both sides, {spread(of_bert)}")
 
 # %% [markdown]
-# After 600 steps the seeds of BERT lie far apart, two of the three behind GPT; after 2,400 all are far ahead (2.30
-# against 5.23). GPT has become slightly worse: presumably it begins to learn the sentences by heart. There is a
-# likely reason for BERT's course. It learns from only 15 % of the tokens in each step, so it should need more steps.
-# After enough of them its easier task pays off: the words *after* a gap reveal much about the missing word.
+# After 600 steps the three BERTs lie far apart, two of them behind GPT; after 2,400 all are far ahead (2.30 against
+# 5.23). GPT has become slightly worse: presumably it begins to learn the sentences by heart. Why does BERT start so
+# slowly? It learns from only 15 % of the tokens in each step, so it presumably needs more steps. After enough of them
+# its easier task pays off: the words *after* a gap reveal much about the missing word.
 #
 # BERT is used where a whole text is given and has to be understood, for instance to classify it or to find an answer
 # in it. But it gives no probability to a text and cannot simply write one. A GPT learns from every token instead of
@@ -1853,8 +1857,8 @@ for steps in sorted(runs[0]["masked"], key=int):
 #
 # ## What comes next?
 #
-# This lesson began with a rule that had to be worked out from its examples. What do our model with two layers and a stored one with a single layer say? In
-# the second prompt no example has the letter `a`.
+# This lesson began with a rule that had to be worked out from its examples. What do our model with two layers and its
+# counterpart with one say? In the second prompt no example has the letter `a`.
 
 # %% tags=["fold"] label="the first question, asked of both models"
 # @title The first question, asked of both models
@@ -1882,7 +1886,7 @@ for line in ("? c5 a2 c5 h1 a", "? c5 b2 c5 h1 a"):
 #
 # A pre-trained language model continues texts; asked a question, it may well continue with a second question. The
 # assistants that people talk to are trained further: first fine-tuned on instructions with answers that people wrote
-# (**instruction tuning**), then with the help of people's choices between two answers (*reinforcement learning from
+# (**instruction tuning**), then with the help of people's rankings of several answers (*reinforcement learning from
 # human feedback*; Ouyang et al., 2022). The architecture stays that of Figure 2.
 #
 # </details>
@@ -1895,7 +1899,7 @@ for line in ("? c5 a2 c5 h1 a", "? c5 b2 c5 h1 a"):
 # | language model | $P(x) = \prod_n P(x_n \mid x_{<n})$ | a number |
 # | GPT | $X_0 = E[\text{tokens}] + P$, $L$ causal pre-norm blocks, last normalisation | $[B, n, D]$ |
 # | tied head | $\text{logits} = \text{norm}(X_L)\,E^\top$ | $[B, n, V]$ |
-# | perplexity | $\exp(\text{mean of} -\ln P(x_n \mid x_{<n}))$ over the predicted tokens | a number |
+# | perplexity | $\exp(-\,\text{mean of}\,\ln P(x_n \mid x_{<n}))$ over the predicted tokens | a number |
 # | bits per character | $\log_2(\text{perplexity}) / \text{characters per token}$ | a number |
 # | temperature, top-k, top-p | softmax of $\text{logits}/T$; the $k$ likeliest; the likeliest up to the sum $p$ | $[B, V]$ |
 # | parameters | $VD + ND + L(12D^2 + 13D) + 2D$ | a number |

@@ -13,9 +13,9 @@
 # - say what hybrids are, and explain how DeiT, Swin and ConvNeXt answer the Vision Transformer.
 #
 # **You need** from lesson 03 convolutions and feature maps, from lesson 05 learned positional encodings, from lesson 06
-# multi-head attention, and from lesson 09 the Transformer block. Lessons 10 to 12 are not needed, though
-# [lesson 12](12_attention_in_vision.ipynb) names the cost that patches are the first cure for. The terms and symbols of
-# the course are listed in the [glossary](../docs/glossary.md).
+# multi-head attention, and from lesson 09 the Transformer block. Lessons 10 to 12 are not needed, though [lesson
+# 12](12_attention_in_vision.ipynb) explains the cost that patches reduce. The terms and symbols of the course are
+# listed in the [glossary](../docs/glossary.md).
 #
 # **Time** about 65 minutes to read; the cells run in about 25 seconds on two CPU cores.
 
@@ -195,9 +195,9 @@ W_E, b_E = normal(C * P * P, D) / math.sqrt(C * P * P), normal(D)
 X = patches @ W_E + b_E  # [N, D]
 
 # %% [markdown]
-# The cut takes no notice of what is in the picture: the triangle of Figure 2 is spread over ten patches, which do not
-# overlap. And *within* a patch, the matrix does not know which pixels are neighbours; it treats the 108 numbers as a
-# plain vector.
+# The cut takes no notice of what is in the picture: the circle of Figure 2 is spread over twelve patches, and the
+# patches do not overlap. And *within* a patch, the matrix does not know which pixels are neighbours; it treats the 108
+# numbers as a plain vector.
 #
 # ## A strided convolution does the same
 #
@@ -229,10 +229,10 @@ assert_close(grid.flatten(1).T, X, rtol=1e-4, atol=1e-5)  # [D, N] and [N, D]
 # lies below patch 1. Will it find out? We shall look at it after training.
 #
 # Where do we read the answer? A Transformer gives $N$ output vectors, and we need a single one for the whole picture.
-# The ViT borrows an idea from BERT and puts one more token in front of the patches, the **class token**. It belongs to
-# no patch; its vector is learned, and the same for all pictures. In each block the class token attends to the patches
-# and collects what is needed, and at the end the classifier reads its vector only. The class token gets a position
-# vector, too, which makes $N + 1$ of them:
+# The ViT borrows an idea from BERT, a Transformer that reads text, and puts one more token in front of the patches, the
+# **class token**. It belongs to no patch; its vector is learned, and the same for all pictures. In each block the class
+# token attends to the patches and collects what is needed, and at the end the classifier reads its vector only. The
+# class token gets a position vector, too, which makes $N + 1$ of them:
 
 # %%
 class_token, positions = normal(1, D) * 0.02, normal(17, D) * 0.02  # random here; parameters in the model below
@@ -284,10 +284,10 @@ class ViT(nn.Module):
 #
 # ## Counting a ViT
 #
-# You have counted all parts of a ViT before: the patch embedding has $CP^2D + D$ parameters, the class token $D$, and
-# the positions $(N+1)D$. Each of the $L$ blocks has $4D^2 + 4D$ in attention, $2DD_F + D_F + D$ in the MLP and $4D$ in
-# two normalisations (lesson 09). The last normalisation has $2D$, and the head $DK + K$ for $K$ classes. The paper has
-# three sizes, for pictures of 224 by 224 pixels and 1,000 classes:
+# Only the first parts of a ViT are new to count: the patch embedding has $CP^2D + D$ parameters, the class token $D$,
+# and the positions $(N+1)D$. Each of the $L$ blocks has $4D^2 + 4D$ in attention, $2DD_F + D_F + D$ in the MLP and $4D$
+# in two normalisations (lesson 09). The last normalisation has $2D$, and the head $DK + K$ for $K$ classes. The paper
+# has three sizes, for pictures of 224 by 224 pixels and 1,000 classes:
 
 
 # %% tags=["nbval-check-output"]
@@ -345,12 +345,14 @@ def shuffled(images):
 
 # %% tags=["fold"]
 # @title Draws Figure 3
+few = [0, 3, 4]
+kinds = [names[place] for place in few]
 show(
     captioning.gallery(
-        visible(torch.cat([pictures[:3], shuffled(pictures[:3])])),
-        [*names[:3], *(f"{name}, shuffled" for name in names[:3])],
+        visible(torch.cat([pictures[few], shuffled(pictures[few])])),
+        [*kinds, *(f"{name}, shuffled" for name in kinds)],
     ),
-    f"Three pictures: {', '.join(names[:3])}; and the same with their pixels in another order: nothing can be recognised.",
+    f"Three pictures: {', '.join(kinds)}; and the same with their pixels in another order: nothing can be recognised.",
 )
 
 # %% [markdown]
@@ -387,9 +389,9 @@ assert difference < 1e-4
 # %% [markdown]
 # Up to rounding errors, these are the logits that the first ViT computes from the original pictures.
 #
-# A convolutional network has no such way out: its filters of 3 by 3 pixels now see pixels that have nothing to do with
-# each other. Its layers and its training are the same; only its assumptions have become false. If it is ahead of the
-# ViT on the original pictures and loses this lead on shuffled ones, then the lead came from the assumptions.
+# A convolutional network has no such way out: most pixels that its filters of 3 by 3 pixels now see together were not
+# neighbours before. Its layers and its training are the same; only its assumptions have become false. If it is ahead of
+# the ViT on the original pictures and loses this lead on shuffled ones, then the lead came from the assumptions.
 #
 # ## How many images?
 #
@@ -438,10 +440,10 @@ for kind, steps in {"CNN": 300, "ViT": 500}.items():
 # Guessing gives an accuracy of a quarter. One run of a few hundred steps says little, so our conclusions rest on a
 # stored run: up to 12,800 pictures, 4,000 steps for every model, and three seeds.
 #
-# The stored run has two more curves. For one of them the CNN is trained on shuffled pictures. For the other the ViT
-# is trained with **data augmentation**: in each step every picture is mirrored or not, and moved by up to three
-# pixels in each direction, so that it comes in $2 \cdot 7 \cdot 7 = 98$ variants. The moves teach by examples what
-# the convolutional network has built in, that an object stays what it is when it moves.
+# The stored run has two more curves. For one of them the CNN is trained on shuffled pictures. For the other the ViT is
+# trained with **data augmentation**: whenever a picture is used, it is mirrored or not and moved by up to three pixels
+# in each direction, all at random, so that it comes in $2 \cdot 7 \cdot 7 = 98$ variants. The moves teach by examples
+# what the convolutional network has built in, that an object stays what it is when it moves.
 
 # %% tags=["fold"]
 # @title Draws Figure 4
@@ -520,7 +522,7 @@ show(
 for kind, values in means.items():
     print(f"{kind:21}", "  ".join(f"{count:,}: {value:.3f}" for count, value in zip(LARGER, values)))
 gaps = [cnn - vit for cnn, vit in zip(means["CNN"], means["ViT"])]
-print("CNN before ViT by", ", ".join(f"{gap:.3f}" for gap in gaps))
+print("CNN ahead of ViT by", ", ".join(f"{gap:.3f}" for gap in gaps))
 assert all(gap > 0 for gap in gaps) and gaps[0] > 0.35 > 0.06 > gaps[-1]
 assert means["CNN, shuffled pixels"][2] < means["ViT"][2] and means["CNN, shuffled pixels"][3] < means["ViT"][3]
 assert means["ViT, augmented"][0] > means["ViT"][0] + 0.2
@@ -528,9 +530,9 @@ assert means["ViT, augmented"][0] > means["ViT"][0] + 0.2
 # %% [markdown]
 # Our models show three results:
 #
-# - **The convolutional network is ahead of the ViT at every size, and the gap in accuracy closes with the number of
-#   pictures**: from 0.50 at 100 pictures to 0.02 at 12,800. Locality and equivariance help most where pictures are
-#   few, since they replace what pictures would have to teach.
+# - **The convolutional network is ahead of the ViT for every number of pictures, but its lead in accuracy shrinks**:
+#   from 0.50 at 100 pictures to 0.02 at 12,800. Locality and equivariance help most where pictures are few, since they
+#   replace what pictures would have to teach.
 # - **The lead comes from its assumptions.** On shuffled pixels the lead is gone. Compare that curve with the ViT's,
 #   which shuffling would not change: with 100 or 400 pictures the two are about equal, and with more the convolutional
 #   network is clearly worse. A wrong assumption can be worse than none.
@@ -572,7 +574,7 @@ assert means["ViT, augmented"][0] > means["ViT"][0] + 0.2
 #
 # And what is a *hybrid*? It lets a convolutional network make the tokens. You know the last feature map of such a
 # network from lesson 03, where a decoder attended to its cells; in a hybrid each cell becomes a token of a Transformer.
-# Let us try it with the feature map of our small CNN:
+# Let us try it with a CNN built like ours, but untrained, since we only look at the shapes:
 
 # %%
 cells = SmallCNN().to(DEVICE).layers(pictures[:8].to(DEVICE))  # [8, 64, 6, 6]: feature maps of a CNN, not trained here
@@ -588,7 +590,8 @@ assert hybrid.shape == (8, 36, D)
 # From here on we look into one trained ViT. It has patches of 4 by 4 pixels, so that its places form a grid of 6 by 6,
 # and learned from 12,800 pictures with augmentation, for 4,000 steps; its weights are stored with this lesson.
 
-# %%
+# %% tags=["fold"] label="loads the trained ViT"
+# @title Loads the trained ViT
 SIDE = 4
 if stored_runs.full():
     chosen = fitted("ViT, augmented", 12800, 4000, single_things(12800, seed=0), 0, make=lambda: ViT(SIDE))[0]
@@ -781,8 +784,9 @@ assert own - 0.05 > mean > even + 0.1 and max(heads) > 0.85
 # on average over 200 pictures. Equal weights are the baseline. One map for all pictures beats them simply because
 # objects lie near the middle of their windows, so only the step from the second line to the third is owed to the
 # picture at hand. The rollout does follow the object, but about half of it lies on the background. A reason is in the
-# last lines: the heads of the last block do different work. For one of them the class token attends almost only to the
-# object, which you can see in Figure 6; the others look elsewhere, too, and the rollout averages over all of them.
+# last lines: the heads of the last block do different work. In head 1 the class token attends almost only to the
+# object, as you can see in Figure 6; in the other heads it looks elsewhere, too, and the rollout averages over all of
+# them.
 #
 # In the large ViTs the rollouts of photographs follow the objects as well (figure 6 of the paper). But a rollout leaves
 # out the values, the MLPs and the normalisations. Such a map illustrates what the model may use and does not prove it.
@@ -817,6 +821,8 @@ def draw_sides(side):
     right.set(
         xscale="log", xlabel="million operations for one picture", ylabel="accuracy", ylim=(0.85, 1), xlim=(0.5, 20)
     )
+    right.set_xticks([0.5, 1, 2, 5, 10, 20], ["0.5", "1", "2", "5", "10", "20"])
+    right.minorticks_off()
     right.grid(True)
     return figure
 
@@ -843,9 +849,9 @@ for side in SIDES:
     print(say_sides(side))
 
 # %% [markdown]
-# Each halving of the side gives four times as many patches. The operations first grow less than that, since the class
-# token and the patch embedding cost the same at every size; for much smaller patches, where the $N^2$ term dominates,
-# each halving would cost sixteen times as much.
+# Each halving of the side gives four times as many patches. From 12 to 6 pixels the operations grow only threefold,
+# since the class token and the patch embedding cost the same at every size. From 6 to 3 they grow slightly more than
+# fourfold, and where the $N^2$ term dominates, each halving would cost sixteen times as much.
 #
 # It is less clear what we gain. Patches of 12 by 12 are the worst, but among the other sizes the seeds of one size
 # differ as much as the sizes do. Nor is a gain ruled out, since after 1,500 steps the training is far from finished: in
@@ -961,10 +967,10 @@ for name, values in zip(
 # worth nearly as much to the ViT as 6,300 more labels.
 #
 # In the published result (Touvron et al., 2021; ImageNet, ViT-B at 224 by 224 pixels) the ViT reaches 81.8 % without a
-# teacher and 83.4 % with the distillation token. A convolutional network is the better teacher: one that reached
-# only 80.0 % itself brought its student to 82.7 %, while a ViT that was better itself brought it hardly further than no
-# teacher. But most of what DeiT gained over the first ViT came from augmentation and a careful way of training, and its
-# authors' later recipe, DeiT III (Touvron et al., 2022), does without a teacher.
+# teacher and 83.4 % with the distillation token. A convolutional network is the better teacher: one that reached only
+# 80.0 % itself brought its student to 82.7 %, while a ViT that was better itself, with 81.8 %, brought it hardly
+# further than no teacher did. But most of what DeiT gained over the first ViT came from augmentation and a careful way
+# of training, and its authors' later recipe, DeiT III (Touvron et al., 2022), does without a teacher.
 #
 # ## Learning without labels
 #
@@ -1015,9 +1021,10 @@ show(
 # patches from opposite edges of the picture into one window, where they have no business with each other. A mask, which
 # the code above leaves out, keeps them apart; you can write it in the stretch exercise of the assignment.
 #
-# Two more features bring Swin close to convolutional networks. Its positions are relative: each score gets a learned
-# number that depends only on how many rows and columns lie between the two patches. And after every few layers (such a
-# group is called a **stage**) the grid becomes coarser: every 2 by 2 neighbouring patches are merged into one.
+# Two more features bring Swin close to convolutional networks. Its positions are relative: to each score a learned
+# number is added that depends only on how many rows down and columns to the right the one patch lies from the other.
+# And after every few layers (such a group is called a **stage**) the grid becomes coarser: every 2 by 2 neighbouring
+# patches are merged into one.
 #
 # ## ConvNeXt: the answer of the convolutional networks
 #
@@ -1076,8 +1083,9 @@ assert min(handwritten["CNN"]) > max(handwritten["ViT"])
 #
 # ## Circle or cross?
 #
-# Let us return to the pictures of the beginning. What do the two models that learned from 800 pictures, and the ViT
-# that learned from 12,800, say about the first six circles and crosses of the test?
+# Let us return to the pictures of the beginning. What do the two models that learned from 800 pictures say about the
+# first six circles and crosses of the test? And what does the ViT with smaller patches say, which learned longer, from
+# 12,800 pictures with augmentation?
 
 # %% tags=["fold"]
 # @title Draws Figure 12
@@ -1210,7 +1218,6 @@ for name, said in answers.items():
 #   Transformers & distillation through attention. ICML. arXiv:2012.12877.
 # - H. Touvron, M. Cord, H. Jégou (2022). DeiT III: revenge of the ViT. ECCV. arXiv:2204.07118.
 # - A. Kolesnikov et al. (2020). Big transfer (BiT): general visual representation learning. ECCV. arXiv:1912.11370.
-#
 # - K. He, X. Chen, S. Xie, Y. Li, P. Dollár, R. Girshick (2022). Masked autoencoders are scalable vision learners.
 #   CVPR. arXiv:2111.06377.
 # - M. Caron et al. (2021). Emerging properties in self-supervised vision Transformers. ICCV. arXiv:2104.14294.

@@ -213,11 +213,11 @@ assert on_b > 1.5 * scratch_on_b and by_heart > 0.9 and after < 0.9 * before
 #
 # $$\Delta W = \sigma_1 u_1 v_1^\top + \sigma_2 u_2 v_2^\top + \dots, \qquad \sigma_1 \ge \sigma_2 \ge \dots \ge 0,$$
 #
-# in which the vectors $u_i$ have length 1 and are orthogonal to each other, as are the $v_i$. Each term is a matrix
-# of rank 1, which measures how much of $v_i$ an input contains and writes $\sigma_i$ times as much of $u_i$ into the
+# in which the vectors $u_i$ have length 1 and are orthogonal to each other, as are the $v_i$. Each term is a matrix of
+# rank 1, which measures how much of $v_i$ an input contains and writes $\sigma_i$ times as much of $u_i$ into the
 # output. We call it a *direction* of the change; it takes only $D_{in}+D_{out}$ numbers. The squares of the *singular
-# values* $\sigma_i$ add up to those of all entries of $\Delta W$, the *squared change*. If the first few directions
-# held nearly all of it, few numbers would describe the change. Do they?
+# values* $\sigma_i$ add up to the *squared change*, the sum of all squared entries of $\Delta W$. If the first few
+# directions held nearly all of it, few numbers would describe the change. Do they?
 
 
 # %% tags=["fold"]
@@ -292,10 +292,10 @@ assert kept[16] > 0.9 * kept[64] and kept[1] < 0.5 * kept[64]
 # tenths of the squared change of full fine-tuning needed 10 to 100 times as many directions as LoRA usually has
 # (Biderman et al., 2024).
 #
-# The authors of LoRA were led to their hypothesis by a related result. Aghajanyan et al. (2021) let the weights of a
-# pre-trained RoBERTa move only within a random subspace, and on one task 200 dimensions were enough for nine tenths
-# of the accuracy of full fine-tuning. This says nothing about the rank of a matrix, but it suggests that a change
-# which few numbers describe may be enough.
+# The authors of LoRA were led to this idea by a related result. Aghajanyan et al. (2021) let the weights of a
+# pre-trained RoBERTa move only within a random subspace, and on one task 200 dimensions were enough for nine tenths of
+# the accuracy of full fine-tuning. This says nothing about the rank of a matrix, but it suggests that a change which
+# few numbers describe may be enough.
 #
 # </details>
 
@@ -491,7 +491,7 @@ with torch.no_grad():
 # config = LoraConfig(r=4, lora_alpha=8, target_modules=["q_proj", "v_proj"], task_type="CAUSAL_LM")
 # model = get_peft_model(model, config)  # ours: lora(("query", "value"), r=4, alpha=8)(model)
 # model.print_trainable_parameters()  # ours: print(count)
-# ...  # training, as of any other model
+# ...  # training, as for any other model
 # model.save_pretrained("order")  # the matrices A and B alone: the small file of a task
 # model = model.merge_and_unload()  # ours: remove_parametrizations(…), for each layer
 # ```
@@ -624,7 +624,7 @@ class Prefix(nn.Module):
 # - Perhaps the place is what matters. Control: draw them from the same query and value matrices.
 # - Perhaps task 2 is easy. Controls: full training from scratch, and LoRA in a model that has not learned task 1.
 #
-# The second control, live:
+# We run the second control here:
 
 
 # %% tags=["fold"]
@@ -674,11 +674,11 @@ print(f"task 2, exact: 3,072 random weights of the same matrices {exact(control,
 assert exact(control, data["2, new"]) < 0.8 * exact(small, data["2, new"])
 
 # %% [markdown]
-# The random weights stay behind LoRA. But one run says little. The first table comes from stored runs of all methods
-# with four seeds, each with sentences and a base of its own; its last two columns are exact translations, mean and
-# range. *All six* means all matrices of a block, with rank 8. Below are the published results with GPT-3 in per cent
-# (Hu et al., 2022, table 4): database queries (WikiSQL), whether one sentence follows from another (MultiNLI), and
-# summaries of dialogues (SAMSum), where ROUGE measures the agreement with a reference.
+# The random weights do worse. But one run says little. The first table comes from stored runs of all methods with four
+# seeds, each with its own sentences and base; the last two columns give exact translations, as mean and range. *All
+# six* means all matrices of a block, with rank 8. The second table has published results of GPT-3 in per cent (Hu et
+# al., 2022, table 4): writing database queries (WikiSQL), judging whether one sentence follows from another (MultiNLI),
+# and summarising dialogues (SAMSum), where ROUGE measures the agreement with a reference.
 #
 # <details><summary>Going further: the settings of the stored run</summary>
 #
@@ -784,9 +784,10 @@ show(
 
 # %% [markdown]
 # **Figure 4.** Left, our stored run: exact translations of task 2, a point for each of four seeds; in parentheses the
-# number of trained weights. Right, the published results with GPT-3; in parentheses the trained weights in millions.
-# The dotted lines are full fine-tuning; LoRA is blue; the published axes do not begin at 0. A *prefix of embeddings*
-# consists of learned input vectors only; a *prefix in each layer* is the nearest relative of our prefix.
+# number of trained weights. Right, the published results with GPT-3; in parentheses the trained weights in millions, as
+# the paper counts them. The dotted lines are full fine-tuning; LoRA is blue; the published axes do not begin at 0. A
+# *prefix of embeddings* consists of learned input vectors only; a *prefix in each layer* is the nearest relative of our
+# prefix.
 #
 # What do the tables and the figure show?
 #
@@ -821,8 +822,8 @@ show(
 # cannot change, within a block, how a token divides its attention among the words.
 #
 # Our 200 sentences are also few. Prefixes did badly with few examples in the LoRA paper, too: with 100 examples of
-# MultiNLI, GPT-3 reaches 63.8 with LoRA, but 48.3 with a prefix in each layer (in the appendix). LoRA's best result
-# on all of MultiNLI was reached with updates of rank 2 for the value matrices alone, as the appendix says.
+# MultiNLI, GPT-3 reaches 63.8 with LoRA, but 48.3 with a prefix in each layer (in the appendix). On the full MultiNLI,
+# the small LoRA's 91.7 comes from updates of rank 2 for the value matrices alone, as the appendix says.
 #
 # Our settings may be to blame as well. We left out what the authors of prefix tuning found necessary for stable
 # training, an MLP that computes the prefix. Our prefix begins with random numbers, so that, unlike the others, it
@@ -964,7 +965,7 @@ for group in GROUPS:
     print(f"{group:13}", "".join(f"  {min(some):.2f} to {max(some):.2f}" for some in of_ranks))
 show(
     figure,
-    f"Left, exact translations for ranks {RANKS}: "
+    f"Left, exact translations for ranks {', '.join(map(str, RANKS))}: "
     + "; ".join(f"{group} {', '.join(f'{value:.2f}' for value in values)}" for group, values in means.items())
     + "".join(
         f". Published accuracies of GPT-3 on {task} for ranks 1, 2, 4, 8 and 64: "
@@ -1098,11 +1099,11 @@ explore(
 # A weight that is trained needs many digits, since it moves in very small steps. A frozen weight does not move. Could
 # it be stored less precisely?
 #
-# To store a number with fewer bits is called **quantisation**. Four bits tell 16 values apart, so we need a **code
-# book**: a table of 16 values. Each weight is replaced by the nearest of them, and only its place in the table, from
-# 0 to 15, is stored: the weight's **code**. Which values should the table hold? The obvious choice is a ruler with
-# equal steps, such as the whole numbers from −7 to 7; this is **int4**, and leaves one code unused. How would you do
-# better, if you knew that most weights are small?
+# Storing numbers with fewer bits is called **quantisation**. Four bits tell 16 values apart, so we need a **code
+# book**: a table of 16 values. Each weight is replaced by the nearest of them, and only its place in the table, from 0
+# to 15, is stored: the weight's **code**. Which values should the table hold? The obvious choice is a ruler with equal
+# steps, such as the whole numbers from −7 to 7; this is **int4**, and leaves one code unused. How would you do better,
+# if you knew that most weights are small?
 #
 # Equal steps waste codes where there are few weights. The idea of **NormalFloat** (Dettmers et al., 2023) is that
 # every code should be used *equally often*. According to the authors, trained weights are roughly normally
@@ -1138,8 +1139,8 @@ for eight in (levels[:8], levels[8:]):
 
 # %% [markdown]
 # This is **NF4**. The next cell compares it with the table of the library bitsandbytes: the two agree to six decimals,
-# and bit for bit if $o$ is rounded as in the library. The figure draws NF4 and two other code books below the weights
-# of our base:
+# and bit for bit if we round as the library does. The figure draws NF4 and two other code books below the weights of
+# our base:
 
 # %% tags=["fold"]
 # @title Draws Figure 7
@@ -1435,8 +1436,8 @@ for run in rounded_runs:  # in each seed, by error and by loss
 # %% [markdown]
 # ## Double quantisation: what the scales cost
 #
-# A weight takes the 4 bits of its code and its share of the bits of its block's scale. With a 32-bit scale for 64
-# weights this share is half a bit, which for 65 billion weights makes 4 GB.
+# A weight takes 4 bits for its code, and its share of the scale of its block. With a 32-bit scale for 64 weights this
+# share is half a bit, which for 65 billion weights makes 4 GB.
 #
 # The scales are numbers like any others, so they can be quantised, too. This is **double quantisation**: the mean of
 # all scales is subtracted, and what is left is stored in 8 bits, in blocks of 256 scales, each with a 32-bit scale of
@@ -1597,9 +1598,8 @@ for pair in word_order.differing(word_order.sentences(12000, seed=0)[6000:])[-10
 # @title Draws Figure 9
 show(
     adapters.shadows(),
-    "Three planes with an arrow of length 1 each. It lies in the plane: shadow 1.00, phi 1.0. It rises at 45 "
-    "degrees: shadow 0.71, "
-    "phi 0.5. It stands upright: shadow 0.00, phi 0.0.",
+    "Three planes with an arrow of length 1 each. Left, it lies in the plane: shadow 1.00, phi 1.0. Middle, it rises at "
+    "45 degrees: shadow 0.71, phi 0.5. Right, it stands upright: shadow 0.00, phi 0.0.",
 )
 
 # %% [markdown]

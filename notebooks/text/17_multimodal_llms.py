@@ -96,13 +96,12 @@ DEVICE = device()
 # %% [markdown]
 # ## A reader that has never seen a picture
 #
-# Lesson 11 trained a language model on text, and lesson 16 trained encoders of pictures. At the size at which such
-# models become useful, each of them costs months of computing, so hardly anybody who wants a model that talks about
-# pictures trains one from nothing. Instead, people take a language model that has been trained on text and an **image
-# encoder** that has been trained on pictures, and join the two. In the purest form of the idea both stay as they are,
-# and only what lies between them, the **bridge**, is learned. Elsewhere you will also find the word **connector** for
-# the bridge, and **visual tokens** for the vectors that it makes of a picture. How small can a bridge be? This is the
-# question of the lesson.
+# Lesson 11 trained a language model on text, and lesson 16 trained encoders of pictures. Useful models of either kind
+# cost months of computing, so hardly anybody who wants a model that talks about pictures trains one from nothing.
+# Instead, people take a language model that has been trained on text and an **image encoder** that has been trained on
+# pictures, and join the two. In the purest form of the idea both stay as they are, and only what lies between them, the
+# **bridge**, is learned. Elsewhere you will also find the word **connector** for the bridge, and **visual tokens** for
+# the vectors that it makes of a picture. How small can a bridge be? This is the question of the lesson.
 #
 # We need a language model that has never seen a picture. Ours was trained on texts about 12,000 scenes like those of
 # lesson 03. Each text consists of a caption and six questions with their answers, drawn from the eight that can be
@@ -480,9 +479,9 @@ show(
 #
 # - **Matching** asks whether a text fits a picture. Queries and text may see everything. A small head turns each
 #   query's output into two logits, *fits* and *does not fit*, and these are averaged over the queries.
-# - **Writing** is a language-model loss. The text may see the queries but not its own future. It has no
-#   cross-attention of its own, so *all* that it knows of the picture comes through the queries. The queries, in turn,
-#   may not see the text, or they would hand the very words that are to be predicted back to it.
+# - **Writing** is a language-model loss. The text may see the queries but not its own future. It has no cross-attention
+#   of its own, so *all* that it knows of the picture comes through the queries. The queries, in turn, may not see the
+#   text, or they would hand back to it the very words that it is to predict.
 # - **Contrast** compares the queries' outputs with a single vector of the text, which, as in BLIP, is that of its first
 #   token. Neither side may see the other, or the comparison would be too easy. With the outputs $z_q$ of the queries,
 #   the vector $t$ of the text and the temperature $\tau$ of lesson 16, the score is $\max_q \cos(z_q, t) / \tau$. Only
@@ -617,12 +616,12 @@ show(
 #
 # Which bridge is best? The papers cannot tell, since they differ in the image encoder, the language model and the data.
 # In our miniature these are the same for all, except that Frozen trains its own image encoder. Each bridge is trained
-# on the same questions for the same number of steps, with three seeds, each with a reader of its own. The results are
-# therefore those of a fixed budget of training, not of what each bridge can reach in the end. A fair comparison must
-# also hold the *number of vectors* equal: if a bridge with 36 vectors did better than one with 4, its architecture need
-# not be the reason. Q-Former and InstructBLIP are therefore tried with 1, 4 and 36 vectors, and Flamingo with 4 and 36.
-# The number of weights is not equal, as the table shows: Flamingo's bridge has more of them than the reader itself. Nor
-# is the depth: the Q-Former has two layers, the resampler one.
+# on the same questions for the same number of steps, with three seeds, each with a reader of its own. The results
+# therefore show what a bridge learns within a fixed budget of training, not what it can reach in the end. A fair
+# comparison must also hold the *number of vectors* equal: if a bridge with 36 vectors did better than one with 4, its
+# architecture need not be the reason. Q-Former and InstructBLIP are therefore tried with 1, 4 and 36 vectors, and
+# Flamingo with 4 and 36. The number of weights is not equal, as the table shows: Flamingo's bridge has more of them
+# than the reader itself. Nor is the depth: the Q-Former has two layers, the resampler one.
 #
 # - **blind** gives the reader two learned vectors, the same for every picture: what can be learned without seeing?
 # - **mean** turns the mean over all cells into two vectors.
@@ -764,16 +763,16 @@ for seed in SEEDS:  # the claims below hold for each seed
 # - **A language model of text alone can be made to see by very few weights.** A linear layer of 7,008 weights, two per
 #   cent of the reader's, gets about nine in ten questions about colours, shapes and sizes right, and three in four
 #   about places. The blind bridge does no better than guessing, so right answers beyond that come from the picture. The
-#   runs differ, however: in one of the three the projector answers only 0.76 of the questions about colours right, and
-#   a Q-Former with as many vectors 0.96. Each seed has its own reader, initial weights and order of questions, and we
-#   have not separated their effects.
+#   runs differ, however: in one of the three the projector answers only 0.76 of the colour questions right, where a
+#   Q-Former with as many vectors answers 0.96. Each seed has its own reader, initial weights and order of questions,
+#   and we have not separated their effects.
 # - **A mean loses which properties belong together.** Somebody who knows which two colours and shapes there are, but
 #   not how they belong together, is right in half of the cases. With the mean the reader reaches 0.63 for colours and
-#   only 0.50 for shapes. Sizes do better, perhaps because both objects often have the same size and nothing has to be
-#   matched. For places it is near chance, which can be understood: the mean of the eight place numbers over all cells
-#   is the same for every picture. Frozen's own image encoder is much better at places, 0.70 against 0.30, although it
-#   hands on a mean, too. Presumably it learns, through the reader, to write places into its features. At colours it is
-#   worse than the mean of the trained encoder, perhaps because it has to learn to see from nothing.
+#   only 0.50 for shapes. Sizes do better, perhaps because both objects often have the same size, and then nothing has
+#   to be matched. For places it is near chance, which can be understood: the mean of the eight place numbers over all
+#   cells is the same for every picture. Frozen's own image encoder is much better at places, 0.70 against 0.30,
+#   although it hands on a mean, too. Presumably it learns, through the reader, to write places into its features. At
+#   colours it is worse than the mean of the trained encoder, perhaps because it has to learn to see from nothing.
 # - **If the queries know the question, one of them is enough.** With a single query, the question raises colours from
 #   0.56 to 1.00, and it helps with places, too. With four queries the gain is small, and with 36 there is hardly any
 #   left. There is a catch: a bridge that knows both the picture and the question could find the *answer* by itself, and
@@ -827,13 +826,13 @@ assert 1.7 < third[-1] / third[len(third) // 3] < 2
 # ## Watch the queries look
 #
 # How does a query that knows the question use it? For one picture and one question, Figure 9 shows where four such
-# queries attend in their first layer. They have been trained for 2,000 steps, as the bridges of Figure 7, and are
-# stored with this lesson. The cell prints the share of their answers that are right; the reader with the caption is
-# shown for comparison. The figure begins with the scene of Figure 1 and its circle. In the explorer you can choose
-# other scenes and questions: ask about one object and then about the other, and watch whether the dark cells move. For
-# the colour questions about 200 new scenes, the cell also prints how much of the attention falls on the object that is
-# asked about and on the other one, in the first layer and in the last; an even spread would give each object the share
-# of the cells that it touches.
+# queries attend in their first layer. They were trained for 2,000 steps, at twice the learning rate of Figure 7, and
+# are stored with this lesson. The cell prints their share of right answers; the reader with the caption and the
+# projector of 200 steps are shown for comparison. The figure begins with the scene of Figure 1 and its circle. In the
+# explorer you can choose other scenes and questions: ask about one object and then about the other, and watch whether
+# the dark cells move. For the colour questions about 200 new scenes, the cell also prints how much of the attention
+# falls on the object that is asked about and on the other one, in the first layer and in the last; an even spread would
+# give each object the share of the cells that it touches.
 
 # %% tags=["fold"]
 # @title Explorer of Figure 9
@@ -938,18 +937,19 @@ explore(
 # and ✗ wrong. Darker blue is more weight, on one scale for all four maps, and the outlines show where the objects lie.
 # The queries know the question. *Caption* is the reader with the caption instead of a picture.
 #
-# Nobody has told the queries where the objects are, and yet each gives more than half of its attention to the object
-# that the question is about, and hardly any to the other one. So the question decides where they look: ask about the
-# square as well, and the dark cells move.
+# Nobody has told the queries where the objects are, and yet, on average over the scenes, each gives more than half of
+# its attention to the object in question, and hardly any to the other one. So the question decides where they look: ask
+# about the square as well, and the dark cells move.
 #
-# In the last layer nothing of this can be seen. There the object that is asked about gets less attention than an even
-# spread would give it, and hardly more than the other object. Presumably they have read the colour by then; we have not
-# tested this. A map of the last layer alone, as it is often drawn, would have hidden how this bridge finds its answer.
+# In the last layer nothing of this can be seen. There the object that is asked about gets, on average, less attention
+# than an even spread would give it, and hardly more than the other one. Presumably the queries have read the colour by
+# then; we have not tested this. A map of the last layer alone, as it is often drawn, would have hidden that the queries
+# look at the object at all.
 
 # %% [markdown]
 # ## What the papers report
 #
-# The published models are too different to rank their bridges by them, but their results are worth reading. **VQAv2**
+# The published models differ too much for a ranking of their bridges, but their results are worth reading. **VQAv2**
 # (Goyal et al., 2017) is a test with questions that people wrote about photographs. A score is the percentage of
 # answers that agree with those of people. The table gives it for models that were trained on pictures with captions or
 # other text, but never on VQAv2. In the names, ViT-g is an image encoder; OPT and FlanT5 are language models, and
@@ -981,9 +981,9 @@ for name, scores in (  # VQAv2; Tsimpoukelli et al. 2021, table 1; Alayrac et al
 # Two results stand out.
 #
 # First, **a small bridge can be enough**. With FlanT5, BLIP-2 answers more questions right than the largest Flamingo,
-# though it trains only about a hundredth as many weights. The bridge alone does not explain this, since FlanT5 had been
-# trained to follow instructions. With OPT, which had not, BLIP-2 reaches 52.6, less than the largest Flamingo. BLIP-2's
-# training also contained pictures from COCO, the collection that VQAv2 draws on.
+# though its second stage trains only about a hundredth as many weights. The bridge alone does not explain this, since
+# FlanT5 had been trained to follow instructions. With OPT, which had not, BLIP-2 reaches 52.6, less than the largest
+# Flamingo. BLIP-2's training also contained pictures from COCO, the collection that VQAv2 draws on.
 #
 # Second, **training the language model as well made Frozen worse**, from 29.5 to 24.0. A likely reason is the
 # catastrophic forgetting of lesson 11: there were far fewer captions than there had been text, none of them answers a
@@ -992,15 +992,15 @@ for name, scores in (  # VQAv2; Tsimpoukelli et al. 2021, table 1; Alayrac et al
 # whether the data or the trained language model deserve the credit.
 #
 # The row to remember is the one without the picture, the **blind baseline**. A model that is trained and tested with
-# black pictures answers 26.2 % of the questions, because many can be guessed: asked for the colour of a banana, one
+# black pictures gets 26.2 % of the questions right, because many can be guessed: asked for the colour of a banana, one
 # says yellow. Seeing adds little more than three points to that. A score of a multimodal model says little as long as
 # you do not know what the same model scores blind.
 #
 # Our clearest result is the query that knows the question, and InstructBLIP's paper has a direct test of it (Dai et
 # al., 2023). Its authors trained the model once more on the same data, but kept the instruction from the Q-Former. They
-# report that the scores fall on all data sets, and most where a question asks about places in a picture or moments in a
-# video, as in ScienceQA and iVQA. So knowing the question matters there as well, although these models have 32 queries,
-# whereas our miniature gains most with a single one.
+# report that the scores fall on all data sets, and more so where a question asks about places in a picture or moments
+# in a video, as in ScienceQA and iVQA. So knowing the question matters there as well, although these models have 32
+# queries, whereas our miniature gains most with a single one.
 #
 # <details><summary>Going further: what examples in the prompt teach, and two notes on the tables</summary>
 #
@@ -1067,9 +1067,9 @@ show(
 )
 
 # %% [markdown]
-# **Figure 10.** A multimodal language model, and the lessons that built its parts. Sky blue belongs to the picture,
-# grey to the text, and orange is the bridge. In the block, attention is dark blue, the MLP pink, and norms are white;
-# the thick grey line is the residual stream.
+# **Figure 10.** A multimodal language model, and the lessons that built its parts. Sky blue is what is made of the
+# picture; the picture itself and the text are grey, and the bridge is orange. In the block, attention is dark blue, the
+# MLP pink, and norms are white; the thick grey line is the residual stream.
 #
 # Lesson 01 began with a translator that had to press every sentence into one vector. Many of the questions that this
 # translator raised have been answered since.
@@ -1080,7 +1080,7 @@ show(
 # | What if $T = 1000$, and one vector has to hold it all? | Every state stays available to attention. Self-attention pays for this with $T^2$ products; exact tiles save their memory, and a KV cache saves computing keys and values again. | 02, 05, 08 |
 # | Training feeds the right previous word: can all positions be trained at once? | Yes, with a causal mask, in one pass and in parallel. | 07 |
 # | How does a signal survive many steps? | On a residual stream to which each layer adds. | 09 |
-# | Does the most likely word at each step give the most likely sentence? | No; beam search looks further, and where variety counts, one samples. | 01, 11 |
+# | Does the most likely word at each step give the most likely sentence? | Not always; beam search looks further, and where variety counts, one samples. | 01, 11 |
 # | Could the input be something other than a sentence? | A picture is a sequence of patches, and a bridge that is small beside the language model makes it readable. | 03, 13, 17 |
 #
 # What has changed is less than it seems. The decoder of lesson 02 asked, for each word that it wrote, which of the
@@ -1136,7 +1136,7 @@ show(
 #
 # </details>
 #
-# <details><summary><b>5.</b> A model answers 60 % of the questions about pictures. What do you ask first?</summary>
+# <details><summary><b>5.</b> A model gets 60 % of the questions about pictures right. What do you ask first?</summary>
 #
 # First ask what share the same model answers right without the picture. Then ask whether the questions or the pictures
 # occurred in the training of any of its parts, the image encoder included (lesson 16).

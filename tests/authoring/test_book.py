@@ -16,6 +16,7 @@ from conftest import ROOT
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from autograder import settings
+from autograder.authoring import gallery
 from autograder.authoring.book import notebook
 from autograder.authoring.book.__main__ import make
 from autograder.authoring.book.places import BUNDLE, DOCUMENTS, address
@@ -88,8 +89,15 @@ def test_a_lesson_keeps_its_figures_their_descriptions_and_its_folds(unit, pages
     assert "def course_folder" not in page
 
 
+def test_each_explorer_is_shown_in_other_states_beside_the_way_to_move_it(pages):
+    for unit in UNITS:
+        page, shown = pages[f"notebooks/{unit}.html"], gallery.of_lesson(unit)
+        assert page.count('<div class="states">') == page.count('class="explorer-note"') == len(shown)
+        assert page.count(f"_static/gallery/{unit}/") == sum(map(len, shown)) > 0
+
+
 def test_the_book_is_made_without_what_runs_a_lesson():
-    code = "import sys, autograder.authoring.book.__main__; print(*{'torch', 'nbgrader', 'numpy'} & set(sys.modules))"
+    code = "import sys, autograder.authoring.book.__main__; print(*{'torch', 'nbgrader', 'numpy', 'PIL'} & set(sys.modules))"
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert (ran.returncode, ran.stdout.strip()) == (0, ""), ran.stderr
 

@@ -112,7 +112,7 @@ def captioner(pixels, weights, fed: str, written: str) -> Figure:
             axes.plot(extent[:2], [extent[2] + line] * 2, **thin)
     for x, text in (
         (image, "image"),
-        (cells, f"{weights.size} cells $x_i$"),
+        (cells, f"{weights.size} cells $x_i$,\npositions added"),
         (maps, "weights $a_{t,i}$"),
     ):
         axes.text(x, high - wide / 2 - 0.12, text, ha="center", va="top")

@@ -7,6 +7,7 @@ import re
 import nbformat
 from nbformat.v4 import new_code_cell
 
+from autograder.authoring import gallery
 from autograder.authoring.book.places import BUNDLE, DOWNLOADS, address
 from autograder.authoring.labels import is_explorer, label, without_title
 from autograder.authoring.reading import is_folded
@@ -27,12 +28,13 @@ def dressed(nb, unit: str, depth: int, lesson: bool):
         lesson: whether it is a lesson; else an assignment.
     """
     nb, doors = copy.deepcopy(nb), " or ".join(_doors(unit, depth, lesson))
+    states = iter(gallery.of_lesson(unit) if lesson else [])
     cells, moved = [], False
     for cell, following in zip(nb.cells, [*nb.cells[1:], None]):
         if "setup" in cell.metadata.get("tags", []):
             continue
         if cell.cell_type == "markdown":
-            note = f'<p class="explorer-note">{MOVE.format(doors=doors)}</p>\n\n' if moved else ""
+            note = _states(next(states, []), unit, depth) + _note(doors) if moved else ""
             cell.source = note + SUMMARY.sub(_summary, BADGE.sub("", cell.source))
         elif is_folded(cell):
             _fold(cell, f"Code: {label(cell, following)}")
@@ -48,6 +50,20 @@ def dressed(nb, unit: str, depth: int, lesson: bool):
 def written(nb) -> str:
     """The text of a notebook file."""
     return nbformat.writes(nb) + "\n"
+
+
+def _note(doors: str) -> str:
+    return f'<p class="explorer-note">{MOVE.format(doors=doors)}</p>\n\n'
+
+
+def _states(states: list[dict], unit: str, depth: int) -> str:
+    """Pictures of an explorer with other values of its controls."""
+    shown = "".join(
+        f'<figure><img src="{"../" * depth}_static/gallery/{unit}/{one["file"]}" loading="lazy" '
+        f'alt="{html.escape(one["alt"])}"><figcaption>{html.escape(one["state"])}</figcaption></figure>'
+        for one in states
+    )
+    return f'<div class="states">{shown}</div>\n\n' if states else ""
 
 
 def _fold(cell, words: str) -> None:
