@@ -1054,7 +1054,8 @@ assert all(found[1]["bleu"] > found[0]["bleu"] for some in searched.values() for
 # last blocks look at: the decoder at what is written and at the source, and the encoder at the source token that the
 # decoder looks at most.
 
-# %%
+# %% tags=["fold"] label="the first 30 steps of training; loads the trained translator and checks it"
+# @title The first 30 steps of training; loads the trained translator and checks it
 learned, fresh = sentences(10, 16000, 24)
 
 
@@ -1071,9 +1072,6 @@ print(f"in 30 steps the loss falls from {curve[0]:.1f} to {curve[-1]:.1f}")
 if stored_runs.full():
     stored_weights.keep("10_encoder_decoder.translator", small_translator(450)[0])
 translator = stored_weights.load("10_encoder_decoder.translator", EncoderDecoder(WIDTH)).to(DEVICE)
-
-# %% tags=["fold", "nbval-check-output"]
-# @title Checks the claims and prints the lines below
 with torch.no_grad():
     new = batch(fresh[:100], "french").to(DEVICE)
     logits = translator(new.source, fed_tokens(new.target))  # [B, T, V]
