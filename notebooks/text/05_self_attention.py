@@ -148,8 +148,8 @@ show(
 # offers to the queries of others, and with $W_V$, what it passes on can differ from both.
 #
 # **A sentence of five tokens**, *the dog bites the man*, with vectors and matrices drawn at random, serves as our
-# example. One word occurs twice, at the positions 0 and 3; its two occurrences, $\textit{the}_1$ and $\textit{the}_2$,
-# have the same vector.
+# example. One word occurs twice, at positions 0 and 3; its two occurrences, $\textit{the}_1$ and $\textit{the}_2$, have
+# the same vector.
 
 # %%
 words = ["the₁", "dog", "bites", "the₂", "man"]
@@ -319,8 +319,8 @@ explore(
 #
 # The first idea is to give position $n$ a vector $p_n$ of its own and to add it to the vector of the token there:
 # $\tilde x_n = x_n + p_n$. Concatenating the two is possible, too, but makes the vectors wider. Adding, the usual
-# choice, is a special case: the matrix that is applied to $[x, p]$ can add the two parts. What should the vectors $p_n$
-# be like? Think about it before you read on.
+# choice, is a special case of this: if the matrix applied to $[x, p]$ has the same block $W$ for both parts, the
+# product is $xW + pW = (x + p)W$. What should the vectors $p_n$ be like? Think about it before you read on.
 #
 # - Each position has **its own** vector, different from all others and the same in every sentence.
 # - The entries are **bounded**, so that the vector of position 5,000 does not drown the vector of the token.
@@ -409,7 +409,7 @@ except IndexError as error:
 #
 # PyTorch has no function for this encoding. We compute it with loops and with tensors, for $D = 50$, and compare both
 # with a table that many lecture slides show. The lines printed below are the first four features of the encoding, each
-# at the positions 0 to 3.
+# at positions 0 to 3.
 
 # %%
 P_loop = torch.zeros(4, 50)  # [N, D], positions 0 to 3
@@ -614,7 +614,7 @@ print("token plus encoding, random W_Q and W_K:  ", f"{spread_at(E_sinusoidal, 2
 # the angle between them. When both are rotated, that angle changes by $(n - m)\,\omega$, which depends on the distance
 # alone.
 #
-# The next figure shows this in the plane, with $\omega = 0.5$, for a query at the positions 1, 3 and 5 and a key one
+# The next figure shows this in the plane, with $\omega = 0.5$, for a query at positions 1, 3 and 5 and a key one
 # position before it.
 
 
@@ -893,9 +893,10 @@ show(
 # **Figure 9.** Share of letters that each model gets right, on sequences of the training length. Every kind of
 # positional encoding solves *copy*; on *reverse* RoPE is only a little better than the guess.
 #
-# Did you expect RoPE to fail at *reverse*? A rotary score depends on the distance to a key, not on its position. *Three
-# positions before* is a distance. *The opposite position* is not: it is 23 steps ahead of position 0, and 23 steps
-# behind position 23. The guarantee that only the distance counts is also a limitation.
+# Did you expect RoPE to fail at *reverse*? Apart from the two letters, a rotary score depends only on the distance from
+# query to key, not on where either of them stands. *Three positions before* is a distance. *The opposite position* is
+# not: it is 23 steps ahead of position 0, and 23 steps behind position 23. The guarantee that only the distance counts
+# is also a limitation.
 #
 # Why, then, is the bar of RoPE above the dotted line at all? We print the shares of the figure, and those of RoPE on
 # *reverse* for the ends and the middle of the sequence:
@@ -1000,8 +1001,8 @@ assert max(beyond["learned"]) < 0.1 and max(beyond["sinusoidal"]) < 0.5 and sort
 #   with which they were initialised.
 # - **Sinusoidal**: the formula gives a vector for every position, and its entries stay bounded; yet the *layer* fails.
 #   Its matrices do the right computation for the encodings that occurred in training, and nothing ties their behaviour
-#   at position 40 to that at position 10. The additional keys can even spoil a position that did occur: in runs 1 and 2
-#   position 3 is often wrong, since its query now meets far keys that training never showed it.
+#   at position 40 to that at position 10. The additional keys can even spoil a position that did occur: in run 2
+#   position 3 is almost always wrong, since its query now meets far keys that training never showed it.
 # - **Rotary**: the score of a query at position 50 with a key at position 47 is computed like that of a query at
 #   position 5 with a key at position 2, so a trained layer can continue as if nothing had happened.
 #
@@ -1023,8 +1024,8 @@ print("RoPE, letters right after position 23:", *(f"{share:.2f}" for share in re
 # so that its pairs turn more slowly (Rozière et al., 2023), or with all positions divided by the same number (Chen et
 # al., 2023).
 #
-# **A penalty for distance.** Press et al. add nothing to the input and learn nothing: their **ALiBi** (attention with
-# linear biases) lowers each score by an amount that grows with the distance of the key:
+# **A penalty for distance.** The method of Press et al., **ALiBi** (attention with linear biases), adds nothing to the
+# input and has no parameters to learn. It lowers each score by an amount that grows with the distance of the key:
 #
 # $$e'_{mn} = e_{mn} - s_h\,|n - m|,\qquad s_h = 2^{-8h/H},\qquad h = 1, \dots, H$$
 #
@@ -1080,13 +1081,13 @@ print("position 30 attends most to the distances", peaks)
 # Position 30 should attend to distance $-3$ alone. The printed line names the three distances to which it attends most.
 # Large weights at $-28$ and $22$ are the fault that we are looking for: both distances differ from $-3$ by 25.
 #
-# The right panel shows where such weights come from. The height of a curve at $j$ is the mean length of pair $j$ in
-# the queries of all letters, times its mean length in the keys of all letters, divided by $\sqrt{D_Q}$. It is the
-# most that pair $j$ can contribute to a score, for a typical pair of letters. Of the 32 pairs the eight fastest are
-# drawn. A run whose curve is high only at $j = 0$ and $j = 1$ relies on the two fastest pairs. But 25 steps are
-# nearly $4 \cdot 2\pi$, four full turns of the first pair, and nearly three turns of the second. At the distances
-# $-28$ and $22$ these two pairs are therefore almost where they are at distance $-3$, and the scores are almost as
-# large. Slower pairs would tell these distances apart.
+# The right panel shows where such weights come from. The height of a curve at $j$ is the mean length of pair $j$ in the
+# queries of all letters, times its mean length in the keys of all letters, divided by $\sqrt{D_Q}$. It is the most that
+# pair $j$ can contribute to a score, for a typical pair of letters. Of the 32 pairs the eight fastest are drawn. The
+# curve of run 2 is high only at $j = 0$ and $j = 1$: this run relies almost entirely on the two fastest pairs, while
+# the other two also use slower ones. But 25 steps are nearly $4 \cdot 2\pi$, four full turns of the first pair, and
+# nearly three turns of the second. At distances $-28$ and $22$ these two pairs are therefore almost where they are at
+# distance $-3$, and the scores are almost as large. Slower pairs would tell these distances apart.
 #
 # Training could not correct this, because its sequences were too short: a key 28 positions back did not exist, and a
 # key 22 positions ahead existed only for positions without a target. Rotary scores do not depend on the position

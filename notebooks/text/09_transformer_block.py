@@ -229,8 +229,9 @@ show(
 # %% [markdown]
 # **Figure 2.** The similarity of the tokens in the same twelve attention layers, without and with residual connections.
 #
-# The tokens still become more similar, because all of them receive nearly the same average. But each keeps its own
-# content, and they remain far from identical.
+# The tokens still become more similar, because what attention adds to them is similar: in Figure 1 the output of the
+# first layer already has a mean cosine well above that of its input. But each keeps its own content, and they remain
+# far from identical.
 
 # %% [markdown]
 # ## The MLP: each token alone
@@ -379,8 +380,10 @@ show(
 # residual stream; at each circle with a plus, a branch is added to it.
 #
 # Pre-norm leaves the stream alone, and yet the growth is no longer exponential: each layer now reads numbers of size 1,
-# however large the stream is, and what it adds no longer grows. In the 24 pre-norm blocks below Figure 8, the stream
-# grows only about threefold. In post-norm the direct path of the gradient runs through both normalisations.
+# however large the stream is, and what it adds no longer grows. In a stack of 24 pre-norm blocks the stream grows only
+# about threefold, as the lines below Figure 8 will show. In post-norm the numbers stay in range, too, but the direct
+# path of the gradient now runs through both normalisations of every block: the identity no longer passes it on
+# unchanged.
 #
 # Both wirings have the same parts and the same parameters, and in code the difference is two lines. The arguments
 # `norm`, `mlp` and `residual` will let us exchange parts later. PyTorch has the block, too: in
@@ -783,8 +786,8 @@ for noted in sum(others, []):
 # A part of the reason lies in the wiring. In pre-norm the stream is a sum to which each block adds its share, so the
 # embeddings, which distinguish the tokens, remain in it. A post-norm block normalises the stream itself twice, and each
 # time divides *everything* that came before by the size of the sum: the share of the embeddings shrinks by a factor
-# with every layer. The rest is what the layers have added, and untrained attention adds nearly the same to all tokens,
-# as we saw in Figure 2. Post-norm therefore *starts* with vectors that are more alike. This does not explain why it
+# with every layer. The rest is what the layers have added, and what untrained attention adds is similar for all tokens,
+# as we saw after Figure 2. Post-norm therefore *starts* with vectors that are more alike. This does not explain why it
 # gets stuck at one learning rate and not at another.
 #
 # Xiong et al. (2020) look at the gradients before training. They show that those of the last blocks stay large in
@@ -1079,10 +1082,11 @@ show(
 
 # %% [markdown]
 # **Figure 9.** RMSNorm instead of LayerNorm, and SwiGLU instead of an ordinary MLP with as many parameters: the loss
-# after 200 steps. Left, one seed at the rate 0.01; right, means of ten seeds at four learning rates.
+# after 200 steps. Left, one seed at the rate 0.01; right, on two logarithmic axes, means of ten seeds at four learning
+# rates.
 #
-# In the stored run RMSNorm has, on average, a slightly lower loss than LayerNorm at every rate, and SwiGLU a lower
-# one than the ordinary MLP. On this task, then, **neither exchange costs anything**, and SwiGLU helps. The learning
+# In the stored run RMSNorm has, on average, a slightly lower loss than LayerNorm at every rate, and SwiGLU a lower one
+# than the ordinary MLP. On this task, then, **neither exchange makes the loss worse**, and SwiGLU helps. The learning
 # rate matters far more: from the smallest to the largest, all four losses fall to less than a quarter. After only 200
 # steps, a lower loss may mean no more than that a model learns *faster*.
 #
@@ -1301,7 +1305,7 @@ class Experts(nn.Module):
 # the router and all sixteen experts. We measure the **unexplained variance** on new tokens, the squared error divided
 # by the variance of what is wanted: 0 for a perfect model, 1 for one that knows only the mean.
 #
-# The two mixtures are trained on the squared error plus the weighted balance loss:
+# Both mixtures are trained with the following loss; for the one without balance loss its weight is 0:
 
 
 # %%
@@ -1555,10 +1559,10 @@ show(
 #
 # The post-norm model that stayed at chance takes us back to where we began: its twelve blocks make the vectors of all
 # tokens the same, with residual connections, MLPs and normalisation in place. Having the right parts is not enough;
-# they have to be wired and trained in a way that keeps the tokens apart. The two models that learned did just that. In
-# the vectors that their heads read, tokens with the same answer are similar, with a mean cosine above 0.6, and tokens
-# with different answers are not: theirs is about 0. A model that is to understand *"it was too tired"* needs the same:
-# twelve layers in which *it* takes from *animal* what it needs, and remains *it*.
+# they have to be wired and trained in a way that keeps the tokens apart. The two models that learned did just that.
+# Look at the vectors that their output heads read: those of tokens with the same answer are similar, with a mean cosine
+# above 0.6, and those of tokens with different answers are not, with one of about 0. A model that is to understand *"it
+# was too tired"* needs the same: twelve layers in which *it* takes from *animal* what it needs, and remains *it*.
 
 # %% [markdown]
 # ## Summary

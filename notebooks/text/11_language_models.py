@@ -15,7 +15,7 @@
 # probability, and from lesson 09 the Transformer block, but not lesson 10. The terms and symbols of the course are
 # listed in the [glossary](../docs/glossary.md).
 #
-# **Time** about 65 minutes to read; the cells run in about 40 seconds on two CPU cores.
+# **Time** about 70 minutes to read; the cells run in about 40 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -544,9 +544,10 @@ print("tokens kept by p = 0.9:", ", ".join(f"{beginning}: {count}" for beginning
 # shown, with a 0 above those that are cut off. To see top-p alone, move top-k to the right end: the printed line
 # shows how many tokens it keeps after each beginning.
 #
-# How much do the controls help? Three stored GPTs wrote 300 sentences with each setting. The table shows which share of
-# them is possible in the grammar, which share is different, and, as a measure of variety, how many different groups of
-# three words occur. Only the last line, from 200 sentences, is from this run.
+# How much do the controls help? Three stored GPTs wrote 300 sentences with each setting. The table shows what share of
+# them the grammar can say, what share is left when repeated sentences are counted only once, and, as a finer measure of
+# variety, how many different groups of three successive words occur. Only the last line, from 200 sentences, is from
+# this run.
 
 
 # %% tags=["fold"] label="what 300 sentences are worth, drawn with each setting by three GPTs: stored runs"
@@ -888,14 +889,15 @@ print(f"bits per character: 6-gram {library['bits']['6-gram']:.2f}, GPT {spread(
 # text is read twice; the dotted line marks the end of the first reading.
 #
 # - **With little text, counting wins.** On 100 sentences the 3-gram model reaches a perplexity of 15, the GPT only 53
-#   after 150 steps. After 600 steps it is still worse: it has seen each sentence hundreds of times, and presumably
-#   has learned them by heart.
+#   after 150 steps. With 600 steps it gets even worse: by then it has seen each sentence hundreds of times, and has
+#   presumably learned them all by heart.
 # - **With more text, the GPT is ahead, if it is trained for the right time.** This time grows with the text: with 1,000
 #   sentences 600 steps are too many, with 20,000 sentences 150 are too few. On 20,000 sentences it reaches 5.1 after
 #   600 steps, and the 3-gram model 6.0.
-# - **On source code**, the 5-gram model is ahead throughout the first reading: a table of counts takes in everything
-#   at first sight, whereas a network learns in small steps. In the second reading, which adds nothing to the counts,
-#   the GPT overtakes them and ends at 19; the best n-gram model that we fitted reaches 22.
+# - **On source code**, the 5-gram model is ahead throughout the first reading: a table of counts takes in everything at
+#   first sight, whereas a network learns in small steps. In the second reading, which adds nothing to the counts, the
+#   GPT overtakes them and ends at 19; the best n-gram model that we fitted, a 6-gram model, reaches 22. Part of this
+#   gain probably comes from the learning rate, which falls to zero only at the end of the second reading.
 #
 # <details><summary>Going further: a larger comparison, and details of these runs</summary>
 #
@@ -941,9 +943,9 @@ for document in mappings.mixture(named, 4, generator=seeded):
 
 # %% [markdown]
 # The name plays the part of a description in words: a model that knows the table `T3` can answer after `T3 c` without
-# any example. After `?` it has to read examples first. We train a GPT with two layers to predict the next token of such
-# documents, like any language model. Nobody tells it that there are tables. The trained model, after 800 steps, is
-# stored with this lesson.
+# any example. After `?` it has to read examples first. We train a GPT with two layers, of two attention heads each, to
+# predict the next token of such documents, like any language model. Unlike our first GPT, it has an output head of its
+# own. Nobody tells it that there are tables. The trained model, after 800 steps, is stored with this lesson.
 
 
 # %% tags=["fold"] label="trains a GPT on the documents"
@@ -1147,8 +1149,10 @@ print("   ", " ".join(f"{value:.2f}" for value in by_place(two_layers)))
 assert accuracies["seen"][3] > 0.9 and accuracies["named"][0] > 0.95
 
 # %% [markdown]
-# **Figure 6.** Accuracy on tables against the number of examples in the prompt. The grey curve is the ceiling for new
-# tables. The stored curves are means and ranges of five seeds, trained for twice as many steps as our model.
+# **Figure 6.** Accuracy on tables against the number of examples in the prompt. The grey curve is the best accuracy
+# that one can expect on new tables; each measured value comes from 2,000 random prompts per model, so by chance it may
+# lie a little above. The stored curves are means and ranges of five seeds, trained for twice as many steps as our
+# model.
 #
 # - **New tables**: with up to eight examples, the stored models are right about as often as one can be. They have
 #   learned to learn from a prompt. With 15 examples they reach 0.80 of a possible 0.88, because they overlook some
@@ -1633,8 +1637,9 @@ table({f"here: {name}": values for name, values in compared(two_layers, named, [
 # fine-tuning on them; stored runs, mean and range of five seeds. Right, accuracy on the 16 named tables, without
 # examples, before fine-tuning on 15 examples of a new table and after it; bars are means, dots are seeds.
 #
-# With few examples the two ways are about equally good. With 15, fine-tuning is ahead (0.89 against 0.82), since the
-# models overlook some pairs of a long prompt, as Figure 6 has shown.
+# With few examples the two ways are about equally good. With 15, fine-tuning is ahead (0.89 against 0.82), since in
+# context the models overlook some pairs of a long prompt, as Figure 6 has shown. The best that one can expect is 0.88;
+# the hundredth above it is chance in the choice of tables.
 #
 # But fine-tuning has side effects. The named tables, which the models knew perfectly, are recalled with an accuracy of
 # 0.93 after fine-tuning on 15 examples (0.81 for our own model, which was trained for half as long). At a learning rate

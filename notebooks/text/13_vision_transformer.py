@@ -322,7 +322,7 @@ print(f"our ViT: 16 patches, {ours:,} parameters")
 # - **Locality**: pixels that belong together lie close together. An output sees only nine neighbouring pixels.
 # - **Translation equivariance**: the same filter works everywhere. If the picture moves by a pixel, the output moves
 #   along, though only roughly at the borders and where a network makes its grid coarser. A mean over the grid at the
-#   end makes the answer *invariant*: it stays the same when the object moves.
+#   end makes the answer *invariant*: up to the same small effects, it stays the same when the object moves.
 #
 # Such assumptions, built into a model before it has seen any data, are called its **inductive bias**. A ViT has less of
 # it. Patches are local, and the embedding and the blocks have the same weights for all patches; but every token may
@@ -360,12 +360,13 @@ show(
 #
 # What does this do to a ViT? Think about the patch embedding and the positions before you read on.
 #
-# It does nothing at all. The embedding treats a patch as a plain vector of 108 numbers, so a new order of the pixels is
-# the same as a new order of the rows of $W_E$. The patches are a set whose places only the learned vectors tell, so a
-# new order of the patches is the same as a new order of the position vectors. Since the initial values of both are
-# drawn independently from one distribution, no order is likelier than another, and training treats all orders alike.
-# Apart from chance, a ViT therefore learns shuffled pictures as well as the original ones. To check it, we reorder the
-# rows of $W_E$ and the position vectors of a ViT in this way, and give it the shuffled pictures.
+# For what a ViT can learn, it changes nothing at all. The embedding treats a patch as a plain vector of 108 numbers, so
+# a new order of the pixels is the same as a new order of the rows of $W_E$. The patches are a set whose places only the
+# learned vectors tell, so a new order of the patches is the same as a new order of the position vectors. Since the
+# initial values of both are drawn independently from one distribution, no order is likelier than another, and training
+# treats all orders alike. Apart from chance, a ViT therefore learns shuffled pictures as well as the original ones. To
+# check it, we reorder the rows of $W_E$ and the position vectors of a ViT in this way, and give it the shuffled
+# pictures.
 
 # %% tags=["fold"]
 # @title Checks the claims and prints the lines below
@@ -536,10 +537,10 @@ assert means["ViT, augmented"][0] > means["ViT"][0] + 0.2
 # - **The lead comes from its assumptions.** On shuffled pixels the lead is gone. Compare that curve with the ViT's,
 #   which shuffling would not change: with 100 or 400 pictures the two are about equal, and with more the convolutional
 #   network is clearly worse. A wrong assumption can be worse than none.
-# - **Augmentation replaces many pictures.** At 100 pictures it brings the ViT from 0.39 to 0.88, about as far as
-#   1,600 pictures do without it, and level with the convolutional network, which has no augmentation here. It suits
-#   these pictures: their objects are mostly off-centre by up to three pixels anyway, and a mirrored object keeps its
-#   name.
+# - **Augmentation replaces many pictures.** At 100 pictures it brings the ViT from 0.39 to 0.88, about as far as 1,600
+#   pictures do without it, and level with the convolutional network, which has no augmentation here. It suits these
+#   pictures: their objects differ in place anyway, most of them by no more than three pixels from the middle in each
+#   direction, and a mirrored object keeps its name.
 #
 # In the published comparison the curves cross: at 14 million pictures BiT is still ahead of all ViTs, at 303 million
 # the largest, ViT-H/14, has overtaken it. Ours cannot cross, since from 1,600 pictures on our convolutional network
@@ -783,10 +784,11 @@ assert own - 0.05 > mean > even + 0.1 and max(heads) > 0.85
 # Does the rollout follow the object? The printed lines measure how much of it lies on what differs from the background,
 # on average over 200 pictures. Equal weights are the baseline. One map for all pictures beats them simply because
 # objects lie near the middle of their windows, so only the step from the second line to the third is owed to the
-# picture at hand. The rollout does follow the object, but about half of it lies on the background. A reason is in the
-# last lines: the heads of the last block do different work. In head 1 the class token attends almost only to the
-# object, as you can see in Figure 6; in the other heads it looks elsewhere, too, and the rollout averages over all of
-# them.
+# picture at hand. The rollout does follow the object, but about half of it lies on the background. In Figure 7 you can
+# see where: in the first and the third picture the lightest patch lies at the left edge of the object and holds hardly
+# any of it. A reason is in the last lines: the heads of the last block do different work. In head 1 the class token
+# attends almost only to the object, as you can see in Figure 6; in the other heads it looks elsewhere, too, and the
+# rollout averages over all of them.
 #
 # In the large ViTs the rollouts of photographs follow the objects as well (figure 6 of the paper). But a rollout leaves
 # out the values, the MLPs and the normalisations. Such a map illustrates what the model may use and does not prove it.
@@ -925,8 +927,8 @@ answer = (z_class.softmax(dim=-1) + z_distill.softmax(dim=-1)).argmax()  # after
 #
 # Why ask a teacher at all if the true labels are known? First, the teacher sees each picture *after* augmentation. If
 # little of the object is left, the label stays the same, but the teacher answers what it still sees. Second, its
-# mistakes tell which pictures look alike to a convolutional network. And third, a teacher can also answer where nobody
-# knows the label.
+# mistakes tell which pictures look alike to a convolutional network. And where the labels are *not* known, a teacher
+# can still answer, which is a third use of it.
 #
 # This third use is the easiest to show, and is known as **pseudo-labelling**. A convolutional network is trained on 100
 # pictures, with augmentation. Then it classifies these and 6,300 other pictures, whose labels it is not given, and a
@@ -960,11 +962,11 @@ for name, values in zip(
 
 # %% [markdown]
 # Taught by the convolutional network, the ViT stays behind its teacher but is well ahead of the ViT that learned from
-# the 100 labels alone. The teacher's mistakes are hardly what holds it back, for even 6,400 *true* labels bring no more
-# than the seeds differ. The limit is rather the student itself and its short training. After the same 100 labels the
-# teacher names 98 % of new pictures correctly and the ViT 87 %. In view of Figure 4 we suppose that most of this lead
-# is what a convolution knows beforehand. If so, the teacher's answers pass some of that knowledge on: here they are
-# worth nearly as much to the ViT as 6,300 more labels.
+# the 100 labels alone. The teacher's mistakes are hardly what holds it back, for even with 6,400 *true* labels the ViT
+# is better by less than the seeds differ from one another. The limit is rather the student itself and its short
+# training. After the same 100 labels the teacher names 98 % of new pictures correctly and the ViT 87 %. In view of
+# Figure 4 we suppose that most of this lead is what a convolution knows beforehand. If so, the teacher's answers pass
+# some of that knowledge on: here they are worth nearly as much to the ViT as 6,300 more labels.
 #
 # In the published result (Touvron et al., 2021; ImageNet, ViT-B at 224 by 224 pixels) the ViT reaches 81.8 % without a
 # teacher and 83.4 % with the distillation token. A convolutional network is the better teacher: one that reached only

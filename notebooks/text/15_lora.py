@@ -282,7 +282,7 @@ for r, right in kept.items():
 assert kept[16] > 0.9 * kept[64] and kept[1] < 0.5 * kept[64]
 
 # %% [markdown]
-# On this easy task, in this run, sixteen directions of each change do about as well as all 64, while a single one is
+# On this small task, in this run, sixteen directions of each change do about as well as all 64, while a single one is
 # not enough. If this holds in general, we need not learn a change of full rank and shorten it afterwards: we can
 # *force* the change of each matrix to have a low rank from the start. This is the idea of LoRA.
 #
@@ -502,8 +502,8 @@ with torch.no_grad():
 # %% [markdown]
 # ## BitFit and adapter layers
 #
-# LoRA was not the first method that trains few weights. Such methods are together called **parameter-efficient
-# fine-tuning** (PEFT), and they differ in *where* the trained numbers are.
+# LoRA is neither the first nor the only method that trains few weights. Such methods are together called
+# **parameter-efficient fine-tuning** (PEFT), and they differ in *where* the trained numbers are.
 #
 # **BitFit** (Ben Zaken et al., 2022) trains only the biases that the model has already. It thus adds a learned vector
 # to the output of each layer, the same for every token, and leaves the matrices as they are.
@@ -624,7 +624,7 @@ class Prefix(nn.Module):
 # - Perhaps the place is what matters. Control: draw them from the same query and value matrices.
 # - Perhaps task 2 is easy. Controls: full training from scratch, and LoRA in a model that has not learned task 1.
 #
-# We run the second control here:
+# We run the control of the second point here, with single weights of the query and value matrices:
 
 
 # %% tags=["fold"]
@@ -1179,9 +1179,9 @@ show(
 
 # %% [markdown]
 # **Figure 7.** Above, how the weights of our base are distributed, after each has been divided by the largest magnitude
-# among 64 neighbours (the next section says why). One of each 64 thus becomes 1 or −1, hence the two bars at the ends.
-# Below, three code books. **FP4** is a floating-point number of four bits, called E2M1: one bit for the sign, two for
-# the exponent and one for the digits. It has 15 different values, since 0 and −0 are the same.
+# among 64 neighbours (the next section says why). One weight in every 64 thus becomes 1 or −1, hence the two bars at
+# the ends. Below, three code books. **FP4** is a floating-point number of four bits, called E2M1: one bit for the sign,
+# two for the exponent and one for the digits. It has 15 different values, since 0 and −0 are the same.
 #
 # <details><summary>Going further: is NF4 optimal?</summary>
 #
@@ -1570,7 +1570,10 @@ for pair in word_order.differing(word_order.sentences(12000, seed=0)[6000:])[-10
 # ## How similar are two adapters?
 #
 # This section is optional; the stretch of the assignment builds on it. Train two adapters for the same task from
-# different random numbers. Do they find the same directions?
+# different random numbers. Do they find the same directions? We measure it by the *overlap* $\phi(i, j)$: how much of
+# the first $i$ input directions of one update lies in the space of the first $j$ of the other, from 0 (nothing) to 1
+# (all of the smaller space). Figure 9 shows what it means for a line and a plane, and Figure 10 gives our result: on
+# average two updates share more than chance would give, but far from everything.
 #
 # <details><summary>Going further: the overlap of two subspaces</summary>
 #
