@@ -16,7 +16,9 @@ BADGE = re.compile(r"^.*<!-- badge -->.*\n*", re.MULTILINE)
 HEADING = re.compile(r"\A(# .+\n)")
 SUMMARY = re.compile(r"(<summary>)(.*?)(</summary>)", re.DOTALL)
 IN_SUMMARY = re.compile(r"\$([^$]+)\$")
-MOVE = "The explorer as it opens, and with one control moved. To move it yourself, run this lesson as a notebook: {doors}."
+MOVE = (
+    "The explorer as it opens, and with one control moved. To move it yourself, run this lesson as a notebook: {doors}."
+)
 
 
 def dressed(nb, unit: str, depth: int, lesson: bool):
