@@ -197,10 +197,11 @@ print("the hidden states differ by", [round(value, 3) for value in moved.tolist(
 # The trace of the first token fades from step to step, because each step multiplies the old hidden state by $W_h$,
 # whose weights are small here, and squeezes the result through a tanh.
 #
-# Training suffers from the same fading. The gradient runs back along the same steps, so a token that hardly affects the
-# last hidden state also receives a small gradient. This is the **vanishing gradient**. With large weights the gradient
-# can instead grow without bound, which is called the *exploding gradient*. That is why training loops use *gradient
-# clipping*: they scale a gradient down if its norm is too large.
+# Training suffers from the same fading. The gradient runs back along the same steps, through the same product of
+# factors that carried the token forward, so a token that hardly affects the last hidden state also receives a small
+# gradient. This is the **vanishing gradient**. With large weights the gradient can instead grow without bound, which is
+# called the *exploding gradient*. That is why training loops use *gradient clipping*: they scale a gradient down if its
+# norm is too large.
 
 # %% tags=["nbval-check-output"]
 words = X.clone().requires_grad_()  # [T, D_E]
@@ -312,7 +313,7 @@ show(
 # strip is one hidden state, with a cell for each number, from dark blue (−1) to yellow (1). The wider strip in the
 # middle is the context vector: a copy of the encoder's last state, which becomes the decoder's first state and, along
 # the orange line, enters each of the decoder's steps. Each token that the decoder writes (top) is fed to its next step
-# (bottom).
+# (bottom, along a dotted line).
 #
 # Since $s_0 = c = h_T$, the hidden states of both networks have the same size $D_H$. One can also compute $s_0$ from
 # the encoder's states with a small layer, as lesson 02 does.
@@ -335,14 +336,17 @@ show(
 
 # %% [markdown]
 # **Figure 3.** The context vector (orange, one square for each number) and the tokens that it has to hold (grey, one
-# square for each token): for a short sentence, for the longest sentences that we shall train on, and for a long text.
+# square for each token): for a short sentence, for one of 30 words and `[STOP]`, the longest in the stored experiment
+# below, and for a long text.
 #
 # Could a clever encoder pack any 1000 tokens into 128 numbers? A count of bits shows that it could not. To name one
 # of our 112 English tokens, if all are equally likely, takes $\log_2 112 \approx 6.8$ bits, so 1000 of them take
 # about 6,800. But 128 numbers of 32 bits each have only 4,096 bits.
 #
-# The context vector is thus the **bottleneck** of the model. A larger $D_H$ widens it, but at a price, since the number
-# of weights in a GRU grows with $D_H^2$; and whatever $D_H$ we choose, $c$ keeps its size while sentences grow.
+# The context vector is thus the **bottleneck** of the model. We use this word whether the limit is the room in $c$ or
+# the difficulty of learning to use this room; an experiment below asks which of the two it is. A larger $D_H$ widens
+# it, but at a price, since the number of weights in a GRU grows with $D_H^2$; and whatever $D_H$ we choose, $c$ keeps
+# its size while sentences grow.
 #
 # At what length does the bottleneck begin to hurt? The count of bits does not tell us. A sentence of 31 tokens takes
 # only about 210 bits, but a network must also *learn* to pack the tokens in such a way that the decoder can unpack
@@ -468,8 +472,9 @@ print(f"a loop over the {words} real tokens, the masked mean and torch's loss ag
 # ## Training a translator
 #
 # Here is the whole translator. Teacher forcing makes every input of the decoder known beforehand, so that one `nn.GRU`
-# computes all its steps in a single call. Each batch holds English sentences of equal length, and the encoder meets no
-# padding. Their translations still differ in length, so the loss must leave out the padding of the targets.
+# computes all its steps in a single call. We draw each batch from English sentences of equal length, a shortcut that
+# spares the encoder the indexing shown above: the last column is every sentence's `[STOP]`. Their translations still
+# differ in length, so the loss must leave out the padding of the targets.
 
 
 # %%
@@ -752,8 +757,8 @@ assert live["accuracy"][-1] < 0.75 * live["accuracy"][0], "long sentences should
 # the long ones no rarer than the short ones. Each width is trained with three seeds, which draw the weights, the
 # training sentences and the new ones.
 #
-# The run also trains a *decoder without a source* as a control. It sees the same Italian sentences but nothing of
-# the English ones, because its context vector is always zero. What it reaches is the **floor**: only what a
+# The run also trains a *decoder without a source*, of width 128, as a control. It sees the same Italian sentences but
+# nothing of the English ones, because its context vector is always zero. What it reaches is the **floor**: only what a
 # translator reaches beyond the floor has come through $c$. Below are the control and, folded, the stored run. The
 # training is repeated only if `COURSE_FULL=1` is set in the environment; otherwise its stored results are loaded.
 
@@ -915,20 +920,22 @@ show(
 
 # %% [markdown]
 # **Figure 9.** Token accuracy and BLEU of greedy translations of new sentences in the stored run, by the number of
-# words: means and ranges over three seeds. The decoder without a source writes the same sentence, whatever it is
-# asked to translate. The table above has the means of the left panel.
+# words: means and ranges over three seeds. The decoder without a source writes the same sentence, whatever it is asked
+# to translate; this is the floor for greedy decoding. The table above has the means of the left panel.
 #
-# The curves of all translators fall as the sentences get longer. The two larger vectors are enough for short
-# sentences, which come out almost without a mistake. A larger vector does not prevent the drop, but it moves it to
-# longer sentences, and except for the narrowest vector on the shortest sentences, the differences between the seeds
-# are small compared with this shift.
+# The curves of all translators fall as the sentences get longer. The two larger widths are enough for short sentences,
+# which come out almost without a mistake. A larger width, which makes both GRUs larger along with $c$, does not prevent
+# the drop, but it moves it to longer sentences, and except for the smallest width on the shortest sentences, the
+# differences between the seeds are small compared with this shift.
 #
 # Is the bottleneck to blame? To examine other causes, we make two more measurements with the widest translator.
 #
 # - **On training sentences.** The model decodes greedily, but it translates sentences that were drawn in its
 #   training, so it need not generalise to new ones.
 # - **With teacher forcing.** The decoder is fed the correct prefix at every step, so no mistake can lead to the next.
-#   Some tokens can be guessed from the prefix alone; the decoder without a source shows how many.
+#   Some tokens can be guessed from the prefix alone. The decoder without a source shows how many, so its accuracy under
+#   teacher forcing is a floor of its own, and a higher one than that of Figure 9. The last rows of the table rescale an
+#   accuracy $a$ by this floor $f$ to $(a - f) / (1 - f)$: 0% is the floor, 100% a perfect score.
 
 # %% tags=["fold", "nbval-check-output"]
 # @title Draws Figure 10
@@ -945,7 +952,7 @@ looks = {
     "styles": dict(zip(causes, ("D-", "^--", "o-", "s--"))),
 }
 figure, (axes,) = plots.canvas(10, 3.8)
-by_words(causes, axes, title="width 256", y_label="token accuracy", legend=False, **looks)
+by_words(causes, axes, y_label="token accuracy", legend=False, **looks)
 plots.legend_of(axes, handlelength=3, loc="lower left", bbox_to_anchor=(1, 0.5), fontsize=10)
 axes.set_ylim(0, 1.03)
 
@@ -968,25 +975,23 @@ show(
 )
 
 # %% [markdown]
-# **Figure 10.** Four measurements in the stored run by the number of words, means and ranges over three seeds.
-# Brown is greedy decoding, black is teacher forcing. The solid brown curve is repeated from Figure 9.
-#
-# The table above has the means, and in its last rows, for teacher forcing, how far each translator gets on the way from
-# the floor (0%) to a perfect score (100%).
+# **Figure 10.** Token accuracy in the stored run by the number of words, means and ranges over three seeds: three
+# measurements of the translator of width 256, and the floor for teacher forcing. Brown is greedy decoding, black is
+# teacher forcing. The solid brown curve is repeated from Figure 9.
 #
 # Three conclusions follow.
 #
-# - **Correct prefixes help.** With teacher forcing the widest translator predicts more than twice as many tokens of
-#   the longest sentences correctly as with greedy decoding. This gain is an upper bound on the cost of exposure
-#   bias, for not all of it comes from avoided mistakes: a correct prefix also rules out shifts caused by a missing
-#   token, and even the decoder without a source guesses more than a quarter of the tokens.
+# - **Correct prefixes help.** With teacher forcing the widest translator predicts more than twice as many tokens of the
+#   longest sentences correctly as with greedy decoding. This gain is an upper bound on the cost of exposure bias, for
+#   not all of it comes from avoided mistakes: a correct prefix also rules out shifts caused by a missing token, and it
+#   gives tokens away, more than a quarter of them even to the decoder without a source.
 # - **Generalisation is not the main problem.** On sentences that were drawn in training the translator does better
 #   than on new ones, but its accuracy drops as well: it has not learned the long ones in the first place.
-# - **The bottleneck remains.** Neither correct prefixes nor familiar sentences stop the drop. Long sentences are not
-#   harder to guess than short ones, for the floor hardly changes with the length; what changes is how much comes
-#   through $c$. On the shortest sentences the two wider translators go nearly all the way from the floor to a perfect
-#   score. On the longest ones the narrowest translator covers less than a third of this way, and the widest about two
-#   thirds.
+# - **The longer the sentence, the less of it comes through $c$.** Neither correct prefixes nor familiar sentences stop
+#   the drop. Long sentences are not harder to guess than short ones, for the floor hardly changes with the length; what
+#   changes is how much comes through $c$. On the shortest sentences the two wider translators go nearly all the way
+#   from the floor to a perfect score. On the longest ones the narrowest translator covers less than a third of this
+#   way, and the widest about two thirds.
 #
 # ### Is the vector full, or is it hard to pack?
 #
@@ -1001,8 +1006,8 @@ longer = {
 }
 figure, (axes,) = plots.canvas(7.5, 3.6)
 looks = {
-    "colours": dict(zip(longer, ("#F2B58B", TONES["width 128"], "#7A2E00"))),
-    "styles": dict(zip(longer, ("^-", "o-", "D--"))),
+    "colours": dict(zip(longer, ("#B7A5DB", "#7B5FB8", "#3D2A75"))),
+    "styles": dict(zip(longer, ("v-", "s-", "P--"))),
 }
 by_words(longer, axes, title="width 128", y_label="token accuracy", **looks)
 axes.set_ylim(0, 1.03)
@@ -1017,7 +1022,7 @@ show(
 
 # %% [markdown]
 # **Figure 11.** Token accuracy of translators of width 128 on new sentences: means and ranges over three seeds, but
-# a single seed for 4,800 steps. Here a darker line means longer training, not a wider vector.
+# a single seed (dashed) for 4,800 steps. The darker a line, the longer the training.
 #
 # Longer training moves the drop as well, and quite far: after 4,800 steps a vector of 128 numbers carries more than one
 # of 256 numbers does after 1,200. But the drop has not disappeared. It has only moved to longer sentences.

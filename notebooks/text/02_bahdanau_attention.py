@@ -140,25 +140,28 @@ print(" ".join(agreement.target))
 # 3. The **context vector** is the sum of the encoder states, each multiplied by its weight:
 #    $c_t = \sum_{i=1}^{T_x} a_{t,i}\, h_i$.
 #
-# The decoder's step then uses $c_t$ where it used $c$ before: $s_t = g_U(y_{t-1}, s_{t-1}, c_t)$. For the next token
-# the three steps are repeated with the new state $s_t$.
+# The decoder's step then uses $c_t$ where it used $c$ before: $s_t = g_U(y_{t-1}, s_{t-1}, c_t)$. As in lesson 01, the
+# index $U$ stands for the decoder's weights; it has nothing to do with the matrix $U$ of the next section. For the next
+# token the three steps are repeated with the new state $s_t$.
 
 # %% tags=["fold"]
 # @title Draws Figure 1
 show(
-    translators.attending_step("la", "zone"),
-    "A diagram of one step. The decoder state s before the step and four encoder states h enter the scores e. A softmax over the "
-    "encoder states makes weights a of them. The sum of the states, each times its weight, is the context vector c. A GRU reads c, "
+    translators.attending_step(["the", "European", "economic", "area"], "la", "zone"),
+    "A diagram of one step. The decoder state s before the step and the encoder states h of the European economic area enter "
+    "the scores e. A softmax over the encoder states makes weights a of them. The sum of the states, each times its weight, is "
+    "the context vector c. A GRU reads c, "
     "the embedding of the previous token, la, and the old state, and makes the new state. From the new state and c come the "
     "logits, and from these the next token, zone.",
 )
 
 # %% [markdown]
-# **Figure 1.** One step of the decoder, here with four encoder states. The old state $s_{t-1}$ is used twice: it
-# asks for the context vector $c_t$, and the recurrent network $g_U$ turns it, together with $c_t$ and the previous
-# token, into the new state $s_t$. The **logits**, the numbers that a softmax turns into probabilities of the output
-# tokens, are computed from $s_t$ and, in the translator of this lesson, from $c_t$ as well. At the next step $s_t$
-# takes the part of $s_{t-1}$, while the encoder states remain the same.
+# **Figure 1.** One step of the decoder, here with four encoder states. An arrow that starts or ends at a dashed frame
+# belongs to each part inside it. The old state $s_{t-1}$ is used twice: it asks for the context vector $c_t$, and the
+# recurrent network $g_U$ turns it, together with $c_t$ and the previous token, into the new state $s_t$. The
+# **logits**, the numbers that a softmax turns into probabilities of the output tokens, are computed from $s_t$ and, in
+# the translator of this lesson, from $c_t$ as well. At the next step $s_t$ plays the part of $s_{t-1}$, while the
+# encoder states remain the same.
 #
 # We now compute one such context vector in three ways, from made-up states. The first way uses explicit loops:
 
@@ -248,9 +251,7 @@ print(f"length of the gradient at the decoder's state: {asks.grad.norm():.1f}")
 # | **additive** | $e = v \cdot \tanh(s W + h U)$ | $W\,[D_S, D_A]$, $U\,[D_H, D_A]$, $v\,[D_A]$ | any |
 #
 # The **additive score** is Bahdanau's, and attention that uses it is called **additive attention**. It is a small
-# network with one hidden layer of $D_A$ units. (Lecture slides sometimes call it a linear layer. Without the tanh it
-# would be one, but then the weights would not depend on the decoder: see question 2.) Luong et al. (2015) compared
-# scores of all three kinds.
+# network with one hidden layer of $D_A$ units. Luong et al. (2015) compared scores of all three kinds.
 #
 # The next cells compute the scores of all pairs of $T_y$ decoder states and $T_x$ encoder states, first with loops and
 # then without. Each row of the result holds the scores of one decoder state. A real decoder computes the rows one after
@@ -286,8 +287,8 @@ assert_close(E_additive, additive_loop)
 
 # %% [markdown]
 # Torch has layers for this, too: `nn.Bilinear` computes the bilinear score, and the additive score takes the vector $v$
-# and two `nn.Linear` layers without bias. An `nn.Linear` stores its matrix transposed. The folded cell gives these
-# layers the matrices from above, and asserts that they compute the same scores.
+# and two `nn.Linear` layers without bias. The folded cell gives these layers the matrices from above, transposed for
+# `nn.Linear`, which stores its matrix that way, and asserts that they compute the same scores.
 
 # %% tags=["fold"]
 # @title Computes own, maps, pairs_S, pairs_H
@@ -356,12 +357,17 @@ assert (early[3:] == 0).all()
 # train two **controls**, translators that have the three changes but whose weights do not depend on the decoder. The
 # first gives every encoder state the same weight, so that its context vector is the plain mean $c = \frac{1}{T_x}
 # \sum_i h_i$. The second learns from the encoder states which of them are important, and then uses the same weights at
-# every step. This is what remains of the additive score without its tanh (question 2).
+# every step: $e_i = h_i \cdot u$ with a learned vector $u$. This is what remains of the additive score without its
+# tanh: in $(s_{t-1} W + h_i U) \cdot v$ the first term is the same for all $i$, so the softmax cancels it, and $u$
+# takes the place of $U v$. The figures call the first control *equal weights*, since its weights do not differ between
+# tokens, and the second *same weights*, since its weights differ between tokens but not between steps.
 #
 # All models are trained with **teacher forcing**: the decoder is fed the right tokens of the translation, not its own.
-# Then it can guess many tokens without looking at the source. After *parce*, for example, comes *que* or *qu'*. To make
+# It can then guess many tokens without looking at the source: after *parce*, for example, comes *que* or *qu'*. To make
 # the decoder depend on the source, we replace about three in ten of the tokens that it is fed in training, chosen at
-# random, with `[PAD]`, which here only hides them. This is called *word dropout*; the folded cell does it.
+# random, with `[PAD]`, which here only hides them. This is called *word dropout*. In the folded cell, `fed_words` first
+# shifts the translation as in lesson 01, putting `[START]` in front and cutting off the last token, and then applies
+# word dropout.
 
 
 # %% tags=["fold"]
@@ -517,7 +523,7 @@ print(f"loss per token: {losses[0]:.1f} in the first step, {losses[-1]:.1f} in t
 
 # %% [markdown]
 # This is how the training begins. All 840 steps take most of a minute, so the trained translator is stored with this
-# lesson. How far does the loss fall on sentences that it has not seen?
+# lesson. How low is its loss on sentences that it has not seen?
 
 # %% tags=["fold"] label="loads the trained translator, and measures its loss on new sentences"
 # @title Loads the trained translator, and measures its loss on new sentences
@@ -531,12 +537,12 @@ print(f"loss per token on new sentences: {sum(new) / len(new):.2f}")
 # %% [markdown]
 # ## Long sentences again
 #
-# This translator is small. To compare all four kinds, a stored run repeats the experiment of lesson 01, now in French
-# and with word dropout: each was trained three times, from different random weights and on different sentences of up to
-# 40 words. The models translate sentences that none of them has seen in training, and use **greedy decoding**: at each
-# step the decoder writes the token with the largest probability. The measures are again **token accuracy**, the share
-# of positions with the correct token, and **BLEU**, which goes from 0 to 100 and compares runs of up to four tokens,
-# wherever they occur in the sentence.
+# This translator is small. To compare all four kinds, a stored run carries out an experiment like that of lesson 01,
+# now in French and with word dropout. Each kind was trained three times, from different random weights and on different
+# sentences of up to 40 words. Each model translates sentences that it has not seen in training, and uses **greedy
+# decoding**: at each step the decoder writes the token with the largest probability. The measures are again **token
+# accuracy**, the share of positions with the correct token, and **BLEU**, which goes from 0 to 100 and compares
+# sequences of up to four consecutive tokens, wherever they occur in the sentence.
 
 
 # %% tags=["fold"] label="greedy decoding, and the stored run of Figure 3"
@@ -679,15 +685,15 @@ for number, (low, high) in enumerate(GROUPS):
 
 # %% [markdown]
 # With attention, a sentence of forty words is hardly more difficult than one of ten. Each step of the decoder can take
-# what it needs from the encoder states; nothing has to be carried through a single vector.
+# what it needs from the encoder states; the whole sentence no longer has to pass through a single vector.
 #
 # The controls settle where the gain comes from. Both read in both directions, have the layer for the first state
 # and compute their logits from $[s_t; c_t]$, just as the model with attention does; and the second may even learn
 # which tokens are important. Yet on sentences of more than ten words neither comes near it: their token accuracy is
 # about that of one vector, and their BLEU only a few points higher. What makes the difference is that the weights
 # *change from step to step*. A weighted mean that is the same at every step is again one vector for the whole
-# sentence, and so it is a bottleneck, too. Without attention the losses still fall slowly at the end, but in lesson
-# 01 longer training only moved the drop to longer sentences.
+# sentence, and so it is a bottleneck, too. It is true that without attention the losses are still falling slowly at the
+# end, but in lesson 01 longer training only moved the drop to longer sentences.
 #
 # **The published result.** Bahdanau et al. (2015) trained two kinds of translators from English to French, on real
 # text: RNNencdec, with one context vector, and RNNsearch, with attention. They trained each kind twice: on sentences of
@@ -737,7 +743,7 @@ A = weights_of(seeing, agreement)
 # %% tags=["fold"]
 # @title Draws Figure 4
 def draw_weights(A, axes, title="", rows=slice(None)):
-    """The weights A [T_y, T_x] of the agreement sentence, or some rows of them, with the gold links circled."""
+    """The weights A [T_y, T_x] of the agreement sentence, or some rows of them, with the sure gold links circled."""
     columns, words = [*agreement.source, "[STOP]"], [*agreement.target, "[STOP]"]
     names = {"row_label": "French token (written)" if title == "" else "", "column_label": "English token (read)"}
     plots.heat_map(A[rows], words[rows], columns, title=title, numbers="", **names, axes=axes)
@@ -754,7 +760,7 @@ figure, (axes,) = plots.canvas(7.6, 6.2)
 draw_weights(A, axes)
 show(
     figure,
-    "Attention weights of the agreement sentence, French tokens in rows, English tokens in columns; gold links are circled. "
+    "Attention weights of the agreement sentence, French tokens in rows, English tokens in columns; sure gold links are circled. "
     f"The largest weight lies on a circle in {sum((t, A[t].argmax().item()) in agreement.sure for t in range(len(A) - 1))} of "
     f"the {len(A) - 1} rows with a word or the full stop.",
 )
@@ -775,29 +781,33 @@ assert missed == ["la", "zone", "européenne", "signé"]
 # %% [markdown]
 # In ten of the fourteen rows the decoder attends most to the token that it translates. It misses *zone* and
 # *européenne*, inside the block where it has to go backwards, and also *la* and *signé*, where it looks one token too
-# far left. One sentence cannot show what holds for many, and so we measure it.
+# far left. One sentence cannot show what holds for many, so we now measure the agreement over many sentences.
 #
 # A **link** is a pair of tokens that belong together, one in each language. **Gold links** are those with which we
 # compare the model's links. Here the grammar that wrote the sentence provides them, and so we can count how often the
-# attention weights agree with them. From each row we take the input position with the largest weight as the model's
-# link.
+# attention weights agree with them. Each word of the translation has a row, and the input position with the largest
+# weight in that row is the model's link.
 #
 # Some gold links are **sure**: these join tokens that translate each other, and the model must find them. Others are
-# only **possible**: they lead from a word to the noun or subject that it agrees with, for example from *la* to *area*
-# (it is *la*, not *le*, because *zone* is feminine), or to a helping verb that French leaves out. Such a link costs the
-# model nothing, whether it finds it or not; but a row that gives a possible link does not give a sure one. Och and Ney
-# (2003) describe the two kinds; in their data people decided, in ours a rule does.
+# only **possible**: they lead from a word to the noun or subject that it agrees with, for example from *la* to *area*,
+# since it is the feminine *zone* that calls for *la* and not *le*, or to a helping verb that French leaves out. It is
+# no error to find such a link, nor to leave it out; but since each row gives only one link, a row that gives a possible
+# link misses its sure one. Och and Ney (2003) describe the two kinds; in their data people decided, in ours a rule
+# does.
 #
 # The **alignment error rate** (AER) compares the model's links with the gold ones. Let $A$ be the set of the
-# model's links, $S$ the set of the sure links and $P$ the set of all gold links, sure or only possible. These are
-# the letters of Och and Ney; in this formula they do not mean weights and states. Then
+# model's links, $S$ the set of the sure links and $P$ the set of all gold links, sure or only possible. A sure link
+# that is found thus counts twice. With these letters, which are Och and Ney's and do not mean weights and states here,
+# the rate is
 #
 # $$\text{alignment error rate} = 1 - \frac{|A \cap S| + |A \cap P|}{|A| + |S|}$$
 #
-# The rate is 0 if the model has found all sure links and has no link outside $P$; it is 1 if none of its links is in
-# $P$. For comparison we also compute the rate of a rule that simply follows the diagonal, whatever the tokens are. A
-# stored run measures five small models, ours being that of seed 0, and three large ones, those of Figure 3 with
-# attention.
+# For the agreement sentence, of whose 14 links ten are sure and the other four not even possible, the rate of our model
+# is $1 - (10 + 10) / (14 + 14) \approx 0.29$; this sentence is harder than most. The rate is 0 if the model has found
+# all sure links and has no link outside $P$; it is 1 if none of its links is in $P$. With one link per row a model
+# cannot quite reach 0, because *du* and *des*, which translate *of the*, have two sure links. For comparison we also
+# compute the rate of a rule that simply follows the diagonal, whatever the tokens are. A stored run measures five small
+# models, ours being that of seed 0, and three large ones, those of Figure 3 with attention.
 
 
 # %%
@@ -832,10 +842,17 @@ here = aligned(seeing, fresh)
 print(f"alignment error rate on new sentences, this model: {here['rate']:.2f}, the diagonal: {here['diagonal']:.2f}")
 print(stored_runs.how(record))
 assert here["rate"] < 0.2 and here["rate"] < 0.6 * here["diagonal"]
+rows = torch.tensor(here["weights"])[: len(agreement.target)]
+links = {(t, row.argmax().item()) for t, row in enumerate(rows)}
+right, allowed = len(links & agreement.sure), len(links & agreement.possible)
+rate = error_rate([links], [agreement])
+assert (right, allowed, len(links), len(agreement.sure)) == (10, 10, 14, 14)
+print(f"agreement sentence: {len(links)} links, {right} of {len(agreement.sure)} sure ones found, rate {rate:.2f}")
 for name, found in record["results"].items():
     assert max(one["rate"] for one in found) < 0.4 * found[0]["diagonal"]
     rates = " ".join(f"{one['rate']:.2f}" for one in found)
-    print(f"  {name} models, seed by seed: {rates}; the diagonal: {found[0]['diagonal']:.2f}")
+    diagonal = sum(one["diagonal"] for one in found) / len(found)
+    print(f"  {name} models, seed by seed: {rates}; the diagonal, on average: {diagonal:.2f}")
 
 # %% tags=["fold"]
 # @title Draws Figure 5
@@ -848,7 +865,7 @@ for number, (A, axes) in enumerate(zip(large, panels, strict=True), 1):
         label.set(rotation=90, va="center", fontsize=10)
 show(
     figure,
-    "Attention weights of the three large models for the French tokens la zone économique européenne a été; gold links are "
+    "Attention weights of the three large models for the French tokens la zone économique européenne a été; sure links are "
     "circled. "
     + " ".join(
         f"Run {number}: "
@@ -859,7 +876,8 @@ show(
 )
 
 # %% [markdown]
-# **Figure 5.** Part of the weights of the agreement sentence in the three large models of the stored run.
+# **Figure 5.** Part of the weights of the agreement sentence in the three large models of the stored run. Circles mark
+# the sure links.
 #
 # Nobody told the models which tokens belong together. Aligning them is a way to lower the loss, and all eight models
 # have found it: their error rates are far below that of the diagonal. The block, however, does not come out as
@@ -926,9 +944,9 @@ explore(
 # %% [markdown]
 # ## Back to the agreement sentence
 #
-# A human translator looks at the source again before each part of the translation. Here is what the four models of the
-# stored run, of its first seed, write for the agreement sentence by themselves; at each step the decoder reads the
-# token that it has just written. A new sentence that is nearly twice as long follows.
+# A human translator looks at the source again before each part of the translation. Here is what the four models trained
+# with the first seed of the stored run write by themselves, with the decoder reading at each step the token that it has
+# just written: first for the agreement sentence, then for a new sentence nearly twice as long.
 
 
 # %% tags=["fold"]
@@ -945,10 +963,10 @@ print()
 side_by_side(1, *runs[0]["asked"])
 
 # %% [markdown]
-# The agreement sentence is short enough for all but the model with one vector, which writes *économique* once too
-# often. In the longer sentence the three models without attention begin correctly with *le miroir est*, but soon
-# lose the thread: some phrases come through, but out of place, repeated or with wrong words. Only the decoder that
-# looks at the source again before each token gets the whole sentence right.
+# The agreement sentence is short enough for all of them: only the model with one vector makes a mistake and writes
+# *économique* once too often. In the longer sentence the three models without attention begin correctly with *le miroir
+# est*, but soon lose the thread: some phrases come through, but out of place, repeated or with wrong words. Only the
+# decoder that looks at the source again before each token gets the whole sentence right.
 
 # %% [markdown]
 # ## Attention ignores the order of the encoder states
@@ -974,8 +992,9 @@ print("the logits are the same, up to an error of 1e-4")
 
 # %% [markdown]
 # The weights move along with their states; the context vector, the logits and everything after them stay the same.
-# **The decoder makes no use of the order of the $h_i$**: for the decoder they are just a collection of vectors. All
-# that the decoder can know of the order is inside the states, because the encoder has written them token by token.
+# **A step of the decoder makes no use of the order of the $h_i$**: for attention they are just a collection of vectors.
+# All that a step can know of the order is inside these states and the decoder's own, because the encoder has written
+# them token by token.
 #
 # This is why the same mechanism can attend to an image (lesson 03), and why a Transformer, which has no recurrent
 # encoder, needs a **positional encoding**, which tells it the position of each token (lesson 05). Later lessons use
@@ -990,7 +1009,7 @@ print("the logits are the same, up to an error of 1e-4")
 # | alignment scores | $e_{t,i} = f_{att}(s_{t-1}, h_i)$ | $[B, T_x]$ at each step |
 # | additive, bilinear, dot | $v \cdot \tanh(s W + h U)$, $\; s W \cdot h$, $\; s \cdot h$ | a number for each pair |
 # | attention weights | $a_t = \operatorname{softmax}(e_t)$ over $i$; padding gets $e_{t,i} = -\infty$ before it | $[B, T_x]$, sum 1 |
-# | context vector | $c_t = \sum_i a_{t,i}\, h_i$ | $[B, D_H]$, another one at each step |
+# | context vector | $c_t = \sum_i a_{t,i}\, h_i$ | $[B, D_H]$, a new vector at each step |
 # | decoder step | $s_t = g_U(y_{t-1}, s_{t-1}, c_t)$ | $[B, D_S]$ |
 # | cost | one score for every pair of an output and an input position | $T_y \cdot T_x$ scores |
 # | alignment error rate | $1 - (\lvert A \cap S\rvert + \lvert A \cap P\rvert) / (\lvert A\rvert + \lvert S\rvert)$ | 0 is best |

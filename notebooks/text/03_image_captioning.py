@@ -106,16 +106,17 @@ def normal(*shape):
 # saw the vector only once, before the first token). From lessons 01 and 02, what would you expect to go wrong?
 #
 # Our images are *scenes*. Each scene shows two objects that differ in shape and in colour. An object is large or small.
-# The two objects stand side by side or one above the other: in exactly one of the two directions there is a gap between
-# them, which may be as narrow as a pixel. If one object is large and the other small, the caption names the large one
-# first. If both have the same size, it first names the one on the left, or the upper one. So each image has exactly one
-# right caption. Each word of a caption is one token.
+# The two objects stand side by side or one above the other. Side by side means that there is a gap between them from
+# left to right, which may be as narrow as a pixel, and none from top to bottom; one above the other means the reverse.
+# If one object is large and the other small, the caption names the large one first. If both have the same size, it
+# first names the one on the left, or the upper one. So each image has exactly one right caption. Each word of a caption
+# is one token.
 
 # %% tags=["fold"]
 # @title Draws Figure 1
 SEED = 1
 some, fresh = scenes.scenes(4000, seed=SEED), scenes.scenes(300, seed=1000 + SEED)
-photos, new_photos = scenes.images(some), scenes.images(fresh)  # [4000, 3, 48, 48], [300, 3, 48, 48]
+pictures, new_pictures = scenes.images(some), scenes.images(fresh)  # [4000, 3, 48, 48], [300, 3, 48, 48]
 captions, new_captions = scenes.words(some).to(DEVICE), scenes.words(fresh).to(DEVICE)  # [4000, 12], [300, 12]
 names = scenes.vocabulary()
 
@@ -126,7 +127,7 @@ def in_lines(words):
 
 
 show(
-    captioning.gallery(photos[:4], [in_lines(scene.caption) for scene in some[:4]]),
+    captioning.gallery(pictures[:4], [in_lines(scene.caption) for scene in some[:4]]),
     "Four pictures of two coloured shapes each on a light ground, with their captions, such as "
     + " ".join(some[0].caption)
     + ".",
@@ -151,17 +152,18 @@ show(
 # $12 \times 12$ cells, so that each cell stands for $4 \times 4$ pixels.
 #
 # Before any captioner is trained, the CNN learns to classify single objects by shape, colour and size. For this, a
-# small window around each object is cut out of its scene; a part of the other object may be visible in it. Afterwards
-# we discard the output layer that did the classification, and keep the feature map. Xu et al. (2015), whose captioner
-# this lesson follows, took a network that had been trained to classify photographs. To save time we load our CNN
-# already trained; the function `trained_cnn` in `utils.models.grid_cnn` repeats the training.
+# small window around each object is cut out of its scene; a part of the other object may be visible in it. The features
+# are averaged over the cells of the window, and a linear layer classifies the mean. Afterwards we discard the linear
+# layer and keep the convolutions, which work on images of any size; from now on they read whole scenes. Xu et al.
+# (2015), whose captioner this lesson follows, took a network that had been trained to classify photographs. To save
+# time we load our CNN already trained; the function `trained_cnn` in `utils.models.grid_cnn` repeats the training.
 
 # %%
 cnn = pretrained_cnn()
 
 # %% tags=["nbval-check-output"]
-G = grids(cnn, photos[:1])  # [1, D, H, W]
-print("image", [*photos[:1].shape], "→ grid", [*G.shape])
+G = grids(cnn, pictures[:1])  # the first scene of Figure 1: [1, D, H, W]
+print("image", [*pictures[:1].shape], "→ grid", [*G.shape])
 
 # %% [markdown]
 # ### What does a cell see?
@@ -169,10 +171,11 @@ print("image", [*photos[:1].shape], "→ grid", [*G.shape])
 # A cell stands for $4 \times 4$ pixels, but its vector is computed from more of them. Each layer computes a cell from
 # a small window of cells of the layer below, and each of those was computed from a window of its own. The part of the
 # image that can influence a cell is called its **receptive field**. We can count how wide it is. We start with 1
-# pixel. Each layer adds a product of two factors: its kernel width minus 1, and the product of the strides of all
-# layers below it, which is 1 for the first layer. Our four layers have kernels of width 5, 3, 3 and 3, and the first
-# two have stride 2. This gives $1 + 4 \cdot 1 + 2 \cdot 2 + 2 \cdot 4 + 2 \cdot 4 = 25$ pixels. Near the border of
-# the image, a part of the receptive field lies outside.
+# pixel. A kernel of width $k$ spans $k - 1$ steps between neighbouring cells of the layer below it, and such a step is
+# as many pixels as the product of all strides below: 1, 2, 4 and 4 for our four layers, of which the first two have
+# stride 2. Their kernels have the widths 5, 3, 3 and 3, and each layer adds $k - 1$ times its step. This gives
+# $1 + 4 \cdot 1 + 2 \cdot 2 + 2 \cdot 4 + 2 \cdot 4 = 25$ pixels. Near the border of the image, a part of the receptive
+# field lies outside.
 #
 # We can also measure it: the derivatives of the cell's 64 numbers with respect to a pixel are 0 if the pixel lies
 # outside the receptive field. Let us do so on a real photograph. The network was never trained on photographs, but that
@@ -201,8 +204,8 @@ show(
 # **Figure 2.** What one cell sees. Left: the photograph, cut into the cells over which attention runs; the framed cell
 # lies on the glasses. Middle: the pixels that the network is given; the vector of this cell depends on all pixels in
 # the clear square, which holds most of the face. Right: how strongly it depends on each of them, as a share of the
-# largest value. The square is centred on the cell's upper left pixel. It depends strongly on many pixels around the
-# cell, and weakly on those at the border of the square. (Grace Hopper, who wrote one of the first compilers.
+# largest value. The square is centred on the cell's upper left pixel. The vector depends strongly on many pixels around
+# the cell, and weakly on those at the border of the square. (Grace Hopper, who wrote one of the first compilers.
 # Photograph: James S. Davis, US Navy, 1984; public domain. It comes with matplotlib.)
 #
 # A large weight on this cell therefore does not mean that a captioner looks only at the glasses. This will matter when
@@ -299,7 +302,7 @@ made_up = torch.full((3, H, W), 1e-3)  # three maps by hand: upper left, the mid
 made_up[0, 1:4, 1:4] = made_up[1, 4:8, 4:8] = made_up[2] = 1.0
 made_up /= made_up.sum(dim=(1, 2), keepdim=True)
 show(
-    image_maps.glowing(photos[0], ["upper left", "middle", "equal weights"], made_up),
+    image_maps.glowing(pictures[0], ["upper left", "middle", "equal weights"], made_up),
     "The same picture three times, pale, under a made-up attention map: a warm glow in the upper left; a glow in the middle; and "
     "a hardly visible glow all over, where all weights are equal.",
 )
@@ -309,9 +312,9 @@ show(
 # scale at the right holds for the whole row. In the middle, sixteen cells share the weight instead of nine, so each
 # of them glows less; the glow of equal weights is hardly visible.
 #
-# The attention maps of the trained captioner are drawn in this way. There is one weight for each cell; between the
-# centres of the cells the pictures are smoothed. If all 144 weights are equal, each of them is $1/144 \approx 0.007$,
-# and the decoder attends to no cell in particular.
+# The attention maps of the trained captioner are drawn in this way. There is one weight for each cell, and thin lines
+# mark the borders of the cells; between the centres of the cells the pictures are smoothed. If all 144 weights are
+# equal, each of them is $1/144 \approx 0.007$, and the decoder attends to no cell in particular.
 
 # %% [markdown]
 # ## One token at a time
@@ -330,10 +333,12 @@ show(
 #    computed from its row and column, a **positional encoding** (lesson 05). From now on, $x_i$ is cell $i$ with this
 #    vector added.
 #
-# The rest of the step is that of lesson 02, with $z_t$ in place of $c_t$. The scores are additive, $e_{t,i} = v \cdot
-# \tanh(s_{t-1} W + x_i U)$. Here $W$ is a learned matrix, not the width of the grid, and $z_t$ is not the gate of
-# lesson 01. The next state is $s_t = g_U([y_{t-1}; z_t], s_{t-1})$, where $g_U$ is a GRU and $y_{t-1}$ stands for the
-# embedding of the previous token. The logits are computed from $[s_t; z_t]$.
+# The rest of the step is that of lesson 02, with $z_t$ in place of $c_t$. Instead of the dot product we now use the
+# additive score of lesson 02, for which states and cells need not have the same size:
+# $e_{t,i} = v \cdot \tanh(s_{t-1} W + x_i U)$. Here $W$ and $U$ are learned matrices, not the width of the grid or a
+# part of a name, and $z_t$ is not the gate of lesson 01. The next state is $s_t = g_U([y_{t-1}; z_t], s_{t-1})$, where
+# $g_U$ is a GRU and $y_{t-1}$ stands for the embedding of the previous token. The logits are computed from
+# $[s_t; z_t]$.
 
 # %% tags=["fold"]
 # @title Draws Figure 4
@@ -341,7 +346,7 @@ left, top, right, bottom = (side / 4 for side in some[0].things[0].box)  # of th
 rows, columns = torch.meshgrid(torch.arange(H) + 0.5, torch.arange(W) + 0.5, indexing="ij")
 away = (rows - (top + bottom) / 2).square() + (columns - (left + right) / 2).square()  # from its middle, squared
 show(
-    captioning.captioner(photos[0], torch.exp(-away / 4), *some[0].caption[2:4]),
+    captioning.captioner(pictures[0], torch.exp(-away / 4), *some[0].caption[2:4]),
     "A diagram of one step. Above, from left to right: an image, the grid of 144 cells that the CNN makes of it, with positions added, the grid of "
     "attention weights, which are large on the described object, and the context vector c, the weighted sum of the cells. "
     "Below: the decoder state before the step enters the scores, the gate beta, and a GRU. The gate multiplies c, which gives z. "
@@ -448,7 +453,7 @@ class Captioner(Writer):
 
 # %% tags=["fold"]
 # @title Defines trained
-grid, new_grid = grids(cnn, photos), grids(cnn, new_photos)  # [4000, 64, 12, 12], [300, 64, 12, 12]
+grid, new_grid = grids(cnn, pictures), grids(cnn, new_pictures)  # [4000, 64, 12, 12], [300, 64, 12, 12]
 
 
 def trained(looks, grid=grid, captions=captions, steps=4000, seed=SEED, strength=0.0):
@@ -565,9 +570,9 @@ examples = record["results"]["examples"]
 captioners = ("one vector", "attention")
 show(
     captioning.compared(
-        new_photos[[one["scene"] for one in examples]],
+        new_pictures[[one["scene"] for one in examples]],
         [
-            {"right": fresh[one["scene"]].caption, **{name: one[name].split() for name in captioners}}
+            {"correct": fresh[one["scene"]].caption, **{name: one[name].split() for name in captioners}}
             for one in examples
         ],
     ),
@@ -582,8 +587,8 @@ show(
 )
 
 # %% [markdown]
-# **Figure 5.** For each captioner, the first two scenes of the first seed that it alone gets wrong after 4,000 steps:
-# above for one vector, below for attention. Wrong tokens are framed.
+# **Figure 5.** Scenes that only one of the two captioners gets wrong: above, the one with one vector, below, the one
+# with attention. Each pair is the first of its kind in the first seed, after 4,000 steps. Wrong tokens are framed.
 #
 # These examples do not tell how often each captioner is wrong. We now count, over all new scenes and all seeds.
 
@@ -715,7 +720,7 @@ boxes = [
 ]
 show(
     image_maps.glowing(
-        new_photos[shown],
+        new_pictures[shown],
         [f"“{caption[place]}”" for place in places],
         weight_maps[shown, list(places)],
         boxes,
@@ -747,8 +752,8 @@ print("for both colours and both shapes, more than half of the weight is on the 
 # $$\text{share of the weight on the object} = \sum_{i \text{ touches } b} a_{t,i} .$$
 #
 # For comparison we compute the same share for the box of the *other* object, and the share that the described object
-# would get if all cells had the same weight. And what does the gate do meanwhile? We measure both on the captioners of
-# the long training runs, with three seeds.
+# would get if all cells had the same weight. And what does the gate do meanwhile? We measure both on the three
+# captioners with attention of Figure 6 that were trained for 4,000 steps, not on the one loaded above.
 
 
 # %% tags=["fold"]
@@ -878,7 +883,7 @@ def look_at(scene, place):
     word = min(int(place), len(told)) - 1
     boxes = [fresh[number].things[about].box for about in (0, 1)]
     return image_maps.glowing(
-        new_photos[number],
+        new_pictures[number],
         ["the image", f"“{told[word]}”"],
         [None, own_maps[number, word]],
         [
@@ -987,8 +992,8 @@ for name, looks in (
 # weight that is spread evenly.
 #
 # What does this do to the attention maps and to the captions? Our images are mostly empty, and a decoder that writes
-# about two objects has no reason to spread its attention over the whole of the empty ground. In the long training runs,
-# the captioner with attention was also trained with the penalty, at two strengths.
+# about two objects has no reason to spread its attention over the whole of the empty ground. With the seeds and the
+# scenes of Figure 6, the captioner with attention was also trained with the penalty, at two strengths.
 
 # %% tags=["fold"]
 # @title Draws Figure 10
@@ -1009,23 +1014,28 @@ print(stored_runs.how(penalty_record))
 strengths = penalty_record["results"]
 labels = [f"λ = {float(one):g}" for one in strengths]
 figure, panels = plots.canvas(9.5, 3.2, 2)
-for axes, measure, label in zip(panels, ("pointing", "exact"), ("weight on the described object", "exact captions")):
-    measured = {"attention": [found[measure] for found in strengths.values()]}
-    captioning.by_group(labels, measured, plots.SHADES, value_label=label, numbers=".3f", axes=axes)
+wrong = [[1 - share for share in found["exact"]] for found in strengths.values()]
+for axes, measured, label, top in zip(
+    panels,
+    ([found["pointing"] for found in strengths.values()], wrong),
+    ("weight on the described object", "captions with a mistake"),
+    (1.1, 0.03),
+):
+    captioning.by_group(labels, {"attention": measured}, plots.SHADES, value_label=label, numbers=".3f", axes=axes)
     axes.get_legend().remove()
-    axes.set_ylim(0, 1.1)
-pointed, right_ones = ([sum(found[measure]) / 3 for found in strengths.values()] for measure in ("pointing", "exact"))
+    axes.set_ylim(0, top)
+pointed = [sum(found["pointing"]) / 3 for found in strengths.values()]
 show(
     figure,
     "Bars with dots for three seeds, for three strengths of the penalty. Left, the share of the weight on the described object: "
-    f"{', '.join(f'{one:.3f}' for one in pointed)}. Right, the share of exact captions: "
-    f"{', '.join(f'{one:.3f}' for one in right_ones)}.",
+    f"{', '.join(f'{one:.3f}' for one in pointed)}. Right, the share of captions with a mistake: "
+    f"{', '.join(f'{sum(one) / 3:.3f}' for one in wrong)}.",
 )
 
 # %% [markdown]
 # **Figure 10.** The captioner with attention, trained with three strengths $\lambda$ of the penalty, of which 0 means
 # no penalty: three training runs each (dots) and their mean (bars). Left: the share of the weight on the described
-# object at sizes, colours and shapes. Right: the share of exact captions.
+# object at sizes, colours and shapes. Right, on another scale: the share of captions with a mistake.
 
 # %% tags=["fold"] label="checks what the text says of each of the three runs"
 # @title Checks what the text says of each of the three runs
@@ -1039,8 +1049,8 @@ assert max(strong["pointing"]) < 0.4 and min(strong["exact"]) > 0.97
 # %% [markdown]
 # The formula favours weight that is spread evenly, and indeed the penalty draws weight away from the described object.
 # With the weaker penalty the captions are as good as without one; with the stronger one, about one more caption in a
-# hundred is wrong. Xu et al. report that the penalty improved their captions of photographs; whether it helps may
-# depend on the data, on the model and on $\lambda$.
+# hundred is wrong (right panel). Xu et al. report that the penalty improved their captions of photographs; whether it
+# helps may depend on the data, on the model and on $\lambda$.
 #
 # The stronger penalty also gives the best reason to be careful with attention maps. Little more than a third of the
 # weight is on the described object, and yet nearly all captions are exact: a decoder can name an object correctly while

@@ -539,9 +539,9 @@ show(
 # **Figure 6.** The standard deviation of the scores (left), the median entropy of the weights (middle) and the median
 # remaining gradient (right), at widths from 1 to 1024.
 #
-# As the width grows, undivided scores saturate the softmax. Division by $D$ preserves the gradient, but makes all
-# weights nearly equal: whatever the query is, its output is nearly the plain average of the data vectors. Only
-# division by $\sqrt D$ keeps the sharpness of the weights about constant.
+# As the width grows, undivided scores saturate the softmax. Division by $D$ keeps the remaining gradient of the softmax
+# high, but makes all weights nearly equal: for random queries like these, the output is nearly the plain average of the
+# data vectors. Only division by $\sqrt D$ keeps the sharpness of the weights about constant.
 #
 # The queries and data vectors were random here, with variance 1; in a new network the variance depends on how its
 # weights are drawn. Whether the divisor matters for *learning* is tested in the section "Going further" near the end of
@@ -604,7 +604,7 @@ explore(
 # 3. It cannot be done; only with the query at the origin does $X_5$ have as much weight as the others. In every
 #    direction at least one of the others lies further out. The dot product favours data vectors that lie far out in the
 #    direction of the query, not those that are near to the query, as the Gaussian kernel would.
-# 4. With a small $T$ nearly all the weight goes to one data vector; with a large $T$ the weights are nearly equal.
+# 4. With a small $T$ nearly all the weight goes to one data vector; with a large $T$ the weights become more equal.
 #    $T = \sqrt 2 \approx 1.4$ without the switch has the same effect as $T = 1$ with it.
 #
 # </details>
@@ -986,9 +986,9 @@ show(
 # most succeed at every width. The lines above the figure give the fractions at width 512.
 #
 # Adam enlarges the steps of queries with a small gradient, but with Adam, too, most of them fail. The lines printed
-# below describe the unsuccessful queries after gradient descent at width 512. With small steps, most of them still
-# attend to the data vector to which they attended at the start. With large steps, most of them have moved to a
-# different wrong data vector, where their softmax is just as saturated.
+# below describe the unsuccessful queries of the undivided layer after gradient descent at width 512. With small steps,
+# most of them still attend to the data vector to which they attended at the start. With large steps, most of them have
+# moved to a different wrong data vector, where their softmax is just as saturated.
 
 # %% tags=["fold"]
 # @title Checks the claims and prints the lines below
@@ -1020,7 +1020,7 @@ for rate, (before, after) in slow_and_fast.items():  # [128, 16] both
 # - They compare undivided dot products with additive attention. We compare undivided with divided dot products.
 # - In their translator all positions share the matrices that make queries and keys, and the data vectors are learned
 #   too. In our experiment each query learns by itself, and keys and values are fixed.
-# - Their translator becomes much worse at width 1024 only. In our undivided layer most queries fail at width 128
+# - Their translator becomes much worse at width 1024 only. In our undivided layer most queries fail at width 32
 #   already.
 # - The Transformer divides, and it also splits its vectors into heads of width 64 (lesson 06), where the division
 #   matters less than at width 1024.
@@ -1097,10 +1097,10 @@ for name, (at_first, at_last) in together.items():
     print(f"one W_Q for all, {name:>9}: after training {at_last:.1f} of the queries find their data vector")
 
 # %% [markdown]
-# The conclusion is this: without the division a wide layer *starts* saturated. Where each query has its own
-# parameters, most queries of such a layer stay saturated. Where many examples share $W_Q$, the layer recovered in our
-# experiment, but the published table suggests that it does not always do so. The division costs nothing and removes
-# the risk at the start.
+# The conclusion is this: without the division, a wide layer whose queries and keys have features of variance 1 *starts*
+# saturated. Where each query has its own parameters, most queries of such a layer stay saturated. Where many examples
+# share $W_Q$, a layer of width 64 recovered in our experiment, but the published table suggests that it does not always
+# do so. The division costs nothing and removes the risk at the start.
 
 # %% [markdown]
 # ## Summary
@@ -1123,9 +1123,10 @@ for name, (at_first, at_last) in together.items():
 # decide where the weight of a row goes, and the values decide what its output is made of.
 #
 # We can now answer the opening question: which encoder states matter for *vediamo*, and which for *il*? The attention
-# weights tell us, and each query has its own (Figure 8): *vediamo* attends mostly to *see*, then to *we*; *il* attends
-# mostly to *the*; *cielo* attends mostly to *sky*. Here we chose the vectors so that the weights come out in this way.
-# In a trained translator nobody chooses them: training finds the matrices $W_Q$, $W_K$ and $W_V$.
+# weights say how much of each state goes into the output, and each query has its own (Figure 8): *vediamo* attends
+# mostly to *see*, then to *we*; *il* attends mostly to *the*; *cielo* attends mostly to *sky*. Here we chose the
+# vectors so that the weights come out in this way. In a trained translator nobody chooses them: training finds the
+# matrices $W_Q$, $W_K$ and $W_V$.
 
 # %% [markdown]
 # ## Before you go on

@@ -287,8 +287,8 @@ show(
 # %% [markdown]
 # **Figure 2.** A GPT. The table of embeddings $E$ serves twice: at the beginning a row of it is looked up for each
 # token, and at the end every row is compared with the output. $P$ is the table of positions, $X_0$ the input of the
-# first block, and $X_L$, in the text, the output of the last. With brackets after it, $P$ is still a probability; in
-# earlier lessons $E$ and $P$ meant something else.
+# first block, and $X_L$, in the text, the output of the last. When brackets follow it, $P$ still denotes a probability,
+# and in earlier lessons $E$ and $P$ meant something else.
 #
 # One detail is new. To get a logit for each token of the vocabulary, the model ends with a matrix of shape $[D, V]$.
 # GPT-2 takes the table of embeddings, transposed: $\text{logits} = \text{norm}(X_L)\,E^\top$. The layer that gives
@@ -539,10 +539,10 @@ print("tokens kept by p = 0.9:", ", ".join(f"{beginning}: {count}" for beginning
 
 
 # %% [markdown]
-# **Figure 3.** The distribution of the next token after a beginning of a sentence. In outline, the model's own
-# distribution; filled, what temperature, top-k and top-p, in this order, make of it. Only the 20 likeliest tokens are
-# shown, with a 0 above those that are cut off. To see top-p alone, move top-k to the right end: the printed line
-# shows how many tokens it keeps after each beginning.
+# **Figure 3.** The distribution of the next token after a beginning of a sentence. The outlined bars show the model's
+# own distribution, the filled bars what temperature, top-k and top-p, in this order, make of it. Only the 20 likeliest
+# tokens are shown, with a 0 above those that are cut off. To see top-p alone, move top-k to the right end: the printed
+# line shows how many tokens it keeps after each beginning.
 #
 # How much do the controls help? Three stored GPTs wrote 300 sentences with each setting. The table shows what share of
 # them the grammar can say, what share is left when repeated sentences are counted only once, and, as a finer measure of
@@ -640,12 +640,12 @@ print(
 # %% [markdown]
 # A low temperature trades variety for correctness: at 0.3 nearly all sentences are possible, but they contain only 724
 # groups of three words where the grammar's own have 2,309. At 1 the variety is almost that of the grammar, but nearly
-# one sentence in five is wrong. At 1.5 two in three are, and since wrong groups count, too, there are more groups than
-# in the grammar's own. Top-p with 0.9 keeps most of the variety, and only 2 % of its sentences are wrong; top-k with 5
-# gives less variety and more mistakes. Most errors at temperature 1.5 come from the many unlikely tokens, the tail of
-# the distribution: when top-p cuts it off, the share of possible sentences rises from 0.33 to 0.82. The grammar is an
-# easy judge, though. No rule decides whether a real text is good; Holtzman et al. (2020) compare with what people
-# write.
+# one sentence in five is wrong. At 1.5 two in three are wrong, and because wrong groups are counted, too, there are
+# more groups than in the grammar's own sentences. Top-p with 0.9 keeps most of the variety, and only 2 % of its
+# sentences are wrong; top-k with 5 gives less variety and more mistakes. Most errors at temperature 1.5 come from the
+# many unlikely tokens, the tail of the distribution: when top-p cuts it off, the share of possible sentences rises from
+# 0.33 to 0.82. The grammar is an easy judge, though. No rule decides whether a real text is good; Holtzman et al.
+# (2020) compare generated text with what people write.
 #
 # ## Perplexity
 #
@@ -740,13 +740,13 @@ assert perplexities["GPT"] < min(perplexities[f"{n}-gram"] for n in range(1, 6))
 #
 # The best n-gram model is that of 3-grams. More context does not help, presumably because almost half of the 5-grams in
 # the new sentences never occurred in training. The GPT has read the same sentences and is ahead of all five. A 3-gram
-# model knows the last two tokens and nothing else. The GPT can use what came long before, such as whether the subject
-# was singular. Moreover, what it learns about one noun may serve other nouns with similar embeddings. We have not
-# measured which of these advantages matters more.
+# model knows only the last two tokens, whereas the GPT can use what came long before, such as whether the subject was
+# singular. Moreover, what it learns about one noun may serve other nouns with similar embeddings. We have not measured
+# which of these advantages matters more.
 #
 # Is the result the same with less text, with more text, and with real text? Stored runs repeat the comparison with
 # 100 to 20,000 sentences, and on the source code of the standard library, with 1,000 merges and a GPT with four
-# layers. It reads the source code twice, and on the way it is compared with a 5-gram model of what it has read so
+# layers. This GPT reads the source code twice, and as it reads we compare it with a 5-gram model of what it has read so
 # far.
 
 # %% tags=["fold"] label="draws Figure 5: more and less text, and source code; stored runs"
@@ -929,9 +929,9 @@ print(library["sample"])
 # prompt also gives one example, and a **few-shot** prompt several. Learning from the examples in a prompt, while no
 # weight changes, is called **in-context learning**.
 #
-# We need a world in which this can be measured. A document of this world is a list of 16 pairs; each is a letter and
-# its digit, two tokens. A secret table says which digit, from 1 to 8, each of the letters a to h has; two letters may
-# have the same one. Half of all documents begin with the name of one of 16 tables, `T1` to `T16`, which occur again and
+# We need a world in which this can be measured. A document of this world is a list of 16 pairs, and each pair is two
+# tokens: a letter and its digit. A secret table gives each of the letters a to h a digit from 1 to 8, and two letters
+# may share a digit. Half of all documents begin with the name of one of 16 tables, `T1` to `T16`, which occur again and
 # again. The other half begin with `?` and have a table of their own, drawn at random and never used again:
 
 # %% tags=["nbval-check-output"]
@@ -1012,8 +1012,8 @@ def right_answers(model, names, f, shots, drawing):
 
 
 # %% [markdown]
-# What could one know at best? If the letter is among the $k$ examples, its digit is known; if not, which has the
-# probability $(7/8)^k$, any of the eight digits is equally likely. On average, the best possible accuracy is
+# What could one know at best? If the letter is among the $k$ examples, its digit is known; if it is not, and this
+# happens with probability $(7/8)^k$, all eight digits are equally likely. On average, the best possible accuracy is
 #
 # $$1 - \left(\tfrac78\right)^k \left(1 - \tfrac18\right)$$
 
@@ -1168,7 +1168,7 @@ assert accuracies["seen"][3] > 0.9 and accuracies["named"][0] > 0.95
 # <details><summary>Going further: the head of this model, and the last pairs of a prompt</summary>
 #
 # Why do the models overlook examples? In a document of 16 pairs, only the last pair can ask for the fifteenth.
-# Training asks for late pairs rarely, which may be the reason.
+# Late pairs are therefore rarely asked for in training, and this may be the reason.
 #
 # One detail saves time: this GPT has a head of its own, and its embeddings start with a standard deviation of 1. With
 # the tied head and the smaller embeddings of our first model the ability comes as well, 0.99 on seen letters after
@@ -1265,9 +1265,9 @@ explore(
 # `a`.
 #
 # A single prompt may mislead, so we measure all heads over many documents, in two ways: by where they attend, and by
-# what is lost without them. Three mean weights tell the kinds of heads apart: how much a digit gives to the letter
-# before it, a letter to earlier occurrences of itself, and a letter to the digits after these, which is what an
-# induction head does:
+# what is lost without them. Three mean weights tell the kinds of heads apart: what a digit gives to the letter before
+# it, what a letter gives to its own earlier occurrences, and what a letter gives to the digits after those occurrences,
+# which is what an induction head does:
 
 
 # %%
@@ -1386,14 +1386,14 @@ for seed, run in enumerate(long):
 # %% [markdown]
 # In the upper table, a previous-token head shows in the first column, an induction head in the third; the last column
 # is the accuracy on seen letters without the head. In our model they are head 2 of layer 1 and head 2 of layer 2:
-# without the first, 0.50 is left, without the second, 0.18.
+# removing the first leaves an accuracy of 0.50, removing the second 0.18.
 #
 # All five stored models have both kinds of heads. In the first layer there is a head in which a digit gives 0.60 to
 # 0.69 of its weight to its letter, where equal weights would give 0.09; in the second, a letter gives 0.95 to 0.98 to
 # the digits that followed it. But it is not always a single head in each layer that does the work. Four models have
-# only one previous-token head, without which 0.20 to 0.35 is left, while both heads of their second layer are
-# induction heads. The fifth is the reverse: it has a single induction head (0.17 without it, hardly above chance),
-# but two previous-token heads, either of which can be removed at little cost.
+# only one previous-token head, whose removal leaves an accuracy of 0.20 to 0.35, while both heads of their second layer
+# are induction heads. The fifth is the reverse: it has a single induction head, without which the accuracy is 0.17,
+# hardly above chance, but two previous-token heads, either of which can be removed at little cost.
 #
 # If this mechanism needs two layers, a model with a single layer should fail. Does it?
 
@@ -1638,8 +1638,8 @@ table({f"here: {name}": values for name, values in compared(two_layers, named, [
 # examples, before fine-tuning on 15 examples of a new table and after it; bars are means, dots are seeds.
 #
 # With few examples the two ways are about equally good. With 15, fine-tuning is ahead (0.89 against 0.82), since in
-# context the models overlook some pairs of a long prompt, as Figure 6 has shown. The best that one can expect is 0.88;
-# the hundredth above it is chance in the choice of tables.
+# context the models overlook some pairs of a long prompt, as Figure 6 has shown. The best accuracy that one can expect
+# is 0.88, and the extra 0.01 is due to chance in the choice of tables.
 #
 # But fine-tuning has side effects. The named tables, which the models knew perfectly, are recalled with an accuracy of
 # 0.93 after fine-tuning on 15 examples (0.81 for our own model, which was trained for half as long). At a learning rate
@@ -1705,8 +1705,8 @@ show(
 
 # %% [markdown]
 # **Figure 11.** GPT-3's accuracy by size, with zero, one or a few examples in the prompt (15 for LAMBADA, 64 for
-# TriviaQA). From Brown et al. (2020), tables H.1 and 3.3. Dotted, earlier results: for LAMBADA the best one; for
-# TriviaQA that of T5-11B+SSM, which was fine-tuned and also answers from memory.
+# TriviaQA). From Brown et al. (2020), tables H.1 and 3.3. The dotted lines mark earlier results: for LAMBADA the best
+# result, and for TriviaQA the result of T5-11B+SSM, which was fine-tuned and also answers from memory.
 #
 # On TriviaQA more examples are better at every size, and the largest model exceeds a fine-tuned one even without an
 # example. On LAMBADA one example is *worse* than none, at all sizes, and few-shot is consistently best only from 2.7
@@ -1758,10 +1758,11 @@ assert sum(weight.numel() for weight in gpt.parameters()) == parameters_of(64, 2
 #
 # <details><summary>Going further: what does training cost?</summary>
 #
-# About 6 operations for each parameter and each token: two in the forward pass, which lesson 09 counts, and about
-# four in the backward pass. For GPT-3 and its 300 billion tokens this is $6 \cdot 1.75 \cdot 10^{11} \cdot 3 \cdot
-# 10^{11} \approx 3.15 \cdot 10^{23}$; the paper's own table says $3.14 \cdot 10^{23}$. At $10^{15}$ operations a
-# second, about what an NVIDIA H100 reaches at best (dense, 16 bits), it would take ten years on a single one.
+# Training takes about 6 operations for each parameter and each token: two in the forward pass, which lesson 09 counts,
+# and about four in the backward pass. For GPT-3 and its 300 billion tokens this is
+# $6 \cdot 1.75 \cdot 10^{11} \cdot 3 \cdot 10^{11} \approx 3.15 \cdot 10^{23}$; the paper's own table says
+# $3.14 \cdot 10^{23}$. At $10^{15}$ operations a second, about what an NVIDIA H100 reaches at best (dense, 16 bits), it
+# would take ten years on a single one.
 #
 # </details>
 #
@@ -1769,7 +1770,7 @@ assert sum(weight.numel() for weight in gpt.parameters()) == parameters_of(64, 2
 #
 # Predicting the next token is only one way of learning from plain text. BERT (Devlin et al., 2019) is pre-trained by
 # **masked language modelling**. It has no causal mask, so every position attends to both sides. In each text 15 % of
-# the tokens are chosen, and the model has to say which tokens they were. Most of the chosen ones, 80 %, are replaced by
+# the tokens are chosen, and the model has to say which tokens they were. Of the chosen tokens, 80 % are replaced by
 # `[MASK]`. But since no `[MASK]` will occur when the model is used, 10 % are replaced by a random token, and the rest
 # stay as they are. The paper's BERT differs from ours above all in two ways: its blocks are post-norm, and it has a
 # second task, to tell whether one sentence follows another.
@@ -1857,8 +1858,9 @@ for steps in sorted(runs[0]["masked"], key=int):
 # its easier task pays off: the words *after* a gap reveal much about the missing word.
 #
 # BERT is used where a whole text is given and has to be understood, for instance to classify it or to find an answer
-# in it. But it gives no probability to a text and cannot simply write one. A GPT learns from every token instead of
-# about every seventh, and it can continue any text, which, as we have seen, is also a way of stating a task.
+# in it. But it gives no probability to a text and cannot simply write one. A GPT learns from every token rather than
+# from about one in seven, and it can continue any text. As we have seen, a text to be continued is also a way of
+# stating a task.
 #
 # ## What comes next?
 #

@@ -673,7 +673,7 @@ print("average precision (IoU of at least 0.5): matching above 0.5, order of a l
 # **Watch the matching settle.** The next figure shows what the queries said about a picture in the course of the
 # training, and which queries its objects would have been given to.
 
-# %% tags=["fold", "nbval-check-output"]
+# %% tags=["fold"]
 # @title Explorer of Figure 7
 
 

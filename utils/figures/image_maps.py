@@ -29,7 +29,9 @@ def glowing(
     side: float = 3.0,
     title: str = "",
 ) -> Figure:
-    """A panel for each map: the image [3, H, W], pale, under a glow, and beside each row the scale that its panels share.
+    """A panel for each map: the image [3, H, W], pale, with the borders of the map's cells, under a glow.
+
+    Beside each row is the scale that its panels share.
 
     Args:
         maps: weights [h, w] with sum 1; None shows the image as it is.
@@ -46,6 +48,8 @@ def glowing(
         largest = max((array(maps[number]).max() for number in numbers if maps[number] is not None), default=None)
         for number, axes in zip(numbers, panels, strict=False):
             glow(axes, image, maps[number], largest)
+            if maps[number] is not None:
+                _cells(axes, array(maps[number]).shape, (height, width))
             axes.set_title(titles[number], fontsize=14)
             if boxes and boxes[number]:
                 outline(axes, boxes[number])
@@ -81,6 +85,13 @@ def glow(
         colours[..., 3] = _cover(shares.clip(0, 1))
         axes.imshow(colours, interpolation="bilinear", **area)
     axes.set_axis_off()
+
+
+def _cells(axes: Axes, cells: tuple[int, int], size: tuple[int, int]) -> None:
+    """Hairlines between the cells of a map [h, w] on an image of `size`, its height and width."""
+    height, width = size
+    for lines, count, length, end in ((axes.hlines, cells[0], height, width), (axes.vlines, cells[1], width, height)):
+        lines(np.arange(1, count) * length / count, 0, end, colors=BLACK, linewidth=0.5, alpha=0.15)
 
 
 def _scale(largest: float) -> ScalarMappable:

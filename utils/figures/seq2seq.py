@@ -68,6 +68,8 @@ def encoder_decoder(
         )
         if t:
             _along(axes, start + t - 1, start + t, shown)
+        if t and shown and not turned:  # what was written before is fed now
+            _point(axes, (start + t - 0.64, _STRIP + 0.47), (start + t - 0.36, -0.47), style=":")
     for x, text in (((len(source) - 1) / 2, "encoder"), (start + (len(written) - 1) / 2, "decoder")):
         size = _LARGE if turned else None
         axes.text(x, -1.35 - (1.3 if turned else 0), text, ha="center", va="top", color=GREY, fontsize=size)
@@ -110,9 +112,9 @@ def _box(axes: Axes, x: float, y: float, text: str, colour: str, width: float, h
     axes.text(x, y, text, ha="center", va="center", zorder=4, fontsize=10 if len(text) < 9 or width >= 1.2 else 8)
 
 
-def _point(axes: Axes, start, end, strong: bool = True) -> None:
-    colour = "#444444" if strong else "#CCCCCC"
-    axes.add_patch(FancyArrowPatch(start, end, arrowstyle="-|>", mutation_scale=9, color=colour, linewidth=1.2))
+def _point(axes: Axes, start, end, strong: bool = True, style: str = "-") -> None:
+    line = {"color": "#444444" if strong else "#CCCCCC", "linewidth": 1.2, "linestyle": style}
+    axes.add_patch(FancyArrowPatch(start, end, arrowstyle="-|>", mutation_scale=9, **line))
 
 
 def _along(axes: Axes, left: float, right: float, strong: bool) -> None:

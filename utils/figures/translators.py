@@ -13,30 +13,37 @@ _LOW, _HIGH = 0.0, 3.6  # the rows of the decoder and of the context vector
 
 
 @styled
-def attending_step(fed: str, written: str, positions: Sequence[str] = ("1", "2", "3", "4")) -> Figure:
-    """From the encoder states and the decoder's old state to its new state and the next token: fed `fed`, it writes `written`."""
-    figure, (axes,) = canvas(11.2, 5.4)
+def attending_step(source: Sequence[str], fed: str, written: str) -> Figure:
+    """From the encoder states and the decoder's old state to its new state and the next token: fed `fed`, it writes `written`.
+
+    A frame holds all states, all scores or all weights; an arrow to or from it belongs to each of them.
+    """
+    figure, (axes,) = canvas(12, 5.2)
     states, scores, weights, context, token = 0.6, 4.3, 7.4, 11.0, 14.2  # the middles of the columns
-    heights = [_HIGH + 1.35 - 0.9 * number for number in range(len(positions))]
-    for i, height in zip(positions, heights, strict=True):
+    heights = [_HIGH + 0.45 * (len(source) - 1) - 0.9 * number for number in range(len(source))]
+    for i, (word, height) in enumerate(zip(source, heights, strict=True), 1):
+        axes.text(states - 0.75, height, word, ha="right", va="center", fontsize=10)
         _part(axes, (states, height), f"$h_{i}$", DATA_BOX)
         _part(axes, (scores, height), f"$e_{{t,{i}}}$", SCORES)
         _part(axes, (weights, height), f"$a_{{t,{i}}}$", WEIGHTS, ink="white")
         _flow(axes, (states + 0.5, height), (scores - 0.5, height))
-    for x, name, side in (
-        (states, "encoder states", "center"),
-        (scores - 0.12, "scores", "right"),
-        (weights, "weights", "center"),
+    low, high = heights[-1] - 0.48, heights[0] + 0.48
+    frame = {"facecolor": "none", "edgecolor": _LINE, "linestyle": "--", "linewidth": 1}
+    for x, name, at, side in (
+        (states, "encoder states", states, "center"),
+        (scores, "scores", scores - 0.12, "right"),
+        (weights, "weights", weights, "center"),
     ):
-        axes.text(x, heights[-1] - 0.5, name, ha=side, va="top", fontsize=10)
+        axes.add_patch(Rectangle((x - 0.6, low), 1.2, high - low, **frame))
+        axes.text(at, low - 0.1, name, ha=side, va="top", fontsize=10)
     axes.text(
         (states + scores) / 2, heights[0] + 0.12, "$f_{att}(s_{t-1}, h_i)$", ha="center", va="bottom", fontsize=10
     )
-    _flow(axes, (scores + 0.5, _HIGH), (weights - 0.5, _HIGH), "softmax\nover $i$")
-    _flow(axes, (weights + 0.5, _HIGH), (context - 0.5, _HIGH), "weighted\nsum")
+    _flow(axes, (scores + 0.6, _HIGH), (weights - 0.6, _HIGH), "softmax\nover $i$")
+    _flow(axes, (weights + 0.6, _HIGH), (context - 0.5, _HIGH), "weighted\nsum")
     axes.text((weights + context) / 2, _HIGH - 0.12, "$\\sum_i\\ a_{t,i}\\ h_i$", ha="center", va="top", fontsize=10)
     above = heights[0] + 0.9  # the states are also what is summed
-    axes.plot([states, states, context], [heights[0] + 0.38, above, above], color=_LINE, linewidth=1.5)
+    axes.plot([states, states, context], [high, above, above], color=_LINE, linewidth=1.5)
     axes.text(
         (scores + weights) / 2,
         above + 0.06,
@@ -50,7 +57,7 @@ def attending_step(fed: str, written: str, positions: Sequence[str] = ("1", "2",
     axes.text(context + 0.6, _HIGH + 0.1, "context\nvector", ha="left", va="center", fontsize=10)
     _part(axes, (scores, _LOW), "$s_{t-1}$", QUERY)
     axes.text(scores - 0.65, _LOW, "decoder state so far", ha="right", va="center", fontsize=10)
-    _flow(axes, (scores, _LOW + 0.38), (scores, heights[-1] - 0.4))
+    _flow(axes, (scores, _LOW + 0.38), (scores, low))
     _part(axes, (context, _LOW), "GRU, $g_U$", "white", wide=1.7)
     _flow(axes, (scores + 0.5, _LOW), (context - 0.85, _LOW), "old state")
     _flow(axes, (context, _HIGH - 0.38), (context, _LOW + 0.38))
@@ -69,7 +76,7 @@ def attending_step(fed: str, written: str, positions: Sequence[str] = ("1", "2",
     axes.text(token + 0.1, (middle + _HIGH) / 2, "softmax", ha="left", va="center", fontsize=10)
     _part(axes, (token, _HIGH), written, _TOKEN, wide=1.7)
     axes.text(token, _HIGH + 0.45, "next token $y_t$", ha="center", va="bottom", fontsize=10)
-    axes.set(xlim=(-0.6, token + 1.3), ylim=(_LOW - 1.8, above + 0.6), aspect="equal")
+    axes.set(xlim=(-2.3, token + 1.3), ylim=(_LOW - 1.8, above + 0.6), aspect="equal")
     axes.axis("off")
     return figure
 
