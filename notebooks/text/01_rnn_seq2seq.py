@@ -111,9 +111,10 @@ for name, language in (("sky", "italian"), ("bread", "spanish")):
 #
 # $$\text{a sequence of any length} \;\longrightarrow\; \text{another sequence, whose length is not known beforehand.}$$
 #
-# The neural translators of 2013 and 2014 (Kalchbrenner and Blunsom, 2013; Sutskever et al., 2014; Cho et al., 2014)
-# divide the work between two networks. An **encoder** reads the input and turns it into one vector. From that vector, a
-# **decoder** writes the output, one word after the other, and it also decides when the output is complete.
+# The first neural translators of this kind (Kalchbrenner and Blunsom, 2013, one of their two models; Sutskever et al.,
+# 2014; Cho et al., 2014) divide the work between two networks. An **encoder** reads the input and turns it into one
+# vector. From that vector, a **decoder** writes the output, one word after the other, and it also decides when the
+# output is complete.
 #
 # First, words must become numbers. The course has a small grammar that generates sentences in English, French, Italian
 # and Spanish, which gives us as many sentence pairs as we like without any download. The units that a model reads and
@@ -216,8 +217,8 @@ print("gradient from the last hidden state to each token", [round(value, 3) for 
 # How could a hidden state keep a number over many steps? It can if a **gate** decides, for each number, how much of the
 # old value to *keep* and how much of a new one to *write*. A gate is a small layer with a sigmoid $\sigma$, so its
 # outputs lie between 0 and 1. The **gated recurrent unit** (**GRU**; Cho et al., 2014) has two gates; the older
-# **LSTM** (Hochreiter and Schmidhuber, 1997) is built on the same idea. Here is the variant of the GRU that torch
-# computes, where $\odot$ is the elementwise product of two vectors:
+# **LSTM** (Hochreiter and Schmidhuber, 1997) is built on the same idea; its gate for keeping was added by Gers et al.
+# (2000). Here is the variant of the GRU that torch computes, where $\odot$ is the elementwise product of two vectors:
 #
 # $$z_t = \sigma(x_t W_{xz} + h_{t-1} W_{hz} + b_z), \qquad r_t = \sigma(x_t W_{xr} + h_{t-1} W_{hr} + b_r)$$
 # $$n_t = \tanh\big(x_t W_{xn} + b_{xn} + r_t \odot (h_{t-1} W_{hn} + b_{hn})\big), \qquad
@@ -233,7 +234,7 @@ show(
     "One step of a GRU. A thick straight line leads from the old hidden state at the upper left to the new one at the upper "
     "right; on it the state is multiplied by the gate z, which is marked keep, and then something is added. What is added is "
     "the proposal n times one minus z, marked write. Below, the gates z and r and the proposal n are all computed from the "
-    "input x and the old hidden state; an arrow from r to n says what n sees of the old hidden state.",
+    "input x and the old hidden state; an arrow leads to n from r, which is marked: what n sees of the old hidden state.",
 )
 
 # %% [markdown]
@@ -611,8 +612,8 @@ assert reached["trained"] > 2 * reached["untrained"]
 # decoding**. It ends with `[STOP]`, or after a number of tokens that no translation should exceed.
 #
 # Decoding differs from training in one respect: the prefix now comes from the decoder itself. A single wrong token
-# yields a prefix unlike any seen in training, and further errors may follow. This problem is known as **exposure
-# bias**, and a measurement further below sets an upper bound on its cost.
+# yields a prefix that does not belong to the sentence, which never happens in training, and further errors may follow.
+# This problem is known as **exposure bias**, and a measurement further below sets an upper bound on its cost.
 
 
 # %%
@@ -884,8 +885,9 @@ show(
 )
 
 # %% [markdown]
-# **Figure 8.** Training losses of the stored run: lines are means over three seeds, and the band around a line, where
-# it can be seen, is the range over the seeds. The dashed line is the decoder without a source.
+# **Figure 8.** Training losses of the stored run: each point is a mean over 30 steps, lines are means over three seeds,
+# and the band around a line, where it can be seen, is the range over the seeds. The dashed line is the decoder without
+# a source.
 #
 # Knowing Italian is enough for most of the way down from $\log V$: this is how far the decoder without a source gets.
 # All three translators end with a lower loss in every run, the wider the lower, and so each of them has learned to use
@@ -914,8 +916,8 @@ falls = ", ".join(f"{half:.0f} words (width {width})" for width, half in zip((64
 print(f"the accuracy falls to one half at {falls}")
 show(
     figure,
-    "Token accuracy and BLEU over the number of words. All curves fall. Width 256 lies highest and width 64 lowest; the two "
-    "wider ones begin close to the top, and all are below 0.4 in accuracy at 27 to 30 words. Without a source both are near 0.",
+    "Token accuracy and BLEU over the number of words. The curves of the three translators fall. Width 256 lies highest and "
+    "width 64 lowest; the two wider ones begin close to the top, and all are below 0.4 in accuracy at 27 to 30 words. Without a source both are near 0.",
 )
 
 # %% [markdown]
@@ -1027,13 +1029,13 @@ show(
 # Longer training moves the drop as well, and quite far: after 4,800 steps a vector of 128 numbers carries more than one
 # of 256 numbers does after 1,200. But the drop has not disappeared. It has only moved to longer sentences.
 #
-# Is the context vector simply full? The count of bits makes this unlikely: a sentence of 30 words and its `[STOP]`
-# take about a twentieth of the 4,096 bits in 128 numbers. Longer training points the same way, because a vector of
-# the same size then carries more. In principle, capacity sets a bound that no training can pass, as we saw for a
-# thousand tokens. In practice, a different limit binds long before: it is *hard to learn* to pack a long sentence
-# into one vector in such a way that the decoder can unpack it, token by token. Why it is hard, the experiment does
-# not say. A plausible guess is the long way that the gradient has to travel from $c$ back to the first words, through
-# every step of the encoder.
+# Is the context vector simply full? The count of bits gives no sign of it, though a network can hardly use all 32 bits
+# of a number: a sentence of 30 words and its `[STOP]` take about a twentieth of the 4,096 bits in 128 numbers. Longer
+# training points the same way, because a vector of the same size then carries more. In principle, capacity sets a bound
+# that no training can pass, as we saw for a thousand tokens. In our experiment, a different limit binds first: it is
+# *hard to learn* to pack a long sentence into one vector in such a way that the decoder can unpack it, token by token.
+# Why it is hard, the experiment does not say. A plausible guess is the long way that the gradient has to travel from
+# $c$ back to the first words, through every step of the encoder.
 #
 # Published results show the same pattern. Bahdanau et al. (2015, figure 2) trained such an encoder and decoder, with
 # hidden states of 1,000 numbers, on real English and French. The BLEU of this model falls steeply as sentences get
@@ -1283,8 +1285,8 @@ for name, found in searched.items():
 #
 # $z$, $r$ and $n$ each have a matrix from state to state, together $3 D_H^2$ weights. When $D_H$ doubles, their number
 # becomes four times as large, while the weights from the input only double: from 128 to 256, with $D_E = 48$, there are
-# $3.5$ times as many in all. The length need not double. In Figure 9 each doubling of the width moves the point at
-# which the accuracy drops below one half by five or six words, which is less than a factor of two.
+# about $3.45$ times as many in all. The length need not double. In Figure 9 each doubling of the width moves the point
+# at which the accuracy drops below one half by five or six words, which is less than a factor of two.
 #
 # </details>
 #
@@ -1323,6 +1325,8 @@ for name, found in searched.items():
 #   encoder-decoder approaches. SSST-8. arXiv:1409.1259. *Quality falls with sentence length, measured.*
 # - D. Bahdanau, K. Cho, Y. Bengio (2015). Neural machine translation by jointly learning to align and translate. ICLR.
 #   arXiv:1409.0473. *Names the bottleneck, and removes it.*
+# - F. Gers, J. Schmidhuber, F. Cummins (2000). Learning to forget: continual prediction with LSTM. Neural Computation
+#   12(10). *The gate for keeping, or forget gate.*
 # - S. Hochreiter, J. Schmidhuber (1997). Long short-term memory. Neural Computation 9(8). *Gates that protect what a
 #   state holds.*
 # - R. J. Williams, D. Zipser (1989). A learning algorithm for continually running fully recurrent neural networks.

@@ -137,11 +137,11 @@ show(
 # **Figure 1.** Four of the scenes on which the captioners will be trained, with their captions. A caption describes one
 # object, says where it is in relation to the other object, and describes the other object.
 #
-# A caption has nine or ten tokens, and each needs different information from the image. In the first caption, *red*
-# needs the colour of one object, *circle* the shape of the other, and *left of* the positions of both. A single context
-# vector for the whole image must hold all of this at once, and it must keep the properties together: knowing that
-# something is red and something is a circle is not enough. With attention, the decoder can fetch for each token just
-# the information that this token needs.
+# A caption has nine or ten tokens, and most of them need different information from the image. In the first caption,
+# *red* needs the colour of one object, *circle* the shape of the other, and *left of* the positions of both. A single
+# context vector for the whole image must hold all of this at once, and it must keep the properties together: knowing
+# that something is red and something is a circle is not enough. With attention, the decoder can fetch for each token
+# just the information that this token needs.
 
 # %% [markdown]
 # ## A feature map is a grid of vectors
@@ -260,7 +260,7 @@ for name, vectors in (("flatten(2).mT", numbered.flatten(2).mT), ("reshape", num
 #
 # You know the rest from lesson 02. A decoder state $s$ and the vector $x_i$ of each cell give a score, a softmax over
 # all $L$ cells turns the scores into attention weights, and the context vector is the weighted sum of the cells (Xu et
-# al., 2015: *Show, attend and tell*):
+# al., 2015: *Show, attend and tell*). With the dot product as the score:
 #
 # $$e_i = s \cdot x_i, \qquad a_i = \frac{\exp(e_i)}{\sum_{j=1}^{L} \exp(e_j)}, \qquad c = \sum_{i=1}^{L} a_i\, x_i .$$
 #
@@ -327,14 +327,14 @@ show(
 #    $\beta_t = \sigma(\mathrm{gate}(s_{t-1}))$, a number between 0 and 1, decides how much of the context vector the
 #    step receives: $z_t = \beta_t c_t$. Here $\mathrm{gate}$ is a linear layer with one output, and $\sigma$ is the
 #    sigmoid.
-# 3. **The positions of the cells.** The features of a cell say what is there, but not where the cell is. To write *left
-#    of*, the decoder has to know where the objects are, but the weighted sum keeps no positions: as lesson 02 has
-#    shown, the context vector stays the same if we shuffle the cells. We therefore add to each cell a vector that is
-#    computed from its row and column, a **positional encoding** (lesson 05). From now on, $x_i$ is cell $i$ with this
-#    vector added.
+# 3. **The positions of the cells.** The features of a cell say what is there, but hardly where the cell is: only the
+#    border of the image, if the cell sees it, gives a hint. To write *left of*, the decoder has to know where the
+#    objects are, but the weighted sum keeps no positions: as lesson 02 has shown, the context vector stays the same if
+#    we shuffle the cells. We therefore add to each cell a vector that is computed from its row and column, a
+#    **positional encoding** (lesson 05). From now on, $x_i$ is cell $i$ with this vector added.
 #
-# The rest of the step is that of lesson 02, with $z_t$ in place of $c_t$. Instead of the dot product we now use the
-# additive score of lesson 02, for which states and cells need not have the same size:
+# The rest of the step is that of lesson 02, with $z_t$ in place of $c_t$. Like Xu et al. (2015), we do not use the dot
+# product from now on, but the additive score of lesson 02, for which states and cells need not have the same size:
 # $e_{t,i} = v \cdot \tanh(s_{t-1} W + x_i U)$. Here $W$ and $U$ are learned matrices, not the width of the grid or a
 # part of a name, and $z_t$ is not the gate of lesson 01. The next state is $s_t = g_U([y_{t-1}; z_t], s_{t-1})$, where
 # $g_U$ is a GRU and $y_{t-1}$ stands for the embedding of the previous token. The logits are computed from
@@ -637,9 +637,10 @@ show(
 )
 
 # %% [markdown]
-# **Figure 6.** Three training runs of each captioner (dots) and their mean (bars). Left: the share of exact captions
-# after 1,000 and after 4,000 steps. Right: the share of captions with a wrong size, colour, shape or relation after
-# 4,000 steps; a caption may have several mistakes.
+# **Figure 6.** Three training runs of each captioner for each length (dots) and their mean (bars); the runs of 1,000
+# steps are not the beginnings of the longer ones. Left: the share of exact captions after 1,000 and after 4,000 steps.
+# Right: the share of captions with a wrong size, colour, shape or relation after 4,000 steps; a caption may have
+# several mistakes.
 
 # %% tags=["fold"] label="checks what the text says of each of the three runs"
 # @title Checks what the text says of each of the three runs
@@ -661,8 +662,8 @@ assert min(others) > 0.95
 # and nearly every wrong colour is the colour of the other object. So this captioner knows which colours are in the
 # image, but not always which object has which colour. The first scene of Figure 5 shows the same with shapes. This is
 # the difficulty that we expected: one vector must keep each property together with its object. With attention, the
-# decoder can fetch for each token the cells of the one object that the token is about. It makes the same mistake, too,
-# but rarely; in most of the captions that it still gets wrong, the relation is wrong.
+# decoder can fetch for each token the cells of the one object that the token is about. It names the colour of the other
+# object, too, but rarely; in most of the captions that it still gets wrong, the relation is wrong.
 #
 # Attention gains less here than in lesson 02. There, one vector lost much of a long sentence. Here, nearly all that a
 # caption needs, three properties of each object and the relation, does fit into one vector and the first state: after
@@ -859,12 +860,12 @@ for found in by_seed:
 # token: what passes it also enters $s_t$, so the decoder can gather information a step or more before it needs it,
 # for instance the positions before it names the relation.
 #
-# So when it names a property, the captioner attends to the object that has it. But we must be careful about what this
-# means. The vector of a cell depends on all pixels in the receptive field of the cell, as we saw on the photograph:
-# $25 \times 25$ pixels, about a quarter of the image, if the whole field lies inside. Weight on a cell *beside* an
-# object can therefore fetch information about the object, and weight *on* an object can fetch information about the
-# other one. As in lesson 02, the attention weights tell us from which vectors the decoder takes its information, not
-# which part of the input this information is about.
+# So when it names a property, the captioner attends mostly to the object that has it. But we must be careful about what
+# this means. The vector of a cell depends on all pixels in the receptive field of the cell, as we saw on the
+# photograph: $25 \times 25$ pixels, about a quarter of the image, if the whole field lies inside. Weight on a cell
+# *beside* an object can therefore fetch information about the object, and weight *on* an object can fetch information
+# about the other one. As in lesson 02, the attention weights tell us from which vectors the decoder takes its
+# information, not which part of the input this information is about.
 #
 # **Try it.** Choose a new scene, and a token of the caption that our captioner writes for this scene. Can you find a
 # token whose largest weight lies outside the frame?
@@ -920,7 +921,7 @@ explore(look_at, alt=say_look, scene=Slider("new scene", 1, 40, 10, 1), place=Sl
 # Their Figure 2 follows one caption token by token: above with soft attention, which is the attention of this lesson,
 # and below with hard attention, to which we come under *Going further*. In their Figure 3, while the decoder writes
 # *frisbee*, the bright spot is on the frisbee. Their Figure 5 shows wrong captions, and where the decoder attended when
-# it made the mistake. Even if such maps do not explain a decision, they show where to search for its cause.
+# it made the mistake. Even if such maps do not explain a decision, they may hint at where to search for its cause.
 #
 # Xu et al. tested their captioners on the data set COCO, photographs with captions written by people (table 1). The
 # log-bilinear model in their table has no attention. BLEU-4 is BLEU with runs of one to four tokens, as in lesson 01,
@@ -1052,10 +1053,9 @@ assert max(strong["pointing"]) < 0.4 and min(strong["exact"]) > 0.97
 # hundred is wrong (right panel). Xu et al. report that the penalty improved their captions of photographs; whether it
 # helps may depend on the data, on the model and on $\lambda$.
 #
-# The stronger penalty also gives the best reason to be careful with attention maps. Little more than a third of the
-# weight is on the described object, and yet nearly all captions are exact: a decoder can name an object correctly while
-# most of its attention is elsewhere.
-# %% [markdown]
+# The stronger penalty also gives the best reason to be careful with attention maps. On average, little more than a
+# third of the weight is on the described object, and yet nearly all captions are exact: a decoder can name an object
+# correctly while most of its attention is elsewhere. %% [markdown]
 # ### Soft and hard attention
 #
 # So far, a context vector was a weighted sum of *all* cells. This is called **soft attention**. **Hard attention**
@@ -1132,7 +1132,7 @@ assert error < 0.1 and single > 2
 # ```
 #
 # The lesson began with a question: what goes wrong if one vector has to hold the whole image? In our experiment, such a
-# vector sometimes failed to keep each property together with its object. With attention, the decoder fetches for each
+# vector sometimes failed to keep each property together with its object. With attention, the decoder can fetch for each
 # token what this token needs, and the attention map moves from object to object (Figure 7). But remember that a cell
 # sees more of the image than the glow shows.
 

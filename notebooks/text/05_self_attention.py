@@ -14,7 +14,7 @@
 # **You need** lesson 04: queries, keys, values, and why scores are divided by $\sqrt{D_Q}$; sine and cosine with their
 # addition theorems; rotations of the plane, and how a complex number describes one.
 #
-# **Time** about 60 minutes to read; the cells run in about 10 seconds on two CPU cores.
+# **Time** about 65 minutes to read; the cells run in about 10 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -594,8 +594,8 @@ print("token plus encoding, random W_Q and W_K:  ", f"{spread_at(E_sinusoidal, 2
 # the same everywhere.
 #
 # **A bias for each distance.** Instead of the input, we can change the scores. Shaw et al. add a learned vector for
-# each relative position to the keys. T5 (Raffel et al., 2020) adds just a learned number to the score $e_{mn}$ that the
-# two tokens have without positions:
+# each relative position, up to a largest one, to the keys, and another to the values. T5 (Raffel et al., 2020) adds
+# just a learned number to the score $e_{mn}$ that the two tokens have without positions:
 #
 # $$e'_{mn} = e_{mn} + b_{n-m}$$
 #
@@ -884,8 +884,8 @@ name = "guess of a model that knows which letters occur, but not their order"
 figure.legend([guess], [name], loc="outside lower center", frameon=False)
 show(
     figure,
-    "Two bar charts of the share of letters that are right. Copy: without positions the bar ends at the line of a blind guess; "
-    "with each of the three kinds it reaches one. Reverse: without positions at the line again, with RoPE a little above "
+    "Two bar charts of the share of letters that are right. Copy: without positions the bar ends about at the line, the guess of "
+    "a model that knows the letters; with each of the three kinds it reaches one. Reverse: without positions at the line again, with RoPE a little above "
     "it, with the learned and the sinusoidal encoding one.",
 )
 
@@ -915,10 +915,10 @@ print(f"the 22 positions between, mean:       {by_position[1:-1].mean():.2f}")
 
 # %% [markdown]
 # At the two ends the model is right. For the first and for the last position, the opposite position is the one farthest
-# away, and a model that knows only distances can find *the farthest key*: it can give the largest distances the highest
-# scores, and the softmax runs only over the keys that exist. Relative positions thus reveal where the sequence begins
-# and ends, and a deep model can use this to learn more about the positions themselves. At the 22 positions between the
-# ends, our single layer can only guess.
+# away, and a model that knows only distances can find *the farthest key*: it can give the distances farthest from 0 the
+# highest scores, and the softmax runs only over the keys that exist. Relative positions thus reveal where the sequence
+# begins and ends, and a deep model can use this to learn more about the positions themselves. At the 22 positions
+# between the ends, our trained layer does hardly better than guessing.
 #
 # **The published comparison.** Vaswani et al. compared a learned table with their sinusoidal encoding in translation
 # from English to German (their table 3, row E). The BLEU scores are 25.7 and 25.8, nearly the same, and in our
@@ -1001,8 +1001,9 @@ assert max(beyond["learned"]) < 0.1 and max(beyond["sinusoidal"]) < 0.5 and sort
 #   with which they were initialised.
 # - **Sinusoidal**: the formula gives a vector for every position, and its entries stay bounded; yet the *layer* fails.
 #   Its matrices do the right computation for the encodings that occurred in training, and nothing ties their behaviour
-#   at position 40 to that at position 10. The additional keys can even spoil a position that did occur: in run 2
-#   position 3 is almost always wrong, since its query now meets far keys that training never showed it.
+#   at position 40 to that at position 10. In a longer sequence even a position that did occur can fail: in run 2
+#   position 3 is almost always wrong. A probable reason is that its query now meets far keys that training never showed
+#   it.
 # - **Rotary**: the score of a query at position 50 with a key at position 47 is computed like that of a query at
 #   position 5 with a key at position 2, so a trained layer can continue as if nothing had happened.
 #
@@ -1014,18 +1015,19 @@ print("RoPE, letters right after position 23:", *(f"{share:.2f}" for share in re
 
 # %% [markdown]
 # In eight of the nine runs, more than nine letters in ten are right beyond the training length; run 2 of Figure 10 gets
-# only half of them right, and makes mistakes before position 24, too, although in sequences of 24 it copies every
-# letter. "Going further" below finds out why.
+# only half of them right, and makes mistakes before position 24, too, although in sequences of 24 it copies practically
+# every letter. "Going further" below finds out why.
 #
 # **Larger models.** All this was copying, with one layer. Press et al. (2022) trained language models on texts of one
 # length and tested them on longer ones. With the sinusoidal encoding the models became worse as soon as the texts were
 # a few dozen tokens longer than in training. With RoPE they became worse later, and with T5's bias later still. To use
 # a rotary model far beyond its training length, one trains it a little more on long texts, either with a larger base,
-# so that its pairs turn more slowly (Rozière et al., 2023), or with all positions divided by the same number (Chen et
-# al., 2023).
+# so that all its pairs but the first turn more slowly (Rozière et al., 2023), or with all positions divided by the same
+# number (Chen et al., 2023).
 #
 # **A penalty for distance.** The method of Press et al., **ALiBi** (attention with linear biases), adds nothing to the
-# input and has no parameters to learn. It lowers each score by an amount that grows with the distance of the key:
+# input and has no parameters to learn. It lowers each score by an amount that grows with the distance of the key (in
+# the paper a query sees only the keys up to its own position; we write the symmetric form, for both directions):
 #
 # $$e'_{mn} = e_{mn} - s_h\,|n - m|,\qquad s_h = 2^{-8h/H},\qquad h = 1, \dots, H$$
 #
@@ -1084,10 +1086,10 @@ print("position 30 attends most to the distances", peaks)
 # The right panel shows where such weights come from. The height of a curve at $j$ is the mean length of pair $j$ in the
 # queries of all letters, times its mean length in the keys of all letters, divided by $\sqrt{D_Q}$. It is the most that
 # pair $j$ can contribute to a score, for a typical pair of letters. Of the 32 pairs the eight fastest are drawn. The
-# curve of run 2 is high only at $j = 0$ and $j = 1$: this run relies almost entirely on the two fastest pairs, while
-# the other two also use slower ones. But 25 steps are nearly $4 \cdot 2\pi$, four full turns of the first pair, and
-# nearly three turns of the second. At distances $-28$ and $22$ these two pairs are therefore almost where they are at
-# distance $-3$, and the scores are almost as large. Slower pairs would tell these distances apart.
+# curve of run 2 is high only at $j = 0$ and $j = 1$: of the pairs drawn, this run relies almost entirely on the two
+# fastest, while the other two also use slower ones. But 25 steps are nearly $4 \cdot 2\pi$, four full turns of the
+# first pair, and nearly three turns of the second. At distances $-28$ and $22$ these two pairs are therefore almost
+# where they are at distance $-3$, and the scores are almost as large. Slower pairs would tell these distances apart.
 #
 # Training could not correct this, because its sequences were too short: a key 28 positions back did not exist, and a
 # key 22 positions ahead existed only for positions without a target. Rotary scores do not depend on the position
@@ -1117,7 +1119,7 @@ print("position 30 attends most to the distances", peaks)
 # |---|---|---|---|
 # | what is done | added to $X$, once | added to $X$, once | rotates $Q$ and $K$, in each layer |
 # | parameters | $N_\text{max} \cdot D$ | none | none |
-# | the position itself (*reverse*) | known | known | one layer recognises only the two ends |
+# | the position itself (*reverse*) | known | known | our single layer found only the two ends |
 # | the distance (*copy*) | must be learned for each pair of positions | can be learned | built in |
 # | beyond the training length | no row, or an untrained one | computable, but not met in training | computable; only longer distances are new |
 #

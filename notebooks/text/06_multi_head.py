@@ -427,7 +427,7 @@ def both_right(reader):
 
 # %%
 live = reader_with(H=2)
-print(f"two heads, both answers right in {both_right(live):.2f} of the new tales")
+print(f"two heads, both answers right in {both_right(live):.2f} of the newly drawn tales")
 
 # %% [markdown]
 # A single training run proves little. For the comparison we therefore load twelve models that were trained by the same
@@ -771,8 +771,8 @@ with torch.no_grad():
 #
 # ## Four matrix products
 #
-# What does a multi-head attention layer cost? Except for the softmax, its work consists of matrix products. With the
-# fused projection there are four of them:
+# What does a multi-head attention layer cost? Except for the softmax, the scaling of the scores and the biases, its
+# work consists of matrix products. With the fused projection there are four of them:
 #
 # | step | shapes | result |
 # |---|---|---|
@@ -843,8 +843,8 @@ show(
 #
 # **How much memory does the layer need?** $X$, $Q$, $K$, $V$ and $Y$ hold $N \cdot D$ numbers each, which is $O(N)$.
 # The attention weights $A$ are $H \cdot N \cdot N$ numbers, which is $O(N^2)$. Here $H$ does *not* cancel, because each
-# head has an attention matrix of its own. Lecture slides give this example: $N = 100{,}000$ vectors, $H = 64$ heads,
-# two bytes a number.
+# head has an attention matrix of its own. Lecture slides give this example: $N = 100{,}000$ vectors and $H = 64$ heads;
+# they do not state the size of a number, and we take two bytes.
 
 # %% tags=["nbval-check-output"]
 bytes_of_A = 64 * 100_000**2 * 2
@@ -877,9 +877,10 @@ print(f"{bytes_of_A:,} bytes = {TB:.2f} TB = {TiB:.3f} TiB = {GiB:.2f} GiB")
 #
 # Our `Reader` learns the same task in miniature, now with a single answer: at the token *it*, the model has to choose
 # *il* or *elle*. There are 2,048 sentences of this form, with eight animals, eight places, eight adjectives that fit an
-# animal, eight that fit a place, and either order of the two clauses. Three quarters of the sentences are used for
-# training. The others, among them the two sentences above, are kept for the test. Again we load models that were
-# trained beforehand, three with one head and three with two.
+# animal, eight that fit a place, and either order of the two clauses. Which adjectives fit what is our decision, since
+# a bridge can be old or weak, too. Three quarters of the sentences are used for training. The others, among them the
+# two sentences above, are kept for the test. Again we load models that were trained beforehand, three with one head and
+# three with two.
 
 # %% tags=["fold"]
 # @title Checks the claims and prints the lines below
@@ -951,17 +952,17 @@ translators = {(H, seed): stored_translators[f"{H} {seed}"] for H in (1, 2) for 
 found = {pair: right_in_unseen(translator) for pair, translator in translators.items()}
 for heads in (1, 2):
     print(f"{heads} head{'s' * (heads > 1)}: right in unseen sentences", *(f"{found[heads, seed]:.2f}" for seed in SEEDS))
-assert max(found[1, seed] for seed in SEEDS) < 0.95 and min(found[2, seed] for seed in SEEDS) > 0.98
+assert max(found[1, seed] for seed in SEEDS) < 0.8 and min(found[2, seed] for seed in SEEDS) > 0.98
 
 # %% [markdown]
 # Why does one head fail where two succeed? The token *it* and its position are the same in both sentences, and so is
 # its query. The scores of *animal* and of *street* are therefore the same, too, whatever the last token is. In one row
 # of weights, the **ratio** of these two weights is then fixed, and the average leans towards the same noun in both
 # readings. The value of the last token is part of the average as well. But it knows nothing about the genders of the
-# two nouns and can only shift all sentences with this adjective towards *il* or towards *elle*. A model that always
-# follows the animal, or always the place, gets three quarters of all sentences right. In half of them both nouns have
-# the same gender in French, so either noun gives the right answer; in the other half, such a model is right half of the
-# time.
+# two nouns and can only shift all sentences with this adjective towards *il* or towards *elle*. So one head cannot get
+# all sentences right. A model that always follows the animal, or always the place, gets three quarters of all sentences
+# right, and our trained models with one head do no better. In half of all sentences both nouns have the same gender in
+# French, so either noun gives the right answer; in the other half, such a model is right half of the time.
 #
 # To see what the second head changes, we look at the attention weights of *it* in both heads and at the **vote** of
 # each head. Take the difference of the two logits, that of *elle* minus that of *il*. The vote of a head is the part of
@@ -1044,7 +1045,7 @@ assert voted[0][switching].abs() < voted[1][switching].abs() / 2  # at "tired" i
 # which head is which.
 #
 # Lecture slides show the first sentence in just this way, with one head that attends to *animal* and another that
-# switches to *tired*. But the votes tell more than the weights. What counts in the first sentence is not what the
+# attends to *tired*. But the votes tell more than the weights. What counts in the first sentence is not what the
 # switching head finds at *tired*, but that it does **not** attend to *street*. How can its weights change, although its
 # query is the same in both sentences? The keys compete in the softmax, and the key of the last token differs. We
 # compare the score of the last token with that of *street*:
@@ -1078,8 +1079,8 @@ explore(
 )
 
 # %% [markdown]
-# **Figure 10.** Attention weights and votes for a sentence of your choice. Only the sign of the sum decides between
-# *il* and *elle*; a single head may vote the other way.
+# **Figure 10.** Attention weights and votes for a sentence of your choice. The numbers are rounded, so they may miss
+# the sum by 0.1. Only the sign of the sum decides between *il* and *elle*; a single head may vote the other way.
 
 # %% [markdown]
 # ## Summary
@@ -1186,8 +1187,9 @@ explore(
 # - *6 heads with D = 512 in the original.* It has 8 heads.
 # - *softmax(E, dim=1) with heads.* That runs over the queries, or over the heads if there is a batch. The softmax has
 #   to run over the keys, dim = −1.
-# - *E divided by $\sqrt{D}$.* The scores of each head are divided by $\sqrt{D_H}$.
-# - *1.192 TB.* The attention weights take 1.28 TB, or 1,192 GiB.
+# - *E divided by $\sqrt{D_Q}$, with heads.* This is right only if $D_Q$ means the width of a head: the scores of each
+#   head are divided by $\sqrt{D_H}$.
+# - *1.192 TB.* With two bytes a number, the attention weights take 1.28 TB, or 1,192 GiB.
 #
 # </details>
 

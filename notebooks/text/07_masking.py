@@ -262,7 +262,7 @@ for m_new, row in enumerate(later.int().tolist()):
 # Our model adds a learned positional encoding to the embeddings of its tokens. Two layers of self-attention follow,
 # with four heads each (lesson 06), and a linear layer computes the logits. The input of each layer is *added* to its
 # result; lesson 09 explains what this **residual connection** is good for. The mask enters in `LanguageModel`, below.
-# We train the model on English sentences of 3 to 12 words from the course's translation data.
+# We train the model on English sentences of 3 to 12 tokens, full stop included, from the course's translation data.
 
 # %% tags=["fold"]
 # @title Defines Layer, Network
@@ -420,9 +420,9 @@ for row in written(model, 5, seed=1):
 # %% [markdown]
 # **Not only sentences.** Nothing in the chain rule asks for words. An image can be written as a sequence of pixels, row
 # by row, and a triangle mesh, the usual form of a shape in computer graphics, as a sequence of triangles. Two choices
-# have to be made: an order, which may be any as long as the model keeps to it, and a finite vocabulary, such as the
-# grey values of pixels. MeshGPT (Siddiqui et al., 2024) learns a vocabulary for its triangles. Mask, loss and
-# generation stay as they are. Lesson 12 writes digits in this way, pixel by pixel.
+# have to be made: an order, which may be any as long as the model keeps to it, and, for a softmax over tokens as here,
+# a finite vocabulary, such as the grey values of pixels. MeshGPT (Siddiqui et al., 2024) learns a vocabulary for its
+# triangles. Mask, loss and generation stay as they are. Lesson 12 writes digits in this way, pixel by pixel.
 
 # %% [markdown]
 # ## Padding masks
@@ -677,7 +677,9 @@ print("-1e9 in place of -inf, weights:        ", *(f"{weight:.2f}" for weight in
 # fully masked row, as the third row of the table shows.
 #
 # PyTorch's module gives NaN if it returns the attention weights too, as it does by default; with `need_weights=False`
-# it calls the function and gives 0 (torch 2.13 on a CPU). Before version 2.5 the function gave NaN as well.
+# it calls the function, which gives 0, so that the output is the bias of the module's last linear layer: 0 before
+# training. In eval mode and without gradients, however, the module takes a fast path that gives NaN (all measured with
+# torch 2.13 on a CPU). Before version 2.5 the function gave NaN as well.
 #
 # </details>
 #
@@ -846,14 +848,16 @@ show(
 # causal mask the two losses agree. With the mask that is off by one, the first is close to zero, and the second is
 # worse than that of the uniform distribution.
 #
-# New sentences do **not** reveal the leak. The model reads them with the same mask, and copying works on them just as
-# well, so no validation set can reveal the leak in one forward pass. For generation, the loss that counts is the one
-# measured token by token, and the gap between the two shows how far one forward pass flatters the model. The leaking
-# model has learned to be certain, and now it is certain of wrong tokens.
+# The loss on new sentences is no worse than in training, so the usual check does **not** reveal the leak. The model
+# reads them with the same mask, and copying works on them just as well, so comparing the training loss with that on new
+# sentences cannot reveal the leak: both are equally low. Only the size of the loss is suspicious, since no honest model
+# can predict these sentences almost perfectly. For generation, the loss that counts is the one measured token by token,
+# and the gap between the two shows how far one forward pass flatters the model. The leaking model has learned to be
+# certain, and now it is certain of wrong tokens.
 #
 # What does it write? The grammar that generates our sentences (lesson 01) is simple, so a simple measure of its text is
-# enough: of all pairs of neighbouring words in 300 written sentences of at least three words, the share that is
-# *known*: that occurs somewhere in the 12,000 training sentences.
+# enough: of all pairs of neighbouring tokens (with *[START]*, without *[STOP]*) in 300 written sentences of at least
+# three tokens, the share that is *known*: that occurs somewhere in the 12,000 training sentences.
 
 # %% tags=["fold"]
 # @title Checks the claims and prints the lines below
@@ -926,8 +930,8 @@ print(f"difference of the two losses of a leaking model: at least {min(gaps):.1f
 # ## What an output depends on
 #
 # Could such a leak be found without training? A mask says to which positions a query may *attend*. What ultimately
-# matters is on which inputs an output *depends*. In a network of several layers we cannot read this off the mask, but
-# we can compute it from derivatives.
+# matters is on which inputs an output *depends*. In a network of several layers the mask does not show this at a
+# glance, and other operations may mix positions too, but we can compute it from derivatives.
 #
 # A layer turns $X\,[N_{in}, D]$ into $Y\,[N_{out}, D_{out}]$. The matrix of the derivatives of all numbers in $Y$ with
 # respect to all numbers in $X$ is called the **Jacobian**. It has one block for each pair of an output position $m$ and
@@ -1171,7 +1175,7 @@ for tries in (1, 10, 200):
 # %% [markdown]
 # A leak is a dependence that the causal mask does not allow, `depends(layer, inputs) & ~causal(N)`. The four leaks of
 # `rarely` are open at few inputs, so that a small number of tries can miss them all. If no derivative shows a leak at
-# any of many inputs, that is good evidence, but it is still no proof.
+# any of many inputs, that is good evidence against leaks of this kind, but no proof.
 #
 # ## Finding leaks before training
 #

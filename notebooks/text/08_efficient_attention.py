@@ -108,11 +108,12 @@ def causal(N, offset=0):
 # ## A text of 100,000 tokens
 #
 # A language model is given a novel of 100,000 tokens and has to continue it. Suppose the model has 80 layers of
-# attention, each with 64 heads of width 128. These are the sizes of Llama 3 with 70 billion parameters, but as in
-# lesson 06 every head has keys and values of its own. That lesson counted what a layer needs: $8ND^2 + 4N^2D$
-# operations (FLOPs), and $H N^2$ numbers for the attention weights. We store each number in two bytes. For the speed we
-# take the published maximum of an A100 GPU at this precision, $312 \cdot 10^{12}$ operations a second. A causal model
-# uses only the pairs with $n \le m$, about half of them, so we also count these alone.
+# attention, each with 64 heads of width 128. These are the sizes of Llama 3 with 70 billion parameters. There several
+# heads share keys and values, as we shall see; until then every head has its own, as in lesson 06. That lesson counted
+# what a layer needs: $8ND^2 + 4N^2D$ operations (FLOPs), and $H N^2$ numbers for the attention weights. We store each
+# number in two bytes. For the speed we take the published maximum of an A100 GPU at this precision, $312 \cdot 10^{12}$
+# operations a second. A causal model uses only the pairs with $n \le m$, about half of them, so we also count these
+# alone.
 
 # %% tags=["nbval-check-output"]
 L, H, D_H, N = 80, 64, 128, 100_000  # layers, heads, width of a head, tokens
@@ -127,8 +128,8 @@ for which, pairs in (("all pairs", N**2), ("only pairs n ≤ m", N * (N + 1) / 2
 #
 # 1. **Writing.** The model writes one token at a time (lesson 07). If it reads the whole text again for every new
 #    token, each token of the continuation takes about a minute at the very best.
-# 2. **Reading.** The attention matrices, the tables of all attention weights, fit on no GPU, not even those of a single
-# layer.
+# 2. **Reading.** The attention matrices, the tables of all attention weights, do not fit on any GPU; even those of a
+#    single layer are too large.
 #
 # The first problem is solved by keeping what has been computed: the KV cache. The cache is itself large, and letting
 # heads share keys and values shrinks it. The second problem is solved by attention in tiles, which never holds more
@@ -219,7 +220,8 @@ curve = train(model, batches, next_token_loss, steps=300, rate=8e-3, what="langu
 # The function `extend` runs such a model over new tokens only. In each layer it projects them, appends their keys and
 # values to the cache, and lets the new queries attend to all keys. The mask has one row for each *new* query: query $m$
 # is at position `old` $+\, m$ and may attend to the keys up to there (lesson 07). A single new token may attend to
-# everything, so it needs no mask at all:
+# everything, so it needs no mask at all. The layer's `project` gives $Q$, $K$ and $V$, split into heads, and its
+# `attend` does the attention and the output projection:
 
 
 # %%
@@ -271,28 +273,21 @@ with torch.no_grad():
     assert_close(one_by_one, model(x), rtol=1e-4, atol=1e-4)
 
 # %% [markdown]
-# The model continues three prompts. As the folded cell checks, the cache changes neither tokens nor logits. What has it
-# saved?
+# The model continues three prompts. As the folded cell checks, the cache changes neither the tokens nor, up to
+# rounding, the logits. What has it saved?
 
 # %% tags=["fold"]
 # @title Draws Figure 1
-steps = [str(t) for t in range(1, 9)]
-figure, (left, right) = plots.canvas(9.5, 3.7, 2)
-options = {"row_label": "step", "column_label": "position"}
-for axes, M, title in (
-    (left, causal(8).float(), "without a cache"),
-    (right, torch.eye(8), "with the KV cache"),
-):
-    plots.heat_map(M, steps, [str(n) for n in range(8)], title=title, numbers=".0f", axes=axes, **options)
 show(
-    figure,
-    "Which positions are computed at each of eight steps. Without a cache: at step t positions 0 to t minus 1, a triangle. "
-    "With the KV cache: one position a step, the diagonal.",
+    schematics.steps_of_generation(8),
+    "What happens to eight positions at each of eight steps. Without a cache: at step t position t minus 1 is computed for the "
+    "first time and all positions before it are computed again. With the KV cache: only the newest one is computed, a diagonal, "
+    "and those before it are kept.",
 )
 
 # %% [markdown]
-# **Figure 1.** The positions that are computed at each step of generation, marked by 1. Without a cache every step
-# computes all positions again; with the cache each step computes only the newest position.
+# **Figure 1.** The positions at each step of generation. Without a cache every step computes all earlier positions
+# again; with the cache each step computes only the newest position.
 #
 # To write $N$ tokens, the model computes $N(N+1)/2$ positions without the cache and only $N$ with it. What does this
 # mean in operations, if all pairs are computed? By the counts of lesson 06, a layer takes $8 n D^2 + 4\,n\,N_X D$
@@ -370,17 +365,17 @@ show(
 )
 
 # %% [markdown]
-# **Figure 2.** Measured time to generate texts of different lengths with and without the KV cache (left), and the ratio
-# of the two times (right). The stored times are processor times.
+# **Figure 2.** Measured time in which the model of four layers generates texts of different lengths with and without
+# the KV cache (left), and the ratio of the two times (right). The stored times are processor times.
 #
 # For long texts the gain grows with the length, as the counts of operations predict, but the line above the figure
 # shows that they promise far more than the measurement confirms. With the cache, much of the time of a token is the
-# same in a short text and in a long one: a matrix product has to be started, however small it is, and the model's
-# weights have to be read from memory. The cache reduces neither. In the other direction, the count ignores the mask
-# that the run without a cache builds anew at every step; a single new token needs none. Our simple `extend` also copies
-# the whole cache at each step, because `torch.cat` makes a new tensor. With a large model, reading the weights often
-# takes most of the time. Where possible, many texts are therefore generated in one batch, so that each weight is read
-# once for all of them.
+# same in a short text and in a long one, probably because a matrix product has to be started, however small it is, and
+# the model's weights have to be read from memory. The cache reduces neither. The counts also leave out work on both
+# sides. The run without a cache builds its mask anew at every step, whereas a single new token needs none; with the
+# cache, our simple `extend` copies the whole cache at each step, because `torch.cat` makes a new tensor. With a large
+# model, reading the weights often takes most of the time. Where possible, many texts are therefore generated in one
+# batch, so that each weight is read once for all of them.
 #
 # **The price of the cache is memory.** For each token, each layer and each head we store a key and a value. With $L$
 # layers and $H$ heads of width $D_H$ this makes $2 \cdot L \cdot H \cdot D_H$ numbers for each token.
@@ -547,7 +542,7 @@ for begin in range(0, 12, 4):
 assert_close(o / l, s.softmax(dim=0) @ values)
 
 # %% [markdown]
-# The result is not an approximation. It is the softmax average itself, up to rounding.
+# The result is no approximation: up to rounding, it is the softmax average itself.
 
 # %% [markdown]
 # ## FlashAttention: attention in tiles
@@ -591,15 +586,15 @@ assert_close(torchs_own(Q, K, V), exact, rtol=0, atol=1e-6)
 
 # %% [markdown]
 # The folded checks compare three results with the exact one: tiles of 128 keys, tiles of 7 keys, and PyTorch's own
-# attention. All agree with it to within $10^{-6}$, so the size of the block does not matter, and the last block may be
-# shorter than the others. Called as in `torchs_own`, PyTorch's attention works in tiles by itself. Attention without a
-# stored table is older than FlashAttention (Rabe and Staats, 2021).
+# attention. All agree with it to within $10^{-6}$, so the result does not depend on the size of the block, and the last
+# block may be shorter than the others. Called as in `torchs_own`, PyTorch's attention works in tiles by itself.
+# Attention without a stored table is older than FlashAttention (Rabe and Staats, 2021).
 #
-# Our `tiles` takes no mask, which a causal model needs. Forbidden scores would become $-\infty$, and with the queries
-# cut into blocks as well, a tile whose keys all come after its queries need not be computed at all; in a long text
-# these are nearly half of the tiles. One case needs care. If the first tile that a query meets is forbidden altogether,
-# as with padding on the left, then $m' = -\infty$ and $e^{m - m'}$ is NaN, just as in lesson 07 for a row with nothing
-# to attend to.
+# Our `tiles` takes no mask, which a causal model needs. Forbidden scores would become $-\infty$, and if the queries
+# were cut into blocks as well, tiles whose keys all come after their queries would not have to be computed at all; in a
+# long text, nearly half of the tiles are of this kind. One case needs care. If the first tile that a query meets is
+# forbidden altogether, as with padding on the left, then $m' = -\infty$ and $e^{m - m'}$ is NaN, just as in lesson 07
+# for a row with nothing to attend to.
 #
 # **Try it.** There are eight queries and twelve keys. Choose the size of a block and go through the tiles. On the left
 # is the table that is never stored: only the coloured tile exists at this moment. On the right are the weights of the
@@ -637,7 +632,14 @@ def draw_tiles(block, step):
     left.set_xticks(range(12), keys)
     left.set_yticks(range(8), range(1, 9))
     colours = [plots.WEIGHTS if begin <= n < end else plots.SKY for n in range(12)]
-    title = f"weights of query 1 after key {end}"
+    if begin:
+        before = E_table[0, :begin].max()
+        old = (E_table[0, :begin] - before).softmax(dim=0)
+        right.bar(range(begin), plots.array(old), width=0.8, fill=False, edgecolor=plots.GREY, linestyle="--", zorder=4)
+        factor = f", f = {(before - m).exp():.2f}"
+    else:
+        factor = ""
+    title = f"weights of query 1 after key {end}\nm = {m:.2f}, ℓ = {l:.2f}{factor}"
     plots.bars(now[:end], keys[:end], colour=colours[:end], limits=(0, 1.12), numbers=".2f", title=title, axes=right)
     right.set_xticks(range(12), keys)
     final = plots.array(E_table[0].softmax(dim=0))
@@ -671,7 +673,8 @@ explore(
 
 # %% [markdown]
 # **Figure 5.** Attention in tiles. Left, the scores that are in memory at this step; right, the weights of the first
-# query computed from the keys read so far, with black marks for the final weights.
+# query computed from the keys read so far, with $m$, $\ell$ and $f$ above them. Dashed outlines show the weights before
+# this tile, black marks the final ones.
 #
 # At first the weights are too large: they sum to 1 over the keys that have been read, although other keys are still to
 # come. With each tile, they shrink towards the final weights.
@@ -693,7 +696,8 @@ show(
 # %% [markdown]
 # **Figure 6.** The memory hierarchy of an A100 GPU, with the size and the **bandwidth** of each memory (the bytes that
 # it can read or write in a second) as published by Dao et al. (2022), and what attention keeps in each memory. SRAM
-# lies beside the arithmetic units; HBM, high-bandwidth memory, is what is usually called "the GPU's memory".
+# lies beside the arithmetic units, in 108 pieces of 192 KB, each with a tile of its own; HBM, high-bandwidth memory, is
+# what is usually called "the GPU's memory".
 #
 # Attention with a table computes the scores $E$, writes them to HBM, reads them again for the softmax, writes the
 # weights $A$, and reads them again for the weighted sums. How long does this take, compared with the arithmetic? We
@@ -777,8 +781,8 @@ show(
 
 # %% [markdown]
 # **Figure 7.** Peak memory of one head against the length $N$, on logarithmic axes. The table of weights grows as
-# $O(N^2)$ and the tiles as $O(N)$; the tiles and PyTorch's own attention, which never store the table, end far below
-# it.
+# $O(N^2)$ and the tiles as $O(N)$; the tiles and PyTorch's own attention never store the table, and their curves end
+# far below its curve.
 #
 # At $N = 256$ tiling saves nothing, because one tile and its working arrays are as large as the table. PyTorch's own
 # attention needs some working space, so its curve is not a straight line.
@@ -803,19 +807,20 @@ for name, compute in ways.items():
 assert_close(ways["is_causal=True"](), ways["attn_mask=causal(N)"](), rtol=1e-4, atol=1e-5)
 
 # %% [markdown]
-# With the matrix, memory grows as $O(N^2)$ again, although the attention itself still works in tiles. Our language
-# model builds the matrix, which its short sentences can afford. For a long text, set the flag in training and prefill,
-# and use neither flag nor mask for a single new token. For several queries that start later than the keys (lesson 07),
-# `is_causal` is wrong: build the matrix, or use `causal_lower_right` from `torch.nn.attention.bias`.
+# With a mask matrix, memory grows as $O(N^2)$ again, although the attention itself still works in tiles. Our language
+# model builds this matrix, and because its sentences are short, it can afford to. For a long text, set the flag in
+# training and prefill, and use neither flag nor mask for a single new token. For several queries that start later than
+# the keys (lesson 07), `is_causal` is wrong: build the matrix, or use `causal_lower_right` from
+# `torch.nn.attention.bias`.
 
 # %% [markdown]
 # ## Linear attention
 #
 # Tiles save memory, but they do not save operations: each query is still compared with each key. Can *that* be avoided?
 #
-# The softmax is the obstacle. Without it, attention would be $(Q K^\top) V$, and a product of three matrices can be
-# computed in either order, so also as $Q\,(K^\top V)$. Compare the sizes: $Q K^\top$ is $[N, N]$, but $K^\top V$ is
-# $[D_Q, D_V]$, however long the sequence is.
+# The softmax is the obstacle. Without it, attention would be $(Q K^\top) V$, and since a product of three matrices can
+# be computed in either order, we could just as well compute $Q\,(K^\top V)$. Compare the sizes: $Q K^\top$ is $[N, N]$,
+# but $K^\top V$ is $[D_Q, D_V]$, however long the sequence is.
 
 # %% tags=["fold"]
 # @title Draws Figure 8
@@ -831,15 +836,16 @@ show(
 # cost grows with $N^2$; the lower order computes the small square, and its cost grows with $N$.
 #
 # **Linear attention** (Katharopoulos et al., 2020) keeps two properties of the softmax: the weights are positive, and
-# each row sums to 1. It gives up the exponential of the score. A function $\varphi$, called a feature map (the feature
-# maps of lesson 03 are something else), makes all features of queries and keys positive, and the similarity of a query
-# and a key is just the dot product of their features. From here on, $m$ is again the position of the query, as in
-# lesson 05, and no longer the largest score:
+# each row sums to 1. It gives up the exponential of the score. A function $\varphi$ makes all features of queries and
+# keys positive, and the similarity of a query and a key is just the dot product of their features. This function is
+# called a feature map, although it has nothing in common with the feature maps of lesson 03 but the name. From here to
+# the summary, $m$ is again the position of the query, as in lesson 05, and no longer the largest score:
 #
 # $$a_{mn} = \frac{\varphi(q_m) \cdot \varphi(k_n)}{\sum_j \varphi(q_m) \cdot \varphi(k_j)},\qquad \varphi(x) = \operatorname{elu}(x) + 1
 # = \begin{cases} x + 1 & x > 0\\ e^x & x \le 0\end{cases}$$
 #
-# In both the numerator and the denominator, $\varphi(q_m)$ can be taken out of the sum:
+# Vectors are rows here, so $\varphi(k_n)^\top v_n$ is a column times a row: a matrix $[D_Q, D_V]$. In both the
+# numerator and the denominator, $\varphi(q_m)$ can be taken out of the sum:
 #
 # $$y_m = \frac{\varphi(q_m)\,\big(\sum_n \varphi(k_n)^\top v_n\big)}{\varphi(q_m) \cdot \sum_n \varphi(k_n)}$$
 #
@@ -863,8 +869,8 @@ assert_close(linear(Q, K, V), A_linear / A_linear.sum(dim=-1, keepdim=True) @ V)
 
 # %% [markdown]
 # The folded cell checks the result against the formula with all weights written out. What does linear attention give
-# up? The information of all keys and values goes into *one* matrix of $D_Q \times D_V$ numbers. This is the bottleneck
-# of lesson 01 again: the size of the matrix does not grow with the length of the sequence.
+# up? It has to fit the information of all keys and values into *one* matrix of $D_Q \times D_V$ numbers and one vector
+# of $D_Q$, whose sizes do not grow with the length of the sequence. This is the bottleneck of lesson 01 again.
 #
 # **A Transformer that is an RNN.** In a causal model, query $m$ may use the sums up to position $m$ only. They can be
 # carried along from token to token:
@@ -879,8 +885,8 @@ assert_close(linear(Q, K, V), A_linear / A_linear.sum(dim=-1, keepdim=True) @ V)
 # ## Windowed attention
 #
 # A second way keeps the softmax and compares fewer pairs of vectors. In **windowed** or **local attention** (Beltagy et
-# al., 2020), each vector attends only to vectors at most $w$ positions away on either side (the paper's $w$ counts both
-# sides together):
+# al., 2020), each vector attends only to vectors at most $w$ positions away on either side. We count $w$ for each side,
+# whereas the paper counts both sides together:
 #
 # $$a_{mn} = 0 \quad\text{where}\quad |m - n| > w$$
 #
@@ -893,9 +899,14 @@ def masked_window(Q, K, V, w=64):
     m, n = torch.arange(len(Q), device=Q.device)[:, None], torch.arange(len(K), device=Q.device)  # [N, 1] and [N]
     return F.scaled_dot_product_attention(Q, K, V, attn_mask=(m - n).abs() <= w)
 
+# %% [markdown]
+# But a mask alone saves nothing, since the scores that it hides are computed as well. To save operations, cut the
+# sequence into chunks of $w$ vectors. A chunk of queries then needs only its own chunk of keys and the two chunks
+# beside it. With $w = 64$, queries 128 to 191 need only keys 64 to 255. This makes $3w$ scores for each query instead
+# of $N$, of which at most $2w + 1$ lie in its window; a small mask hides the others. The cost is $O(N w D)$.
 
-# %% tags=["fold"]
-# @title Defines window
+
+# %%
 def window(Q, K, V, w=64):
     """The same for N a multiple of w: a chunk of queries meets its own chunk of keys and the two beside it."""
     N = Q.shape[-2]
@@ -913,14 +924,10 @@ Q, K, V = inputs(256)
 assert_close(window(Q, K, V), masked_window(Q, K, V))
 
 # %% [markdown]
-# But a mask alone saves nothing, since the scores that it hides are computed as well. To save operations, cut the
-# sequence into chunks of $w$ vectors. A chunk of queries then needs only its own chunk of keys and the two chunks
-# beside it. This makes $3w$ scores for each query instead of $N$, and a cost of $O(N w D)$. The folded cell does this
-# and checks that both functions agree.
-#
-# What does a window give up? In one layer, far vectors cannot be attended to. With each further layer the **receptive
-# field** of an output grows by $w$ positions on either side (lesson 07), so information from far away arrives only step
-# by step. Beltagy et al. therefore let a few chosen tokens attend to all others and be attended to by all.
+# What does a window give up? Within a single layer, no vector can attend to one that is far away. With each further
+# layer the **receptive field** of an output grows by $w$ positions on either side (lesson 07), so information from far
+# away arrives only step by step. Beltagy et al. therefore let a few chosen tokens attend to all others and be attended
+# to by all.
 #
 # For attention in vision, lecture slides name two cures for the quadratic cost. One is to limit attention to regions:
 # windows in an image, or a ball around each point in space ([lesson 12](12_attention_in_vision.ipynb)). The other makes
@@ -931,10 +938,10 @@ assert_close(window(Q, K, V), masked_window(Q, K, V))
 #
 # The third way puts a few vectors between the data and the outputs. In **Perceiver** (Jaegle et al., 2021), $M$ learned
 # vectors, called **latents**, read the $N$ data vectors by cross-attention: the latents give the queries, the data the
-# keys and values, and $M$ is much smaller than $N$. The depth of the network comes after that, *among the latents*: a
-# stack of $L$ self-attention blocks over these $M$ vectors, between which the data may be read again. Where an output
-# is wanted for each position, Perceiver IO adds a last cross-attention, in which $N$ queries read the latents. With one
-# reading of the data, the number of scores is
+# keys and values, and $M$ is much smaller than $N$. The network gains its depth after that, *among the latents*: a
+# stack of $L$ self-attention blocks works on these $M$ vectors, and between the blocks the data may be read again.
+# Where an output is wanted for each position, Perceiver IO adds a last cross-attention, in which $N$ queries read the
+# latents. With one reading of the data, the number of scores is
 #
 # $$\underbrace{M N}_{\text{latents read the data}} +\; \underbrace{L\, M^2}_{\text{blocks among the latents}} +\;
 # \underbrace{N M}_{\text{queries read the latents}} \qquad\text{instead of}\qquad L\, N^2,$$
@@ -1001,7 +1008,8 @@ show(
 # %% [markdown]
 # **Figure 10.** The attention weights of four kinds of attention, for forty queries and forty keys. Softmax can pick
 # out single keys. Linear attention spreads its weights, a window sees only nearby keys, and with six latents many
-# queries share the same pattern. Queries, keys and latents are drawn at random, and the latents have no blocks. The
+# queries share the same pattern. Queries, keys and latents are drawn at random, and the latents have no blocks; their
+# panel shows the product of their two tables, $[N, M]$ and $[M, N]$, which the layer itself never computes. The
 # lightest colour marks 0.5 and more.
 #
 # The weights of linear attention are nearly even. To attend to *one* key and to no other, a query needs one similarity
@@ -1015,10 +1023,13 @@ show(
 # ## Looking up one key among many
 #
 # A small task shows what the cheaper kinds of attention lose. The data are $N$ pairs of a name and a number. A query is
-# one of the names, and the answer is its number, as when we look up a word in a dictionary. All vectors have width 32.
-# There are 32 different numbers, so guessing gives 0.03. The window reaches 8 positions to either side; since it needs
-# a position for each query, the queries are spread evenly along the pairs. There are 8 latents, without blocks among
-# them. Each kind is trained on 4 to 64 pairs, for 500 steps and, in other runs, for 5,000; the runs are stored.
+# one of the names, and the answer is its number, as when we look up a word in a dictionary. A pair is given as the sum
+# of two learned embeddings, of its name and of its number, and a query as that of its name alone; the projections and
+# the latents are learned, too, and a last linear layer reads the number off the output. All vectors have width 32. With
+# 32 different numbers to choose from, guessing gives 0.03. The window reaches 8 positions to either side, and because
+# it needs a position for each query, we spread the queries evenly along the pairs. The latents number 8 and have no
+# blocks among them. Each kind is trained on 4 to 64 pairs, drawn anew for each step, for 500 steps and, in other runs,
+# for 5,000; the runs are stored.
 #
 # Predict: which kinds get worse as the number of pairs grows, and which of these does longer training help?
 
@@ -1109,8 +1120,8 @@ assert runs["5000", "linear"][:, -1].max() < 0.75 and runs["5000", "latents"][:,
 show(
     figure,
     "Right answers against the number of pairs, from 4 to 64, after 500 steps of training on the left and after 5,000 on the right. "
-    "Softmax stays at one in both. The curve of the window is the same in both and falls from 16 pairs on. Linear attention and "
-    "latents fall in both, later and less on the right.",
+    "Softmax stays at one in both. The curve of the window is almost the same in both: one up to 8 pairs, 0.78 at 16, and "
+    "falling further. Linear attention and latents fall in both, later and less on the right.",
 )
 
 # %% [markdown]
@@ -1118,15 +1129,16 @@ show(
 # of training: mean of three seeds, with the range shaded. Only softmax attention over all pairs stays right as the
 # number grows.
 #
-# Is a fall a matter of *training* or of what the kind *can* do? Compare the two panels:
+# When a curve falls, is it for want of *training*, or because of what that kind of attention *can* do? Compare the two
+# panels:
 #
 # - **Softmax** needs no more than the 500 steps. Each query singles out one key among 64 as reliably as among 4.
 # - **Window**: ten times as many steps change nothing. The answer is right when the pair happens to be near the query,
 #   and no training reaches a pair outside the window. Where the relevant vectors *are* near, as they often are in text
 #   and images, a window is enough.
-# - **Linear**: more training helps, from 0.51 of the answers at 64 pairs to 0.71. A matrix of 32 by 32 numbers has to
-#   hold all pairs, and we suppose that the model is still learning to keep them apart. Even longer training may help
-#   further: the runs do not show where the limit lies.
+# - **Linear**: more training helps: at 64 pairs, the share of right answers rises from 0.51 to 0.71. A matrix of 32 by
+#   32 numbers has to hold all pairs, and we suppose that the model is still learning to keep them apart. Even longer
+#   training may help further: the runs do not show where the limit lies.
 # - **Latents** improve as well, and at 64 pairs they come to about the share of the window. Each latent decides which
 #   pairs to gather before it is known which name will be asked for, and a latent that gathers several pairs holds a
 #   mixture of their names and numbers. Such a mixture may do for a summary, but hardly for a look-up. Here, too, we
@@ -1243,18 +1255,20 @@ show(
 
 # %% [markdown]
 # **Figure 13.** Growth of operations and memory when $N$ is four times as large (the dotted lines mark $O(N)$ and
-# $O(N^2)$), and the stored time for 16,384 vectors. The two grey layers have no attention, the next three compute exact
-# attention, the last three are cheaper kinds; colours as in Figures 7 and 11.
+# $O(N^2)$), and the stored time for 16,384 vectors, on a logarithmic scale on which only the right ends of the bars
+# count. The two grey layers have no attention, the next three compute exact attention, the last three are cheaper
+# kinds; colours as in Figures 7 and 11.
 #
 # Exact attention compares all pairs: its operations grow as $O(N^2)$, with and without a table. Only attention with a
 # table needs $O(N^2)$ memory. Linear attention, windows and latents need operations and memory in proportion to $N$,
 # but they compute something else.
 #
 # The recurrent network is also $O(N)$. Yet its $N$ steps are computed one after the other, and even in one thread it is
-# the slowest of the $O(N)$ layers. The window needs just as many operations, $12 \cdot 64 \cdot 64$ for each vector;
-# probably the products of single steps are too small to be efficient. On a GPU, a single step would leave most of the
-# thousands of cores idle, whereas the rows of attention's matrix products can all be computed at once. The convolution
-# is among the cheapest layers, but each of its outputs depends on three inputs only.
+# the slowest of the $O(N)$ layers. The number of operations does not explain this, since the window needs just as many,
+# $4 \cdot 3w \cdot D = 12 \cdot 64 \cdot 64$ for each vector against six products of $2 D^2$ in the GRU; probably the
+# matrix products of the network's single steps are too small to be efficient. On a GPU, a single step would leave most
+# of the thousands of cores idle, whereas the rows of attention's matrix products can all be computed at once. The
+# convolution is among the cheapest layers, but each of its outputs depends on three inputs only.
 #
 # <details><summary>Going further: how PyTorch's own attention was counted</summary>
 #
@@ -1300,10 +1314,10 @@ print(f"computing one more token at 312e12 operations a second takes {1000 * one
 # | | formula | operations | memory beyond inputs and output |
 # |---|---|---|---|
 # | attention with a table | $\operatorname{softmax}(QK^\top/\sqrt{D_H})\,V$ | $O(N^2 D)$ | $O(HN^2)$ |
-# | tiles (FlashAttention) | the same, with $m' = \max(m, \max s)$, $f = e^{m - m'}$, $\ell' = f\ell + \sum p$, $o' = fo + pV$ | $O(N^2 D)$ | $O(N)$ and one tile |
+# | tiles (FlashAttention) | the same, with $m' = \max(m, \max s)$, $f = e^{m - m'}$, $\ell' = f\ell + \sum p$, $o' = fo + pV$ | $O(N^2 D)$ | $O(HN)$ and one tile a head |
 # | linear attention, one head | $\varphi(Q)(\varphi(K)^\top V)/\big(\varphi(Q)\sum_n\varphi(k_n)^\top\big)$ | $O(N D_Q D_V)$ | $O(N D_Q + D_Q D_V)$ |
-# | window of $w$ | softmax over the keys at most $w$ positions away | $O(N w D)$ | $O(N w)$ |
-# | $M$ latents, $L$ blocks | data to latents, $L$ times among latents, latents to outputs | $O((NM + LM^2) D)$ | $O(N M)$ |
+# | window of $w$ | softmax over the keys at most $w$ positions away | $O(N w D)$ | $O(H N w)$ |
+# | $M$ latents, $L$ blocks | data to latents, $L$ times among latents, latents to outputs | $O((NM + LM^2) D)$ | $O(H N M)$ |
 # | one step of decoding with a KV cache | new query $[H, 1, D_H]$, all keys and values $[G, N, D_H]$ | $O(D^2 + N D)$ a layer | $2 L G D_H$ numbers a token |
 #
 # ```python
@@ -1320,9 +1334,9 @@ print(f"computing one more token at 312e12 operations a second takes {1000 * one
 # <details><summary><b>1.</b> The mask of a model with several layers is off by one (lesson 07). Does the model compute
 # the same with a KV cache as without?</summary>
 #
-# No. At each step the token that was the last so far gets a next token to attend to. Its output changes, and so do its
-# keys and values in the layer above, but the cache holds the old ones. The cache is correct only if nothing changes at
-# the old positions, and a causal mask guarantees just this.
+# No. At each step, the token that was the last so far can now attend to the token that has just been appended. Its
+# output changes, and so do its keys and values in the layer above, but the cache holds the old ones. The cache is
+# correct only if nothing changes at the old positions, and a causal mask guarantees just this.
 #
 # </details>
 #
@@ -1389,8 +1403,8 @@ print(f"computing one more token at 312e12 operations a second takes {1000 * one
 # - **`repeat_interleave`, not `repeat`**, brings $G$ groups to $H$ heads. Store the groups, not the repeated heads.
 # - **In tiles, rescale both sums**, $\ell$ and $O$, and divide only at the end.
 # - **PyTorch's own attention saves memory only in some cases.** On a CPU it works in tiles when its inputs have four
-#   axes, $[B, H, N, D_H]$, and the values are as wide as the keys. Otherwise the result is the same, but it stores
-#   the table (torch 2.13, measured). It returns no weights.
+#   axes, $[B, H, N, D_H]$, and the values are as wide as the keys. Otherwise it gives the same result but stores the
+#   table (measured with torch 2.13). In no case does it return the weights.
 # - **A mask does not save operations.** A window is cheap only if the far scores are not computed at all.
 #
 # <details><summary><b>If you also use lecture slides</b>: where some of them differ</summary>

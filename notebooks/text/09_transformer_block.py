@@ -829,7 +829,7 @@ show(
 
 # %% [markdown]
 # **Figure 7.** The norm of the gradient of $W_\text{out}$ in each block of sorters with 6, 12 and 24 blocks, before the
-# first step of training; means of three seeds.
+# first step of training, on 64 sequences (the tables above are of 40 others); means of three seeds.
 #
 # From 6 to 24 blocks, the gradients of the last block fall in pre-norm and do not fall in post-norm, as in the paper.
 # Our figures do not show whether the gradients are the cause.
@@ -935,8 +935,9 @@ assert without[1][-1] > 0.8 and 0.05 < without[2][0] / without[2][-1] < 20 and p
 #
 # The first four entries below the figure describe stacks of 24 blocks. Without normalisation the stream grows as we
 # have seen, and so does the gradient on its way back. The tokens become the same as well, in spite of the residual
-# connections: with such large numbers the softmax gives nearly all weight to a single token, and in the last block most
-# queries of a head choose the same one. In post-norm the tokens are nearly the same before any training.
+# connections. In the last block the softmax gives nearly all weight to a single token, and most queries of a head
+# choose the same one, so that attention adds nearly the same to all; whether this is how the similarity began, we have
+# not measured. In post-norm the tokens are nearly the same before any training.
 #
 # <details><summary>Going further: does the gradient vanish without residual connections?</summary>
 #
@@ -1056,10 +1057,11 @@ figure, (left, right) = plots.canvas(11, 3.6, 2)
 left.bar(range(4), live.values(), color=TONES.values(), width=0.6)
 left.set_xticks(range(4), [kind.replace(", ", "\n") for kind in KINDS])
 left.set(title="this run: rate 0.01, seed 0", ylabel="loss on new sequences", ylim=(0, None))
-means_of = {kind: [sum(found) / 10 for found in rows] for kind, rows in variants["loss"].items()}
-options = {"log": "xy", "x_label": "learning rate", "y_label": "loss on new sequences", "colours": TONES}
+means_of = {kind: [sum(found) / 10 for found in variants["loss"][kind]] for kind in KINDS}
+ranges = {kind: tuple([end(found) for found in variants["loss"][kind]] for end in (min, max)) for kind in KINDS}
+options = {"bands": ranges, "log": "xy", "x_label": "learning rate", "y_label": "loss on new sequences", "colours": TONES}
 plots.curves(variants["rates"], means_of, axes=right, **options)
-right.set_title("stored: means of ten seeds")
+right.set_title("stored: ten seeds, means and ranges")
 for kind, value in live.items():
     count = sum(weight.numel() for weight in variant(kind, 0).parameters())
     stored = "  ".join(f"{value:.3f}" for value in means_of[kind])
@@ -1082,8 +1084,8 @@ show(
 
 # %% [markdown]
 # **Figure 9.** RMSNorm instead of LayerNorm, and SwiGLU instead of an ordinary MLP with as many parameters: the loss
-# after 200 steps. Left, one seed at the rate 0.01; right, on two logarithmic axes, means of ten seeds at four learning
-# rates.
+# after 200 steps. Left, one seed at the rate 0.01; right, on two logarithmic axes, means and ranges of ten seeds at
+# four learning rates.
 #
 # In the stored run RMSNorm has, on average, a slightly lower loss than LayerNorm at every rate, and SwiGLU a lower one
 # than the ordinary MLP. On this task, then, **neither exchange makes the loss worse**, and SwiGLU helps. The learning
@@ -1098,8 +1100,9 @@ show(
 # <details><summary>Going further: what else our comparison leaves open</summary>
 #
 # At the smallest rate the advantage of SwiGLU is so small that a few seeds could have shown the opposite: there it has
-# the lower loss in seven of ten. Always look at more than one seed. The largest rate is the best one, so that the
-# figure does not show where the optimum lies. And nothing is said about time, which we did not measure.
+# the lower loss in seven of ten, and RMSNorm with GELU in only six. Always look at more than one seed. The largest rate
+# is the best one, so that the figure does not show where the optimum lies. And nothing is said about time, which we did
+# not measure.
 #
 # </details>
 
@@ -1186,16 +1189,16 @@ for name, (L, D, published) in PUBLISHED.items():
     print(f"{name:15} 12LD² = {rule:6.1f} billion, published {published:5}, {f'{off:+}' if off else 0}%")
 
 # %% [markdown]
-# For the first four models the rule is within 2 % of the published, rounded numbers; embeddings explain most of what is
-# missing. For the last two its result is 8 % too small, since their blocks differ: before you use the rule, look at how
-# the block is built.
+# For the first four models the rule is within 2 % of the published, rounded numbers; what is missing lies in the
+# embeddings and in the rounding. For the last two its result is 8 % too small, since their blocks differ: before you
+# use the rule, look at how the block is built.
 #
 # <details><summary>Going further: what differs in the blocks of Llama 2 and Gopher</summary>
 #
-# Llama 2 has grouped-query attention (lesson 08), so that its keys and values are narrower, and a SwiGLU that is wider
-# than $8D/3$: $D_F = 28{,}672$ at $D = 8192$. Gopher has relative positional encodings of a kind that needs one more
-# matrix $[D, D]$ in each block; with it the rule gives 279 billion. And beside GPT-2's exact number, rather than the
-# rounded one, the rule is 5 % too small.
+# Llama 2 70B has grouped-query attention (lesson 08), so that its keys and values are narrower, and a SwiGLU that is
+# wider than $8D/3$: $D_F = 28{,}672$ at $D = 8192$. Gopher has relative positional encodings of a kind that needs one
+# more matrix $[D, D]$ in each block; with it the rule gives 279 billion. And beside GPT-2's exact number, rather than
+# the rounded one, the rule is 5 % too small.
 #
 # </details>
 
@@ -1206,7 +1209,7 @@ for name, (L, D, published) in PUBLISHED.items():
 # more parameters without more operations? Two thirds of a block's parameters belong to the MLP, which works on each
 # token alone. One can therefore have several MLPs, called **experts**, and send each token to only a few of them: a
 # **mixture of experts (MoE)**, in the sparse form of Shazeer et al. (2017), who put it between the layers of an RNN.
-# Very large Transformers have had it since GShard (Lepikhin et al., 2020).
+# Many very large Transformers have had it since GShard (Lepikhin et al., 2020).
 #
 # A **router**, a single linear layer, decides which experts get a token. It gives each token $E$ logits $z$, one for
 # each expert. The $k$ experts with the largest logits are chosen, which is called **top-k routing**, and their outputs
@@ -1288,9 +1291,9 @@ class Experts(nn.Module):
 #
 # <details><summary>Going further: is 1 the least value of this loss?</summary>
 #
-# Only as long as each $P_e$ equals $f_e$, since the sum of the squares of $E$ shares is at least $1/E$. But the two can
-# differ, and then the loss can be far below 1 although the experts are not used equally. Suppose that $k = 1$, that
-# half of the experts share all tokens evenly, and that the other half gets none. Let the router divide each token's
+# Yes, if each $P_e$ equals $f_e$, since the sum of the squares of $E$ shares is at least $1/E$. But the two can differ,
+# and then the loss can also be far below 1 although the experts are not used equally. Suppose that $k = 1$, that half
+# of the experts share all tokens evenly, and that the other half gets none. Let the router divide each token's
 # probability evenly between the expert that it chooses, which is ahead by a hair, and the $E/2$ idle ones. Each of the
 # experts in use then has $f_e = 2/E$, but only $P_e = f_e/(E/2 + 1)$, and the loss is $4/(E + 2)$: $2/9$ for 16
 # experts. So a small balance loss does not prove that the load is balanced: count the tokens.
@@ -1380,7 +1383,7 @@ if stored_runs.full():
     more = {name: [examined(trained_on_kinds(name, seed), seed) for seed in SEEDS] for name in mixtures}
     experts = {name: [[unexplained, in_use(shares)] for unexplained, shares in found] for name, found in more.items()}
     results = {"wirings": kept, "variants": variants, "experts": experts}
-    record = stored_runs.keep("09_transformer_block", results, seed=0, seconds=time.perf_counter() - BEGUN)
+    record = stored_runs.keep("09_transformer_block", results, seed="0 to 9", seconds=time.perf_counter() - BEGUN)
 experts = record["results"]["experts"]
 
 figure, (left, right) = plots.canvas(11, 3.5, 2, gridspec_kw={"width_ratios": [1.1, 1]})
@@ -1651,11 +1654,12 @@ show(
 # - *RMSNorm with $1/N$.* The mean is over the $D$ features. *"A bit more stable":* the paper claims comparable quality
 #   in less time.
 # - *SwiGLU with $\sigma$ and $W_3\,[D, H]$.* Read $\sigma$ as SiLU, not as the sigmoid; $W_3$ is $[D_F, D]$.
-# - *"MoE multiplies the parameters by E".* Those of the MLPs only; the router is added.
+# - *"Increases params by E", said of MoE.* Those of the MLPs only; the router is added.
 # - *Layer normalisation as $\mu$ and $\sigma$ alone.* It also has $\varepsilon$, gain and bias.
-# - *"Post-norm cannot learn the identity."* At first it can: with gains of 1 and biases of 0, a block that adds 0 is
-#   the identity on a stream that is normalised already. Once the learned gains differ between the features, the slides
-#   are right: adding 0 no longer gives the identity, and the branches would have to undo the norms.
+# - *"The model can't actually learn the identity function", said of post-norm.* At first it can: with gains of 1 and
+#   biases of 0, a block that adds 0 is the identity on a stream that is normalised already. Once the learned gains
+#   differ between the features, the slides are right: adding 0 no longer gives the identity, and the branches would
+#   have to undo the norms.
 #
 # </details>
 

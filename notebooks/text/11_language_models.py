@@ -151,9 +151,10 @@ for name, text, new in (
     print(f"{name:21} {len(text):9,} characters, {len(known):6,} different words; unknown in new text: {unknown:.1%}")
 
 # %% [markdown]
-# The grammar gets by with 120 words. The source code has tens of thousands, and still several per cent of the words
-# of a new file are unknown, often a name that somebody invented. To a model whose tokens are words, all unknown words
-# would be the same token, and it could not know that `read_line` and `read_lines` have something in common.
+# The grammar gets by with 120 words, although a word with a space before it and the same word without count as two
+# here, and marks and line ends count, too. The source code has tens of thousands, and still several per cent of the
+# words of a new file are unknown, often a name that somebody invented. To a model whose tokens are words, all unknown
+# words would be the same token, and it could not know that `read_line` and `read_lines` have something in common.
 #
 # With single characters as tokens hardly anything is unknown, but texts become several times longer, and the number
 # of attention weights grows with the square of their length. We want something in between: long tokens for what is
@@ -340,8 +341,8 @@ class GPT(nn.Module):
 # Training is that of lesson 07. The model reads pieces of $N$ tokens, called **windows**, and predicts at each position
 # the token that follows, which the causal mask hides from it. Nobody has to label anything, since the text itself
 # provides the targets. That is why one can train on any text that can be found, and GPT-3 was trained on 300 billion
-# tokens of it. Ours has two blocks of width 64 with four heads, reads windows of $N = 32$ tokens, and is trained for
-# 600 steps.
+# tokens of it. Ours uses 200 merges, which make 237 tokens. It has two blocks of width 64 with four heads, reads
+# windows of $N = 32$ tokens, and is trained for 600 steps.
 
 
 # %% tags=["fold"] label="the grammar's text as tokens, and what is needed to score models on it"
@@ -541,8 +542,9 @@ print("tokens kept by p = 0.9:", ", ".join(f"{beginning}: {count}" for beginning
 # %% [markdown]
 # **Figure 3.** The distribution of the next token after a beginning of a sentence. The outlined bars show the model's
 # own distribution, the filled bars what temperature, top-k and top-p, in this order, make of it. Only the 20 likeliest
-# tokens are shown, with a 0 above those that are cut off. To see top-p alone, move top-k to the right end: the printed
-# line shows how many tokens it keeps after each beginning.
+# tokens are shown, with a 0 above those that are cut off. At first $T = 1$, $k = 8$ and $p = 0.9$: top-k leaves eight
+# tokens, and top-p may drop some of these. To see top-p alone, move top-k to the right end; the printed line says how
+# many tokens it keeps after each beginning.
 #
 # How much do the controls help? Three stored GPTs wrote 300 sentences with each setting. The table shows what share of
 # them the grammar can say, what share is left when repeated sentences are counted only once, and, as a finer measure of
@@ -639,13 +641,13 @@ print(
 
 # %% [markdown]
 # A low temperature trades variety for correctness: at 0.3 nearly all sentences are possible, but they contain only 724
-# groups of three words where the grammar's own have 2,309. At 1 the variety is almost that of the grammar, but nearly
-# one sentence in five is wrong. At 1.5 two in three are wrong, and because wrong groups are counted, too, there are
-# more groups than in the grammar's own sentences. Top-p with 0.9 keeps most of the variety, and only 2 % of its
-# sentences are wrong; top-k with 5 gives less variety and more mistakes. Most errors at temperature 1.5 come from the
-# many unlikely tokens, the tail of the distribution: when top-p cuts it off, the share of possible sentences rises from
-# 0.33 to 0.82. The grammar is an easy judge, though. No rule decides whether a real text is good; Holtzman et al.
-# (2020) compare generated text with what people write.
+# groups of three words where the grammar's own have 2,309. At 1 there are almost as many groups as in the grammar's own
+# sentences, wrong ones included, but nearly one sentence in five is wrong. At 1.5 two in three are wrong, and
+# presumably because wrong groups are counted, too, there are even more groups. Top-p with 0.9 keeps most of the
+# variety, and only 2 % of its sentences are wrong; top-k with 5 gives less variety and more mistakes. Most errors at
+# temperature 1.5 come from the many unlikely tokens, the tail of the distribution: when top-p cuts it off, the share of
+# possible sentences rises from 0.33 to 0.82. The grammar is an easy judge, though. No rule decides whether a real text
+# is good; Holtzman et al. (2020) compare generated text with what people write.
 #
 # ## Perplexity
 #
@@ -888,9 +890,9 @@ print(f"bits per character: 6-gram {library['bits']['6-gram']:.2f}, GPT {spread(
 # seeds. Left, sentences of the grammar; the GPT is trained for 150 or for 600 steps. Right, source code, where the
 # text is read twice; the dotted line marks the end of the first reading.
 #
-# - **With little text, counting wins.** On 100 sentences the 3-gram model reaches a perplexity of 15, the GPT only 53
-#   after 150 steps. With 600 steps it gets even worse: by then it has seen each sentence hundreds of times, and has
-#   presumably learned them all by heart.
+# - **With very little text, counting wins here.** On 100 sentences the 3-gram model reaches a perplexity of 15, the GPT
+#   only 53 after 150 steps. With 600 steps it gets even worse: by then it has seen each sentence hundreds of times, and
+#   has presumably learned them all by heart. Fewer than 150 steps might suit it better; we have not tried.
 # - **With more text, the GPT is ahead, if it is trained for the right time.** This time grows with the text: with 1,000
 #   sentences 600 steps are too many, with 20,000 sentences 150 are too few. On 20,000 sentences it reaches 5.1 after
 #   600 steps, and the 3-gram model 6.0.
@@ -945,11 +947,13 @@ for document in mappings.mixture(named, 4, generator=seeded):
 # The name plays the part of a description in words: a model that knows the table `T3` can answer after `T3 c` without
 # any example. After `?` it has to read examples first. We train a GPT with two layers, of two attention heads each, to
 # predict the next token of such documents, like any language model. Unlike our first GPT, it has an output head of its
-# own. Nobody tells it that there are tables. The trained model, after 800 steps, is stored with this lesson.
+# own. Nobody tells it that there are tables. To save time, we load its weights after 800 steps, which are stored with
+# this lesson. In what follows, "our model" is this one, and "the stored models" are five others that were trained for
+# 1,600 steps.
 
 
-# %% tags=["fold"] label="trains a GPT on the documents"
-# @title Trains a GPT on the documents
+# %% tags=["fold"] label="loads a GPT that was trained on the documents"
+# @title Loads a GPT that was trained on the documents
 class UntiedGPT(GPT):
     """A GPT with a head of its own, whose embeddings begin larger."""
 
@@ -1156,7 +1160,8 @@ assert accuracies["seen"][3] > 0.9 and accuracies["named"][0] > 0.95
 #
 # - **New tables**: with up to eight examples, the stored models are right about as often as one can be. They have
 #   learned to learn from a prompt. With 15 examples they reach 0.80 of a possible 0.88, because they overlook some
-#   examples of a long prompt; the last printed line shows at which places, for our model.
+#   examples of a long prompt. For our model, the last printed line shows which: the letter asked for occurs just once
+#   among the 15 examples, at the first, second, … or fifteenth place.
 # - **Named tables** need no example at all: these 16 tables are in the weights.
 # - **Named tables after a `?`**, printed as "named, no name", are about as hard as new ones: without the name a model
 #   does not recall them.
@@ -1273,7 +1278,7 @@ explore(
 # %%
 def head_measures(A, tokens):
     """Three mean weights [L, H] of each head, from A [L, B, H, 32, 32] on documents [B, 32] that end with a letter."""
-    x = tokens[:, 1::2]  # [B, 16]: the letters
+    x = tokens[:, 1::2]  # [B, 16]: the letters, at odd positions; the digits are at even ones, the name at 0
     same = (x[:, :, None] == x[:, None, :]).tril(-1)  # [B, 16, 16]: pair j comes before pair i and has its letter
     again = same.any(dim=-1)  # [B, 16]
 
@@ -1385,8 +1390,42 @@ for seed, run in enumerate(long):
 
 # %% [markdown]
 # In the upper table, a previous-token head shows in the first column, an induction head in the third; the last column
-# is the accuracy on seen letters without the head. In our model they are head 2 of layer 1 and head 2 of layer 2:
-# removing the first leaves an accuracy of 0.50, removing the second 0.18.
+# is the accuracy on seen letters without the head. "Equal weights" is a head that attends alike to all positions that
+# it may see. In the lower table each line is a model: the two weights and the two accuracies belong to heads 1 and 2 of
+# the layer that the heading names. In our model they are head 2 of layer 1 and head 2 of layer 2: removing the first
+# leaves an accuracy of 0.50, removing the second 0.18. Here they are at work on the prompt of Figure 8, with all its
+# examples:
+
+# %% tags=["fold"] label="draws Figure 9: both heads on one prompt"
+# @title Draws Figure 9: both heads on one prompt
+whole = mappings.ids(f"{PROMPT} {ASKS}").to(DEVICE)  # [24]
+previous, induction = attention(two_layers, whole[None])[:, 0, 1].cpu()  # [24, 24] each: head 2 of layer 1 and of layer 2
+places, letters = torch.arange(len(whole)), whole.cpu()
+after_same = torch.zeros(len(whole), len(whole), dtype=torch.bool)  # row: a letter; column: a digit after the same letter
+after_same[1::2, 2::2] = (letters[1::2, None] == letters[1:-1:2]).tril(-1)
+asking = after_same.any(dim=-1)
+assert previous[places[2::2], places[1:-1:2]].mean() > 0.5
+assert (induction * after_same).sum(dim=-1)[asking].min() > 0.5
+names = [mappings.TOKENS[token] for token in letters.tolist()]
+figure, panels = plots.canvas(12.5, 5.4, 2)
+for panel, M, layer in zip(panels, (previous, induction), (1, 2), strict=True):
+    title = f"layer {layer}, head 2"
+    plots.heat_map(M, names, names, title=title, row_label="from", column_label="to", numbers="", axes=panel)
+    panel.tick_params(labelsize=10)
+rows, columns = after_same.nonzero(as_tuple=True)
+panels[1].plot(columns, rows, "o", markersize=13, markerfacecolor="none", markeredgecolor=plots.VERMILLION, markeredgewidth=1.6)
+show(
+    figure,
+    "Attention matrices of two heads on the 24 tokens of the prompt. Left, in layer 1, light cells lie one place left of the "
+    "diagonal in the rows of the digits. Right, in layer 2, circles mark the digits after earlier occurrences of a letter, and "
+    "most of the weight of these letters lies in the circles.",
+)
+
+# %% [markdown]
+# **Figure 9.** The attention weights of both heads, from each token (row) to the tokens up to it (column). Left, the
+# previous-token head: a digit attends mostly to the letter just before it. Right, the induction head: a letter that has
+# occurred before attends mostly to the digits that followed it then, which are circled; a new letter, which has nothing
+# to copy, attends to the `?`.
 #
 # All five stored models have both kinds of heads. In the first layer there is a head in which a digit gives 0.60 to
 # 0.69 of its weight to its letter, where equal weights would give 0.09; in the second, a letter gives 0.95 to 0.98 to
@@ -1397,8 +1436,8 @@ for seed, run in enumerate(long):
 #
 # If this mechanism needs two layers, a model with a single layer should fail. Does it?
 
-# %% tags=["fold"] label="draws Figure 9: one layer and two"
-# @title Draws Figure 9: one layer and two
+# %% tags=["fold"] label="draws Figure 10: one layer and two"
+# @title Draws Figure 10: one layer and two
 one_layer = UntiedGPT(len(mappings.TOKENS), 32, 64, 2, 1).to(DEVICE)
 if stored_runs.full():
     one_layer, _, _ = learned(layers=1, steps=800, seed=0, tables=named)
@@ -1441,9 +1480,9 @@ print(
 
 
 # %% [markdown]
-# **Figure 9.** Accuracy on letters that occurred earlier in the document, against steps of training. Left, the model with
-# two layers that we trained above; right, five seeds of each kind, with two layers (blue) and with one (orange),
-# trained twice as long.
+# **Figure 10.** Accuracy on letters that occurred earlier in the document, against steps of training. Left, the model with
+# two layers whose weights we loaded above, in its stored training; right, five seeds of each kind, with two layers
+# (blue) and with one (orange), trained twice as long.
 #
 # Over all places of a document, the stored models with one layer stay below 0.4. After a single example they are
 # always right, since there is only one digit to copy; with more, they seem to pick one of the digits in the prompt,
@@ -1471,11 +1510,12 @@ print(
 # The usual way to teach a model a new task is **fine-tuning**: one goes on training its weights, on examples of the
 # task. Given the same examples, is it better to put them into the prompt or to fine-tune on them? For each new table,
 # a copy of the model is trained for 60 steps on the table's examples, such as `T17 c5`, with a name that never
-# occurred before. Then the copy is asked for all eight letters.
+# occurred before. Then the copy is asked `T17 a` to `T17 h`, without examples. Its rival is the unchanged model, which
+# reads the same examples after `?`, and then the letter.
 
 
-# %% tags=["fold"] label="draws Figure 10: examples in the prompt, or fine-tuning on them; stored runs"
-# @title Draws Figure 10: examples in the prompt, or fine-tuning on them; stored runs
+# %% tags=["fold"] label="draws Figure 11: examples in the prompt, or fine-tuning on them; stored runs"
+# @title Draws Figure 11: examples in the prompt, or fine-tuning on them; stored runs
 def by_copies(model):
     """A function of weights [T, ...] and tokens [T, B, n] that gives logits [T, B, n, V]: copy t of the model reads tokens[t]."""
 
@@ -1633,13 +1673,13 @@ print(f"{'examples, for our model':38}", "  ".join(f"{few:5}" for few in (4, 15)
 table({f"here: {name}": values for name, values in compared(two_layers, named, [4, 15]).items()})
 
 # %% [markdown]
-# **Figure 10.** Left, accuracy on all eight letters of new tables, with the examples in the prompt or after
+# **Figure 11.** Left, accuracy on all eight letters of new tables, with the examples in the prompt or after
 # fine-tuning on them; stored runs, mean and range of five seeds. Right, accuracy on the 16 named tables, without
 # examples, before fine-tuning on 15 examples of a new table and after it; bars are means, dots are seeds.
 #
 # With few examples the two ways are about equally good. With 15, fine-tuning is ahead (0.89 against 0.82), since in
 # context the models overlook some pairs of a long prompt, as Figure 6 has shown. The best accuracy that one can expect
-# is 0.88, and the extra 0.01 is due to chance in the choice of tables.
+# is 0.88, and the extra 0.01 is due to chance in the draw of tables and examples.
 #
 # But fine-tuning has side effects. The named tables, which the models knew perfectly, are recalled with an accuracy of
 # 0.93 after fine-tuning on 15 examples (0.81 for our own model, which was trained for half as long). At a learning rate
@@ -1655,9 +1695,9 @@ table({f"here: {name}": values for name, values in compared(two_layers, named, [
 #
 # The copies' ability to learn from a prompt suffers less. With 15 examples of another new table in the prompt their
 # accuracy is 0.81, about that of the models before fine-tuning; at the higher rate it is 0.74. The learning rate was
-# chosen on other tables, which are not shown. For each number of examples all seeds get the same 20 tables, and the
-# best accuracy that one can expect with 15 examples is 0.88: that fine-tuning reaches 0.89 in the figure is chance in
-# the choice of tables.
+# chosen on other tables, which are not shown. For each number of examples all seeds get the same 20 tables (the runs at
+# the higher rate 20 others), and the best accuracy that one can expect with 15 examples is 0.88: that fine-tuning
+# reaches 0.89 in the figure is chance in the choice of tables.
 #
 # </details>
 #
@@ -1667,8 +1707,8 @@ table({f"here: {name}": values for name, values in compared(two_layers, named, [
 # LAMBADA (Paperno et al., 2016) asks for the last word of a passage, which can only be told from the whole passage;
 # TriviaQA (Joshi et al., 2017) asks questions of a quiz, which GPT-3 has to answer from memory.
 
-# %% tags=["fold"] label="draws Figure 11: GPT-3 by size"
-# @title Draws Figure 11: GPT-3 by size
+# %% tags=["fold"] label="draws Figure 12: GPT-3 by size"
+# @title Draws Figure 12: GPT-3 by size
 BILLIONS = [0.125, 0.35, 0.76, 1.3, 2.7, 6.7, 13, 175]  # parameters of GPT-3's eight sizes
 LAMBADA = {  # Brown et al. 2020, table H.1
     "zero-shot": [42.7, 54.3, 60.4, 63.6, 67.1, 70.3, 72.5, 76.2],
@@ -1704,7 +1744,7 @@ show(
 
 
 # %% [markdown]
-# **Figure 11.** GPT-3's accuracy by size, with zero, one or a few examples in the prompt (15 for LAMBADA, 64 for
+# **Figure 12.** GPT-3's accuracy by size, with zero, one or a few examples in the prompt (15 for LAMBADA, 64 for
 # TriviaQA). From Brown et al. (2020), tables H.1 and 3.3. The dotted lines mark earlier results: for LAMBADA the best
 # result, and for TriviaQA the result of T5-11B+SSM, which was fine-tuned and also answers from memory.
 #
@@ -1885,16 +1925,16 @@ for line in ("? c5 a2 c5 h1 a", "? c5 b2 c5 h1 a"):
 # that followed `a`, and copies it. With one layer it can do little more than prefer digits that it has read. In the
 # second prompt nothing can be known about `a`, and the best answer is a probability of $1/8$ for each digit.
 #
-# GPT-3's answer to `cheese =>` cannot be copied, since "fromage" is nowhere in the prompt. The examples only show
-# *which task* is meant; the French word has to come from the weights. Our world has both abilities, too: a named
-# table is recalled from the weights, and a new one is read from the prompt.
+# GPT-3's answer to `cheese =>` cannot be copied, since "fromage" is nowhere in the prompt. The first line and the
+# examples only show *which task* is meant; the French word has to come from the weights. Our world has both abilities,
+# too: a named table is recalled from the weights, and a new one is read from the prompt.
 #
 # <details><summary>Going further: from a language model to an assistant</summary>
 #
 # A pre-trained language model continues texts; asked a question, it may well continue with a second question. The
 # assistants that people talk to are trained further: first fine-tuned on instructions with answers that people wrote
 # (**instruction tuning**), then with the help of people's rankings of several answers (*reinforcement learning from
-# human feedback*; Ouyang et al., 2022). The architecture stays that of Figure 2.
+# human feedback*; Ouyang et al., 2022). This further training leaves the architecture as it is.
 #
 # </details>
 

@@ -152,8 +152,8 @@ for side, what in ((1, "each pixel a token"), (16, "patches of 16 by 16")):
 # Two and a half billion attention weights for each head of each layer are too many: even if they need not be stored
 # (lesson 08), all of them have to be computed. The **Vision Transformer (ViT)** (Dosovitskiy et al., 2021) therefore
 # takes something larger than a pixel as a token: a square piece of the picture, called a **patch**. With patches of 16
-# by 16 pixels the photograph becomes a sequence of 196 tokens, which gave the paper its title, "An image is worth 16x16
-# words". What follows is the Transformer of lesson 09, almost unchanged.
+# by 16 pixels the photograph becomes a sequence of 196 tokens. The size of the patches gave the paper its title, "An
+# image is worth 16x16 words". What follows is the Transformer of lesson 09, almost unchanged.
 #
 # ## Patches as tokens
 #
@@ -225,8 +225,8 @@ assert_close(grid.flatten(1).T, X, rtol=1e-4, atol=1e-5)  # [D, N] and [N, D]
 # ## The class token and the positions
 #
 # To the model, the tokens are still a set. As in lesson 05, we add a **learned positional encoding**: one vector for
-# each of the $N$ places. Each place has a number, and not a row and a column, so nothing tells the model that patch 5
-# lies below patch 1. Will it find out? We shall look at it after training.
+# each of the $N$ places. Each place has a number rather than a row and a column, so nothing tells the model that patch
+# 5 lies below patch 1. After training we shall see whether it finds out.
 #
 # Where do we read the answer? A Transformer gives $N$ output vectors, and we need a single one for the whole picture.
 # The ViT borrows an idea from BERT, a Transformer that reads text, and puts one more token in front of the patches, the
@@ -279,7 +279,7 @@ class ViT(nn.Module):
 # self.head(self.encode(images)[:, 1:].mean(dim=1))
 # ```
 #
-# No class token is needed then; if it is left out, there are $N$ position vectors, and `[:, 1:]` falls away. The
+# The class token is then no longer needed; without it there are $N$ position vectors, and `[:, 1:]` is dropped. The
 # authors of the ViT found that both ways are equally good if the learning rate is tuned for each of them.
 #
 # ## Counting a ViT
@@ -304,8 +304,8 @@ assert ours == parameters_of(24, 6, 48, 2, 192, K=4)
 print(f"our ViT: 16 patches, {ours:,} parameters")
 
 # %% [markdown]
-# The number after the slash is the patch size. These are the counts of today's libraries, to the last digit. Almost all
-# parameters are in the blocks, as in a large language model.
+# The number after the slash is the patch size, and the counts agree with those of today's libraries to the last digit.
+# As in a large language model, almost all parameters are in the blocks.
 #
 # <details><summary>Going further: the numbers in the paper</summary>
 #
@@ -360,13 +360,13 @@ show(
 #
 # What does this do to a ViT? Think about the patch embedding and the positions before you read on.
 #
-# For what a ViT can learn, it changes nothing at all. The embedding treats a patch as a plain vector of 108 numbers, so
-# a new order of the pixels is the same as a new order of the rows of $W_E$. The patches are a set whose places only the
-# learned vectors tell, so a new order of the patches is the same as a new order of the position vectors. Since the
-# initial values of both are drawn independently from one distribution, no order is likelier than another, and training
-# treats all orders alike. Apart from chance, a ViT therefore learns shuffled pictures as well as the original ones. To
-# check it, we reorder the rows of $W_E$ and the position vectors of a ViT in this way, and give it the shuffled
-# pictures.
+# Shuffling makes no difference at all to what a ViT can learn. The embedding treats a patch as a plain vector of 108
+# numbers, so a new order of the pixels is the same as a new order of the rows of $W_E$. The patches are a set, and only
+# the learned vectors tell where each of them lies, so a new order of the patches is the same as a new order of the
+# position vectors. Since the initial values of both are drawn independently from one distribution, no order is likelier
+# than another, and training treats all orders alike. Apart from chance, a ViT therefore learns shuffled pictures as
+# well as the original ones. To check it, we reorder the rows of $W_E$ and the position vectors of a ViT in this way,
+# and give it the shuffled pictures.
 
 # %% tags=["fold"]
 # @title Checks the claims and prints the lines below
@@ -532,20 +532,20 @@ assert means["ViT, augmented"][0] > means["ViT"][0] + 0.2
 # Our models show three results:
 #
 # - **The convolutional network is ahead of the ViT for every number of pictures, but its lead in accuracy shrinks**:
-#   from 0.50 at 100 pictures to 0.02 at 12,800. Locality and equivariance help most where pictures are few, since they
-#   replace what pictures would have to teach.
+#   from 0.50 at 100 pictures to 0.02 at 12,800. Measured in accuracy, locality and equivariance help most where
+#   pictures are few, since they replace what pictures would have to teach.
 # - **The lead comes from its assumptions.** On shuffled pixels the lead is gone. Compare that curve with the ViT's,
 #   which shuffling would not change: with 100 or 400 pictures the two are about equal, and with more the convolutional
-#   network is clearly worse. A wrong assumption can be worse than none.
+#   network is clearly worse. A strong assumption that is wrong can be worse than a weak one.
 # - **Augmentation replaces many pictures.** At 100 pictures it brings the ViT from 0.39 to 0.88, about as far as 1,600
 #   pictures do without it, and level with the convolutional network, which has no augmentation here. It suits these
 #   pictures: their objects differ in place anyway, most of them by no more than three pixels from the middle in each
 #   direction, and a mirrored object keeps its name.
 #
-# In the published comparison the curves cross: at 14 million pictures BiT is still ahead of all ViTs, at 303 million
-# the largest, ViT-H/14, has overtaken it. Ours cannot cross, since from 1,600 pictures on our convolutional network
-# makes hardly any mistakes and leaves a ViT nothing to gain. The published curves also show that larger models need
-# more pictures: at 1.3 million, ViT-L is behind the smaller ViT-B.
+# In the published comparison the curves cross: at 14 million pictures BiT is still ahead of all ViTs, but at 303
+# million the largest of them, ViT-H/14, has overtaken it. Ours cannot cross, since from 1,600 pictures on our
+# convolutional network makes hardly any mistakes and leaves a ViT nothing to gain. The published curves also show that
+# larger models need more pictures: at 1.3 million, ViT-L is behind the smaller ViT-B.
 #
 # Neither half of the figure compares architectures alone. On the right each model was trained in its own way, and on
 # the left all models share a learning rate that was tuned for none of them. DeiT shows how much this matters (Touvron
@@ -559,19 +559,19 @@ assert means["ViT, augmented"][0] > means["ViT"][0] + 0.2
 #   network makes only one or two mistakes there in 1,000 pictures.
 # - In 4,000 steps each of 100 pictures is seen about 1,280 times, each of 12,800 about ten times. The last point of a
 #   curve may therefore be partly a matter of steps.
-# - Augmentation does not make up for the convolution: with it, the convolutional network becomes better, too. It
-#   reaches 0.98 at 100 pictures, and is the teacher in the section on DeiT.
-# - In the published comparison ViT and BiT differ in schedule and resolution. The ViTs had their last training at 384
-#   by 384 pixels, DeiT's 81.8 % is for pictures of 224 by 224.
+# - Augmentation does not make up for the convolution: with it, and after only 300 steps instead of 4,000, the
+#   convolutional network is better, too: it reaches 0.98 at 100 pictures. It is the teacher in the section on DeiT.
+# - In the published comparison ViT and BiT differ in schedule and resolution. The last training of the ViTs was at 384
+#   by 384 pixels, whereas DeiT's 81.8 % is for pictures of 224 by 224.
 #
 # </details>
 #
 # ## Accuracy over compute, and hybrids
 #
-# Pictures are one price of a model, and computation is the other. The main claim of the ViT paper is about the second.
-# Its authors train ResNets, ViTs and hybrids of several sizes on JFT and plot the accuracy against the operations that
-# the training takes (figure 5 of the paper). To be as good as a ResNet, a ViT needs only about a half to a quarter of
-# the compute, on average over five data sets, and within the range tried the ViTs go on improving.
+# A model costs both pictures and computation, and the ViT paper makes a claim about computation, too. Its authors train
+# ResNets, ViTs and hybrids of several sizes on JFT and plot the accuracy against the operations that the training takes
+# (figure 5 of the paper). Averaged over five data sets, a ViT needs only about a half to a quarter of the compute to be
+# as good as a ResNet, and the ViTs keep improving within the range tried.
 #
 # And what is a *hybrid*? It lets a convolutional network make the tokens. You know the last feature map of such a
 # network from lesson 03, where a decoder attended to its cells; in a hybrid each cell becomes a token of a Transformer.
@@ -727,9 +727,9 @@ print(f"heads nearer to the first than to the second: {(distance < (near + even)
 # equal weights does not mean that a head spreads its attention evenly. It may have favourites, as long as these are not
 # nearby. In the large ViTs of the paper, pre-trained on JFT, some heads of the first layers look near and others far,
 # and in the upper layers all look far. Raghu et al. (2021) found that the local heads are missing if the same models
-# are trained on ImageNet alone. A convolution cannot help looking near; these large ViTs learned it, and only from many
-# pictures. Our ViT has only two blocks, 36 patches and few pictures, and we have not tested what each of these does to
-# its attention distances.
+# are trained on ImageNet alone. A convolution cannot help looking near; these large ViTs had to learn to do so, and
+# learned it only from many pictures. Our ViT has only two blocks, 36 patches and few pictures, and we have not tested
+# what each of these does to its attention distances.
 #
 # The second measure is about the class token: which patches reach it? The weights of the last block are only a part of
 # the answer, since the patches have exchanged information before. **Attention rollout** (Abnar and Zuidema, 2020)
@@ -783,15 +783,16 @@ assert own - 0.05 > mean > even + 0.1 and max(heads) > 0.85
 #
 # Does the rollout follow the object? The printed lines measure how much of it lies on what differs from the background,
 # on average over 200 pictures. Equal weights are the baseline. One map for all pictures beats them simply because
-# objects lie near the middle of their windows, so only the step from the second line to the third is owed to the
-# picture at hand. The rollout does follow the object, but about half of it lies on the background. In Figure 7 you can
-# see where: in the first and the third picture the lightest patch lies at the left edge of the object and holds hardly
-# any of it. A reason is in the last lines: the heads of the last block do different work. In head 1 the class token
-# attends almost only to the object, as you can see in Figure 6; in the other heads it looks elsewhere, too, and the
-# rollout averages over all of them.
+# objects lie near the middle of their windows, so only the gain from the second line to the third comes from the
+# individual picture. The rollout does follow the object, but about half of it lies on the background. In Figure 7 you
+# can see where: in the first and the third picture the lightest patch lies at the left edge of the object and holds
+# hardly any of it. A reason is in the last lines: the heads of the last block do different work. In head 1 the class
+# token attends almost only to the object, as you can see in Figure 6; in the other heads it looks elsewhere, too, and
+# the rollout averages over all of them.
 #
 # In the large ViTs the rollouts of photographs follow the objects as well (figure 6 of the paper). But a rollout leaves
-# out the values, the MLPs and the normalisations. Such a map illustrates what the model may use and does not prove it.
+# out the values, the MLPs and the normalisations. Such a map illustrates what the model may be using, but it is no
+# proof.
 #
 # ## Patch size
 #
@@ -855,11 +856,11 @@ for side in SIDES:
 # since the class token and the patch embedding cost the same at every size. From 6 to 3 they grow slightly more than
 # fourfold, and where the $N^2$ term dominates, each halving would cost sixteen times as much.
 #
-# It is less clear what we gain. Patches of 12 by 12 are the worst, but among the other sizes the seeds of one size
-# differ as much as the sizes do. Nor is a gain ruled out, since after 1,500 steps the training is far from finished: in
-# Figure 4 the ViT with patches of 6 by 6 reaches more after 4,000 steps, even with fewer pictures. The ViTs of the
-# paper do gain from smaller patches, whichever set they are pre-trained on. With ImageNet alone, ViT-B reaches 73.4 %
-# with patches of 32 by 32 and 77.9 % with patches of 16 by 16.
+# It is less clear what we gain. Patches of 12 by 12 do worst, but among the other sizes, the seeds of a single size
+# differ as much as the sizes do. This does not rule out a gain, since training is far from finished after 1,500 steps:
+# in Figure 4 the ViT with patches of 6 by 6 reaches a higher accuracy after 4,000 steps, even with fewer pictures. The
+# ViTs of the paper do gain from smaller patches, whichever set they are pre-trained on. With ImageNet alone, ViT-B
+# reaches 73.4 % with patches of 32 by 32 and 77.9 % with patches of 16 by 16.
 #
 # ## Another image size
 #
@@ -931,10 +932,11 @@ answer = (z_class.softmax(dim=-1) + z_distill.softmax(dim=-1)).argmax()  # after
 # can still answer, which is a third use of it.
 #
 # This third use is the easiest to show, and is known as **pseudo-labelling**. A convolutional network is trained on 100
-# pictures, with augmentation. Then it classifies these and 6,300 other pictures, whose labels it is not given, and a
-# ViT learns from its answers alone, with augmentation, too. This is simpler than DeiT: it has no distillation token and
-# no true labels. For comparison, one ViT learns from the 100 labels, and one, the model of the section on patch size,
-# from 6,400 true labels of other pictures. The stored accuracies, with the range of three seeds:
+# pictures for 300 steps, with augmentation; the ViTs are trained for 1,500 steps. Then it classifies these and 6,300
+# other pictures, whose labels it is not given, and a ViT learns from its answers alone, with augmentation, too. This is
+# simpler than DeiT: it has no distillation token and no true labels. For comparison, a second ViT learns from the 100
+# labels, and a third, the model from the section on patch size, learns from the true labels of 6,400 other pictures.
+# The stored accuracies, with the range of three seeds:
 
 
 # %% tags=["fold", "nbval-check-output"]
@@ -962,17 +964,18 @@ for name, values in zip(
 
 # %% [markdown]
 # Taught by the convolutional network, the ViT stays behind its teacher but is well ahead of the ViT that learned from
-# the 100 labels alone. The teacher's mistakes are hardly what holds it back, for even with 6,400 *true* labels the ViT
-# is better by less than the seeds differ from one another. The limit is rather the student itself and its short
-# training. After the same 100 labels the teacher names 98 % of new pictures correctly and the ViT 87 %. In view of
-# Figure 4 we suppose that most of this lead is what a convolution knows beforehand. If so, the teacher's answers pass
-# some of that knowledge on: here they are worth nearly as much to the ViT as 6,300 more labels.
+# the 100 labels alone. The teacher's mistakes can hardly be what holds it back: a ViT that learned from 6,400 *true*
+# labels is hardly better than the one taught by the teacher's answers, by less than the seeds differ from one another.
+# The limit is rather the student itself and its short training. After the same 100 labels the teacher names 98 % of new
+# pictures correctly and the ViT 87 %. In view of Figure 4 we suppose that most of this lead is what a convolution knows
+# beforehand. If so, the teacher's answers pass some of that knowledge on: here they are worth nearly as much to the ViT
+# as 6,300 more labels.
 #
 # In the published result (Touvron et al., 2021; ImageNet, ViT-B at 224 by 224 pixels) the ViT reaches 81.8 % without a
 # teacher and 83.4 % with the distillation token. A convolutional network is the better teacher: one that reached only
-# 80.0 % itself brought its student to 82.7 %, while a ViT that was better itself, with 81.8 %, brought it hardly
-# further than no teacher did. But most of what DeiT gained over the first ViT came from augmentation and a careful way
-# of training, and its authors' later recipe, DeiT III (Touvron et al., 2022), does without a teacher.
+# 80.0 % itself brought its student to 82.7 %, while a ViT, though the better model with 81.8 %, brought its student
+# hardly further than training without a teacher. But most of what DeiT gained over the first ViT came from augmentation
+# and a careful way of training, and its authors' later recipe, DeiT III (Touvron et al., 2022), does without a teacher.
 #
 # ## Learning without labels
 #
@@ -1023,10 +1026,10 @@ show(
 # patches from opposite edges of the picture into one window, where they have no business with each other. A mask, which
 # the code above leaves out, keeps them apart; you can write it in the stretch exercise of the assignment.
 #
-# Two more features bring Swin close to convolutional networks. Its positions are relative: to each score a learned
-# number is added that depends only on how many rows down and columns to the right the one patch lies from the other.
-# And after every few layers (such a group is called a **stage**) the grid becomes coarser: every 2 by 2 neighbouring
-# patches are merged into one.
+# Two more features bring Swin close to convolutional networks. Its positions are relative: a learned number is added to
+# each score, and this number depends only on how many rows down and how many columns to the right one patch lies from
+# the other. And after every few layers (such a group is called a **stage**) the grid becomes coarser: every 2 by 2
+# neighbouring patches are merged into one.
 #
 # ## ConvNeXt: the answer of the convolutional networks
 #
@@ -1081,7 +1084,8 @@ assert min(handwritten["CNN"]) > max(handwritten["ViT"])
 # **Figure 11.** Eight of the handwritten digits, with their labels.
 #
 # On these real images the ranking is the same: in the stored run the worst seed of the convolutional network is ahead
-# of the best seed of the ViT. They are small pictures and a small data set, just where an inductive bias should help.
+# of the best seed of the ViT. The pictures are small and so is the data set, which is just where an inductive bias
+# should help.
 #
 # ## Circle or cross?
 #

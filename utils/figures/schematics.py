@@ -4,10 +4,25 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
-from matplotlib.patches import Polygon, Rectangle
+from matplotlib.patches import Patch, Polygon, Rectangle
 
-from utils.figures.plots import BLACK, GREY, KEYS, MAP, OUTPUT, QUERY, SCORES, VALUES, WEIGHTS, canvas, styled
+from utils.figures.plots import (
+    BLACK,
+    BLUE,
+    GREY,
+    KEYS,
+    MAP,
+    OUTPUT,
+    QUERY,
+    SCORES,
+    SKY,
+    VALUES,
+    WEIGHTS,
+    canvas,
+    styled,
+)
 
 _DATA, _LINE, _PALE = "#DDDDDD", "#444444", "#C9C9C9"
 _PATTERNS = (  # weights of five queries over five keys, made up to look different in each head
@@ -280,3 +295,22 @@ def finish(axes: Axes, x: tuple[float, float], y: tuple[float, float]) -> Figure
     axes.set(xlim=x, ylim=y)
     axes.axis("off")
     return axes.figure
+
+
+@styled
+def steps_of_generation(count: int) -> Figure:
+    """What is done with each position at each of `count` steps of generation, without a cache and with the KV cache."""
+    kinds = {"not there yet": "white", "computed again": SKY, "computed for the first time": BLUE, "kept": _DATA}
+    figure, panels = canvas(9.5, 4.4, 2)
+    before, newest = np.tri(count, count, -1), 2 * np.eye(count)
+    for axes, kind, title in zip(panels, (1, 3), ("without a cache", "with the KV cache"), strict=True):
+        cells = ListedColormap([*kinds.values()])
+        axes.pcolormesh(kind * before + newest, cmap=cells, vmin=-0.5, vmax=3.5, edgecolor=GREY, linewidth=0.5)
+        axes.set(title=title, xlabel="position", ylabel="step", aspect="equal")
+        axes.set_xticks(np.arange(count) + 0.5, range(count))
+        axes.set_yticks(np.arange(count) + 0.5, range(1, count + 1))
+        axes.tick_params(length=0)
+        axes.invert_yaxis()
+    keys = [Patch(facecolor=colour, edgecolor=GREY, label=name) for name, colour in kinds.items()]
+    figure.legend(handles=keys, ncols=4, loc="outside lower center", frameon=False)
+    return figure

@@ -64,7 +64,7 @@ def encoder_decoder(
         _word(axes, start + t, _STRIP + 0.75, word if shown else "", _TARGET, turned, above=True)
         _point(axes, (start + t, _STRIP + 0.05), (start + t, _STRIP + 0.4), shown)
         axes.text(
-            start + t + 0.3, _STRIP + 0.22, "" if turned else f"$s_{{{t + 1}}}$", ha="center", va="center", color=GREY
+            start + t - 0.3, _STRIP + 0.22, "" if turned else f"$s_{{{t + 1}}}$", ha="center", va="center", color=GREY
         )
         if t:
             _along(axes, start + t - 1, start + t, shown)
