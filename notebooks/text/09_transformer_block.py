@@ -1383,7 +1383,7 @@ if stored_runs.full():
     more = {name: [examined(trained_on_kinds(name, seed), seed) for seed in SEEDS] for name in mixtures}
     experts = {name: [[unexplained, in_use(shares)] for unexplained, shares in found] for name, found in more.items()}
     results = {"wirings": kept, "variants": variants, "experts": experts}
-    record = stored_runs.keep("09_transformer_block", results, seed="0 to 9", seconds=time.perf_counter() - BEGUN)
+    record = stored_runs.keep("09_transformer_block", results, seed="0-9", seconds=time.perf_counter() - BEGUN)
 experts = record["results"]["experts"]
 
 figure, (left, right) = plots.canvas(11, 3.5, 2, gridspec_kw={"width_ratios": [1.1, 1]})
