@@ -678,8 +678,8 @@ for j in (i, *P[i].topk(3).indices.tolist()):
 
 
 # %% [markdown]
-# We chose a picture whose probability is shared by several texts; for others a single caption gets nearly all of it.
-# These captions are much closer to the right one than a caption drawn at random. Still, each belongs to *another*
+# We chose a picture whose probability is shared by at least two texts; for others a single caption gets nearly all of
+# it. These captions are much closer to the right one than a caption drawn at random. Still, each belongs to *another*
 # picture: it names another relation, colour or shape, and hardly ever the same words in another order.
 
 
