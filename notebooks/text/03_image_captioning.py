@@ -67,6 +67,7 @@ installed = prepare()
 
 # %% tags=["fold"]
 # @title Imports and settings
+import math
 import time
 
 import torch
@@ -102,15 +103,14 @@ def normal(*shape):
 # A **captioner** receives an image and writes a caption, a short description in words. Lesson 01 had a design for such
 # a task: an encoder turns the input into one context vector, and a decoder writes tokens from this vector. For an image
 # the encoder is not an RNN but a **convolutional neural network** (CNN), whose layers apply the same small learned
-# filters at every position of the image. Early captioners were built in this way (Vinyals et al., 2015; their decoder
-# saw the vector only once, before the first token). From lessons 01 and 02, what would you expect to go wrong?
+# filters at every position of the image. Early captioners were built in this way; in that of Vinyals et al. (2015), the
+# decoder saw the vector only once, before the first token. From lessons 01 and 02, what would you expect to go wrong?
 #
-# Our images are *scenes*. Each scene shows two objects that differ in shape and in colour. An object is large or small.
-# The two objects stand side by side or one above the other. Side by side means that there is a gap between them from
-# left to right, which may be as narrow as a pixel, and none from top to bottom; one above the other means the reverse.
-# If one object is large and the other small, the caption names the large one first. If both have the same size, it
-# first names the one on the left, or the upper one. So each image has exactly one right caption. Each word of a caption
-# is one token.
+# Our images are *scenes* of two objects, each large or small, which differ in shape and in colour and are placed side
+# by side or one above the other. Side by side means that a gap, perhaps only a pixel wide, separates them from left to
+# right, and none from top to bottom; one above the other means the reverse. The caption names a large object before a
+# small one; if both objects have the same size, it begins with the left or the upper object. Each image therefore has
+# exactly one right caption, and each word of a caption is one token.
 
 # %% tags=["fold"]
 # @title Draws Figure 1
@@ -170,12 +170,12 @@ print("image", [*pictures[:1].shape], "→ grid", [*G.shape])
 #
 # A cell stands for $4 \times 4$ pixels, but its vector is computed from more of them. Each layer computes a cell from
 # a small window of cells of the layer below, and each of those was computed from a window of its own. The part of the
-# image that can influence a cell is called its **receptive field**. We can count how wide it is. We start with 1
-# pixel. A kernel of width $k$ spans $k - 1$ steps between neighbouring cells of the layer below it, and such a step is
-# as many pixels as the product of all strides below: 1, 2, 4 and 4 for our four layers, of which the first two have
-# stride 2. Their kernels have the widths 5, 3, 3 and 3, and each layer adds $k - 1$ times its step. This gives
-# $1 + 4 \cdot 1 + 2 \cdot 2 + 2 \cdot 4 + 2 \cdot 4 = 25$ pixels. Near the border of the image, a part of the receptive
-# field lies outside.
+# image that can influence a cell is called its **receptive field**. We can work out its width layer by layer, starting
+# from 1 pixel. A kernel of width $k$ spans $k - 1$ steps between neighbouring cells of the layer below it, and each
+# step measures as many pixels as the product of all strides below; a layer therefore adds $k - 1$ times its step to the
+# width. Our four layers have kernels of widths 5, 3, 3 and 3, and because the first two layers have stride 2, the steps
+# are 1, 2, 4 and 4 pixels. This gives $1 + 4 \cdot 1 + 2 \cdot 2 + 2 \cdot 4 + 2 \cdot 4 = 25$ pixels. Near the border
+# of the image, a part of the receptive field lies outside.
 #
 # We can also measure it: the derivatives of the cell's 64 numbers with respect to a pixel are 0 if the pixel lies
 # outside the receptive field. Let us do so on a real photograph. The network was never trained on photographs, but that
@@ -196,17 +196,18 @@ print(f"the cell stands for 4 x 4 pixels and sees {tall} x {wide} of them: {tall
 show(
     captioning.receptive_field(photo, small[0], reach, (row, column), 12),
     "A portrait of a woman in uniform, three times. Left, under a grid of 12 by 12 cells, with one cell framed on her glasses. In "
-    "the middle in coarse pixels, clear in a square of about half its width around the cell, with most of her face and hat, and "
-    "dark elsewhere. Right a map of the derivatives, which are large close to the cell and small at the border of the square.",
+    "the middle in coarse pixels, clear in a framed square of about half its width around the cell, with most of her face and hat, and "
+    "dark elsewhere. Right a map of the derivatives in the same square: largest at pixels above and below the cell, small at the border.",
 )
 
 # %% [markdown]
 # **Figure 2.** What one cell sees. Left: the photograph, cut into the cells over which attention runs; the framed cell
 # lies on the glasses. Middle: the pixels that the network is given; the vector of this cell depends on all pixels in
-# the clear square, which holds most of the face. Right: how strongly it depends on each of them, as a share of the
-# largest value. The square is centred on the cell's upper left pixel. The vector depends strongly on many pixels around
-# the cell, and weakly on those at the border of the square. (Grace Hopper, who wrote one of the first compilers.
-# Photograph: James S. Davis, US Navy, 1984; public domain. It comes with matplotlib.)
+# the clear square, framed in orange, which holds most of the face. Right: how strongly it depends on each of them, as a
+# share of the largest value. The square is centred on the cell's upper left pixel. The dependence is weak at the border
+# of the square and stronger towards the middle, although for this photograph it is not largest in the cell itself.
+# (Grace Hopper, who wrote one of the first compilers. Photograph: James S. Davis, US Navy, 1984; public domain. It
+# comes with matplotlib.)
 #
 # A large weight on this cell therefore does not mean that a captioner looks only at the glasses. This will matter when
 # we ask what our captioner attends to.
@@ -248,11 +249,11 @@ for name, vectors in (("flatten(2).mT", numbered.flatten(2).mT), ("reshape", num
     print(f"{name:<13} shape {[*vectors.shape]}, first vector: {vectors[0, 0, :5].tolist()} …")
 
 # %% [markdown]
-# The shapes agree, but the vectors do not. `reshape` never changes the order of the numbers. It reads them as one
-# list and cuts this list into new pieces. In the list, the 144 numbers of the first feature come first, then those of
-# the second feature, and so on. A "vector" that `reshape` makes therefore holds one feature of 64 consecutive cells,
-# or the end of one feature and the beginning of the next. There is no error message, and training may even seem to
-# work. `flatten(2)` is safe because it joins only the axes of the rows and of the columns, and leaves the axis of the
+# The shapes agree, but the vectors do not. `reshape` never changes the order of the numbers: it reads them as one list,
+# in which the 144 numbers of the first feature come first, then those of the second feature, and so on, and it cuts
+# this list into new pieces. A "vector" that `reshape` makes therefore holds one feature of 64 consecutive cells, or the
+# end of one feature and the beginning of the next. There is no error message, and training may even seem to work.
+# `flatten(2)` is safe because it joins only the axes of the rows and of the columns, and leaves the axis of the
 # features alone. To move that axis you need `.mT` or `permute`.
 
 # %% [markdown]
@@ -298,19 +299,22 @@ assert_close(c_torch, c, rtol=1e-4, atol=1e-5)
 
 # %% tags=["fold"]
 # @title Draws Figure 3
-made_up = torch.full((3, H, W), 1e-3)  # three maps by hand: upper left, the middle, everywhere alike
-made_up[0, 1:4, 1:4] = made_up[1, 4:8, 4:8] = made_up[2] = 1.0
+made_up = torch.full((3, H, W), 1e-3)  # three maps by hand: on the cross, on the circle, everywhere alike
+for one, thing in zip(made_up, some[0].things):
+    left, top, right, bottom = (side / 4 for side in thing.box)  # in cells
+    one[math.floor(top) : math.ceil(bottom), math.floor(left) : math.ceil(right)] = 1.0
+made_up[2] = 1.0
 made_up /= made_up.sum(dim=(1, 2), keepdim=True)
 show(
-    image_maps.glowing(pictures[0], ["upper left", "middle", "equal weights"], made_up),
-    "The same picture three times, pale, under a made-up attention map: a warm glow in the upper left; a glow in the middle; and "
-    "a hardly visible glow all over, where all weights are equal.",
+    image_maps.glowing(pictures[0], ["on the cross", "on the circle", "equal weights"], made_up),
+    "The same picture three times, pale, under a made-up attention map: a warm glow on the large cross; a stronger one on the "
+    "small circle; and a hardly visible glow all over, where all weights are equal.",
 )
 
 # %% [markdown]
 # **Figure 3.** Three made-up attention maps over the same image. The stronger the glow, the larger the weight. The
-# scale at the right holds for the whole row. In the middle, sixteen cells share the weight instead of nine, so each
-# of them glows less; the glow of equal weights is hardly visible.
+# scale at the right holds for the whole row. On the cross, many cells share the weight, so each of them glows less than
+# the few cells of the circle; the glow of equal weights is hardly visible.
 #
 # The attention maps of the trained captioner are drawn in this way. There is one weight for each cell, and thin lines
 # mark the borders of the cells; between the centres of the cells the pictures are smoothed. If all 144 weights are
@@ -333,12 +337,11 @@ show(
 #    we shuffle the cells. We therefore add to each cell a vector that is computed from its row and column, a
 #    **positional encoding** (lesson 05). From now on, $x_i$ is cell $i$ with this vector added.
 #
-# The rest of the step is that of lesson 02, with $z_t$ in place of $c_t$. Like Xu et al. (2015), we do not use the dot
-# product from now on, but the additive score of lesson 02, for which states and cells need not have the same size:
-# $e_{t,i} = v \cdot \tanh(s_{t-1} W + x_i U)$. Here $W$ and $U$ are learned matrices, not the width of the grid or a
-# part of a name, and $z_t$ is not the gate of lesson 01. The next state is $s_t = g_U([y_{t-1}; z_t], s_{t-1})$, where
-# $g_U$ is a GRU and $y_{t-1}$ stands for the embedding of the previous token. The logits are computed from
-# $[s_t; z_t]$.
+# The rest of the step is the same as in lesson 02, with $z_t$ in place of $c_t$. From now on, like Xu et al. (2015), we
+# replace the dot product by the additive score of lesson 02, for which states and cells need not have the same size:
+# $e_{t,i} = v \cdot \tanh(s_{t-1} W + x_i U)$. Here $W$ and $U$ are learned matrices; this $W$ is not the width of the
+# grid, and $z_t$ is not the gate of lesson 01. The next state is $s_t = \operatorname{GRU}([y_{t-1}; z_t], s_{t-1})$,
+# where $y_{t-1}$ stands for the embedding of the previous token. The logits are computed from $[s_t; z_t]$.
 
 # %% tags=["fold"]
 # @title Draws Figure 4
@@ -502,10 +505,11 @@ print("exact: more than nine captions of ten after 4,000 steps, fewer than three
 # %% [markdown]
 # ## One vector or attention?
 #
-# Are these captions right thanks to attention? And what does the captioner without attention get wrong? A single
-# training run cannot tell. So both captioners were trained on 12,000 scenes, with three seeds, and tested on 1,000 new
-# scenes. For each seed the scenes, the CNN and the initial parameters are new. The results
-# are stored with this lesson. Before we count, let us look at some mistakes.
+# Are these captions right thanks to attention, and what does the captioner without attention get wrong? Since a single
+# training run cannot tell, we leave the captioner that we have just loaded aside for a moment. In a larger experiment,
+# we trained both kinds of captioners on 12,000 scenes and tested them on 1,000 new ones. We did this with three seeds,
+# each with new scenes, a new CNN and new initial parameters, and stored the results with this lesson. Before we count
+# the mistakes, let us look at some of them.
 
 
 # %% tags=["fold"]
@@ -587,8 +591,9 @@ show(
 )
 
 # %% [markdown]
-# **Figure 5.** Scenes that only one of the two captioners gets wrong: above, the one with one vector, below, the one
-# with attention. Each pair is the first of its kind in the first seed, after 4,000 steps. Wrong tokens are framed.
+# **Figure 5.** Four scenes that only one of the two captioners gets wrong: in the upper two it is the captioner with
+# one vector, in the lower two the captioner with attention. Each pair is the first of its kind for the first seed,
+# after 4,000 steps. Wrong tokens are framed.
 #
 # These examples do not tell how often each captioner is wrong. We now count, over all new scenes and all seeds.
 
@@ -662,26 +667,26 @@ assert min(others) > 0.95
 # and nearly every wrong colour is the colour of the other object. So this captioner knows which colours are in the
 # image, but not always which object has which colour. The first scene of Figure 5 shows the same with shapes. This is
 # the difficulty that we expected: one vector must keep each property together with its object. With attention, the
-# decoder can fetch for each token the cells of the one object that the token is about. It names the colour of the other
-# object, too, but rarely; in most of the captions that it still gets wrong, the relation is wrong.
+# decoder can fetch for each token the cells of the one object that the token is about. Even so, it names the colour of
+# the other object in rare cases. In most of the captions that it still gets wrong, the relation is wrong; since a
+# caption may have several mistakes, the bars add up to more than the share of wrong captions.
 #
-# Attention gains less here than in lesson 02. There, one vector lost much of a long sentence. Here, nearly all that a
-# caption needs, three properties of each object and the relation, does fit into one vector and the first state: after
-# 4,000 steps, more than nine captions out of ten are exact without attention, too. A possible reason for the remaining
-# mistakes is the one of lesson 02: the captioner has to learn how to pack this information into one vector and how to
-# unpack it again.
+# Attention gains less here than in lesson 02, where one vector lost much of a long sentence. Here nearly everything
+# that a caption needs, three properties of each object and the relation, fits into one vector and the first state: even
+# without attention, more than nine captions out of ten are exact after 4,000 steps. The remaining mistakes may have the
+# same cause as in lesson 02: the captioner has to learn how to pack this information into one vector and how to unpack
+# it again.
 #
-# Two remarks on the comparison. First, the captioner with attention is better although it has far fewer parameters: the
-# layer that makes the one vector has about 590,000 of them, and the scores of attention have only about 4,000. Second,
-# the test images are new, but most of their captions occur in the training data, since only 1,920 are possible. We
-# therefore do not test new combinations.
-# %% [markdown]
+# Two facts should be kept in mind about this comparison. First, the captioner with attention is better although it has
+# far fewer parameters: the layer that makes the one vector has about 590,000, whereas the scores of attention need only
+# about 4,000. Second, although the test images are new, most of their captions occur in the training data, since only
+# 1,920 captions are possible; we therefore do not test new combinations. %% [markdown]
 # ## Does the captioner attend to what it names?
 #
-# The captioner was trained on captions alone: it was never told where an object is. Where the objects are was used only
-# to cut out the windows on which the CNN was trained. Here are attention maps of the trained captioner that we loaded
-# above, for six tokens of one caption, with teacher forcing. The frame is the **box** of the object that the token
-# describes, the smallest rectangle around this object. The captioner never sees it.
+# The captioner was trained on captions alone and was never told where an object is; the positions of the objects served
+# only to cut out the windows on which the CNN was trained. Here are attention maps of the trained captioner that we
+# loaded above, for six tokens of one caption, with teacher forcing. The frame is the **box** of the object that the
+# token describes, the smallest rectangle around this object. The captioner never sees it.
 
 # %% tags=["fold"]
 # @title Draws Figure 7
@@ -726,6 +731,7 @@ show(
         weight_maps[shown, list(places)],
         boxes,
         title=" ".join(caption),
+        one_scale=True,
     ),
     f"The picture of {' '.join(caption)}, once for each of the tokens {', '.join(caption[place] for place in places)}, pale under a "
     "glow where the captioner attended for that token. For colours and shapes most of it lies on or beside the framed object.",
@@ -733,11 +739,11 @@ show(
 
 # %% [markdown]
 # **Figure 7.** Attention maps of one caption, for the size, colour and shape of the first object, for the relation
-# (without a frame; much of the glow lies at the border of the image), and for the colour and shape of the second
-# object. Each row has its own scale. At each colour and shape, more than half of the weight is on the cells that the
-# box touches; a part of such a cell may lie outside the frame. The scene is neither a good nor a bad example. For each
-# exact caption we took the colour or shape with the least weight on its object, ranked the captions by this weight, and
-# chose the one in the middle.
+# (without a frame), and for the colour and shape of the second object. At the relation, much of the glow lies on empty
+# ground at the border of the image; the map alone does not tell why. At each colour and shape, more than half of the
+# weight is on the cells that the box touches; a part of such a cell may lie outside the frame. The scene is neither a
+# good nor a bad example. For each exact caption we took the colour or shape with the least weight on its object, ranked
+# the captions by this weight, and chose the one in the middle.
 
 # %% tags=["fold", "nbval-check-output"]
 # @title Checks the claims and prints the lines below
@@ -753,8 +759,9 @@ print("for both colours and both shapes, more than half of the weight is on the 
 # $$\text{share of the weight on the object} = \sum_{i \text{ touches } b} a_{t,i} .$$
 #
 # For comparison we compute the same share for the box of the *other* object, and the share that the described object
-# would get if all cells had the same weight. And what does the gate do meanwhile? We measure both on the three
-# captioners with attention of Figure 6 that were trained for 4,000 steps, not on the one loaded above.
+# would get if all cells had the same weight. And what does the gate do meanwhile? We measure the shares and the gate
+# not on the captioner loaded above, but on the three captioners with attention from Figure 6 that were trained for
+# 4,000 steps.
 
 
 # %% tags=["fold"]
@@ -856,12 +863,12 @@ for found in by_seed:
 # object gets less than half of the weight; the decoder may already be comparing both objects for the next tokens.
 #
 # The gate is almost fully open for colours and shapes, and in every run it is most closed for *of*, which needs no
-# image. For *a* and for the relation the runs differ more. The gate does not simply follow the need of the next
-# token: what passes it also enters $s_t$, so the decoder can gather information a step or more before it needs it,
+# image. For *a* and for the relation the runs differ more. The gate does not simply follow what the next token needs:
+# whatever it lets through also enters $s_t$, which allows the decoder to gather information a step or more in advance,
 # for instance the positions before it names the relation.
 #
-# So when it names a property, the captioner attends mostly to the object that has it. But we must be careful about what
-# this means. The vector of a cell depends on all pixels in the receptive field of the cell, as we saw on the
+# When the captioner names a property, then, it attends mostly to the object that has it, but we must be careful about
+# what this means. The vector of a cell depends on all pixels in the receptive field of the cell, as we saw on the
 # photograph: $25 \times 25$ pixels, about a quarter of the image, if the whole field lies inside. Weight on a cell
 # *beside* an object can therefore fetch information about the object, and weight *on* an object can fetch information
 # about the other one. As in lesson 02, the attention weights tell us from which vectors the decoder takes its
@@ -983,9 +990,9 @@ for name, looks in (
 # The penalty is large if the decoder always attends to the same cell. But it does not distinguish attending to each
 # cell once from attending to all cells equally at every token.
 #
-# Can the penalty be 0 for our captioner? Each token has a total weight of 1 to hand out, so a caption of $T$ tokens
-# (ten or eleven with `[STOP]`) hands out $T$; but 144 cells would need 144. Let $k_i = \sum_t a_{t,i}$ be the total
-# weight that cell $i$ receives. Since the $k_i$ sum to $T$,
+# Can the penalty be 0 for our captioner? Each token has a total weight of 1 to hand out. A caption of $T$ tokens (ten
+# or eleven with `[STOP]`) therefore hands out a total of $T$, whereas the 144 cells would need 144. Let
+# $k_i = \sum_t a_{t,i}$ be the total weight that cell $i$ receives. Since the $k_i$ sum to $T$,
 #
 # $$\sum_{i=1}^{L} (1 - k_i)^2 = L - 2T + \sum_{i=1}^{L} k_i^2 ,$$
 #
@@ -1049,19 +1056,21 @@ assert max(strong["pointing"]) < 0.4 and min(strong["exact"]) > 0.97
 
 # %% [markdown]
 # The formula favours weight that is spread evenly, and indeed the penalty draws weight away from the described object.
-# With the weaker penalty the captions are as good as without one; with the stronger one, about one more caption in a
-# hundred is wrong (right panel). Xu et al. report that the penalty improved their captions of photographs; whether it
-# helps may depend on the data, on the model and on $\lambda$.
+# With the weaker penalty the captions are as good as without any penalty; with the stronger penalty, about one caption
+# more in a hundred is wrong (right panel). Xu et al. report that the penalty improved their captions of photographs;
+# whether it helps may depend on the data, on the model and on $\lambda$.
 #
 # The stronger penalty also gives the best reason to be careful with attention maps. On average, little more than a
 # third of the weight is on the described object, and yet nearly all captions are exact: a decoder can name an object
-# correctly while most of its attention is elsewhere. %% [markdown]
+# correctly while most of its attention is elsewhere.
+
+# %% [markdown]
 # ### Soft and hard attention
 #
-# So far, a context vector was a weighted sum of *all* cells. This is called **soft attention**. **Hard attention**
-# draws *one* cell at random, with the attention weights as probabilities, and takes the vector of this cell as the
-# context vector. It does not need the weighted sum, although it still needs all the scores. How can hard attention be
-# trained?
+# So far, the context vector has been a weighted sum of *all* cells, which is called **soft attention**. **Hard
+# attention** instead draws *one* cell at random, with the attention weights as probabilities, and takes the vector of
+# this cell as the context vector. It does away with the weighted sum, although it still needs all the scores. How can
+# it be trained?
 #
 # The difficulty is that no gradient passes through the draw: if a score changes a little, the drawn cell usually stays
 # the same. But we can compute how the *mean* loss over many draws changes with the scores. Suppose that the loss
@@ -1106,10 +1115,10 @@ assert error < 0.1 and single > 2
 # attention has a slightly higher BLEU-4 than soft attention on COCO, and a slightly lower METEOR. Soft attention has
 # an exact gradient, and it is what most models use.
 #
-# Soft and hard attention are also different models, as the first line of the output shows. The loss of hard attention
-# is the weighted mean of the losses of the cells. The loss of soft attention is the loss of their weighted mean, the
-# context vector. For a convex loss such as this one, the loss of the mean vector is never larger than the mean of the
-# losses.
+# Soft and hard attention are also different models, as the first line of the output shows. With hard attention, we
+# average the losses of the cells, using the weights; with soft attention, we first average the cells, which gives the
+# context vector, and then take its loss. For a convex loss such as this one, the loss of the mean vector is never
+# larger than the mean of the losses.
 
 # %% [markdown]
 # ## Summary
@@ -1120,7 +1129,7 @@ assert error < 0.1 and single > 2
 # | first state | $s_0 = \tanh(\mathrm{linear}(\frac{1}{L} \sum_i x_i))$ | $[B, D_S]$ |
 # | scores and weights | $e_{t,i} = v \cdot \tanh(s_{t-1} W + x_i U)$, $a_t = \operatorname{softmax}(e_t)$ over all cells | $[B, L]$ |
 # | context vector and gate | $c_t = \sum_i a_{t,i}\, x_i$, $\beta_t = \sigma(\mathrm{gate}(s_{t-1}))$, $z_t = \beta_t c_t$ | $[B, D]$, $[B, 1]$, $[B, D]$ |
-# | decoder step | $s_t = g_U([y_{t-1}; z_t], s_{t-1})$, logits from $[s_t; z_t]$ | $[B, D_S]$, $[B, V]$ |
+# | decoder step | $s_t = \operatorname{GRU}([y_{t-1}; z_t], s_{t-1})$, logits from $[s_t; z_t]$ | $[B, D_S]$, $[B, V]$ |
 # | penalty (doubly stochastic) | $\lambda \sum_i (1 - \sum_t a_{t,i})^2$ | a number |
 # | soft, hard | weighted sum of all cells; one cell drawn with probability $a_{t,i}$ | $[B, D]$ |
 #

@@ -125,8 +125,9 @@ def tell(name, values):
 # To make every number easy to follow, we invent hidden states with only two features; in a real model they are learned
 # and have hundreds. The data vectors are the rows of a matrix $X\,[N_X, D_X]$, and the queries are the rows of a matrix
 # $Q\,[N_Q, D_Q]$. The brackets give the shape: $N$ is the number of vectors, and $D$ is their **width**, the number of
-# their features. Comments in the code give shapes in the same way, and the helper `tell` prints a vector on one line.
-# Cells that import, prepare data, measure, draw or check are folded; unfold them if you like.
+# their features. Comments in the code give shapes in the same way, the helper `tell` prints a vector on one line, and
+# `normal` draws a random tensor with mean 0 and variance 1. Cells that import, prepare data, measure, draw or check are
+# folded; unfold them if you like.
 
 # %%
 words = ["we", "see", "the", "sky"]
@@ -193,8 +194,8 @@ tell("with 3 X₂", X_long @ q)
 #
 # Dividing each score by the sum of all scores is not enough. The results sum to 1 (first row below), but some are
 # larger than 1 and others negative; and if the scores summed to zero, we could not divide at all. The exponential
-# function makes every score positive and keeps their order, and after it we can safely divide by the sum. This is the
-# **softmax**, and its results are the **attention weights**:
+# function makes every score positive and keeps their order, and then we can safely divide by the sum. The two steps
+# together are the **softmax**, and its results are the **attention weights**:
 #
 # $$a_i = \frac{\exp(e_i)}{\sum_j \exp(e_j)}$$
 #
@@ -232,18 +233,19 @@ show(
 # weights of *the* and *sky* are not zero, only too small for two decimals.
 #
 # **Averages weighted by similarity are older than attention.** In 1964 Nadaraya and Watson, independently of each
-# other, estimated a curve at a new point $q$ as an average of the values measured at known points $X_i$. Their weights
-# are those of a *kernel*, a function that is large where $X_i$ is near $q$, divided by their sum. The Gaussian kernel
-# is a product:
+# other, estimated a curve at a new point $q$ as an average of the values measured at known points $X_i$. They computed
+# the weights with a *kernel*, a function that is large where $X_i$ is near $q$, and divided its values by their sum.
+# The Gaussian kernel factors into a product:
 #
 # $$\exp\!\left(-\tfrac12 |q - X_i|^2\right) =
 # \exp(q \cdot X_i)\ \exp\!\left(-\tfrac12 |q|^2\right)\ \exp\!\left(-\tfrac12 |X_i|^2\right)$$
 #
 # The factor of $|q|$ is the same for every data vector and cancels in the division. If all data vectors are equally
-# long, the factor of $|X_i|$ cancels as well, and the softmax of the dot products remains. Attention with dot products
-# is therefore *kernel smoothing* (Tsai et al., 2019) with the kernel $\exp(q \cdot X_i)$; unlike the Gaussian, it
-# favours vectors that reach far in the direction of $q$. In neural networks, Graves et al. (2014) read a memory with a
-# softmax over cosines, and Luong et al. (2015) used the dot product in a translator.
+# long, the factor of $|X_i|$ cancels as well, and the softmax of the dot products remains. For equally long data
+# vectors the attention weights are thus those of the Gaussian kernel. In general the kernel is $\exp(q \cdot X_i)$
+# (Tsai et al., 2019), which also favours vectors that reach far in the direction of $q$. One difference remains: in
+# 1964 the values *measured at* the $X_i$ were averaged, here the $X_i$ themselves. In neural networks, Graves et al.
+# (2014) read a memory with a softmax over cosines, and Luong et al. (2015) used the dot product in a translator.
 #
 # **The exponential can overflow.** The softmax depends only on the differences between the scores: adding the same
 # number $c$ to all of them multiplies numerator and denominator by $\exp(c)$, which cancels. The scores $e + 1000$ must
@@ -271,7 +273,7 @@ tell("torch", far.softmax(dim=-1))
 #
 # $$y = \sum_i a_i X_i$$
 #
-# Scores, softmax, weighted sum: these three steps are the whole operator. Written out in loops, they are:
+# The whole operator consists of three steps: scores, softmax, weighted sum. Here they are, written out in loops:
 
 # %%
 e_loop = torch.zeros(N_X, device=DEVICE)  # [N_X], the scores
@@ -290,8 +292,8 @@ for i in range(N_X):
 # %% [markdown]
 # Matrix products replace the loops, and PyTorch has a single call for all three steps. This call expects a matrix of
 # queries, so `q` goes in as a matrix with one row, $[1, D_Q]$. It takes `X` twice, because the data vectors take part
-# twice: first they are *compared* with the query, and then they are *summed*. It multiplies the scores by its
-# argument `scale`, and `scale=1.0` leaves them as they are. Its default, $1/\sqrt{D_Q}$, is the subject of the next
+# twice: first they are *compared* with the query, and then they are *summed*. Finally, it multiplies the scores by the
+# argument `scale`: `scale=1.0` leaves them as they are, and the default, $1/\sqrt{D_Q}$, is the subject of the next
 # section.
 
 # %% tags=["nbval-check-output"]
@@ -321,16 +323,16 @@ show(
 #
 # **The output lies among the data vectors.** The weights are positive and sum to 1, so $y$ is a weighted average. It
 # never leaves the convex hull of the data vectors (the smallest convex region that contains them), and each of its
-# components lies between the smallest and the largest of theirs. Attention selects and averages; it cannot add anything
-# that the data vectors do not contain.
+# components lies between the smallest and the largest corresponding component of the data vectors. Attention selects
+# and averages; it cannot add anything that the data vectors do not contain.
 #
-# **The number of data vectors is free.** Nothing in the formulas was fixed to $N_X = 4$. A fifth word adds a score and
-# a weight, but the output stays as wide as before.
+# **The number of data vectors is free.** Nothing in the formulas was tied to $N_X = 4$: a fifth word adds a score and a
+# weight, but the output stays as wide as before.
 #
 # **The order of the data vectors does not matter.** If we shuffle them, their weights are shuffled in the same way, and
 # the weighted sum stays the same: for a fixed query the output is **invariant** to permutations of the data vectors.
-# "Attention is permutation invariant" is often said without saying what is permuted. In lesson 05 the data vectors
-# provide the queries too, and there, shuffling them shuffles the outputs.
+# We often read that "attention is permutation invariant", without being told what is permuted. In lesson 05, where the
+# data vectors provide the queries too, shuffling them shuffles the outputs.
 
 # %% tags=["nbval-check-output"]
 order = torch.tensor([2, 0, 3, 1], device=DEVICE)  # [N_X], the words in another order
@@ -427,9 +429,9 @@ print(f"undivided  weight of the second token: {thinking.softmax(dim=-1)[1]:.1e}
 # \qquad\Longrightarrow\qquad \text{standard deviation } \sqrt{D}$$
 #
 # A typical score therefore grows like $\sqrt D$, and after division by $\sqrt D$ its standard deviation is 1 at every
-# width. The argument needs both mean 0 and independence: if all features of both vectors are 1, the dot product is $D$,
-# not about $\sqrt D$. We check the formula at eleven widths, from 1 to 1024, with random queries and 16 random data
-# vectors for each:
+# width. The argument needs both mean 0 and independence. With features of mean 1 the mean of the score is $D$; and so
+# is the mean of the score of a vector with itself, even if its features have mean 0. We check the formula at eleven
+# widths, from 1 to 1024, with random queries and 16 random data vectors for each:
 
 # %% tags=["fold", "nbval-check-output"]
 # @title Checks the claims and prints the lines below
@@ -447,8 +449,8 @@ print(f"std(q·X) / √D lies between {min(ratios):.2f} and {max(ratios):.2f}")
 assert all(abs(ratio - 1) < 0.05 for ratio in ratios)  # at every width
 
 # %% [markdown]
-# **Why are large scores a problem?** The derivatives of the softmax show it. They say how strongly each weight $a_i$
-# reacts to a small change of each score $e_j$:
+# **Why are large scores a problem?** We can see why from the derivatives of the softmax, which say how strongly each
+# weight $a_i$ reacts to a small change of each score $e_j$:
 #
 # $$\frac{\partial a_i}{\partial e_j} = a_i(\delta_{ij} - a_j), \qquad
 # \delta_{ij} = 1 \text{ if } i = j \text{, else } 0$$
@@ -544,8 +546,8 @@ show(
 # data vectors. Only division by $\sqrt D$ keeps the sharpness of the weights about constant.
 #
 # The queries and data vectors were random here, with variance 1; in a new network the variance depends on how its
-# weights are drawn. Whether the divisor matters for *learning* is tested in the section "Going further" near the end of
-# this lesson.
+# weights are drawn. The section "Going further" near the end of this lesson tests whether the divisor matters for
+# *learning*.
 
 # %% [markdown]
 # ## Explorer: one query in the plane
@@ -557,7 +559,8 @@ show(
 # 2. Move the query to the origin. What are the weights, and why?
 # 3. Try to give $X_5$, in the middle, the largest weight.
 # 4. The **temperature** $T$ divides the scores once more: $\operatorname{softmax}(e / T)$. Find out when nearly all the
-#    weight goes to one data vector, when the weights are nearly equal, and which $T$ has the same effect as the switch.
+#    weight goes to one data vector, when the weights are nearly equal, and which $T$ has the same effect as the switch
+#    that divides the scores by $\sqrt{D_Q} = \sqrt 2$.
 
 # %% tags=["fold"]
 # @title Explorer of Figure 7
@@ -664,8 +667,8 @@ show(
 # output. Nothing passes from one row to another.
 #
 # **In which direction does the softmax run?** Each *query* needs its own distribution over the data vectors, so each
-# *row* of $A$ must sum to 1. For a single matrix, `dim=1` is that direction. With a batch axis in front, however, axis
-# 1 is the axis of the queries. The last axis, `dim=-1`, is right in both cases.
+# *row* of $A$ must sum to 1. For a single matrix that direction is `dim=1`, but with a batch axis in front, axis 1 is
+# the axis of the queries. The last axis, `dim=-1`, is right in both cases.
 #
 # The wrong direction, `dim=-2`, raises no error, and its result looks plausible. The sums of the rows give it away:
 
@@ -721,9 +724,9 @@ e_batch = (X_batch @ q_batch[..., None]).squeeze(-1)  # [B, N_X, D_X] @ [B, D_Q,
 # Think of a dictionary in Python: you look up a **key**, and you get the **value** stored under it. In the same way
 # each data vector can have a key, with which queries are compared, and a value, which goes into the output.
 #
-# As an example, take a dictionary of paints. Each data vector has three features: the hue of the paint, as a direction
-# on the colour circle (two features), and its price. We ask for the hues red, orange, green and blue, and we want the
-# prices. The queries are long vectors, which makes the weights sharp. These are the paints:
+# As an example, take a dictionary of paints. Each data vector is $(\cos h, \sin h, \text{price})$, where the angle $h$
+# on the colour circle is the hue of the paint. We ask for the hues red, orange, green and blue, and we want the prices.
+# A query is $20\,(\cos h, \sin h)$; its length makes the weights sharp. These are the paints:
 
 # %% tags=["fold", "nbval-check-output"]
 # @title Prints the lines below
@@ -773,11 +776,13 @@ assert_close(F.scaled_dot_product_attention(Q_paint, K_paint, V_paint), Y_paint)
 
 figure, (left, right) = plots.canvas(10.5, 3.4, 2, gridspec_kw={"width_ratios": [2.6, 1]})
 plots.heat_map(A_paint, wanted, paints, title="weights A", row_label="queries", column_label="keys", axes=left)
-plots.heat_map(Y_paint, wanted, ["price"], title="outputs Y = A V", limits=None, numbers=".1f", axes=right)
+options = {"title": "outputs Y = A V: prices", "limits": (0, 10.5), "numbers": ".1f"}
+colours = ("#C62828", plots.ORANGE, plots.GREEN, plots.BLUE)
+plots.bars(Y_paint[:, 0], wanted, colour=colours, axes=right, **options)
 show(
     figure,
     "Left: weights of the queries red, orange, green, blue over five paints: a weight of one for red, green and blue, "
-    "and half on red, half on yellow for orange. Right: the prices that come out.",
+    "and half on red, half on yellow for orange. Right: the prices that come out, as bars in the colours that were asked for.",
 )
 
 # %% [markdown]
@@ -786,8 +791,9 @@ show(
 #
 # Orange is not among the paints. Its hue lies halfway between red and yellow, so each of the two gets half of the
 # weight, and the output is the mean of their prices. Attention is a dictionary that also answers queries between its
-# keys: it interpolates the values. As all keys have length 1 here, this is the kernel smoothing of 1964, with a
-# narrow Gaussian kernel around the hue.
+# keys: it interpolates the values. All keys have length 1 here. With $r = |q|$, the scores are therefore
+# $-\frac{r}{2\sqrt2}\,|q/r - K_i|^2$, up to a number that is the same for all keys: this is the kernel smoothing of
+# 1964 around the *direction* of the query, and the longer the query, the narrower the kernel.
 #
 # **What happens if the keys also serve as the values?** Then the output is a weighted average of the *keys*: we ask for
 # a hue and get, at best, the same hue back, as the output below shows. The figure after it has separate values again:
@@ -829,20 +835,22 @@ assert_close(layer(X_paint), X_paint @ W_K)
 # %% [markdown]
 # ## Cross-attention: two sequences
 #
-# So far the decoder state itself has served as the query. But decoder states may be wider or narrower than encoder
-# states, and their features may have different meanings. How can a dot product compare the two?
+# So far the decoder state itself has served as the query. With $W_K$ we could bring the encoder states to its width and
+# into its terms. But then the whole decoder state would be the question, although it also holds what the decoder needs
+# for other purposes, and its width would fix $D_Q$.
 #
-# The solution is to compute the queries with a matrix, too. One sequence $S\,[N_Q, D_S]$ provides the queries, another
-# sequence $X\,[N_X, D_X]$ provides the keys and values. Queries, keys and values are each a **projection** of their
-# sequence, which here simply means its product with a learned matrix. $W_Q$ and $W_K$ project the two sequences into a
-# common space of width $D_Q$, in which queries and keys can be compared:
+# The solution is to compute the queries with a matrix, too, which extracts from the state what is asked: one sequence
+# $S\,[N_Q, D_S]$ provides the queries, and another sequence $X\,[N_X, D_X]$ provides the keys and values. Queries, keys
+# and values are each a **projection** of their sequence, which here simply means its product with a learned matrix.
+# $W_Q$ and $W_K$ project the two sequences into a common space of width $D_Q$, in which queries and keys can be
+# compared:
 #
 # $$Q = S W_Q\ [N_Q, D_Q], \qquad K = X W_K\ [N_X, D_Q], \qquad V = X W_V\ [N_X, D_V]$$
 #
 # This is **cross-attention**. In the translator, $S$ holds the decoder states of *"vediamo il cielo"* and $X$ the
 # encoder states of *"we see the sky"*.
 #
-# Here is the layer with learnable matrices, which are not trained yet; from $Q$, $K$ and $V$ on, everything is as
+# Here is the layer with learnable matrices, which are not trained yet; once we have $Q$, $K$ and $V$, everything is as
 # before. By default each `nn.Linear` also adds a learnable bias, which our formulas leave out. All widths and lengths
 # differ, which is a good habit: a transpose in the wrong place then raises an error at once.
 
@@ -866,9 +874,9 @@ print("S", [*S.shape], " X", [*X_cross.shape], " A", [*A_cross.shape], " Y", [*Y
 assert_close(F.scaled_dot_product_attention(Q_cross, K_cross, V_cross), Y_cross)
 
 show(
-    diagrams.attention_layer(E_cross, A_cross, cross=True),
-    "Cross-attention, with the scores and weights just computed. The sequence S becomes queries through W_Q; the data X "
-    "become keys through W_K and values through W_V; scores divided by the root of D_Q, softmax over each row, weights "
+    diagrams.attention_layer(E_cross, A_cross, cross=True, asking=asked, data=[*words, "[STOP]"]),
+    "Cross-attention, with the scores and weights just computed. The sequence S, vediamo il cielo, becomes queries through W_Q; the data X, we see "
+    "the sky STOP, become keys through W_K and values through W_V; scores divided by the root of D_Q, softmax over each row, weights "
     "and outputs as before.",
 )
 
@@ -902,12 +910,12 @@ for data, output in ((X_cross, Y_cross), (longer, Y_longer)):
 # You may skip this section and go on with the summary; later lessons do not need it.
 #
 # Vaswani et al. (2017, section 3.2.1) *suspect* that vanishing gradients are the reason why undivided dot products do
-# worse than additive attention at large width. We test this in a small experiment. There are 16 fixed random data
-# vectors, which serve as keys, and each has a fixed random value vector. Each of 128 queries is a free parameter, which
-# starts at random and must learn to fetch the value of a given data vector; the loss is the squared error of its
-# output. A query has **found** its data vector when it gives this vector more than half of its weight. For each divisor
-# and width we report the best of several learning rates, once with plain gradient descent and once with Adam, which
-# divides each parameter's step by the recent size of its gradient.
+# worse than additive attention at large width. We test this in a small experiment. Sixteen fixed random data vectors
+# serve as keys, and each has a fixed random value vector. The 128 queries are free parameters: each starts at random
+# and must learn to fetch the value of a given data vector; the loss is the squared error of its output. A query has
+# **found** its data vector when it gives this vector more than half of its weight. For each divisor and width we report
+# the best of several learning rates, once with plain gradient descent and once with Adam, which divides each
+# parameter's step by the recent size of its gradient.
 
 # %% tags=["fold"]
 # @title Defines trained_weights, found, share_found, best_shares
@@ -985,7 +993,7 @@ show(
 # descent (left) and with Adam (right). Without the division, most queries fail at large width; with either division,
 # most succeed at every width. The lines above the figure give the fractions at width 512.
 #
-# Adam enlarges the steps of queries with a small gradient, but with Adam, too, most of them fail. The lines printed
+# Adam enlarges the steps of queries whose gradient is small, yet most of them fail with Adam as well. The lines printed
 # below describe the unsuccessful queries of the undivided layer after gradient descent at width 512. With small steps,
 # most of them still attend to the data vector to which they attended at the start. With large steps, most of them have
 # moved to a different wrong data vector, where their softmax is just as saturated.
@@ -1034,10 +1042,11 @@ for rate, (before, after) in slow_and_fast.items():  # [128, 16] both
 # almost no gradient, and none of our step sizes helps. Yang et al. (2022) divide by $D$ for a different reason:
 # training makes queries and keys less and less independent.
 #
-# **The division changes the start and the step, not what the layer can express.** The query $q' = q/\sqrt D$ has the
-# same scores without the division as $q$ has with it. To keep them the same during training, each step of $q'$ must be
-# $\sqrt D$ times smaller than that of $q$, although its gradient is $\sqrt D$ times larger. With a learning rate that
-# is $D$ times smaller, gradient descent therefore gives the same scores without the division:
+# **The division changes the start and the step, not what the layer can express.** Without the division, the query
+# $q' = q/\sqrt D$ has the same scores as $q$ has with it. For the scores to stay equal during training, $q'$ must take
+# steps $\sqrt D$ times smaller than those of $q$, although its gradient is $\sqrt D$ times larger. With a learning rate
+# that is $D$ times smaller, gradient descent therefore gives the same scores without the division. The line below shows
+# it at width 512; this learning rate is not the best for $\sqrt D$, whose share is therefore lower than in Figure 14.
 
 # %% tags=["fold"]
 # @title Checks the claims and prints the lines below
@@ -1055,9 +1064,9 @@ assert abs(by_root - small_start) < 0.05  # the same start and step in another f
 # The undivided layer now does as well as the layer that divides by $\sqrt D$. Division by $D$ fails at this learning
 # rate: its gradients are smaller, so the same rate makes its steps too short.
 #
-# In a translator one matrix $W_Q$ makes all the queries of a layer. An unsaturated query then updates $W_Q$ for all of
-# them, including those that get almost no gradient of their own. With a shared matrix an undivided layer can learn, at
-# least at width 64 and with its best learning rate:
+# In a translator, a single matrix $W_Q$ makes all the queries of a layer, and when an unsaturated query updates $W_Q$,
+# it does so for every query, even for queries that get almost no gradient of their own. With a shared matrix an
+# undivided layer can learn, at least at width 64 and with its best learning rate:
 #
 # <details><summary>Going further: the experiment with a shared matrix</summary>
 #
@@ -1097,10 +1106,10 @@ for name, (at_first, at_last) in together.items():
     print(f"one W_Q for all, {name:>9}: after training {at_last:.1f} of the queries find their data vector")
 
 # %% [markdown]
-# The conclusion is this: without the division, a wide layer whose queries and keys have features of variance 1 *starts*
-# saturated. Where each query has its own parameters, most queries of such a layer stay saturated. Where many examples
-# share $W_Q$, a layer of width 64 recovered in our experiment, but the published table suggests that it does not always
-# do so. The division costs nothing and removes the risk at the start.
+# We conclude that without the division, a wide layer whose queries and keys have features of variance 1 *starts*
+# saturated, and that most of its queries stay saturated if each has its own parameters. Where many examples share
+# $W_Q$, a layer of width 64 recovered in our experiment, but the published table suggests that it does not always do
+# so. The division costs nothing and removes the risk at the start.
 
 # %% [markdown]
 # ## Summary
@@ -1152,7 +1161,7 @@ for name, (at_first, at_last) in together.items():
 # weights?</summary>
 #
 # They are all 1, because each exponential is divided by itself. The output is then the plain sum of the values,
-# whatever the query is. If you print a row sum of $A$, you notice the mistake.
+# whatever the query is. Printing a row sum of $A$ reveals the mistake.
 #
 # </details>
 #

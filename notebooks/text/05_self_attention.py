@@ -140,8 +140,8 @@ show(
 # $$A = \operatorname{softmax}\!\left(\frac{QK^\top}{\sqrt{D_Q}}\right)\ [N, N],\qquad Y = AV\ [N, D_V]$$
 #
 # The widths $D_Q$ and $D_V$ may differ, though most models make them equal. The **receptive field** of an output, the
-# set of inputs that it depends on, is the whole sequence, after a single layer. A convolution of width 3 needs many
-# layers to connect the two ends of a long sentence.
+# set of inputs that it depends on, is the whole sequence after just one layer, whereas a convolution of width 3 needs
+# many layers to connect the two ends of a long sentence.
 #
 # Why three matrices? With $Q = K = X$ every token would attend mostly to itself, since $x \cdot x$ is usually the
 # largest of its scores (question 5 of lesson 04). With $W_Q$ and $W_K$, what a token asks for can differ from what it
@@ -189,9 +189,10 @@ assert_close(F.scaled_dot_product_attention(X @ W_Q, X @ W_K, X @ W_V), Y)
 
 # %% tags=["fold"]
 # @title Draws Figure 2
+E = (X @ W_Q) @ (X @ W_K).T / math.sqrt(D_Q)  # [N, N]
 show(
-    from_zero(diagrams.attention_layer((X @ W_Q) @ (X @ W_K).T / math.sqrt(D_Q), A, own=True)),
-    "Self-attention with the numbers just computed. The five vectors, X_0 to X_4, are drawn twice: at the left, where they "
+    from_zero(diagrams.attention_layer(E, A, own=True, asking=words, data=words)),
+    "Self-attention with the numbers just computed. The vectors of the five words, X_0 to X_4, are drawn twice: at the left, where they "
     "become queries through W_Q, and at the top, where they become keys through W_K and values through W_V. Scores and "
     "weights are five by five; their rows 0 and 3 are equal.",
 )
@@ -213,9 +214,9 @@ show(
 #
 # *Dog bites man* is no news; *man bites dog* is. Does self-attention see the difference? We put the words into a new
 # order $\sigma$ and follow the computation line by line. The table below gives the largest difference between each
-# quantity of the new sentence and the same quantity of the first one. Its first column compares them row by row; the
-# second column first puts the old rows into the new order, and for scores and weights, which belong to pairs of tokens,
-# the old columns as well.
+# quantity of the new sentence and the same quantity of the first one. The column *row by row* compares row $n$ with row
+# $n$. The column *reordered* compares the row of each word with the row that the same word had before; for scores and
+# weights, which belong to pairs of tokens, the columns are matched in the same way.
 
 # %%
 order = torch.tensor([3, 4, 2, 0, 1], device=DEVICE)  # the man bites the dog
@@ -250,33 +251,31 @@ print(f"{'outputs Y':<18}   {difference(Y_new, Y):<12}   {difference(Y_new, Y[or
 #
 # Self-attention is **permutation equivariant**: if the rows of the input are reordered, the rows of the output are
 # reordered in the same way, and nothing else changes. *Invariant* would mean that the output does not change at all.
-# Lesson 04 found this for a fixed query when the *data vectors* are reordered; here the queries are reordered with
-# them.
+# Lesson 04 found this for a fixed query when the *data vectors* are reordered; here the queries are reordered along
+# with the data vectors.
 #
 # The output for *dog* is therefore the same, up to rounding, whether the dog bites or is bitten. The layer uses *which*
 # tokens are in the sentence, but not *where* they are. It works on a set of vectors, in which some may occur twice, and
 # not on a sequence. For data that are sets, such as the points of a scan (lesson 12), this is just what one wants (Lee
 # et al., 2019). For sentences it is not.
 #
-# **Try it.** Drag the words into a different order. Then switch on the positional encoding, which the next sections
-# explain, and drag again. The line below the picture says by how much, at most, a word's output differs from its output
-# in the first order. You can also remove a word, but this is more than a new order: the other tokens then attend to one
-# token fewer, and their outputs change.
+# **Try it.** The picture begins with *the man bites the dog*; compare its weights with those of Figure 2. Drag the
+# words into a different order. Then switch on the positional encoding, which gives each position a random vector of its
+# own and adds it to the word there, and drag again. The line below the picture says by how much, at most, a word's
+# output differs from its output in the first order. You can also remove a word; the outputs of the others then change,
+# because they attend to one token fewer.
 
 
 # %% tags=["fold"]
 # @title Explorer of Figure 3
-def sinusoidal(positions, D, base=10000.0):
-    """Positions as vectors [N, D]; the section "Sinusoidal positional encoding" explains them."""
-    angles = positions[:, None] / base ** (torch.arange(0, D, 2, device=positions.device) / D)  # [N, D/2]
-    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)  # [N, D]
+places = torch.randn(5, D, generator=torch.Generator().manual_seed(0)).to(DEVICE)  # [N, D], a vector for each position
 
 
 def attended(order, encoded):
     rows = torch.tensor([words.index(word) for word in order], device=DEVICE)
     chosen = X[rows]  # [N, D]
     if encoded:
-        chosen = chosen + sinusoidal(torch.arange(len(order), device=DEVICE), D)
+        chosen = chosen + places[: len(order)]
     return self_attention(chosen)
 
 
@@ -302,7 +301,7 @@ def say_reorder(order, encoded):
 explore(
     reorder,
     alt=say_reorder,
-    order=Order("drag the words (the small x takes one away)", words),
+    order=Order("drag the words (the small x takes one away)", [words[n] for n in order.tolist()]),
     encoded=Switch("add the positional encoding", False),
 )
 
@@ -311,16 +310,15 @@ explore(
 # word keeps its output wherever it is moved, and its weights are only reordered; with the encoding, the outputs depend
 # on the positions.
 #
-# The layer must therefore be **given** the order: something that gives the position of each token has to enter its
-# input, or its scores. This is a **positional encoding**.
+# The layer must therefore be **given** the order: its input or its scores have to contain something that tells it the
+# position of each token. We call this a **positional encoding**.
 
 # %% [markdown]
 # ## What a positional encoding should be
 #
 # The first idea is to give position $n$ a vector $p_n$ of its own and to add it to the vector of the token there:
-# $\tilde x_n = x_n + p_n$. Concatenating the two is possible, too, but makes the vectors wider. Adding, the usual
-# choice, is a special case of this: if the matrix applied to $[x, p]$ has the same block $W$ for both parts, the
-# product is $xW + pW = (x + p)W$. What should the vectors $p_n$ be like? Think about it before you read on.
+# $\tilde x_n = x_n + p_n$. Concatenating the two is possible, too, but makes the vectors wider. What should the vectors
+# $p_n$ be like? Think about it before you read on.
 #
 # - Each position has **its own** vector, different from all others and the same in every sentence.
 # - The entries are **bounded**, so that the vector of position 5,000 does not drown the vector of the token.
@@ -403,13 +401,12 @@ except IndexError as error:
 # i = 0, \dots, D/2 - 1$$
 #
 # Why both? A sine alone takes the same value twice in each turn. Sine and cosine together are a point on a circle, like
-# the tip of a clock's hand: pair $i$ is a clock whose hand moves by the angle $\omega_i$ at each step. With 50 features
-# there are 25 clocks, and the slowest of them needs tens of thousands of steps for one turn. The number 10000 is called
-# the **base**.
+# the tip of a clock's hand: pair $i$ is a clock whose hand starts at the top and moves by the angle $\omega_i$ at each
+# step. With 50 features there are 25 clocks, and the slowest of them needs tens of thousands of steps for one turn. The
+# number 10000 is called the **base**.
 #
-# PyTorch has no function for this encoding. We compute it with loops and with tensors, for $D = 50$, and compare both
-# with a table that many lecture slides show. The lines printed below are the first four features of the encoding, each
-# at positions 0 to 3.
+# PyTorch has no function for this encoding. We compute it with loops and with tensors, for $D = 50$, and compare the
+# two. The lines printed below are columns of `P`: one line for each of the first four features, at positions 0 to 3.
 
 # %%
 P_loop = torch.zeros(4, 50)  # [N, D], positions 0 to 3
@@ -419,16 +416,18 @@ for n in range(4):
         P_loop[n, 2 * i + 1] = math.cos(n * 10000 ** (-2 * i / 50))
 
 # %%
-frequencies = 10000 ** (-torch.arange(0, 50, 2) / 50)  # [D/2]
-angles = torch.arange(4)[:, None] * frequencies  # [N, D/2]
-P = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)  # [N, D], sines and cosines alternate
+def sinusoidal(positions, D, base=10000.0):
+    """Positions [N] give their encodings [N, D]."""
+    frequencies = base ** (-torch.arange(0, D, 2, device=positions.device) / D)  # [D/2]
+    angles = positions[:, None] * frequencies  # [N, D/2]
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)  # [N, D], sines and cosines alternate
+
+
+P = sinusoidal(torch.arange(4), 50)  # [N, D]
 
 # %% tags=["fold", "nbval-check-output"]
 # @title Prints the lines below
 assert_close(P, P_loop)
-assert_close(
-    P, sinusoidal(torch.arange(4), 50)
-)  # the function of the first explorer computes the same for any D and base
 published = [[0, 0.841, 0.909, 0.141], [1, 0.540, -0.416, -0.990], [0, 0.638, 0.983, 0.875], [1, 0.770, 0.186, -0.484]]
 assert_close(P[:, :4].T, torch.tensor(published), rtol=0, atol=5e-4)
 for d in range(4):
@@ -437,24 +436,38 @@ for d in range(4):
 # %% tags=["fold"]
 # @title Draws Figure 5
 positions = torch.arange(64)
-figure, (axes,) = plots.canvas(9, 4)
-plots.field(
-    sinusoidal(positions, 50), x_label="feature", y_label="position n", title="sinusoidal encoding, D = 50", axes=axes
-)
+figure, (left, right) = plots.canvas(11, 4, 2, gridspec_kw={"width_ratios": [1.9, 1]})
+title = "sinusoidal encoding, D = 50"
+plots.field(sinusoidal(positions, 50), x_label="feature", y_label="position n", title=title, axes=left)
+for place, i in enumerate((0, 4, 8, 12)):
+    x, y = 2.9 * (place % 2), -3.6 * (place // 2)  # the middle of the clock
+    turn = torch.linspace(0, 2 * math.pi, 100)
+    right.plot(plots.array(x + turn.sin()), plots.array(y + turn.cos()), color=plots.GREY)
+    for n, (sine, cosine) in enumerate(sinusoidal(positions[:4], 50)[:, 2 * i : 2 * i + 2].tolist()):
+        right.plot([x, x + sine], [y, y + cosine], color=plots.BLUE, linewidth=2.5, alpha=1 - 0.22 * n)
+        if i < 8:  # the hands of slower clocks are too close together
+            right.text(x + 1.18 * sine, y + 1.18 * cosine, f"{n}", ha="center", va="center")
+    right.text(x, y - 1.6, f"clock i = {i}", ha="center", va="center")
+right.set(aspect="equal", title="hands at positions 0, 1, 2 and 3", xlim=(-1.5, 4.4), ylim=(-5.5, 1.5))
+right.axis("off")
 show(
     figure,
-    "Sixty-four positions by fifty features. On the left, stripes that change from row to row; further to the right the "
-    "waves get longer, until the features on the right hardly change over all the rows.",
+    "Left, sixty-four positions by fifty features: on the left of the field, stripes that change from row to row; further to the "
+    "right the waves get longer, until the last features hardly change over all the rows. Right, four clock faces with four hands "
+    "each, for positions 0 to 3. On clock 0 they are a radian apart and spread over half of the face, on clock 4 over a ninth, "
+    "on clock 12 they almost coincide at the top.",
 )
 
 # %% [markdown]
-# **Figure 5.** The sinusoidal encoding of 64 positions, with one row for each position. The features on the left change
-# at every step; those on the right change so slowly that over 64 positions their sines stay near 0 and their cosines
-# near 1.
+# **Figure 5.** Left, the sinusoidal encoding of 64 positions, with one row for each position. The first features change
+# at every step; the last ones change so slowly that over 64 positions their sines stay near 0 and their cosines near 1.
+# Right, four of the 25 clocks, with their hands at the first four positions.
 #
-# It is the picture of the binary counter, turned on its side and made smooth. The rhythm differs: the fastest clock
-# needs $2\pi$ steps for a turn, and each clock is $10000^{-2/50} \approx 0.69$ times as fast as the one before it, not
-# half as fast. Does the encoding have the properties on our list?
+# It is the binary counter again, turned on its side and made smooth. Each frequency now has two columns, a sine and a
+# cosine; follow a single column downwards to see its wave. The stripes at the right alternate between the two, which
+# hardly change there. The rhythm is different, too: the fastest clock needs $2\pi$ steps for a turn, and each clock is
+# $10000^{-2/50} \approx 0.69$ times as fast as the one before it, not half as fast. Does the encoding have the
+# properties on our list?
 
 # %% tags=["fold", "nbval-check-output"]
 # @title Prints the lines below
@@ -514,7 +527,7 @@ def draw_encoding(D, base, position):
     plots.field(P, x_label="feature", y_label="position n", row=position, title="encoding", axes=left)
     near = {f"$p_{{{position}}} · p_n$": P @ P[position]}
     plots.curves(torch.arange(100), near, styles=dict.fromkeys(near, "-"), x_label="position n", axes=right)
-    right.set_ylim(-0.55 * D, 0.55 * D)
+    right.set_ylim(min(0, 1.1 * (P @ P[position]).min()), 0.55 * D)
     return figure
 
 
@@ -542,10 +555,10 @@ explore(
 # chosen position's encoding with the encoding of every position. It is largest at the chosen position itself, and it
 # takes the same values at equal distances to the left and to the right.
 #
-# Move the base. With a small base all clocks are fast, and only near neighbours have a large dot product. With a large
-# base most clocks hardly move over 100 positions, and the dot product falls less. Then take only 4 features. With two
-# clocks the dot product returns almost to its full height further on, so positions that are far apart have similar
-# encodings.
+# Move the base. With a small base all clocks are fast, and only near neighbours have a large dot product, whereas with
+# a large base most clocks hardly move over 100 positions, and the dot product falls less. Then take only 4 features.
+# With two clocks the dot product returns almost to its full height further on, so positions that are far apart have
+# similar encodings.
 
 # %% [markdown]
 # ## Relative positions: only the distance counts
@@ -561,8 +574,9 @@ explore(
 # \underbrace{x_m M p_n^\top}_{\text{token, position}} + \underbrace{p_m M x_n^\top}_{\text{position, token}} +
 # \underbrace{p_m M p_n^\top}_{\text{position, position}}$$
 #
-# with $M = W_Q W_K^\top$. Each of the two middle terms depends on a single position, never on the distance. The last
-# term depends on the distance alone only for special matrices $M$, and nothing forces training to find one of these.
+# with $M = W_Q W_K^\top$. Each of the two middle terms depends on a single position, never on the distance. Only for
+# special matrices $M$ does the last term depend on nothing but the distance, and nothing forces training to find such a
+# matrix.
 #
 # How far are the scores of such a layer from depending on the distance alone? We put the *same* token at all positions
 # and take random matrices $W_Q$ and $W_K$. If only the distance counted, all scores at the same distance, which form a
@@ -593,26 +607,28 @@ print("token plus encoding, random W_Q and W_K:  ", f"{spread_at(E_sinusoidal, 2
 # The dot products of the encodings alone have no spread, but the scores of the layer have one, although the token is
 # the same everywhere.
 #
-# **A bias for each distance.** Instead of the input, we can change the scores. Shaw et al. add a learned vector for
-# each relative position, up to a largest one, to the keys, and another to the values. T5 (Raffel et al., 2020) adds
-# just a learned number to the score $e_{mn}$ that the two tokens have without positions:
+# **A bias for each distance.** Instead of the input, we can change the scores. Shaw et al. add a learned vector
+# $a_{n-m}$ to the key, so that the score becomes $q_m \cdot (k_n + a_{n-m})/\sqrt{D_Q}$; all distances beyond a largest
+# one share a vector. They treat the values in the same way. T5 (Raffel et al., 2020) adds just a learned number to the
+# score $e_{mn}$ that the two tokens have without positions:
 #
 # $$e'_{mn} = e_{mn} + b_{n-m}$$
 #
 # Positions now enter only through the distance, whatever $W_Q$ and $W_K$ are. Each attention head (lesson 06) learns 32
-# such numbers: each small distance has its own, larger distances share one in groups, and in each direction all beyond
-# 128 share a single one, so no sequence is too long. But in T5 content and distance are merely added. The bias favours
-# a key three positions back by the same amount, whatever the two tokens are.
+# such numbers: each small distance has a number of its own, larger distances share a number in groups, and in each
+# direction all distances beyond 128 share a single number, so no sequence is too long. In T5, however, content and
+# distance are merely added: the bias favours a key three positions back by the same amount, whatever the two tokens
+# are.
 
 # %% [markdown]
 # ## Rotary position embedding (RoPE)
 #
 # Can content and distance act together, with the same guarantee and nothing to learn? The **rotary position
-# embedding**, **RoPE** for short (Su et al., 2021), does this. It, too, enters where the scores are computed, after the
-# matrices $W_Q$ and $W_K$, and adds nothing to the input. It *rotates* the query at position $m$ by an angle
-# $m\,\omega$ and the key at position $n$ by $n\,\omega$. The dot product of two arrows depends on their lengths and on
-# the angle between them. When both are rotated, that angle changes by $(n - m)\,\omega$, which depends on the distance
-# alone.
+# embedding**, **RoPE** for short (Su et al., 2021), makes this possible. Like the biases, it enters where the scores
+# are computed, after the matrices $W_Q$ and $W_K$, and adds nothing to the input. It *rotates* the query at position
+# $m$ by an angle $m\,\omega$ and the key at position $n$ by $n\,\omega$. The dot product of two arrows depends on their
+# lengths and on the angle between them. When both are rotated, that angle changes by $(n - m)\,\omega$, which depends
+# on the distance alone.
 #
 # The next figure shows this in the plane, with $\omega = 0.5$, for a query at positions 1, 3 and 5 and a key one
 # position before it.
@@ -628,14 +644,20 @@ def rotated(x, angle):
 # %% tags=["fold", "nbval-check-output"]
 # @title Draws Figure 7
 q, key = torch.tensor([1.0, -0.3]), torch.tensor([0.5, 0.9])  # [2] each
-figure, panels = plots.canvas(11.5, 4.2, 3)
+figure, panels = plots.canvas(11.5, 3.3, 3)
 for panel, m in zip(panels, (1, 3, 5), strict=True):
     arrows = torch.stack([rotated(q, 0.5 * m), rotated(key, 0.5 * (m - 1))])
     names, colours = ["query", "key"], [plots.QUERY, plots.KEYS]
-    plots.plane(arrows, names, colours=colours, reach=1.8, title=f"query at m = {m}, key at n = {m - 1}", axes=panel)
+    plots.plane(arrows, names, colours=colours, reach=1.7, title=f"query at m = {m}, key at n = {m - 1}", axes=panel)
+    for x, n, radius, colour in ((q, m, 0.72, colours[0]), (key, m - 1, 0.86, colours[1])):
+        panel.annotate("", x.tolist(), (0, 0), arrowprops={"arrowstyle": "-|>", "color": colour, "alpha": 0.35})
+        begin = math.atan2(x[1], x[0])
+        turn = torch.linspace(begin, begin + 0.5 * n, 50)
+        panel.plot(plots.array(radius * turn.cos()), plots.array(radius * turn.sin()), ":", color=colour)
     between = math.degrees(math.acos(F.cosine_similarity(arrows[0], arrows[1], dim=0)))
     plots.angle(panel, arrows[0], arrows[1], 0.35, f"{between:.0f}°")
-    panel.text(0.12, -1.3, f"dot product {arrows[0] @ arrows[1]:.2f}", va="center")
+    panel.text(-1.6, -0.5, f"dot product {arrows[0] @ arrows[1]:.2f}", va="center")
+    panel.set_ylim(-0.75, 1.45)
     print(f"query at {m}, key at {m - 1}: score {arrows[0] @ arrows[1]:.4f}")
 show(
     figure,
@@ -644,8 +666,9 @@ show(
 )
 
 # %% [markdown]
-# **Figure 7.** The same query and key at three pairs of positions, always at relative position $-1$. Both arrows turn,
-# but the angle between them stays the same, and so does their dot product.
+# **Figure 7.** The same query and key at three pairs of positions, always at relative position $-1$. The pale arrows
+# are the two vectors before the rotation; the dotted arcs are the angles $m\omega$ and $n\omega$ by which they turn.
+# Query and key turn from panel to panel, but the angle between them stays the same, and so does their dot product.
 #
 # A query has more than two features, so it is cut into $D_Q/2$ pairs, and each pair is rotated at its own speed, with
 # the frequencies of the sinusoidal encoding. A query $q$ at position $m$ becomes $q'$:
@@ -655,8 +678,9 @@ show(
 # \begin{pmatrix} q_{2j}\\ q_{2j+1}\end{pmatrix},\qquad
 # \omega_j = 10000^{-2j/D_Q},\qquad j = 0, \dots, D_Q/2 - 1$$
 #
-# With $q$ as a column, all pairs together are one product with the matrix of rotations that we have met above, now of
-# size $[D_Q, D_Q]$. A key at position $n$ is rotated in the same way by $R_n$:
+# So far vectors were rows, and $R_k$ was on their right, $p_{n+k} = p_n R_k$. From here to the end of the derivation
+# $q$ and $k$ are columns, as in the paper on RoPE, and a rotation is on their left. All pairs together are then one
+# product with a matrix like $R_k$, now of size $[D_Q, D_Q]$. A key at position $n$ is rotated in the same way by $R_n$:
 #
 # $$q' = R_m\,q,\qquad k' = R_n\,k,\qquad R_n = \operatorname{diag}\big(R(n\,\omega_0), \dots, R(n\,\omega_{D_Q/2-1})\big)$$
 #
@@ -746,20 +770,18 @@ show(
 # With the sinusoidal encoding added, scores of equal distance differ; with RoPE each diagonal has one value, whatever
 # the matrices are.
 #
-# The printed lines add that RoPE changes no query's length, and at position 0 nothing at all. If all positions are
-# moved by 100, the scores stay the same, since every distance stays the same.
+# The printed lines also show that RoPE leaves the length of every query unchanged, and that at position 0 it changes
+# nothing at all. If all positions are moved by 100, the scores stay the same, since every distance stays the same.
 #
 # The values are *not* rotated: a value says what a token passes on, not where the token is. RoPE is applied in every
 # layer. A learned or sinusoidal encoding is added only once, to the input of the first layer; in a deep model the
 # **residual connections**, which add the input of a layer to its output, carry the encoding to the layers above.
 #
 # **Two pairings.** RoFormer (the model of Su et al.), GPT-J and Meta's own code for Llama pair neighbours, features
-# $(2j, 2j+1)$, as we did. GPT-NeoX and the Llama of the library `transformers` pair features $(j, j + D_Q/2)$. Neither
-# pairing is better. The two differ only in the order of the features: put all even features first, then all odd ones,
-# and the first pairing becomes the second. But loading weights into code that uses the other pairing silently produces
-# nonsense. When Meta's weights are converted for `transformers`, the features of queries and keys are therefore
-# reordered in just this way, head by head. These features are the columns of our $W_Q$ and $W_K$, or the rows of the
-# weight of an `nn.Linear`.
+# $(2j, 2j+1)$, as we did. GPT-NeoX and the `transformers` library's version of Llama pair features $(j, j + D_Q/2)$.
+# Neither pairing is better. The two differ only in the order of the features: put all even features first, then all odd
+# ones, and the first pairing becomes the second. But loading weights into code that uses the other pairing silently
+# produces nonsense.
 
 # %% tags=["fold", "nbval-check-output"]
 # @title Prints the lines below
@@ -848,8 +870,9 @@ layers = dict(zip(PAIRS, stored_layers.values()))
 # %% [markdown]
 # The models are trained on sequences of 24 random letters, for 450 steps each, and tested on new ones; their weights
 # are stored with this lesson. Without positional encoding the model still knows *which* letters are in the sequence.
-# Roughly the best it can do is to guess the most frequent of them everywhere; the dotted line in the figure is the
-# accuracy of that guess.
+# Roughly the best it can do is to guess the most frequent of them everywhere. Among 24 random letters this letter
+# occurs about three times, so the guess is right for about one position in eight (the dotted line in the figure), more
+# often than a blind guess among the 32 letters.
 
 
 # %% tags=["fold"]
@@ -894,7 +917,7 @@ show(
 # positional encoding solves *copy*; on *reverse* RoPE is only a little better than the guess.
 #
 # Did you expect RoPE to fail at *reverse*? Apart from the two letters, a rotary score depends only on the distance from
-# query to key, not on where either of them stands. *Three positions before* is a distance. *The opposite position* is
+# query to key, not on where either of them is. *Three positions before* is a distance, but *the opposite position* is
 # not: it is 23 steps ahead of position 0, and 23 steps behind position 23. The guarantee that only the distance counts
 # is also a limitation.
 #
@@ -914,11 +937,11 @@ print(f"first and last position:              {by_position[[0, -1]].mean():.2f}"
 print(f"the 22 positions between, mean:       {by_position[1:-1].mean():.2f}")
 
 # %% [markdown]
-# At the two ends the model is right. For the first and for the last position, the opposite position is the one farthest
-# away, and a model that knows only distances can find *the farthest key*: it can give the distances farthest from 0 the
-# highest scores, and the softmax runs only over the keys that exist. Relative positions thus reveal where the sequence
-# begins and ends, and a deep model can use this to learn more about the positions themselves. At the 22 positions
-# between the ends, our trained layer does hardly better than guessing.
+# The model is right at the two ends, where the opposite position is also the farthest. Even a model that knows only
+# distances can find *the farthest key*: it can give the highest scores to the distances farthest from 0, and the
+# softmax runs only over the keys that exist. Relative positions thus reveal where the sequence begins and ends, and a
+# deep model can use this to learn more about the positions themselves. At the 22 positions between the ends, our
+# trained layer does hardly better than guessing.
 #
 # **The published comparison.** Vaswani et al. compared a learned table with their sinusoidal encoding in translation
 # from English to German (their table 3, row E). The BLEU scores are 25.7 and 25.8, nearly the same, and in our
@@ -993,8 +1016,6 @@ assert max(beyond["learned"]) < 0.1 and max(beyond["sinusoidal"]) < 0.5 and sort
 
 # %% [markdown]
 # **Figure 10.** Copying sequences of 64 letters after training on 24 (grey line), three training runs of each kind.
-# Beyond the training length the learned encoding fails at all positions and the sinusoidal one at most of them; two of
-# the three rotary runs continue to the end, while run 2 errs even before the line.
 #
 # - **Learned**: the accuracy falls to $1/32 \approx 0.03$, that of a blind guess among the 32 letters. The rows of the
 #   table from 24 on were never used in training, so their gradient was always zero; they still hold the random numbers
@@ -1005,9 +1026,12 @@ assert max(beyond["learned"]) < 0.1 and max(beyond["sinusoidal"]) < 0.5 and sort
 #   position 3 is almost always wrong. A probable reason is that its query now meets far keys that training never showed
 #   it.
 # - **Rotary**: the score of a query at position 50 with a key at position 47 is computed like that of a query at
-#   position 5 with a key at position 2, so a trained layer can continue as if nothing had happened.
+#   position 5 with a key at position 2, so a trained layer can continue, provided that it also gives low scores to
+#   distances that it never met. In a sequence of 64 letters even position 5 has keys up to 58 steps ahead; in training
+#   no key was more than 23 steps away.
 #
-# Does RoPE always do so? Nine stored training runs, of which the first three are those of Figure 10, show how often:
+# Does this always work with RoPE? Nine stored training runs, the first three of them those of Figure 10, show how often
+# it does:
 
 # %% tags=["fold", "nbval-check-output"]
 # @title Prints the lines below
@@ -1018,16 +1042,16 @@ print("RoPE, letters right after position 23:", *(f"{share:.2f}" for share in re
 # only half of them right, and makes mistakes before position 24, too, although in sequences of 24 it copies practically
 # every letter. "Going further" below finds out why.
 #
-# **Larger models.** All this was copying, with one layer. Press et al. (2022) trained language models on texts of one
-# length and tested them on longer ones. With the sinusoidal encoding the models became worse as soon as the texts were
-# a few dozen tokens longer than in training. With RoPE they became worse later, and with T5's bias later still. To use
-# a rotary model far beyond its training length, one trains it a little more on long texts, either with a larger base,
-# so that all its pairs but the first turn more slowly (Rozière et al., 2023), or with all positions divided by the same
-# number (Chen et al., 2023).
+# **Larger models.** So far we have only copied, and with a single layer. Press et al. (2022) trained language models on
+# texts of one length and tested them on longer ones. With the sinusoidal encoding the models became worse as soon as
+# the texts were a few dozen tokens longer than in training. With RoPE they became worse later, and with T5's bias later
+# still. To use a rotary model far beyond its training length, one trains it a little more on long texts, either with a
+# larger base, so that all its pairs but the first turn more slowly (Rozière et al., 2023), or with all positions
+# divided by the same number (Chen et al., 2023).
 #
 # **A penalty for distance.** The method of Press et al., **ALiBi** (attention with linear biases), adds nothing to the
-# input and has no parameters to learn. It lowers each score by an amount that grows with the distance of the key (in
-# the paper a query sees only the keys up to its own position; we write the symmetric form, for both directions):
+# input and has no parameters to learn. It lowers each score by an amount that grows with the distance of the key. In
+# the paper a query sees only the keys up to its own position; we write the symmetric form, for both directions:
 #
 # $$e'_{mn} = e_{mn} - s_h\,|n - m|,\qquad s_h = 2^{-8h/H},\qquad h = 1, \dots, H$$
 #
@@ -1128,8 +1152,8 @@ print("position 30 attends most to the distances", peaks)
 # X = X + nn.Embedding(longest, D)(torch.arange(N))  # a learned positional encoding; the other two you write yourself
 # ```
 #
-# The picture to remember is Figure 1: a line from every token to every output. No line in it depends on where a token
-# is, so the positions must be given.
+# The picture to remember is Figure 1: a line from every token to every output. None of these lines depends on where a
+# token is, so the layer must be given the positions.
 
 # %% [markdown]
 # ## Before you go on
@@ -1159,8 +1183,8 @@ print("position 30 attends most to the distances", peaks)
 # <details><summary><b>4.</b> Suppose that the encoding keeps only the sine of each pair. Name two positions that the
 # first clock can hardly tell apart any more.</summary>
 #
-# Strictly speaking $\sin n$ differs for all whole numbers $n$, but 0 and 22 hardly differ: $\sin 22 \approx -0.009$, as
-# 22 is nearly $7\pi$. The cosine tells them apart: it is 1 at 0 and almost $-1$ at 22.
+# Strictly speaking, no two whole numbers $n$ have the same $\sin n$, but the values at 0 and 22 hardly differ:
+# $\sin 22 \approx -0.009$, as 22 is nearly $7\pi$. The cosine tells them apart: it is 1 at 0 and almost $-1$ at 22.
 #
 # </details>
 #

@@ -115,12 +115,11 @@ def normal(*shape):
 #
 # This average contains both values but no record of which came from which token. Now exchange these two nouns: *"The
 # witch did not marry the king, because she was a frog."* Both answers are exchanged as well, yet the average is the
-# same vector as before, and nothing in it tells which noun answers which question. A reader of the whole sentence has a
-# hint here, since *it* has become *she*. With *frog* and *wolf* there is no such hint, because the pronoun is *it* for
-# both.
+# same vector as before, and nothing in it tells which noun answers which question. A reader of the whole sentence gets
+# a hint here, since *it* has become *she*, but *frog* and *wolf* give no such hint, because both take the pronoun *it*.
 #
 # As long as both weights are one half, positional encodings do not help either. They are added to the embeddings, and
-# $W_V$ is linear. If we count positions from 0 and take the comma for a token, the values of *frog* at position 1 and
+# $W_V$ is linear. If we count positions from 0 and treat the comma as a token, the values of *frog* at position 1 and
 # *witch* at position 12 have the same sum as the values of *witch* at position 1 and *frog* at position 12. We check
 # this with random vectors:
 
@@ -154,8 +153,9 @@ show(
 
 # %% [markdown]
 # **Figure 1.** Multi-head attention with three heads. Every head projects the same $X$ with matrices of its own and
-# attends with weights of its own; the outputs of the heads are concatenated, and the output projection $W_O$ mixes
-# them. The patterns in the three attention matrices are only examples.
+# attends with weights of its own; queries and keys make the weights, and the values meet them in the weighted sum. The
+# outputs of the heads are concatenated, and the output projection $W_O$ mixes them. The patterns in the three attention
+# matrices are only examples.
 #
 # In formulas, head $h$ has the matrices $W_Q^h$, $W_K^h$ and $W_V^h$ of shape $[D, D_H]$ and computes
 #
@@ -249,7 +249,7 @@ print("split the width, then exchange N and H, head 0:\n", small.view(2, 3, 2).t
 show(
     schematics.split_and_merge(),
     "Tables of numbers for a batch of two sequences, each of two vectors with three heads of two features. Sequence 0 holds 0 to "
-    "5 and 6 to 11. A view cuts each vector into three parts; transpose(1, 2) brings the parts of one head together: head 0 has "
+    "5 and 6 to 11. A view cuts each vector into three parts, drawn one above the other; transpose(1, 2) brings the parts of one head together: head 0 has "
     "0, 1 and 6, 7, head 1 has 2, 3 and 8, 9, head 2 has 4, 5 and 10, 11. Arrows lead back by transpose(1, 2) and reshape. At "
     "the right, a reshape alone gives head 0 the numbers 0, 1 and 2, 3, head 1 has 4, 5 and 6, 7, head 2 has 8, 9 and 10, 11. "
     "Sequence 1, with 12 to 23, goes the same ways.",
@@ -286,12 +286,12 @@ assert_close(Y_at_once, Y_loop)
 assert_close(A, torch.stack(weights))
 
 # %% [markdown]
-# The line with the softmax is that of lesson 05 with two small changes: `K.mT` exchanges only the last two axes, and
-# the scores are divided by the root of the width of a head. `@` multiplies matrices on the last two axes, once for
-# every index of the axes before them. A batch of sentences adds one more axis in front, $[B, H, N, D_H]$, and the
-# line stays as it is; only `split` and `merge` need the axes 1 and 2, as in Figure 3. PyTorch's
-# `F.scaled_dot_product_attention` also treats all axes before the last two as batch axes, so one call serves all
-# heads. The folded cell checks that `merge` undoes `split` and that both results equal that of the loop.
+# The line with the softmax comes from lesson 05, with two small changes: `K.mT` exchanges only the last two axes, and
+# the scores are divided by the square root of the head's width. `@` multiplies matrices on the last two axes, once for
+# every index of the axes before them. A batch of sentences adds one more axis in front, $[B, H, N, D_H]$, and the line
+# stays as it is; only `split` and `merge` need the axes 1 and 2, as in Figure 3. PyTorch's
+# `F.scaled_dot_product_attention` also treats all axes before the last two as batch axes, so one call serves all heads.
+# The folded cell checks that `merge` undoes `split` and that both results equal that of the loop.
 #
 # ## One projection for all
 #
@@ -345,9 +345,10 @@ for seed in range(4):
 #
 # The model is one attention layer with almost nothing around it. Its input is the sum of token embeddings and learned
 # positional encodings. Two linear layers read the output at the pronoun, one for each question, and the noun whose
-# embedding has the largest dot product with the result is the answer. All models have the same width and the same
-# number of parameters. They differ only in the number of heads: one head that is 48 wide, two of 24, four of 12, or
-# eight of 6.
+# embedding has the largest dot product with the result is the answer. In the code, each of these layers returns a
+# vector of the embedding's width; a folded cell computes the dot products, and training lowers the sum of the losses of
+# both questions. All models have the same width and the same number of parameters. They differ only in the number of
+# heads: one head that is 48 wide, two of 24, four of 12, or eight of 6.
 #
 # Predict before you look: how many heads does the model need, and can there be too many?
 
@@ -468,8 +469,10 @@ show(
 # **Figure 4.** Share of newly drawn tales in which both answers are right, for one, two, four and eight heads, in three
 # training runs each. One head falls behind in every run; with two or more, nearly all answers are right.
 #
-# There are two questions, and two heads are enough. More heads than questions do no harm here, although each of eight
-# heads is only 6 wide. What does a single head do? It does not simply answer one question and ignore the other:
+# For two questions, two heads are enough, and having more heads than questions does no harm here, even though each of
+# eight heads is only 6 wide. What does a single head do? It does not simply answer one question and ignore the other.
+# In the printed lines, *same pronoun* means that the noun that is meant and the true identity share a pronoun, as
+# *frog* and *wolf* do:
 
 # %% tags=["fold"]
 # @title Checks the claims and prints the lines below
@@ -514,10 +517,11 @@ print(stored_runs.how(run))
 #
 # <details><summary>Going further: how can one head answer both questions at all?</summary>
 #
-# Suppose first that the two weights always have the same ratio, the true identity having the larger one. It then
-# dominates the average, whichever question is read from it. Where both nouns have the same pronoun, nothing makes up
-# for this, and *who* cannot be right for all pairs of nouns; with the ratio the other way round, *what* fails. A
-# fixed ratio is therefore not enough: the weights have to depend on the nouns.
+# Suppose first that the ratio of the two weights is always the same and that the true identity has the larger weight.
+# The true identity then dominates the average, both when *what* and when *who* is read from it. Where both nouns have
+# the same pronoun, nothing compensates for this imbalance, and *who* cannot be right for all pairs of nouns; with the
+# ratio the other way round, *what* fails instead. A fixed ratio is therefore not enough: the weights have to depend on
+# the nouns.
 #
 # Suppose instead that each noun attracts a weight of its own at every position: *frog* a large one, *wolf* a small one.
 # The average also contains the positional encodings, each with the weight of the noun at its position. If the encoding
@@ -527,30 +531,29 @@ print(stored_runs.how(run))
 #
 # </details>
 #
-# **What did the original paper find?** Vaswani et al. (2017, table 3, base and rows A) varied the number of heads of
-# their translation model and kept its width and its number of operations, as we do: the more heads, the narrower each
-# head. They translated from English to German and measured BLEU, a score for translations, on their development set:
+# **What did the original paper find?** Vaswani et al. (2017, table 3, base and rows A) varied the number of heads in
+# their translation model and held its width and its number of operations fixed, as we do: the more heads, the narrower
+# each head. They translated from English to German and measured BLEU, a score for translations, on their development
+# set:
 
 # %% tags=["fold"]
 # @title Draws Figure 5
 published = {1: 24.9, 4: 25.5, 8: 25.8, 16: 25.8, 32: 25.4}  # Vaswani et al. (2017), table 3, rows A and base
-figure = plots.bars(
-    list(published.values()),
-    [f"{H}" for H in published],
-    value_label="BLEU",
-    limits=(24, 26.2),
-    numbers=".1f",
-    title="published, English to German",
-)
-figure.axes[0].set_xlabel("number of heads")
+options = {"log": "x", "x_label": "number of heads", "y_label": "BLEU", "title": "published, English to German"}
+figure = plots.curves(list(published), {"BLEU": list(published.values())}, legend=False, **options)
+(axes,) = figure.axes
+axes.set_xticks(list(published), [f"{H}" for H in published])
+for heads, bleu in published.items():
+    axes.annotate(f"{bleu}", (heads, bleu), xytext=(0, 7), textcoords="offset points", ha="center")
+axes.set_ylim(24.6, 26.1)
 show(
     figure,
-    f"A bar chart of BLEU by the number of heads: {'; '.join(f'{bleu} for {H}' for H, bleu in published.items())}. The axis begins at 24.",
+    f"BLEU against the number of heads: {'; '.join(f'{bleu} for {H}' for H, bleu in published.items())}.",
 )
 
 # %% [markdown]
 # **Figure 5.** The published translation quality (BLEU, higher is better) for different numbers of heads at the same
-# width of the model. The axis begins at 24, so that the differences can be seen.
+# width of the model. The axis does not begin at 0.
 #
 # Among these models, too, a single head is the worst, although it is less than a point below the best. The size of this
 # gap cannot be compared with ours, because BLEU and a share of right answers are different measures, and because their
@@ -572,6 +575,7 @@ with torch.no_grad():
 example = next(n for n in range(40) if "it" in [pronoun_tales.WORDS[token] for token in examples[n]])
 sentence = [pronoun_tales.WORDS[token] for token in examples[example]]
 asks = example_positions[example, 0].item()
+assert [sentence[most] for most in A_two[example, :, asks].argmax(dim=-1)] == ["fairy", "mouse"]
 show(
     plots.heat_map(
         A_two[example, :, asks],
@@ -594,12 +598,14 @@ show(
 
 # %% [markdown]
 # **Figure 6.** The attention weights of the pronoun in both heads of one model, for one tale. In most tales, as the
-# next measurement shows, one head attends to the noun that is meant, and the other to the true identity.
+# next measurement shows, one head attends to the noun that is meant (here *mouse*), and the other to the true identity
+# (here *fairy*).
 #
 # A single tale proves little, so we now take all test tales and all three training runs. How much of each head's weight
 # is on the noun that is meant (*who*), and how much on the true identity (*what*)? We say that the two heads **divide
 # the questions** in a tale if one head has more than half of its weight on *who*, and the *other* head has more than
-# half of its weight on *what*. In what share of the tales does this happen?
+# half of its weight on *what*. In what share of the tales does this happen? For each pronoun we also print the number
+# of the head that has more weight on *who*; if it is the same head for all three pronouns, we call the roles *fixed*.
 
 # %% tags=["fold"]
 # @title Checks the claims and prints the lines below
@@ -694,8 +700,8 @@ with torch.no_grad():
 # Compare these lines with the roles that we found above. Where the roles are fixed, each answer depends on one head. If
 # this head is left out, the answer is about as good as a guess among the 24 nouns, which is right with probability
 # $1/24 \approx 0.04$, while the other answer survives. Where the roles change with the pronoun, both answers suffer,
-# whichever head is left out. The norms show none of this. They say how much a head adds to the output, but not what the
-# model needs it for. To find that out, leave the head out and measure.
+# whichever head is left out. The norms show none of this. They tell us how much a head adds to the output, but not what
+# the model needs it for; to learn that, leave the head out and measure.
 #
 # This brings us back to the frog. One row of weights gives one average, from which *who* and *what* are hard to tell
 # apart; two heads have two rows, and in most tales each of them serves one question. A word of caution: that a head
@@ -815,24 +821,27 @@ for N_, D_, H_ in ((128, 64, 1), (128, 64, 8), (256, 64, 8), (512, 64, 8)):
 # that grows in proportion to its square; constant factors are left out.
 #
 # The two terms are equal at $N = 2D$. For shorter sequences, most operations are in the projections; for longer ones,
-# most are in the scores and the weighted sums. GPT-3, with $D = 12{,}288$ and 2,048 tokens, is still far on the short
-# side.
+# most are in the scores and the weighted sums. With $D = 12{,}288$ and 2,048 tokens, GPT-3 is still well within the
+# range of the shorter sequences.
 
 # %% tags=["fold"]
 # @title Draws Figure 8
 lengths = [2**k for k in range(7, 17)]
+figure = plots.curves(
+    lengths,
+    {
+        "projections and output, 8ND²": [8 * n * 512**2 / 1e9 for n in lengths],
+        "scores and weighted sums, 4N²D": [4 * n * n * 512 / 1e9 for n in lengths],
+    },
+    title="operations of one layer, D = 512",
+    x_label="number of vectors N",
+    y_label="billions of operations",
+    log="xy",
+)
+figure.axes[0].axvline(1024, color=plots.GREY, linestyle=":", linewidth=1.5)
+figure.axes[0].text(1150, 0.04, "N = 2D = 1,024")
 show(
-    plots.curves(
-        lengths,
-        {
-            "projections and output, 8ND²": [8 * n * 512**2 / 1e9 for n in lengths],
-            "scores and weighted sums, 4N²D": [4 * n * n * 512 / 1e9 for n in lengths],
-        },
-        title="operations of one layer, D = 512",
-        x_label="number of vectors N",
-        y_label="billions of operations",
-        log="xy",
-    ),
+    figure,
     "Two straight lines on logarithmic axes. Projections and output grow with N. Scores and weighted sums grow with N "
     "squared; they start lower, cross at N = 1,024, which is twice D, and are far above at the right.",
 )
@@ -843,8 +852,8 @@ show(
 #
 # **How much memory does the layer need?** $X$, $Q$, $K$, $V$ and $Y$ hold $N \cdot D$ numbers each, which is $O(N)$.
 # The attention weights $A$ are $H \cdot N \cdot N$ numbers, which is $O(N^2)$. Here $H$ does *not* cancel, because each
-# head has an attention matrix of its own. Lecture slides give this example: $N = 100{,}000$ vectors and $H = 64$ heads;
-# they do not state the size of a number, and we take two bytes.
+# head has an attention matrix of its own. Here is an example from lecture slides: $N = 100{,}000$ vectors and $H = 64$
+# heads. The slides do not state the size of a number, and we assume two bytes.
 
 # %% tags=["nbval-check-output"]
 bytes_of_A = 64 * 100_000**2 * 2
@@ -877,10 +886,10 @@ print(f"{bytes_of_A:,} bytes = {TB:.2f} TB = {TiB:.3f} TiB = {GiB:.2f} GiB")
 #
 # Our `Reader` learns the same task in miniature, now with a single answer: at the token *it*, the model has to choose
 # *il* or *elle*. There are 2,048 sentences of this form, with eight animals, eight places, eight adjectives that fit an
-# animal, eight that fit a place, and either order of the two clauses. Which adjectives fit what is our decision, since
-# a bridge can be old or weak, too. Three quarters of the sentences are used for training. The others, among them the
-# two sentences above, are kept for the test. Again we load models that were trained beforehand, three with one head and
-# three with two.
+# animal, eight that fit a place, and either order of the two clauses. We had to decide which adjectives fit an animal
+# and which fit a place, since a bridge can be old or weak, too. Three quarters of the sentences are used for training.
+# The others, among them the two sentences above, are kept for the test. Again we load models that were trained
+# beforehand, three with one head and three with two.
 
 # %% tags=["fold"]
 # @title Checks the claims and prints the lines below
@@ -956,18 +965,19 @@ assert max(found[1, seed] for seed in SEEDS) < 0.8 and min(found[2, seed] for se
 
 # %% [markdown]
 # Why does one head fail where two succeed? The token *it* and its position are the same in both sentences, and so is
-# its query. The scores of *animal* and of *street* are therefore the same, too, whatever the last token is. In one row
+# its query. The score of *animal* is therefore the same in both sentences, and so is the score of *street*. In one row
 # of weights, the **ratio** of these two weights is then fixed, and the average leans towards the same noun in both
-# readings. The value of the last token is part of the average as well. But it knows nothing about the genders of the
-# two nouns and can only shift all sentences with this adjective towards *il* or towards *elle*. So one head cannot get
-# all sentences right. A model that always follows the animal, or always the place, gets three quarters of all sentences
-# right, and our trained models with one head do no better. In half of all sentences both nouns have the same gender in
-# French, so either noun gives the right answer; in the other half, such a model is right half of the time.
+# readings. The value of the last token is part of the average as well, but it carries no information about the genders
+# of the two nouns and can only shift all sentences with this adjective towards *il* or towards *elle*. So one head
+# cannot get all sentences right. A model that always follows the animal, or always the place, gets three quarters of
+# all sentences right, and our trained models with one head do no better. In half of all sentences both nouns have the
+# same gender in French, so either noun gives the right answer; in the other half, such a model is right half of the
+# time.
 #
 # To see what the second head changes, we look at the attention weights of *it* in both heads and at the **vote** of
-# each head. Take the difference of the two logits, that of *elle* minus that of *il*. The vote of a head is the part of
-# this difference that comes from the contribution of the head: a positive vote favours *elle*, a negative vote favours
-# *il*. The votes of the heads and of the biases add up to the difference, and its sign decides.
+# each head. Subtract the logit of *il* from the logit of *elle*. The vote of a head is the part of this difference that
+# comes from the head's contribution: a positive vote favours *elle*, a negative vote favours *il*. The votes of the
+# heads and of the biases add up to the difference, and its sign decides.
 
 
 # %%
@@ -1045,10 +1055,10 @@ assert voted[0][switching].abs() < voted[1][switching].abs() / 2  # at "tired" i
 # which head is which.
 #
 # Lecture slides show the first sentence in just this way, with one head that attends to *animal* and another that
-# attends to *tired*. But the votes tell more than the weights. What counts in the first sentence is not what the
-# switching head finds at *tired*, but that it does **not** attend to *street*. How can its weights change, although its
-# query is the same in both sentences? The keys compete in the softmax, and the key of the last token differs. We
-# compare the score of the last token with that of *street*:
+# attends to *tired*. But the votes tell us more than the weights do. Call the head that changes its target the
+# *switching head*. What matters in the first sentence is not what it finds at *tired*, but that it does **not** attend
+# to *street*. How can its weights change, although its query is the same in both sentences? The keys compete in the
+# softmax, and the key of the last token differs. We compare the score of the last token with that of *street*:
 
 # %% tags=["fold"]
 # @title Checks the claims and prints the lines below
@@ -1079,8 +1089,9 @@ explore(
 )
 
 # %% [markdown]
-# **Figure 10.** Attention weights and votes for a sentence of your choice. The numbers are rounded, so they may miss
-# the sum by 0.1. Only the sign of the sum decides between *il* and *elle*; a single head may vote the other way.
+# **Figure 10.** Attention weights and votes for a sentence of your choice. Because the numbers are rounded, their total
+# may differ from the sum by 0.1. Only the sign of the sum decides between *il* and *elle*; a single head may vote the
+# other way.
 
 # %% [markdown]
 # ## Summary
@@ -1151,11 +1162,10 @@ explore(
 #
 # </details>
 #
-# <details><summary><b>7.</b> A file holds a fused weight of shape [3D, D]. How can you find out in which
-# order its rows are?</summary>
+# <details><summary><b>7.</b> A file holds a fused weight of shape [3D, D]. How can you find out the order of its rows?</summary>
 #
-# The shape does not tell. Read the code of the model that wrote the file, load the rows in the order that it uses, and
-# compare an output with that of the original.
+# The shape does not tell you. Read the code of the model that wrote the file, load the rows in the order that it uses,
+# and compare an output with that of the original.
 #
 # </details>
 

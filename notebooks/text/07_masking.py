@@ -109,15 +109,20 @@ def normal(*shape):
 # %% tags=["fold"]
 # @title Draws Figure 1
 tokens = ["[START]", "attention", "is", "very", "cool"]
+figure = seq2seq.teacher_forcing([*tokens[1:], "[STOP]"], positions=True)
+(axes,) = figure.axes
+leak = {"arrowstyle": "-|>", "color": plots.VERMILLION, "linewidth": 2, "connectionstyle": "arc3,rad=0.25"}
+axes.annotate("", (1.45 * 2 + 0.3, 1.22), (1.45 * 3 + 0.35, 0.3), arrowprops=leak)  # from very to the prediction of very
 show(
-    seq2seq.teacher_forcing([*tokens[1:], "[STOP]"], positions=True),
+    figure,
     "Two rows of the same tokens, shifted by one position. Fed in at positions m = 0 to 4: START, attention, is, very, cool. To "
-    "predict: attention, is, very, cool, STOP.",
+    "predict: attention, is, very, cool, STOP. A red arrow leads from the input very, at position 3, back to the prediction at "
+    "position 2, which is very.",
 )
 
 # %% [markdown]
 # **Figure 1.** The input of a language model and its targets. The target at one position is the input at the next
-# (dotted arrows).
+# (dotted arrows). The red arrow shows what must not happen: a prediction that reads its own target from the input.
 #
 # The decoder of lesson 01 was an RNN. It read the sentence from left to right, so its hidden state at *is* depended on
 # *[START] attention is* and on no later token. Now we replace the RNN by self-attention, which receives all five tokens
@@ -155,11 +160,11 @@ for n in range(m + 1):
     y_loop += a_loop[n] * (X[n] @ W_V)
 
 # %% [markdown]
-# These loops have a different length for each $m$. To compute all queries at once, we want a full matrix of scores: we
-# compute all $N^2$ of them and then remove those that must not count. A **mask** says which ones they are. It is a
-# matrix of booleans, and in this course **True means: may attend**. The **causal mask** is True where $n \le m$. Where
-# the mask is False, the score is replaced by $-\infty$, whose exponential is 0, so that the attention weight becomes 0
-# as well (Vaswani et al., 2017, section 3.2.3):
+# These loops have a different length for each $m$. To handle all queries at once, we compute the full matrix of $N^2$
+# scores and then remove those that must not count. Which scores these are is recorded in a **mask**, a matrix of
+# booleans; in this course **True means: may attend**. The **causal mask** is True where $n \le m$. Where the mask is
+# False, the score is replaced by $-\infty$, whose exponential is 0, so that the attention weight becomes 0 as well
+# (Vaswani et al., 2017, section 3.2.3):
 #
 # $$\tilde E_{mn} = \begin{cases} E_{mn} & \text{if } M_{mn} \text{ is True} \\ -\infty & \text{if not}\end{cases}\qquad
 # A = \operatorname{softmax}(\tilde E),\qquad Y = AV$$
@@ -215,10 +220,11 @@ show(
 # row still sums to 1, because the softmax normalises over the positions that are left. The diagonal is True because the
 # token at position $m$ is already known there; the unknown token is the next one, $x_{m+1}$.
 #
-# **Queries that start later.** When a trained model writes, tokens arrive one at a time. Then there are few queries,
-# those of the new tokens, and many keys, those of all tokens so far (lesson 08). Let $m = 0, 1, \dots$ count only the
-# new queries. If the first of them has position `offset`, query $m$ has position `offset` $+\, m$ and attends to the
-# keys with $n \le$ `offset` $+\, m$: the mask consists of the last rows of the square one.
+# **Queries that start later.** When a trained model writes, tokens arrive one at a time. The queries then come only
+# from the new tokens and are few, while the keys come from all tokens so far and are many (lesson 08). Let
+# $m = 0, 1, \dots$ in this rule be the index of a query among the new ones. If the first of them is at position
+# `offset`, query $m$ is at position `offset` $+\, m$ and attends to the keys with $n \le$ `offset` $+\, m$. The mask
+# therefore consists of the last rows of the square mask.
 #
 # The next cell contains both masks. Later in the lesson, the argument `ahead` of `causal` lets us build a wrong mask on
 # purpose.
@@ -262,7 +268,9 @@ for m_new, row in enumerate(later.int().tolist()):
 # Our model adds a learned positional encoding to the embeddings of its tokens. Two layers of self-attention follow,
 # with four heads each (lesson 06), and a linear layer computes the logits. The input of each layer is *added* to its
 # result; lesson 09 explains what this **residual connection** is good for. The mask enters in `LanguageModel`, below.
-# We train the model on English sentences of 3 to 12 tokens, full stop included, from the course's translation data.
+# There `embed` turns tokens into vectors, `run` sends these through the layers under a mask, and `trained` returns a
+# trained model and its losses; `model` is the one with the correct mask. We train the model on English sentences of 3
+# to 12 tokens, full stop included, from the course's translation data.
 
 # %% tags=["fold"]
 # @title Defines Layer, Network
@@ -372,8 +380,10 @@ assert_close(log_factors, log_loop, rtol=1e-4, atol=1e-4)
 assert_close(log_factors, by_torch, rtol=1e-4, atol=1e-4)
 told = ["we", "see", "the", "sky", "[STOP]"]
 factors = log_factors.exp()  # [T]
-figure, (axes,) = plots.canvas(7, 3)
-plots.bars(factors, told, title="$P(x_t | x_{<t})$", axes=axes)
+figure, (axes,) = plots.canvas(7.5, 3.6)
+after = ["[START]", "[START] we", "[START]\nwe see", "[START]\nwe see the", "[START] we\nsee the sky"]
+labels = [f"{word}\n\nafter\n{prefix}" for word, prefix in zip(told, after, strict=True)]
+plots.bars(factors, labels, title="$P(x_t | x_{<t})$", axes=axes)
 show(
     figure,
     "The five factors of START we see the sky STOP: "
@@ -386,8 +396,7 @@ print(f"log P of the sentence, token by token: {log_loop.sum():.2f}, in one forw
 # **Figure 3.** The probability that the model gives to each token of the sentence, given all the tokens before it. The
 # probability of the sentence is the product of these factors.
 #
-# A small factor need not be a mistake, since many words can begin a sentence and many things can be seen. A longer
-# sentence has more factors, and its probability tends to be smaller.
+# A small factor need not be a mistake, since many words can begin a sentence and many things can be seen.
 #
 # **Generating** a sentence works differently from training. To predict $x_t$ the model needs $x_{t-1}$, which is known
 # only after it has been chosen. So we run the model, draw the next token from the distribution at the last position,
@@ -420,9 +429,10 @@ for row in written(model, 5, seed=1):
 # %% [markdown]
 # **Not only sentences.** Nothing in the chain rule asks for words. An image can be written as a sequence of pixels, row
 # by row, and a triangle mesh, the usual form of a shape in computer graphics, as a sequence of triangles. Two choices
-# have to be made: an order, which may be any as long as the model keeps to it, and, for a softmax over tokens as here,
-# a finite vocabulary, such as the grey values of pixels. MeshGPT (Siddiqui et al., 2024) learns a vocabulary for its
-# triangles. Mask, loss and generation stay as they are. Lesson 12 writes digits in this way, pixel by pixel.
+# have to be made. The first is an order, and any order will do as long as the model keeps to it. The second, for a
+# softmax over tokens like ours, is a finite vocabulary, such as the grey values of pixels; MeshGPT (Siddiqui et al.,
+# 2024) learns a vocabulary for its triangles. The mask, the loss and the way of generating stay as they are. Lesson 12
+# writes digits in this way, pixel by pixel.
 
 # %% [markdown]
 # ## Padding masks
@@ -501,12 +511,12 @@ for name, value in changes.items():
 
 # %% [markdown]
 # With the causal mask, adding the padding mask changes nothing for a real token: the padding comes last, and the causal
-# mask already hides whatever comes later. The padding mask is needed in two other cases. The first is attention without
-# a causal mask, in which every token attends to the tokens on both sides of it. Such attention is called
-# **bidirectional**, and encoders use it; there, padding without a mask changes the outputs of real tokens, as the last
-# line shows. The second is **left padding**. When several prompts are continued in one batch, the padding is put at
-# their beginning, so that their last tokens line up. This brings two new difficulties: it shifts the positions of the
-# real tokens (see the pitfalls), and it produces rows with nothing to attend to, the subject of a section below.
+# mask already hides whatever comes later. The padding mask is needed in two other cases. The first is **bidirectional**
+# attention, which encoders use: it has no causal mask, and every token attends to the tokens on both sides of it.
+# Without a mask, the padding then changes the outputs of real tokens, as the last line shows. The second is **left
+# padding**. When several prompts are continued in one batch, the padding is put at their beginning, so that their last
+# tokens line up. This brings two new difficulties: it shifts the positions of the real tokens (see the pitfalls), and
+# it produces rows with nothing to attend to, the subject of a section below.
 #
 # **Cross-attention.** When the words of a translation attend to the source sentence (lesson 04), the keys are those of
 # the source, and so the padding mask is made from the lengths of the *source*: `no_padding(source_lengths, N_X)`, of
@@ -520,10 +530,11 @@ for name, value in changes.items():
 #
 # ## Masking before the softmax
 #
-# Why do we replace *scores* by $-\infty$, if all we want is that some attention *weights* are 0? Could we not set
-# those weights to 0, or the scores? The next cell defines four ways to mask one row of scores $e$; `allowed` is the
-# row of the mask. We try each on the row of *is*, and print the sum of the row, the weight of the future positions,
-# and how the weight of *[START]* changes with the *score* of a future position, a derivative that should be 0.
+# Why do we replace *scores* by $-\infty$ when all we want is for some attention *weights* to be 0? Could we not set
+# those weights to 0 directly, or set their scores to 0? The next cell defines four ways to mask one row of scores $e$,
+# with `allowed` as the row of the mask. We try each of them on the row of *is* and print three numbers: the sum of the
+# row, the weight of the future positions, and the derivative of the weight of *[START]* with respect to the *score* of
+# a future position, which should be 0.
 
 
 # %%
@@ -572,9 +583,8 @@ for way in (before, after_and_rescaled):
 #
 # In floating point, rescaling is not as good as $-\infty$. In the last two lines the masked token *very* has a score
 # about 200 above the others. The softmax gives the allowed tokens weights of about $e^{-200}$, which single precision
-# rounds to 0, and rescaling computes $0/0$, which is NaN ("not a number"). In half precision, whose smallest positive
-# number is about $6 \cdot 10^{-8}$, it is enough that the masked score exceeds the others by 18. So we fill in
-# **$-\infty$ before the softmax.**
+# rounds to 0, and rescaling computes $0/0$, which is NaN ("not a number"). So we fill in **$-\infty$ before the
+# softmax.**
 #
 # You will often see a large negative number such as $-10^9$ instead of $-\infty$. As long as a row has an allowed
 # position whose score is far above this number, the weights are the same. But half precision (float16) cannot hold it,
@@ -608,15 +618,16 @@ show(
 # **Figure 5.** The combined mask for a sentence with left padding, and the resulting attention weights. A row of the
 # mask without a single True becomes a row of NaN; the other rows are not affected.
 #
-# A softmax divides a weight of 1 among the allowed positions. Here there is none: every exponential is 0, and $0/0$ is
-# NaN. What should such a row contain instead? A mean of nothing does not exist, so we agree on a convention: weights 0,
-# output 0, gradient 0. A second `masked_fill`, after the softmax, achieves this and changes nothing in the other rows.
+# A softmax divides a weight of 1 among the allowed positions. In a fully masked row no position is allowed: every
+# exponential is 0, and $0/0$ is NaN. What should such a row contain instead? Since a mean of nothing does not exist, we
+# agree on a convention: the weights, the output and the gradient are all 0. A second `masked_fill`, after the softmax,
+# achieves this and changes nothing in the other rows.
 #
-# Does the NaN matter at all, if nothing reads the output of a *[PAD]*? It does, since it can reach the gradient. In
-# the table below, a loss reads the outputs of the three real tokens alone, and we count the NaN entries in the
-# gradients of the three matrices for three ways of masking: $-\infty$ filled in before the softmax; the two fills of
-# `masked_softmax`; and $-\infty$ *added* to the scores, with the second fill as before. The lines under the table
-# show how PyTorch's function, its module, and the number $-10^9$ treat the row of the first *[PAD]*.
+# Does the NaN matter at all, if nothing reads the output of a *[PAD]*? It does, because it can reach the gradient. To
+# show this, we take a loss that reads only the outputs of the three real tokens. The table below counts the NaN entries
+# in the gradients of the three matrices for three ways of masking: filling in $-\infty$ before the softmax; the two
+# fills of `masked_softmax`; and *adding* $-\infty$ to the scores, followed by the same second fill. The lines under the
+# table show how PyTorch's function, its module, and the number $-10^9$ treat the row of the first *[PAD]*.
 
 
 # %%
@@ -654,15 +665,16 @@ print("nn.MultiheadAttention, output:         ", by_module[0, 0].tolist())
 print("-1e9 in place of -inf, weights:        ", *(f"{weight:.2f}" for weight in by_number[0].tolist()))
 
 # %% [markdown]
-# If $-\infty$ is filled in only before the softmax, all of the gradient of $W_V$ is NaN, although the loss is finite.
+# If $-\infty$ is filled in only before the softmax, all of the gradient of $W_V$ is NaN, although the loss is finite:
+# the backward pass multiplies the weights of the *[PAD]* rows, which are NaN, by a gradient of 0, and
+# $\text{NaN} \cdot 0$ is NaN. If $-\infty$ is added instead, the NaN passes on through the scores to $W_Q$ and $W_K$.
 # After one step of training all of $W_V$ is NaN, and so is the next loss. With both fills no NaN is left.
 #
 # PyTorch's function, its module and the large negative number give three different answers. The function gives 0, and
 # the module gives NaN. The number $-10^9$ gives no NaN, but its result is wrong: all scores of the row are equal, so
 # the *[PAD]*, which may attend to nothing, attends *evenly to all positions*, even to later ones, without a warning.
 #
-# Fully masked rows are not rare: they arise from left padding, from empty sentences that fill up a batch, and from
-# queries before the first key, whose `offset` $+\, m$ is negative.
+# Fully masked rows are not rare: they arise from left padding, and from empty sentences that fill up a batch.
 #
 # <details><summary>Going further: where these NaN entries come from, and why −∞ is filled in and not added</summary>
 #
@@ -676,10 +688,11 @@ print("-1e9 in place of -inf, weights:        ", *(f"{weight:.2f}" for weight in
 # overwritten. An addition gives the same weights but passes every gradient on, including the NaN from the softmax of a
 # fully masked row, as the third row of the table shows.
 #
-# PyTorch's module gives NaN if it returns the attention weights too, as it does by default; with `need_weights=False`
-# it calls the function, which gives 0, so that the output is the bias of the module's last linear layer: 0 before
-# training. In eval mode and without gradients, however, the module takes a fast path that gives NaN (all measured with
-# torch 2.13 on a CPU). Before version 2.5 the function gave NaN as well.
+# PyTorch's module gives NaN when it also returns the attention weights, as it does by default. With
+# `need_weights=False` it calls the function instead, which gives 0, and the output is then the bias of the module's
+# last linear layer, which is 0 before training. In eval mode and without gradients, however, the module takes a fast
+# path that gives NaN. We measured all of this with torch 2.13 on a CPU; before version 2.5 the function gave NaN as
+# well.
 #
 # </details>
 #
@@ -720,8 +733,8 @@ for b, row in enumerate((wrong - right).abs().amax(dim=(-2, -1)).tolist()):
 # | `nn.MultiheadAttention(attn_mask=)` | must **not** attend | $[N_Q, N_X]$ or $[B \cdot H, N_Q, N_X]$ |
 # | `nn.MultiheadAttention(key_padding_mask=)` | is padding, must **not** be attended to | $[B, N_X]$ |
 #
-# What happens if you mix up the two polarities? We give `library`, the `nn.MultiheadAttention` of the previous section,
-# its mask once with `~` and once without, and print the first sentence, which has no padding.
+# What happens if you mix up the two polarities? We give `library`, the `nn.MultiheadAttention` with one head from the
+# previous section, its mask once with `~` and once without, and print the first sentence, which has no padding.
 
 # %% tags=["nbval-check-output"]
 rows = X_batch[..., :D_Q]  # [B, N, D_Q]
@@ -844,20 +857,19 @@ show(
 )
 
 # %% [markdown]
-# **Figure 7.** Loss on new sentences, in one forward pass as in training, and token by token as in generation. With the
-# causal mask the two losses agree. With the mask that is off by one, the first is close to zero, and the second is
-# worse than that of the uniform distribution.
+# **Figure 7.** Loss on new sentences, in one forward pass as in training, and token by token as in generation. The
+# dotted line is again the uniform distribution.
 #
-# The loss on new sentences is no worse than in training, so the usual check does **not** reveal the leak. The model
-# reads them with the same mask, and copying works on them just as well, so comparing the training loss with that on new
-# sentences cannot reveal the leak: both are equally low. Only the size of the loss is suspicious, since no honest model
-# can predict these sentences almost perfectly. For generation, the loss that counts is the one measured token by token,
-# and the gap between the two shows how far one forward pass flatters the model. The leaking model has learned to be
-# certain, and now it is certain of wrong tokens.
+# The usual check compares the training loss with the loss on new sentences, and it does **not** reveal the leak. The
+# model reads the new sentences with the same mask, copying works on them just as well, and the two losses are equally
+# low. Only the size of the loss is suspicious, since no honest model can predict these sentences almost perfectly. For
+# generation, the loss that counts is the one measured token by token. The leaking model has learned to be certain, and
+# now it is certain of wrong tokens.
 #
-# What does it write? The grammar that generates our sentences (lesson 01) is simple, so a simple measure of its text is
-# enough: of all pairs of neighbouring tokens (with *[START]*, without *[STOP]*) in 300 written sentences of at least
-# three tokens, the share that is *known*: that occurs somewhere in the 12,000 training sentences.
+# What does it write? The grammar that generates our sentences (lesson 01) is simple, and a simple measure of the
+# model's text is enough. We let the model write 300 sentences of at least three tokens and take all pairs of
+# neighbouring tokens in them, with *[START]* but without *[STOP]*. A pair is *known* if it occurs somewhere in the
+# 12,000 training sentences, and we measure the share of known pairs.
 
 # %% tags=["fold"]
 # @title Checks the claims and prints the lines below
@@ -919,12 +931,12 @@ print(f"difference of the two losses of a leaking model: at least {min(gaps):.1f
 # not helped.
 #
 # **Leaks in published code.** Experts make such mistakes too. In 2022 a user of GPT-2 in the library `transformers`
-# reported a "perfect training and evaluation loss, but terrible test-time performance". The mask filled in the finite
-# number $-10^4$, and in training some scores had fallen below it, so that the masked tokens had the higher scores and
-# received the weight. A warning about this number was two years old by then. In 2026 four other decoders of this
-# library were found to attend to all tokens; of one of them the report says that "the loss fell to almost zero within a
-# few hundred steps on random tokens". A test finds such faults: change the later tokens and demand that the earlier
-# outputs stay as they are, before training and again after it.
+# reported a "perfect training and evaluation loss, but terrible test-time performance". Masking filled in the finite
+# number $-10^4$, but in training some scores had fallen below it, which left the masked tokens with the higher scores
+# and gave them the weight. In 2026 four other decoders of this library were found to attend to all tokens, and the
+# report says of one of them that "the loss fell to almost zero within a few hundred steps on random tokens". A test
+# finds such faults: change the later tokens and demand that the earlier outputs stay as they are, before training and
+# again after it.
 
 # %% [markdown]
 # ## What an output depends on
@@ -937,16 +949,16 @@ print(f"difference of the two losses of a leaking model: at least {min(gaps):.1f
 # respect to all numbers in $X$ is called the **Jacobian**. It has one block for each pair of an output position $m$ and
 # an input position $n$, and if any number in the block is not 0, output $m$ depends on input $n$.
 #
-# One backward pass computes the derivatives of *one* number with respect to all inputs. So that **one backward pass
-# for each output position** is enough, we take a weighted sum of the features of $y_m$, with random weights
-# $r\,[D_{out}]$, compute its gradient, and add up the absolute values over the $D$ features of each input:
+# One backward pass computes the derivatives of *one* number with respect to all inputs. To make do with **one backward
+# pass for each output position**, we take a weighted sum of the features of $y_m$, with random weights $r\,[D_{out}]$,
+# compute the gradient of this sum, and add up the absolute values of its entries over the $D$ features of each input:
 #
 # $$J_{mn} = \sum_{d=1}^{D} \left| \frac{\partial\, (r \cdot y_m)}{\partial X_{nd}} \right|$$
 #
-# Then $J\,[N_{out}, N_{in}]$ is 0 where output $m$ does not depend on input $n$. Elsewhere its size depends on $r$ as
-# well, so we only ask whether it is 0. Absolute values and random weights keep derivatives from cancelling each
-# other. To check this, a folded cell compares $J$ with the whole Jacobian, for which PyTorch needs one backward pass
-# for each number in $Y$, and with a plain sum of the features, $r = 1$.
+# Then $J\,[N_{out}, N_{in}]$ is 0 where output $m$ does not depend on input $n$. Elsewhere the size of $J_{mn}$ depends
+# on $r$ as well, and we therefore ask only whether it is 0. The absolute values and the random weights keep derivatives
+# from cancelling each other. A folded cell checks that they do: it compares $J$ with the whole Jacobian, for which
+# PyTorch needs one backward pass for each number in $Y$, and with the result of a plain sum of the features, $r = 1$.
 
 
 # %%
@@ -988,8 +1000,9 @@ for name, tried in (("attention, causal mask", layer), ("the same, then a softma
     print(f"{name:>24}  {whole.sum():>14} {mixed.sum():>9} {plain.sum():>6}")
 
 # %% [markdown]
-# The random weights find all pairs of the Jacobian, here the pairs of query and key that the causal mask allows. The
-# plain sum misses all of them behind a softmax.
+# The random weights find all pairs of the Jacobian, here the pairs of query and key that the causal mask allows. Where
+# a softmax over the features of each output follows, the plain sum misses all of them, because these features then sum
+# to 1 whatever the input.
 #
 # <details><summary>Going further: how derivatives cancel</summary>
 #
@@ -1026,26 +1039,24 @@ J_two = {name: dependence(stacked(allowed), X) for name, allowed in masks.items(
 for J in (*J_one.values(), *J_two.values()):
     assert ((J == 0) | (J > 1e-6)).all()  # exactly 0, or clearly not
 OUTPUTS, INPUTS = {"row_label": "output m"}, {"column_label": "input n"}
-largest = max(J.max().item() for J in (*J_one.values(), *J_two.values()))  # one colour scale for all panels
 for depth, found, alt in (
     (
         "one layer",
         J_one,
-        "J for one layer. Causal: above the diagonal nothing. Off by one: numbers on the first line above the diagonal too. "
+        "One layer. Causal: above the diagonal nothing. Off by one: ones on the first line above the diagonal too. "
         "Window of two: only on the diagonal and the line below it.",
     ),
     (
         "two layers",
         J_two,
-        "J for two layers. Causal: still nothing above the diagonal. Off by one: numbers on the first two lines above the "
+        "Two layers. Causal: still nothing above the diagonal. Off by one: ones on the first two lines above the "
         "diagonal. Window of two: on the diagonal and the two lines below it.",
     ),
 ):
     figure, panels = plots.canvas(13.5, 3.5, 3)
     for number, (axes, (name, J)) in enumerate(zip(panels, found.items(), strict=True)):
         options = INPUTS if number else OUTPUTS | INPUTS
-        panel(J, f"{name}: {depth}", axes, limits=(0, round(largest, 1)), least=1e-6, numbers=".1f", **options)
-    figure.colorbar(panels[0].images[0], ax=panels, label="$J_{mn}$", pad=0.01)
+        panel(J > 1e-6, f"{name}: {depth}", axes, least=1, **options)
     show(figure, alt)
 
 
@@ -1061,8 +1072,8 @@ for name in masks:
 
 
 # %% [markdown]
-# **Figure 8.** The numbers $J_{mn}$ after one layer (upper row) and after two (lower row). Each panel has its own
-# random weights $r$, so compare only which cells are empty: there $J$ is exactly 0.
+# **Figure 8.** On which inputs each output depends, after one layer (upper row) and after two (lower row): 1 where
+# $J_{mn}$ is not 0. In the dark cells $J$ is exactly 0.
 #
 # - **The causal mask** stays causal, however many layers we stack, because each output combines only outputs of the
 #   layer below at the same or earlier positions, and these depend on nothing later.
@@ -1137,10 +1148,11 @@ print("two layers:", in_words(dependence(stacked(single), X)))
 
 
 # %% [markdown]
-# With one wrong entry in the mask, after two layers every output depends on the last token: in the second layer all
-# tokens attend to *[START]*, which in the first has attended to the last token. *[START]* itself depends on all tokens,
-# because in the second layer it attends to *cool*, which has attended to all of them. One wrong entry thus makes every
-# position but the last depend on a later token, even where its own row of the mask is correct.
+# A single wrong entry in the mask is enough to make every output depend on the last token after two layers: in the
+# first layer *[START]* attends to the last token, and in the second all tokens attend to *[START]*. The output of
+# *[START]* itself depends on all tokens, because in the second layer it attends to *cool*, which has attended to all of
+# them in the first. Every position but the last thus depends on a later token, even where its own row of the mask is
+# correct.
 #
 # **Evidence and proof.** A derivative that is not 0 proves that output $m$ depends on input $n$. A derivative that *is*
 # 0 at one input proves nothing: a ReLU may happen to be off, or the weights of a saturated softmax may have been
@@ -1174,15 +1186,15 @@ for tries in (1, 10, 200):
 
 # %% [markdown]
 # A leak is a dependence that the causal mask does not allow, `depends(layer, inputs) & ~causal(N)`. The four leaks of
-# `rarely` are open at few inputs, so that a small number of tries can miss them all. If no derivative shows a leak at
-# any of many inputs, that is good evidence against leaks of this kind, but no proof.
+# `rarely` are open at only a few inputs, and a small number of tries can miss them all. If we try many inputs and no
+# derivative shows a leak at any of them, we have good evidence against leaks of this kind, but no proof.
 #
 # ## Finding leaks before training
 #
-# A large model trains for weeks, and a leak that is found late has wasted this time. But a wrong mask leaks before the
-# first step, and derivatives can show it then. The leak of GPT-2, which arose in training, is an exception. A token is
-# an index and cannot change by a small amount, but its **embedding**, the vector that represents it, can. So we ask on
-# which embeddings the logits of untrained models depend.
+# A large model trains for weeks, and a leak that is found late has wasted this time. But a wrong mask leaks even before
+# the first step, and derivatives can already show it at that point; the leak of GPT-2, which arose in training, is an
+# exception. A token is an index and cannot change by a small amount, but its **embedding**, the vector that represents
+# it, can. We therefore ask on which embeddings the logits of untrained models depend.
 
 
 # %%
@@ -1207,6 +1219,8 @@ sky_names = ["[START]", "we", "see", "the", "sky"]
 def circled(J, shift, title, axes, **options):
     """J, as shares of its largest entry; in each row m the token that it has to predict is circled, the input m + shift."""
     panel(J / J.max(), title, axes, sky_names, sky_names, least=1e-6, **INPUTS, **options)
+    for m, n in (J == 0).nonzero().tolist():
+        axes.fill([n - 0.5, n + 0.5, n + 0.5, n - 0.5], [m - 0.5, m - 0.5, m + 0.5, m + 0.5], color="#E4E4E4")
     for m in range(len(J) - shift):
         ring = {
             "markersize": 29,
@@ -1224,15 +1238,15 @@ circled(found["causal"], 0, "causal mask, targets not shifted", panels[2])
 show(
     figure,
     "Which inputs the logits of untrained models depend on; circled in each row is the token that it has to predict. Causal mask: "
-    "the circles are on empty cells. Mask off by one: on numbers. Causal mask with targets that are not shifted: they are "
+    "the circles are on grey cells, which are exactly zero. Mask off by one: on numbers. Causal mask with targets that are not shifted: they are "
     "on the diagonal, again on numbers.",
 )
 
 
 # %% [markdown]
 # **Figure 10.** $J$ for the logits of untrained models, as shares of the largest entry of the panel, with the target of
-# each position circled. Where no number is written, the derivative is exactly 0. A number on a circle means that the
-# model can read its own target.
+# each position circled. In the grey cells the derivative is exactly 0. A number on a circle means that the model can
+# read its own target.
 #
 # The target *[STOP]* is not among the inputs, so the last row has no circle in the first two panels. **No number may be
 # on a circle, or to the right of one.** In the middle panel the mask breaks this rule. The rule finds more than wrong
@@ -1249,6 +1263,9 @@ show(
 #
 # ## Going further
 #
+# This section is optional. Can tests find leaks that come from other operations than attention? The table below shows
+# which of three tests find the leaks of five layers.
+#
 # <details><summary>Going further: leaks that are not in the mask</summary>
 #
 # Every operation that mixes positions can leak, and attention is not the only such operation. We test five layers, all
@@ -1259,7 +1276,7 @@ show(
 # - **busiest** replaces only the three vectors with the largest norm by their attention outputs; the others stay.
 # - **from_the_end** counts positions from the end and adds a sine of this number.
 #
-# Which of them are free of leaks? Three tests answer yes or no; the next cell shows their code:
+# Which of them are free of leaks? Three tests answer yes or no; the folded cell below has their code:
 #
 # - **gradient**: draw several random sequences. In any of them, does output $m$ have a derivative other than 0 with
 #   respect to a vector after position $m$?
@@ -1269,7 +1286,8 @@ show(
 # </details>
 
 
-# %%
+# %% tags=["fold"]
+# @title Defines same, by_gradient, by_change, by_cut
 def same(one, other):
     return bool((one - other).abs().max() < 1e-5)
 
@@ -1384,17 +1402,19 @@ for suspect in (honest, centred_features, centred, busiest, from_the_end):
 #
 # <details><summary><b>3.</b> Can the leaking model be rescued after training, by giving it the right mask?</summary>
 #
-# Not without training it again, we expect. Under the right mask it must predict from the past alone, and it has
-# learned to copy the next token instead. Our evaluation token by token has nearly measured this: there the last
-# position, which predicts, had no next token to attend to, although the positions before it still had theirs.
+# We expect that it cannot, unless it is trained again. Under the right mask it must predict from the past alone, but it
+# has learned to copy the next token instead. Our evaluation token by token comes close to measuring this: the last
+# position, which makes the prediction, had no next token to attend to, although the positions before it still had
+# theirs.
 #
 # </details>
 #
 # <details><summary><b>4.</b> You test a model at one random input, and the derivatives of output 2 with respect to
 # input 4 are all 0. Does the model have no leak there?</summary>
 #
-# You do not know. At another input a ReLU may be on, or a softmax less saturated. Try several inputs. And some leaks
-# have a derivative of 0 at almost every input, such as a choice that changes in jumps: cut the sequence off as well.
+# One input cannot tell you, because at another a ReLU may be on or a softmax less saturated. Try several inputs, and
+# cut the sequence off as well: some leaks, such as a choice that changes in jumps, have a derivative of 0 at almost
+# every input.
 #
 # </details>
 #
@@ -1431,10 +1451,7 @@ for suspect in (honest, centred_features, centred, busiest, from_the_end):
 #   attend* in `nn.MultiheadAttention`. Write the meaning beside each mask.
 # - **Mask before the softmax.** Fill in $-\infty$, not 0, and not after the softmax. Use $-10^9$ only if each row has
 #   an allowed position.
-# - **Fully masked rows** give NaN, which reaches the gradient even if the loss does not read these rows. Fill them with
-#   0 after the softmax.
 # - **The mask needs an axis for the heads.** If $B = H$, a missing axis raises no error.
-# - **`mask.float()` masks nothing.** A mask of floats is added to the scores, so it has to contain 0 and $-\infty$.
 # - **`is_causal` begins at the top left.** With fewer queries than keys, build the mask with its offset.
 # - **Left padding shifts the positions.** Count positions from the first real token; otherwise, with positional
 #   encodings added to the embeddings, the output for a sentence changes with its batch.

@@ -144,7 +144,7 @@ for which, pairs in (("all pairs", N**2), ("only pairs n ≤ m", N * (N + 1) / 2
 # again over all tokens so far. How much of this work is new? With a causal mask, the output at position $n$ depends
 # only on the positions up to $n$, and a new token comes after all of them. At the old positions, therefore, nothing
 # changes in any layer: neither the **hidden states** (the vectors that pass from layer to layer) nor the keys nor the
-# values. Computing them again would only repeat earlier work.
+# values.
 #
 # In each layer, the new token needs only the keys and values of the old ones: its own query is compared with the old
 # keys and with its own key, and the old queries are never used again. We therefore keep the keys and the values and
@@ -308,9 +308,9 @@ for written in (64, 256, 1024):
     print(f"{again / once:.0f} times fewer")
 
 # %% [markdown]
-# Fewer operations do not make a program faster by the same factor, so we measure the time of greedy decoding with a
-# larger model of four layers. Since times differ from machine to machine, we show stored ones; `COURSE_FULL=1` in the
-# environment measures them anew.
+# Fewer operations do not make a program faster by the same factor. We have therefore measured the time of greedy
+# decoding with a larger model of four layers; the times are stored, and `COURSE_FULL=1` in the environment measures
+# them anew.
 
 # %% tags=["fold"] label="measures the time of each way"
 # @title Measures the time of each way
@@ -368,14 +368,12 @@ show(
 # **Figure 2.** Measured time in which the model of four layers generates texts of different lengths with and without
 # the KV cache (left), and the ratio of the two times (right). The stored times are processor times.
 #
-# For long texts the gain grows with the length, as the counts of operations predict, but the line above the figure
-# shows that they promise far more than the measurement confirms. With the cache, much of the time of a token is the
-# same in a short text and in a long one, probably because a matrix product has to be started, however small it is, and
-# the model's weights have to be read from memory. The cache reduces neither. The counts also leave out work on both
-# sides. The run without a cache builds its mask anew at every step, whereas a single new token needs none; with the
-# cache, our simple `extend` copies the whole cache at each step, because `torch.cat` makes a new tensor. With a large
-# model, reading the weights often takes most of the time. Where possible, many texts are therefore generated in one
-# batch, so that each weight is read once for all of them.
+# For long texts the gain grows with the length, as the counts of operations predict, but they promise far more than the
+# measurement confirms. With the cache, much of the time of a token is the same in a short text and in a long one,
+# probably because a matrix product has to be started, however small it is, and the model's weights have to be read from
+# memory. The cache reduces neither, and our simple `extend` even copies the whole cache at each step, because
+# `torch.cat` makes a new tensor. With a large model, reading the weights often takes most of the time. Where possible,
+# many texts are therefore generated in one batch, so that each weight is read once for all of them.
 #
 # **The price of the cache is memory.** For each token, each layer and each head we store a key and a value. With $L$
 # layers and $H$ heads of width $D_H$ this makes $2 \cdot L \cdot H \cdot D_H$ numbers for each token.
@@ -458,9 +456,9 @@ assert_close(F.scaled_dot_product_attention(Q, K, V, enable_gqa=True), Y)  # tor
 
 # %% [markdown]
 # `repeat_interleave` repeats each group as often as it has query heads, in a row: 0 0 0 0 1 1 1 1. With `repeat` we
-# would get 0 1 0 1 0 1 0 1, the right shape with the wrong groups. The repetition is only needed during the
-# computation. The cache keeps $G$ heads, so each token takes $2 \cdot L \cdot G \cdot D_H$ numbers. We measure this
-# with real caches: four models that differ only in $G$ read 64 tokens.
+# would get 0 1 0 1 0 1 0 1, the right shape with the wrong groups. The cache keeps $G$ heads, so each token takes
+# $2 \cdot L \cdot G \cdot D_H$ numbers. We measure this with real caches: four models that differ only in $G$ read 64
+# tokens.
 
 # %% tags=["fold"]
 # @title Draws Figure 4
@@ -481,8 +479,7 @@ show(
 # different numbers $G$ of key-value heads. The size is in proportion to $G$, as the formula says.
 #
 # What does sharing cost in quality? Ainslie et al. (2023, table 1) converted a trained model, T5-XXL with 64 heads, and
-# trained it for another 5 % of the original number of steps. Decoding becomes faster, because a smaller cache is read,
-# and with eight groups hardly any quality is lost:
+# trained it for another 5 % of the original number of steps. With eight groups hardly any quality is lost:
 #
 # | published, T5-XXL | seconds for one sample | mean score of seven tasks |
 # |---|---|---|
@@ -499,8 +496,8 @@ show(
 # Now to the second problem, the attention matrix. Only the output $Y = AV$ is needed in the end, and $Y$ is small. Can
 # it be computed without holding all of $A$ at any time?
 #
-# Take one query. Its output is a weighted average of the values, in which the value of vector $n$, with score $s_n$,
-# counts in proportion to $e^{s_n}$:
+# Take one query. Its output is an average of the values, in which vector $n$, with score $s_n$, counts in proportion to
+# $e^{s_n}$:
 #
 # $$y = \frac{\sum_n e^{s_n}\, v_n}{\sum_n e^{s_n}}$$
 #
@@ -511,13 +508,12 @@ show(
 # the largest score from all scores (lesson 04). In this section and the next, $m$ is this largest score, no longer a
 # position. But the largest of *all* scores is known only after all of them have been read.
 #
-# The way out is to subtract the largest score **so far**. When a larger score turns up, the old sums have been computed
-# with the wrong $m$, but they are easy to correct. Each of their terms contains $e^{s_n - m_\text{old}}$ and should
-# contain $e^{s_n - m_\text{new}}$:
+# The way out is to subtract the largest score **so far**. When a larger score turns up, each term of the old sums
+# contains $e^{s_n - m_\text{old}}$ and should contain $e^{s_n - m_\text{new}}$. This is easy to correct:
 #
 # $$e^{s_n - m_\text{new}} = e^{s_n - m_\text{old}} \cdot e^{m_\text{old} - m_\text{new}}$$
 #
-# The factor is the same for all terms, so it is enough to multiply the two sums by it. This is the **online softmax**,
+# The factor is the same for all terms: it is enough to multiply the two sums by it. This is the **online softmax**,
 # which Milakov and Gimelshein (2018) introduced for $m$ and the denominator. For attention we keep three quantities for
 # each query: the largest score so far $m$, the sum of the exponentials $\ell$, and the sum of the weighted values $o$.
 # A new piece, with scores $s$ and values $V$, changes them to $m'$, $\ell'$ and $o'$:
@@ -585,16 +581,14 @@ assert_close(tiles(Q, K, V, block=7), exact, rtol=0, atol=1e-6)
 assert_close(torchs_own(Q, K, V), exact, rtol=0, atol=1e-6)
 
 # %% [markdown]
-# The folded checks compare three results with the exact one: tiles of 128 keys, tiles of 7 keys, and PyTorch's own
-# attention. All agree with it to within $10^{-6}$, so the result does not depend on the size of the block, and the last
-# block may be shorter than the others. Called as in `torchs_own`, PyTorch's attention works in tiles by itself.
-# Attention without a stored table is older than FlashAttention (Rabe and Staats, 2021).
+# The folded checks compare three results with the exact one: tiles of 128 keys, tiles of 7 keys, where the last block
+# is shorter, and PyTorch's own attention, which works in tiles by itself if it is called as in `torchs_own`. All agree
+# with it to within $10^{-6}$. Attention without a stored table is older than FlashAttention (Rabe and Staats, 2021).
 #
-# Our `tiles` takes no mask, which a causal model needs. Forbidden scores would become $-\infty$, and if the queries
-# were cut into blocks as well, tiles whose keys all come after their queries would not have to be computed at all; in a
-# long text, nearly half of the tiles are of this kind. One case needs care. If the first tile that a query meets is
-# forbidden altogether, as with padding on the left, then $m' = -\infty$ and $e^{m - m'}$ is NaN, just as in lesson 07
-# for a row with nothing to attend to.
+# Our `tiles` takes no mask, which a causal model needs. Forbidden scores would become $-\infty$, and with the queries
+# in blocks as well, nearly half of all tiles in a long text would not have to be computed, because their keys all come
+# after their queries. One case needs care: if the first tile that a query meets is forbidden altogether, as with
+# padding on the left, then $m' = -\infty$ and $e^{m - m'}$ is NaN, as in lesson 07 for a fully masked row.
 #
 # **Try it.** There are eight queries and twelve keys. Choose the size of a block and go through the tiles. On the left
 # is the table that is never stored: only the coloured tile exists at this moment. On the right are the weights of the
@@ -784,10 +778,9 @@ show(
 # $O(N^2)$ and the tiles as $O(N)$; the tiles and PyTorch's own attention never store the table, and their curves end
 # far below its curve.
 #
-# At $N = 256$ tiling saves nothing, because one tile and its working arrays are as large as the table. PyTorch's own
-# attention needs some working space, so its curve is not a straight line.
+# At $N = 256$ tiling saves nothing, because one tile and its working arrays are as large as the table.
 #
-# Some slides say that the memory of self-attention is $O(N)$, others that it is $O(N^2)$. Both are right: the answer
+# Is the memory of self-attention $O(N)$ or $O(N^2)$? Slides say the one and the other, and both are right: the answer
 # depends on whether the weights are stored. It also depends on the mask.
 #
 # **A mask brings a table back.** A boolean mask has $N \times N$ entries itself, and PyTorch turns it into
@@ -808,10 +801,9 @@ assert_close(ways["is_causal=True"](), ways["attn_mask=causal(N)"](), rtol=1e-4,
 
 # %% [markdown]
 # With a mask matrix, memory grows as $O(N^2)$ again, although the attention itself still works in tiles. Our language
-# model builds this matrix, and because its sentences are short, it can afford to. For a long text, set the flag in
-# training and prefill, and use neither flag nor mask for a single new token. For several queries that start later than
-# the keys (lesson 07), `is_causal` is wrong: build the matrix, or use `causal_lower_right` from
-# `torch.nn.attention.bias`.
+# model can afford it, because its sentences are short. For a long text, set the flag in training and prefill, and use
+# neither flag nor mask for a single new token. For several queries that start later than the keys (lesson 07),
+# `is_causal` is wrong: build the matrix, or use `causal_lower_right` from `torch.nn.attention.bias`.
 
 # %% [markdown]
 # ## Linear attention
@@ -838,8 +830,8 @@ show(
 # **Linear attention** (Katharopoulos et al., 2020) keeps two properties of the softmax: the weights are positive, and
 # each row sums to 1. It gives up the exponential of the score. A function $\varphi$ makes all features of queries and
 # keys positive, and the similarity of a query and a key is just the dot product of their features. This function is
-# called a feature map, although it has nothing in common with the feature maps of lesson 03 but the name. From here to
-# the summary, $m$ is again the position of the query, as in lesson 05, and no longer the largest score:
+# called a feature map; only the name recalls the feature maps of lesson 03. From here to the summary, $m$ is again the
+# position of the query:
 #
 # $$a_{mn} = \frac{\varphi(q_m) \cdot \varphi(k_n)}{\sum_j \varphi(q_m) \cdot \varphi(k_j)},\qquad \varphi(x) = \operatorname{elu}(x) + 1
 # = \begin{cases} x + 1 & x > 0\\ e^x & x \le 0\end{cases}$$
@@ -849,8 +841,8 @@ show(
 #
 # $$y_m = \frac{\varphi(q_m)\,\big(\sum_n \varphi(k_n)^\top v_n\big)}{\varphi(q_m) \cdot \sum_n \varphi(k_n)}$$
 #
-# Both sums are the same for all queries, so they are computed only once. For one head, the cost is $O(N D_Q D_V)$
-# operations instead of $O(N^2 (D_Q + D_V))$, which saves nothing as long as $N$ is smaller than the width of the head.
+# Both sums are the same for all queries, so they are computed only once. For one head, the cost is  $O(N D_Q D_V)$
+# operations instead of $O(N^2 (D_Q + D_V))$.
 
 
 # %%
@@ -929,9 +921,9 @@ assert_close(window(Q, K, V), masked_window(Q, K, V))
 # away arrives only step by step. Beltagy et al. therefore let a few chosen tokens attend to all others and be attended
 # to by all.
 #
-# For attention in vision, lecture slides name two cures for the quadratic cost. One is to limit attention to regions:
-# windows in an image, or a ball around each point in space ([lesson 12](12_attention_in_vision.ipynb)). The other makes
-# $N$ itself smaller, with *patches* of an image instead of pixels ([lesson 13](13_vision_transformer.ipynb)).
+# Vision knows two cures for the quadratic cost: attention limited to regions, which are windows in an image or balls
+# around points in space ([lesson 12](12_attention_in_vision.ipynb)), and a smaller $N$, with *patches* of an image
+# instead of pixels ([lesson 13](13_vision_transformer.ipynb)).
 
 # %% [markdown]
 # ## Perceiver latents
@@ -946,7 +938,7 @@ assert_close(window(Q, K, V), masked_window(Q, K, V))
 # $$\underbrace{M N}_{\text{latents read the data}} +\; \underbrace{L\, M^2}_{\text{blocks among the latents}} +\;
 # \underbrace{N M}_{\text{queries read the latents}} \qquad\text{instead of}\qquad L\, N^2,$$
 #
-# with $O(D)$ operations for each. One more block costs the same for a long input as for a short one, which is how
+# with $O(D)$ operations for each. One more block costs the same for a long input as for a short one; this is how
 # Perceiver attends to the 50,000 single pixels of an image.
 
 # %% tags=["fold"]
@@ -1013,23 +1005,21 @@ show(
 # lightest colour marks 0.5 and more.
 #
 # The weights of linear attention are nearly even. To attend to *one* key and to no other, a query needs one similarity
-# that is many times larger than all others. The exponential of the softmax can produce such a ratio easily. For a dot
-# product of positive vectors this is much harder, above all among many keys.
+# that is many times larger than all others. The exponential of the softmax can produce such a ratio easily; for a dot
+# product of positive vectors this is much harder.
 #
-# Many more kinds have been proposed. Tay et al. (2022) survey them and sort them by a few ideas: windows are one of the
-# fixed patterns there, and linear attention is one of the kernel methods.
+# Tay et al. (2022) survey the many other kinds that have been proposed.
 
 # %% [markdown]
 # ## Looking up one key among many
 #
 # A small task shows what the cheaper kinds of attention lose. The data are $N$ pairs of a name and a number. A query is
 # one of the names, and the answer is its number, as when we look up a word in a dictionary. A pair is given as the sum
-# of two learned embeddings, of its name and of its number, and a query as that of its name alone; the projections and
-# the latents are learned, too, and a last linear layer reads the number off the output. All vectors have width 32. With
-# 32 different numbers to choose from, guessing gives 0.03. The window reaches 8 positions to either side, and because
-# it needs a position for each query, we spread the queries evenly along the pairs. The latents number 8 and have no
-# blocks among them. Each kind is trained on 4 to 64 pairs, drawn anew for each step, for 500 steps and, in other runs,
-# for 5,000; the runs are stored.
+# of two learned embeddings, of its name and of its number, and a query as that of its name alone; a last linear layer
+# reads the number off the output. All vectors have width 32. With 32 different numbers to choose from, guessing gives
+# 0.03. The window reaches 8 positions to either side, with the queries spread evenly along the pairs; the latents
+# number 8 and have no blocks among them. Each kind is trained on 4 to 64 pairs for 500 steps and, in other runs, for
+# 5,000; the runs are stored.
 #
 # Predict: which kinds get worse as the number of pairs grows, and which of these does longer training help?
 
@@ -1129,32 +1119,29 @@ show(
 # of training: mean of three seeds, with the range shaded. Only softmax attention over all pairs stays right as the
 # number grows.
 #
-# When a curve falls, is it for want of *training*, or because of what that kind of attention *can* do? Compare the two
-# panels:
+# Does a curve fall for want of *training*, or because of what that kind of attention *can* do? Compare the two panels:
 #
 # - **Softmax** needs no more than the 500 steps. Each query singles out one key among 64 as reliably as among 4.
-# - **Window**: ten times as many steps change nothing. The answer is right when the pair happens to be near the query,
-#   and no training reaches a pair outside the window. Where the relevant vectors *are* near, as they often are in text
-#   and images, a window is enough.
+# - **Window**: ten times as many steps change nothing, because no training reaches a pair outside the window. Where the
+#   relevant vectors *are* near, as they often are in text and images, a window is enough.
 # - **Linear**: more training helps: at 64 pairs, the share of right answers rises from 0.51 to 0.71. A matrix of 32 by
-#   32 numbers has to hold all pairs, and we suppose that the model is still learning to keep them apart. Even longer
-#   training may help further: the runs do not show where the limit lies.
-# - **Latents** improve as well, and at 64 pairs they come to about the share of the window. Each latent decides which
-#   pairs to gather before it is known which name will be asked for, and a latent that gathers several pairs holds a
-#   mixture of their names and numbers. Such a mixture may do for a summary, but hardly for a look-up. Here, too, we
-#   have measured the fall and not its cause.
+#   32 numbers has to hold all pairs, and we suppose that the model is still learning to keep them apart; the runs do
+#   not show where the limit lies.
+# - **Latents** improve as well, and at 64 pairs they come to about the share of the window. A probable reason is that
+#   each latent decides which pairs to gather before it is known which name will be asked for; a mixture of several
+#   pairs may do for a summary, but hardly for a look-up.
 #
-# This is what comparing every query with every key buys in our task: a look-up that is learned within 500 steps and
-# works as well for 64 pairs as for 4.
+# Comparing every query with every key buys a look-up that is learned within 500 steps and works as well for 64 pairs as
+# for 4.
 
 # %% [markdown]
 # ## What each layer costs
 #
 # How do all these layers compare with recurrent networks and convolutions, the two older ways of processing a sequence?
-# Operations and memory are not the whole answer. Vaswani et al. (2017, table 1) ask two more questions. How many steps
-# must be computed **one after the other**, because each needs the result of the step before it? And how long is the
-# **path** that information takes from one position to another, counted in steps? The longer the path, the harder it is
-# to learn how distant positions depend on each other.
+# Beside operations and memory, Vaswani et al. (2017, table 1) ask two more questions. How many steps must be computed
+# **one after the other**, because each needs the result of the step before it? And how long is the **path** that
+# information takes from one position to another, counted in steps? The longer the path, the harder it is to learn how
+# distant positions depend on each other.
 
 # %% tags=["fold"]
 # @title Draws Figure 12
@@ -1170,8 +1157,7 @@ show(
 # **Figure 12.** A recurrent network, a stack of convolutions and self-attention, with operations and sequential steps
 # of one layer and the longest path between two positions (after Vaswani et al., 2017). The marked path leads from the
 # first input to the last output: through all states of the recurrent network, through $2(N-1)/(k-1)$ convolutions on
-# top of each other (here four), and through a single layer of attention. Dilated convolutions, whose inputs lie further
-# apart from layer to layer, need only $O(\log_k N)$ layers.
+# top of each other (here four), and through a single layer of attention.
 #
 # We now *measure* the costs. Each layer has width 64 and reads $N$ vectors. The attention layers are counted from
 # $Q$, $K$ and $V$ on; their projections would add the same $O(N)$ cost to each of them. How much more does each layer
@@ -1256,19 +1242,18 @@ show(
 # %% [markdown]
 # **Figure 13.** Growth of operations and memory when $N$ is four times as large (the dotted lines mark $O(N)$ and
 # $O(N^2)$), and the stored time for 16,384 vectors, on a logarithmic scale on which only the right ends of the bars
-# count. The two grey layers have no attention, the next three compute exact attention, the last three are cheaper
-# kinds; colours as in Figures 7 and 11.
+# count. The two grey layers have no attention, the next three compute exact attention,  the last three are cheaper
+# kinds.
 #
 # Exact attention compares all pairs: its operations grow as $O(N^2)$, with and without a table. Only attention with a
 # table needs $O(N^2)$ memory. Linear attention, windows and latents need operations and memory in proportion to $N$,
 # but they compute something else.
 #
 # The recurrent network is also $O(N)$. Yet its $N$ steps are computed one after the other, and even in one thread it is
-# the slowest of the $O(N)$ layers. The number of operations does not explain this, since the window needs just as many,
-# $4 \cdot 3w \cdot D = 12 \cdot 64 \cdot 64$ for each vector against six products of $2 D^2$ in the GRU; probably the
-# matrix products of the network's single steps are too small to be efficient. On a GPU, a single step would leave most
-# of the thousands of cores idle, whereas the rows of attention's matrix products can all be computed at once. The
-# convolution is among the cheapest layers, but each of its outputs depends on three inputs only.
+# the slowest of the $O(N)$ layers, although the window needs just as many operations; probably the matrix products of
+# the network's single steps are too small to be efficient. On a GPU, a single step would leave most of the thousands of
+# cores idle, whereas the rows of attention's matrix products can all be computed at once. The convolution is among the
+# cheapest layers, but each of its outputs depends on three inputs only.
 #
 # <details><summary>Going further: how PyTorch's own attention was counted</summary>
 #
@@ -1302,11 +1287,9 @@ print(f"computing one more token at 312e12 operations a second takes {1000 * one
 
 # %% [markdown]
 # With the cache, a new token needs tens of thousands of times fewer operations; they take about a millisecond, less
-# than it takes to *read* the cache. The weights have to be read too, but in a batch one reading serves all texts,
-# whereas each text has a cache of its own. This is why grouped-query attention pays off: it hardly changes the
-# operations, since only the projections of keys and values become smaller, but with $G = 8$ only an eighth of the
-# bytes of the cache has to be read. Reading the novel once still costs $O(N^2)$ operations. Avoiding this cost means
-# giving up exact attention.
+# than it takes to *read* the cache. This is why grouped-query attention pays off: it hardly changes the operations, but
+# with $G = 8$ only an eighth of the bytes of the cache has to be read. Reading the novel once still costs $O(N^2)$
+# operations. Avoiding this cost means giving up exact attention.
 
 # %% [markdown]
 # ## Summary
@@ -1326,7 +1309,7 @@ print(f"computing one more token at 312e12 operations a second takes {1000 * one
 # F.scaled_dot_product_attention(Q, K, V, enable_gqa=True)  # K, V [B, G, N, D_H]: head h uses group h // (H // G)
 # ```
 #
-# The picture to remember is the memory hierarchy: what does not leave the small, fast memory costs little time.
+# Remember the memory hierarchy: what does not leave the small, fast memory costs little time.
 
 # %% [markdown]
 # ## Before you go on
@@ -1398,14 +1381,11 @@ print(f"computing one more token at 312e12 operations a second takes {1000 * one
 #   above the first layer they still depend on the tokens that were cut off.
 # - **New tokens come after the old ones.** Their positional encodings begin at the number of tokens in the cache, and
 #   so do the rows of their mask. `is_causal=True` begins at the top left instead (lesson 07).
-# - **A single new token needs no mask.** Building the square mask at each step costs $O(N^2)$ for a row that is all
-#   True.
 # - **`repeat_interleave`, not `repeat`**, brings $G$ groups to $H$ heads. Store the groups, not the repeated heads.
 # - **In tiles, rescale both sums**, $\ell$ and $O$, and divide only at the end.
 # - **PyTorch's own attention saves memory only in some cases.** On a CPU it works in tiles when its inputs have four
 #   axes, $[B, H, N, D_H]$, and the values are as wide as the keys. Otherwise it gives the same result but stores the
 #   table (measured with torch 2.13). In no case does it return the weights.
-# - **A mask does not save operations.** A window is cheap only if the far scores are not computed at all.
 #
 # <details><summary><b>If you also use lecture slides</b>: where some of them differ</summary>
 #

@@ -107,9 +107,9 @@ def normal(*shape):
 # layer of its own. So let us stack twelve attention layers, a common depth, and let each read the outputs of the one
 # before. What do they make of the eleven tokens?
 #
-# Each token begins as a random vector, in place of an embedding with its positional encoding, and the multi-head
-# attention layers are left as they are before any training. After each layer we compare the tokens. The **cosine** of
-# two vectors, $x \cdot y / (\lVert x \rVert \lVert y \rVert)$, is 1 if they have the same direction, and 0 if they are
+# We let each token begin as a random vector, which plays the part of an embedding with its positional encoding, and we
+# leave the multi-head attention layers untrained. After each layer we compare the tokens. The **cosine** of two
+# vectors, $x \cdot y / (\lVert x \rVert \lVert y \rVert)$, is 1 if they have the same direction, and 0 if they are
 # orthogonal, as two random vectors of many features nearly are. Before you run the cell: will its mean over all pairs
 # of different tokens grow or shrink from layer to layer?
 
@@ -172,13 +172,14 @@ show(
 # size of $X$. At the dotted line only the rounding of double precision is left.
 #
 # After two layers, the vectors of all eleven tokens are nearly the same, and after twelve no layer could tell *animal*
-# from *street*. The random numbers are not to blame. Each output of attention is an average of values, and an untrained
-# layer spreads its attention weights over all tokens. The more alike the vectors are, and the smaller, the more even
-# the weights; and PyTorch's initial output projection makes the vectors smaller. Averaging the averages pulls every
-# token towards the common mean. Dong et al. (2021) prove it for weights that are not too large: with nothing between
-# the attention layers, the differences shrink *doubly exponentially* with depth. On the right, exponential decay would
-# be a straight line; our curve falls ever more steeply. Training could in principle make the averages more selective,
-# but where would it start, if the output says almost nothing about the input?
+# from *street*. This is no accident of the random numbers. Each output of attention is an average of values, and an
+# untrained layer spreads its attention weights over all tokens. These weights become more even as the vectors become
+# more alike, and also as they become smaller, which they do because of PyTorch's initial output projection. Each layer
+# then averages the averages of the layer before, and every token is pulled towards the common mean. Dong et al. (2021)
+# prove it for weights that are not too large: with nothing between the attention layers, the differences shrink *doubly
+# exponentially* with depth. On the right, exponential decay would be a straight line; our curve falls ever more
+# steeply. Training could in principle make the averages more selective, but where would it start, if the output says
+# almost nothing about the input?
 #
 # The **Transformer block** (Vaswani et al., 2017) adds what is missing: a path on which each token keeps what it has, a
 # layer that does something other than averaging, and a normalisation that keeps the numbers in range. We add these
@@ -357,9 +358,9 @@ for name, norm in {"batch normalisation": batch_norm, "layer normalisation": lay
 # ## Post-norm and pre-norm
 #
 # Where does the normalisation belong? Two answers to this question give two wirings of the block. In the first
-# Transformers it comes after each sum (**post-norm**). Baevski and Auli (2018) apply it to what a layer *reads*, leave
-# the stream itself alone (**pre-norm**), and find training more effective. Most large language models since GPT-2 do
-# the same.
+# Transformers the normalisation comes after each sum, which is called **post-norm**. Baevski and Auli (2018) instead
+# apply it to what a layer *reads* and leave the stream itself alone; they find that training is more effective with
+# this wiring, called **pre-norm**. Most large language models since GPT-2 use it.
 #
 # | post-norm | pre-norm |
 # |---|---|
@@ -548,7 +549,8 @@ print(f"a model that looks at the position alone can reach {sum(likeliest) / 12:
 # %% [markdown]
 # This time we write the training loop ourselves, because the learning rate is what matters here. **Warm-up** means that
 # the learning rate begins near 0, grows over the first steps, and reaches its full value only then. Each model is
-# trained for 150 steps, on 16 sequences at a time, and then tested on 500 new ones.
+# trained for 150 steps, on 16 sequences at a time, and then tested on 500 new ones. The folded cell above defines
+# `sequences`, which yields random batches, `test`, the new sequences, and `accuracy`, the share of right answers.
 
 
 # %%
@@ -587,9 +589,9 @@ for name, share in reached.items():
     print(f"{name:32} {share:.3f}")
 
 # %% [markdown]
-# At the rate 0.004 the pre-norm model learns, while the post-norm model stays at chance. With warm-up, post-norm learns
-# at this rate, too, and at the rate 0.001 it learns without. Is this more than the luck of one seed? Figure 6 adds a
-# stored run, the same comparison over five rates and ten seeds.
+# At the rate 0.004 the pre-norm model learns, while the post-norm model stays at chance. With a warm-up, post-norm
+# learns at this rate, too, and at the rate 0.001 it learns even without one. Is this more than the luck of one seed?
+# Figure 6 adds a stored run, the same comparison over five rates and ten seeds.
 
 # %% tags=["fold"]
 # @title Draws Figure 6
@@ -693,13 +695,14 @@ show(
 # accuracy after 150 steps, from the stored run: means of ten seeds, with their range shaded. At the rate 0.002,
 # post-norm stays at chance with one of the ten.
 #
-# **Pre-norm is the safe choice.** It learns at every rate that we tried, without warm-up, and on average it learns more
-# in 150 steps at each of them than post-norm, which needs a small rate or a warm-up. Patience does not help: after 600
-# steps the stuck model is still at chance.
+# **Pre-norm is the safe choice.** It learns without warm-up at every rate that we tried, whereas post-norm needs a
+# small rate or a warm-up; and at each of these rates, pre-norm on average learns more in 150 steps than post-norm does.
+# Nor does patience help post-norm: after 600 steps the stuck model is still at chance.
 #
 # **The published experiment.** Xiong et al. (2020) trained a post-norm Transformer to translate from German to English.
-# With Adam and without warm-up it reached 8.45 BLEU, with warm-up about 34; pre-norm reached as much without warm-up.
-# Their stuck model had learned something, ours nothing at all; task, model and length of training differ.
+# With Adam, it reached 8.45 BLEU without warm-up and about 34 with it; a pre-norm Transformer reached about 34 even
+# without warm-up. Their stuck model had learned something, whereas ours has learned nothing at all, but the two
+# experiments differ in task, model and length of training.
 #
 # <details><summary>Going further: initial weights, depth, and the length of the training</summary>
 #
@@ -718,11 +721,9 @@ show(
 # %% [markdown]
 # ## What happens when post-norm gets stuck?
 #
-# The loss of the stuck model does not explode; it stays at that of guessing. Let us look at the vectors that its
-# output head reads, beside those of the models that learn, over the first 30 steps of training. The first table gives
-# their mean cosine, over all positions of 40 sequences; the second the norm of the gradient that reaches
-# $W_\text{out}$ in the first block; the third is discussed in the note after Figure 7. All numbers are means of three
-# seeds, which are stored with this lesson.
+# The loss of the stuck model does not explode; it stays at that of guessing. Let us follow the vectors that its output
+# head reads over the first 30 steps of training, and compare them with those of the models that learn. All numbers are
+# means of three seeds, which are stored with this lesson.
 
 # %% tags=["fold"]
 # @title Prints the lines below
@@ -762,11 +763,32 @@ def beginnings():
 
 
 early = (beginnings() if stored_runs.full() else stored_runs.load("09_transformer_block.beginnings"))["results"]
-for title, form in zip(TITLES, (".3f", ".4f", ".2f")):
-    print(f"{title} after".ljust(32), "".join(f"{steps:8}" for steps in moments), "steps")
-    for name in STARTS:
-        means = (sum(noted) / len(noted) for noted in zip(*(seed[title] for seed in early[name])))
-        print(f"{name:32}", "".join(f"{mean:8{form}}" for mean in means))
+noted_means = {
+    title: {name: [sum(found) / 3 for found in zip(*(seed[title] for seed in early[name]))] for name in STARTS}
+    for title in TITLES
+}
+LINES = dict(zip(STARTS, (plots.VERMILLION, plots.ORANGE, plots.BLUE, plots.GREEN)))
+figure, panels = plots.canvas(11, 3.9, 2)
+for panel, title, form in zip(panels, TITLES, ("mean cosine of two vectors", "norm of the gradient")):
+    for name, colour in LINES.items():
+        values = [max(5e-5, value) for value in noted_means[title][name]]  # what is stored has four decimals
+        panel.plot(range(len(moments)), values, "o-", color=colour, label=name)
+    panel.set_xticks(range(len(moments)), moments)
+    panel.set(title=form, xlabel="steps of training")
+    panel.grid(True)
+panels[1].set(yscale="log", ylim=(1e-4, 1))
+figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
+show(
+    figure,
+    "After 0, 1, 3, 10 and 30 steps. Left, the mean cosine of the vectors: "
+    + "; ".join(f"{name}: {', '.join(f'{value:.2f}' for value in noted_means['mean cosine'][name])}" for name in STARTS)
+    + ". Right, the norm of the gradient: "
+    + "; ".join(f"{name}: {', '.join(f'{value:.2g}' for value in noted_means['gradient'][name])}" for name in STARTS)
+    + ".",
+)
+steps_of_adam = {name: noted_means["step of Adam"][name][-1] for name in STARTS}
+print("mean step of Adam after 30 steps, as a share of the learning rate:")
+print(", ".join(f"{name} {share:.2f}" for name, share in steps_of_adam.items()))
 
 # %% tags=["fold"] label="checks what the text says of each of the three seeds"
 # @title Checks what the text says of each of the three seeds
@@ -777,73 +799,36 @@ for noted in sum(others, []):
     assert noted["mean cosine"][4] < 0.7 and min(noted["gradient"]) > 0.005 and noted["step of Adam"][4] > 0.1
 
 # %% [markdown]
+# **Figure 7.** The beginning of the training. Left, the mean cosine of the vectors that the output head reads, over all
+# positions of 40 sequences; right, on a logarithmic axis, the norm of the gradient that reaches $W_\text{out}$ in the
+# first block; after 30 steps, that of the stuck model is below the panel.
+#
 # Ten steps are enough to make the vectors of the stuck model the same, whatever the symbol and whatever the position:
-# their mean cosine is 1.000. The head must then give the same answer everywhere, so the model does not even reach the
+# their mean cosine is 1.00. The head must then give the same answer everywhere, so the model does not even reach the
 # 26 % that knowing the position would allow. The gradient that could pull the vectors apart again has nearly vanished.
 # The post-norm models that learn come close to this state, too, but in them more of the gradient remains, and after 30
 # steps their vectors differ.
 #
 # A part of the reason lies in the wiring. In pre-norm the stream is a sum to which each block adds its share, so the
 # embeddings, which distinguish the tokens, remain in it. A post-norm block normalises the stream itself twice, and each
-# time divides *everything* that came before by the size of the sum: the share of the embeddings shrinks by a factor
-# with every layer. The rest is what the layers have added, and what untrained attention adds is similar for all tokens,
-# as we saw after Figure 2. Post-norm therefore *starts* with vectors that are more alike. This does not explain why it
+# time it divides *everything* that came before by the size of the sum, which shrinks the share of the embeddings by a
+# factor in every layer. In pre-norm this share shrinks, too, but slowly, because the stream grows slowly (Figure 8).
+# The rest of the stream comes from the layers, and we saw after Figure 2 that untrained attention adds something
+# similar to all tokens. Post-norm therefore *starts* with vectors that are more alike. This does not explain why it
 # gets stuck at one learning rate and not at another.
-#
-# Xiong et al. (2020) look at the gradients before training. They show that those of the last blocks stay large in
-# post-norm, however deep the model. In pre-norm with $L$ blocks they fall in proportion to $1/\sqrt{L}$, since the last
-# normalisation divides by a sum that grows as $\sqrt{L}$. Here are the gradients of our models:
-
-# %% tags=["fold"]
-# @title Draws Figure 7
-depths, gradients = (6, 12, 24), {}
-for norm_first in (False, True):
-    for depth in depths:
-        found = []
-        for seed in range(3):
-            model = sorter(seed, depth, norm_first=norm_first)
-            sorting_loss(model, next(sequences(64, seed))).backward()
-            found.append(torch.tensor([block.mlp[2].weight.grad.norm() for block in model.blocks]))
-        gradients[norm_first, depth] = torch.stack(found).mean(dim=0)  # [depth]
-figure, panels = plots.canvas(10.5, 3.3, 2, sharey=True)
-for panel, norm_first in zip(panels, (False, True)):
-    for depth, colour in zip(depths, (plots.SKY, plots.BLUE, plots.BLACK)):
-        panel.plot(
-            range(1, depth + 1), gradients[norm_first, depth], "o-", color=colour, markersize=4, label=f"{depth} blocks"
-        )
-    panel.set(title=("post-norm", "pre-norm")[norm_first], xlabel="block", ylim=(0, None))
-    panel.grid(True)
-panels[0].set_ylabel("norm of the gradient")
-plots.legend_of(panels[1])
-last = {
-    ("post-norm", "pre-norm")[first]: [gradients[first, depth][-1].item() for depth in depths]
-    for first in (False, True)
-}
-assert last["post-norm"][0] < last["post-norm"][2] and last["pre-norm"][0] > last["pre-norm"][2]
-show(
-    figure,
-    "The norm of the gradient of W_out, block by block, before training, for 6, 12 and 24 blocks. In the last block: "
-    + "; ".join(f"{wiring} {', '.join(f'{value:.2f}' for value in values)}" for wiring, values in last.items())
-    + ".",
-)
-
-# %% [markdown]
-# **Figure 7.** The norm of the gradient of $W_\text{out}$ in each block of sorters with 6, 12 and 24 blocks, before the
-# first step of training, on 64 sequences (the tables above are of 40 others); means of three seeds.
-#
-# From 6 to 24 blocks, the gradients of the last block fall in pre-norm and do not fall in post-norm, as in the paper.
-# Our figures do not show whether the gradients are the cause.
 #
 # <details><summary>Going further: are the gradients to blame, and why does Adam not make up for small ones?</summary>
 #
-# Before training, the gradients of the two wirings differ by a factor of about five at most, and a constant factor
-# hardly changes the steps of Adam, which divides by the recent size of the gradient. Liu et al. (2020) argue that the
-# cause is a different one: in a post-norm model, a small change of the parameters changes the output too much. The
-# first table shows such a jump after one step, from 0.748 to 0.985, but not which explanation is right.
+# Xiong et al. (2020) show that before training the gradients of the last blocks stay large in post-norm, however deep
+# the model, while in pre-norm with $L$ blocks they fall in proportion to $1/\sqrt{L}$, since the last normalisation
+# divides by a sum that grows as $\sqrt{L}$. But a constant factor hardly changes the steps of Adam, which divides by
+# the recent size of the gradient. Liu et al. (2020) argue that the cause is a different one: in a post-norm model, a
+# small change of the parameters changes the output too much. The left panel shows such a jump after one step, but not
+# which explanation is right.
 #
-# While a gradient falls as quickly as in the stuck model, the larger gradients of the steps before still count in
-# Adam's divisor, and its steps fall as well. The third table shows how far Adam moves $W_\text{out}$ of the first block
-# in its next step: the mean absolute change, divided by the learning rate of that step.
+# While a gradient falls as quickly as it does in the stuck model, the larger gradients of earlier steps still count in
+# Adam's divisor, so that Adam's steps shrink as well. The lines above Figure 7's caption show how far Adam moves
+# $W_\text{out}$ of the first block in its next step.
 #
 # </details>
 
@@ -868,22 +853,30 @@ def measure(norm, residual, depth):
     return sizes, cosines, [block.mlp[2].weight.grad.norm().item() for block in model.blocks]
 
 
+STACKS = {  # (normalisation, residual connections): name and colour
+    ("pre-norm", True): ("pre-norm", plots.BLUE),
+    ("post-norm", True): ("post-norm", plots.VERMILLION),
+    ("no normalisation", True): ("no normalisation", plots.BLACK),
+    ("pre-norm", False): ("pre-norm, no residual", plots.GREEN),
+}
+
+
 def draw_stack(norm, residual, depth):
-    sizes, cosines, norms = measure(norm, residual, depth)
-    figure, panels = plots.canvas(11.5, 3.3, 3)
-    series = (
-        ("RMS of the stream", sizes, 0),
-        ("mean cosine of two tokens", cosines, 0),
-        ("norm of the gradient", norms, 1),
-    )
-    for panel, (title, values, first) in zip(panels, series):
-        panel.plot(range(first, first + len(values)), values, "o-", color=plots.BLUE, markersize=4)
+    figure, panels = plots.canvas(11.5, 3.9, 3)
+    titles = ("RMS of the stream", "mean cosine of two tokens", "norm of the gradient")
+    for stack in STACKS | {(norm, residual): None}:
+        chosen = stack == (norm, residual)
+        name, colour = STACKS.get(stack, ("chosen", plots.PURPLE))
+        line = {"linewidth": 2.5, "marker": "o", "markersize": 4} if chosen else {"linewidth": 1, "alpha": 0.7}
+        for panel, values, first in zip(panels, measure(*stack, depth), (0, 0, 1)):
+            panel.plot(range(first, first + len(values)), values, color=colour, label=name, **line)
+    for panel, title in zip(panels, titles):
         panel.set(title=title, xlabel="block")
         panel.grid(True)
-    for panel, values in ((panels[0], sizes), (panels[2], norms)):
-        panel.set_yscale("log")
-        panel.set_ylim(min(0.01, min(values) / 2), max(10, 2 * max(values)))
+    for panel in panels[::2]:
+        panel.set(yscale="log", ylim=(0.01, 1000))
     panels[1].set_ylim(-0.2, 1.1)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)
     return figure
 
 
@@ -901,10 +894,10 @@ explore(
     alt=say_stack,
     norm=Choice("normalisation", ["pre-norm", "post-norm", "no normalisation"], "pre-norm"),
     residual=Switch("residual connections"),
-    depth=Slider("blocks", 2, 24, 12, 1),
+    depth=Slider("blocks", 2, 24, 24, 1),
 )
 
-for norm, residual in (("pre-norm", True), ("pre-norm", False), ("post-norm", True), ("no normalisation", True)):
+for norm, residual in STACKS:
     print(textwrap.fill(say_stack(norm, residual, 24), 100, subsequent_indent="    "))
 
 
@@ -929,15 +922,18 @@ assert 2 < usual[-1] / usual[0] < 5 and measure("post-norm", True, 24)[1][-1] > 
 assert without[1][-1] > 0.8 and 0.05 < without[2][0] / without[2][-1] < 20 and pure[2][0] > 1e6
 
 # %% [markdown]
-# **Figure 8.** A stack of blocks before training, at first 12 pre-norm blocks with residual connections. Left, the size
-# of the numbers in the stream before the first block and after each; middle, the similarity of the twelve tokens of one
-# sequence; right, the norm of the gradient of $W_\text{out}$.
+# **Figure 8.** A stack of blocks before training, at first 24 pre-norm blocks with residual connections (thick line),
+# beside three other stacks of the same depth (thin lines). Left, the size of the numbers in the stream before the first
+# block and after each; middle, the similarity of the twelve tokens of one sequence; right, the norm of the gradient of
+# $W_\text{out}$. Without normalisation, the gradient leaves the panel.
 #
-# The first four entries below the figure describe stacks of 24 blocks. Without normalisation the stream grows as we
-# have seen, and so does the gradient on its way back. The tokens become the same as well, in spite of the residual
-# connections. In the last block the softmax gives nearly all weight to a single token, and most queries of a head
-# choose the same one, so that attention adds nearly the same to all; whether this is how the similarity began, we have
-# not measured. In post-norm the tokens are nearly the same before any training.
+# The first four entries below the figure describe the four stacks. Without normalisation the stream grows as we have
+# seen, and so does the gradient on its way back. The tokens become the same as well, in spite of the residual
+# connections. In Figure 2 they did not, but that stack had half the depth, no MLPs, and the smaller output projections
+# of PyTorch's default. In the last block, the softmax of each query gives nearly all its weight to a single token, and
+# most queries of a head choose the same token, so that attention adds nearly the same vector to all of them. We have
+# not measured whether this is how the similarity began. In post-norm the tokens are nearly the same before any
+# training.
 #
 # <details><summary>Going further: does the gradient vanish without residual connections?</summary>
 #
@@ -1059,9 +1055,18 @@ left.set_xticks(range(4), [kind.replace(", ", "\n") for kind in KINDS])
 left.set(title="this run: rate 0.01, seed 0", ylabel="loss on new sequences", ylim=(0, None))
 means_of = {kind: [sum(found) / 10 for found in variants["loss"][kind]] for kind in KINDS}
 ranges = {kind: tuple([end(found) for found in variants["loss"][kind]] for end in (min, max)) for kind in KINDS}
-options = {"bands": ranges, "log": "xy", "x_label": "learning rate", "y_label": "loss on new sequences", "colours": TONES}
-plots.curves(variants["rates"], means_of, axes=right, **options)
-right.set_title("stored: ten seeds, means and ranges")
+for number, (kind, means) in enumerate(means_of.items()):
+    apart = [rate * 1.05 ** (number - 1.5) for rate in variants["rates"]]
+    low, high = ([abs(mean - edge) for mean, edge in zip(means, edges)] for edges in ranges[kind])
+    line = {"color": TONES[kind], "label": kind, "markersize": 5, "capsize": 3}
+    right.errorbar(apart, means, yerr=[low, high], fmt="o-", **line)
+right.set(title="stored: ten seeds, means and ranges", xlabel="learning rate", ylabel="loss on new sequences")
+right.set(xscale="log", yscale="log")
+right.set_xticks(variants["rates"], [f"{rate:g}" for rate in variants["rates"]])
+right.set_yticks([0.1, 0.2, 0.5, 1], ["0.1", "0.2", "0.5", "1"])
+right.minorticks_off()
+right.grid(True)
+plots.legend_of(right)
 for kind, value in live.items():
     count = sum(weight.numel() for weight in variant(kind, 0).parameters())
     stored = "  ".join(f"{value:.3f}" for value in means_of[kind])
@@ -1085,12 +1090,12 @@ show(
 # %% [markdown]
 # **Figure 9.** RMSNorm instead of LayerNorm, and SwiGLU instead of an ordinary MLP with as many parameters: the loss
 # after 200 steps. Left, one seed at the rate 0.01; right, on two logarithmic axes, means and ranges of ten seeds at
-# four learning rates.
+# four learning rates; at each rate the four are drawn a little apart.
 #
 # In the stored run RMSNorm has, on average, a slightly lower loss than LayerNorm at every rate, and SwiGLU a lower one
 # than the ordinary MLP. On this task, then, **neither exchange makes the loss worse**, and SwiGLU helps. The learning
-# rate matters far more: from the smallest to the largest, all four losses fall to less than a quarter. After only 200
-# steps, a lower loss may mean no more than that a model learns *faster*.
+# rate matters far more: from the smallest rate to the largest, all four losses fall to less than a quarter of their
+# value. After only 200 steps, a lower loss may mean no more than that a model learns *faster*.
 #
 # In the published comparison, after 524,288 steps of pre-training, Shazeer (2020) reports a log-perplexity (the mean of
 # $-\log P$ of the right token) of 1.679 with GELU and 1.636 with SwiGLU, at equal parameters and operations. The paper
@@ -1109,9 +1114,9 @@ show(
 # %% [markdown]
 # ## Counting a block
 #
-# We first count the parameters of our block, with biases and LayerNorm. Attention has four matrices $[D, D]$ (for
-# queries, keys, values and the output) with a bias each: $4D^2 + 4D$. The MLP has $2 D D_F + D_F + D$, with $D_F = 4D$
-# that is $8D^2 + 5D$. Two LayerNorms have $4D$. Altogether
+# We first count the parameters of our block, with biases and LayerNorm. Attention has four matrices $[D, D]$, for
+# queries, keys, values and the output, each with a bias, which makes $4D^2 + 4D$. The MLP has $2 D D_F + D_F + D$
+# parameters, or $8D^2 + 5D$ with $D_F = 4D$, and the two LayerNorms have $4D$. Altogether the block has
 #
 # $$12 D^2 + 13 D$$
 #
@@ -1167,10 +1172,10 @@ show(
 # **Figure 10.** Where the operations of a block of width $D = 768$ go. At $N = 6D = 4{,}608$ tokens, the scores and
 # weighted sums take half of them.
 #
-# **Attention is quadratic in the number of tokens, but is a Transformer?** Formally yes; in practice the quadratic
-# part matters only for long texts, and the wider the model, the longer they must be. Without the quadratic part a
-# simple rule remains, that of Kaplan et al. (2020): *two operations for each parameter and each token*, $24ND^2 = 2N
-# \cdot 12D^2$.
+# **Is the cost of a whole Transformer quadratic in the number of tokens?** Formally it is, but in practice the
+# quadratic part matters only for long texts, and the wider the model, the longer the texts must be. If we leave out the
+# quadratic part, what remains is the simple rule of Kaplan et al. (2020): *two operations for each parameter and each
+# token*, $24ND^2 = 2N \cdot 12D^2$.
 #
 # **A rule of thumb for whole models**: $L$ blocks have about $12LD^2$ parameters. We compare it with published sizes.
 
@@ -1189,9 +1194,9 @@ for name, (L, D, published) in PUBLISHED.items():
     print(f"{name:15} 12LD² = {rule:6.1f} billion, published {published:5}, {f'{off:+}' if off else 0}%")
 
 # %% [markdown]
-# For the first four models the rule is within 2 % of the published, rounded numbers; what is missing lies in the
-# embeddings and in the rounding. For the last two its result is 8 % too small, since their blocks differ: before you
-# use the rule, look at how the block is built.
+# For the first four models the rule comes within 2 % of the published, rounded numbers, and the embeddings and the
+# rounding account for what is missing. For the last two its result is 8 % too small, because their blocks differ from
+# ours. Before you use the rule, then, look at how the block is built.
 #
 # <details><summary>Going further: what differs in the blocks of Llama 2 and Gopher</summary>
 #
@@ -1207,9 +1212,9 @@ for name, (L, D, published) in PUBLISHED.items():
 #
 # Larger models are often better, but each parameter of a block costs operations for every token. Could a model have
 # more parameters without more operations? Two thirds of a block's parameters belong to the MLP, which works on each
-# token alone. One can therefore have several MLPs, called **experts**, and send each token to only a few of them: a
-# **mixture of experts (MoE)**, in the sparse form of Shazeer et al. (2017), who put it between the layers of an RNN.
-# Many very large Transformers have had it since GShard (Lepikhin et al., 2020).
+# token alone. We can therefore give the block several MLPs, called **experts**, and send each token to only a few of
+# them. This is a **mixture of experts (MoE)** in the sparse form of Shazeer et al. (2017), who put it between the
+# layers of an RNN; many very large Transformers have used it since GShard (Lepikhin et al., 2020).
 #
 # A **router**, a single linear layer, decides which experts get a token. It gives each token $E$ logits $z$, one for
 # each expert. The $k$ experts with the largest logits are chosen, which is called **top-k routing**, and their outputs
@@ -1245,10 +1250,10 @@ print(f"active: {(rest + L * k * expert) / 1e9:.1f} billion for each token")
 # billion of them, in agreement with the published 47 and 13 billion.
 #
 # **In code.** The experts' matrices are stacked along a first axis. To compute only what is chosen, the tokens are
-# sorted by expert and cut into $E$ pieces, and each expert computes its piece. The code takes $k = 1$. The softmax
-# over a single logit would always be 1, and no gradient of the model's loss would reach the router. As in Switch
-# Transformers (Fedus et al., 2022), the gate is therefore the probability among all $E$ experts. What `balance` is
-# for comes in the next section.
+# sorted by expert and cut into $E$ pieces, and each expert computes its piece. The code takes $k = 1$. A softmax over a
+# single logit would always be 1, and no gradient of the model's loss would reach the router; the gate is therefore the
+# probability among all $E$ experts, as in Switch Transformers (Fedus et al., 2022). The next section explains what
+# `balance` is for.
 
 
 # %%
@@ -1300,13 +1305,15 @@ class Experts(nn.Module):
 #
 # </details>
 #
-# **An experiment.** Are all experts used without this loss? And what are they worth? We invent 16 kinds of tokens.
-# Those of a kind are scattered around a centre of their own, and each kind has its own map: the model must subtract
-# the centre from the token, apply the map of its kind, and take a tanh. So 16 experts could share 16 tasks, if the
-# router learns to tell the kinds apart. For comparison we train two ordinary MLPs. The small one costs as much per
-# token as the router and one expert of width $D_F = 8$, 512 multiplications; the large one has as many parameters as
-# the router and all sixteen experts. We measure the **unexplained variance** on new tokens, the squared error divided
-# by the variance of what is wanted: 0 for a perfect model, 1 for one that knows only the mean.
+# **An experiment.** Are all experts used without this loss? And what are they worth? We invent 16 kinds of tokens. The
+# tokens of each kind are scattered around a centre of their own, and each kind has its own map: from a token $x\,[16]$
+# of kind $c$ the model must compute $\tanh(2\,(x - m_c)\,A_c)$, where the centre $m_c$ and the matrix $A_c\,[16, 16]$
+# belong to the kind. If the router learns to tell the kinds apart, 16 experts can divide 16 tasks among themselves. For
+# comparison we train two ordinary MLPs. The small one costs 512 multiplications per token, as many as the router
+# ($16 \cdot 16$) and one expert of width $D_F = 8$ ($2 \cdot 16 \cdot 8$) together; the large one has as many
+# parameters as the router and all sixteen experts. On new tokens we measure the **unexplained variance**, the squared
+# error divided by the variance of the wanted outputs. It is 0 for a perfect model, and 1 for a model that knows only
+# the mean.
 #
 # Both mixtures are trained with the following loss; for the one without balance loss its weight is 0:
 
@@ -1393,6 +1400,7 @@ for name, offset in zip(BALANCE, (-0.2, 0.2)):
     left.bar([place + offset for place in range(1, 17)], shares.tolist(), width=0.4, color=HUES[name], label=name)
 plots.level(left, 1 / 16, "equal shares")
 left.set(title="this run: each expert's share of the tokens", xlabel="experts, the busiest first")
+left.set_ylabel("share of the tokens")
 plots.legend_of(left)
 variances = {name: [unexplained for unexplained, _ in experts[name]] for name in outcomes}
 averages = {name: sum(values) / len(values) for name, values in variances.items()}
@@ -1512,8 +1520,9 @@ explore(
 
 # %% [markdown]
 # **Figure 12.** Where the router sends the tokens in this run. Left, for each kind of token the share that goes to each
-# expert; right, the router's probabilities for a token at the centre of the marked kind. The columns are ordered so
-# that the expert that gets most tokens of a kind lies close to the diagonal.
+# expert; right, the router's probabilities for a token at the centre of the marked kind. The largest of them decides
+# alone, however large it is, and it is also the gate. The columns are ordered so that the expert that gets most tokens
+# of a kind lies close to the diagonal.
 #
 # Choose the router without the balance loss, and look for experts that serve several kinds. Do not expect experts for
 # topics in a language model, though: Jiang et al. looked for them in Mixtral, and saw no obvious pattern.
@@ -1562,10 +1571,11 @@ show(
 #
 # The post-norm model that stayed at chance takes us back to where we began: its twelve blocks make the vectors of all
 # tokens the same, with residual connections, MLPs and normalisation in place. Having the right parts is not enough;
-# they have to be wired and trained in a way that keeps the tokens apart. The two models that learned did just that.
-# Look at the vectors that their output heads read: those of tokens with the same answer are similar, with a mean cosine
-# above 0.6, and those of tokens with different answers are not, with one of about 0. A model that is to understand *"it
-# was too tired"* needs the same: twelve layers in which *it* takes from *animal* what it needs, and remains *it*.
+# they have to be wired and trained in a way that keeps the tokens apart. The two models that learned did keep them
+# apart. Look at the vectors that their output heads read: tokens with the same answer have similar vectors, with a mean
+# cosine above 0.6, while tokens with different answers do not; their mean cosine is about 0. A model that is to
+# understand *"it was too tired"* needs the same: twelve layers in which *it* takes from *animal* what it needs, and
+# remains *it*.
 
 # %% [markdown]
 # ## Summary

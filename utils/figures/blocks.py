@@ -22,7 +22,7 @@ def block_wirings() -> Figure:
     for axes, title, first in zip(panels, ("post-norm", "pre-norm"), (False, True), strict=True):
         top = _block(axes, norm_first=first)
         axes.set_title(title)
-        finish(axes, (-1.3, 4.6), (-0.7, top + 0.7))
+        finish(axes, (-1.5, 4.6), (-0.7, top + 1.0))
     return figure
 
 
@@ -44,7 +44,8 @@ def _block(axes: Axes, norm_first: bool) -> float:
         axes.plot(_STREAM, stop, "o", markersize=17, markerfacecolor="white", markeredgecolor=BLACK, zorder=4)
         axes.text(_STREAM, stop - 0.01, "+", ha="center", va="center", fontsize=15, zorder=5)
     axes.text(_STREAM, -0.35, "$X$  $[N, D]$", ha="center", va="top")
-    axes.text(_STREAM, height + 0.42, "to the next block", ha="center", va="bottom", color=GREY)
+    onward = "to the next block" + ("\n(after the last one: LayerNorm)" if norm_first else "")
+    axes.text(_STREAM, height + 0.42, onward, ha="center", va="bottom", color=GREY)
     return height
 
 
@@ -58,5 +59,5 @@ def _branch(axes: Axes, begin: float, norms: list, layer: float, branch: tuple) 
         box(axes, (middle, height), _NARROW, _HIGH, _NORM, "LayerNorm")
     box(axes, (middle, layer), _WIDE, 0.8, colour, label, ink)
     axes.plot([middle, middle], [end - 0.2, end], color=BLACK, linewidth=1.5, zorder=1)
-    arrow(axes, (middle, end), (_STREAM + 0.25, end))
+    arrow(axes, (middle, end), (_STREAM + 0.12, end))
     return end

@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.image import imread
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
-from utils.figures.image_maps import Box, outline
-from utils.figures.plots import BLACK, GREY, MAP, OUTPUT, QUERY, WEIGHTS, array, canvas, legend_of, styled, written
+from utils.figures.image_maps import Box, on_white, outline
+from utils.figures.plots import BLACK, GREY, MAP, OUTPUT, QUERY, array, canvas, legend_of, styled, written
 
 _CHARACTER = 0.088  # inches, of the type of captions
 _FRAME = ("white", "black")  # of boxes on a picture: the line, and its rim
@@ -54,7 +54,7 @@ def receptive_field(photo, pixels, reach, cell: tuple[int, int], cells: int) -> 
     """One cell of a feature map of `cells` by `cells`, and what it sees of an image.
 
     Left the photo [3, H, W] under the grid, with `cell` (row, column) framed; in the middle the image [3, h, w] that the network
-    is given, clear where `reach` [h, w] is not 0; right `reach` itself, how strongly the cell depends on each pixel.
+    is given, clear and framed where `reach` [h, w] is not 0; right `reach` itself, how strongly the cell depends on each pixel.
     """
     photo, pixels, reach = array(photo).transpose(1, 2, 0), array(pixels).transpose(1, 2, 0), array(reach)
     side = len(pixels)
@@ -66,7 +66,9 @@ def receptive_field(photo, pixels, reach, cell: tuple[int, int], cells: int) -> 
             draw(line * step, color="white", linewidth=0.7, alpha=0.8)
     panels[0].set(xlim=(0, side), ylim=(side, 0))
     seen = np.where(reach > 0, 1.0, 0.45)[..., None]
-    _image(panels[1], pixels * seen, f"the network's input, {side} × {side} pixels;\nclear: what the cell sees")
+    _image(
+        panels[1], pixels * seen, f"the network's input, {side} × {side} pixels;\nframed in orange: what the cell sees"
+    )
     image = panels[2].imshow(reach / reach.max(), cmap=MAP, vmin=0, vmax=1, extent=(0, side, side, 0))
     panels[2].set_title("how strongly the cell\ndepends on each pixel")
     panels[2].set_axis_off()
@@ -74,6 +76,9 @@ def receptive_field(photo, pixels, reach, cell: tuple[int, int], cells: int) -> 
     for axes in panels:
         axes.title.set_fontsize(12)
         outline(axes, (cell[1] * step, cell[0] * step, (cell[1] + 1) * step, (cell[0] + 1) * step), *_FRAME)
+    rows, columns = (np.flatnonzero((reach > 0).any(axis=axis)) for axis in (1, 0))
+    for axes in panels[1:]:
+        outline(axes, (columns[0], rows[0], columns[-1] + 1, rows[-1] + 1), OUTPUT, "black")
     return figure
 
 
@@ -88,20 +93,13 @@ def captioner(pixels, weights, fed: str, written: str) -> Figure:
     """
     weights = array(weights)
     figure, (axes,) = canvas(11.2, 4.7)
-    wide, high, low, gate = (
-        2.2,
-        3.2,
-        0.0,
-        1.3,
-    )  # a picture's side; the heights of both rows, and of the gate between them
-    image, cells, maps, context, token = 1.1, 4.4, 7.7, 11.3, 13.7  # the middles of what is drawn
+    wide, high, low, gate = 2.2, 3.2, 0.0, 1.3  # a picture's side; the heights of both rows, and of the gate between
+    image, cells, maps, context, token = 1.1, 4.4, 8.6, 12.2, 14.6  # the middles of what is drawn
     shown = np.full((*weights.shape, 3), 0.87)
-    blue = np.array([int(WEIGHTS[start : start + 2], 16) / 255 for start in (1, 3, 5)])
-    share = (weights / weights.max())[..., None]
     for middle, picture in (
         (image, array(pixels).transpose(1, 2, 0).clip(0, 1)),
         (cells, shown),
-        (maps, 1 - 0.9 * share * (1 - blue)),
+        (maps, on_white(weights / weights.max())),
     ):
         extent = (middle - wide / 2, middle + wide / 2, high - wide / 2, high + wide / 2)
         axes.imshow(picture, extent=extent, interpolation="nearest", zorder=2)
@@ -117,7 +115,10 @@ def captioner(pixels, weights, fed: str, written: str) -> Figure:
     ):
         axes.text(x, high - wide / 2 - 0.12, text, ha="center", va="top")
     _flow(axes, (image + 1.2, high), (cells - 1.2, high), "CNN")
-    _flow(axes, (cells + 1.2, high), (maps - 1.2, high), "score,\nsoftmax")
+    scores = (cells + maps) / 2
+    _flow(axes, (cells + 1.2, high), (scores - 0.65, high))
+    _part(axes, (scores, high), "score,\nsoftmax", "white", wide=1.2)
+    _flow(axes, (scores + 0.65, high), (maps - 1.2, high))
     _flow(axes, (maps + 1.2, high), (context - 0.55, high), "$\\sum_i\\ a_{t,i}\\ x_i$")
     above = high + wide / 2 + 0.35  # the cells are also what is summed
     axes.plot([cells, cells, context], [high + wide / 2, above, above], color=_LINE, linewidth=1.5)
@@ -125,13 +126,13 @@ def captioner(pixels, weights, fed: str, written: str) -> Figure:
     _part(axes, (context, high), "$c_t$", OUTPUT)
     _flow(axes, (context, high - 0.42), (context, gate + 0.42))
     _part(axes, (context, gate), "$z_t = \\beta_t\\ c_t$", OUTPUT, wide=1.6)
-    _part(axes, (9.15, gate), "gate $\\beta_t$", GREY, wide=1.3)
-    _flow(axes, (9.85, gate), (context - 0.85, gate))
-    state = 5.6
+    _part(axes, (maps + 1.45, gate), "gate $\\beta_t$", GREY, wide=1.3)
+    _flow(axes, (maps + 2.15, gate), (context - 0.85, gate))
+    state = scores
     _part(axes, (state, low), "$s_{t-1}$", QUERY)
     axes.text(state - 0.65, low, "decoder state", ha="right", va="center")
-    _flow(axes, (state + 0.05, low + 0.42), (6.0, high - 0.12))
-    _flow(axes, (state + 0.53, low + 0.3), (8.43, gate - 0.1))
+    _flow(axes, (state, low + 0.42), (scores, high - 0.42))
+    _flow(axes, (state + 0.53, low + 0.3), (maps + 0.75, gate - 0.1))
     _flow(axes, (state + 0.55, low), (context - 0.65, low))
     _part(axes, (context, low), "GRU", "white", wide=1.2)
     _flow(axes, (context, gate - 0.42), (context, low + 0.42))
@@ -140,8 +141,10 @@ def captioner(pixels, weights, fed: str, written: str) -> Figure:
     _flow(axes, (state + 0.75, low - 1.15), (context - 0.65, low - 0.2))
     _flow(axes, (context + 0.65, low), (token - 0.55, low))
     _part(axes, (token, low), "$s_t$", QUERY)
-    _flow(axes, (token, low + 0.42), (token, high - 0.42))
-    _flow(axes, (context + 0.85, gate + 0.2), (token - 0.25, high - 0.42))
+    _flow(axes, (token, low + 0.42), (token, gate - 0.42))
+    _part(axes, (token, gate), "linear,\nsoftmax", "white", wide=1.2)
+    _flow(axes, (context + 0.85, gate), (token - 0.65, gate))
+    _flow(axes, (token, gate + 0.42), (token, high - 0.42))
     _part(axes, (token, high), written, _TOKEN, wide=1.4)
     axes.text(token, high + 0.45, "next token $y_t$", ha="center", va="bottom")
     axes.set(xlim=(-0.1, token + 0.95), ylim=(-1.7, above + 0.15), aspect="equal")

@@ -71,12 +71,22 @@ def reading(source: Sequence[str], written: Sequence[str], A, row: int) -> Figur
 
 
 @styled
-def attention_layer(E, A, *, keys_and_values: bool = False, cross: bool = False, own: bool = False) -> Figure:
+def attention_layer(
+    E,
+    A,
+    *,
+    keys_and_values: bool = False,
+    cross: bool = False,
+    own: bool = False,
+    asking: Sequence[str] = (),
+    data: Sequence[str] = (),
+) -> Figure:
     """The attention layer, its two matrices coloured by the scores E and the weights A, both [N_Q, N_X].
 
     One query alone is scored without the division by √D_Q, as at the start of lesson 04; several are divided.
     Plain, the data vectors X are both matched and mixed. With `keys_and_values` X is projected to K and V first; with
     `cross`, which implies it, the queries too are projected, from another sequence S; with `own`, from X itself.
+    The words `asking` are written beside S, or beside X as the source of the queries, and `data` above X.
     """
     E, A = array(E), array(A)
     cross = cross or own
@@ -85,8 +95,8 @@ def attention_layer(E, A, *, keys_and_values: bool = False, cross: bool = False,
     right = columns + 4.0  # where the matrix of weights begins
     end = right + columns  # and where it ends
     middle = -(rows - 1) / 2
-    left_edge, right_edge = -4.3 if cross else -2.3, end + 2.5
-    bottom, top = -rows - 0.65, 4.1 if projected else 1.75
+    left_edge, right_edge = (-4.3 if cross else -2.3) - (1.3 if asking else 0), end + 2.5
+    bottom, top = -rows - 0.65, 4.1 + 0.2 * bool(data) if projected else 1.75
     scale = 10.5 / (right_edge - left_edge)
     figure, (axes,) = canvas(10.5, (top - bottom) * scale)
 
@@ -111,6 +121,11 @@ def attention_layer(E, A, *, keys_and_values: bool = False, cross: bool = False,
         _column(axes, -3.6, rows, *(("X", DATA_BOX) if own else ("S", _SOURCE)))
         _arrow(axes, (-3.1, middle), (-1.9, middle), "$W_Q$", (0, 0.35))
         axes.text(-3.6, -rows - 0.05, "$[N_Q, D_S]$", ha="center", va="center")
+    for i, word in enumerate(asking):
+        axes.text(-4.2, -i, word, ha="right", va="center", fontsize=10)
+    start = (right + columns - 1) / 2 - (columns - 1) / 2
+    for j, word in enumerate(data):
+        axes.text(start + j, 3.8, word, ha="center", va="bottom", fontsize=10)
     for text in axes.texts if own else ():  # queries and data are the same N vectors
         for name, plain in (("N_Q", "N"), ("N_X", "N"), ("D_S", "D"), ("D_X", "D")):
             text.set_text(text.get_text().replace(name, plain))

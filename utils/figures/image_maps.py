@@ -28,10 +28,11 @@ def glowing(
     columns: int = 3,
     side: float = 3.0,
     title: str = "",
+    one_scale: bool = False,
 ) -> Figure:
     """A panel for each map: the image [3, H, W], pale, with the borders of the map's cells, under a glow.
 
-    Beside each row is the scale that its panels share.
+    Beside each row is the scale that its panels share; with `one_scale` all rows share it.
 
     Args:
         maps: weights [h, w] with sum 1; None shows the image as it is.
@@ -45,7 +46,8 @@ def glowing(
         figure.suptitle(title, fontsize=13)
     for row, panels in enumerate(figure.subplots(rows, columns, squeeze=False)):
         numbers = range(row * columns, min((row + 1) * columns, len(titles)))
-        largest = max((array(maps[number]).max() for number in numbers if maps[number] is not None), default=None)
+        compared = maps if one_scale else [maps[number] for number in numbers]
+        largest = max((array(one).max() for one in compared if one is not None), default=None)
         for number, axes in zip(numbers, panels, strict=False):
             glow(axes, image, maps[number], largest)
             if maps[number] is not None:
@@ -96,10 +98,14 @@ def _cells(axes: Axes, cells: tuple[int, int], size: tuple[int, int]) -> None:
 
 def _scale(largest: float) -> ScalarMappable:
     """The colours of the glow as they look on a white ground, from no weight to the largest."""
-    shares = np.linspace(0, 1, 64)
-    cover = _cover(shares)[:, None]
-    colours = LinearSegmentedColormap.from_list("on white", [*map(tuple, cover * _GLOW(shares)[:, :3] + 1 - cover)])
+    colours = LinearSegmentedColormap.from_list("on white", [*map(tuple, on_white(np.linspace(0, 1, 64)))])
     return ScalarMappable(Normalize(0, largest), colours)
+
+
+def on_white(shares: np.ndarray) -> np.ndarray:
+    """The colours [..., 3] of the glow on a white ground, for shares [...] of the largest weight."""
+    cover = _cover(shares)[..., None]
+    return cover * _GLOW(shares)[..., :3] + 1 - cover
 
 
 def _cover(shares: np.ndarray) -> np.ndarray:

@@ -34,35 +34,42 @@ _PATTERNS = (  # weights of five queries over five keys, made up to look differe
 
 @styled
 def multi_head() -> Figure:
-    """Multi-head attention with three heads: each projects X and attends, their outputs are concatenated, W_O mixes them."""
+    """Multi-head attention with three heads: each projects X and attends, their outputs are concatenated, W_O mixes them.
+
+    All boxes are drawn to size: N vectors tall, and D or D_H = D / 3 wide.
+    """
     figure, (axes,) = canvas(10.5, 4.9)
     rows = (3.4, 1.7, 0.0)  # the heights of the heads
-    box(axes, (0.45, 1.7), 0.9, 1.5, _DATA, "$X$\n$[N, D]$")
+    tall, wide, narrow = 1.0, 1.2, 0.4
+    box(axes, (0.6, 1.7), wide, tall, _DATA, "$X$\n$[N, D]$")
     for h, (middle, pattern) in enumerate(zip(rows, _PATTERNS, strict=True), start=1):
-        arrow(axes, (0.95, 1.7 + 0.35 * (2 - h)), (2.15, middle))
-        for place, (name, colour) in enumerate((("Q", QUERY), ("K", KEYS), ("V", VALUES))):
-            box(axes, (2.5 + 0.62 * place, middle), 0.55, 0.85, colour, f"${name}_{h}$")
-        arrow(axes, (4.08, middle), (4.68, middle))
+        arrow(axes, (1.25, 1.7 + 0.3 * (2 - h)), (2.4, middle))
+        for place, (name, colour) in enumerate((("V", VALUES), ("Q", QUERY), ("K", KEYS))):
+            box(axes, (2.7 + 0.5 * place, middle), narrow, tall, colour, f"${name}_{h}$")
+        arrow(axes, (3.95, middle), (4.68, middle))
+        over = middle + 0.68  # the values pass the weights and meet them in the output
+        axes.plot([2.7, 2.7, 6.95], [middle + 0.5, over, over], color=VALUES, linewidth=2, zorder=1)
+        arrow(axes, (6.95, over), (6.95, middle + 0.52))
         weights = pattern(np.subtract.outer(np.arange(5), np.arange(5)))
         extent = (4.75, 5.75, middle - 0.5, middle + 0.5)
         axes.imshow(weights / weights.sum(axis=1, keepdims=True), cmap=MAP, extent=extent, vmin=0, zorder=3)
         axes.text(5.25, middle - 0.55, f"$A_{h}\\ [N, N]$", ha="center", va="top")
         arrow(axes, (5.82, middle), (6.58, middle), f"$A_{h}V_{h}$")
-        box(axes, (6.95, middle), 0.6, 0.85, OUTPUT, f"$Y_{h}$")
-        axes.text(1.98, middle + 0.62, f"head {h}", ha="left", fontweight="bold")
-        arrow(axes, (7.3, middle), (8.28, 1.7 + 0.3 * (2 - h)))
-        box(axes, (8.65 + 0.52 * (h - 1), 1.7), 0.52, 1.2, OUTPUT, f"$Y_{h}$")
-    arrow(axes, (10.0, 1.7), (10.95, 1.7), "$W_O$")
-    box(axes, (11.5, 1.7), 0.95, 1.2, OUTPUT, "$Y$\n$[N, D]$")
+        box(axes, (6.95, middle), narrow, tall, OUTPUT, f"$Y_{h}$")
+        axes.text(3.2, over + 0.06, f"head {h}", ha="center", va="bottom", fontweight="bold")
+        arrow(axes, (7.2, middle), (8.45, 1.7 + 0.3 * (2 - h)))
+        box(axes, (8.75 + narrow * (h - 1), 1.7), narrow, tall, OUTPUT, f"$Y_{h}$")
+    arrow(axes, (9.8, 1.7), (10.75, 1.7), "$W_O$")
+    box(axes, (11.4, 1.7), wide, tall, OUTPUT, "$Y$\n$[N, D]$")
     for x, text in (
-        (3.12, "project with\n$W_Q^h, W_K^h, W_V^h$"),
+        (3.2, "project with\n$W_Q^h, W_K^h, W_V^h$"),
         (5.25, "attend:\nsoftmax over keys"),
         (6.95, "$[N, D_H]$\neach"),
-        (9.17, "concatenate\n$[N, H \\cdot D_H]$"),
-        (11.5, "mix"),
+        (9.15, "concatenate\n$[N, H \\cdot D_H]$"),
+        (11.4, "mix"),
     ):
-        axes.text(x, 4.35 if x < 8 else 2.55, text, ha="center", va="bottom")
-    return finish(axes, (-0.1, 12.1), (-1.0, 5.2))
+        axes.text(x, 4.55 if x < 8 else 2.45, text, ha="center", va="bottom")
+    return finish(axes, (-0.1, 12.1), (-1.0, 5.35))
 
 
 @styled
@@ -76,30 +83,32 @@ def split_and_merge(B: int = 2, N: int = 2, H: int = 3, D_H: int = 2) -> Figure:
     owner = np.broadcast_to(np.arange(H)[:, None], numbers.shape)  # the head that owns each number
     apart = 0.35  # between the parts of a table
     wide, block = H * D_H, N + apart
-    starts = np.cumsum([0, wide + 3.1, wide + (H - 1) * apart + 5.9, D_H + 2.6])
+    starts = np.cumsum([0, wide + 4.2, D_H + 6.1, D_H + 2.6])
     tall = H * block - apart
+    each = H + (tall - N * H) / (N - 1)  # from a vector's parts, one above the other, to the next vector's
     for b in range(B):
         top = -b * (tall + 1.1)
         row = top - (tall - N) / 2  # the tables of N rows stand beside the middle of those of H · N rows
         _numbers(axes, (starts[0], row), numbers[b].reshape(N, -1), owner[b].reshape(N, -1))
         reshaped, reshaped_owner = (part[b].reshape(H, N, D_H) for part in (numbers, owner))
         for h in range(H):
-            _numbers(axes, (starts[1] + h * (D_H + apart), row), numbers[b, :, h], owner[b, :, h])
             _numbers(axes, (starts[2], top - h * block), numbers[b, :, h], owner[b, :, h])
             _numbers(axes, (starts[3], top - h * block), reshaped[h], reshaped_owner[h])
             axes.text(starts[2] - 0.15, top - h * block - N / 2, f"head {h}", ha="right", va="center")
         for n in range(N):
+            _numbers(axes, (starts[1], top - n * each), numbers[b, n], owner[b, n])
+            axes.text(starts[1] - 0.15, top - n * each - H / 2, f"$x_{{{n}}}$", ha="right", va="center")
             axes.text(starts[0] - 0.15, row - n - 0.5, f"$x_{{{n}}}$", ha="right", va="center")
         axes.text(starts[0], row + 0.2, f"sequence {b}", ha="left", va="bottom", fontweight="bold")
         gaps = (
-            (starts[0] + wide, starts[1], "view", "reshape"),
-            (starts[1] + wide + (H - 1) * apart, starts[2] - 1.7, "transpose(1, 2)", "transpose(1, 2)"),
+            (starts[0] + wide, starts[1] - 1.0, "view", "reshape"),
+            (starts[1] + D_H, starts[2] - 1.7, "transpose(1, 2)", "transpose(1, 2)"),
         )
         for begin, end, there, back in gaps:
             arrow(axes, (begin + 0.25, row - N / 2 + 0.4), (end - 0.25, row - N / 2 + 0.4), there)
             arrow(axes, (end - 0.25, row - N / 2 - 0.4), (begin + 0.25, row - N / 2 - 0.4))
             axes.text((begin + end) / 2, row - N / 2 - 0.6, back, ha="center", va="top")
-    ends = (wide, wide + (H - 1) * apart, D_H, D_H)
+    ends = (wide, D_H, D_H, D_H)
     titles = ("$[B, N, H \\cdot D_H]$", "$[B, N, H, D_H]$", "split:\n$[B, H, N, D_H]$", "a reshape alone:\nwrong")
     for start, width, title in zip(starts, ends, titles, strict=True):
         axes.text(start + width / 2, 0.45, title, ha="center", va="bottom", linespacing=1.3)
