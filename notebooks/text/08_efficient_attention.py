@@ -133,9 +133,8 @@ for which, pairs in (("all pairs", N**2), ("only pairs n ≤ m", N * (N + 1) / 2
 #
 # The first problem is solved by keeping what has been computed: the KV cache. The cache is itself large, and letting
 # heads share keys and values shrinks it. The second problem is solved by attention in tiles, which never holds more
-# than a small piece of the table. The cache and the tiles leave every output unchanged; sharing heads does not. Then we
-# look at layers that no longer compute softmax attention over all pairs: they are cheaper still, and we shall see what
-# they give up. At the end we return to the novel.
+# than a small piece of the table. Then we look at layers that no longer compute softmax attention over all pairs: they
+# are cheaper still, and we shall see what they give up.
 
 # %% [markdown]
 # ## Decoding with a KV cache
@@ -967,8 +966,8 @@ def through_latents(Q, K, V, latents, depth=2):
 
 
 # %% [markdown]
-# This is the bare skeleton, without projections and without the normalisation and the MLP of lesson 09. What do latents
-# give up? Everything must pass through $M$ vectors, and these are computed before any query is known.
+# This is the bare skeleton, without projections, normalisation and MLP (lesson 09). What do latents give up? Everything
+# must pass through $M$ vectors, and these are computed before any query is known.
 #
 # We have seen three cheap kinds of attention. Here are their weights beside those of the softmax:
 

@@ -151,10 +151,9 @@ for name, text, new in (
     print(f"{name:21} {len(text):9,} characters, {len(known):6,} different words; unknown in new text: {unknown:.1%}")
 
 # %% [markdown]
-# The grammar gets by with 120 words, although a word with a space before it and the same word without count as two
-# here, and marks and line ends count, too. The source code has tens of thousands, and still several per cent of the
-# words of a new file are unknown, often a name that somebody invented. To a model whose tokens are words, all unknown
-# words would be the same token, and it could not know that `read_line` and `read_lines` have something in common.
+# The grammar gets by with 120 words. The source code has tens of thousands, and still several per cent of the words of
+# a new file are unknown, often a name that somebody invented. To a model whose tokens are words, all unknown words
+# would be the same token, and it could not know that `read_line` and `read_lines` have something in common.
 #
 # With single characters as tokens hardly anything is unknown, but texts become several times longer, and the number
 # of attention weights grows with the square of their length. We want something in between: long tokens for what is
@@ -206,7 +205,7 @@ print(f"{len(merges)} merges; the first ten make", ["".join(pair) for pair in me
 
 # %% [markdown]
 # The first merges join frequent pairs of characters, such as `h` and `e`, or a space and `t`. Soon a merge joins what
-# earlier merges have made: ` t` and `he` become ` the`. After 253 merges every word is one token, and no pair is left.
+# earlier merges have made: ` t` and `he` become ` the`.
 #
 # To cut a *new* text, the merges are applied in the order in which they were learned. Within each word we join the
 # pair that was learned first, and repeat this until no learned pair is left:
@@ -641,13 +640,10 @@ print(
 
 # %% [markdown]
 # A low temperature trades variety for correctness: at 0.3 nearly all sentences are possible, but they contain only 724
-# groups of three words where the grammar's own have 2,309. At 1 there are almost as many groups as in the grammar's own
-# sentences, wrong ones included, but nearly one sentence in five is wrong. At 1.5 two in three are wrong, and
-# presumably because wrong groups are counted, too, there are even more groups. Top-p with 0.9 keeps most of the
-# variety, and only 2 % of its sentences are wrong; top-k with 5 gives less variety and more mistakes. Most errors at
-# temperature 1.5 come from the many unlikely tokens, the tail of the distribution: when top-p cuts it off, the share of
-# possible sentences rises from 0.33 to 0.82. The grammar is an easy judge, though. No rule decides whether a real text
-# is good; Holtzman et al. (2020) compare generated text with what people write.
+# groups of three words where the grammar's own have 2,309. At 1 the variety is almost that of the grammar, but nearly
+# one sentence in five is wrong. Top-p with 0.9 keeps most of the variety, and only 2 % of its sentences are wrong;
+# top-k with 5 gives less variety and more mistakes. Most errors at temperature 1.5 come from the many unlikely tokens,
+# the tail of the distribution: when top-p cuts it off, the share of possible sentences rises from 0.33 to 0.82.
 #
 # ## Perplexity
 #
@@ -743,8 +739,7 @@ assert perplexities["GPT"] < min(perplexities[f"{n}-gram"] for n in range(1, 6))
 # The best n-gram model is that of 3-grams. More context does not help, presumably because almost half of the 5-grams in
 # the new sentences never occurred in training. The GPT has read the same sentences and is ahead of all five. A 3-gram
 # model knows only the last two tokens, whereas the GPT can use what came long before, such as whether the subject was
-# singular. Moreover, what it learns about one noun may serve other nouns with similar embeddings. We have not measured
-# which of these advantages matters more.
+# singular, and what it learns about one noun may serve other nouns with similar embeddings.
 #
 # Is the result the same with less text, with more text, and with real text? Stored runs repeat the comparison with
 # 100 to 20,000 sentences, and on the source code of the standard library, with 1,000 merges and a GPT with four
@@ -892,14 +887,13 @@ print(f"bits per character: 6-gram {library['bits']['6-gram']:.2f}, GPT {spread(
 #
 # - **With very little text, counting wins here.** On 100 sentences the 3-gram model reaches a perplexity of 15, the GPT
 #   only 53 after 150 steps. With 600 steps it gets even worse: by then it has seen each sentence hundreds of times, and
-#   has presumably learned them all by heart. Fewer than 150 steps might suit it better; we have not tried.
+#   has presumably learned them all by heart.
 # - **With more text, the GPT is ahead, if it is trained for the right time.** This time grows with the text: with 1,000
 #   sentences 600 steps are too many, with 20,000 sentences 150 are too few. On 20,000 sentences it reaches 5.1 after
 #   600 steps, and the 3-gram model 6.0.
 # - **On source code**, the 5-gram model is ahead throughout the first reading: a table of counts takes in everything at
 #   first sight, whereas a network learns in small steps. In the second reading, which adds nothing to the counts, the
-#   GPT overtakes them and ends at 19; the best n-gram model that we fitted, a 6-gram model, reaches 22. Part of this
-#   gain probably comes from the learning rate, which falls to zero only at the end of the second reading.
+#   GPT overtakes them and ends at 19; the best n-gram model that we fitted, a 6-gram model, reaches 22.
 #
 # <details><summary>Going further: a larger comparison, and details of these runs</summary>
 #
@@ -922,8 +916,7 @@ print(f"bits per character: 6-gram {library['bits']['6-gram']:.2f}, GPT {spread(
 print(library["sample"])
 
 # %% [markdown]
-# The form is mostly right: functions, indentation, a docstring, brackets that close. One even recognises a module,
-# since `self.tk.call` is from `tkinter`. It makes no sense, though.
+# The form is mostly right: functions, indentation, a docstring, brackets that close. It makes no sense, though.
 #
 # ## Zero-shot, one-shot, few-shot
 #
@@ -1160,8 +1153,8 @@ assert accuracies["seen"][3] > 0.9 and accuracies["named"][0] > 0.95
 #
 # - **New tables**: with up to eight examples, the stored models are right about as often as one can be. They have
 #   learned to learn from a prompt. With 15 examples they reach 0.80 of a possible 0.88, because they overlook some
-#   examples of a long prompt. For our model, the last printed line shows which: the letter asked for occurs just once
-#   among the 15 examples, at the first, second, … or fifteenth place.
+#   examples of a long prompt. For our model, the last printed line shows which: the letter asked for occurs just once,
+#   at the first, second, … or fifteenth place.
 # - **Named tables** need no example at all: these 16 tables are in the weights.
 # - **Named tables after a `?`**, printed as "named, no name", are about as hard as new ones: without the name a model
 #   does not recall them.
@@ -1431,8 +1424,7 @@ show(
 # 0.69 of its weight to its letter, where equal weights would give 0.09; in the second, a letter gives 0.95 to 0.98 to
 # the digits that followed it. But it is not always a single head in each layer that does the work. Four models have
 # only one previous-token head, whose removal leaves an accuracy of 0.20 to 0.35, while both heads of their second layer
-# are induction heads. The fifth is the reverse: it has a single induction head, without which the accuracy is 0.17,
-# hardly above chance, but two previous-token heads, either of which can be removed at little cost.
+# are induction heads. In the fifth it is the other way round.
 #
 # If this mechanism needs two layers, a model with a single layer should fail. Does it?
 
@@ -1484,12 +1476,11 @@ print(
 # two layers whose weights we loaded above, in its stored training; right, five seeds of each kind, with two layers
 # (blue) and with one (orange), trained twice as long.
 #
-# Over all places of a document, the stored models with one layer stay below 0.4. After a single example they are
-# always right, since there is only one digit to copy; with more, they seem to pick one of the digits in the prompt,
-# whatever the letter. With two layers, the ability appears rather suddenly. The accuracy stays near 0.3 until step
-# 175 to 250, and by step 325 to 425 it is above 0.9. Olsson et al. (2022) saw the same in language models, small and
-# large: early in training there is a short phase in which induction heads form and the ability to use the context
-# rises steeply.
+# Over all places of a document, the stored models with one layer stay below 0.4: they seem to pick one of the digits in
+# the prompt, whatever the letter. With two layers, the ability appears rather suddenly. The accuracy stays near 0.3
+# until step 175 to 250, and by step 325 to 425 it is above 0.9. Olsson et al. (2022) saw the same in language models,
+# small and large: early in training there is a short phase in which induction heads form and the ability to use the
+# context rises steeply.
 #
 # <details><summary>Going further: depth or size, and tokens in any order</summary>
 #
@@ -1682,11 +1673,11 @@ table({f"here: {name}": values for name, values in compared(two_layers, named, [
 # is 0.88, and the extra 0.01 is due to chance in the draw of tables and examples.
 #
 # But fine-tuning has side effects. The named tables, which the models knew perfectly, are recalled with an accuracy of
-# 0.93 after fine-tuning on 15 examples (0.81 for our own model, which was trained for half as long). At a learning rate
-# of $10^{-3}$ instead of $3 \cdot 10^{-4}$ it falls to 0.60, although new tables are learned no better. This is called
-# **catastrophic forgetting**: the same weights serve all tasks, and gradient steps for one of them know nothing of the
-# others. A remedy is **rehearsal**. If each step at the higher rate also trains on a few old documents, the named
-# tables are still recalled with an accuracy of 0.96.
+# 0.93 after fine-tuning on 15 examples (0.81 for our own model, which was trained for half as long). At a higher
+# learning rate it falls to 0.60, although new tables are learned no better. This is called **catastrophic forgetting**:
+# the same weights serve all tasks, and gradient steps for one of them know nothing of the others. A remedy is
+# **rehearsal**: if each step at the higher rate also trains on a few old documents, the named tables are still recalled
+# with an accuracy of 0.96.
 #
 # With examples in the prompt nothing is forgotten, since nothing is changed. But nothing is kept either, and each
 # prompt has to bring its examples again.
@@ -1752,8 +1743,7 @@ show(
 # example. On LAMBADA one example is *worse* than none, at all sizes, and few-shot is consistently best only from 2.7
 # billion parameters. In the prompts with examples, unlike the zero-shot ones, each passage was written as a text with
 # a gap, and the authors suppose that one example is not enough to show what is asked. In our small world the accuracy
-# rises with each number of examples that we tried, presumably because our documents are made of nothing but examples.
-# A plausible reading for both is that training decides which kinds of prompts a model can use.
+# rises with each number of examples, presumably because our documents are made of nothing but examples.
 #
 # ## Counting a GPT
 #
@@ -1788,13 +1778,12 @@ assert sum(weight.numel() for weight in gpt.parameters()) == parameters_of(64, 2
 #
 # What does size buy? **Scaling laws** give an answer. Kaplan et al. (2020) found that the loss of a language model
 # falls as a power of its number of parameters (without embeddings), $\text{loss} \propto \text{parameters}^{-0.076}$,
-# as long as neither text nor training time is short: doubling the size lowers the loss by 5 %. Similar laws hold for
-# the number of tokens and for the operations that training takes. With ten times as many operations, they concluded,
-# one should train a model more than five times as large, on less than twice the text. Hoffmann et al. (2022) let the
-# learning rate fall over just the length of each run, and found a different balance: parameters and tokens should
-# grow in equal proportion. Their *Chinchilla* took as many operations to train as the older Gopher (280 billion
-# parameters), has a quarter of its parameters, and is better. It read about 20 tokens for each parameter; GPT-3 had
-# read fewer than two.
+# as long as neither text nor training time is short: doubling the size lowers the loss by 5 %. With ten times as many
+# operations, they concluded, one should train a model more than five times as large, on less than twice the text.
+# Hoffmann et al. (2022) let the learning rate fall over just the length of each run, and found a different balance:
+# parameters and tokens should grow in equal proportion. Their *Chinchilla* took as many operations to train as the
+# older Gopher (280 billion parameters), has a quarter of its parameters, and is better. It read about 20 tokens for
+# each parameter; GPT-3 had read fewer than two.
 #
 # <details><summary>Going further: what does training cost?</summary>
 #
@@ -1812,8 +1801,8 @@ assert sum(weight.numel() for weight in gpt.parameters()) == parameters_of(64, 2
 # **masked language modelling**. It has no causal mask, so every position attends to both sides. In each text 15 % of
 # the tokens are chosen, and the model has to say which tokens they were. Of the chosen tokens, 80 % are replaced by
 # `[MASK]`. But since no `[MASK]` will occur when the model is used, 10 % are replaced by a random token, and the rest
-# stay as they are. The paper's BERT differs from ours above all in two ways: its blocks are post-norm, and it has a
-# second task, to tell whether one sentence follows another.
+# stay as they are. The paper's BERT has post-norm blocks and a second task, to tell whether one sentence follows
+# another.
 
 
 # %%
@@ -1893,9 +1882,8 @@ for steps in sorted(runs[0]["masked"], key=int):
 
 # %% [markdown]
 # After 600 steps the three BERTs lie far apart, two of them behind GPT; after 2,400 all are far ahead (2.30 against
-# 5.23). GPT has become slightly worse: presumably it begins to learn the sentences by heart. Why does BERT start so
-# slowly? It learns from only 15 % of the tokens in each step, so it presumably needs more steps. After enough of them
-# its easier task pays off: the words *after* a gap reveal much about the missing word.
+# 5.23). Why does BERT start so slowly? It learns from only 15 % of the tokens in each step, so it presumably needs more
+# steps. After enough of them its easier task pays off: the words *after* a gap reveal much about the missing word.
 #
 # BERT is used where a whole text is given and has to be understood, for instance to classify it or to find an answer
 # in it. But it gives no probability to a text and cannot simply write one. A GPT learns from every token rather than
@@ -1998,8 +1986,7 @@ for line in ("? c5 a2 c5 h1 a", "? c5 b2 c5 h1 a"):
 # - **Logits and targets are one position apart**: the logits at position $n$ belong to token $n + 1$. Compare them
 #   with token $n$, and you train a model to copy its input.
 # - **A mean of perplexities is not a perplexity**: average the losses over all tokens first.
-# - **Merges have an order.** Applying them by frequency in the new text, or taking the longest token, may cut the
-#   text differently from training.
+# - **Merges have an order.** Any other order may cut the text differently from training.
 #
 # <details><summary><b>If you also use lecture slides</b>: where some of them differ</summary>
 #

@@ -17,7 +17,7 @@
 # 12](12_attention_in_vision.ipynb) explains the cost that patches reduce. The terms and symbols of the course are
 # listed in the [glossary](../docs/glossary.md).
 #
-# **Time** about 65 minutes to read; the cells run in about 25 seconds on two CPU cores.
+# **Time** about 60 minutes to read; the cells run in about 25 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -279,8 +279,8 @@ class ViT(nn.Module):
 # self.head(self.encode(images)[:, 1:].mean(dim=1))
 # ```
 #
-# The class token is then no longer needed; without it there are $N$ position vectors, and `[:, 1:]` is dropped. The
-# authors of the ViT found that both ways are equally good if the learning rate is tuned for each of them.
+# The class token is then no longer needed. The authors of the ViT found that both ways are equally good if the learning
+# rate is tuned for each of them.
 #
 # ## Counting a ViT
 #
@@ -532,25 +532,23 @@ assert means["ViT, augmented"][0] > means["ViT"][0] + 0.2
 # Our models show three results:
 #
 # - **The convolutional network is ahead of the ViT for every number of pictures, but its lead in accuracy shrinks**:
-#   from 0.50 at 100 pictures to 0.02 at 12,800. Measured in accuracy, locality and equivariance help most where
-#   pictures are few, since they replace what pictures would have to teach.
-# - **The lead comes from its assumptions.** On shuffled pixels the lead is gone. Compare that curve with the ViT's,
-#   which shuffling would not change: with 100 or 400 pictures the two are about equal, and with more the convolutional
-#   network is clearly worse. A strong assumption that is wrong can be worse than a weak one.
+#   from 0.50 at 100 pictures to 0.02 at 12,800. Locality and equivariance help most where pictures are few, since they
+#   replace what pictures would have to teach.
+# - **The lead comes from its assumptions.** On shuffled pixels the lead is gone. With 100 or 400 shuffled pictures the
+#   convolutional network is about as good as the ViT, which shuffling does not change, and with more it is clearly
+#   worse: a strong assumption that is wrong can be worse than a weak one.
 # - **Augmentation replaces many pictures.** At 100 pictures it brings the ViT from 0.39 to 0.88, about as far as 1,600
-#   pictures do without it, and level with the convolutional network, which has no augmentation here. It suits these
-#   pictures: their objects differ in place anyway, most of them by no more than three pixels from the middle in each
-#   direction, and a mirrored object keeps its name.
+#   pictures do without it. It suits these pictures: their objects differ in place anyway, and a mirrored object keeps
+#   its name.
 #
 # In the published comparison the curves cross: at 14 million pictures BiT is still ahead of all ViTs, but at 303
 # million the largest of them, ViT-H/14, has overtaken it. Ours cannot cross, since from 1,600 pictures on our
 # convolutional network makes hardly any mistakes and leaves a ViT nothing to gain. The published curves also show that
 # larger models need more pictures: at 1.3 million, ViT-L is behind the smaller ViT-B.
 #
-# Neither half of the figure compares architectures alone. On the right each model was trained in its own way, and on
-# the left all models share a learning rate that was tuned for none of them. DeiT shows how much this matters (Touvron
-# et al., 2021; below): trained differently, a ViT-B/16 reaches 81.8 % on the same 1.3 million pictures, where the
-# figure has 77.9 %.
+# Neither half of the figure compares architectures alone, since training differs, too. DeiT shows how much this matters
+# (Touvron et al., 2021; below): trained differently, a ViT-B/16 reaches 81.8 % on the same 1.3 million pictures, where
+# the figure has 77.9 %.
 #
 # <details><summary>Going further: the fine print of Figure 4</summary>
 #
@@ -646,9 +644,8 @@ assert places[apart == 1].mean() > 0.3 > 0 > places[apart >= 3].mean()
 # similar, and those of distant places dissimilar. An untrained model shows no such difference; its cosines are slightly
 # negative because the mean has been subtracted. The maps show a second pattern: the places of the middle resemble one
 # another, and many places of the border resemble other places of the border, some of them far away. Only the training
-# can have taught all this, since an untrained ViT prefers no order of the patches. We can only guess how: neighbouring
-# patches often belong to one object, and the augmentation, unlike the model, does know what a row and a column are. The
-# authors of the ViT also tried encodings that are given a row and a column, and found them no better.
+# can have taught all this, since an untrained ViT prefers no order of the patches. The authors of the ViT also tried
+# encodings that are given a row and a column, and found them no better.
 #
 # ## What do the heads attend to?
 #
@@ -728,8 +725,7 @@ print(f"heads nearer to the first than to the second: {(distance < (near + even)
 # nearby. In the large ViTs of the paper, pre-trained on JFT, some heads of the first layers look near and others far,
 # and in the upper layers all look far. Raghu et al. (2021) found that the local heads are missing if the same models
 # are trained on ImageNet alone. A convolution cannot help looking near; these large ViTs had to learn to do so, and
-# learned it only from many pictures. Our ViT has only two blocks, 36 patches and few pictures, and we have not tested
-# what each of these does to its attention distances.
+# learned it only from many pictures.
 #
 # The second measure is about the class token: which patches reach it? The weights of the last block are only a part of
 # the answer, since the patches have exchanged information before. **Attention rollout** (Abnar and Zuidema, 2020)
@@ -784,11 +780,10 @@ assert own - 0.05 > mean > even + 0.1 and max(heads) > 0.85
 # Does the rollout follow the object? The printed lines measure how much of it lies on what differs from the background,
 # on average over 200 pictures. Equal weights are the baseline. One map for all pictures beats them simply because
 # objects lie near the middle of their windows, so only the gain from the second line to the third comes from the
-# individual picture. The rollout does follow the object, but about half of it lies on the background. In Figure 7 you
-# can see where: in the first and the third picture the lightest patch lies at the left edge of the object and holds
-# hardly any of it. A reason is in the last lines: the heads of the last block do different work. In head 1 the class
-# token attends almost only to the object, as you can see in Figure 6; in the other heads it looks elsewhere, too, and
-# the rollout averages over all of them.
+# individual picture. The rollout does follow the object, but about half of it lies on the background. A reason is in
+# the last lines: the heads of the last block do different work. In head 1 the class token attends almost only to the
+# object, as you can see in Figure 6; in the other heads it looks elsewhere, too, and the rollout averages over all of
+# them.
 #
 # In the large ViTs the rollouts of photographs follow the objects as well (figure 6 of the paper). But a rollout leaves
 # out the values, the MLPs and the normalisations. Such a map illustrates what the model may be using, but it is no
@@ -853,13 +848,12 @@ for side in SIDES:
 
 # %% [markdown]
 # Each halving of the side gives four times as many patches. From 12 to 6 pixels the operations grow only threefold,
-# since the class token and the patch embedding cost the same at every size. From 6 to 3 they grow slightly more than
-# fourfold, and where the $N^2$ term dominates, each halving would cost sixteen times as much.
+# since the class token and the patch embedding cost the same at every size; where the $N^2$ term dominates, each
+# halving would cost sixteen times as much.
 #
 # It is less clear what we gain. Patches of 12 by 12 do worst, but among the other sizes, the seeds of a single size
-# differ as much as the sizes do. This does not rule out a gain, since training is far from finished after 1,500 steps:
-# in Figure 4 the ViT with patches of 6 by 6 reaches a higher accuracy after 4,000 steps, even with fewer pictures. The
-# ViTs of the paper do gain from smaller patches, whichever set they are pre-trained on. With ImageNet alone, ViT-B
+# differ as much as the sizes do. This does not rule out a gain, since training is far from finished after 1,500 steps.
+# The ViTs of the paper do gain from smaller patches, whichever set they are pre-trained on. With ImageNet alone, ViT-B
 # reaches 73.4 % with patches of 32 by 32 and 77.9 % with patches of 16 by 16.
 #
 # ## Another image size
@@ -964,18 +958,16 @@ for name, values in zip(
 
 # %% [markdown]
 # Taught by the convolutional network, the ViT stays behind its teacher but is well ahead of the ViT that learned from
-# the 100 labels alone. The teacher's mistakes can hardly be what holds it back: a ViT that learned from 6,400 *true*
-# labels is hardly better than the one taught by the teacher's answers, by less than the seeds differ from one another.
-# The limit is rather the student itself and its short training. After the same 100 labels the teacher names 98 % of new
-# pictures correctly and the ViT 87 %. In view of Figure 4 we suppose that most of this lead is what a convolution knows
-# beforehand. If so, the teacher's answers pass some of that knowledge on: here they are worth nearly as much to the ViT
-# as 6,300 more labels.
+# the 100 labels alone, and hardly worse than a ViT that learned from 6,400 *true* labels. After the same 100 labels the
+# teacher names 98 % of new pictures correctly and the ViT 87 %. In view of Figure 4 we suppose that most of this lead
+# is what a convolution knows beforehand. If so, the teacher's answers pass some of that knowledge on: here they are
+# worth nearly as much to the ViT as 6,300 more labels.
 #
 # In the published result (Touvron et al., 2021; ImageNet, ViT-B at 224 by 224 pixels) the ViT reaches 81.8 % without a
 # teacher and 83.4 % with the distillation token. A convolutional network is the better teacher: one that reached only
 # 80.0 % itself brought its student to 82.7 %, while a ViT, though the better model with 81.8 %, brought its student
 # hardly further than training without a teacher. But most of what DeiT gained over the first ViT came from augmentation
-# and a careful way of training, and its authors' later recipe, DeiT III (Touvron et al., 2022), does without a teacher.
+# and a careful way of training.
 #
 # ## Learning without labels
 #
@@ -1084,8 +1076,7 @@ assert min(handwritten["CNN"]) > max(handwritten["ViT"])
 # **Figure 11.** Eight of the handwritten digits, with their labels.
 #
 # On these real images the ranking is the same: in the stored run the worst seed of the convolutional network is ahead
-# of the best seed of the ViT. The pictures are small and so is the data set, which is just where an inductive bias
-# should help.
+# of the best seed of the ViT.
 #
 # ## Circle or cross?
 #
@@ -1222,7 +1213,6 @@ for name, said in answers.items():
 #   distance.*
 # - H. Touvron, M. Cord, M. Douze, F. Massa, A. Sablayrolles, H. Jégou (2021). Training data-efficient image
 #   Transformers & distillation through attention. ICML. arXiv:2012.12877.
-# - H. Touvron, M. Cord, H. Jégou (2022). DeiT III: revenge of the ViT. ECCV. arXiv:2204.07118.
 # - A. Kolesnikov et al. (2020). Big transfer (BiT): general visual representation learning. ECCV. arXiv:1912.11370.
 # - K. He, X. Chen, S. Xie, Y. Li, P. Dollár, R. Girshick (2022). Masked autoencoders are scalable vision learners.
 #   CVPR. arXiv:2111.06377.

@@ -365,7 +365,7 @@ for beginning, A in {
     print(f"{beginning}: length of the gradient for B {B.grad.norm():.1f}, for A {A.grad.norm():.1f}")
 
 # %% [markdown]
-# In the first step only $B$ learns. Once $B$ is no longer 0, $A$ learns, too.
+# In the first step only $B$ learns; once $B$ is no longer 0, $A$ learns, too.
 #
 # The factor $\alpha/r$ has a practical reason. $BA$ is a sum of $r$ terms, so the update grows with $r$. Dividing by
 # $r$ is meant to spare us a new learning rate for each rank, while $\alpha$ sets how large the update is as a whole.
@@ -375,8 +375,7 @@ for beginning, A in {
 # ## Which layers get an adapter
 #
 # In most of their experiments, LoRA's authors gave an update to the query and the value matrices of every block and
-# froze everything else. A trainable part that is put into a frozen model, be it one update or all of them together,
-# is called an **adapter**.
+# froze everything else. A trainable part that is put into a frozen model is called an **adapter**.
 #
 # In torch, `parametrize` adds the updates. It keeps the stored weight as `layer.parametrizations.weight.original`,
 # and computes `layer.weight` from it whenever the weight is used; the update itself is
@@ -416,8 +415,7 @@ def lora(names, r, alpha=8):
 
 
 # %% [markdown]
-# Mind the order: everything is frozen first, since otherwise the updates would be frozen, too. Does the new model
-# really begin as the old one? How many weights are trained, and how far do they get on task 2?
+# Does the new model really begin as the old one? How many weights are trained, and how far do they get on task 2?
 
 # %%
 new = copy.deepcopy(base)
@@ -798,19 +796,16 @@ show(
 #   reaches, and random weights from all six matrices still less. The place thus accounts for a part of LoRA's lead. The
 #   larger part remains, and the form of the update is the likeliest reason.
 # - **LoRA with 1.6 % of the weights comes close to full fine-tuning, and stays behind it in every seed.** With rank 8
-#   for all six matrices it is ahead in every seed. For each of these two gaps, however, there is a seed in which it is
-#   too small to mean anything, and each learning rate was tuned on a single seed. The result only shows that LoRA need
-#   not be behind.
+#   for all six matrices it is ahead in every seed. Both gaps are small, and each learning rate was tuned on a single
+#   seed: the result only shows that LoRA need not be behind.
 # - **With the adapter in place, LoRA forgets about as much as full fine-tuning, on average**; without the adapter,
-#   nothing is lost. With large models and other tasks, LoRA was found to learn less and to forget less (Biderman et
-#   al., 2024).
+#   nothing is lost.
 # - **The relatives fall far behind here; in the published results most of them do not.** There the prefix of embeddings
 #   is behind on all three tasks, on WikiSQL by more than ten points. The others are never more than four points behind
 #   full fine-tuning, and on MultiNLI they at least match it.
 #
 # With 0.003 % of GPT-3's weights, the smaller LoRA is level with full fine-tuning on WikiSQL, within a margin of half a
-# point, and ahead on the other two tasks. Our miniature cannot show this, for so small a share of its weights would be
-# about five numbers.
+# point, and ahead on the other two tasks.
 #
 # <details><summary>Going further: why single weights and the relatives may be so far behind here</summary>
 #
@@ -900,7 +895,7 @@ for places in (run["places"] for run in placed):  # in each seed
 # But the experiments disagree about the best single matrices. For GPT-3 on WikiSQL these are value and output, for us
 # query and key, by far. Our guess is that task 2 changes where a token has to look for the next word, and not what it
 # copies from there, whereas to answer in a query language a model must also change what it writes. In any case, the
-# best place for an adapter is not the same everywhere, and on MultiNLI all places lie within one point of each other.
+# best place for an adapter is not the same everywhere.
 #
 # <details><summary>Going further: all six, and what else differs between the lines</summary>
 #
@@ -984,11 +979,9 @@ show(
 #
 # Here ranks above 8 hardly help: from rank 8 to 32 the means rise by only about 0.02. The surprise of the paper was
 # that *rank 1* is enough for GPT-3 if query and value are adapted: on both tasks higher ranks add little. The query
-# matrices alone, the authors say, need a higher rank. The table shows this on WikiSQL (68.8 with rank 1, 70.5 with rank
-# 4), but hardly on MultiNLI, where even rank 1 is ahead of full fine-tuning. In our miniature rank 1 is not enough:
-# query and value reach 0.24 with it and 0.66 with rank 4. The more matrices are adapted, the less is lost: all six
-# reach 0.62 with rank 1, and 0.78 with rank 4. The authors themselves do not expect a small rank to be enough for every
-# task.
+# matrices alone need a higher rank, at least on WikiSQL. In our miniature rank 1 is not enough: query and value reach
+# 0.24 with it and 0.66 with rank 4. The more matrices are adapted, the less is lost: all six reach 0.62 with rank 1,
+# and 0.78 with rank 4.
 #
 # What does each part of an adapter contribute? For Figure 6 we train an adapter of rank 8 for all six matrices of our
 # base. You can keep only its first directions, merge it into some matrices only, or scale it. The lines above the
@@ -1078,8 +1071,7 @@ explore(
 # keeps the first $r$ directions of each trained update; $\alpha$ was 8 in training, and other values scale the update
 # afterwards.
 #
-# The parts depend on each other: merged without the others, the updates of query and value do far worse than all six,
-# although an adapter that was *trained* for query and value alone does well.
+# The parts depend on each other: merged without the others, the updates of query and value do far worse than all six.
 
 # %% [markdown]
 # ## Half-time
@@ -1322,9 +1314,8 @@ explore(
 # the code book (vertical lines). Right, how often each code is used, from the lowest value to the highest. NF3 is
 # made like NF4, with eight values; int3 and int2 have equal steps, with seven and with three.
 #
-# Not even NF4 uses all its codes equally often: those at the ends are rare. Normally distributed numbers would not
-# use them equally often either, as the lines above the figure show, because they are divided by the largest of their
-# block, which usually lies farther out than the derivation assumes (Yoshida, 2023).
+# Not even NF4 uses all its codes equally often: those at the ends are rare, because the weights are divided by the
+# largest of their block, which usually lies farther out than the derivation assumes (Yoshida, 2023).
 #
 # <details><summary>Going further: how often each code is used</summary>
 #
@@ -1529,14 +1520,13 @@ for name, (L, D, D_F) in {"Llama-7B": (32, 4096, 11008), "Llama-65B": (80, 8192,
     )
 
 # %% [markdown]
-# For GPT-3, LoRA saves five sixths of the memory if full fine-tuning takes 12 bytes a weight, and seven eighths if it
-# takes 16. The frozen weights are nearly all of the rest, and it is these that QLoRA makes almost four times smaller,
-# except for the embeddings and the head, which stay in 16 bits. For the Llama with 65 billion weights, the QLoRA paper
-# agrees with our count: a single GPU with 48 GB is enough.
+# For GPT-3, LoRA saves five sixths of the memory or more. The frozen weights are nearly all of the rest, and it is
+# these that QLoRA makes almost four times smaller, except for the embeddings and the head, which stay in 16 bits. For
+# the Llama with 65 billion weights, the QLoRA paper agrees with our count: a single GPU with 48 GB is enough.
 #
-# QLoRA also has a safeguard. With a long sentence in the batch, the activations may need more memory than is left,
-# and training would fail. A **paged optimiser** keeps Adam's means in memory that the GPU's driver moves to the
-# CPU's, page by page, when there is no room.
+# QLoRA also has a safeguard for long sentences, whose activations may need more memory than is left: a **paged
+# optimiser** keeps Adam's means in memory that the GPU's driver moves to the CPU's, page by page, when there is no
+# room.
 #
 # <details><summary>Going further: where our count and the papers' differ</summary>
 #

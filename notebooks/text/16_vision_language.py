@@ -478,20 +478,17 @@ for run in record["results"]["runs"]:  # the claims below hold for each seed
 # %% [markdown]
 # The first four lines are the fair experiment, with a CNN that has not seen the pairs either. Combinations that occur
 # in training are named without a mistake. Of the combinations that do not occur, about half are named right, and four
-# times as much training does not help: the means differ less than the seeds do. All mistakes are in the *shape*; the
-# colour is always right. Guessing the shape would succeed in a quarter of the cases, so the mean is better than
-# guessing. But the list below the table, with twenty pictures for each pair, shows how uneven it is. Green triangles
-# are named in every picture and red crosses, on average, in most, while blue circles and yellow squares are on average
-# below a quarter, and each of them is never named in one of the seeds. The model combines some colours and shapes that
-# it has never seen together, and fails with others; a mean over four pairs hides this, and four other pairs would have
-# another mean.
+# times as much training does not help. All mistakes are in the *shape*; the colour is always right. Guessing the shape
+# would succeed in a quarter of the cases, so the mean is better than guessing. But the list below the table, with
+# twenty pictures for each pair, shows how uneven it is. Green triangles are named in every picture and red crosses, on
+# average, in most, while blue circles and yellow squares are on average below a quarter, and each of them is never
+# named in one of the seeds. The model combines some colours and shapes that it has never seen together, and fails with
+# others; a mean over four pairs hides this, and four other pairs would have another mean.
 #
 # The last four lines of the table show the trap. There the CNN, which was trained to name single objects, knew all
 # twenty pairs. The contrastive training is the same and also lacks the four pairs, yet nearly all of their pictures are
 # now named correctly. What looks like a triumph of the common space is in large part knowledge that the CNN brought
-# with it. The comparison can also be read the other way: with good features, the two encoders do put *red* and *cross*
-# together, so most of the failure in the first lines is the CNN's. When you read that a model names something it has
-# never seen, ask which of its parts have seen it.
+# with it. When you read that a model names something it has never seen, ask which of its parts have seen it.
 #
 # With 400 million pairs, CLIP reached the accuracy on ImageNet that a ResNet-50 had reached by training on its 1.28
 # million labelled images, without using any of these labels (Radford et al., 2021). It averaged 80 prompts for each
@@ -953,7 +950,7 @@ show(
 # - **Patience teaches binding, too.** With four times as much training, the plain contrastive loss reaches 0.95 and
 #   0.88. Exchanged captions are therefore not necessary for most of the binding, but they bring it about much sooner.
 #   We guess that the plain loss learns from the exchanged captions that do turn up: a batch of 64 contains two or three
-#   such pairs by chance. It is still behind in each seed, and whether it would ever catch up we do not know.
+#   such pairs by chance. It is still behind in each seed.
 # - **Cross-attention by itself proves nothing.** Trained on exchanged captions for 1,200 steps, the matching head makes
 #   hardly a mistake, but the same is true of the control, an MLP on two vectors that has no cross-attention. Trained on
 #   hard negatives of the batch instead, the same head learns colours as well, but places only in part, 0.73, with 0.53
@@ -968,13 +965,12 @@ show(
 #   captions as well. The head with hard negatives finds the right caption in 0.88 of the cases, no more often than the
 #   cosine, so in our miniature the re-ranking for which BLIP uses its head gains nothing.
 #
-# In short: **what a model is trained against has a large share in what it learns to tell apart, and in how soon.** It
-# does not decide alone, or the seeds with hard negatives would not differ so much. The experiment does not show that
-# cross-attention is useless either. It shows that an explanation such as "it has cross-attention, so it knows which one
-# is red" needs a control. Nor does it show that our CLIP sees a bag of words: after 300 steps it already noticed
-# exchanged colours in most cases. The published CLIP does worse on photographs. NegCLIP, which was fine-tuned on COCO
-# with exchanged words and with similar pictures in each batch, raises CLIP's 62 % to 71 % on attributes and its 63 % to
-# 81 % on relations (Yuksekgonul et al., 2023).
+# In short: **what a model is trained against has a large share in what it learns to tell apart, and in how soon.** The
+# experiment does not show that cross-attention is useless either. It shows that an explanation such as "it has
+# cross-attention, so it knows which one is red" needs a control. Nor does it show that our CLIP sees a bag of words:
+# after 300 steps it already noticed exchanged colours in most cases. The published CLIP does worse on photographs.
+# NegCLIP, which was fine-tuned on COCO with exchanged words and with similar pictures in each batch, raises CLIP's 62 %
+# to 71 % on attributes and its 63 % to 81 % on relations (Yuksekgonul et al., 2023).
 
 # %% [markdown]
 # ## CapFilt: a captioner and a filter
@@ -1230,8 +1226,7 @@ for name, numbers in PAPER.items():
 # negatives, and in all four rows BLIP also trains on the clean captions of COCO and Visual Genome. Finally, a web text
 # that describes a picture only in part still teaches a model something true, whereas the wrong captions of our web
 # belong to other pictures altogether. Our miniature shows that a filter can be worth a great deal, and that written
-# captions are only as good as their captioner; of the gain from captioning it shows only the small one without a
-# filter.
+# captions are only as good as their captioner.
 #
 # How noisy may the web be before the filter fails? A second stored run repeats the first half of the experiment, up to
 # the filter's judgement, for webs of which 10 % to 90 % of the captions are wrong.
