@@ -349,11 +349,14 @@ figure, (left, right) = plots.canvas(10.5, 3.5, 2)
 lines = {names[way]: values for way, values in decoding["seconds"].items()}
 plots.curves(decoding["lengths"], lines, log="xy", x_label="tokens written", y_label="processor seconds", axes=left)
 gain = [slow / quick for slow, quick in zip(*(decoding["seconds"][way] for way in names))]
-options = {"log": "xy", "x_label": "tokens written", "y_label": "times faster with the cache"}
-plots.curves(decoding["lengths"], {"gain": gain}, legend=False, axes=right, **options)
+counted = [operations(N, 256, False) / operations(N, 256, True) for N in decoding["lengths"]]
+options = {"log": "xy", "x_label": "tokens written", "y_label": "without a cache / with the KV cache"}
+lines, styles = {"operations, by count": counted, "measured time": gain}, {"operations, by count": "o--"}
+colours = {"operations, by count": plots.GREY, "measured time": plots.BLUE}
+plots.curves(decoding["lengths"], lines, styles=styles, colours=colours, axes=right, **options)
 slow, quick = (decoding["seconds"][way][-1] for way in names)
 written = decoding["lengths"][-1]
-fewer = operations(written, 256, False) / operations(written, 256, True)
+fewer = counted[-1]
 print(f"{written} tokens: {slow:.1f} s without, {quick:.1f} s with the cache:", end=" ")
 print(f"{gain[-1]:.0f} times faster, with {fewer:.0f} times fewer operations")
 assert gain[-1] > gain[-2] > gain[-3] and fewer > 5 * gain[-1]
@@ -365,7 +368,8 @@ show(
 
 # %% [markdown]
 # **Figure 2.** Measured time in which the model of four layers generates texts of different lengths with and without
-# the KV cache (left), and the ratio of the two times (right). The stored times are processor times.
+# the KV cache (left), and the ratio of the two times beside that of the counted operations (right). The stored times
+# are processor times.
 #
 # For long texts the gain grows with the length, as the counts of operations predict, but they promise far more than the
 # measurement confirms. With the cache, much of the time of a token is the same in a short text and in a long one,
@@ -456,27 +460,20 @@ assert_close(F.scaled_dot_product_attention(Q, K, V, enable_gqa=True), Y)  # tor
 # %% [markdown]
 # `repeat_interleave` repeats each group as often as it has query heads, in a row: 0 0 0 0 1 1 1 1. With `repeat` we
 # would get 0 1 0 1 0 1 0 1, the right shape with the wrong groups. The cache keeps $G$ heads, so each token takes
-# $2 \cdot L \cdot G \cdot D_H$ numbers. We measure this with real caches: four models that differ only in $G$ read 64
-# tokens.
+# $2 \cdot L \cdot G \cdot D_H$ numbers.
 
-# %% tags=["fold"]
-# @title Draws Figure 4
-groups, sizes = (8, 4, 2, 1), []
-for G in groups:
+# %% tags=["fold", "nbval-check-output"]
+# @title Checks the claims and prints the lines below
+sizes = {}
+for G in (8, 4, 2, 1):
     grouped, cache = LanguageModel(width=256, depth=4, H=8, G=G, longest=64).to(DEVICE), {}
     extend(grouped, sentences[:8, :8].reshape(1, 64), cache)  # any 64 tokens
-    sizes.append(held(cache) / 1024)
+    sizes[G] = held(cache) / 1024
     assert held(cache) == cache_bytes(4, G, 32, 64, bytes_each=4)
-options = {"value_label": "KV cache, KiB", "numbers": ".0f", "title": "measured: 64 tokens, 8 query heads"}
-show(
-    plots.bars(sizes, [f"G = {G}" for G in groups], **options),
-    f"Size of the KV cache in KiB: {', '.join(f'{size:.0f} for G = {G}' for G, size in zip(groups, sizes))}.",
-)
+told = ", ".join(f"G = {G}: {size:.0f} KiB" for G, size in sizes.items())
+print(f"measured caches of 64 tokens, 4 layers, 8 query heads: {told}")
 
 # %% [markdown]
-# **Figure 4.** Measured size of the KV cache of a model with four layers and eight query heads of width 32, for
-# different numbers $G$ of key-value heads. The size is in proportion to $G$, as the formula says.
-#
 # What does sharing cost in quality? Ainslie et al. (2023, table 1) converted a trained model, T5-XXL with 64 heads, and
 # trained it for another 5 % of the original number of steps. With eight groups hardly any quality is lost:
 #
@@ -595,7 +592,7 @@ assert_close(torchs_own(Q, K, V), exact, rtol=0, atol=1e-6)
 # before), beside the final weights. If you choose a tile beyond the last one, the last one is shown.
 
 # %% tags=["fold"]
-# @title Explorer of Figure 5
+# @title Explorer of Figure 4
 Q_8, K_12 = normal(8, 4), normal(12, 4) * torch.linspace(0.6, 1.8, 12, device=DEVICE)[:, None]
 E_table = Q_8 @ K_12.T / 2  # [8, 12]
 # query 1: its largest score so far rises in the middle, and again at the end
@@ -618,7 +615,7 @@ def draw_tiles(block, step):
     shown[:, begin:end] = E_table[:, begin:end]
     bound = E_table.abs().max().item()
     figure, (left, right) = plots.canvas(11, 3.6, 2, gridspec_kw={"width_ratios": [1, 1.1]})
-    left.set_facecolor("#EEEEEE")
+    left.axvspan(-0.5, 11.5, facecolor="white", edgecolor="#CCCCCC", hatch="//", zorder=0)  # what does not exist
     plots.field(shown, limits=(-bound, bound), x_label="key", y_label="query", title="scores that exist now", axes=left)
     keys = [f"{n + 1}" for n in range(12)]
     now = torch.where(torch.arange(12, device=DEVICE) < end, (E_table[0] - m).exp() / l, 0.0)
@@ -637,6 +634,9 @@ def draw_tiles(block, step):
     right.set_xticks(range(12), keys)
     final = plots.array(E_table[0].softmax(dim=0))
     right.plot(range(12), final, "_", color=plots.BLACK, markersize=16, markeredgewidth=2, label="at the end")
+    for colour, name in ((plots.WEIGHTS, "this tile"), (plots.SKY, "read before")):
+        right.bar(0, 0, color=colour, label=name)
+    right.bar(0, 0, fill=False, edgecolor=plots.GREY, linestyle="--", label="before this tile")
     plots.legend_of(right)
     right.set_xlabel("key")
     return figure
@@ -665,12 +665,13 @@ explore(
 )
 
 # %% [markdown]
-# **Figure 5.** Attention in tiles. Left, the scores that are in memory at this step; right, the weights of the first
+# **Figure 4.** Attention in tiles. Left, the scores that are in memory at this step; right, the weights of the first
 # query computed from the keys read so far, with $m$, $\ell$ and $f$ above them. Dashed outlines show the weights before
 # this tile, black marks the final ones.
 #
-# At first the weights are too large: they sum to 1 over the keys that have been read, although other keys are still to
-# come. With each tile, they shrink towards the final weights.
+# The bars are drawn for us only: the computation keeps nothing of the earlier tiles but $m$, $\ell$ and $o$. At first
+# the weights are too large, since they sum to 1 over the keys that have been read. With each tile, they shrink towards
+# the final weights.
 #
 # Attention in tiles, with an online softmax, is the idea of **FlashAttention** (Dao et al., 2022). It saves time as
 # well as memory, and the reason lies in the hardware. A GPU works with several memories: a small one on its chip, a
@@ -678,7 +679,7 @@ explore(
 # hierarchy**:
 
 # %% tags=["fold"]
-# @title Draws Figure 6
+# @title Draws Figure 5
 show(
     schematics.memory_hierarchy(),
     "A pyramid of three memories. Top: SRAM on the GPU's chip, 20 MB at 19 TB per second; one tile of scores at a time, with m, l and O "
@@ -687,10 +688,11 @@ show(
 )
 
 # %% [markdown]
-# **Figure 6.** The memory hierarchy of an A100 GPU, with the size and the **bandwidth** of each memory (the bytes that
+# **Figure 5.** The memory hierarchy of an A100 GPU, with the size and the **bandwidth** of each memory (the bytes that
 # it can read or write in a second) as published by Dao et al. (2022), and what attention keeps in each memory. SRAM
-# lies beside the arithmetic units, in 108 pieces of 192 KB, each with a tile of its own; HBM, high-bandwidth memory, is
-# what is usually called "the GPU's memory".
+# lies beside the arithmetic units, in 108 pieces of 192 KB. Here a tile is a block of queries against a block of keys,
+# for instance $128 \times 128$ scores, and each piece holds a tile of its own. HBM, high-bandwidth memory, is what is
+# usually called "the GPU's memory".
 #
 # Attention with a table computes the scores $E$, writes them to HBM, reads them again for the softmax, writes the
 # weights $A$, and reads them again for the weighted sums. How long does this take, compared with the arithmetic? We
@@ -721,7 +723,7 @@ print(f"{moving / computing:.1f} times as long")
 # Predict: by which factor does each curve grow from one point to the next, where $N$ is four times as large?
 
 # %% tags=["fold"]
-# @title Draws Figure 7
+# @title Draws Figure 6
 MEASURED, OWN = (256, 1024, 4096, 16384), "PyTorch's own"
 
 
@@ -773,9 +775,9 @@ show(
 )
 
 # %% [markdown]
-# **Figure 7.** Peak memory of one head against the length $N$, on logarithmic axes. The table of weights grows as
-# $O(N^2)$ and the tiles as $O(N)$; the tiles and PyTorch's own attention never store the table, and their curves end
-# far below its curve.
+# **Figure 6.** Peak memory of one head against the length $N$, on logarithmic axes. The table of weights grows as
+# $O(N^2)$ and the tiles as $O(N)$. PyTorch's own attention never stores the table either; it needs a working space of
+# fixed size, and so its curve grows by less than the factor 4 at first.
 #
 # At $N = 256$ tiling saves nothing, because one tile and its working arrays are as large as the table.
 #
@@ -814,7 +816,7 @@ assert_close(ways["is_causal=True"](), ways["attn_mask=causal(N)"](), rtol=1e-4,
 # but $K^\top V$ is $[D_Q, D_V]$, however long the sequence is.
 
 # %% tags=["fold"]
-# @title Draws Figure 8
+# @title Draws Figure 7
 show(
     schematics.orders_of_products(),
     "Two lines of rectangles, drawn to size. First Q, N by D_Q, times K transposed, D_Q by N, gives a large square, N by N, which "
@@ -823,7 +825,7 @@ show(
 )
 
 # %% [markdown]
-# **Figure 8.** The same product in two orders, without the softmax. The upper order computes the large square, and its
+# **Figure 7.** The same product in two orders, without the softmax. The upper order computes the large square, and its
 # cost grows with $N^2$; the lower order computes the small square, and its cost grows with $N$.
 #
 # **Linear attention** (Katharopoulos et al., 2020) keeps two properties of the softmax: the weights are positive, and
@@ -870,7 +872,9 @@ assert_close(linear(Q, K, V), A_linear / A_linear.sum(dim=-1, keepdim=True) @ V)
 #
 # This is a recurrent network whose hidden state is the matrix $S_m$, $[D_Q, D_V]$, with the vector $z_m$, $[D_Q]$. It
 # explains the paper's title, "Transformers are RNNs". In decoding, the state replaces the KV cache, and each new token
-# costs the same, however long the text is; in training, all positions can still be computed together.
+# costs the same, however long the text is. In training, all positions can still be computed together, unlike in other
+# recurrent networks, because $S_{m-1}$ passes through no nonlinear function: all states are running sums of known
+# terms.
 
 # %% [markdown]
 # ## Windowed attention
@@ -894,7 +898,9 @@ def masked_window(Q, K, V, w=64):
 # But a mask alone saves nothing, since the scores that it hides are computed as well. To save operations, cut the
 # sequence into chunks of $w$ vectors. A chunk of queries then needs only its own chunk of keys and the two chunks
 # beside it. With $w = 64$, queries 128 to 191 need only keys 64 to 255. This makes $3w$ scores for each query instead
-# of $N$, of which at most $2w + 1$ lie in its window; a small mask hides the others. The cost is $O(N w D)$.
+# of $N$, of which at most $2w + 1$ lie in its window; a small mask hides the others. In the code, `F.pad` adds $w$ zero
+# vectors at either end, and `unfold` takes pieces of $3w$ vectors that begin $w$ apart, with the axis within a piece
+# last, which `.mT` swaps back. The cost is $O(N w D)$.
 
 
 # %%
@@ -941,7 +947,7 @@ assert_close(window(Q, K, V), masked_window(Q, K, V))
 # Perceiver attends to the 50,000 single pixels of an image.
 
 # %% tags=["fold"]
-# @title Draws Figure 9
+# @title Draws Figure 8
 show(
     schematics.latents(),
     "Three rows of boxes. Below, twelve data vectors, the keys and values of the first step. Lines lead from all of them to each "
@@ -950,7 +956,7 @@ show(
 )
 
 # %% [markdown]
-# **Figure 9.** Attention through latents, from below: $N = 12$ data vectors, $M = 3$ latents, $N$ outputs. In the first
+# **Figure 8.** Attention through latents, from below: $N = 12$ data vectors, $M = 3$ latents, $N$ outputs. In the first
 # step the latents are the queries; in the last step the summaries that they have gathered are the keys and the values.
 # Between the two, in the middle row, Perceiver has its blocks of self-attention. The two steps have $2NM$ weights
 # instead of $N^2$, here 72 instead of 144.
@@ -972,9 +978,9 @@ def through_latents(Q, K, V, latents, depth=2):
 # We have seen three cheap kinds of attention. Here are their weights beside those of the softmax:
 
 # %% tags=["fold"]
-# @title Draws Figure 10
+# @title Draws Figure 9
 keep_window = (torch.arange(40)[:, None] - torch.arange(40)).abs() <= 5  # [N, N]
-figure, panels = plots.canvas(10.5, 3, 4)
+figure, panels = plots.canvas(10.5, 3.2, 4)
 Q_40, K_40, L_6 = normal(40, 8) * 2, normal(40, 8) * 2, normal(6, 8) * 2
 E_40 = (Q_40 @ K_40.T / math.sqrt(8)).cpu()
 positive = ((F.elu(Q_40) + 1) @ (F.elu(K_40) + 1).T).cpu()
@@ -987,7 +993,8 @@ tables = {
 }
 for panel, (name, table) in zip(panels, tables.items(), strict=True):
     panel.imshow(plots.array(table), cmap=plots.MAP, vmin=0, vmax=0.5)
-    panel.set(title=name, xlabel="key", xticks=(9, 19, 29, 39), yticks=(9, 19, 29, 39))
+    title = f"{name}\nlargest weight {table.max():.2f}"
+    panel.set(title=title, xlabel="key", xticks=(9, 19, 29, 39), yticks=(9, 19, 29, 39))
     panel.set(xticklabels=(10, 20, 30, 40), yticklabels=(10, 20, 30, 40))
 panels[0].set_ylabel("query")
 show(
@@ -997,7 +1004,7 @@ show(
 )
 
 # %% [markdown]
-# **Figure 10.** The attention weights of four kinds of attention, for forty queries and forty keys. Softmax can pick
+# **Figure 9.** The attention weights of four kinds of attention, for forty queries and forty keys. Softmax can pick
 # out single keys. Linear attention spreads its weights, a window sees only nearby keys, and with six latents many
 # queries share the same pattern. Queries, keys and latents are drawn at random, and the latents have no blocks; their
 # panel shows the product of their two tables, $[N, M]$ and $[M, N]$, which the layer itself never computes. The
@@ -1016,14 +1023,14 @@ show(
 # one of the names, and the answer is its number, as when we look up a word in a dictionary. A pair is given as the sum
 # of two learned embeddings, of its name and of its number, and a query as that of its name alone; a last linear layer
 # reads the number off the output. All vectors have width 32. With 32 different numbers to choose from, guessing gives
-# 0.03. The window reaches 8 positions to either side, with the queries spread evenly along the pairs; the latents
-# number 8 and have no blocks among them. Each kind is trained on 4 to 64 pairs for 500 steps and, in other runs, for
-# 5,000; the runs are stored.
+# 0.03. For the window, the queries are spread evenly along the row of pairs, whichever names they ask for, and each
+# reaches 8 positions to either side. There are 8 latents, without blocks among them. Each kind is trained on 4 to 64
+# pairs for 500 steps and, in other runs, for 5,000; the runs are stored.
 #
 # Predict: which kinds get worse as the number of pairs grows, and which of these does longer training help?
 
 # %% tags=["fold"]
-# @title Draws Figure 11
+# @title Draws Figure 10
 NAMES, NUMBERS, LATENTS, REACH, SIZES = 128, 32, 8, 8, (4, 8, 16, 32, 64)
 
 
@@ -1114,7 +1121,7 @@ show(
 )
 
 # %% [markdown]
-# **Figure 11.** Share of right answers in the look-up task against the number of pairs, after 500 and after 5,000 steps
+# **Figure 10.** Share of right answers in the look-up task against the number of pairs, after 500 and after 5,000 steps
 # of training: mean of three seeds, with the range shaded. Only softmax attention over all pairs stays right as the
 # number grows.
 #
@@ -1129,9 +1136,6 @@ show(
 # - **Latents** improve as well, and at 64 pairs they come to about the share of the window. A probable reason is that
 #   each latent decides which pairs to gather before it is known which name will be asked for; a mixture of several
 #   pairs may do for a summary, but hardly for a look-up.
-#
-# Comparing every query with every key buys a look-up that is learned within 500 steps and works as well for 64 pairs as
-# for 4.
 
 # %% [markdown]
 # ## What each layer costs
@@ -1143,7 +1147,7 @@ show(
 # distant positions depend on each other.
 
 # %% tags=["fold"]
-# @title Draws Figure 12
+# @title Draws Figure 11
 show(
     schematics.paths(),
     "Three schemes over five vectors, each with the path from the first input to the last output marked. Recurrent network: the path "
@@ -1153,7 +1157,7 @@ show(
 )
 
 # %% [markdown]
-# **Figure 12.** A recurrent network, a stack of convolutions and self-attention, with operations and sequential steps
+# **Figure 11.** A recurrent network, a stack of convolutions and self-attention, with operations and sequential steps
 # of one layer and the longest path between two positions (after Vaswani et al., 2017). The marked path leads from the
 # first input to the last output: through all states of the recurrent network, through $2(N-1)/(k-1)$ convolutions on
 # top of each other (here four), and through a single layer of attention.
@@ -1166,7 +1170,7 @@ show(
 
 
 # %% tags=["fold"]
-# @title Draws Figure 13
+# @title Draws Figure 12
 def count(function, *inputs):
     """The operations that torch counts while `function` runs on the inputs; cuDNN's it does not see."""
     with FlopCounterMode(display=False) as counter, torch.no_grad(), torch.backends.cudnn.flags(enabled=False):
@@ -1223,9 +1227,10 @@ for place, title in enumerate(("operations", "peak memory")):
     panels[place].set_xticklabels(("2", "4", "8", "16"))
     for factor in (4, 16):
         panels[place].axvline(factor, color=plots.BLACK, linestyle=":", linewidth=1)
-panels[2].barh(list(growth), [times[name][1] for name in growth], color=kinds, height=0.6)
-for line, name in enumerate(growth):
-    panels[2].text(times[name][1] * 1.2, line, f"{times[name][1]:.3g}", va="center")
+panels[2].grid(True, axis="y", linestyle=":")
+for line, (name, colour) in enumerate(zip(growth, kinds, strict=True)):
+    panels[2].plot(times[name][1], line, "o", color=colour, markersize=9)
+    panels[2].text(times[name][1] * 1.5, line, f"{times[name][1]:.3g}", va="center")
 panels[2].set(title="time for N = 16,384 (stored)", xscale="log", xlim=(0.004, 20), xlabel="seconds, one thread")
 for panel in panels:
     panel.minorticks_off()
@@ -1239,20 +1244,21 @@ show(
 )
 
 # %% [markdown]
-# **Figure 13.** Growth of operations and memory when $N$ is four times as large (the dotted lines mark $O(N)$ and
-# $O(N^2)$), and the stored time for 16,384 vectors, on a logarithmic scale on which only the right ends of the bars
-# count. The two grey layers have no attention, the next three compute exact attention,  the last three are cheaper
-# kinds.
+# **Figure 12.** Growth of operations and memory when $N$ is four times as large (the dotted lines mark $O(N)$ and
+# $O(N^2)$), and the stored time for 16,384 vectors, on a logarithmic scale. The two grey layers have no attention, the
+# next three compute exact attention,  the last three are cheaper kinds.
 #
 # Exact attention compares all pairs: its operations grow as $O(N^2)$, with and without a table. Only attention with a
 # table needs $O(N^2)$ memory. Linear attention, windows and latents need operations and memory in proportion to $N$,
-# but they compute something else.
+# but they compute something else. Their sequential steps do not grow with $N$ either; the longest path is one layer in
+# linear attention, $L + 2$ steps with latents, and about $N/w$ layers with windows.
 #
 # The recurrent network is also $O(N)$. Yet its $N$ steps are computed one after the other, and even in one thread it is
-# the slowest of the $O(N)$ layers, although the window needs just as many operations; probably the matrix products of
-# the network's single steps are too small to be efficient. On a GPU, a single step would leave most of the thousands of
-# cores idle, whereas the rows of attention's matrix products can all be computed at once. The convolution is among the
-# cheapest layers, but each of its outputs depends on three inputs only.
+# the slowest of the $O(N)$ layers, although the window needs just as many operations for each vector
+# ($4 \cdot 3w \cdot D$ against $12 D^2$ in the GRU). Probably the matrix products of the network's single steps are too
+# small to be efficient. On a GPU, a single step would leave most of the thousands of cores idle, whereas the rows of
+# attention's matrix products can all be computed at once. The convolution is among the cheapest layers, but each of its
+# outputs depends on three inputs only.
 #
 # <details><summary>Going further: how PyTorch's own attention was counted</summary>
 #

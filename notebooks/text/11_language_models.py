@@ -287,8 +287,7 @@ show(
 # %% [markdown]
 # **Figure 2.** A GPT. The table of embeddings $E$ serves twice: at the beginning a row of it is looked up for each
 # token, and at the end every row is compared with the output. $P$ is the table of positions, $X_0$ the input of the
-# first block, and $X_L$, in the text, the output of the last. When brackets follow it, $P$ still denotes a probability,
-# and in earlier lessons $E$ and $P$ meant something else.
+# first block, and $X_L$, in the text, the output of the last. When brackets follow it, $P$ still denotes a probability.
 #
 # One detail is new. To get a logit for each token of the vocabulary, the model ends with a matrix of shape $[D, V]$.
 # GPT-2 takes the table of embeddings, transposed: $\text{logits} = \text{norm}(X_L)\,E^\top$. The layer that gives
@@ -542,8 +541,9 @@ print("tokens kept by p = 0.9:", ", ".join(f"{beginning}: {count}" for beginning
 # **Figure 3.** The distribution of the next token after a beginning of a sentence. The outlined bars show the model's
 # own distribution, the filled bars what temperature, top-k and top-p, in this order, make of it. Only the 20 likeliest
 # tokens are shown, with a 0 above those that are cut off. At first $T = 1$, $k = 8$ and $p = 0.9$: top-k leaves eight
-# tokens, and top-p may drop some of these. To see top-p alone, move top-k to the right end; the printed line says how
-# many tokens it keeps after each beginning.
+# tokens and divides their probabilities by their sum, and top-p, which acts on the new probabilities, may drop some of
+# these. To see top-p alone, move top-k to the right end; the printed line says how many tokens it keeps after each
+# beginning.
 #
 # How much do the controls help? Three stored GPTs wrote 300 sentences with each setting. The table shows what share of
 # them the grammar can say, what share is left when repeated sentences are counted only once, and, as a finer measure of
@@ -1097,10 +1097,20 @@ for key in ("new", "named", "named, no name"):
     values = [over_seeds("two layers", key, place) for place in range(len(SHOTS))]
     stored_accuracies[key] = [sum(some) / len(some) for some in values]
     ends[key] = tuple([choice(some) for some in values] for choice in (min, max))
-figure, (axes,) = plots.canvas(7.5, 3.8)
+@torch.no_grad()
+def by_place(model, count=6000, seed=500):
+    """Accuracy on prompts with 15 examples of which one alone has the letter that is asked for, by its place, 1 to 15."""
+    asked = nameless_documents(count, seed)  # [count, 33]
+    hit = model(asked[:, :-1])[:, -1].argmax(dim=-1) == asked[:, -1]
+    same = asked[:, 1::2][:, :-1] == asked[:, -2:-1]  # [count, 15]
+    single = same.sum(dim=1) == 1
+    return [hit[single & same[:, place]].float().mean().item() for place in range(15)]
+
+
+figure, (axes, right) = plots.canvas(11.5, 3.8, 2, width_ratios=(1.5, 1))
 curves = {
     "ceiling for a new table": accuracies["best"],
-    "new table, this model": accuracies["new"],
+    "new table, our model": accuracies["new"],
     "new table, stored": stored_accuracies["new"],
     "named table, stored": stored_accuracies["named"],
 }
@@ -1111,25 +1121,21 @@ plots.curves(
 )
 axes.set_xticks(SHOTS)
 axes.set_ylim(0, 1.05)
+places = by_place(two_layers)
+right.bar(range(1, 16), places, color=plots.SKY)
+right.set(title="our model, 15 examples", xlabel="place of the only helpful example", ylabel="accuracy", ylim=(0, 1.05))
+right.set_xticks(range(1, 16, 2))
 show(
     figure,
-    "Accuracy against the number of examples: "
+    "Left, accuracy against the number of examples: "
     + "; ".join(f"{name} {', '.join(f'{value:.2f}' for value in values)}" for name, values in curves.items())
+    + ". Right, accuracy of our model by the place of the only helpful example, 1 to 15: "
+    + ", ".join(f"{value:.2f}" for value in places)
     + ".",
 )
 print(f"{'examples':38}", "  ".join(f"{shots:5}" for shots in SHOTS))
-table({f"this model: {key}": values for key, values in accuracies.items()})
+table({f"our model: {key}": values for key, values in accuracies.items()})
 table({f"stored, five seeds: {key}": values for key, values in stored_accuracies.items()})
-
-
-@torch.no_grad()
-def by_place(model, count=6000, seed=500):
-    """Accuracy on prompts with 15 examples of which one alone has the letter that is asked for, by its place, 1 to 15."""
-    asked = nameless_documents(count, seed)  # [count, 33]
-    hit = model(asked[:, :-1])[:, -1].argmax(dim=-1) == asked[:, -1]
-    same = asked[:, 1::2][:, :-1] == asked[:, -2:-1]  # [count, 15]
-    single = same.sum(dim=1) == 1
-    return [hit[single & same[:, place]].float().mean().item() for place in range(15)]
 
 
 def step_of(curve, level=0.9):
@@ -1141,20 +1147,18 @@ for name in ("two layers", "two layers, tied head"):
     steps = [step_of(curve) for curve in over_seeds(name, "curve")]
     print(f"stored: {name}: 0.9 of seen letters right after {min(steps)} to {max(steps)} steps;")
     print(f"    in the end, with 8 examples, {spread(over_seeds(name, 'seen', 4))}")
-print("by the place of the only example:")
-print("   ", " ".join(f"{value:.2f}" for value in by_place(two_layers)))
 assert accuracies["seen"][3] > 0.9 and accuracies["named"][0] > 0.95
 
 # %% [markdown]
-# **Figure 6.** Accuracy on tables against the number of examples in the prompt. The grey curve is the best accuracy
-# that one can expect on new tables; each measured value comes from 2,000 random prompts per model, so by chance it may
-# lie a little above. The stored curves are means and ranges of five seeds, trained for twice as many steps as our
-# model.
+# **Figure 6.** Left, accuracy on tables against the number of examples in the prompt. The grey curve is the best
+# accuracy that one can expect on new tables; each measured value comes from 2,000 random prompts per model, so by
+# chance it may lie a little above. The stored curves are means and ranges of five seeds, trained for twice as many
+# steps as our model.
 #
 # - **New tables**: with up to eight examples, the stored models are right about as often as one can be. They have
 #   learned to learn from a prompt. With 15 examples they reach 0.80 of a possible 0.88, because they overlook some
-#   examples of a long prompt. For our model, the last printed line shows which: the letter asked for occurs just once,
-#   at the first, second, … or fifteenth place.
+#   examples of a long prompt. The right panel shows which examples our model overlooks: it gives the accuracy when the
+#   letter asked for occurs just once among the 15 examples, by the place of this example.
 # - **Named tables** need no example at all: these 16 tables are in the weights.
 # - **Named tables after a `?`**, printed as "named, no name", are about as hard as new ones: without the name a model
 #   does not recall them.
@@ -1382,12 +1386,13 @@ for seed, run in enumerate(long):
     )
 
 # %% [markdown]
-# In the upper table, a previous-token head shows in the first column, an induction head in the third; the last column
-# is the accuracy on seen letters without the head. "Equal weights" is a head that attends alike to all positions that
-# it may see. In the lower table each line is a model: the two weights and the two accuracies belong to heads 1 and 2 of
-# the layer that the heading names. In our model they are head 2 of layer 1 and head 2 of layer 2: removing the first
-# leaves an accuracy of 0.50, removing the second 0.18. Here they are at work on the prompt of Figure 8, with all its
-# examples:
+# In the upper table, a previous-token head shows in the first column, an induction head in the third; a large weight in
+# the second would mean that a letter only finds its own earlier occurrences. The last column is the accuracy on seen
+# letters, those that occurred earlier in the document, without the head. "Equal weights" is a head that attends alike
+# to all positions that it may see. In our model the previous-token head is head 2 of layer 1, without which the
+# accuracy falls to 0.50, and the induction head is head 2 of layer 2, without which it falls to 0.18. In the lower
+# table each line is a stored model: for each layer the weights of heads 1 and 2, and then the accuracy without either
+# of them. Here the two heads of our model are at work on the prompt of Figure 8, with all its examples:
 
 # %% tags=["fold"] label="draws Figure 9: both heads on one prompt"
 # @title Draws Figure 9: both heads on one prompt
@@ -1416,9 +1421,9 @@ show(
 
 # %% [markdown]
 # **Figure 9.** The attention weights of both heads, from each token (row) to the tokens up to it (column). Left, the
-# previous-token head: a digit attends mostly to the letter just before it. Right, the induction head: a letter that has
-# occurred before attends mostly to the digits that followed it then, which are circled; a new letter, which has nothing
-# to copy, attends to the `?`.
+# previous-token head: a digit attends mostly to the letter just before it, whereas letters attend mostly to the `?`.
+# Right, the induction head: a letter that has occurred before attends mostly to the digits that followed it then, which
+# are circled; a new letter, which has nothing to copy, attends to the `?`.
 #
 # All five stored models have both kinds of heads. In the first layer there is a head in which a digit gives 0.60 to
 # 0.69 of its weight to its letter, where equal weights would give 0.09; in the second, a letter gives 0.95 to 0.98 to
@@ -1439,17 +1444,20 @@ steps = [25 * place + 12 for place in range(800 // 25)]
 figure, (left, right) = plots.canvas(11, 3.6, 2, sharey=True)
 now = {"two layers": smooth(hits)}
 shades = {"two layers": plots.BLUE, "one layer": plots.VERMILLION}
-options = {"x_label": "step of training", "styles": dict.fromkeys(now, "-")}
-plots.curves(steps, now, y_label="accuracy on seen letters", title="this model", colours=shades, axes=left, **options)
+options = {"x_label": "step of training", "styles": dict.fromkeys(now, "-"), "legend": False, "title": "our model"}
+plots.curves(steps, now, y_label="accuracy on seen letters", colours=shades, axes=left, **options)
+left.set_xlim(-40, STEPS + 40)
 steps = [25 * place + 12 for place in range(STEPS // 25)]
 for run in long:
     for kind, colour in shades.items():
         right.plot(steps, run[kind]["curve"], color=colour, linewidth=1.2)
-right.set(title="stored: five seeds of each", xlabel="step of training")
+right.set(title="stored: five seeds of each", xlabel="step of training", xlim=(-40, STEPS + 40))
+for height, kind in ((0.86, "two layers"), (0.42, "one layer")):
+    right.text(STEPS, height, kind, color=shades[kind], ha="right", fontweight="bold")
 right.grid(True)
 show(
     figure,
-    "Accuracy on seen letters against steps of training. Left, this model, with two layers. Right, five stored seeds of each kind: with two layers "
+    "Accuracy on seen letters against steps of training. Left, our model, with two layers. Right, five stored seeds of each kind: with two layers "
     "a plateau near 0.3, then a steep rise, above 0.9 by step 425 for all seeds; with one layer never above 0.4.",
 )
 print(f"{'seen letters; examples:':38}", "  ".join(f"{shots:5}" for shots in SHOTS))
@@ -1476,11 +1484,12 @@ print(
 # two layers whose weights we loaded above, in its stored training; right, five seeds of each kind, with two layers
 # (blue) and with one (orange), trained twice as long.
 #
-# Over all places of a document, the stored models with one layer stay below 0.4: they seem to pick one of the digits in
-# the prompt, whatever the letter. With two layers, the ability appears rather suddenly. The accuracy stays near 0.3
-# until step 175 to 250, and by step 325 to 425 it is above 0.9. Olsson et al. (2022) saw the same in language models,
-# small and large: early in training there is a short phase in which induction heads form and the ability to use the
-# context rises steeply.
+# The curves are means over all places of a document, and the stored models with one layer stay below 0.4. As the
+# printed lines show, they are always right after one example, and less often the more examples there are: they seem to
+# pick one of the digits in the prompt, whatever the letter. With two layers, the ability appears rather suddenly. The
+# accuracy stays near 0.3 until step 175 to 250, and by step 325 to 425 it is above 0.9. Olsson et al. (2022) saw the
+# same in language models, small and large: early in training there is a short phase in which induction heads form and
+# the ability to use the context rises steeply.
 #
 # <details><summary>Going further: depth or size, and tokens in any order</summary>
 #
@@ -1617,12 +1626,14 @@ plots.curves(
     bands=bands,
     axes=left,
 )
+left.plot(FEW, [1 - 7 / 8 * (7 / 8) ** k for k in FEW], color=plots.GREY, zorder=1, label="best that one can expect")
+plots.legend_of(left)
 left.set_xticks(FEW)
-left.set_ylim(0, 1.05)
+left.set(ylim=(0, 1.05), title="learning rate 3e-4")
 kept = {
     "before": over_seeds("two layers", "named", 0),
-    "rate 3e-4": over_seeds("fine-tuning", "named, zero-shot", 4),
-    "rate 1e-3": over_seeds("fine-tuning, rate 1e-3", "named, zero-shot", 0),
+    "learning\nrate 3e-4": over_seeds("fine-tuning", "named, zero-shot", 4),
+    "learning\nrate 1e-3": over_seeds("fine-tuning, rate 1e-3", "named, zero-shot", 0),
     "rate 1e-3,\nrehearsing": over_seeds("fine-tuning, rate 1e-3, rehearsing", "named, zero-shot", 0),
 }
 means = [sum(some) / len(some) for some in kept.values()]
@@ -1664,17 +1675,18 @@ print(f"{'examples, for our model':38}", "  ".join(f"{few:5}" for few in (4, 15)
 table({f"here: {name}": values for name, values in compared(two_layers, named, [4, 15]).items()})
 
 # %% [markdown]
-# **Figure 11.** Left, accuracy on all eight letters of new tables, with the examples in the prompt or after
-# fine-tuning on them; stored runs, mean and range of five seeds. Right, accuracy on the 16 named tables, without
-# examples, before fine-tuning on 15 examples of a new table and after it; bars are means, dots are seeds.
+# **Figure 11.** Left, accuracy on all eight letters of new tables, with the examples in the prompt or after fine-tuning
+# on them at a learning rate of $3 \cdot 10^{-4}$; stored runs, mean and range of five seeds. Right, accuracy on the 16
+# named tables, without examples, before fine-tuning on 15 examples of a new table and after it; bars are means, dots
+# are seeds.
 #
 # With few examples the two ways are about equally good. With 15, fine-tuning is ahead (0.89 against 0.82), since in
 # context the models overlook some pairs of a long prompt, as Figure 6 has shown. The best accuracy that one can expect
 # is 0.88, and the extra 0.01 is due to chance in the draw of tables and examples.
 #
 # But fine-tuning has side effects. The named tables, which the models knew perfectly, are recalled with an accuracy of
-# 0.93 after fine-tuning on 15 examples (0.81 for our own model, which was trained for half as long). At a higher
-# learning rate it falls to 0.60, although new tables are learned no better. This is called **catastrophic forgetting**:
+# 0.93 after fine-tuning on 15 examples (0.81 for our own model, which was trained for half as long). At a learning rate
+# of $10^{-3}$ it falls to 0.60, although new tables are learned no better. This is called **catastrophic forgetting**:
 # the same weights serve all tasks, and gradient steps for one of them know nothing of the others. A remedy is
 # **rehearsal**: if each step at the higher rate also trains on a few old documents, the named tables are still recalled
 # with an accuracy of 0.96.
@@ -1780,10 +1792,11 @@ assert sum(weight.numel() for weight in gpt.parameters()) == parameters_of(64, 2
 # falls as a power of its number of parameters (without embeddings), $\text{loss} \propto \text{parameters}^{-0.076}$,
 # as long as neither text nor training time is short: doubling the size lowers the loss by 5 %. With ten times as many
 # operations, they concluded, one should train a model more than five times as large, on less than twice the text.
-# Hoffmann et al. (2022) let the learning rate fall over just the length of each run, and found a different balance:
-# parameters and tokens should grow in equal proportion. Their *Chinchilla* took as many operations to train as the
-# older Gopher (280 billion parameters), has a quarter of its parameters, and is better. It read about 20 tokens for
-# each parameter; GPT-3 had read fewer than two.
+# Hoffmann et al. (2022) objected that the learning rate of short runs had not yet fallen when they were measured. They
+# let it fall over just the length of each run, and found a different balance: parameters and tokens should grow in
+# equal proportion. Their *Chinchilla* took as many operations to train as the older Gopher (280 billion parameters),
+# has a quarter of its parameters, and is better. It read about 20 tokens for each parameter; GPT-3 had read fewer than
+# two.
 #
 # <details><summary>Going further: what does training cost?</summary>
 #
@@ -1882,8 +1895,9 @@ for steps in sorted(runs[0]["masked"], key=int):
 
 # %% [markdown]
 # After 600 steps the three BERTs lie far apart, two of them behind GPT; after 2,400 all are far ahead (2.30 against
-# 5.23). Why does BERT start so slowly? It learns from only 15 % of the tokens in each step, so it presumably needs more
-# steps. After enough of them its easier task pays off: the words *after* a gap reveal much about the missing word.
+# 5.23), and GPT has become slightly worse, as in Figure 5 after too many steps on little text. Why does BERT start so
+# slowly? It learns from only 15 % of the tokens in each step, so it presumably needs more steps. After enough of them
+# its easier task pays off: the words *after* a gap reveal much about the missing word.
 #
 # BERT is used where a whole text is given and has to be understood, for instance to classify it or to find an answer
 # in it. But it gives no probability to a text and cannot simply write one. A GPT learns from every token rather than

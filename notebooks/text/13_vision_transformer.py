@@ -17,7 +17,7 @@
 # 12](12_attention_in_vision.ipynb) explains the cost that patches reduce. The terms and symbols of the course are
 # listed in the [glossary](../docs/glossary.md).
 #
-# **Time** about 60 minutes to read; the cells run in about 25 seconds on two CPU cores.
+# **Time** about 65 minutes to read; the cells run in about 25 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -218,9 +218,10 @@ grid = convolution(picture)  # [D, H / P, W / P]
 assert_close(grid.flatten(1).T, X, rtol=1e-4, atol=1e-5)  # [D, N] and [N, D]
 
 # %% [markdown]
-# Both give the same numbers, as long as the order agrees: a patch is flattened as the convolution's weight is, and the
-# grid is flattened row by row. Most programs embed patches by a convolution. A ViT is thus not free of convolutions:
-# its first layer is one, though one without overlap.
+# Both ways give the same numbers, as long as the orders agree: a patch is flattened in the same order as the
+# convolution's weight, and the grid is flattened row by row. Most programs embed patches by a convolution. A ViT is
+# thus not free of convolutions: its first layer is a convolution, even if its filters never overlap from one place to
+# the next.
 #
 # ## The class token and the positions
 #
@@ -245,6 +246,19 @@ tokens = torch.cat([class_token, X], dim=0) + positions  # [N + 1, D]
 # one logit for each class. This layer is called the **classification head**, or simply the head; it has nothing to do
 # with the heads of attention. There is no mask: a picture has no past and no future, so every patch may attend to every
 # other.
+
+# %% tags=["fold"]
+# @title Draws Figure 3
+show(
+    drawings.vit(),
+    "A scheme, from below: patches 0 to N minus 1; W_E turns them into tokens; a class token stands in front of them; a position "
+    "vector is added to each of the N plus 1 tokens; they pass through L Transformer blocks without a mask. Of the N plus 1 outputs "
+    "only that of the class token is read, by a normalisation and the head, which gives the K logits.",
+)
+
+# %% [markdown]
+# **Figure 3.** The Vision Transformer, from the patches (below) to the logits of $K$ classes (above). What is new is
+# below the blocks: the patch embedding, the class token and the positions.
 
 
 # %%
@@ -320,13 +334,14 @@ print(f"our ViT: 16 patches, {ours:,} parameters")
 # in:
 #
 # - **Locality**: pixels that belong together lie close together. An output sees only nine neighbouring pixels.
-# - **Translation equivariance**: the same filter works everywhere. If the picture moves by a pixel, the output moves
-#   along, though only roughly at the borders and where a network makes its grid coarser. A mean over the grid at the
-#   end makes the answer *invariant*: up to the same small effects, it stays the same when the object moves.
+# - **Translation equivariance**: the same filter works everywhere. If the picture moves by a pixel, the output moves by
+#   a pixel, too. The mean over the grid at the end of a network does not depend on where in the grid the numbers are,
+#   which makes the answer *invariant*: it stays the same when the object moves. Both hold only roughly at the borders
+#   and where a network makes its grid coarser.
 #
-# Such assumptions, built into a model before it has seen any data, are called its **inductive bias**. A ViT has less of
-# it. Patches are local, and the embedding and the blocks have the same weights for all patches; but every token may
-# attend to every other from the first block on, and the model has to learn which patches are neighbours.
+# Such assumptions, built into a model before it has seen any data, are called the model's **inductive bias**. A ViT has
+# less of it. Patches are local, and the embedding and the blocks have the same weights for all patches; but every token
+# may attend to every other from the first block on, and the model has to learn which patches are neighbours.
 #
 # How can we show that a network *uses* its assumptions? We make them false. We choose one random order of the pixels
 # and apply it to every picture, in training and in the test: the patches change their places, and within each patch the
@@ -344,19 +359,22 @@ def shuffled(images):
 
 
 # %% tags=["fold"]
-# @title Draws Figure 3
+# @title Draws Figure 4
 few = [0, 3, 4]
 kinds = [names[place] for place in few]
+figure, panels = plots.canvas(11.5, 2.2, 6)
+pairs = [image for place in few for image in (pictures[[place]], shuffled(pictures[[place]]))]
+for panel, image, name in zip(panels, pairs, [name for kind in kinds for name in (kind, "shuffled")], strict=True):
+    drawings.outline(panel, visible(image)[0], P)
+    panel.set_title(name)
 show(
-    captioning.gallery(
-        visible(torch.cat([pictures[few], shuffled(pictures[few])])),
-        [*kinds, *(f"{name}, shuffled" for name in kinds)],
-    ),
-    f"Three pictures: {', '.join(kinds)}; and the same with their pixels in another order: nothing can be recognised.",
+    figure,
+    f"Three pictures, {', '.join(kinds)}, each beside the same picture with its pixels in another order: nothing can be recognised.",
 )
 
 # %% [markdown]
-# **Figure 3.** Left, three pictures; right, the same three with their pixels shuffled, all in the same way.
+# **Figure 4.** Three pictures, each beside the same picture with its pixels shuffled, all in the same way. The patches
+# change places, and so do the pixels within each of them.
 #
 # What does this do to a ViT? Think about the patch embedding and the positions before you read on.
 #
@@ -365,8 +383,9 @@ show(
 # the learned vectors tell where each of them lies, so a new order of the patches is the same as a new order of the
 # position vectors. Since the initial values of both are drawn independently from one distribution, no order is likelier
 # than another, and training treats all orders alike. Apart from chance, a ViT therefore learns shuffled pictures as
-# well as the original ones. To check it, we reorder the rows of $W_E$ and the position vectors of a ViT in this way,
-# and give it the shuffled pictures.
+# well as the original ones. The core of this argument can be checked: to each ViT there belongs a second one that does
+# with the shuffled pictures what the first does with the original ones. We make it by reordering the rows of $W_E$ and
+# the position vectors of a ViT in this way, and give it the shuffled pictures.
 
 # %% tags=["fold"]
 # @title Checks the claims and prints the lines below
@@ -388,7 +407,8 @@ print(f"largest difference of the logits: {difference:.0e}")
 assert difference < 1e-4
 
 # %% [markdown]
-# Up to rounding errors, these are the logits that the first ViT computes from the original pictures.
+# Up to rounding errors, the reordered ViT gives the shuffled pictures the same logits that the first ViT gives the
+# original ones.
 #
 # A convolutional network has no such way out: most pixels that its filters of 3 by 3 pixels now see together were not
 # neighbours before. Its layers and its training are the same; only its assumptions have become false. If it is ahead of
@@ -397,11 +417,11 @@ assert difference < 1e-4
 # ## How many images?
 #
 # Now we compare our ViT with a small convolutional network (CNN): three layers of filters of 3 by 3 pixels with batch
-# normalisation (lesson 09) and ReLU. After each of the first two layers only the largest of every 2 by 2 numbers is
-# kept, and at the end come the mean over the grid and a linear head. The CNN has fewer parameters than the ViT, but
-# needs about one and a half times as many operations for a picture. Here we train the CNN for 300 steps and the ViT for
-# 500 on 800 pictures, and test both on 1,000 new ones. Both models use the same learning rate, which was tuned for
-# neither.
+# normalisation (lesson 09) and ReLU. After each of the first two layers we keep only the largest number in every square
+# of 2 by 2, and the network ends with the mean over the grid and a linear head. The CNN has fewer parameters than the
+# ViT, but needs about one and a half times as many operations for a picture. Here both learn from 800 pictures, the CNN
+# for 300 steps and the ViT for 500, and both are tested on 1,000 new pictures. They use the same learning rate, which
+# was tuned for neither.
 
 # %% tags=["fold"]
 # @title Prints the lines below
@@ -441,13 +461,13 @@ for kind, steps in {"CNN": 300, "ViT": 500}.items():
 # Guessing gives an accuracy of a quarter. One run of a few hundred steps says little, so our conclusions rest on a
 # stored run: up to 12,800 pictures, 4,000 steps for every model, and three seeds.
 #
-# The stored run has two more curves. For one of them the CNN is trained on shuffled pictures. For the other the ViT is
-# trained with **data augmentation**: whenever a picture is used, it is mirrored or not and moved by up to three pixels
-# in each direction, all at random, so that it comes in $2 \cdot 7 \cdot 7 = 98$ variants. The moves teach by examples
-# what the convolutional network has built in, that an object stays what it is when it moves.
+# The stored run has two more curves. For one of them the CNN is trained on shuffled pictures; for the other the ViT is
+# trained with **data augmentation**. Whenever a picture is used, chance decides whether it is mirrored and how far it
+# is moved, up to three pixels in each direction, so that each picture comes in $2 \cdot 7 \cdot 7 = 98$ variants. The
+# moves teach by example what the convolutional network has built in: that an object stays what it is when it moves.
 
 # %% tags=["fold"]
-# @title Draws Figure 4
+# @title Draws Figure 5
 STORED = ["CNN", "CNN, shuffled pixels", "ViT", "ViT, augmented"]
 LARGER, SIDES = [100, 400, 1600, 12800], [12, 8, 6, 4, 3]  # pictures; sides of a patch, for later
 
@@ -496,7 +516,8 @@ plots.legend_of(left, fontsize=9, loc="lower right")
 for (name, (millions, values)), colour in zip(
     PUBLISHED.items(), (plots.VERMILLION, plots.BLUE, plots.GREEN, plots.PURPLE)
 ):
-    right.plot(millions, values, "o-", color=colour, label=name)
+    style = {"fmt": "o-"} if "H" not in name else {"fmt": "s--", "markersize": 9, "markerfacecolor": "none"}
+    right.errorbar(millions, values, color=colour, label=name, **style)  # hollow, so that what is beneath can be seen
 right.set(xscale="log", title="published: ImageNet", xlabel="millions of pictures", ylabel="accuracy, %")
 right.set_xticks([1.3, 14, 303], ["1.3", "14", "303"])
 right.minorticks_off()
@@ -512,7 +533,7 @@ show(
 )
 
 # %% [markdown]
-# **Figure 4.** Accuracy against number of training pictures, on a logarithmic axis. Left, our models, from the stored
+# **Figure 5.** Accuracy against number of training pictures, on a logarithmic axis. Left, our models, from the stored
 # run: the mean of three seeds, and the range from the lowest to the highest. Right, the published comparison. The
 # models are first trained (*pre-trained*) on ImageNet (1.3 million photographs of 1,000 classes), ImageNet-21k (14
 # million) or JFT (303 million, not public), then trained briefly on ImageNet and tested there. BiT is a very large
@@ -542,23 +563,24 @@ assert means["ViT, augmented"][0] > means["ViT"][0] + 0.2
 #   its name.
 #
 # In the published comparison the curves cross: at 14 million pictures BiT is still ahead of all ViTs, but at 303
-# million the largest of them, ViT-H/14, has overtaken it. Ours cannot cross, since from 1,600 pictures on our
-# convolutional network makes hardly any mistakes and leaves a ViT nothing to gain. The published curves also show that
-# larger models need more pictures: at 1.3 million, ViT-L is behind the smaller ViT-B.
+# million the largest of them, ViT-H/14, has overtaken it. Ours cannot cross, since with 1,600 pictures or more our
+# convolutional network makes hardly any mistakes, which leaves a ViT nothing to gain. The published curves also show
+# that larger models need more pictures: at 1.3 million, ViT-L is behind the smaller ViT-B.
 #
 # Neither half of the figure compares architectures alone, since training differs, too. DeiT shows how much this matters
 # (Touvron et al., 2021; below): trained differently, a ViT-B/16 reaches 81.8 % on the same 1.3 million pictures, where
 # the figure has 77.9 %.
 #
-# <details><summary>Going further: the fine print of Figure 4</summary>
+# <details><summary>Going further: the fine print of Figure 5</summary>
 #
 # - The *ratio* of the mistakes does not fall as the gap does: at 100 pictures the ViT makes about five times as many as
 #   the convolutional network, at 12,800 more than ten times as many. This last ratio is rough, since the convolutional
 #   network makes only one or two mistakes there in 1,000 pictures.
 # - In 4,000 steps each of 100 pictures is seen about 1,280 times, each of 12,800 about ten times. The last point of a
 #   curve may therefore be partly a matter of steps.
-# - Augmentation does not make up for the convolution: with it, and after only 300 steps instead of 4,000, the
-#   convolutional network is better, too: it reaches 0.98 at 100 pictures. It is the teacher in the section on DeiT.
+# - Augmentation does not make up for the convolution, because it makes the convolutional network better, too: trained
+#   with augmentation, the network reaches 0.98 at 100 pictures after only 300 steps instead of 4,000. This network is
+#   the teacher in the section on DeiT.
 # - In the published comparison ViT and BiT differ in schedule and resolution. The last training of the ViTs was at 384
 #   by 384 pixels, whereas DeiT's 81.8 % is for pictures of 224 by 224.
 #
@@ -566,14 +588,14 @@ assert means["ViT, augmented"][0] > means["ViT"][0] + 0.2
 #
 # ## Accuracy over compute, and hybrids
 #
-# A model costs both pictures and computation, and the ViT paper makes a claim about computation, too. Its authors train
-# ResNets, ViTs and hybrids of several sizes on JFT and plot the accuracy against the operations that the training takes
-# (figure 5 of the paper). Averaged over five data sets, a ViT needs only about a half to a quarter of the compute to be
-# as good as a ResNet, and the ViTs keep improving within the range tried.
+# Training takes computation as well as pictures, and the ViT paper makes a claim about computation, too. Its authors
+# train ResNets, ViTs and hybrids of several sizes on JFT and plot the accuracy against the operations that the training
+# takes (figure 5 of the paper). On average over five data sets, a ViT needs only about a quarter to a half of the
+# compute of a ResNet to be as good, and the ViTs keep improving within the range tried.
 #
-# And what is a *hybrid*? It lets a convolutional network make the tokens. You know the last feature map of such a
-# network from lesson 03, where a decoder attended to its cells; in a hybrid each cell becomes a token of a Transformer.
-# Let us try it with a CNN built like ours, but untrained, since we only look at the shapes:
+# A *hybrid* lets a convolutional network make the tokens. You know the last feature map of such a network from lesson
+# 03, where a decoder attended to the cells of the map; in a hybrid each cell becomes a token of a Transformer. Let us
+# try this with a CNN that is built like ours but untrained, since we only look at the shapes:
 
 # %%
 cells = SmallCNN().to(DEVICE).layers(pictures[:8].to(DEVICE))  # [8, 64, 6, 6]: feature maps of a CNN, not trained here
@@ -615,7 +637,7 @@ def place_similarity(positions):
 places = place_similarity(vit.positions)  # [36, 36]
 
 # %% tags=["fold"]
-# @title Draws Figure 5
+# @title Draws Figure 6
 torch.manual_seed(0)
 untrained = place_similarity(ViT(SIDE).positions)
 figure = plots.canvas(5.2, 5.2)[0]
@@ -637,13 +659,13 @@ for name, S in (("untrained", untrained), ("trained", places)):
 assert places[apart == 1].mean() > 0.3 > 0 > places[apart >= 3].mean()
 
 # %% [markdown]
-# **Figure 5.** For each of the 36 places of a ViT with patches of 4 by 4 pixels (marked by a cross) the cosines of its
-# position vector with those of all places, from dark (−1) to light (1).
+# **Figure 6.** One map for each of the 36 places of a ViT with patches of 4 by 4 pixels. A cross marks the place, and
+# the map shows the cosines of its position vector with those of all places, from dark (−1) to light (1).
 #
 # The model has found out much of what it was never told: the position vectors of neighbouring places have become
 # similar, and those of distant places dissimilar. An untrained model shows no such difference; its cosines are slightly
-# negative because the mean has been subtracted. The maps show a second pattern: the places of the middle resemble one
-# another, and many places of the border resemble other places of the border, some of them far away. Only the training
+# negative because the mean has been subtracted. The maps show a second pattern: the places in the middle resemble one
+# another, and many places on the border resemble other places on the border, some of them far away. Only the training
 # can have taught all this, since an untrained ViT prefers no order of the patches. The authors of the ViT also tried
 # encodings that are given a row and a column, and found them no better.
 #
@@ -653,7 +675,7 @@ assert places[apart == 1].mean() > 0.3 > 0 > places[apart >= 3].mean()
 # is called the *asking* token. Where do the heads look? Choose pictures, heads and patches:
 
 # %% tags=["fold"]
-# @title Explorer of Figure 6
+# @title Explorer of Figure 7
 across = 24 // SIDE  # patches side by side
 SHOWN = [place for place, label in enumerate(new_labels.tolist()) if label in (0, 3)][:6]  # circles and crosses
 
@@ -693,7 +715,7 @@ explore(
 )
 
 # %% [markdown]
-# **Figure 6.** The attention weights of one head. Left, the picture, with the asking patch outlined, if a patch asks;
+# **Figure 7.** The attention weights of one head. Left, the picture, with the asking patch outlined, if a patch asks;
 # right, the weights given to the patches, the lighter the larger. The slider at the bottom counts tokens: 0 is the
 # class token, and 1 to 36 are the patches 0 to 35.
 #
@@ -720,12 +742,12 @@ for block, values in enumerate(distance.tolist(), 1):
 print(f"heads nearer to the first than to the second: {(distance < (near + even) / 2).sum()} of {distance.numel()}")
 
 # %% [markdown]
-# The first two numbers give the scale, and the last line counts the heads that look near. A distance close to that of
-# equal weights does not mean that a head spreads its attention evenly. It may have favourites, as long as these are not
-# nearby. In the large ViTs of the paper, pre-trained on JFT, some heads of the first layers look near and others far,
-# and in the upper layers all look far. Raghu et al. (2021) found that the local heads are missing if the same models
-# are trained on ImageNet alone. A convolution cannot help looking near; these large ViTs had to learn to do so, and
-# learned it only from many pictures.
+# The first two numbers give the scale, and the last line counts the heads that look near: none of the heads of our ViT
+# is local, not even in block 1. This does not mean that they spread their attention evenly. A head may have favourites,
+# as long as these are not nearby. In the large ViTs of the paper, pre-trained on JFT, some heads of the first layers
+# look near and others far, and in the upper layers all look far. Raghu et al. (2021) found that the local heads are
+# missing if the same models are trained on ImageNet alone. A convolution cannot help looking near; these large ViTs had
+# to learn to do so, and learned it only from many pictures.
 #
 # The second measure is about the class token: which patches reach it? The weights of the last block are only a part of
 # the answer, since the patches have exchanged information before. **Attention rollout** (Abnar and Zuidema, 2020)
@@ -741,13 +763,18 @@ for weights in A.mean(dim=2):  # [B, N + 1, N + 1], mean over the heads; the fir
 reaches = R[:, 0, 1:] / R[:, 0, 1:].sum(dim=-1, keepdim=True)  # [B, N]: from the patches to the class token, row 0
 
 # %% tags=["fold"]
-# @title Draws Figure 7
+# @title Draws Figure 8
 assert_close(R, rollout(A))
 some = SHOWN[:4]
 shown = [scenes.SHAPES[label] for label in new_labels[some].tolist()]
 most = [f"{name}, {own.max():.2f} from patch {own.argmax()}" for name, own in zip(shown, reaches[some])]
 show(
-    drawings.weights_over(visible(new_pictures[some]), [own.view(across, across) for own in reaches[some]], shown),
+    drawings.weights_over(
+        visible(new_pictures[some]),
+        [own.view(across, across) for own in reaches[some]],
+        shown,
+        reaches[some].argmax(dim=1).tolist(),
+    ),
     "Four pictures and, beside each, the attention rollout of the class token over the 36 patches. The largest share in "
     f"each: {'; '.join(most)}.",
 )
@@ -773,17 +800,17 @@ even, mean, own, *heads = shares.values()
 assert own - 0.05 > mean > even + 0.1 and max(heads) > 0.85
 
 # %% [markdown]
-# **Figure 7.** Attention rollout of the class token for four pictures. To the right of each picture is its rollout: how
+# **Figure 8.** Attention rollout of the class token for four pictures. To the right of each picture is its rollout: how
 # much of each patch reaches the class token. The lighter a patch, the larger its share; each map has a scale of its
-# own, whose largest value is written below.
+# own, whose largest value is written below, and its patch is outlined.
 #
 # Does the rollout follow the object? The printed lines measure how much of it lies on what differs from the background,
-# on average over 200 pictures. Equal weights are the baseline. One map for all pictures beats them simply because
-# objects lie near the middle of their windows, so only the gain from the second line to the third comes from the
-# individual picture. The rollout does follow the object, but about half of it lies on the background. A reason is in
-# the last lines: the heads of the last block do different work. In head 1 the class token attends almost only to the
-# object, as you can see in Figure 6; in the other heads it looks elsewhere, too, and the rollout averages over all of
-# them.
+# on average over 200 pictures. Equal weights are the baseline. A single map for all pictures beats this baseline simply
+# because objects lie near the middle of their windows; only the gain from the second line to the third is due to the
+# individual picture. The rollout does follow the object, then, although about half of it lies on the background, and in
+# the first and the third picture even the lightest patch holds only the object's edge. The last lines show one reason:
+# the heads of the last block (block 2) do different work. In head 1 the class token attends almost only to the object,
+# as you can see in Figure 7; in the other heads it looks elsewhere, too, and the rollout averages over all of them.
 #
 # In the large ViTs the rollouts of photographs follow the objects as well (figure 6 of the paper). But a rollout leaves
 # out the values, the MLPs and the normalisations. Such a map illustrates what the model may be using, but it is no
@@ -791,12 +818,12 @@ assert own - 0.05 > mean > even + 0.1 and max(heads) > 0.85
 #
 # ## Patch size
 #
-# With smaller patches there are more tokens, each with less in it. What does it cost, and what does it bring? Choose a
-# patch size:
+# With smaller patches there are more tokens, each with less in it. What do smaller patches cost, and what do they
+# bring? Choose a patch size:
 
 
 # %% tags=["fold"]
-# @title Explorer of Figure 8
+# @title Explorer of Figure 9
 def operations_of(P, D=48, D_F=192, depth=2, S=24, C=3):
     """Operations of a ViT for one picture: two for each multiplication with its addition, in products of matrices."""
     N = (S // P) ** 2 + 1
@@ -837,7 +864,7 @@ def say_sides(side):
 explore(draw_sides, alt=say_sides, side=Choice("patch side in pixels", [str(side) for side in SIDES], "6"))
 
 # %% [markdown]
-# **Figure 8.** Patch size, cost and accuracy. Left, a picture and its patches; right, the accuracy of three seeds
+# **Figure 9.** Patch size, cost and accuracy. Left, a picture and its patches; right, the accuracy of three seeds
 # against the operations for one picture, on a logarithmic axis, with the chosen size in colour (stored: 6,400 pictures
 # with augmentation, 1,500 steps).
 
@@ -873,7 +900,7 @@ one = vit.positions.detach()[1:, 0].view(6, 6)  # feature 0 of the 36 places, as
 finer = F.interpolate(one[None, None], size=(9, 9), mode="bilinear", align_corners=False)[0, 0]  # [9, 9]
 
 # %% tags=["fold"]
-# @title Draws Figure 9
+# @title Draws Figure 10
 figure, panels = plots.canvas(7.4, 3.3, 2)
 bound = one.abs().max().item()
 for panel, values, title in zip(panels, (one, finer), ("learned, 6 by 6", "interpolated, 9 by 9")):
@@ -885,25 +912,26 @@ show(
 )
 
 # %% [markdown]
-# **Figure 9.** One feature of the learned position vectors: left, on the grid for which it was learned, right,
+# **Figure 10.** One feature of the learned position vectors: left, on the grid for which it was learned, right,
 # interpolated to a finer grid of the same picture. The colour shows the value.
 #
 # <details><summary>Going further: how programs interpolate</summary>
 #
-# Here the two grids cover the same area, so that the middles of their corner patches do not coincide:
-# `align_corners=False`. The authors' own program lets these middles coincide, and the library `transformers` uses
-# bicubic interpolation, which takes in more neighbours. Usually the model is then trained a little further at the new
-# size, its positions too.
+# With `align_corners=False`, as here, the two grids cover the same area, so that the centres of their corner patches do
+# not coincide. In the authors' own program these centres do coincide, and the library `transformers` uses bicubic
+# interpolation, which takes in more neighbours. The model, positions included, is then usually trained a little further
+# at the new size.
 #
 # </details>
 #
 # ## DeiT: learning from a convolutional network
 #
 # If a ViT lacks what a convolution knows beforehand, can a convolutional network teach it? **Knowledge distillation**
-# (Hinton et al., 2015) trains a model, the student, to answer as a second model, the teacher, does. In DeiT (Touvron et
-# al., 2021) the teacher is a convolutional network, and the student gets one more token, the **distillation token**,
-# with a head of its own. The class token's head learns the true label $y$; the distillation token's head learns the
-# teacher's answer, the class with its largest logit, $y_t = \arg\max z_t$ (**hard distillation**):
+# (Hinton et al., 2015) trains a model, the student, to imitate the answers of a second model, the teacher. In DeiT
+# (Touvron et al., 2021) the teacher is a convolutional network, and the student gets an additional token, the
+# **distillation token**, with a head of its own. The class token's head learns the true label $y$, while the
+# distillation token's head learns the teacher's answer, the class to which the teacher gives the largest logit,
+# $y_t = \arg\max z_t$ (**hard distillation**):
 #
 # $$\mathcal L = \tfrac12 \operatorname{CE}(z_\text{class}, y) + \tfrac12 \operatorname{CE}(z_\text{distill}, y_t)$$
 #
@@ -921,16 +949,17 @@ answer = (z_class.softmax(dim=-1) + z_distill.softmax(dim=-1)).argmax()  # after
 # of both heads have the largest sum.
 #
 # Why ask a teacher at all if the true labels are known? First, the teacher sees each picture *after* augmentation. If
-# little of the object is left, the label stays the same, but the teacher answers what it still sees. Second, its
-# mistakes tell which pictures look alike to a convolutional network. And where the labels are *not* known, a teacher
-# can still answer, which is a third use of it.
+# little of the object is left, the label stays the same, but the teacher goes by what it can still see. Second, the
+# teacher's mistakes show which pictures look alike to a convolutional network. And there is a third use for a teacher:
+# where the labels are *not* known, it can still answer.
 #
 # This third use is the easiest to show, and is known as **pseudo-labelling**. A convolutional network is trained on 100
-# pictures for 300 steps, with augmentation; the ViTs are trained for 1,500 steps. Then it classifies these and 6,300
-# other pictures, whose labels it is not given, and a ViT learns from its answers alone, with augmentation, too. This is
-# simpler than DeiT: it has no distillation token and no true labels. For comparison, a second ViT learns from the 100
-# labels, and a third, the model from the section on patch size, learns from the true labels of 6,400 other pictures.
-# The stored accuracies, with the range of three seeds:
+# pictures for 300 steps, with augmentation. It then classifies these pictures and 6,300 others, whose labels it is not
+# given, and a ViT learns from its answers alone, with augmentation, too. This is simpler than DeiT, since the ViT has
+# neither a distillation token nor true labels. For comparison, a second ViT learns from the 100 labels, and a third,
+# the model with patches of 6 by 6 from the section on patch size, learns from the true labels of 6,400 other pictures.
+# All three ViTs are trained for 1,500 steps, with augmentation. Here are the stored accuracies, with the range of three
+# seeds:
 
 
 # %% tags=["fold", "nbval-check-output"]
@@ -959,15 +988,15 @@ for name, values in zip(
 # %% [markdown]
 # Taught by the convolutional network, the ViT stays behind its teacher but is well ahead of the ViT that learned from
 # the 100 labels alone, and hardly worse than a ViT that learned from 6,400 *true* labels. After the same 100 labels the
-# teacher names 98 % of new pictures correctly and the ViT 87 %. In view of Figure 4 we suppose that most of this lead
+# teacher names 98 % of new pictures correctly and the ViT 87 %. In view of Figure 5 we suppose that most of this lead
 # is what a convolution knows beforehand. If so, the teacher's answers pass some of that knowledge on: here they are
 # worth nearly as much to the ViT as 6,300 more labels.
 #
 # In the published result (Touvron et al., 2021; ImageNet, ViT-B at 224 by 224 pixels) the ViT reaches 81.8 % without a
-# teacher and 83.4 % with the distillation token. A convolutional network is the better teacher: one that reached only
-# 80.0 % itself brought its student to 82.7 %, while a ViT, though the better model with 81.8 %, brought its student
-# hardly further than training without a teacher. But most of what DeiT gained over the first ViT came from augmentation
-# and a careful way of training.
+# teacher and 83.4 % with the distillation token. The paper compares several teachers. Convolutional networks are the
+# better ones: even a network that itself reached only 80.0 % brought its student to 82.7 %, while a ViT, although it
+# was the better model with 81.8 %, brought its student hardly further than training without a teacher does. But most of
+# what DeiT gained over the first ViT came from augmentation and a careful way of training.
 #
 # ## Learning without labels
 #
@@ -986,9 +1015,10 @@ for name, values in zip(
 # proportional to $N$.
 #
 # But then no information could pass from window to window. Therefore the windows are **shifted** in every second layer,
-# by half a window down and to the right. In practice one keeps the windows and rolls the grid of patches up and to the
-# left; rows that leave at the top come in again at the bottom, so all windows keep the same size. Each window then is
-# one entry of a batch:
+# by half a window down and to the right, so that a new window lies across the borders of the old ones. At the edges of
+# the picture only parts of windows would then be left. In practice one therefore leaves the windows where they are and
+# rolls the grid of patches the opposite way, up and to the left: what leaves on one side comes in again on the opposite
+# side, and all windows keep the same size. Each window then is one entry of a batch:
 
 # %%
 M, shift = 4, 2
@@ -999,7 +1029,7 @@ Y = F.scaled_dot_product_attention(windows, windows, windows)  # each patch atte
 Y = Y.view(2, 2, M, M, D).transpose(1, 2).reshape(8, 8, D).roll((shift, shift), dims=(0, 1))  # back to the grid
 
 # %% tags=["fold"]
-# @title Draws Figure 10
+# @title Draws Figure 11
 back = windows.view(2, 2, M, M, D).transpose(1, 2).reshape(8, 8, D).roll((shift, shift), dims=(0, 1))
 assert torch.equal(back, cells)
 show(
@@ -1010,29 +1040,29 @@ show(
 )
 
 # %% [markdown]
-# **Figure 10.** Four windows of 4 by 4 patches (thick lines), in one layer (left) and in the next (right), where the
-# grid has been rolled by two patches up and two to the left. Colours show the windows of the layer before; hatched
-# patches left at the top or on the left and came in again on the opposite side.
+# **Figure 11.** Four windows of 4 by 4 patches (thick lines), in one layer (left) and in the next (right), where the
+# grid has been rolled by two patches up and two to the left. Colours show the windows of the layer before. The hatched
+# patches were rolled out of the grid at its top or left edge and came in again on the opposite side.
 #
 # In the shifted layer, patches that were in different windows can thus attend to each other. But the roll also puts
-# patches from opposite edges of the picture into one window, where they have no business with each other. A mask, which
-# the code above leaves out, keeps them apart; you can write it in the stretch exercise of the assignment.
+# patches from opposite edges of the picture into one window, where they have nothing to do with each other. A mask,
+# which the code above leaves out, keeps them apart; you can write it in the stretch exercise of the assignment.
 #
-# Two more features bring Swin close to convolutional networks. Its positions are relative: a learned number is added to
-# each score, and this number depends only on how many rows down and how many columns to the right one patch lies from
-# the other. And after every few layers (such a group is called a **stage**) the grid becomes coarser: every 2 by 2
-# neighbouring patches are merged into one.
+# Two more features bring Swin close to convolutional networks. First, its positions are relative: a learned number is
+# added to each score, and this number depends only on how many rows down and how many columns to the right one patch
+# lies from the other. Second, the grid becomes coarser after each **stage**, as a group of a few layers is called:
+# every square of 2 by 2 neighbouring patches is merged into a single patch.
 #
 # ## ConvNeXt: the answer of the convolutional networks
 #
 # Is it attention that makes these models good? **ConvNeXt** (Liu, Zhuang et al., 2022) starts from a ResNet-50, a
-# convolutional network with 76.1 % on ImageNet, and takes over from Transformers one feature after the other. The
-# modern way of training alone, longer and with much the same augmentation as DeiT's, brings it to 78.8 %. Changes of
-# the design follow, among them a different number of layers in each stage, a patch embedding at the input, wider layers whose
-# filters of 7 by 7 work on each channel separately, GELU instead of ReLU, LayerNorm instead of batch normalisation, and
-# fewer activation functions and normalisations. Together they bring the network to 82.0 %, slightly more than a Swin of
-# the same size (81.3 %), without any attention. Some of what looked like the strength of attention can thus be had from
-# the training and from the rest of the design.
+# convolutional network that reaches 76.1 % on ImageNet, and borrows features from Transformers, one after another. The
+# modern way of training, longer and with much the same augmentation as DeiT's, brings it to 78.8 % all by itself. Then
+# the design changes, too. Among other changes, each stage gets a different number of layers, the input gets a patch
+# embedding, and the layers become wider, with filters of 7 by 7 that work on each channel separately. GELU replaces
+# ReLU, LayerNorm replaces batch normalisation, and there are fewer activation functions and normalisations. Together
+# they bring the network to 82.0 %, slightly more than a Swin of the same size (81.3 %), without any attention. Some of
+# what looked like the strength of attention can thus be had from the training and from the rest of the design.
 #
 # ## Real images
 #
@@ -1041,7 +1071,7 @@ show(
 # pixels.
 
 # %% tags=["fold"]
-# @title Draws Figure 11
+# @title Draws Figure 12
 found, which = digits()
 order = torch.randperm(len(found), generator=torch.Generator().manual_seed(0))
 found, which = found[order], which[order]
@@ -1073,7 +1103,7 @@ for kind in handwritten:
 assert min(handwritten["CNN"]) > max(handwritten["ViT"])
 
 # %% [markdown]
-# **Figure 11.** Eight of the handwritten digits, with their labels.
+# **Figure 12.** Eight of the handwritten digits, with their labels.
 #
 # On these real images the ranking is the same: in the stored run the worst seed of the convolutional network is ahead
 # of the best seed of the ViT.
@@ -1081,11 +1111,11 @@ assert min(handwritten["CNN"]) > max(handwritten["ViT"])
 # ## Circle or cross?
 #
 # Let us return to the pictures of the beginning. What do the two models that learned from 800 pictures say about the
-# first six circles and crosses of the test? And what does the ViT with smaller patches say, which learned longer, from
-# 12,800 pictures with augmentation?
+# first six circles and crosses of the test? And what does the ViT with smaller patches say, after its longer training
+# on 12,800 pictures with augmentation?
 
 # %% tags=["fold"]
-# @title Draws Figure 12
+# @title Draws Figure 13
 some = new_pictures[SHOWN]
 answers = {}
 for name, model in {"CNN, 800": models["CNN"], "ViT, 800": models["ViT"], "ViT, 12,800": vit}.items():
@@ -1100,7 +1130,7 @@ for name, said in answers.items():
     print(f"{name:11}", "  ".join(f"{word:9}" for word in said), sum(a == b for a, b in zip(said, truth)), "of 6 right")
 
 # %% [markdown]
-# **Figure 12.** Six new pictures with their labels; printed below, in the same order, what three models say.
+# **Figure 13.** Six new pictures with their labels; printed below, in the same order, what three models say.
 #
 # At the beginning we asked what the tokens of a picture are. Our answer was patches, and with a strided convolution it
 # took one line of code. Apart from the class token, the rest is the Transformer of lesson 09. What such a model does
@@ -1125,7 +1155,7 @@ for name, said in answers.items():
 # F.interpolate(grid, size=(rows, columns), mode="bilinear", align_corners=False)  # grid [1, D, old rows, old columns]
 # ```
 #
-# The picture to remember is Figure 2: an image becomes a sentence of patches. From there on it is a Transformer.
+# The picture to remember is Figure 3: an image becomes a sentence of patches, and everything after that is a Transformer.
 
 # %% [markdown]
 # ## Before you go on

@@ -100,7 +100,8 @@ DEVICE = device()
 #
 # GPT-3 has a little less than 175 billion parameters (lesson 11), which take up 349 GB at two bytes each. Suppose
 # that you want to fine-tune it for twelve tasks. Each fine-tuned model is a complete new set of weights, so you store
-# twelve times as much. Training needs even more: for each weight also the gradient and Adam's two running means.
+# twelve times as much. Training needs even more memory, because each weight then comes with its gradient and Adam's two
+# running means.
 #
 # This seems wasteful, since the twelve models know the same language and the same facts. Could we keep a single
 # model, and store for each task only the *difference*? How few numbers would do?
@@ -166,8 +167,8 @@ assert scores["1"] > 0.9 and scores["2"] < 0.01
 # %% [markdown]
 # ## Full fine-tuning: what has changed?
 #
-# This model, the *base* from now on, gets nearly all sentences of task 1 right and none of task 2, since in every
-# test sentence of task 2 the two orders differ.
+# This model, which we call the *base* from now on, gets nearly all sentences of task 1 right. It gets none of task 2
+# right, because the two orders differ in every test sentence of that task.
 #
 # First we fine-tune the base as in lesson 11, with all weights. For comparison, a second model learns the same 200
 # sentences *from scratch*, without having learned task 1. Each gets the learning rate that was best for it on a
@@ -207,9 +208,9 @@ assert on_b > 1.5 * scratch_on_b and by_heart > 0.9 and after < 0.9 * before
 # Fine-tuning has a price, however: the catastrophic forgetting of lesson 11. Even of those sentences of task 1 whose
 # order is the same in both tasks, fewer are exact than before.
 #
-# What did fine-tuning change? Take a weight matrix, $W_0$ before and $W$ after. The change $\Delta W = W - W_0$ has
-# as many numbers as the matrix, but its form may be simple. The **singular value decomposition** writes every matrix
-# as a sum
+# What did fine-tuning change? Take a weight matrix that was $W_0$ before fine-tuning and is $W$ afterwards. The change
+# $\Delta W = W - W_0$ has as many numbers as the matrix itself, but it may still have a simple form. The **singular
+# value decomposition** writes every matrix as a sum
 #
 # $$\Delta W = \sigma_1 u_1 v_1^\top + \sigma_2 u_2 v_2^\top + \dots, \qquad \sigma_1 \ge \sigma_2 \ge \dots \ge 0,$$
 #
@@ -377,9 +378,10 @@ for beginning, A in {
 # In most of their experiments, LoRA's authors gave an update to the query and the value matrices of every block and
 # froze everything else. A trainable part that is put into a frozen model is called an **adapter**.
 #
-# In torch, `parametrize` adds the updates. It keeps the stored weight as `layer.parametrizations.weight.original`,
-# and computes `layer.weight` from it whenever the weight is used; the update itself is
-# `layer.parametrizations.weight[0]`. The layers are chosen by their names:
+# The updates are added by torch's `parametrize`, which places a small module between the stored weight of a layer and
+# its use. The stored weight $W_0$ is then called `layer.parametrizations.weight.original`, and the module, our
+# `LowRankUpdate`, `layer.parametrizations.weight[0]`. Whenever `layer.weight` is used, the module's `forward` gets
+# $W_0$ and returns $W$. The layers are chosen by their names:
 
 
 # %%
@@ -440,8 +442,8 @@ for name, weight in small.state_dict().items():
 assert exact(small, data["2, new"]) > 0.7 * on_b
 
 # %% [markdown]
-# With one sixtieth of the weights, LoRA reaches most of what full fine-tuning reaches. And each weight of the base
-# is, bit for bit, as it was, so task 1 is not lost: take the adapter away, and the model translates into ordinary
+# With one sixtieth of the weights, LoRA achieves most of what full fine-tuning achieves. Nor is task 1 lost, since
+# every weight of the base is unchanged, bit for bit: take the adapter away, and the model translates into ordinary
 # French again. Twelve tasks need one base and twelve small adapters.
 #
 # ## Merging an adapter
@@ -571,7 +573,9 @@ show(
 # $$y = (1 - \lambda)\, y_{\text{sequence}} + \lambda\, y_{\text{prefix}}.$$
 #
 # Within a block, a prefix thus cannot change how a token divides its attention *among the words*: their weights keep
-# their ratios. The first cell checks the mixture; the second is prefix tuning written as this mixture, with the
+# their ratios. How large is $\lambda$? Let $S_P$ be the sum of the exponentials of the scores over the keys of the
+# prefix, and $S$ that over the words. Then $\lambda = S_P/(S_P + S)$, which is the sigmoid of $\log S_P - \log S$. The
+# first of the next two cells checks the mixture; the second uses it to write prefix tuning as a mixture, now with the
 # causal mask.
 #
 # <details><summary>Going further: one form for prefixes, adapter layers and LoRA</summary>
@@ -672,11 +676,12 @@ print(f"task 2, exact: 3,072 random weights of the same matrices {exact(control,
 assert exact(control, data["2, new"]) < 0.8 * exact(small, data["2, new"])
 
 # %% [markdown]
-# The random weights do worse. But one run says little. The first table comes from stored runs of all methods with four
-# seeds, each with its own sentences and base; the last two columns give exact translations, as mean and range. *All
-# six* means all matrices of a block, with rank 8. The second table has published results of GPT-3 in per cent (Hu et
-# al., 2022, table 4): writing database queries (WikiSQL), judging whether one sentence follows from another (MultiNLI),
-# and summarising dialogues (SAMSum), where ROUGE measures the agreement with a reference.
+# The random weights do worse, but a single run says little. The first table below therefore comes from stored runs of
+# all methods with four seeds, each with its own sentences and base; its last two columns give the share of exact
+# translations, as mean and range. *All six* means all matrices of a block, with rank 8. The second table has published
+# results of GPT-3 in per cent (Hu et al., 2022, table 4): writing database queries (WikiSQL), judging whether one
+# sentence follows from another (MultiNLI), and summarising dialogues (SAMSum), where ROUGE measures the agreement with
+# a reference.
 #
 # <details><summary>Going further: the settings of the stored run</summary>
 #
@@ -757,9 +762,11 @@ for name, (count, on_sql, on_nli, *rouge) in PAPER_4.items():
 figure, (left, *published) = plots.canvas(15, 3.8, 4, gridspec_kw={"width_ratios": [1.7, 1, 1, 1]})
 for place, name in enumerate(WAYS):
     values = [run[name][1] for run in ways]
-    left.plot(
-        values, [-place] * len(values), "o", color=plots.BLUE if "LoRA" in name else plots.GREY, markersize=6, alpha=0.7
-    )
+    for value, marker in zip(values, "os^D", strict=True):  # a marker for each seed
+        shade = plots.BLUE if "LoRA" in name else plots.GREY
+        left.plot(value, -place, marker, color=shade, markersize=6, alpha=0.7)
+full = [run["full fine-tuning"][1] for run in ways]
+left.axvline(sum(full) / len(full), color=plots.GREY, linestyle=":", linewidth=1.5, zorder=1)
 left.set_yticks([-place for place in range(len(WAYS))], [f"{name} ({ways[0][name][0]:,})" for name in WAYS])
 left.set(xlabel="task 2, exact", title="ours: one point for each seed", xlim=(-0.03, 1))
 for panel, what, column in zip(published, ("WikiSQL, %", "MultiNLI, %", "SAMSum, ROUGE-L, %"), (1, 2, 5)):
@@ -781,20 +788,20 @@ show(
 )
 
 # %% [markdown]
-# **Figure 4.** Left, our stored run: exact translations of task 2, a point for each of four seeds; in parentheses the
-# number of trained weights. Right, the published results with GPT-3; in parentheses the trained weights in millions, as
-# the paper counts them. The dotted lines are full fine-tuning; LoRA is blue; the published axes do not begin at 0. A
-# *prefix of embeddings* consists of learned input vectors only; a *prefix in each layer* is the nearest relative of our
-# prefix.
+# **Figure 4.** Left, our stored run: exact translations of task 2, a point for each of four seeds, each with a form of
+# its own; in parentheses the number of trained weights. Right, the published results with GPT-3; in parentheses the
+# trained weights in millions, as the paper counts them. The dotted lines are full fine-tuning (left, its mean); LoRA is
+# blue; the published axes do not begin at 0. A *prefix of embeddings* consists of learned input vectors only; a *prefix
+# in each layer* is the nearest relative of our prefix.
 #
 # What do the tables and the figure show?
 #
-# - **The result needs the pre-trained base.** From scratch, even all the weights together get fewer than a third of the
-#   sentences right. LoRA on the untrained base gets none right, though at a learning rate that was not tuned for this
-#   case.
+# - **The result needs the pre-trained base.** A model trained from scratch, even with all its weights, gets fewer than
+#   a third of the sentences right. LoRA on the untrained base gets none right, though at a learning rate that was not
+#   tuned for this case.
 # - **It matters which weights are trained, and how.** Random weights from the same matrices reach half of what LoRA
 #   reaches, and random weights from all six matrices still less. The place thus accounts for a part of LoRA's lead. The
-#   larger part remains, and the form of the update is the likeliest reason.
+#   larger part remains to be explained, and its likeliest reason is the form of the update.
 # - **LoRA with 1.6 % of the weights comes close to full fine-tuning, and stays behind it in every seed.** With rank 8
 #   for all six matrices it is ahead in every seed. Both gaps are small, and each learning rate was tuned on a single
 #   seed: the result only shows that LoRA need not be behind.
@@ -891,15 +898,15 @@ for places in (run["places"] for run in placed):  # in each seed
 # The third column is our stored run, mean and range over four seeds; the last two are the published accuracies in per
 # cent (table 5 of the paper, with the same ranks and 18.9 million weights in each line).
 #
-# On average, all four matrices with rank 2 are at the top in both experiments, on WikiSQL level with query and value.
-# But the experiments disagree about the best single matrices. For GPT-3 on WikiSQL these are value and output, for us
-# query and key, by far. Our guess is that task 2 changes where a token has to look for the next word, and not what it
-# copies from there, whereas to answer in a query language a model must also change what it writes. In any case, the
-# best place for an adapter is not the same everywhere.
+# On average, adapting all four matrices with rank 2 comes out on top in both experiments, although on WikiSQL query and
+# value are level with it. The experiments disagree, however, about which single matrices are best: for GPT-3 on WikiSQL
+# they are value and output, whereas for us they are query and key, by far. Our guess is that task 2 changes where a
+# token has to look for the next word, and not what it copies from there, whereas to answer in a query language a model
+# must also change what it writes. In any case, the best place for an adapter is not the same everywhere.
 #
 # <details><summary>Going further: all six, and what else differs between the lines</summary>
 #
-# Should we adapt all six matrices? With this budget we should not, on average, although rank 1 for all six takes
+# Should we adapt all six matrices? With this budget it does not pay on average, even though all six with rank 1 take
 # 3,456 weights, a few more than the budget. At equal *rank*, which means more than twice as many weights, all six are
 # ahead of all four in the mean, above all at low ranks (Figure 5). The authors of QLoRA, whom we shall meet below,
 # needed updates in all linear layers to match full fine-tuning.
@@ -977,11 +984,11 @@ show(
 # the paper, with a typical standard deviation over seeds of half a point on WikiSQL and a tenth on MultiNLI), on
 # vertical axes that span only a few per cent. The dotted lines are full fine-tuning.
 #
-# Here ranks above 8 hardly help: from rank 8 to 32 the means rise by only about 0.02. The surprise of the paper was
-# that *rank 1* is enough for GPT-3 if query and value are adapted: on both tasks higher ranks add little. The query
-# matrices alone need a higher rank, at least on WikiSQL. In our miniature rank 1 is not enough: query and value reach
-# 0.24 with it and 0.66 with rank 4. The more matrices are adapted, the less is lost: all six reach 0.62 with rank 1,
-# and 0.78 with rank 4.
+# In our miniature, ranks above 8 hardly help: from rank 8 to rank 32 the means rise by only about 0.02. The surprise of
+# the paper was how low the rank can be. For GPT-3, *rank 1* is enough if query and value are adapted, since higher
+# ranks add little on either task; the query matrices on their own need a higher rank, at least on WikiSQL. For our
+# model rank 1 is not enough: query and value reach 0.24 with it, against 0.66 with rank 4. The loss shrinks as more
+# matrices are adapted, and all six already reach 0.62 with rank 1, against 0.78 with rank 4.
 #
 # What does each part of an adapter contribute? For Figure 6 we train an adapter of rank 8 for all six matrices of our
 # base. You can keep only its first directions, merge it into some matrices only, or scale it. The lines above the
@@ -1018,30 +1025,32 @@ def measured(rank, alpha, matrices):
     return r, names, model, count, exact(model, SOME)
 
 
+by_rank = {rank: measured(rank, 8, "all six")[-1] for rank in range(1, 9)}
+by_alpha = {alpha: measured(8, alpha, "all six")[-1] for alpha in (0, 4, 8, 12, 16)}
+
+
 def draw_merged(rank, alpha, matrices):
     r, names, model, count, right = measured(rank, alpha, matrices)
-    figure, panels = plots.canvas(12, 3.2, 4)
+    figure, panels = plots.canvas(13, 3.4, 4)
     W_0, W = (getattr(each.blocks[1], names[0]).weight.detach() for each in (base, model))
-    for panel, values, title in zip(panels, (W_0, W - W_0, W), ("$W_0$", "update", "merged")):
-        plots.field(
-            values,
-            title=f"{title}, {names[0]}, block 2",
-            x_label="input",
-            y_label="output",
-            limits=(-0.5, 0.5),
-            bar=False,
-            axes=panel,
-        )
-    plots.bars(
-        [100 * count / size, 100 * right], ["weights, %", "task 2, %"], limits=(0, 100), numbers=".1f", axes=panels[3]
-    )
+    for panel, values, title in zip(panels, (W_0, W - W_0), ("$W_0$", "update")):
+        options = {"x_label": "input", "y_label": "output", "limits": (-0.5, 0.5), "bar": False, "axes": panel}
+        plots.field(values, title=f"{title}, {names[0]}, block 2", **options)
+        panel.images[0].set_cmap("RdBu_r")
+    curves = (by_rank, "rank r that is kept", r), (by_alpha, "α", alpha)
+    for panel, (shares, name, chosen) in zip(panels[2:], curves):
+        plots.curves(list(shares), {"": list(shares.values())}, legend=False, x_label=name, axes=panel)
+        panel.plot(chosen, right, "*", color=plots.VERMILLION, markersize=16, zorder=5)
+        panel.set(ylim=(-0.03, 1), ylabel="task 2, exact")
+    panels[2].set_title(f"{count / size:.1%} of the weights")
+    panels[3].set_title(f"chosen: {right:.0%} exact")
     return figure
 
 
 def say_merged(rank, alpha, matrices):
     r, names, _, count, right = measured(rank, alpha, matrices)
     return (
-        f"Three heat maps, the weight, the update and their sum, and two bars. Rank {r}, alpha {alpha:g}, matrices: {', '.join(names)}. {count:,} weights, {count / size:.2%} of the model; "
+        f"Two heat maps, the weight and the update, and two curves of exact translations. Rank {r}, alpha {alpha:g}, matrices: {', '.join(names)}. {count:,} weights, {count / size:.2%} of the model; "
         f"{right:.0%} of 300 sentences of task 2 are exact."
     )
 
@@ -1051,7 +1060,9 @@ for what, settings in (
     ("alpha 0, 4, 8, 12, 16, rank 8, all six", [(8, alpha, "all six") for alpha in (0, 4, 8, 12, 16)]),
     ("rank 8, alpha 8, for " + "; ".join(GROUPS), [(8, 8, name) for name in GROUPS]),
 ):
-    told = {setting: measured(*setting)[-1] for setting in settings}
+    known = {(rank, 8, "all six"): right for rank, right in by_rank.items()}
+    known |= {(8, alpha, "all six"): right for alpha, right in by_alpha.items()}
+    told = {setting: known[setting] if setting in known else measured(*setting)[-1] for setting in settings}
     print(f"{what}: {', '.join(f'{right:.2f}' for right in told.values())}")
     parts = ((1, 8, "all six"), (8, 4, "all six"), (8, 16, "all six"), (8, 8, "query, value"))
     assert all(told[part] < 0.6 * told[8, 8, "all six"] for part in parts if part in told)
@@ -1065,21 +1076,24 @@ explore(
 )
 
 # %% [markdown]
-# **Figure 6.** The pre-trained weight $W_0$, the update that is merged, and their sum, in the second block, for the
-# first of the chosen matrices; blue entries are negative, yellow ones positive, grey ones near 0. On the right, the
-# size of the adapter ($A$ and $B$) as a percentage of the model, and the percentage of exact translations. Rank $r$
-# keeps the first $r$ directions of each trained update; $\alpha$ was 8 in training, and other values scale the update
-# afterwards.
+# **Figure 6.** Left, the pre-trained weight $W_0$ and the update that is merged, in the second block, for the first of
+# the chosen matrices; blue entries are negative, red ones positive, white ones near 0. The stripes of the update show
+# its low rank. Right, exact translations of task 2 with all six matrices, against the rank that is kept and against
+# $\alpha$; the star is your choice. Rank $r$ keeps the first $r$ directions of each trained update; $\alpha$ was 8 in
+# training, and other values scale the update afterwards.
 #
-# The parts depend on each other: merged without the others, the updates of query and value do far worse than all six.
+# The parts of a trained adapter depend on each other: merged without the others, the updates of query and value do far
+# worse than all six. The first direction alone is not enough either, although adapters *trained* with rank 1 for all
+# six do much better (Figure 5): there the single direction has learned to do without others.
 
 # %% [markdown]
 # ## Half-time
 #
-# This is LoRA: a frozen matrix, and beside it a detour through $r$ numbers, which begins as 0, learns a change of low
-# rank, and can be merged when it has learned. Its relatives put their few numbers elsewhere: into biases, small MLPs,
-# or a prefix of keys and values. In our experiment LoRA needed a pre-trained base, and randomly chosen single weights
-# were no substitute for it. Which matrices and which rank were best was not the same for our model as for GPT-3.
+# This is LoRA: a frozen matrix, and beside it a detour through $r$ numbers. The detour begins as 0, learns a change of
+# low rank, and can be merged once it is trained. LoRA's relatives put their few numbers elsewhere: into biases, small
+# MLPs, or a prefix of keys and values. In our experiment LoRA needed a pre-trained base, and training randomly chosen
+# single weights was no substitute for LoRA. The best matrices and the best rank were not the same for our model as for
+# GPT-3.
 #
 # **Here you can stop.** The first four exercises of the [assignment](../assignments/15_lora/15_lora.ipynb) need
 # nothing more.
@@ -1108,9 +1122,10 @@ explore(
 #
 # 1. One of the values has to be 0, since weights that are 0 must stay 0. Of the other fifteen, eight are positive and
 #    seven negative.
-# 2. For the positive values, take nine equally spaced probabilities from a largest one, $o$, down to $\tfrac12$. The
-#    last gives $\Phi^{-1}(\tfrac12) = 0$; the other eight give the positive values $\Phi^{-1}(p)$. The negative
-#    values are $-\Phi^{-1}(p)$ for the first seven of eight such probabilities.
+# 2. For the positive values, go from a largest probability $o$, which step 3 fixes, down to $\tfrac12$ in eight equal
+#    steps. Of these nine probabilities $p$ the last gives $\Phi^{-1}(\tfrac12) = 0$; the other eight give the positive
+#    values $\Phi^{-1}(p)$. For the negative values, go from the same $o$ down to $\tfrac12$ in seven steps, leave out
+#    the last probability, and take $-\Phi^{-1}(p)$ of the other seven.
 # 3. The largest probability $o$ cannot be 1, since $\Phi^{-1}(1)$ is infinite. The authors take the mean of
 #    $1-\tfrac{1}{32}$ and $1-\tfrac{1}{30}$, which are the middles of the last part if the area is cut into 16 or 15
 #    parts.
@@ -1244,9 +1259,9 @@ print(f"kurtosis of the base's weights: {standard:.2f} (uniform 1.8, normal 3)")
 assert 1.8 < standard < 3
 
 # %% [markdown]
-# On normally distributed numbers NF4 is the best, and on uniform ones int4: where all numbers are equally likely,
-# equal steps make the mean squared error smallest. With heavy tails, int4 falls far behind. The weights of our base
-# lie between uniform and normal, to judge by their kurtosis. Choose a code book for them, and the size of the blocks:
+# NF4 is best on normally distributed numbers and int4 on uniform ones, because equal steps make the mean squared error
+# smallest where all numbers are equally likely. With heavy tails, int4 falls far behind. Judging by their kurtosis, the
+# weights of our base lie between uniform and normal. Choose a code book and a block size for them:
 
 # %% tags=["fold"]
 # @title Explorer of Figure 8
@@ -1314,8 +1329,9 @@ explore(
 # the code book (vertical lines). Right, how often each code is used, from the lowest value to the highest. NF3 is
 # made like NF4, with eight values; int3 and int2 have equal steps, with seven and with three.
 #
-# Not even NF4 uses all its codes equally often: those at the ends are rare, because the weights are divided by the
-# largest of their block, which usually lies farther out than the derivation assumes (Yoshida, 2023).
+# Not even NF4 uses all its codes equally often: those at the ends are rare. The derivation divides normal numbers by
+# $\Phi^{-1}(o)$, about $1.85$, whereas a block is divided by its largest weight, which usually lies farther out
+# (Yoshida, 2023). The lines above the figure show what this does to normal numbers.
 #
 # <details><summary>Going further: how often each code is used</summary>
 #
@@ -1332,10 +1348,11 @@ explore(
 # What does the rounding do to the translations, and can LoRA learn over rounded weights? In the stored run we round
 # the six matrices of each Transformer block, in each of four bases.
 #
-# **QLoRA** (Dettmers et al., 2023) keeps the frozen base in 4 bits and an adapter in 16 bits for all matrices. For
-# each multiplication the values are looked up in the code book. Gradients pass through the frozen layers to the
-# adapters below them, but the codes never change. We imitate this with LoRA of rank 8 on task 2; our rounded weights
-# are stored in 32 bits.
+# **QLoRA** (Dettmers et al., 2023) keeps the frozen base in 4 bits and an adapter in 16 bits for all matrices. It does
+# not multiply in 4 bits: whenever a layer is needed, its codes are looked up in the code book and multiplied by their
+# scales, which gives a matrix of 16 bits that is thrown away afterwards. Gradients pass through the frozen layers to
+# the adapters below them, but the codes never change. We imitate this with LoRA of rank 8 on task 2; our rounded
+# weights are stored in 32 bits.
 #
 # <details><summary>Going further: can such an adapter be merged? Can it make up for the rounding?</summary>
 #
@@ -1407,8 +1424,8 @@ for run in rounded_runs:  # in each seed, by error and by loss
 
 # %% [markdown]
 # The tables show means over the seeds, some with the range in parentheses; *float32* is not rounded, and *whole
-# matrices* have one scale each. In the last table, *repaired*, an adapter has been trained on task 1 over the rounded
-# weights, as the fold above explains.
+# matrices* have one scale each. The last table, *repaired*, asks whether an adapter, trained on task 1 over the rounded
+# weights, can make up for the rounding. It helps where there is something to repair, with two bits.
 #
 # - **Four bits cost next to nothing.** In exact translations the three code books of 4 bits cannot be told from each
 #   other or from 32 bits. Only error and loss show the cost: with blocks of 64, NF4 is best, then int4, then FP4, in
@@ -1481,9 +1498,9 @@ assert abs(twice - once) < 0.02 * once
 #
 # ## How many bytes?
 #
-# Now we can count what training takes. For each weight that is *trained* there are the weight and its gradient in 16
-# bits, and Adam's two means in 32 bits each, 12 bytes in all. With a second copy of the weight in 32 bits (*mixed
-# precision*) it is 16. A *frozen* weight takes 2 bytes, or about half a byte in 4 bits. Activations come on top.
+# Now we can count what training takes. A weight that is *trained* needs 12 bytes: the weight itself and its gradient
+# take 16 bits each, and Adam's two means take 32 bits each. A second copy of the weight in 32 bits (*mixed precision*)
+# raises this to 16 bytes. A *frozen* weight takes 2 bytes, or about half a byte in 4 bits. Activations come on top.
 
 
 # %% tags=["fold", "nbval-check-output"]
@@ -1520,9 +1537,9 @@ for name, (L, D, D_F) in {"Llama-7B": (32, 4096, 11008), "Llama-65B": (80, 8192,
     )
 
 # %% [markdown]
-# For GPT-3, LoRA saves five sixths of the memory or more. The frozen weights are nearly all of the rest, and it is
-# these that QLoRA makes almost four times smaller, except for the embeddings and the head, which stay in 16 bits. For
-# the Llama with 65 billion weights, the QLoRA paper agrees with our count: a single GPU with 48 GB is enough.
+# For GPT-3, LoRA saves five sixths of the memory or more. Nearly all the memory that remains is taken up by the frozen
+# weights, and QLoRA makes these almost four times smaller, except for the embeddings and the head, which stay in 16
+# bits. For the Llama with 65 billion weights, the QLoRA paper agrees with our count: a single GPU with 48 GB is enough.
 #
 # QLoRA also has a safeguard for long sentences, whose activations may need more memory than is left: a **paged
 # optimiser** keeps Adam's means in memory that the GPU's driver moves to the CPU's, page by page, when there is no
@@ -1540,10 +1557,10 @@ for name, (L, D, D_F) in {"Llama-7B": (32, 4096, 11008), "Llama-65B": (80, 8192,
 # %% [markdown]
 # ## Twelve tasks again
 #
-# Back to GPT-3 and its twelve tasks. Twelve fine-tuned models take more than 4 TB. A single base takes 349 GB, and
-# twelve adapters of rank 4 for queries and values add less than half a gigabyte. Our miniature works in the same way:
-# here are four new sentences, translated by the base alone (task 1) and with the adapter merged into it (task 2). The
-# mark ✓ means that the translation is exact for that task.
+# Back to GPT-3 and its twelve tasks. Twelve fine-tuned models take more than 4 TB, whereas a single base takes 349 GB,
+# to which twelve adapters of rank 4 for queries and values add less than half a gigabyte. Our miniature works in the
+# same way. Here are four new sentences, translated by the base alone (task 1) and with the adapter merged into it (task
+# 2). The mark ✓ means that the translation is exact for that task.
 
 # %% tags=["fold"]
 # @title Prints the lines below
@@ -1558,16 +1575,18 @@ for pair in word_order.differing(word_order.sentences(12000, seed=0)[6000:])[-10
         print(f"{name + ':':16}", " ".join(said), "✓" if tuple(said) == right else "✗")
 
 # %% [markdown]
-# The adapter decides in which order the French words come. It makes mistakes, as the tables have shown. But one
-# frozen model does both tasks, and the second costs 3,072 numbers.
+# The adapter decides in which order the French words come. It makes mistakes, as the tables have shown, but a single
+# frozen model now does both tasks, and the second one costs 3,072 numbers.
 #
 # ## How similar are two adapters?
 #
 # This section is optional; the stretch of the assignment builds on it. Train two adapters for the same task from
-# different random numbers. Do they find the same directions? We measure it by the *overlap* $\phi(i, j)$: how much of
-# the first $i$ input directions of one update lies in the space of the first $j$ of the other, from 0 (nothing) to 1
-# (all of the smaller space). Figure 9 shows what it means for a line and a plane, and Figure 10 gives our result: on
-# average two updates share more than chance would give, but far from everything.
+# different random numbers. Do they find the same directions? The rows of $A$ span the space of the *input directions*
+# that an update reads. The *overlap* $\phi(i, j)$ compares the first $i$ directions of one update with the first $j$ of
+# the other: it is the mean squared length of the shadows that the directions of the smaller space cast on the larger
+# one, from 0 (the two are orthogonal) to 1 (the smaller lies in the larger). Figure 9 shows what it means for a line
+# and a plane, and Figure 10 gives our result: on average two updates share more than chance would give, but far from
+# everything.
 #
 # <details><summary>Going further: the overlap of two subspaces</summary>
 #

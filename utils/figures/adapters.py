@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Polygon
 
 from utils.figures.plots import (
     BLACK,
@@ -53,10 +54,12 @@ def low_rank_update() -> Figure:
         bend, end = right - 0.8, math.copysign(0.2, height)
         axes.plot([left + 0.75, bend, bend], [height, height, end], color=BLACK, linewidth=1.5, zorder=1)
     box(axes, (middle, 0.85), 2.5, 0.8, _FROZEN, "frozen layer $W_0$")
-    for x, name in ((middle - 0.85, "$A$"), (middle + 0.4, "$B$")):
-        box(axes, (x, -0.85), 0.7, 0.8, BLUE, name, "white")
+    for x, name, wide_first in ((middle - 0.85, "$A$", True), (middle + 0.4, "$B$", False)):
+        _funnel(axes, (x, -0.85), name, wide_first)
     box(axes, (middle + 1.22, -0.85), 0.5, 0.8, "white", "$\\frac{\\alpha}{r}$")
-    axes.text(middle - 0.22, -0.79, "$r$", ha="center", va="bottom")
+    for x, size in ((middle - 1.5, "$D_{in}$"), (middle - 0.22, "$r$")):
+        axes.text(x, -0.79, size, ha="center", va="bottom")
+    axes.text(middle + 0.95, -0.38, "$D_{out}$", ha="center", va="bottom")
     axes.plot(right - 0.8, 0, "o", markersize=17, markerfacecolor="white", markeredgecolor=BLACK, zorder=4)
     axes.text(right - 0.8, -0.01, "+", ha="center", va="center", fontsize=15, zorder=5)
     arrow(axes, (right - 0.6, 0), (right - 0.1, 0))
@@ -64,6 +67,15 @@ def low_rank_update() -> Figure:
     box(axes, (right + 0.35, 0), 0.9, 0.7, "white", "$Y$")
     axes.set_aspect("equal")
     return finish(axes, (-0.2, right + 0.9), (-1.6, 1.5))
+
+
+def _funnel(axes: Axes, centre, name: str, wide_first: bool) -> None:
+    """A matrix as a trapezoid that narrows, or widens, from left to right."""
+    x, y = centre
+    left, right = (0.5, 0.15) if wide_first else (0.15, 0.5)
+    corners = [(x - 0.4, y - left), (x + 0.4, y - right), (x + 0.4, y + right), (x - 0.4, y + left)]
+    axes.add_patch(Polygon(corners, facecolor=BLUE, edgecolor=BLACK, linewidth=0.9, zorder=3))
+    axes.text(x, y, name, ha="center", va="center", color="white", zorder=4)
 
 
 @styled
@@ -78,7 +90,9 @@ def places() -> Figure:
         axes.plot([1.1, 1.1, 3.9, 3.9], [0, height, height, 0], color=BLACK, linewidth=1.5, zorder=1)
         _layer(axes, (2.5, height), 1.3, name)
         if name != "key":
-            box(axes, (2.5, height + 0.62), 0.9, 0.4, BLUE, "$BA$", "white")
+            beside = height + 0.66
+            axes.plot([1.45, 1.45, 3.55, 3.55], [height, beside, beside, height], color=BLUE, linewidth=1.5, zorder=1)
+            box(axes, (2.5, beside), 0.9, 0.4, BLUE, "$BA$", "white")
     box(axes, (4.7, 0), 1.5, 0.8, _FROZEN, "attention")
     box(axes, (4.7, 1.15), 1.35, 0.5, PURPLE, "$P_K$, $P_V$")
     arrow(axes, (4.7, 0.9), (4.7, 0.42))
@@ -86,7 +100,7 @@ def places() -> Figure:
         _layer(axes, (x, 0), wide, name)
     box(axes, (11.45, 0), 0.95, _HIGH, _FROZEN, "GELU")
     for x in (7.62, 13.95):
-        box(axes, (x, 0), 1.02, 0.8, GREEN, "adapter\nlayer", "white")
+        box(axes, (x + 0.06, 0), 1.0, 0.8, GREEN, "adapter\nlayer", "white")
     ways = {"LoRA": BLUE, "BitFit: the biases": VERMILLION, "prefix tuning": PURPLE, "adapter layers": GREEN}
     for place, (name, colour) in enumerate(ways.items()):
         axes.plot(0.4 + 3.6 * place, 2.55, "s", markersize=11, color=colour)

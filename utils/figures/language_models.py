@@ -69,6 +69,7 @@ def gpt() -> Figure:
     for (x, wide, *_), (next_x, next_wide, *_) in zip(parts, parts[1:]):
         arrow(axes, (x + wide / 2 + 0.05, 0), (next_x - next_wide / 2 - 0.05, 0))
     axes.text(5.75, 0.2, "…", ha="center", va="bottom", fontsize=14)
+    axes.text(7.76, 0.15, "$X_L$", ha="center", va="bottom")
     box(axes, (1.6, 2.2), 2.0, 0.8, DATA_BOX, "embeddings $E$  $[V, D]$")
     box(axes, (2.6, -1.9), 2.1, 0.8, DATA_BOX, "positions $P$  $[N, D]$")
     arrow(axes, (1.6, 1.75), (1.6, 0.15))

@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.patheffects import Normal, Stroke
 
-from utils.figures.plots import BLACK, CYCLE, MAP, QUERY, array, canvas, styled, written
+from utils.figures.plots import BLACK, CYCLE, DATA_BOX, MAP, OUTPUT, QUERY, SCORES, SKY, array, canvas, styled, written
+from utils.figures.schematics import arrow, box, finish
 
 _HALO = [Stroke(linewidth=2.5, foreground="white"), Normal()]  # keeps writing legible on any ground
 _GAP = 0.35  # between patches in a row, in patches
@@ -33,6 +34,35 @@ def cut_up(image, P: int) -> Figure:
     row.set(xlim=(-0.1, rows * columns * (1 + _GAP)), ylim=(-0.6, 1.1))
     row.axis("off")
     return figure
+
+
+@styled
+def vit(N: int = 5) -> Figure:
+    """A Vision Transformer from the patches, below, to the logits, above; `N` patches stand for all."""
+    figure, (axes,) = canvas(10.5, 5.6)
+    for n in range(N + 1):
+        x, last = 1.5 * n, n == N
+        name = "N - 1" if last else str(n - 1)
+        if n:
+            box(axes, (x, 0), 1.2, 0.7, DATA_BOX, f"patch {name}".replace("N - 1", "N−1"))
+            arrow(axes, (x, 0.4), (x, 1.25))
+        token, place = ("class", "$p_0$") if n == 0 else (f"$x_{{{name}}}$", "$p_N$" if last else f"$p_{{{n}}}$")
+        box(axes, (x, 1.65), 1.2, 0.7, OUTPUT if n == 0 else SKY, token)
+        axes.text(x, 2.22, "+", ha="center", va="center", fontsize=14)
+        box(axes, (x, 2.7), 1.2, 0.55, "white", place)
+        arrow(axes, (x, 3.0), (x, 3.55))
+        arrow(axes, (x, 4.75), (x, 5.25))
+        box(axes, (x, 5.6), 1.2, 0.7, OUTPUT if n == 0 else "white", "", BLACK)
+    for y in (0, 1.65, 2.7, 5.6):
+        axes.text(1.5 * (N - 0.5), y, "…", ha="center", va="center", fontsize=14, zorder=6)
+    box(axes, (0.75 * N, 4.15), 1.5 * N + 1.2, 1.15, "#DDDDDD", "$L$ Transformer blocks, without a mask")
+    arrow(axes, (0, 6.0), (0, 6.55))
+    box(axes, (0, 6.95), 2.1, 0.75, SCORES, "norm, head: logits")
+    axes.text(1.5, 6.5, "not read", ha="left", va="center", color="#555555")
+    labels = ((0, "$[N, CP^2]$"), (0.85, "$W_E, b_E$"), (1.65, "$[N+1, D]$"), (2.7, "positions"), (5.6, "$[N+1, D]$"))
+    for y, text in (*labels, (6.95, "$[K]$")):
+        axes.text(1.5 * N + 0.85 if y < 6.9 else 1.25, y, text, ha="left", va="center")
+    return finish(axes, (-1.3, 1.5 * N + 2.8), (-0.5, 7.5))
 
 
 @styled

@@ -7,11 +7,11 @@ from matplotlib.collections import PatchCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Polygon, Rectangle
 
-from utils.figures.plots import BLACK, DATA, DATA_BOX, GREY, MAP, OUTPUT, array, canvas, styled, written
+from utils.figures.plots import BLACK, DATA, DATA_BOX, GREY, MAP, OUTPUT, QUERY, array, canvas, styled, written
 
 # tokens that are read and tokens that are written, as in the diagrams of attention: data, and the sequence that asks
 _SOURCE, _TARGET, _EMPTY = DATA_BOX, "#F3D9C6", "#F4F4F4"
-_LINE = "#444444"
+_LINE, _GATE = "#444444", "#C9C9C9"  # arrows; the boxes of gates
 _STRIP = 2.6  # the height of a state, in the width of a step
 _WIDE = 15.0  # inches that no figure exceeds
 _LARGE = 16  # points of the type in wide figures, which are shown smaller
@@ -27,11 +27,12 @@ def encoder_decoder(
     *,
     steps: int | None = None,
     limit: float = 1.0,
+    mistake: int | None = None,
 ) -> Figure:
     """An encoder that has read `source` and a decoder that was fed `fed` and has written `written`, after `steps` steps.
 
     The states H [len(source), D] and S [len(written), D] are strips of D cells, coloured from -limit to limit. A step is one
-    word read or one word written; None shows them all.
+    word read or one word written; None shows them all. The word with the index `mistake` of those written is marked.
     """
     H, S = array(H), array(S)
     columns = len(source) + len(written)
@@ -62,6 +63,8 @@ def encoder_decoder(
             turned=turned,
         )
         _word(axes, start + t, _STRIP + 0.75, word if shown else "", _TARGET, turned, above=True)
+        if t == mistake and shown:
+            axes.texts[-1].set(color=QUERY, fontweight="bold")
         _point(axes, (start + t, _STRIP + 0.05), (start + t, _STRIP + 0.4), shown)
         axes.text(
             start + t - 0.3, _STRIP + 0.22, "" if turned else f"$s_{{{t + 1}}}$", ha="center", va="center", color=GREY
@@ -145,10 +148,10 @@ def gated_step() -> Figure:
     path = {"arrowstyle": "-|>", "color": BLACK, "lw": 4.5, "mutation_scale": 22, "shrinkA": 0, "shrinkB": 0}
     axes.annotate("", (10.4, top), (0.9, top), arrowprops=path)
     _box(axes, 0.4, rail, "$x_t$", _SOURCE, 0.95, 0.7)
-    axes.plot([1.55, 1.55], [top, rail], color=_LINE, linewidth=1.4, zorder=1)
+    axes.plot([1.55, 1.55], [top, rail], "o-", color=_LINE, linewidth=1.4, markersize=7, zorder=1)
     axes.plot([0.9, n], [rail, rail], color=_LINE, linewidth=1.4, zorder=1)
     axes.text(4.55, rail - 0.12, "$x_t$ and $h_{t-1}$", ha="center", va="top")
-    for x, name, colour in ((z, "gate $z_t$", GREY), (r, "gate $r_t$", GREY), (n, "proposal $n_t$", "white")):
+    for x, name, colour in ((z, "gate $z_t$", _GATE), (r, "gate $r_t$", _GATE), (n, "proposal $n_t$", "white")):
         _point(axes, (x, rail), (x, low - 0.4))
         _box(axes, x, low, name, colour, 1.9, 0.75)
     _point(axes, (z, low + 0.38), (z, top - 0.24))
@@ -207,29 +210,36 @@ def _cells(axes: Axes, count: int, columns: int, bottom: float, colour: str) -> 
 
 
 @styled
-def teacher_forcing(words: Sequence[str], *, positions: bool = False) -> Figure:
+def teacher_forcing(words: Sequence[str], *, guesses: Sequence[str] = (), positions: bool = False) -> Figure:
     """What a decoder is fed and what it is to predict, step by step, when it is trained: the same words, one place apart.
 
-    The predictions are numbered t = 1, 2, …; with `positions` the inputs are, m = 0, 1, ….
+    The predictions are numbered t = 1, 2, …; with `positions` the inputs are, m = 0, 1, …. Between the two rows stands what
+    the decoder itself predicts, the `guesses`, if they are given; wrong ones are crossed out.
     """
-    figure, (axes,) = canvas(1.9 + 1.45 * len(words), 2.5)
+    top = 3.0 if guesses else 1.5
+    figure, (axes,) = canvas(1.9 + 1.45 * len(words), 1.0 + top)
     fed = ["[START]", *words[:-1]]
     for t, (given, wanted) in enumerate(zip(fed, words, strict=True)):
         x = 1.45 * t
-        _box(axes, x, 1.5, wanted, _TARGET, 1.2)
+        _box(axes, x, top, wanted, _TARGET, 1.2)
         _box(axes, x, 0.0, given, _TARGET, 1.2)
         _point(axes, (x, 0.3), (x, 1.2))
+        if guesses:
+            _box(axes, x, 1.5, guesses[t], "white", 1.2)
+            axes.annotate("", (x, top - 0.3), (x, 1.8), arrowprops={"arrowstyle": "<->", "color": _LINE})
+            axes.text(x - 0.08, (top + 1.5) / 2, "loss", ha="right", va="center", fontsize=9)
+            if guesses[t] != wanted:
+                axes.plot([x - 0.5, x + 0.5], [1.3, 1.7], color=QUERY, linewidth=2, zorder=5)
         if t:
-            axes.add_patch(
-                FancyArrowPatch(
-                    (x - 1.2, 1.2), (x - 0.25, 0.3), arrowstyle="-|>", mutation_scale=9, color=GREY, linestyle=":"
-                )
-            )
+            line = {"arrowstyle": "-|>", "mutation_scale": 9, "color": GREY, "linestyle": ":"}
+            axes.add_patch(FancyArrowPatch((x - 1.2, top - 0.3), (x - 0.25, 0.3), **line))
         number = f"m = {t}" if positions else f"t = {t + 1}"
         axes.text(x, -0.55, number, ha="center", va="center", color=BLACK if positions else GREY)
-    for y, text in ((1.5, "to predict"), (0.0, "fed in"), *([(-0.55, "position")] if positions else ())):
+    rows = {top: "to predict", 0.0: "fed in"}
+    rows |= {1.5: "predicted"} if guesses else {}
+    for y, text in (rows | ({-0.55: "position"} if positions else {})).items():
         axes.text(-0.85, y, text, ha="right", va="center")
-    axes.set(xlim=(-2.3, 1.45 * len(words) - 0.6), ylim=(-0.85, 1.95))
+    axes.set(xlim=(-2.3, 1.45 * len(words) - 0.6), ylim=(-0.85, top + 0.45))
     axes.axis("off")
     return figure
 
@@ -261,8 +271,12 @@ def search_tree(
 
     Args:
         probabilities: beginning -> next word -> its probability.
-        kept: for each step the beginnings in the beam; they are framed, and the path to `best` is drawn thick.
+        kept: for each step the beginnings in the beam; they are framed, and the path to `best` is drawn thick. A dashed
+            line is the path of greedy decoding.
     """
+    greedy: tuple[str, ...] = ()
+    while greedy in probabilities:
+        greedy = (*greedy, max(probabilities[greedy], key=probabilities[greedy].__getitem__))
     leaves = [words for words in _beginnings(probabilities) if words not in probabilities]
     height: dict[tuple, float] = {words: -float(row) for row, words in enumerate(leaves)}
     inner = sorted(probabilities, key=len, reverse=True)
@@ -278,10 +292,13 @@ def search_tree(
             total[whole] = total[words] * share
             strong = best[: len(whole)] == whole
             line = {"color": BLACK if strong else "#BBBBBB", "linewidth": 3.2 if strong else 1.2, "zorder": 1}
+            if greedy[: len(whole)] == whole:
+                line |= {"color": QUERY, "linewidth": 2.4, "linestyle": "--"}
             axes.plot([len(words) * 2.4 + 0.55, len(whole) * 2.4 - 0.62], [height[words], height[whole]], **line)
             middle = (height[words] + height[whole]) / 2
-            ground = {"boxstyle": "square,pad=0.12", "facecolor": "white", "edgecolor": "none"}
-            axes.text(len(words) * 2.4 + 1.0, middle, f"{share:.2f}", ha="center", va="center", fontsize=9, bbox=ground)
+            ground = {"boxstyle": "square,pad=0.05", "facecolor": "white", "edgecolor": "none"}
+            at = {"ha": "center", "va": "center", "fontsize": 9, "bbox": ground}
+            axes.text(len(words) * 2.4 + 1.165, middle, f"{share:.2f}", **at)
     every = {words for step in kept for words in step}
     for words, y in height.items():
         x = len(words) * 2.4
