@@ -24,7 +24,8 @@ def record(unit: str, result: Result) -> str:
     """
     folder = notebook_folder()
     known = _known(folder)
-    known.setdefault(unit, {})[result.exercise] = [result.points, result.max_points, int(result.passed)]
+    begun = [] if result.points or result.problem != "unfinished" else [0]  # a stub is no wrong answer
+    known.setdefault(unit, {})[result.exercise] = [result.points, result.max_points, int(result.passed), *begun]
     draft = folder / f"{FILE}.{os.getpid()}"
     try:
         draft.write_text(json.dumps(known, indent=1), encoding="utf-8")
@@ -77,10 +78,11 @@ def _beside(folder: Path) -> list[Path]:
 def _account(unit: str, exercises: dict[str, float], results: dict) -> str:
     lines, done, points = [], 0, 0.0
     for name, most in exercises.items():
-        reached, _, right = results.get(name, [0, most, 0])
+        reached, _, right, *unbegun = results.get(name, [0, most, 0])
         done, points = done + bool(right and most), points + reached
-        mark = "✓" if right else "✗" if name in results else "·"
+        mark = "✓" if right else "✗" if name in results and not unbegun else "·"
         state = f"{reached:g} of {most:g} points" if name in results else f"not checked yet, {most:g} points"
+        state = f"not begun, {most:g} points" if unbegun else state
         lines.append(f"  {mark} {name}: {state if most else BEYOND}")
     total = f"{points:g} of {sum(exercises.values()):g} points"
     head = f"{unit}: {total}, {done} of {sum(map(bool, exercises.values()))} exercises done"
@@ -93,11 +95,16 @@ def _known(folder: Path) -> dict[str, dict]:
 
 
 def _read(file: Path) -> dict[str, dict]:
-    """Unit -> exercise -> [points, most points, whether all is right]; empty where no such file can be read."""
+    """Unit -> exercise -> [points, most points, whether all is right], and a fourth number where the stub is all there is.
+
+    Empty where no such file can be read.
+    """
     try:
         found = json.loads(file.read_text(encoding="utf-8-sig")) if file.is_file() else {}
         return {
-            str(unit): {str(name): [float(value) for value in kept] for name, kept in results.items() if len(kept) == 3}
+            str(unit): {
+                str(name): [float(value) for value in kept] for name, kept in results.items() if len(kept) in (3, 4)
+            }
             for unit, results in found.items()
         }
     except (OSError, ValueError, TypeError, AttributeError, RecursionError):

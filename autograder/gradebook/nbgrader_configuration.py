@@ -11,6 +11,7 @@ from traceback import walk_tb
 from jupyter_core.paths import jupyter_config_dir, jupyter_config_path
 from nbgrader.api import Gradebook
 from nbgrader.apps.api import NbGraderAPI
+from nbgrader.converters import GenerateAssignment
 from nbgrader.coursedir import CourseDirectory
 from traitlets import TraitError
 from traitlets.config import Config
@@ -120,6 +121,8 @@ def configure(config: Config) -> Config:
         setattr(config.CourseDirectory, f"{step}_directory", str(place.relative_to(settings.ROOT) if inside else place))
     config.CourseDirectory.db_url = settings.database()
     config.CourseDirectory.ignore = [".ipynb_checkpoints", "*.pyc", "__pycache__", "*.py", "*.so"]
+    own = [f"{step.__module__}.{step.__name__}" for step in GenerateAssignment.preprocessors.default_args[0]]
+    config.GenerateAssignment.preprocessors = [*own, "autograder.nbgrader_plugin.releasing.RunAll"]
     config.Autograde.sanitize_preprocessors = [  # by name, so that formgrader can show its configuration
         "nbgrader.preprocessors.ClearOutput",
         "autograder.nbgrader_plugin.autograding.Repair",

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import io
 import re
 import zipfile
 from functools import cache
@@ -9,6 +10,8 @@ from functools import cache
 import nbformat
 import pytest
 from conftest import ROOT, UNIT
+from nbclient import NotebookClient
+from nbgrader.validator import Validator
 
 from autograder import settings
 from autograder.authoring.release import bundle
@@ -132,3 +135,21 @@ def test_publishing_updates_its_own_files_and_leaves_all_others(kit, tmp_path):
     assert refused.returncode == 2
     assert "README.md was not written by a release" in refused.stderr
     assert (target / "README.md").read_text() == "changed by hand"
+
+
+def test_a_notebook_that_is_run_as_a_whole_goes_on_after_a_failing_check(tmp_path, monkeypatch):
+    """Nothing is begun: every check says so in red, `progress()` calls nothing wrong, and validation still fails."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    file = tmp_path / f"{UNIT}.ipynb"
+    file.write_bytes((settings.ASSIGNMENTS / UNIT / file.name).read_bytes())
+    nb = nbformat.read(file, as_version=4)
+    NotebookClient(nb, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    errors = [out.ename for cell in nb.cells for out in cell.get("outputs", []) if out.output_type == "error"]
+    checks = sum(cell.source.startswith("check(") for cell in nb.cells)
+    assert errors == ["CheckFailed"] * checks and checks > 5
+    told = "".join(out.get("text", "") for out in nb.cells[-1].outputs)
+    assert told.count("not begun") == checks - 1 and "✗" not in told, "the stretch has no points"
+    validator = Validator()
+    validator.stream = io.StringIO()
+    validator.validate_and_print(str(file))
+    assert "VALIDATION FAILED" in validator.stream.getvalue()

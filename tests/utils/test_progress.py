@@ -51,6 +51,23 @@ def test_what_was_checked_counts_as_it_was_last_checked(capsys):
     assert "✗ attention_scores: 0 of 2 points" in said(capsys)
 
 
+def stub(q, X):
+    raise NotImplementedError()
+
+
+stub.__name__ = "attention_scores"
+
+
+def test_what_is_not_begun_is_not_called_wrong(capsys):
+    with pytest.raises(CheckFailed, match="Not written yet"):
+        check(stub)
+    told = said(capsys)
+    assert "· attention_scores: not begun, 2 points" in told and "✗" not in told
+    with pytest.raises(CheckFailed):
+        check(scaled)
+    assert "✗ attention_scores: 0 of 2 points" in said(capsys)
+
+
 def attention_backward(Q, K, V, dY):
     A = (Q @ K.mT / Q.shape[-1] ** 0.5).softmax(dim=-1)
     dA = dY @ V.mT
