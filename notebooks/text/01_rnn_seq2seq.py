@@ -111,10 +111,10 @@ for name, language in (("sky", "italian"), ("bread", "spanish")):
 #
 # $$\text{a sequence of any length} \;\longrightarrow\; \text{another sequence, whose length is not known beforehand.}$$
 #
-# The first neural translators of this kind (Kalchbrenner and Blunsom, 2013, one of their two models; Sutskever et al.,
-# 2014; Cho et al., 2014) divide the work between two networks. An **encoder** reads the input and turns it into one
-# vector. From that vector, a **decoder** writes the output, one word after the other, and it also decides when the
-# output is complete.
+# The best-known early neural translators of this kind (Kalchbrenner and Blunsom, 2013, one of their two models;
+# Sutskever et al., 2014; Cho et al., 2014) divide the work between two networks. An **encoder** reads the input and
+# turns it into one vector. From that vector, a **decoder** writes the output, one word after the other, and it also
+# decides when the output is complete.
 #
 # First, words must become numbers. The course has a small grammar that generates sentences in English, French, Italian
 # and Spanish, which gives us as many sentence pairs as we like without any download. The units that a model reads and
@@ -371,8 +371,8 @@ show(
 show(
     seq2seq.teacher_forcing([*pair.target, "[STOP]"], guesses=["vediamo", "la", "cielo", "[STOP]"]),
     "Three rows of tokens. Fed in, below: START, vediamo, il, cielo. To predict, above: vediamo, il, cielo, STOP; dotted arrows "
-    "lead from each of these to the next place in the row below. Predicted, in the middle: vediamo, la, cielo, STOP; la is "
-    "crossed out.",
+    "lead from each of the first three to the next place in the bottom row. Predicted, in the middle: vediamo, la, cielo, STOP; "
+    "la has a thick red frame.",
 )
 
 # %% [markdown]
@@ -410,7 +410,7 @@ lines = ["we see the sky", "they often read the small book", "she drinks water"]
 show(
     seq2seq.padded_batch([[*line.split(), "[STOP]"] for line in lines]),
     "Three sentences as rows of a table, the shorter ones filled up with PAD at the end. The STOP of each sentence is framed: "
-    "there, and not at the end of the row, is the state that has read just this sentence.",
+    "there is the state that has read just this sentence; only in the second row is it also the end of the row.",
 )
 
 # %% [markdown]
@@ -1011,8 +1011,8 @@ show(
 #
 # ### Is the vector full, or is it hard to pack?
 #
-# Would more training help? The translators so far were trained for 1,200 steps. We train others of width 128 for 300
-# steps and for 4,800, and compare.
+# Would more training help? The translators of the stored run were trained for 1,200 steps. We train others of width 128
+# for 300 steps and for 4,800, and compare.
 
 # %% tags=["fold", "nbval-check-output"]
 # @title Draws Figure 11
@@ -1048,10 +1048,10 @@ show(
 # number. Longer training points the same way, because it makes a vector of the same size carry more. Figure 9, where a
 # wider vector helped, does not contradict this: at equal training a wider model gets further, but width 128 with four
 # times the steps overtakes width 256. In principle, capacity sets a bound that no training can pass, as we saw for a
-# thousand tokens. In our experiment, however, a different limit binds first: it is *hard to learn* to pack a long
-# sentence into one vector in such a way that the decoder can unpack it, token by token. The experiment does not say why
-# this is hard, but a plausible guess is the long path of the gradient, which has to travel from $c$ back to the first
-# words through every step of the encoder.
+# thousand tokens. In our experiment, however, a different limit binds first, at least after 1,200 steps: it is *hard to
+# learn* to pack a long sentence into one vector in such a way that the decoder can unpack it, token by token. The
+# experiment does not say why this is hard, but a plausible guess is the long path of the gradient, which has to travel
+# from $c$ back to the first words through every step of the encoder.
 #
 # Published results show the same pattern. Bahdanau et al. (2015, figure 2) trained such an encoder and decoder, with
 # hidden states of 1,000 numbers, on real English and French. The BLEU of this model falls steeply as sentences get
@@ -1335,7 +1335,7 @@ for name, found in searched.items():
 # - I. Sutskever, O. Vinyals, Q. V. Le (2014). Sequence to sequence learning with neural networks. NeurIPS.
 #   arXiv:1409.3215. *Encoder and decoder as deep LSTMs; the reversed source. The context vector is only the decoder's
 #   first state. Lectures often cite this paper for a decoder that receives the context vector at every step, but that
-#   decoder is from Cho et al. (2014).*
+#   decoder is that of Cho et al. (2014).*
 # - K. Cho et al. (2014). Learning phrase representations using RNN encoder-decoder for statistical machine translation.
 #   EMNLP. arXiv:1406.1078. *The same idea with the unit that is now called GRU; the context goes to every step, as
 #   here. It scored phrases for a statistical translator.*

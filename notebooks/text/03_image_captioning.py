@@ -152,11 +152,12 @@ show(
 # $12 \times 12$ cells, so that each cell stands for $4 \times 4$ pixels.
 #
 # Before any captioner is trained, the CNN learns to classify single objects by shape, colour and size. For this, a
-# small window around each object is cut out of its scene; a part of the other object may be visible in it. The features
-# are averaged over the cells of the window, and a linear layer classifies the mean. Afterwards we discard the linear
-# layer and keep the convolutions, which work on images of any size; from now on they read whole scenes. Xu et al.
-# (2015), whose captioner this lesson follows, took a network that had been trained to classify photographs. To save
-# time we load our CNN already trained; the function `trained_cnn` in `utils.models.grid_cnn` repeats the training.
+# window of $24 \times 24$ pixels around each object is cut out of its scene; a part of the other object, or even all of
+# it, may be visible in it. The features are averaged over the cells of the window, and a linear layer classifies the
+# mean. Afterwards we discard the linear layer and keep the convolutions, which work on images of any size; from now on
+# they read whole scenes. Xu et al. (2015), whose captioner this lesson follows, took a network that had been trained to
+# classify photographs. To save time we load our CNN already trained; the function `trained_cnn` in
+# `utils.models.grid_cnn` repeats the training.
 
 # %%
 cnn = pretrained_cnn()
@@ -306,7 +307,12 @@ for one, thing in zip(made_up, some[0].things):
 made_up[2] = 1.0
 made_up /= made_up.sum(dim=(1, 2), keepdim=True)
 show(
-    image_maps.glowing(pictures[0], ["on the cross", "on the circle", "equal weights"], made_up),
+    image_maps.glowing(
+        pictures[0],
+        ["on the cross", "on the circle", "equal weights"],
+        made_up,
+        [*(thing.box for thing in some[0].things), None],
+    ),
     "The same picture three times, pale, under a made-up attention map: a warm glow on the large cross; a stronger one on the "
     "small circle; and a hardly visible glow all over, where all weights are equal.",
 )
@@ -357,9 +363,9 @@ show(
 )
 
 # %% [markdown]
-# **Figure 4.** One step of the captioner, with made-up weights (blue). The old state $s_{t-1}$ enters three parts of
-# the step: the scores of the cells, the gate and the GRU. The output token is computed from the new state and from what
-# the gate lets through.
+# **Figure 4.** One step of the captioner, with made-up weights (the darker, the larger). The old state $s_{t-1}$ enters
+# three parts of the step: the scores of the cells, the gate and the GRU. The output token is computed from the new
+# state and from what the gate lets through.
 #
 # For comparison we also build a captioner without attention. Instead of $c_t$ it gets the same vector at every step,
 # which a linear layer and a ReLU compute from all cells. This layer has separate weights for each cell, so the vector
@@ -680,7 +686,9 @@ assert min(others) > 0.95
 # Two facts should be kept in mind about this comparison. First, the captioner with attention is better although it has
 # far fewer parameters: the layer that makes the one vector has about 590,000, whereas the scores of attention need only
 # about 4,000. Second, although the test images are new, most of their captions occur in the training data, since only
-# 1,920 captions are possible; we therefore do not test new combinations. %% [markdown]
+# 1,920 captions are possible; we therefore do not test new combinations.
+
+# %% [markdown]
 # ## Does the captioner attend to what it names?
 #
 # The captioner was trained on captions alone and was never told where an object is; the positions of the objects served
@@ -1026,7 +1034,7 @@ wrong = [[1 - share for share in found["exact"]] for found in strengths.values()
 for axes, measured, label, top in zip(
     panels,
     ([found["pointing"] for found in strengths.values()], wrong),
-    ("weight on the described object", "captions with a mistake"),
+    ("share of the weight on the described object", "captions with a mistake"),
     (1.1, 0.03),
 ):
     captioning.by_group(labels, {"attention": measured}, plots.SHADES, value_label=label, numbers=".3f", axes=axes)
@@ -1056,9 +1064,9 @@ assert max(strong["pointing"]) < 0.4 and min(strong["exact"]) > 0.97
 
 # %% [markdown]
 # The formula favours weight that is spread evenly, and indeed the penalty draws weight away from the described object.
-# With the weaker penalty the captions are as good as without any penalty; with the stronger penalty, about one caption
-# more in a hundred is wrong (right panel). Xu et al. report that the penalty improved their captions of photographs;
-# whether it helps may depend on the data, on the model and on $\lambda$.
+# With the weaker penalty the captions are about as good as without any penalty; with the stronger penalty, about one
+# caption more in a hundred is wrong (right panel). Xu et al. report that the penalty improved their captions of
+# photographs; whether it helps may depend on the data, on the model and on $\lambda$.
 #
 # The stronger penalty also gives the best reason to be careful with attention maps. On average, little more than a
 # third of the weight is on the described object, and yet nearly all captions are exact: a decoder can name an object

@@ -14,7 +14,7 @@
 # **You need** PyTorch basics (tensors, matrix products, `nn.Linear`, `backward`), and what mean and variance are.
 # Lesson 02 shows where the idea came from, but you do not need it here.
 #
-# **Time** about 65 minutes to read; the cells run in about 20 seconds on two CPU cores.
+# **Time** about 70 minutes to read; the cells run in about 20 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -797,7 +797,7 @@ show(
 #
 # **What happens if the keys also serve as the values?** Then the output is a weighted average of the *keys*: we ask for
 # a hue and get, at best, the same hue back, as the output below shows. The figure after it has separate values again:
-# it is the whole layer, with the numbers of the paints.
+# it is the whole layer, with the scores and the weights of the paints.
 
 # %% tags=["fold", "nbval-check-output"]
 # @title Draws Figure 12
@@ -882,8 +882,9 @@ show(
 
 # %% [markdown]
 # **Figure 13.** Cross-attention. The rows, from the queries to the outputs, belong to the sequence $S$; the columns,
-# with keys and values, belong to the sequence $X$. The vectors are random and the layer is not trained, so the numbers
-# have no meaning here.
+# with keys and values, belong to the sequence $X$. The fifth data vector stands for the encoder state at [STOP], the
+# token that marks the end of the sentence. The vectors are random and the layer is not trained, so the numbers have no
+# meaning here.
 #
 # Through this layer the decoder of a Transformer attends to the states of its encoder (lesson 10), the tokens of a
 # caption attend to the positions of an image (lesson 16), and a language model attends to image features (lesson 17).
@@ -913,9 +914,10 @@ for data, output in ((X_cross, Y_cross), (longer, Y_longer)):
 # worse than additive attention at large width. We test this in a small experiment. Sixteen fixed random data vectors
 # serve as keys, and each has a fixed random value vector. The 128 queries are free parameters: each starts at random
 # and must learn to fetch the value of a given data vector; the loss is the squared error of its output. A query has
-# **found** its data vector when it gives this vector more than half of its weight. For each divisor and width we report
-# the best of several learning rates, once with plain gradient descent and once with Adam, which divides each
-# parameter's step by the recent size of its gradient.
+# **found** its data vector when it gives this vector more than half of its weight. Each run takes 150 steps, and at
+# each width all runs start from the same random draw. For each divisor and width we report the best of several learning
+# rates, once with plain gradient descent and once with Adam, which divides each parameter's step by the recent size of
+# its gradient.
 
 # %% tags=["fold"]
 # @title Defines trained_weights, found, share_found, best_shares
@@ -991,12 +993,15 @@ show(
 # %% [markdown]
 # **Figure 14.** The fraction of queries that learn to find their data vector, at the best learning rate, with gradient
 # descent (left) and with Adam (right). Without the division, most queries fail at large width; with either division,
-# most succeed at every width. The lines above the figure give the fractions at width 512.
+# most succeed at every width. The dotted line, 1/16, is the fraction to expect if each query gave more than half of its
+# weight to a data vector chosen by chance; with nearly equal weights the fraction is 0. The lines above the figure give
+# the fractions at width 512.
 #
-# Adam enlarges the steps of queries whose gradient is small, yet most of them fail with Adam as well. The lines printed
-# below describe the unsuccessful queries of the undivided layer after gradient descent at width 512. With small steps,
-# most of them still attend to the data vector to which they attended at the start. With large steps, most of them have
-# moved to a different wrong data vector, where their softmax is just as saturated.
+# Adam enlarges the steps of queries whose gradient is small, yet at large width most queries of the undivided layer
+# fail with Adam as well. The lines printed below describe the unsuccessful queries of the undivided layer after
+# gradient descent at width 512. With small steps, most of them still attend to the data vector to which they attended
+# at the start. With large steps, most of them have moved to a different wrong data vector, where their softmax is just
+# as saturated.
 
 # %% tags=["fold"]
 # @title Checks the claims and prints the lines below
@@ -1038,9 +1043,10 @@ for rate, (before, after) in slow_and_fast.items():  # [128, 16] both
 # Our experiment adds two findings that the usual account leaves out.
 #
 # **Division by $D$ works too**, with a learning rate of its own. If the weights are nearly equal at the start, there is
-# still a gradient, and a larger step makes up for the small scores. If the softmax is saturated at the start, there is
-# almost no gradient, and none of our step sizes helps. Yang et al. (2022) divide by $D$ for a different reason:
-# training makes queries and keys less and less independent.
+# still a gradient, and a larger step makes up for the small scores. If the softmax is strongly saturated at the start,
+# as in the wide undivided layer, most queries have almost no gradient, and with none of our learning rates does more
+# than a small part of them find their data vector. Yang et al. (2022) divide by $D$ for a different reason: training
+# makes queries and keys less and less independent.
 #
 # **The division changes the start and the step, not what the layer can express.** Without the division, the query
 # $q' = q/\sqrt D$ has the same scores as $q$ has with it. For the scores to stay equal during training, $q'$ must take
@@ -1107,9 +1113,9 @@ for name, (at_first, at_last) in together.items():
 
 # %% [markdown]
 # We conclude that without the division, a wide layer whose queries and keys have features of variance 1 *starts*
-# saturated, and that most of its queries stay saturated if each has its own parameters. Where many examples share
-# $W_Q$, a layer of width 64 recovered in our experiment, but the published table suggests that it does not always do
-# so. The division costs nothing and removes the risk at the start.
+# saturated, and that, in our experiment, most of its queries do not find their data vector if each has its own
+# parameters. Where many examples share $W_Q$, a layer of width 64 recovered in our experiment, but the published table
+# suggests that it does not always do so. The division costs nothing and removes the risk at the start.
 
 # %% [markdown]
 # ## Summary
@@ -1211,7 +1217,7 @@ for name, (at_first, at_last) in together.items():
 # <details><summary><b>If you also use lecture slides</b>: where some of them differ</summary>
 #
 # - *Softmax over "each column", `dim=1`.* These slides draw the matrix transposed. Each row of $A\,[N_Q, N_X]$ sums to
-#   1: `dim=-1`.
+#   1. For this single matrix `dim=1` is right; with more axes in front only `dim=-1` is.
 # - *$q \cdot X_i \sqrt{D_X}$.* The fraction bar is missing. The formula is $q \cdot X_i / \sqrt{D_Q}$.
 # - *$\sqrt{D_X}$ under the bar.* This is right as long as nothing is projected, because then $D_X = D_Q$. In general
 #   the divisor is $\sqrt{D_Q}$.

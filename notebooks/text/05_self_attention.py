@@ -262,8 +262,8 @@ print(f"{'outputs Y':<18}   {difference(Y_new, Y):<12}   {difference(Y_new, Y[or
 # **Try it.** The picture begins with *the man bites the dog*; compare its weights with those of Figure 2. Drag the
 # words into a different order. Then switch on the positional encoding, which gives each position a random vector of its
 # own and adds it to the word there, and drag again. The line below the picture says by how much, at most, a word's
-# output differs from its output in the first order. You can also remove a word; the outputs of the others then change,
-# because they attend to one token fewer.
+# output differs from its output in the order of Figure 2, with the same setting of the switch. You can also remove a
+# word; the outputs of the others then change, because they attend to one token fewer.
 
 
 # %% tags=["fold"]
@@ -282,7 +282,8 @@ def attended(order, encoded):
 def reorder(order, encoded):
     Y, A = attended(order, encoded)
     figure, (left, right) = plots.canvas(10.5, 3.6, 2, gridspec_kw={"width_ratios": [1.5, 1]})
-    plots.heat_map(A, order, order, title="attention weights A", row_label="query", column_label="key", axes=left)
+    options = {"row_label": "query", "column_label": "key", "limits": (0, 0.6)}  # the colours of Figure 2
+    plots.heat_map(A, order, order, title="attention weights A", axes=left, **options)
     features = [f"$Y_{{:,{d}}}$" for d in range(D_V)]
     plots.heat_map(Y, order, features, title="outputs Y", limits=(-2, 2), axes=right)
     return figure
@@ -293,7 +294,7 @@ def say_reorder(order, encoded):
     now = dict(zip(order, attended(order, encoded)[0]))
     gap = max((now[word] - first[word]).abs().max().item() for word in order)
     without = ", with a word taken away" if len(order) < len(words) else ""
-    moved = "is what it was" if gap < 1e-5 else f"differs by up to {gap:.2f} from what it was in the first order"
+    moved = "is what it was" if gap < 1e-5 else f"differs by up to {gap:.2f} from what it was in the order of Figure 2"
     kind = "with positional encoding" if encoded else "without positional encoding"
     return f"{' '.join(order)}, {kind}{without}: the output of each word {moved}."
 
@@ -348,9 +349,9 @@ show(
 # rhythm, half as fast as the digit in the row above it.
 #
 # The digits jump, however. From 7 to 8 all four change, from 8 to 9 only one, so that neighbouring positions are
-# sometimes close together and sometimes far apart. If we keep the rhythm and replace the jumps by smooth waves, we
-# obtain the sinusoidal encoding. Before we come to it, we look at a simpler way, which leaves the choice of the vectors
-# to training.
+# sometimes close together and sometimes far apart. If we keep the idea of regular rhythms, from fast to slow, and
+# replace the jumps by smooth waves, we come to the sinusoidal encoding. Before we come to it, we look at a simpler way,
+# which leaves the choice of the vectors to training.
 
 # %% [markdown]
 # ## Learned positional encoding: a table
@@ -461,7 +462,7 @@ show(
 # %% [markdown]
 # **Figure 5.** Left, the sinusoidal encoding of 64 positions, with one row for each position. The first features change
 # at every step; the last ones change so slowly that over 64 positions their sines stay near 0 and their cosines near 1.
-# Right, four of the 25 clocks, with their hands at the first four positions.
+# Right, four of the 25 clocks, with their hands at the first four positions, the paler, the later.
 #
 # It is the binary counter again, turned on its side and made smooth. Each frequency now has two columns, a sine and a
 # cosine; follow a single column downwards to see its wave. The stripes at the right alternate between the two, which
@@ -608,9 +609,9 @@ print("token plus encoding, random W_Q and W_K:  ", f"{spread_at(E_sinusoidal, 2
 # the same everywhere.
 #
 # **A bias for each distance.** Instead of the input, we can change the scores. Shaw et al. add a learned vector
-# $a_{n-m}$ to the key, so that the score becomes $q_m \cdot (k_n + a_{n-m})/\sqrt{D_Q}$; all distances beyond a largest
-# one share a vector. They treat the values in the same way. T5 (Raffel et al., 2020) adds just a learned number to the
-# score $e_{mn}$ that the two tokens have without positions:
+# $a_{n-m}$ to the key, so that the score becomes $q_m \cdot (k_n + a_{n-m})/\sqrt{D_Q}$; in each direction, all
+# distances beyond a largest one share a vector. They treat the values in the same way. T5 (Raffel et al., 2020) adds
+# just a learned number to the score $e_{mn}$ that the two tokens have without positions:
 #
 # $$e'_{mn} = e_{mn} + b_{n-m}$$
 #
@@ -667,8 +668,9 @@ show(
 
 # %% [markdown]
 # **Figure 7.** The same query and key at three pairs of positions, always at relative position $-1$. The pale arrows
-# are the two vectors before the rotation; the dotted arcs are the angles $m\omega$ and $n\omega$ by which they turn.
-# Query and key turn from panel to panel, but the angle between them stays the same, and so does their dot product.
+# are the two vectors before the rotation; the dotted arcs are the angles $m\omega$ and $n\omega$ by which they turn
+# (the key at position 0, in the left panel, does not turn). Query and key turn from panel to panel, but the angle
+# between them stays the same, and so does their dot product.
 #
 # A query has more than two features, so it is cut into $D_Q/2$ pairs, and each pair is rotated at its own speed, with
 # the frequencies of the sinusoidal encoding. A query $q$ at position $m$ becomes $q'$:
@@ -1020,11 +1022,11 @@ assert max(beyond["learned"]) < 0.1 and max(beyond["sinusoidal"]) < 0.5 and sort
 # - **Learned**: the accuracy falls to $1/32 \approx 0.03$, that of a blind guess among the 32 letters. The rows of the
 #   table from 24 on were never used in training, so their gradient was always zero; they still hold the random numbers
 #   with which they were initialised.
-# - **Sinusoidal**: the formula gives a vector for every position, and its entries stay bounded; yet the *layer* fails.
-#   Its matrices do the right computation for the encodings that occurred in training, and nothing ties their behaviour
-#   at position 40 to that at position 10. In a longer sequence even a position that did occur can fail: in run 2
-#   position 3 is almost always wrong. A probable reason is that its query now meets far keys that training never showed
-#   it.
+# - **Sinusoidal**: the formula gives a vector for every position, and its entries stay bounded; yet the *layer* fails
+#   at most positions. Its matrices do the right computation for the encodings that occurred in training, but nothing in
+#   training made them do the same at position 40 as at position 10; here and there, at the peaks of the curves, they
+#   still come close to it. In a longer sequence even a position that did occur can fail: in run 2 position 3 is almost
+#   always wrong. A probable reason is that its query now meets far keys that training never showed it.
 # - **Rotary**: the score of a query at position 50 with a key at position 47 is computed like that of a query at
 #   position 5 with a key at position 2, so a trained layer can continue, provided that it also gives low scores to
 #   distances that it never met. In a sequence of 64 letters even position 5 has keys up to 58 steps ahead; in training
@@ -1058,7 +1060,7 @@ print("RoPE, letters right after position 23:", *(f"{share:.2f}" for share in re
 # Here $h$ counts the $H$ attention heads of a layer (lesson 06), each of which has its own fixed slope $s_h$. At
 # distances beyond the training length the penalty simply goes on growing. Their model with 1.3 billion parameters,
 # trained on texts of 1,024 tokens, predicted texts of 2,048 tokens as well as a sinusoidal model that had been trained
-# on that length. The stretch of the assignment asks for ALiBi.
+# on that length. The stretch exercise of the assignment asks for ALiBi.
 #
 # **Back to the animal.** Self-attention lets *it* receive something of *animal*, in one layer and at any distance, and
 # a positional encoding lets the layer use the order of the words. Which tokens *it* attends to has to be learned.
@@ -1077,8 +1079,9 @@ weights_30 = torch.tensor(record["results"]["weights_30"])  # [64], the weights 
 strength = {f"run {seed + 1}": record["results"]["strength"][seed] for seed in SEEDS}  # each [8]
 
 figure, (left, right_) = plots.canvas(11, 3, 2, gridspec_kw={"width_ratios": [1.7, 1]})
-plots.curves(range(-30, 34), {"weight": weights_30}, x_label="distance n − m of the key", legend=False, axes=left)
+left.bar(range(-30, 34), plots.array(weights_30), color=plots.BLUE)
 left.set(title=f"run {worst + 1}: where position 30 attends", ylabel="mean weight", xticks=range(-28, 34, 5))
+left.set_xlabel("distance n − m of the key")
 plots.curves(
     range(8), strength, title="which frequencies the scores use", x_label="pair j, the fastest first", axes=right_
 )
@@ -1098,9 +1101,9 @@ assert record["results"]["trained"][worst] > 0.99
 print("position 30 attends most to the distances", peaks)
 
 # %% [markdown]
-# **Figure 11.** Left, the attention weights of position 30 over the distance of the key, in the rotary run with the
-# lowest accuracy on long sequences. Right, how much each of the eight fastest pairs can contribute to a score, in all
-# three runs.
+# **Figure 11.** Left, the mean attention weights of position 30 over the distance of the key, in the rotary run with
+# the lowest accuracy on long sequences. Right, how much each of the eight fastest pairs can contribute to a score, in
+# all three runs.
 #
 # <details><summary>Going further: distances that look alike</summary>
 #
@@ -1168,7 +1171,8 @@ print("position 30 attends most to the distances", peaks)
 # attention weights?</summary>
 #
 # All weights are $1/N$, since all scores are the same. The output at each position is the value of that word, whatever
-# $N$ is. Without positional encoding, the layer cannot even tell how often the word occurs.
+# $N$ is. In such a sentence the layer cannot even tell how often the word occurs. Beside other words it could, since
+# the weights of its occurrences add up.
 #
 # </details>
 #
@@ -1202,7 +1206,7 @@ print("position 30 attends most to the distances", peaks)
 #
 # </details>
 #
-# <details><summary><b>7.</b> In Figure 3, with the first order and with positional encoding: are the outputs of the₁
+# <details><summary><b>7.</b> In Figure 3, with the words in the order of Figure 2 and with positional encoding: are the outputs of the₁
 # and the₂ still the same?</summary>
 #
 # No. Their vectors are $x + p_0$ and $x + p_3$, so their queries differ, and with them the weights and the outputs.

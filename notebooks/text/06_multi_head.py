@@ -505,7 +505,7 @@ for seed in SEEDS:
 if stored_runs.full():
     began = time.perf_counter()
     patient = [both_right(reader_with(1, seed, steps=15 * STEPS)) for seed in SEEDS]
-    stored_runs.keep("06_multi_head.patient", {"both right": patient}, seed=0, seconds=time.perf_counter() - began)
+    stored_runs.keep("06_multi_head.patient", {"both right": patient}, seed="0 to 2", seconds=time.perf_counter() - began)
 run = stored_runs.load("06_multi_head.patient")
 assert max(run["results"]["both right"]) < min(shares[2, seed] for seed in SEEDS)
 print("one head, 15 times as many steps, both right:", *(f"{share:.2f}" for share in run["results"]["both right"]))
@@ -544,7 +544,8 @@ figure = plots.curves(list(published), {"BLEU": list(published.values())}, legen
 (axes,) = figure.axes
 axes.set_xticks(list(published), [f"{H}" for H in published])
 for heads, bleu in published.items():
-    axes.annotate(f"{bleu}", (heads, bleu), xytext=(0, 7), textcoords="offset points", ha="center")
+    side = -14 if heads == 32 else 7
+    axes.annotate(f"{bleu}", (heads, bleu), xytext=(0, side), textcoords="offset points", ha="center")
 axes.set_ylim(24.6, 26.1)
 show(
     figure,
@@ -637,10 +638,10 @@ assert min(divided) > 0.8
 
 # %% [markdown]
 # Nobody told a head what to attend to. Training lowers a single number, the sum of the losses of both questions, and
-# yet in each run the two heads divide the questions in more than four fifths of the tales. *How* they divide them
-# differs from run to run. Where the roles are fixed, one head has taken *who* and the other *what*. Where the roles
-# change, the head that attends to *who* for one pronoun attends to *what* for a different one. Averaged over all tales,
-# such a head has weight on both nouns, but within a single tale it usually keeps to one.
+# yet in each run the two heads divide the questions in more than four fifths of the tales. *How* they divide them can
+# differ between runs, as run 2 shows. Where the roles are fixed, one head has taken *who* and the other *what*. Where
+# the roles change, the head that attends to *who* for one pronoun attends to *what* for a different one. Averaged over
+# all tales, such a head has weight on both nouns, but within a single tale it usually keeps to one.
 #
 # ## What each head contributes
 #
@@ -865,8 +866,8 @@ print(f"{bytes_of_A:,} bytes = {TB:.2f} TB = {TiB:.3f} TiB = {GiB:.2f} GiB")
 # unit, the attention matrices of one layer for one sequence are too large for any of today's GPUs. The vectors
 # themselves are small beside them: with $D = 4096$, they take less than one gigabyte.
 #
-# Does the layer have to store these matrices? Only if we want to *look* at $A$. What is passed on is $Y = AV$, which is
-# small, and lesson 08 computes it exactly without ever storing $A$.
+# Does the layer have to store these matrices? Only if we want to *look* at $A$. What is passed on is $A_h V_h$ of each
+# head, which is small, and lesson 08 computes it exactly without ever storing $A_h$.
 #
 # ## Going further: the animal sentence, read in two ways
 #
@@ -1051,8 +1052,8 @@ assert voted[0][switching].abs() < voted[1][switching].abs() / 2  # at "tired" i
 # %% [markdown]
 # **Figure 9.** The attention weights of *it* in both heads, and the votes of the heads, for the two readings of the
 # sentence. One head attends to *animal* in both readings. The other head attends to *tired* in the first reading,
-# with a small vote, and to *street* in the second, where its vote turns the sum to *elle*. The printed lines say
-# which head is which.
+# with a small vote, and to *street* in the second, where its vote turns the sum to *elle*. The printed lines say which
+# head is which. Because the numbers are rounded, their total may differ from the sum by 0.1.
 #
 # Lecture slides show the first sentence in just this way, with one head that attends to *animal* and another that
 # attends to *tired*. But the votes tell us more than the weights do. Call the head that changes its target the

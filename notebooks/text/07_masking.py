@@ -116,13 +116,14 @@ axes.annotate("", (1.45 * 2 + 0.3, 1.22), (1.45 * 3 + 0.35, 0.3), arrowprops=lea
 show(
     figure,
     "Two rows of the same tokens, shifted by one position. Fed in at positions m = 0 to 4: START, attention, is, very, cool. To "
-    "predict: attention, is, very, cool, STOP. A red arrow leads from the input very, at position 3, back to the prediction at "
+    "predict: attention, is, very, cool, STOP. A thick orange-red arrow leads from the input very, at position 3, back to the prediction at "
     "position 2, which is very.",
 )
 
 # %% [markdown]
 # **Figure 1.** The input of a language model and its targets. The target at one position is the input at the next
-# (dotted arrows). The red arrow shows what must not happen: a prediction that reads its own target from the input.
+# (dotted arrows). The thick orange-red arrow shows what must not happen: a prediction that reads its own target from
+# the input.
 #
 # The decoder of lesson 01 was an RNN. It read the sentence from left to right, so its hidden state at *is* depended on
 # *[START] attention is* and on no later token. Now we replace the RNN by self-attention, which receives all five tokens
@@ -429,10 +430,10 @@ for row in written(model, 5, seed=1):
 # %% [markdown]
 # **Not only sentences.** Nothing in the chain rule asks for words. An image can be written as a sequence of pixels, row
 # by row, and a triangle mesh, the usual form of a shape in computer graphics, as a sequence of triangles. Two choices
-# have to be made. The first is an order, and any order will do as long as the model keeps to it. The second, for a
-# softmax over tokens like ours, is a finite vocabulary, such as the grey values of pixels; MeshGPT (Siddiqui et al.,
-# 2024) learns a vocabulary for its triangles. The mask, the loss and the way of generating stay as they are. Lesson 12
-# writes digits in this way, pixel by pixel.
+# have to be made. The first is an order: the chain rule holds for any, as long as the model keeps to it, though some
+# orders are easier to learn than others. The second, for a softmax over tokens like ours, is a finite vocabulary, such
+# as the grey values of pixels; MeshGPT (Siddiqui et al., 2024) learns a vocabulary for its triangles. The mask, the
+# loss and the way of generating stay as they are. Lesson 12 writes digits in this way, pixel by pixel.
 
 # %% [markdown]
 # ## Padding masks
@@ -610,7 +611,7 @@ panel(A_empty, "attention weights", right, first, first, **KEYS)
 show(
     figure,
     "Left, both masks for PAD PAD START we sleep: the first two rows and columns are zero. Right, the attention weights: the "
-    "first two rows are NaN, not a number; the other three are as they should be.",
+    "first two rows are NaN, not a number; the other three sum to one over the tokens up to the query.",
 )
 
 
@@ -690,9 +691,9 @@ print("-1e9 in place of -inf, weights:        ", *(f"{weight:.2f}" for weight in
 #
 # PyTorch's module gives NaN when it also returns the attention weights, as it does by default. With
 # `need_weights=False` it calls the function instead, which gives 0, and the output is then the bias of the module's
-# last linear layer, which is 0 before training. In eval mode and without gradients, however, the module takes a fast
-# path that gives NaN. We measured all of this with torch 2.13 on a CPU; before version 2.5 the function gave NaN as
-# well.
+# last linear layer, which is 0 before training. In eval mode and without gradients, however, a module with
+# `batch_first=True` and an even number of heads takes a fast path for self-attention, which gives NaN. We measured all
+# of this with torch 2.13 on a CPU; before version 2.5 the function gave NaN as well.
 #
 # </details>
 #
@@ -1264,7 +1265,7 @@ show(
 # ## Going further
 #
 # This section is optional. Can tests find leaks that come from other operations than attention? The table below shows
-# which of three tests find the leaks of five layers.
+# in which of five layers each of three tests finds a leak.
 #
 # <details><summary>Going further: leaks that are not in the mask</summary>
 #
@@ -1373,7 +1374,7 @@ for suspect in (honest, centred_features, centred, busiest, from_the_end):
 #
 # ```python
 # Y = F.scaled_dot_product_attention(Q, K, V, attn_mask=mask)  # True = may attend
-# Y, A = nn.MultiheadAttention(D, H, batch_first=True)(X, X, X, attn_mask=~mask)  # True = must not attend
+# Y, A = nn.MultiheadAttention(D, H, batch_first=True)(X, X, X, attn_mask=~mask)  # [N, N]; True = must not attend
 # ```
 #
 # **The picture:** a lower triangle of attention weights. Row $m$ is a query and spreads a weight of 1 over the columns

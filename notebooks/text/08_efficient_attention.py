@@ -631,6 +631,8 @@ def draw_tiles(block, step):
         factor = ""
     title = f"weights of query 1 after key {end}\nm = {m:.2f}, ℓ = {l:.2f}{factor}"
     plots.bars(now[:end], keys[:end], colour=colours[:end], limits=(0, 1.12), numbers=".2f", title=title, axes=right)
+    for label in right.texts:
+        label.set(bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.3}, zorder=5)
     right.set_xticks(range(12), keys)
     final = plots.array(E_table[0].softmax(dim=0))
     right.plot(range(12), final, "_", color=plots.BLACK, markersize=16, markeredgewidth=2, label="at the end")
@@ -776,10 +778,11 @@ show(
 
 # %% [markdown]
 # **Figure 6.** Peak memory of one head against the length $N$, on logarithmic axes. The table of weights grows as
-# $O(N^2)$ and the tiles as $O(N)$. PyTorch's own attention never stores the table either; it needs a working space of
-# fixed size, and so its curve grows by less than the factor 4 at first.
+# $O(N^2)$ and the tiles as $O(N)$. PyTorch's own attention never stores the table either; it needs a working space,
+# which grows at first and has a fixed size from $N = 1{,}024$ on, and so its curve grows by less than the factor 4 from
+# there on.
 #
-# At $N = 256$ tiling saves nothing, because one tile and its working arrays are as large as the table.
+# At $N = 256$ our `tiles` saves nothing, because one tile and its working arrays are as large as the table.
 #
 # Is the memory of self-attention $O(N)$ or $O(N^2)$? Slides say the one and the other, and both are right: the answer
 # depends on whether the weights are stored. It also depends on the mask.
@@ -804,7 +807,8 @@ assert_close(ways["is_causal=True"](), ways["attn_mask=causal(N)"](), rtol=1e-4,
 # With a mask matrix, memory grows as $O(N^2)$ again, although the attention itself still works in tiles. Our language
 # model can afford it, because its sentences are short. For a long text, set the flag in training and prefill, and use
 # neither flag nor mask for a single new token. For several queries that start later than the keys (lesson 07),
-# `is_causal` is wrong: build the matrix, or use `causal_lower_right` from `torch.nn.attention.bias`.
+# `is_causal` is wrong: build the matrix, or use `causal_lower_right` from `torch.nn.attention.bias`, which on a CPU
+# builds the matrix itself.
 
 # %% [markdown]
 # ## Linear attention
@@ -872,8 +876,8 @@ assert_close(linear(Q, K, V), A_linear / A_linear.sum(dim=-1, keepdim=True) @ V)
 #
 # This is a recurrent network whose hidden state is the matrix $S_m$, $[D_Q, D_V]$, with the vector $z_m$, $[D_Q]$. It
 # explains the paper's title, "Transformers are RNNs". In decoding, the state replaces the KV cache, and each new token
-# costs the same, however long the text is. In training, all positions can still be computed together, unlike in other
-# recurrent networks, because $S_{m-1}$ passes through no nonlinear function: all states are running sums of known
+# costs the same, however long the text is. In training, all positions can still be computed together, unlike in a plain
+# RNN, an LSTM or a GRU, because $S_{m-1}$ passes through no nonlinear function: all states are running sums of known
 # terms.
 
 # %% [markdown]
@@ -926,9 +930,9 @@ assert_close(window(Q, K, V), masked_window(Q, K, V))
 # away arrives only step by step. Beltagy et al. therefore let a few chosen tokens attend to all others and be attended
 # to by all.
 #
-# Vision knows two cures for the quadratic cost: attention limited to regions, which are windows in an image or balls
-# around points in space ([lesson 12](12_attention_in_vision.ipynb)), and a smaller $N$, with *patches* of an image
-# instead of pixels ([lesson 13](13_vision_transformer.ipynb)).
+# Two cures for the quadratic cost are common in vision: attention limited to regions, which are windows in an image or
+# balls around points in space ([lesson 12](12_attention_in_vision.ipynb)), and a smaller $N$, with *patches* of an
+# image instead of pixels ([lesson 13](13_vision_transformer.ipynb)).
 
 # %% [markdown]
 # ## Perceiver latents
@@ -1006,13 +1010,13 @@ show(
 # %% [markdown]
 # **Figure 9.** The attention weights of four kinds of attention, for forty queries and forty keys. Softmax can pick
 # out single keys. Linear attention spreads its weights, a window sees only nearby keys, and with six latents many
-# queries share the same pattern. Queries, keys and latents are drawn at random, and the latents have no blocks; their
-# panel shows the product of their two tables, $[N, M]$ and $[M, N]$, which the layer itself never computes. The
-# lightest colour marks 0.5 and more.
+# queries share the same pattern. Queries, keys and latents are drawn at random, with a standard deviation of 2, which
+# makes the softmax sharp; the latents have no blocks; their panel shows the product of their two tables, $[N, M]$ and
+# $[M, N]$, which the layer itself never computes. The lightest colour marks 0.5 and more.
 #
-# The weights of linear attention are nearly even. To attend to *one* key and to no other, a query needs one similarity
-# that is many times larger than all others. The exponential of the softmax can produce such a ratio easily; for a dot
-# product of positive vectors this is much harder.
+# The weights of linear attention are far more even. To attend to *one* key and to no other, a query needs one
+# similarity that is many times larger than all others. The exponential of the softmax can produce such a ratio easily;
+# for a dot product of positive vectors this is much harder.
 #
 # Tay et al. (2022) survey the many other kinds that have been proposed.
 
@@ -1158,9 +1162,10 @@ show(
 
 # %% [markdown]
 # **Figure 11.** A recurrent network, a stack of convolutions and self-attention, with operations and sequential steps
-# of one layer and the longest path between two positions (after Vaswani et al., 2017). The marked path leads from the
-# first input to the last output: through all states of the recurrent network, through $2(N-1)/(k-1)$ convolutions on
-# top of each other (here four), and through a single layer of attention.
+# of one layer and the longest path between two positions (after Vaswani et al., 2017; their table gives the path
+# $O(\log_k N)$ for convolutions, which holds for dilated ones). The marked path leads from the first input to the last
+# output: through all states of the recurrent network, through $2(N-1)/(k-1)$ convolutions on top of each other (here
+# four), and through a single layer of attention.
 #
 # We now *measure* the costs. Each layer has width 64 and reads $N$ vectors. The attention layers are counted from
 # $Q$, $K$ and $V$ on; their projections would add the same $O(N)$ cost to each of them. How much more does each layer

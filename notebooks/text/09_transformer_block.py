@@ -15,7 +15,7 @@
 # (lesson 07); for two examples also grouped-query attention (lesson 08). The terms and symbols of the course are listed
 # in the [glossary](../docs/glossary.md).
 #
-# **Time** about 75 minutes to read; the cells run in about 40 seconds on two CPU cores.
+# **Time** about 80 minutes to read; the cells run in about 40 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -174,9 +174,10 @@ show(
 # After two layers, the vectors of all eleven tokens are nearly the same, and after twelve no layer could tell *animal*
 # from *street*. This is no accident of the random numbers. Each output of attention is an average of values, and an
 # untrained layer spreads its attention weights over all tokens. These weights become more even as the vectors become
-# more alike, and also as they become smaller, which they do because of PyTorch's initial output projection. Each layer
-# then averages the averages of the layer before, and every token is pulled towards the common mean. Dong et al. (2021)
-# prove it for weights that are not too large: with nothing between the attention layers, the differences shrink *doubly
+# more alike, and also as they become smaller, which they do because an average of different vectors is shorter than
+# they are, and because PyTorch's initial projections of values and outputs are small. Each layer then averages the
+# averages of the layer before, and every token is pulled towards the common mean. Dong et al. (2021) prove it for
+# weights that are not too large: with nothing between the attention layers, the differences shrink *doubly
 # exponentially* with depth. On the right, exponential decay would be a straight line; our curve falls ever more
 # steeply. Training could in principle make the averages more selective, but where would it start, if the output says
 # almost nothing about the input?
@@ -351,8 +352,8 @@ for name, norm in {"batch normalisation": batch_norm, "layer normalisation": lay
 # %% [markdown]
 # With batch normalisation the numbers change, although the sentence is the same. In a language model, averaging over
 # positions would also carry information from later tokens to earlier ones, a leak of the kind that lesson 07 looked
-# for. And a model that writes one text at a time has no batch to average over and must use averages kept from
-# training, so that it computes something else than in training. LayerNorm avoids all three problems.
+# for. And a model that writes one text at a time has no batch to average over; it must use averages kept from training,
+# and no longer computes what it computed while it was trained. LayerNorm avoids all three problems.
 
 # %% [markdown]
 # ## Post-norm and pre-norm
@@ -380,16 +381,16 @@ show(
 # **Figure 4.** The Transformer block in its two wirings, to be read from the bottom to the top. The thick line is the
 # residual stream; at each circle with a plus, a branch is added to it.
 #
-# Pre-norm leaves the stream alone, and yet the growth is no longer exponential: each layer now reads numbers of size 1,
-# however large the stream is, and what it adds no longer grows. In a stack of 24 pre-norm blocks the stream grows only
-# about threefold, as the lines below Figure 8 will show. In post-norm the numbers stay in range, too, but the direct
-# path of the gradient now runs through both normalisations of every block: the identity no longer passes it on
-# unchanged.
+# Although pre-norm leaves the stream alone, the stream no longer grows exponentially: each layer now reads numbers of
+# size 1, however large the stream is, and what the layer adds no longer grows. In a stack of 24 pre-norm blocks the
+# stream grows only about threefold, as the lines below Figure 8 will show. In post-norm the numbers stay in range, too,
+# but the direct path of the gradient now runs through both normalisations of every block: the identity no longer passes
+# it on unchanged.
 #
 # Both wirings have the same parts and the same parameters, and in code the difference is two lines. The arguments
 # `norm`, `mlp` and `residual` will let us exchange parts later. PyTorch has the block, too: in
-# `nn.TransformerEncoderLayer`, `norm_first` is False by default, which means post-norm. The loop below the class gives
-# both blocks the same weights and asserts that they compute the same.
+# `nn.TransformerEncoderLayer`, `norm_first` is False by default, which means post-norm. For each wiring, the loop below
+# the class gives our block and PyTorch's the same weights and asserts that the two compute the same.
 
 
 # %%
@@ -710,11 +711,11 @@ show(
 # PyTorch gives to a linear layer by default, it learns at the rate 0.004 (accuracy 0.59), and fails at 0.016; we tried
 # no rate between them. With Xavier's weights, a stack of 6 blocks instead of 12 learns at 0.004 as well (0.64).
 #
-# A large rate with warm-up is no better than a small rate without. Is our warm-up too long? It takes up half of the 150
-# steps. But in a run of 600 steps, where it takes only 75, the order is the same: the accuracy is 0.71 at the rate
-# 0.004 with warm-up, and 0.82 at the rate 0.001 without. We tried no other length. How a really long training ends is a
-# different question: Liu et al. (2020) report that in translation, post-norm models end better than pre-norm ones,
-# provided that they train at all.
+# A large rate with warm-up is no better than a small rate without. One might suspect that our warm-up is too long,
+# since it takes up half of the 150 steps. But in a run of 600 steps, of which it takes up only 75, the order is the
+# same: the accuracy is 0.71 at the rate 0.004 with warm-up, and 0.82 at the rate 0.001 without. We tried no other
+# length of warm-up. How a really long training run ends is a different question: Liu et al. (2020) report that in
+# translation, post-norm models end better than pre-norm ones, provided that they train at all.
 #
 # </details>
 
@@ -783,7 +784,7 @@ show(
     "After 0, 1, 3, 10 and 30 steps. Left, the mean cosine of the vectors: "
     + "; ".join(f"{name}: {', '.join(f'{value:.2f}' for value in noted_means['mean cosine'][name])}" for name in STARTS)
     + ". Right, the norm of the gradient: "
-    + "; ".join(f"{name}: {', '.join(f'{value:.2g}' for value in noted_means['gradient'][name])}" for name in STARTS)
+    + "; ".join(f"{name}: {', '.join(f'{value:.2g}' if value else 'below 0.0001' for value in noted_means['gradient'][name])}" for name in STARTS)
     + ".",
 )
 steps_of_adam = {name: noted_means["step of Adam"][name][-1] for name in STARTS}
@@ -801,7 +802,7 @@ for noted in sum(others, []):
 # %% [markdown]
 # **Figure 7.** The beginning of the training. Left, the mean cosine of the vectors that the output head reads, over all
 # positions of 40 sequences; right, on a logarithmic axis, the norm of the gradient that reaches $W_\text{out}$ in the
-# first block; after 30 steps, that of the stuck model is below the panel.
+# first block. The steps are not drawn to scale. After 30 steps, the norm for the stuck model lies below the panel.
 #
 # Ten steps are enough to make the vectors of the stuck model the same, whatever the symbol and whatever the position:
 # their mean cosine is 1.00. The head must then give the same answer everywhere, so the model does not even reach the
@@ -809,12 +810,12 @@ for noted in sum(others, []):
 # The post-norm models that learn come close to this state, too, but in them more of the gradient remains, and after 30
 # steps their vectors differ.
 #
-# A part of the reason lies in the wiring. In pre-norm the stream is a sum to which each block adds its share, so the
-# embeddings, which distinguish the tokens, remain in it. A post-norm block normalises the stream itself twice, and each
-# time it divides *everything* that came before by the size of the sum, which shrinks the share of the embeddings by a
-# factor in every layer. In pre-norm this share shrinks, too, but slowly, because the stream grows slowly (Figure 8).
-# The rest of the stream comes from the layers, and we saw after Figure 2 that untrained attention adds something
-# similar to all tokens. Post-norm therefore *starts* with vectors that are more alike. This does not explain why it
+# Part of the reason lies in the wiring. In pre-norm the stream is a sum to which each block adds its contribution, and
+# the embeddings, which distinguish the tokens, remain in it; their share shrinks, but slowly, because the stream grows
+# slowly (Figure 8). A post-norm block, by contrast, normalises the stream itself twice, and each time it divides
+# *everything* that came before by the size of the sum, so that the share of the embeddings shrinks by a factor in every
+# layer. The rest of the stream comes from the layers, and untrained attention, as we saw after Figure 2, adds similar
+# vectors to all tokens. Post-norm therefore *starts* with vectors that are more alike, but this does not explain why it
 # gets stuck at one learning rate and not at another.
 #
 # <details><summary>Going further: are the gradients to blame, and why does Adam not make up for small ones?</summary>
@@ -835,8 +836,9 @@ for noted in sum(others, []):
 # %% [markdown]
 # ## Watch the stream
 #
-# With the following controls you build a stack of blocks, as it is before training. Try to predict the three curves
-# before you change a control. What happens without residual connections, and what without normalisation in 24 blocks?
+# The following controls let you build a stack of blocks and see it as it is before training. Before you change a
+# control, try to predict the three curves: what happens without residual connections, and what happens in 24 blocks
+# without normalisation?
 
 
 # %% tags=["fold"]
@@ -853,6 +855,7 @@ def measure(norm, residual, depth):
     return sizes, cosines, [block.mlp[2].weight.grad.norm().item() for block in model.blocks]
 
 
+LIMIT = 1000  # of the panel with the gradients
 STACKS = {  # (normalisation, residual connections): name and colour
     ("pre-norm", True): ("pre-norm", plots.BLUE),
     ("post-norm", True): ("post-norm", plots.VERMILLION),
@@ -870,11 +873,13 @@ def draw_stack(norm, residual, depth):
         line = {"linewidth": 2.5, "marker": "o", "markersize": 4} if chosen else {"linewidth": 1, "alpha": 0.7}
         for panel, values, first in zip(panels, measure(*stack, depth), (0, 0, 1)):
             panel.plot(range(first, first + len(values)), values, color=colour, label=name, **line)
+            if first and min(values) > LIMIT:
+                panel.text(0.5, 0.96, f"{name}:\nabove the panel", transform=panel.transAxes, ha="center", va="top")
     for panel, title in zip(panels, titles):
         panel.set(title=title, xlabel="block")
         panel.grid(True)
-    for panel in panels[::2]:
-        panel.set(yscale="log", ylim=(0.01, 1000))
+    panels[0].set(yscale="log", ylim=(0.1, 1e5))
+    panels[2].set(yscale="log", ylim=(0.01, LIMIT))
     panels[1].set_ylim(-0.2, 1.1)
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)
     return figure
@@ -882,7 +887,7 @@ def draw_stack(norm, residual, depth):
 
 def say_stack(norm, residual, depth):
     sizes, cosines, norms = measure(norm, residual, depth)
-    return (
+    return (  # of the other stacks the lines below tell
         f"{norm}, {'with' if residual else 'without'} residual connections, {int(depth)} blocks. RMS of the stream from {sizes[0]:.1f} "
         f"to {sizes[-1]:.3g}; mean cosine of two tokens from {cosines[0]:.2f} to {cosines[-1]:.2f}; gradient in the first block "
         f"{norms[0]:.2g}, in the last {norms[-1]:.2g}."
@@ -925,15 +930,16 @@ assert without[1][-1] > 0.8 and 0.05 < without[2][0] / without[2][-1] < 20 and p
 # **Figure 8.** A stack of blocks before training, at first 24 pre-norm blocks with residual connections (thick line),
 # beside three other stacks of the same depth (thin lines). Left, the size of the numbers in the stream before the first
 # block and after each; middle, the similarity of the twelve tokens of one sequence; right, the norm of the gradient of
-# $W_\text{out}$. Without normalisation, the gradient leaves the panel.
+# $W_\text{out}$. Without normalisation, the stream leaves the left panel, and the gradient lies above the right one in
+# every block.
 #
 # The first four entries below the figure describe the four stacks. Without normalisation the stream grows as we have
-# seen, and so does the gradient on its way back. The tokens become the same as well, in spite of the residual
-# connections. In Figure 2 they did not, but that stack had half the depth, no MLPs, and the smaller output projections
-# of PyTorch's default. In the last block, the softmax of each query gives nearly all its weight to a single token, and
-# most queries of a head choose the same token, so that attention adds nearly the same vector to all of them. We have
-# not measured whether this is how the similarity began. In post-norm the tokens are nearly the same before any
-# training.
+# seen, as does the gradient on its way back, and the tokens become the same in spite of the residual connections. In
+# Figure 2 they stayed different, but that stack was half as deep, had no MLPs, and began with PyTorch's default output
+# projections, which are smaller. In the last block of the stack without normalisation, the softmax of each query gives
+# nearly all its weight to a single token, and most queries of a head choose the same token, so that attention adds
+# nearly the same vector to all of them. We have not measured whether this is how the similarity began. After the 24
+# post-norm blocks, too, the tokens are nearly the same, before any training.
 #
 # <details><summary>Going further: does the gradient vanish without residual connections?</summary>
 #
@@ -1097,10 +1103,10 @@ show(
 # rate matters far more: from the smallest rate to the largest, all four losses fall to less than a quarter of their
 # value. After only 200 steps, a lower loss may mean no more than that a model learns *faster*.
 #
-# In the published comparison, after 524,288 steps of pre-training, Shazeer (2020) reports a log-perplexity (the mean of
-# $-\log P$ of the right token) of 1.679 with GELU and 1.636 with SwiGLU, at equal parameters and operations. The paper
-# does not claim to know why: "We offer no explanation as to why these architectures seem to work; we attribute their
-# success, as all else, to divine benevolence."
+# In the published comparison, Shazeer (2020) gives both models the same number of parameters and operations. After
+# 524,288 steps of pre-training, the paper reports a log-perplexity (the mean of $-\log P$ of the right token) of 1.679
+# with GELU and 1.636 with SwiGLU. The paper does not claim to know why: "We offer no explanation as to why these
+# architectures seem to work; we attribute their success, as all else, to divine benevolence."
 #
 # <details><summary>Going further: what else our comparison leaves open</summary>
 #
@@ -1122,10 +1128,11 @@ show(
 #
 # whatever the number of heads and of tokens. Two thirds of the numbers in the matrices belong to the MLP.
 #
-# Now the operations. Lecture slides put it in one line: most of the work of a block is **six matrix products**, four in
-# attention (one for all queries, keys and values, then the scores, the weighted sums and the output projection, as in
-# lesson 06) and two in the MLP. A product of $[n, k]$ and $[k, m]$ takes $2nkm$ operations. For $N$ tokens, the
-# matrices of attention take $8ND^2$, those of the MLP $16ND^2$, and the scores and weighted sums $4N^2D$. Altogether
+# Next we count the operations, which lecture slides sum up in one line: most of the work of a block is **six matrix
+# products**, four in attention and two in the MLP. As in lesson 06, the four are one product for all queries, keys and
+# values, then the scores, the weighted sums and the output projection. A product of $[n, k]$ and $[k, m]$ takes $2nkm$
+# operations. For $N$ tokens, the matrices of attention take $8ND^2$, those of the MLP $16ND^2$, and the scores and
+# weighted sums $4N^2D$. Altogether the operations number
 #
 # $$24 N D^2 + 4 N^2 D$$
 #
@@ -1217,8 +1224,8 @@ for name, (L, D, published) in PUBLISHED.items():
 # layers of an RNN; many very large Transformers have used it since GShard (Lepikhin et al., 2020).
 #
 # A **router**, a single linear layer, decides which experts get a token. It gives each token $E$ logits $z$, one for
-# each expert. The $k$ experts with the largest logits are chosen, which is called **top-k routing**, and their outputs
-# are added with weights, called **gates** (here a single number for each chosen expert, unlike in SwiGLU):
+# each expert. It then chooses the $k$ experts with the largest logits, which is called **top-k routing**. Their outputs
+# are added with weights called **gates**; unlike in SwiGLU, a gate here is a single number for each chosen expert:
 #
 # $$y = \sum_{e\,\in\,\mathcal K} g_e\, \operatorname{MLP}_e(x), \qquad g_e = \frac{\exp(z_e)}{\sum_{j \in \mathcal K} \exp(z_j)}$$
 #
@@ -1232,10 +1239,10 @@ gates = values.softmax(dim=0)  # [k]
 print("experts", chosen.tolist(), "with the gates", [round(gate, 3) for gate in gates.tolist()])
 
 # %% [markdown]
-# What is gained? With $E$ experts of the usual size, the MLP's $8D^2$ become $8ED^2$, of which each token uses $8kD^2$.
-# A block with $12D^2$ in its matrices grows by a factor of $(4 + 8E)/12 = (1 + 2E)/3$, and needs $(1 + 2k)/3$ times as
-# many operations (without scores and sums). A real example is Mixtral 8×7B (Jiang et al., 2024). Its name promises 8
-# times 7 billion parameters. Does it keep the promise?
+# What is gained? With $E$ experts of the usual size, the $8D^2$ parameters of the MLP become $8ED^2$, of which each
+# token uses $8kD^2$. A block with $12D^2$ parameters in its matrices grows by a factor of $(4 + 8E)/12 = (1 + 2E)/3$,
+# while the operations, scores and sums left out, grow only by a factor of $(1 + 2k)/3$. A real example is Mixtral 8×7B
+# (Jiang et al., 2024), whose name promises 8 times 7 billion parameters. Does the model keep this promise?
 
 # %% tags=["nbval-check-output"]
 L, D, D_F, E, k, V = 32, 4096, 14336, 8, 2, 32000
@@ -1249,11 +1256,11 @@ print(f"active: {(rest + L * k * expert) / 1e9:.1f} billion for each token")
 # The model has not 56 but 46.7 billion parameters, because only the MLPs exist eight times, and each token uses 12.9
 # billion of them, in agreement with the published 47 and 13 billion.
 #
-# **In code.** The experts' matrices are stacked along a first axis. To compute only what is chosen, the tokens are
-# sorted by expert and cut into $E$ pieces, and each expert computes its piece. The code takes $k = 1$. A softmax over a
-# single logit would always be 1, and no gradient of the model's loss would reach the router; the gate is therefore the
-# probability among all $E$ experts, as in Switch Transformers (Fedus et al., 2022). The next section explains what
-# `balance` is for.
+# **In code.** The experts' matrices are stacked along a first axis. To compute only what is chosen, the code sorts the
+# tokens by expert and cuts them into $E$ pieces, and each expert computes its own. It takes $k = 1$, and because a
+# softmax over a single logit would always be 1, no gradient of the model's loss would reach the router. The gate is
+# therefore the chosen expert's probability among all $E$ experts, as in Switch Transformers (Fedus et al., 2022). The
+# next section explains what `balance` is for.
 
 
 # %%
@@ -1290,9 +1297,10 @@ class Experts(nn.Module):
 #
 # Here $f_e$ is the share of the choices in a batch that fell on expert $e$, and $P_e$ is the probability that the
 # router gave to expert $e$, a softmax over all $E$ logits, averaged over all tokens of the batch. Why two factors? The
-# share $f_e$ is what we want to equalise, but it is counted, and counting has no gradient. $P_e$ has one: an expert
-# with a large $f_e$ has its $P_e$ pushed down. If everything is equal, $f_e = P_e = 1/E$, the loss is 1; at its
-# largest, when all tokens go to one expert with probability 1, it is $E$.
+# share $f_e$ is what we want to equalise, but it comes from counting, and counting has no gradient. The probability
+# $P_e$ does have a gradient, which pushes $P_e$ down for an expert with a large $f_e$. If everything is equal,
+# $f_e = P_e = 1/E$, the loss is 1; it is largest when all tokens go to a single expert with probability 1, and then it
+# is $E$.
 #
 # <details><summary>Going further: is 1 the least value of this loss?</summary>
 #
@@ -1315,7 +1323,8 @@ class Experts(nn.Module):
 # error divided by the variance of the wanted outputs. It is 0 for a perfect model, and 1 for a model that knows only
 # the mean.
 #
-# Both mixtures are trained with the following loss; for the one without balance loss its weight is 0:
+# We train both mixtures with the following loss, and set the weight of the balance loss to 0 for the mixture that does
+# without it:
 
 
 # %%
@@ -1520,9 +1529,10 @@ explore(
 
 # %% [markdown]
 # **Figure 12.** Where the router sends the tokens in this run. Left, for each kind of token the share that goes to each
-# expert; right, the router's probabilities for a token at the centre of the marked kind. The largest of them decides
-# alone, however large it is, and it is also the gate. The columns are ordered so that the expert that gets most tokens
-# of a kind lies close to the diagonal.
+# expert; right, the router's probabilities for a token at the centre of the marked kind. The largest of these
+# probabilities alone decides where the token goes, however large or small it is, and it also serves as the gate. The
+# columns are ordered by the first kind whose tokens mostly go to the expert; if each kind had an expert of its own, the
+# diagonal would be bright, and an expert that serves several kinds shows further bright squares below it.
 #
 # Choose the router without the balance loss, and look for experts that serve several kinds. Do not expect experts for
 # topics in a language model, though: Jiang et al. looked for them in Mixtral, and saw no obvious pattern.
@@ -1572,8 +1582,8 @@ show(
 # The post-norm model that stayed at chance takes us back to where we began: its twelve blocks make the vectors of all
 # tokens the same, with residual connections, MLPs and normalisation in place. Having the right parts is not enough;
 # they have to be wired and trained in a way that keeps the tokens apart. The two models that learned did keep them
-# apart. Look at the vectors that their output heads read: tokens with the same answer have similar vectors, with a mean
-# cosine above 0.6, while tokens with different answers do not; their mean cosine is about 0. A model that is to
+# apart, as we see in the vectors that their output heads read: tokens with the same answer have similar vectors, with a
+# mean cosine above 0.6, whereas the mean cosine of tokens with different answers is about 0. A model that is to
 # understand *"it was too tired"* needs the same: twelve layers in which *it* takes from *animal* what it needs, and
 # remains *it*.
 
@@ -1664,11 +1674,11 @@ show(
 # - *RMSNorm with $1/N$.* The mean is over the $D$ features. *"A bit more stable":* the paper claims comparable quality
 #   in less time.
 # - *SwiGLU with $\sigma$ and $W_3\,[D, H]$.* Read $\sigma$ as SiLU, not as the sigmoid; $W_3$ is $[D_F, D]$.
-# - *"Increases params by E", said of MoE.* Those of the MLPs only; the router is added.
+# - *"Increases params by E", said of MoE.* This is true only of the parameters of the MLPs, and the router is added.
 # - *Layer normalisation as $\mu$ and $\sigma$ alone.* It also has $\varepsilon$, gain and bias.
 # - *"The model can't actually learn the identity function", said of post-norm.* At first it can: with gains of 1 and
 #   biases of 0, a block that adds 0 is the identity on a stream that is normalised already. Once the learned gains
-#   differ between the features, the slides are right: adding 0 no longer gives the identity, and the branches would
+#   differ between the features, the slides have a point: adding 0 no longer gives the identity, and the branches would
 #   have to undo the norms.
 #
 # </details>

@@ -151,9 +151,10 @@ for name, text, new in (
     print(f"{name:21} {len(text):9,} characters, {len(known):6,} different words; unknown in new text: {unknown:.1%}")
 
 # %% [markdown]
-# The grammar gets by with 120 words. The source code has tens of thousands, and still several per cent of the words of
-# a new file are unknown, often a name that somebody invented. To a model whose tokens are words, all unknown words
-# would be the same token, and it could not know that `read_line` and `read_lines` have something in common.
+# We count punctuation marks as words, and a word with a space before it as another word than the same one without. Even
+# so, the grammar gets by with 120. The source code has tens of thousands, and still several per cent of the words of a
+# new file are unknown, often a name that somebody invented. To a model whose tokens are words, all unknown words would
+# be the same token, and it could not know that `read_line` and `read_lines` have something in common.
 #
 # With single characters as tokens hardly anything is unknown, but texts become several times longer, and the number
 # of attention weights grows with the square of their length. We want something in between: long tokens for what is
@@ -287,14 +288,15 @@ show(
 # %% [markdown]
 # **Figure 2.** A GPT. The table of embeddings $E$ serves twice: at the beginning a row of it is looked up for each
 # token, and at the end every row is compared with the output. $P$ is the table of positions, $X_0$ the input of the
-# first block, and $X_L$, in the text, the output of the last. When brackets follow it, $P$ still denotes a probability.
+# first block, and $X_L$ the output of the last. When brackets follow it, $P$ still denotes a probability.
 #
-# One detail is new. To get a logit for each token of the vocabulary, the model ends with a matrix of shape $[D, V]$.
-# GPT-2 takes the table of embeddings, transposed: $\text{logits} = \text{norm}(X_L)\,E^\top$. The layer that gives
-# the logits is also called a **head**, though it has nothing to do with the heads of attention, and a head that
-# shares its matrix with the embeddings is **tied** (Press and Wolf, 2017; Inan et al., 2017). Each logit is then the
-# dot product of the output with a token's embedding: the model predicts a token by producing a vector that resembles
-# the embedding of that token. In the smallest GPT-2 the tied head saves $VD = 38.6$ million parameters.
+# One detail is new to those who have skipped lesson 10. To get a logit for each token of the vocabulary, the model ends
+# with a matrix of shape $[D, V]$. GPT-2 takes the table of embeddings, transposed:
+# $\text{logits} = \text{norm}(X_L)\,E^\top$. The layer that gives the logits is also called a **head**, though it has
+# nothing to do with the heads of attention, and a head that shares its matrix with the embeddings is **tied** (Press
+# and Wolf, 2017; Inan et al., 2017). Each logit is then the dot product of the output with a token's embedding: the
+# model predicts a token by producing a vector that resembles the embedding of that token. In the smallest GPT-2 the
+# tied head saves $VD = 38.6$ million parameters.
 #
 # In torch the block is `nn.TransformerEncoderLayer`, because torch's decoder layer always has cross-attention; the
 # causal mask makes the difference.
@@ -1153,7 +1155,8 @@ assert accuracies["seen"][3] > 0.9 and accuracies["named"][0] > 0.95
 # **Figure 6.** Left, accuracy on tables against the number of examples in the prompt. The grey curve is the best
 # accuracy that one can expect on new tables; each measured value comes from 2,000 random prompts per model, so by
 # chance it may lie a little above. The stored curves are means and ranges of five seeds, trained for twice as many
-# steps as our model.
+# steps as our model. Right, the accuracy of our model with 15 examples of which only one has the letter asked for, by
+# the place of this example; each bar comes from about 115 prompts.
 #
 # - **New tables**: with up to eight examples, the stored models are right about as often as one can be. They have
 #   learned to learn from a prompt. With 15 examples they reach 0.80 of a possible 0.88, because they overlook some
@@ -1389,10 +1392,11 @@ for seed, run in enumerate(long):
 # In the upper table, a previous-token head shows in the first column, an induction head in the third; a large weight in
 # the second would mean that a letter only finds its own earlier occurrences. The last column is the accuracy on seen
 # letters, those that occurred earlier in the document, without the head. "Equal weights" is a head that attends alike
-# to all positions that it may see. In our model the previous-token head is head 2 of layer 1, without which the
-# accuracy falls to 0.50, and the induction head is head 2 of layer 2, without which it falls to 0.18. In the lower
-# table each line is a stored model: for each layer the weights of heads 1 and 2, and then the accuracy without either
-# of them. Here the two heads of our model are at work on the prompt of Figure 8, with all its examples:
+# to all positions that it may see. In our model the previous-token head is above all head 2 of layer 1, without which
+# the accuracy falls to 0.50; head 1 seems to do part of the same work, since without both heads only 0.20 is left. The
+# induction head is head 2 of layer 2, without which the accuracy falls to 0.18. In the lower table each line is a
+# stored model: for each layer the weights of heads 1 and 2, and then the accuracy without head 1 and that without head
+# 2. Here the two heads of our model are at work on the prompt of Figure 8, with an eleventh example, `b1`, at its end:
 
 # %% tags=["fold"] label="draws Figure 9: both heads on one prompt"
 # @title Draws Figure 9: both heads on one prompt
@@ -1421,15 +1425,15 @@ show(
 
 # %% [markdown]
 # **Figure 9.** The attention weights of both heads, from each token (row) to the tokens up to it (column). Left, the
-# previous-token head: a digit attends mostly to the letter just before it, whereas letters attend mostly to the `?`.
+# previous-token head: a digit attends most to the letter just before it, whereas a letter attends most to the `?`.
 # Right, the induction head: a letter that has occurred before attends mostly to the digits that followed it then, which
 # are circled; a new letter, which has nothing to copy, attends to the `?`.
 #
 # All five stored models have both kinds of heads. In the first layer there is a head in which a digit gives 0.60 to
 # 0.69 of its weight to its letter, where equal weights would give 0.09; in the second, a letter gives 0.95 to 0.98 to
-# the digits that followed it. But it is not always a single head in each layer that does the work. Four models have
-# only one previous-token head, whose removal leaves an accuracy of 0.20 to 0.35, while both heads of their second layer
-# are induction heads. In the fifth it is the other way round.
+# the digits that followed it. But none of them has just one head of each kind. Four models have only one previous-token
+# head, whose removal leaves an accuracy of 0.20 to 0.35, while both heads of their second layer are induction heads. In
+# the fifth it is the other way round.
 #
 # If this mechanism needs two layers, a model with a single layer should fail. Does it?
 

@@ -527,7 +527,8 @@ show(
     figure,
     f"Left, stored accuracies for {', '.join(f'{count:,}' for count in LARGER)} pictures: "
     + "; ".join(f"{kind} {', '.join(f'{value:.2f}' for value in values)}" for kind, values in means.items())
-    + ". Right, published accuracies in per cent after pre-training on 1.3, 14 and 303 million pictures: "
+    + ". Right, published accuracies in per cent after pre-training on 1.3, 14 and 303 million pictures (ViT-H/14 "
+    "only on 14 and 303 million): "
     + "; ".join(f"{name} {', '.join(f'{value:.1f}' for value in values)}" for name, (_, values) in PUBLISHED.items())
     + ".",
 )
@@ -567,9 +568,10 @@ assert means["ViT, augmented"][0] > means["ViT"][0] + 0.2
 # convolutional network makes hardly any mistakes, which leaves a ViT nothing to gain. The published curves also show
 # that larger models need more pictures: at 1.3 million, ViT-L is behind the smaller ViT-B.
 #
-# Neither half of the figure compares architectures alone, since training differs, too. DeiT shows how much this matters
-# (Touvron et al., 2021; below): trained differently, a ViT-B/16 reaches 81.8 % on the same 1.3 million pictures, where
-# the figure has 77.9 %.
+# Neither half of the figure compares architectures alone. In the left half all models are trained alike, but this one
+# way of training was tuned for neither and need not suit both equally well; in the right half training differs, too.
+# DeiT shows how much this matters (Touvron et al., 2021; below): trained differently, a ViT-B/16 reaches 81.8 % on the
+# same 1.3 million pictures, where the figure has 77.9 %.
 #
 # <details><summary>Going further: the fine print of Figure 5</summary>
 #
@@ -640,12 +642,14 @@ places = place_similarity(vit.positions)  # [36, 36]
 # @title Draws Figure 6
 torch.manual_seed(0)
 untrained = place_similarity(ViT(SIDE).positions)
-figure = plots.canvas(5.2, 5.2)[0]
+figure = plots.canvas(6, 5.2)[0]
 figure.clear()
-for place, panel in enumerate(figure.subplots(6, 6).flat):
+panels = figure.subplots(6, 6)
+for place, panel in enumerate(panels.flat):
     panel.imshow(places[place].view(6, 6), cmap=plots.MAP, vmin=-1, vmax=1)
     panel.set(xticks=[], yticks=[])
     panel.plot(place % 6, place // 6, "x", color=plots.VERMILLION, markersize=6, markeredgewidth=2)
+figure.colorbar(panels[0, 0].images[0], ax=panels, label="cosine", shrink=0.6)
 show(
     figure,
     "36 small maps, one for each place of a grid of 6 by 6. Each shows how similar the position vector of the marked place "
@@ -663,11 +667,10 @@ assert places[apart == 1].mean() > 0.3 > 0 > places[apart >= 3].mean()
 # the map shows the cosines of its position vector with those of all places, from dark (−1) to light (1).
 #
 # The model has found out much of what it was never told: the position vectors of neighbouring places have become
-# similar, and those of distant places dissimilar. An untrained model shows no such difference; its cosines are slightly
-# negative because the mean has been subtracted. The maps show a second pattern: the places in the middle resemble one
-# another, and many places on the border resemble other places on the border, some of them far away. Only the training
-# can have taught all this, since an untrained ViT prefers no order of the patches. The authors of the ViT also tried
-# encodings that are given a row and a column, and found them no better.
+# similar, and those of distant places dissimilar. An untrained model shows no such difference. The maps show a second
+# pattern: the places in the middle resemble one another, and many places on the border resemble other places on the
+# border, some of them far away. Only the training can have taught all this, since an untrained ViT prefers no order of
+# the patches. The authors of the ViT also tried encodings that are given a row and a column, and found them no better.
 #
 # ## What do the heads attend to?
 #
@@ -806,11 +809,12 @@ assert own - 0.05 > mean > even + 0.1 and max(heads) > 0.85
 #
 # Does the rollout follow the object? The printed lines measure how much of it lies on what differs from the background,
 # on average over 200 pictures. Equal weights are the baseline. A single map for all pictures beats this baseline simply
-# because objects lie near the middle of their windows; only the gain from the second line to the third is due to the
-# individual picture. The rollout does follow the object, then, although about half of it lies on the background, and in
-# the first and the third picture even the lightest patch holds only the object's edge. The last lines show one reason:
-# the heads of the last block (block 2) do different work. In head 1 the class token attends almost only to the object,
-# as you can see in Figure 7; in the other heads it looks elsewhere, too, and the rollout averages over all of them.
+# because objects cover some places of the window, above all the middle, more often than others; only the gain from the
+# second line to the third is due to the individual picture. The rollout does follow the object, then, although about
+# half of it lies on the background, and in the first and the third picture even the lightest patch holds only the
+# object's edge. The last lines show one reason: the heads of the last block (block 2) do different work. In head 1 the
+# class token attends almost only to the object, as you can see in Figure 7; in the other heads it looks elsewhere, too,
+# and the rollout averages over all of them.
 #
 # In the large ViTs the rollouts of photographs follow the objects as well (figure 6 of the paper). But a rollout leaves
 # out the values, the MLPs and the normalisations. Such a map illustrates what the model may be using, but it is no
@@ -957,9 +961,9 @@ answer = (z_class.softmax(dim=-1) + z_distill.softmax(dim=-1)).argmax()  # after
 # pictures for 300 steps, with augmentation. It then classifies these pictures and 6,300 others, whose labels it is not
 # given, and a ViT learns from its answers alone, with augmentation, too. This is simpler than DeiT, since the ViT has
 # neither a distillation token nor true labels. For comparison, a second ViT learns from the 100 labels, and a third,
-# the model with patches of 6 by 6 from the section on patch size, learns from the true labels of 6,400 other pictures.
-# All three ViTs are trained for 1,500 steps, with augmentation. Here are the stored accuracies, with the range of three
-# seeds:
+# the model with patches of 6 by 6 from the section on patch size, learns from 6,400 true labels. Its pictures are of
+# the same kind, and about half of them are the same windows with other noise. All three ViTs are trained for 1,500
+# steps, with augmentation. Here are the stored accuracies, with the range of three seeds:
 
 
 # %% tags=["fold", "nbval-check-output"]
@@ -981,16 +985,15 @@ else:
     lessons = record["results"]["taught"]
 for name, values in zip(
     ("teacher: CNN, 100 labels", "ViT, 100 labels", "ViT, 6,400 answers of the CNN", "ViT, 6,400 true labels"),
-    [*zip(*lessons), kept["sizes"]["6"]],  # the last from "Patch size": as many steps, augmented, other pictures
+    [*zip(*lessons), kept["sizes"]["6"]],  # the last from "Patch size": as many steps, augmented, in part other pictures
 ):
     print(f"{name:30} {sum(values) / 3:.3f}  ({min(values):.3f} to {max(values):.3f})")
 
 # %% [markdown]
 # Taught by the convolutional network, the ViT stays behind its teacher but is well ahead of the ViT that learned from
 # the 100 labels alone, and hardly worse than a ViT that learned from 6,400 *true* labels. After the same 100 labels the
-# teacher names 98 % of new pictures correctly and the ViT 87 %. In view of Figure 5 we suppose that most of this lead
-# is what a convolution knows beforehand. If so, the teacher's answers pass some of that knowledge on: here they are
-# worth nearly as much to the ViT as 6,300 more labels.
+# teacher names 98 % of new pictures correctly and the ViT 87 %. If, as we suppose in view of Figure 5, most of this
+# lead is what a convolution knows beforehand, then the teacher's answers pass some of that knowledge on.
 #
 # In the published result (Touvron et al., 2021; ImageNet, ViT-B at 224 by 224 pixels) the ViT reaches 81.8 % without a
 # teacher and 83.4 % with the distillation token. The paper compares several teachers. Convolutional networks are the
@@ -1001,10 +1004,10 @@ for name, values in zip(
 # ## Learning without labels
 #
 # Labels can be left out altogether. MAE (He et al., 2022) hides three quarters of the patches and trains a ViT to
-# reconstruct their pixels, much as BERT is trained to fill in hidden words. DINO (Caron et al., 2021) again has a
-# student and a teacher, but both are the same kind of ViT: the teacher's weights are a moving average of the student's.
-# The student has to give the answer that the teacher gives for a different crop of the same picture. In the attention
-# maps of the trained class token the objects of a photograph stand out, although no label ever named an object.
+# reconstruct their pixels, much as BERT is trained to fill in hidden words. In DINO (Caron et al., 2021) a student has
+# to give the answer that a teacher, a moving average of the student itself, gives for a different crop of the same
+# picture; in the attention maps of its class token the objects of a photograph stand out, although no label ever named
+# an object.
 #
 # ## Swin: attention in windows
 #
@@ -1050,8 +1053,8 @@ show(
 #
 # Two more features bring Swin close to convolutional networks. First, its positions are relative: a learned number is
 # added to each score, and this number depends only on how many rows down and how many columns to the right one patch
-# lies from the other. Second, the grid becomes coarser after each **stage**, as a group of a few layers is called:
-# every square of 2 by 2 neighbouring patches is merged into a single patch.
+# lies from the other. Second, the grid becomes coarser from each **stage** to the next, as a group of a few layers is
+# called: every square of 2 by 2 neighbouring patches is merged into a single patch.
 #
 # ## ConvNeXt: the answer of the convolutional networks
 #

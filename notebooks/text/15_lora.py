@@ -11,9 +11,9 @@
 # - tell BitFit, adapter layers, prefix tuning and LoRA apart by what they train;
 # - derive NF4 from the normal distribution, quantise weights in blocks, and count the bytes of QLoRA.
 #
-# **You need** from lesson 06 the projections of a head, from lesson 09 the Transformer block, and from lesson 11
-# language models, fine-tuning and the count of GPT-3's parameters. Lessons 12 to [14](14_set_prediction.ipynb) are
-# not needed. Terms and symbols are in the [glossary](../docs/glossary.md).
+# **You need** the projections of a head from lesson 06, the Transformer block from lesson 09, and language models,
+# fine-tuning and the count of GPT-3's parameters from lesson 11. Lessons 12 to [14](14_set_prediction.ipynb) are not
+# needed. Terms and symbols are in the [glossary](../docs/glossary.md).
 #
 # The lesson has two halves with a break between them: LoRA, which trains few numbers, and quantisation, which stores
 # all the others in few bits.
@@ -205,8 +205,8 @@ assert on_b > 1.5 * scratch_on_b and by_heart > 0.9 and after < 0.9 * before
 # although the latter knows its 200 training sentences nearly by heart. Much of what task 2 needs must have been in
 # the base already.
 #
-# Fine-tuning has a price, however: the catastrophic forgetting of lesson 11. Even of those sentences of task 1 whose
-# order is the same in both tasks, fewer are exact than before.
+# Fine-tuning has a price, however: the catastrophic forgetting of lesson 11. Even among the sentences of task 1 that
+# have the same order in both tasks, fewer are translated exactly than before.
 #
 # What did fine-tuning change? Take a weight matrix that was $W_0$ before fine-tuning and is $W$ afterwards. The change
 # $\Delta W = W - W_0$ has as many numbers as the matrix itself, but it may still have a simple form. The **singular
@@ -347,8 +347,8 @@ def two_paths(X, W_0, A, B, alpha):
 # \frac{\partial L}{\partial A} = \frac{\alpha}{r}\, B^\top \frac{\partial L}{\partial W}.$$
 #
 # Each gradient contains the other matrix. If both matrices are 0, both gradients are 0, and nothing will ever be
-# learned. LoRA therefore begins with zeros in $B$ and with random numbers in $A$. The paper draws them from a normal
-# distribution; the authors' code and `peft` draw them like the weight of a new linear layer, as we do:
+# learned. LoRA therefore begins with zeros in $B$ and with random numbers in $A$, which the authors' code and `peft`
+# draw like the weight of a new linear layer, as we do:
 
 # %% tags=["nbval-check-output"]
 torch.manual_seed(0)
@@ -378,10 +378,10 @@ for beginning, A in {
 # In most of their experiments, LoRA's authors gave an update to the query and the value matrices of every block and
 # froze everything else. A trainable part that is put into a frozen model is called an **adapter**.
 #
-# The updates are added by torch's `parametrize`, which places a small module between the stored weight of a layer and
-# its use. The stored weight $W_0$ is then called `layer.parametrizations.weight.original`, and the module, our
-# `LowRankUpdate`, `layer.parametrizations.weight[0]`. Whenever `layer.weight` is used, the module's `forward` gets
-# $W_0$ and returns $W$. The layers are chosen by their names:
+# We add the updates with torch's `parametrize`, which places a small module between the stored weight of a layer and
+# its use. From then on, the stored weight $W_0$ is called `layer.parametrizations.weight.original`, and the module, our
+# `LowRankUpdate`, is called `layer.parametrizations.weight[0]`. Whenever `layer.weight` is used, the module's `forward`
+# receives $W_0$ and returns $W$. We choose the layers by their names:
 
 
 # %%
@@ -417,7 +417,8 @@ def lora(names, r, alpha=8):
 
 
 # %% [markdown]
-# Does the new model really begin as the old one? How many weights are trained, and how far do they get on task 2?
+# Does the new model really start out identical to the base? How many weights are trained, and how far do they take us
+# on task 2?
 
 # %%
 new = copy.deepcopy(base)
@@ -496,8 +497,7 @@ with torch.no_grad():
 # model = model.merge_and_unload()  # ours: remove_parametrizations(…), for each layer
 # ```
 #
-# As in our `lora`, everything else is frozen, $B$ begins with zeros, and the factor is `lora_alpha / r`. The adapter
-# is saved before it is merged, because afterwards $A$ and $B$ no longer exist by themselves.
+# The adapter is saved before it is merged, because afterwards $A$ and $B$ no longer exist by themselves.
 
 # %% [markdown]
 # ## BitFit and adapter layers
@@ -508,10 +508,10 @@ with torch.no_grad():
 # **BitFit** (Ben Zaken et al., 2022) trains only the biases that the model has already. It thus adds a learned vector
 # to the output of each layer, the same for every token, and leaves the matrices as they are.
 #
-# **Adapter layers** (Houlsby et al., 2019) are small MLPs, two in each block: after attention and after the MLP, each
-# before the result is added to the residual stream. An adapter layer goes down from $D$ to a few numbers $m$ and up
-# again, and adds what comes out to what went in. Its second matrix begins with zeros, in the paper with numbers near
-# 0, so that at first nothing is changed.
+# **Adapter layers** (Houlsby et al., 2019) are small MLPs, two in each block: one follows attention and the other the
+# block's MLP, each before the result is added to the residual stream. An adapter layer takes a vector from $D$ numbers
+# down to a small number $m$ and up to $D$ again, and adds the result to its input. Its second matrix begins with zeros
+# (in the paper, with numbers near 0), so that at first nothing is changed.
 
 
 # %%
@@ -574,9 +574,9 @@ show(
 #
 # Within a block, a prefix thus cannot change how a token divides its attention *among the words*: their weights keep
 # their ratios. How large is $\lambda$? Let $S_P$ be the sum of the exponentials of the scores over the keys of the
-# prefix, and $S$ that over the words. Then $\lambda = S_P/(S_P + S)$, which is the sigmoid of $\log S_P - \log S$. The
-# first of the next two cells checks the mixture; the second uses it to write prefix tuning as a mixture, now with the
-# causal mask.
+# prefix, and $S$ the same sum over the words. Then $\lambda = S_P/(S_P + S)$, which is the sigmoid of
+# $\log S_P - \log S$. The first of the next two cells checks that the output is such a mixture, and the second
+# implements prefix tuning in this form, now with the causal mask.
 #
 # <details><summary>Going further: one form for prefixes, adapter layers and LoRA</summary>
 #
@@ -759,12 +759,12 @@ PAPER_4 = {  # Hu et al. 2022, table 4: GPT-3; millions of weights; per cent: Wi
 print(f"\n{'published: GPT-3':23} million weights  WikiSQL  MultiNLI  SAMSum: ROUGE-1  ROUGE-2  ROUGE-L")
 for name, (count, on_sql, on_nli, *rouge) in PAPER_4.items():
     print(f"{name:23} {count:15,.1f} {on_sql:8.1f} {on_nli:9.1f} {rouge[0]:16.1f} {rouge[1]:8.1f} {rouge[2]:8.1f}")
-figure, (left, *published) = plots.canvas(15, 3.8, 4, gridspec_kw={"width_ratios": [1.7, 1, 1, 1]})
+figure, (left, *published) = plots.canvas(15, 4.4, 4, gridspec_kw={"width_ratios": [1.7, 1, 1, 1]})
 for place, name in enumerate(WAYS):
     values = [run[name][1] for run in ways]
-    for value, marker in zip(values, "os^D", strict=True):  # a marker for each seed
+    for seed, (value, marker) in enumerate(zip(values, "os^D", strict=True)):  # a marker and a height for each
         shade = plots.BLUE if "LoRA" in name else plots.GREY
-        left.plot(value, -place, marker, color=shade, markersize=6, alpha=0.7)
+        left.plot(value, 0.18 * (1.5 - seed) - place, marker, color=shade, markersize=5, alpha=0.8)
 full = [run["full fine-tuning"][1] for run in ways]
 left.axvline(sum(full) / len(full), color=plots.GREY, linestyle=":", linewidth=1.5, zorder=1)
 left.set_yticks([-place for place in range(len(WAYS))], [f"{name} ({ways[0][name][0]:,})" for name in WAYS])
@@ -788,11 +788,11 @@ show(
 )
 
 # %% [markdown]
-# **Figure 4.** Left, our stored run: exact translations of task 2, a point for each of four seeds, each with a form of
-# its own; in parentheses the number of trained weights. Right, the published results with GPT-3; in parentheses the
-# trained weights in millions, as the paper counts them. The dotted lines are full fine-tuning (left, its mean); LoRA is
-# blue; the published axes do not begin at 0. A *prefix of embeddings* consists of learned input vectors only; a *prefix
-# in each layer* is the nearest relative of our prefix.
+# **Figure 4.** Left, our stored run: exact translations of task 2, with one point for each of four seeds, which differ
+# in the shape of the marker; the numbers in parentheses count the trained weights. Right, the published results with
+# GPT-3; here the numbers in parentheses are the trained weights in millions, as the paper counts them. The dotted lines
+# mark full fine-tuning (on the left, its mean). LoRA is blue, and the published axes do not begin at 0. A *prefix of
+# embeddings* consists of learned input vectors only; a *prefix in each layer* is the nearest relative of our prefix.
 #
 # What do the tables and the figure show?
 #
@@ -839,8 +839,8 @@ show(
 #
 # A block of our model has six matrices: query, key, value and output $[64, 64]$, up $[256, 64]$ and down $[64, 256]$.
 # With a budget of 3,072 numbers, is it better to train one matrix with a high rank, or several with a low rank? Guess
-# before you look at the table, in which *all four* are those of attention; *all six*, with rank 1, take a few more,
-# 3,456:
+# before you look at the table. There, *all four* means the matrices of attention, and *all six*, with rank 1, need
+# slightly more than the budget, 3,456 numbers:
 
 # %% tags=["fold"]
 # @title Checks the claims and prints the lines below
@@ -902,7 +902,7 @@ for places in (run["places"] for run in placed):  # in each seed
 # value are level with it. The experiments disagree, however, about which single matrices are best: for GPT-3 on WikiSQL
 # they are value and output, whereas for us they are query and key, by far. Our guess is that task 2 changes where a
 # token has to look for the next word, and not what it copies from there, whereas to answer in a query language a model
-# must also change what it writes. In any case, the best place for an adapter is not the same everywhere.
+# must also change what it writes. In any case, the best single matrix for an adapter is not the same everywhere.
 #
 # <details><summary>Going further: all six, and what else differs between the lines</summary>
 #
@@ -912,10 +912,10 @@ for places in (run["places"] for run in placed):  # in each seed
 # needed updates in all linear layers to match full fine-tuning.
 #
 # The lines also differ in the factor $\alpha/r$, which is 8 at rank 1 and only 1 at rank 8, while the learning rate
-# is the same for all. The order holds not only on average: in each of our seeds, all four are ahead of query and
-# value with rank 4, and these are ahead of query alone with rank 8 and of query and key. The factor $\alpha/r$ may
-# also be part of the reason why high ranks help so little in Figure 5, since it falls as $r$ grows. Kalajdzievski
-# (2023) divides by $\sqrt r$ instead.
+# is the same for all. The order holds in each of our seeds, and not only on average: all four matrices are ahead of
+# query and value with rank 4, and this pair is ahead both of query alone with rank 8 and of query and key. The factor
+# $\alpha/r$ may also be part of the reason why high ranks help so little in Figure 5, since it falls as $r$ grows.
+# Kalajdzievski (2023) divides by $\sqrt r$ instead.
 #
 # </details>
 #
@@ -987,8 +987,8 @@ show(
 # In our miniature, ranks above 8 hardly help: from rank 8 to rank 32 the means rise by only about 0.02. The surprise of
 # the paper was how low the rank can be. For GPT-3, *rank 1* is enough if query and value are adapted, since higher
 # ranks add little on either task; the query matrices on their own need a higher rank, at least on WikiSQL. For our
-# model rank 1 is not enough: query and value reach 0.24 with it, against 0.66 with rank 4. The loss shrinks as more
-# matrices are adapted, and all six already reach 0.62 with rank 1, against 0.78 with rank 4.
+# model rank 1 is not enough: with it, query and value reach 0.24, against 0.66 with rank 4. The more matrices are
+# adapted, the less rank 1 costs us, and all six already reach 0.62 with it, against 0.78 with rank 4.
 #
 # What does each part of an adapter contribute? For Figure 6 we train an adapter of rank 8 for all six matrices of our
 # base. You can keep only its first directions, merge it into some matrices only, or scale it. The lines above the
@@ -1092,8 +1092,8 @@ explore(
 # This is LoRA: a frozen matrix, and beside it a detour through $r$ numbers. The detour begins as 0, learns a change of
 # low rank, and can be merged once it is trained. LoRA's relatives put their few numbers elsewhere: into biases, small
 # MLPs, or a prefix of keys and values. In our experiment LoRA needed a pre-trained base, and training randomly chosen
-# single weights was no substitute for LoRA. The best matrices and the best rank were not the same for our model as for
-# GPT-3.
+# single weights was no substitute for LoRA. The best single matrices and the rank that is enough were not the same for
+# our model as for GPT-3.
 #
 # **Here you can stop.** The first four exercises of the [assignment](../assignments/15_lora/15_lora.ipynb) need
 # nothing more.
@@ -1105,8 +1105,8 @@ explore(
 # %% [markdown]
 # ## NormalFloat: numbers where the weights are
 #
-# A weight that is trained needs many digits, since it moves in very small steps. A frozen weight does not move. Could
-# it be stored less precisely?
+# A weight that is trained needs many digits, since it moves in very small steps. But a frozen weight does not move at
+# all, so could we store it less precisely?
 #
 # Storing numbers with fewer bits is called **quantisation**. Four bits tell 16 values apart, so we need a **code
 # book**: a table of 16 values. Each weight is replaced by the nearest of them, and only its place in the table, from 0
@@ -1122,10 +1122,11 @@ explore(
 #
 # 1. One of the values has to be 0, since weights that are 0 must stay 0. Of the other fifteen, eight are positive and
 #    seven negative.
-# 2. For the positive values, go from a largest probability $o$, which step 3 fixes, down to $\tfrac12$ in eight equal
-#    steps. Of these nine probabilities $p$ the last gives $\Phi^{-1}(\tfrac12) = 0$; the other eight give the positive
-#    values $\Phi^{-1}(p)$. For the negative values, go from the same $o$ down to $\tfrac12$ in seven steps, leave out
-#    the last probability, and take $-\Phi^{-1}(p)$ of the other seven.
+# 2. For the positive values, start from a largest probability $o$, which step 3 fixes, and go down to $\tfrac12$ in
+#    eight equal steps. This gives nine probabilities $p$. The last of them yields $\Phi^{-1}(\tfrac12) = 0$, and the
+#    other eight yield the positive values $\Phi^{-1}(p)$. For the negative values, go from the same $o$ down to
+#    $\tfrac12$ in seven steps, leave out the last probability, and take $-\Phi^{-1}(p)$ for each of the remaining
+#    seven.
 # 3. The largest probability $o$ cannot be 1, since $\Phi^{-1}(1)$ is infinite. The authors take the mean of
 #    $1-\tfrac{1}{32}$ and $1-\tfrac{1}{30}$, which are the middles of the last part if the area is cut into 16 or 15
 #    parts.
@@ -1184,7 +1185,7 @@ show(
     "Above, a histogram of the base's weights from -1 to 1, highest in the middle. Below, three lines with the "
     "numbers of the code books: "
     "those of NF4 are close together near 0 and wide apart outside, those of int4 are evenly spaced, those of "
-    "FP4 are dense near 0 and very wide outside.",
+    "FP4 are evenly spaced near 0, then twice and at last four times as far apart.",
 )
 
 # %% [markdown]
@@ -1302,7 +1303,8 @@ def say_code(book, block):
     _, error = quantised(base, code, BLOCKS[block])
     bits = -(share[share > 0] * share[share > 0].log2()).sum()
     return (
-        f"{book}, {len(code)} numbers, block {block}: relative error {error:.4f}; the code used most stands for "
+        f"Left, a histogram of the scaled weights with a line at each of the {len(code)} numbers of {book}, block {block}; right, "
+        f"a bar for each code. Relative error {error:.4f}; the code used least stands for {share.min():.1%}, the one used most for "
         f"{share.max():.1%} of the weights; entropy {bits:.2f} bits."
     )
 
@@ -1335,11 +1337,11 @@ explore(
 #
 # <details><summary>Going further: how often each code is used</summary>
 #
-# The derivation takes normally distributed numbers and divides them by $\Phi^{-1}(o)$, about $1.85$; then the codes
-# are used nearly equally often, as the first line shows. But the largest of a block is usually farther out, and when
-# the numbers are divided by it, the rarest code is used less than a fifth as often as the most frequent one. A code
-# book whose codes are used equally often would thus have to depend on the size of the blocks. The *entropy* of the
-# codes, in the last line, says how many bits of information a code carries; 16 values allow at most 4.
+# When normally distributed numbers are divided by $\Phi^{-1}(o)$, as in the derivation, the codes are used nearly
+# equally often, as the first line shows. When they are divided by the largest number of their block, which is usually
+# farther out, the rarest code is used less than a fifth as often as the most frequent one. A code book whose codes are
+# used equally often would thus have to depend on the size of the blocks. The *entropy* of the codes, in the last line,
+# says how many bits of information a code carries; 16 values allow at most 4.
 #
 # </details>
 #
@@ -1424,8 +1426,9 @@ for run in rounded_runs:  # in each seed, by error and by loss
 
 # %% [markdown]
 # The tables show means over the seeds, some with the range in parentheses; *float32* is not rounded, and *whole
-# matrices* have one scale each. The last table, *repaired*, asks whether an adapter, trained on task 1 over the rounded
-# weights, can make up for the rounding. It helps where there is something to repair, with two bits.
+# matrices* have one scale each. The last table, *repaired*, asks whether an adapter that is trained on task 1 over the
+# rounded weights can make up for the rounding. It helps where there is something to repair: with two bits in both
+# measures, and with three bits in the loss.
 #
 # - **Four bits cost next to nothing.** In exact translations the three code books of 4 bits cannot be told from each
 #   other or from 32 bits. Only error and loss show the cost: with blocks of 64, NF4 is best, then int4, then FP4, in
@@ -1447,8 +1450,8 @@ for run in rounded_runs:  # in each seed, by error and by loss
 # %% [markdown]
 # ## Double quantisation: what the scales cost
 #
-# A weight takes 4 bits for its code, and its share of the scale of its block. With a 32-bit scale for 64 weights this
-# share is half a bit, which for 65 billion weights makes 4 GB.
+# Each weight takes 4 bits for its code and, on top of that, a share of its block's scale. With one 32-bit scale for 64
+# weights this share is half a bit, which adds up to 4 GB for 65 billion weights.
 #
 # The scales are numbers like any others, so they can be quantised, too. This is **double quantisation**: the mean of
 # all scales is subtracted, and what is left is stored in 8 bits, in blocks of 256 scales, each with a 32-bit scale of
@@ -1484,15 +1487,20 @@ print(f"loss on task 1: NF4 {once:.4f}, with double quantisation {twice:.4f}")
 assert abs(twice - once) < 0.02 * once
 
 # %% [markdown]
-# The scales now take about an eighth of a bit a weight instead of half a bit, and the loss hardly changes. Our 8 bits
-# are a ruler with equal steps; those of QLoRA are floating-point numbers.
+# The scales now take about an eighth of a bit per weight instead of half a bit, and the loss hardly changes. For the 8
+# bits we use a ruler with equal steps, whereas QLoRA uses floating-point numbers.
 #
 # In the libraries, all this is a setting with which the base is loaded; `peft` then adds the adapter as before:
 #
 # ```python
 # from transformers import AutoModelForCausalLM, BitsAndBytesConfig
 #
-# four_bits = BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True)
+# four_bits = BitsAndBytesConfig(
+#     load_in_4bit=True,
+#     bnb_4bit_quant_type="nf4",
+#     bnb_4bit_use_double_quant=True,
+#     bnb_4bit_compute_dtype="bfloat16",  # by default the library computes in 32 bits
+# )
 # model = AutoModelForCausalLM.from_pretrained("Qwen/Qwen2.5-0.5B", quantization_config=four_bits)
 # ```
 #
@@ -1537,12 +1545,13 @@ for name, (L, D, D_F) in {"Llama-7B": (32, 4096, 11008), "Llama-65B": (80, 8192,
     )
 
 # %% [markdown]
-# For GPT-3, LoRA saves five sixths of the memory or more. Nearly all the memory that remains is taken up by the frozen
-# weights, and QLoRA makes these almost four times smaller, except for the embeddings and the head, which stay in 16
-# bits. For the Llama with 65 billion weights, the QLoRA paper agrees with our count: a single GPU with 48 GB is enough.
+# By this count, without activations, LoRA saves about five sixths of the memory for GPT-3, or more; by the paper's own
+# figures it saves about 70 %. Nearly all the memory that remains is taken up by the frozen weights, and QLoRA makes
+# these almost four times smaller, except for the embeddings and the head, which stay in 16 bits. For the Llama with 65
+# billion weights, the QLoRA paper agrees with our count: a single GPU with 48 GB is enough.
 #
 # QLoRA also has a safeguard for long sentences, whose activations may need more memory than is left: a **paged
-# optimiser** keeps Adam's means in memory that the GPU's driver moves to the CPU's, page by page, when there is no
+# optimiser** lets the GPU's driver move Adam's means, page by page, into the CPU's memory when the GPU runs out of
 # room.
 #
 # <details><summary>Going further: where our count and the papers' differ</summary>
@@ -1580,7 +1589,7 @@ for pair in word_order.differing(word_order.sentences(12000, seed=0)[6000:])[-10
 #
 # ## How similar are two adapters?
 #
-# This section is optional; the stretch of the assignment builds on it. Train two adapters for the same task from
+# This section is optional; the stretch exercise of the assignment builds on it. Train two adapters for the same task from
 # different random numbers. Do they find the same directions? The rows of $A$ span the space of the *input directions*
 # that an update reads. The *overlap* $\phi(i, j)$ compares the first $i$ directions of one update with the first $j$ of
 # the other: it is the mean squared length of the shadows that the directions of the smaller space cast on the larger
@@ -1781,7 +1790,7 @@ show(
 # - **Freeze first, then add the adapters.** In the other order nothing learns. Count the trained weights before you
 #   train.
 # - **The factor $\alpha/r$ belongs to the merged sum, too**, and merging twice adds the update twice.
-# - **Make the optimiser after the adapter has been added**; an earlier one does not know it.
+# - **Make the optimiser after the adapter has been added**; an optimiser made earlier does not know the adapter.
 # - **LoRA often needs a higher learning rate than full fine-tuning.** In our runs it is twenty times as high.
 # - **A copy of a layer with a parametrization shares its class with the original**, so removing the parametrization
 #   from a `copy.deepcopy` breaks the original.

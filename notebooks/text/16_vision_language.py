@@ -1303,7 +1303,7 @@ explore(
 # $$-\frac{1}{N} \sum_{i,j} \log \sigma\bigl( z_{ij} \, (v_i \cdot t_j / \tau + b) \bigr).$$
 #
 # Nearly all pairs are wrong, so at first the bias $b$ is $-10$: the sigmoids begin near the right answer for the
-# wrong pairs, and the first steps are not spent on learning that most pairs do not fit. The stretch of the assignment
+# wrong pairs, and the first steps are not spent on learning that most pairs do not fit. The stretch exercise of the assignment
 # asks for this loss.
 #
 # </details>

@@ -176,7 +176,8 @@ def rnn_step(
         The new hidden state [*B, D_H], with numbers between -1 and 1.
 
     Example:
-        With x = [1], h = [0.5], W_x = [[1]], W_h = [[2]] and b = [-2] the sum inside tanh is 0, so the result is [0].
+        With x = [1], h = [0.5], W_x = [[1]], W_h = [[2]] and b = [-2] the sum inside tanh is 0, so
+        the result is [0].
     """
     ### BEGIN SOLUTION
     # Input and old state are each mapped to D_H numbers; tanh keeps the sum between -1 and 1, however many steps follow.
@@ -258,7 +259,8 @@ class Encoder(nn.Module):
             h [B, D_H]: for each sentence the hidden state after its own last token.
 
         Example:
-            For tokens = [[5, 2, 0], [7, 8, 2]] and lengths = [2, 3], H[0, 2] is 0, h[0] is H[0, 1] and h[1] is H[1, 2].
+            For tokens = [[5, 2, 0], [7, 8, 2]] and lengths = [2, 3], H[0, 2] is 0, h[0] is H[0, 1]
+            and h[1] is H[1, 2].
         """
         ### BEGIN SOLUTION
         H, _ = self.rnn(self.embedding(tokens))  # [B, T, D_H]; the padding is read, too, but only after the tokens
@@ -338,7 +340,8 @@ class Decoder(nn.Module):
             The logits [B, T, V]: those at position t are for the token y[:, t].
 
         Example:
-            The last token of a translation is never fed in: y = [[5, 6, 2]] and y = [[5, 6, 7]] give the same logits.
+            The last token of a translation is never fed in: y = [[5, 6, 2]] and y = [[5, 6, 7]]
+            give the same logits.
         """
         ### BEGIN SOLUTION
         fed = torch.cat([torch.full_like(y[:, :1], START), y[:, :-1]], dim=1)  # [B, T]: y shifted by one position
@@ -389,13 +392,15 @@ def masked_cross_entropy(logits: Float[Tensor, "B T V"], y: Int[Tensor, "B T"]) 
 
     Args:
         logits: those at position t are for the token y[:, t].
-        y: the correct tokens. Padding may stand anywhere, and at least one token of the batch is not padding.
+        y: the correct tokens. Padding may stand anywhere, and at least one token of the batch is
+            not padding.
 
     Returns:
         The loss, a tensor without axes.
 
     Example:
-        If all logits are 0, every token has p = 1/V, so the loss is log V, however much of y is padding.
+        If all logits are 0, every token has p = 1/V, so the loss is log V, however much of y is
+        padding.
     """
     ### BEGIN SOLUTION
     log_p = logits.log_softmax(dim=-1)  # [B, T, V]
@@ -448,15 +453,18 @@ def greedy_decode(decoder: Callable, s: Float[Tensor, "B D_H"], max_length: int)
     """The tokens that a decoder writes if it takes the most likely token at each step.
 
     Args:
-        decoder: decoder(y, s) takes tokens [B] and states [B, D_H]; it gives logits [B, V] and new states [B, D_H].
+        decoder: decoder(y, s) takes tokens [B] and states [B, D_H]; it gives logits [B, V] and new
+            states [B, D_H].
         s: the first states.
         max_length: the largest number of tokens to write, [STOP] included.
 
     Returns:
-        The tokens [B, L]. L is the number of tokens of the longest sentence, its [STOP] included, and at most max_length.
+        The tokens [B, L]. L is the number of tokens of the longest sentence, its [STOP] included,
+        and at most max_length.
 
     Example:
-        One sentence of two words and one of a single word are returned as [[7, 4, STOP], [5, STOP, PAD]].
+        One sentence of two words and one of a single word are returned as
+        [[7, 4, STOP], [5, STOP, PAD]].
     """
     ### BEGIN SOLUTION
     tokens = torch.full_like(s[:, 0], START, dtype=torch.long)  # [B]
@@ -532,8 +540,9 @@ def beam_search(
         score: the sum of the log-probabilities of these tokens, a tensor without axes.
 
     Example:
-        With beam_size = 1, y are the tokens that greedy decoding writes. In the lesson's toy decoder, with beam_size = 2
-        and max_length = 2, y is "la casa" and the score is log(0.4 · 0.9) ≈ -1.02.
+        With beam_size = 1, y are the tokens that greedy decoding writes. In the lesson's toy
+        decoder, with beam_size = 2 and max_length = 2, y is "la casa" and the score is log(0.4 ·
+        0.9) ≈ -1.02.
     """
     ### BEGIN SOLUTION
     beam = [([], s.new_zeros(()), s)]  # tokens, score, state
@@ -684,8 +693,9 @@ def gru_step(
         The new hidden state [*B, D_H].
 
     Example:
-        With D_X = D_H = 1, all weights and biases 0 but b_h = [[0], [0], [2]], and h = [0.5], both gates are 1/2, whatever x
-        is. The proposal is tanh(1/2 · 2) ≈ 0.76, so the result is 1/2 · 0.76 + 1/2 · 0.5 ≈ [0.63].
+        With D_X = D_H = 1, all weights and biases 0 but b_h = [[0], [0], [2]], and h = [0.5], both
+        gates are 1/2, whatever x is. The proposal is tanh(1/2 · 2) ≈ 0.76, so the result is 1/2 ·
+        0.76 + 1/2 · 0.5 ≈ [0.63].
     """
     ### BEGIN SOLUTION
     (W_xr, W_xz, W_xn), (W_hr, W_hz, W_hn) = W_x, W_h

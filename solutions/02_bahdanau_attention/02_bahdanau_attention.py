@@ -167,7 +167,8 @@ def dot_product_scores(S: Float[Tensor, "*B T_y D_H"], H: Float[Tensor, "*B T_x 
     """The dot products of all decoder states with all encoder states.
 
     Returns:
-        The scores E [*B, T_y, T_x]: E[..., t, i] is the dot product of S[..., t, :] and H[..., i, :].
+        The scores E [*B, T_y, T_x]: E[..., t, i] is the dot product of S[..., t, :] and
+            H[..., i, :].
 
     Example:
         S = [[1, 2]] and H = [[1, 0], [0, 1], [3, -1]] give E = [[1, 2, 1]].
@@ -274,8 +275,8 @@ def additive_scores(
         The scores E [*B, T_y, T_x], a row for each decoder state.
 
     Example:
-        With S = [[1]], H = [[-1], [0]], W = U = [[1]] and v = [2] the sums inside tanh are 0 and 1, so
-        E = [[0, 2 tanh(1)]] ≈ [[0, 1.52]].
+        With S = [[1]], H = [[-1], [0]], W = U = [[1]] and v = [2] the sums inside tanh are 0 and 1,
+        so E = [[0, 2 tanh(1)]] ≈ [[0, 1.52]].
     """
     ### BEGIN SOLUTION
     # The two new axes let every decoder state meet every encoder state.
@@ -320,7 +321,8 @@ def attention_weights(E: Float[Tensor, "*B T_y T_x"], mask: Bool[Tensor, "*B T_x
 
     Args:
         E: scores, a row for each decoder state.
-        mask: True at tokens, False at padding. Padding may stand anywhere; each sentence has at least one token.
+        mask: True at tokens, False at padding. Padding may stand anywhere; each sentence has at
+            least one token.
 
     Returns:
         The weights A [*B, T_y, T_x]. Each row sums to 1 and is 0 at padding.
@@ -369,7 +371,8 @@ def context_vectors(A: Float[Tensor, "*B T_y T_x"], H: Float[Tensor, "*B T_x D_H
         H: encoder states.
 
     Returns:
-        The context vectors C [*B, T_y, D_H]: row t is the sum of the encoder states, weighted by row t of A.
+        The context vectors C [*B, T_y, D_H]: row t is the sum of the encoder states, weighted by
+            row t of A.
 
     Example:
         A = [[0.5, 0.5]] and H = [[2, 0], [4, 6]] give C = [[3, 3]].
@@ -464,7 +467,8 @@ class AttentionStep(nn.Module):
             a [B, T_x]: the attention weights; each row sums to 1 and is 0 at padding.
 
         Example:
-            With mask = [[True, False]] only one encoder state is left to attend to, so a = [[1, 0]].
+            With mask = [[True, False]] only one encoder state is left to attend to, so a =
+            [[1, 0]].
         """
         ### BEGIN SOLUTION
         e = self.v(torch.tanh(self.W(s)[:, None, :] + self.U(H))).squeeze(-1)  # [B, T_x]
@@ -515,7 +519,8 @@ def decode_with_attention(
     H: Float[Tensor, "B T_x D_H"],
     mask: Bool[Tensor, "B T_x"],
 ) -> tuple[Float[Tensor, "B T_y V"], Float[Tensor, "B T_y T_x"]]:
-    """The logits for y_1, …, y_{T_y}, each after the correct tokens before it, and the weights of every step.
+    """The logits for y_1, …, y_{T_y}, each after the correct tokens before it, and the weights of
+    every step.
 
     Args:
         step: step(y, s, H, mask) gives logits [B, V], new states [B, D_S] and weights [B, T_x].
@@ -529,7 +534,8 @@ def decode_with_attention(
         A [B, T_y, T_x]: row t holds the attention weights of step t.
 
     Example:
-        For y = [[5, 6, 2]] the step is called three times, with the tokens [START], then [5], then [6].
+        For y = [[5, 6, 2]] the step is called three times, with the tokens [START], then [5], then
+        [6].
     """
     ### BEGIN SOLUTION
     previous = torch.full_like(y[:, 0], START)  # [B]
@@ -619,7 +625,9 @@ check(alignment_error_rate)
 
 # %%
 def try_it_out(steps=400, D=64):
-    """Trains an encoder and your decoder on a small corpus and shows the attention weights of one sentence."""
+    """Trains an encoder and your decoder on a small corpus and shows the attention weights of one
+    sentence.
+    """
     import matplotlib.pyplot as plt
 
     from utils.models.training import train
@@ -723,19 +731,23 @@ except NotImplementedError:
 def local_attention_weights(
     E: Float[Tensor, "*B T_y T_x"], p: Float[Tensor, "*B T_y"], D: int
 ) -> Float[Tensor, "*B T_y T_x"]:
-    """The weights of local attention: a softmax over a window around each centre, times a Gaussian factor.
+    """The weights of local attention: a softmax over a window around each centre, times a Gaussian
+    factor.
 
     Args:
         E: scores, a row for each decoder state.
         p: the centre of each row's window, a real number from 0 to T_x - 1.
-        D: how far the window reaches to either side, at least 1; the standard deviation of the Gaussian factor is D/2.
+        D: how far the window reaches to either side, at least 1; the standard deviation of the
+            Gaussian factor is D/2.
 
     Returns:
-        The weights A [*B, T_y, T_x], 0 outside the windows. Rows are not normalised again, so they sum to at most 1.
+        The weights A [*B, T_y, T_x], 0 outside the windows. Rows are not normalised again, so they
+        sum to at most 1.
 
     Example:
-        E = [[0, 0, 7, 7]], p = [0] and D = 1: the window holds positions 0 and 1, with 1/2 each from the softmax. The Gaussian
-        factors are 1 and exp(-1 / (2 · 0.25)) = exp(-2) ≈ 0.135, so A ≈ [[0.5, 0.068, 0, 0]].
+        E = [[0, 0, 7, 7]], p = [0] and D = 1: the window holds positions 0 and 1, with 1/2 each
+        from the softmax. The Gaussian factors are 1 and exp(-1 / (2 · 0.25)) = exp(-2) ≈ 0.135, so
+        A ≈ [[0.5, 0.068, 0, 0]].
     """
     ### BEGIN SOLUTION
     s = torch.arange(E.shape[-1], device=E.device)  # [T_x]

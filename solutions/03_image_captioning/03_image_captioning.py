@@ -166,7 +166,8 @@ def grid_to_vectors(G: Float[Tensor, "B D H W"]) -> Float[Tensor, "B H*W D"]:
         The vectors X [B, H*W, D]: X[b, h*W + w] is G[b, :, h, w].
 
     Example:
-        A grid with one feature and the rows [[1, 2], [3, 4]], G = [[[[1, 2], [3, 4]]]], gives X = [[[1], [2], [3], [4]]].
+        A grid with one feature and the rows [[1, 2], [3, 4]], G = [[[[1, 2], [3, 4]]]], gives X =
+        [[[1], [2], [3], [4]]].
     """
     ### BEGIN SOLUTION
     return G.flatten(2).mT  # [B, D, H, W] -> [B, D, H*W] -> [B, H*W, D]
@@ -275,7 +276,8 @@ def grid_attention(
         A [B, H, W]: the attention weights as maps; each map sums to 1.
 
     Example:
-        With v = 0 all scores are 0, so every weight is 1/(H*W), and the context vector is the mean of the cells.
+        With v = 0 all scores are 0, so every weight is 1/(H*W), and the context vector is the mean
+        of the cells.
     """
     ### BEGIN SOLUTION
     X = G.flatten(2).mT  # [B, H*W, D]
@@ -337,8 +339,8 @@ class InitialState(nn.Module):
             The states s_0 [B, D_S], with numbers between -1 and 1.
 
         Example:
-            With D = D_S = 1, the weight 1 and the bias 0, the grid [[0, 1], [1, 2]] has the mean 1, so s_0 is
-            tanh(1) ≈ 0.76.
+            With D = D_S = 1, the weight 1 and the bias 0, the grid [[0, 1], [1, 2]] has the mean 1,
+            so s_0 is tanh(1) ≈ 0.76.
         """
         ### BEGIN SOLUTION
         return torch.tanh(self.linear(G.mean(dim=(2, 3))))  # [B, D, H, W] -> [B, D] -> [B, D_S]
@@ -387,7 +389,8 @@ check(InitialState)
 
 # %% nbgrader={"grade": false, "grade_id": "CaptionStep", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class CaptionStep(nn.Module):
-    """One step of a caption decoder that attends to the cells of a grid, with a gate on the context vector.
+    """One step of a caption decoder that attends to the cells of a grid, with a gate on the context
+    vector.
 
     Args:
         V: number of tokens in the vocabulary.
@@ -425,7 +428,8 @@ class CaptionStep(nn.Module):
             a [B, L]: the attention weights; each row sums to 1.
 
         Example:
-            A grid with a single cell, L = 1, leaves the softmax no choice: a = [[1]] in a batch of one.
+            A grid with a single cell, L = 1, leaves the softmax no choice: a = [[1]] in a batch of
+            one.
         """
         ### BEGIN SOLUTION
         e = self.v(torch.tanh(self.W(s)[:, None] + self.U(X)))[..., 0]  # [B, L]
@@ -480,8 +484,9 @@ def doubly_stochastic_penalty(A: Float[Tensor, "B T L"], real: Bool[Tensor, "B T
         The penalty, a tensor without axes: a sum over the cells, and a mean over the captions.
 
     Example:
-        Two tokens attend to the first and to the second of three cells, A = [[[1, 0, 0], [0, 1, 0]]]; nothing is padding.
-        The third cell receives no weight, so the penalty is 1.
+        Two tokens attend to the first and to the second of three cells, A =
+        [[[1, 0, 0], [0, 1, 0]]]; nothing is padding. The third cell receives no weight, so the
+        penalty is 1.
     """
     ### BEGIN SOLUTION
     received = (A * real[..., None]).sum(dim=1)  # [B, T, L] * [B, T, 1] -> [B, L], the total weight of each cell
@@ -575,7 +580,9 @@ class Captioner(nn.Module):
         self.step = CaptionStep(len(vocabulary()), D_E, D, D_S, D_A)
 
     def located(self, G: Float[Tensor, "B D H W"]) -> Float[Tensor, "B D H W"]:
-        """The grid with a positional encoding: to each cell a vector is added that depends on its row and column."""
+        """The grid with a positional encoding: to each cell a vector is added that depends on its
+        row and column.
+        """
         rows, columns = (torch.linspace(-2, 2, n, device=G.device) for n in G.shape[2:])
         positions = torch.stack(torch.meshgrid(rows, columns, indexing="ij"), dim=-1)  # [H, W, 2]
         return G + self.place(positions).permute(2, 0, 1)  # [B, D, H, W] + [D, H, W]
@@ -591,7 +598,8 @@ class Captioner(nn.Module):
             The logits [B, T, V]: those at position t are for the token Y[:, t].
 
         Example:
-            The last token of a caption is never fed in: Y = [[5, 6, 2]] and Y = [[5, 6, 7]] give the same logits.
+            The last token of a caption is never fed in: Y = [[5, 6, 2]] and Y = [[5, 6, 7]] give
+            the same logits.
         """
         ### BEGIN SOLUTION
         G = self.located(G)
@@ -614,7 +622,8 @@ class Captioner(nn.Module):
             The tokens [B, LONGEST]: each caption, its [STOP], and [PAD] at all later positions.
 
         Example:
-            If the most likely tokens are 7, 4, [STOP], 9, 3, …, the caption is [7, 4, STOP, PAD, …, PAD].
+            If the most likely tokens are 7, 4, [STOP], 9, 3, …, the caption is
+            [7, 4, STOP, PAD, …, PAD].
         """
         ### BEGIN SOLUTION
         G = self.located(G)
@@ -640,7 +649,9 @@ class Captioner(nn.Module):
 
 # %%
 class ScriptedStep(nn.Module):
-    """Stands in for a `CaptionStep`: its most likely tokens follow a script, and it notes what it is given."""
+    """Stands in for a `CaptionStep`: its most likely tokens follow a script, and it notes what it
+    is given.
+    """
 
     def __init__(self, script):
         super().__init__()
@@ -782,7 +793,8 @@ def caption_scenes(images: Tensor) -> Int[Tensor, "B T"]:
         The tokens [B, 12]: each caption, its [STOP], and [PAD] at all later positions.
 
     Example:
-        For `photos[:1]` the result should be `captions[:1]`, which the first cell of this exercise prints.
+        For `photos[:1]` the result should be `captions[:1]`, which the first cell of this exercise
+        prints.
     """
     ### BEGIN SOLUTION
     return captioner.write(small_grids(images)).to(images.device)
@@ -872,8 +884,8 @@ def gated_context(
         beta [B]: the sum of the cells' weights, without the sentinel's.
 
     Example:
-        With v = 0 all scores are 0. For X = [[[1], [2]]] and r = [[6]] the three weights are 1/3 each, so c = [[3]] and
-        beta = [2/3].
+        With v = 0 all scores are 0. For X = [[[1], [2]]] and r = [[6]] the three weights are 1/3
+        each, so c = [[3]] and beta = [2/3].
     """
     ### BEGIN SOLUTION
     projected = torch.cat([X @ U, (r @ U_r)[:, None]], dim=1)  # [B, L + 1, D_A], the sentinel last

@@ -283,7 +283,8 @@ def attention_pooling(
         a [*N_X]: the weights, in the arrangement of the data: [N_X] or [H, W].
 
     Example:
-        With q = [0, 0] all scores are 0, so X = [[2, 0], [0, 4]] gives y = [1, 2] and a = [0.5, 0.5].
+        With q = [0, 0] all scores are 0, so X = [[2, 0], [0, 4]] gives y = [1, 2] and a =
+        [0.5, 0.5].
     """
     ### BEGIN SOLUTION
     # A grid is a collection of H·W vectors. Flattening keeps each vector whole, because the features are the last axis.
@@ -334,8 +335,8 @@ def scaled_dot_product_attention(
         A [*B, N_Q, N_X]: the weights; each row belongs to one query and sums to 1.
 
     Example:
-        For Q = [[2, 0, 0, 0]] and X = [[log 3, 0, 0, 1], [0, 0, 0, 5]] the scores are [[log 3, 0]], since D_Q = 4. So
-        A = [[0.75, 0.25]] and Y = [[0.824, 0, 0, 2]].
+        For Q = [[2, 0, 0, 0]] and X = [[log 3, 0, 0, 1], [0, 0, 0, 5]] the scores are [[log 3, 0]],
+        since D_Q = 4. So A = [[0.75, 0.25]] and Y = [[0.824, 0, 0, 2]].
     """
     ### BEGIN SOLUTION
     # The scale comes from the width of the vectors in the dot product, D_Q; the softmax runs over the data vectors, the
@@ -409,8 +410,8 @@ class AttentionLayer(nn.Module):
             A [*B, N_Q, N_X]: the weights; each row sums to 1.
 
         Example:
-            If W_K.weight = [[1]] and W_V.weight = [[10]], then Q = [[0]] and X = [[1], [3]] give A = [[0.5, 0.5]] and
-            Y = [[20]], the mean of the values 10 and 30.
+            If W_K.weight = [[1]] and W_V.weight = [[10]], then Q = [[0]] and X = [[1], [3]] give A
+            = [[0.5, 0.5]] and Y = [[20]], the mean of the values 10 and 30.
         """
         ### BEGIN SOLUTION
         # The keys decide where the weight goes, the values what the outputs are made of. The scale comes from the width
@@ -491,8 +492,9 @@ class CrossAttentionLayer(nn.Module):
             A [*B, N_Q, N_X]: the weights; each row sums to 1.
 
         Example:
-            With D_V = 3, S of shape [2, 5, 7] and X of shape [2, 9, 6] give Y of shape [2, 5, 3] and A of shape [2, 5, 9].
-            If the weight and the bias of W_Q are 0, all scores are 0 and every entry of A is 1/9.
+            With D_V = 3, S of shape [2, 5, 7] and X of shape [2, 9, 6] give Y of shape [2, 5, 3]
+            and A of shape [2, 5, 9]. If the weight and the bias of W_Q are 0, all scores are 0 and
+            every entry of A is 1/9.
         """
         ### BEGIN SOLUTION
         # After the projections, queries and keys share the width D_Q, which is the width of the dot product and its scale.
@@ -555,7 +557,8 @@ def gradient_through_softmax(
         g [N_Q]: for each query the Frobenius norm of its Jacobian.
 
     Example:
-        For Q = [[0]] and X = [[1], [2]] both scores are 0: a = [1/2, 1/2], every entry of J is 1/4 or -1/4, and g = [1/2].
+        For Q = [[0]] and X = [[1], [2]] both scores are 0: a = [1/2, 1/2], every entry of J is 1/4
+        or -1/4, and g = [1/2].
     """
     ### BEGIN SOLUTION
     E = Q @ X.mT  # [N_Q, N_X]
@@ -658,7 +661,8 @@ def attention_backward(
     V: Float[Tensor, "*B N_X D_V"],
     dY: Float[Tensor, "*B N_Q D_V"],
 ) -> tuple[Float[Tensor, "*B N_Q D_Q"], Float[Tensor, "*B N_X D_Q"], Float[Tensor, "*B N_X D_V"]]:
-    """The gradients of a loss with respect to queries, keys and values of scaled dot-product attention.
+    """The gradients of a loss with respect to queries, keys and values of scaled dot-product
+    attention.
 
     Args:
         Q: the queries.
@@ -667,11 +671,13 @@ def attention_backward(
         dY: the gradient of the loss with respect to the outputs Y.
 
     Returns:
-        dQ [*B, N_Q, D_Q], dK [*B, N_X, D_Q], dV [*B, N_X, D_V]: the gradients with respect to Q, K and V.
+        dQ [*B, N_Q, D_Q], dK [*B, N_X, D_Q], dV [*B, N_X, D_V]: the gradients with respect to Q, K
+            and V.
 
     Example:
-        For Q = [[0]], K = [[1], [2]], V = [[1], [3]] and dY = [[2]] the weights are A = [[1/2, 1/2]]. So dA = [[2, 6]], whose
-        weighted sum is 4, and dE = [[-1, 1]]. This gives dQ = [[1]], dK = [[0], [0]] and dV = [[1], [1]].
+        For Q = [[0]], K = [[1], [2]], V = [[1], [3]] and dY = [[2]] the weights are A =
+        [[1/2, 1/2]]. So dA = [[2, 6]], whose weighted sum is 4, and dE = [[-1, 1]]. This gives dQ =
+        [[1]], dK = [[0], [0]] and dV = [[1], [1]].
     """
     ### BEGIN SOLUTION
     root = math.sqrt(Q.shape[-1])

@@ -195,15 +195,16 @@ class SelfAttentionLayer(nn.Module):
 
         Args:
             X: the sequences.
-            P: the positional encoding, one row for each position; None for self-attention without positions.
+            P: the positional encoding, one row for each position; None for self-attention without
+                positions.
 
         Returns:
             Y [*B, N, D_V]: the output of each vector.
             A [*B, N, N]: the weights; row m holds those of query m and sums to 1.
 
         Example:
-            If all three weights are [[1]], then X = [[0], [0]] and P = [[0], [1]] give A = [[0.5, 0.5], [0.269, 0.731]].
-            Y is [[0], [0]], since the values do not contain P.
+            If all three weights are [[1]], then X = [[0], [0]] and P = [[0], [1]] give A =
+            [[0.5, 0.5], [0.269, 0.731]]. Y is [[0], [0]], since the values do not contain P.
         """
         ### BEGIN SOLUTION
         # What is compared contains the positions; what is passed on does not.
@@ -251,7 +252,8 @@ check(SelfAttentionLayer)
 
 # %% nbgrader={"grade": false, "grade_id": "equivariance_gap", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def equivariance_gap(layer: Callable, X: Float[Tensor, "B N D"], order: Int[Tensor, "N"]) -> Float[Tensor, "B"]:
-    """The equivariance gap of a layer: how much it matters whether one permutes before or after the layer.
+    """The equivariance gap of a layer: how much it matters whether one permutes before or after the
+    layer.
 
     Args:
         layer: takes X and gives one tensor [B, N, D_V].
@@ -262,8 +264,8 @@ def equivariance_gap(layer: Callable, X: Float[Tensor, "B N D"], order: Int[Tens
         gap [B]: for each sequence the largest absolute difference of the two results.
 
     Example:
-        With order = [1, 2, 0], a layer that doubles each vector has the gap 0. A layer that adds n to vector n, for
-        n = 0, 1, 2, has the gap 2, the largest |n - order[n]|.
+        With order = [1, 2, 0], a layer that doubles each vector has the gap 0. A layer that adds n
+        to vector n, for n = 0, 1, 2, has the gap 2, the largest |n - order[n]|.
     """
     ### BEGIN SOLUTION
     before = layer(X[:, order])  # [B, N, D_V]
@@ -334,8 +336,8 @@ class LearnedPositions(nn.Module):
             ValueError: the sequence is longer than the table; the message names both lengths.
 
         Example:
-            With the table [[1, 0], [0, 1], [5, 5]], X = [[2, 2], [2, 2]] gives [[3, 2], [2, 3]]. Four vectors raise a
-            ValueError whose message names 4 and 3.
+            With the table [[1, 0], [0, 1], [5, 5]], X = [[2, 2], [2, 2]] gives [[3, 2], [2, 3]].
+            Four vectors raise a ValueError whose message names 4 and 3.
         """
         ### BEGIN SOLUTION
         # The message says what was too long and how long it may be. By itself an embedding says "index out of range in
@@ -452,7 +454,8 @@ def offset_spread(E: Float[Tensor, "*B N N"]) -> Float[Tensor, "*B"]:
         spread [*B]: one number for each matrix, 0 if its scores depend on n - m alone.
 
     Example:
-        E = [[1, 2], [0, 1]] gives 0, since both scores on the main diagonal are 1. E = [[1, 2], [0, 4]] gives 3.
+        E = [[1, 2], [0, 1]] gives 0, since both scores on the main diagonal are 1. E =
+        [[1, 2], [0, 4]] gives 3.
     """
     ### BEGIN SOLUTION
     length = E.shape[-1]
@@ -512,14 +515,15 @@ def rotary_encoding(
         X: the vectors, such as queries or keys; D is even.
         positions: the position of each row.
         base: sets how fast the frequencies fall from pair to pair.
-        interleaved: whether pairs are neighbours, (2j, 2j + 1), or lie half the width apart, (j, j + D/2).
+        interleaved: whether pairs are neighbours, (2j, 2j + 1), or lie half the width apart, (j, j
+            + D/2).
 
     Returns:
         [*B, N, D]: the rotated vectors, with the features in their old order.
 
     Example:
-        At position 1, pair 0 is rotated by 1 radian. So X = [[1, 0, 0, 0]] gives [[0.540, 0, 0.841, 0]] if interleaved is
-        False, and [[0.540, 0.841, 0, 0]] if it is True.
+        At position 1, pair 0 is rotated by 1 radian. So X = [[1, 0, 0, 0]] gives
+        [[0.540, 0, 0.841, 0]] if interleaved is False, and [[0.540, 0.841, 0, 0]] if it is True.
     """
     ### BEGIN SOLUTION
     width = X.shape[-1]
@@ -551,7 +555,9 @@ check(rotary_encoding)
 
 # %%
 def compare_positions(N=32, D=64):
-    """Prints equivariance gaps of the layer, and draws the scores of one token at all positions for each encoding."""
+    """Prints equivariance gaps of the layer, and draws the scores of one token at all positions for
+    each encoding.
+    """
     torch.manual_seed(0)
     positions, order = torch.arange(N), torch.randperm(N)
     table, layer = LearnedPositions(N, D), SelfAttentionLayer(D, D, D)
@@ -651,13 +657,16 @@ def add_linear_biases(E: Float[Tensor, "*B H N N"]) -> Float[Tensor, "*B H N N"]
     """The scores of all heads with their linear biases (ALiBi), in the symmetric form.
 
     Args:
-        E: scores; E[..., h - 1, i, j] is that of the query at position i with the key at position j in head h = 1, …, H.
+        E: scores; E[..., h - 1, i, j] is that of the query at position i with the key at position j
+            in head h = 1, …, H.
 
     Returns:
-        [*B, H, N, N]: the scores, each lowered by the slope 2^(−8h/H) of its head times the distance |i − j|.
+        [*B, H, N, N]: the scores, each lowered by the slope 2^(−8h/H) of its head times the
+        distance |i − j|.
 
     Example:
-        One head has the slope 2^(−8) = 0.0039. So E = [[[1, 1], [1, 1]]] gives [[[1, 0.9961], [0.9961, 1]]].
+        One head has the slope 2^(−8) = 0.0039. So E = [[[1, 1], [1, 1]]] gives
+        [[[1, 0.9961], [0.9961, 1]]].
     """
     ### BEGIN SOLUTION
     heads, length = E.shape[-3], E.shape[-1]

@@ -143,7 +143,8 @@ def split_heads(X: Float[Tensor, "B N H*D_H"], H: int) -> Float[Tensor, "B H N D
     """The vectors of each head.
 
     Example:
-        One vector [1, 2, 3, 4, 5, 6], X of shape [1, 1, 6], and H = 2 give head 0 the vector [1, 2, 3], head 1 [4, 5, 6].
+        One vector [1, 2, 3, 4, 5, 6], X of shape [1, 1, 6], and H = 2 give head 0 the vector
+        [1, 2, 3], head 1 [4, 5, 6].
     """
     ### BEGIN SOLUTION
     # Cutting the last axis is free: the D_H features of a head are neighbours. Then the heads move in front of the vectors;
@@ -238,7 +239,8 @@ class MultiHeadAttention(nn.Module):
         D_H: width of a head; vectors are H*D_H wide.
 
     Example:
-        MultiHeadAttention(H=8, D_H=64) takes X of shape [2, 5, 512], and gives Y of shape [2, 5, 512] and A of shape [2, 8, 5, 5].
+        MultiHeadAttention(H=8, D_H=64) takes X of shape [2, 5, 512], and gives Y of shape
+        [2, 5, 512] and A of shape [2, 8, 5, 5].
     """
 
     def __init__(self, H: int, D_H: int):
@@ -312,8 +314,9 @@ def head_contributions(
         W_O: matrix of the output projection, which acts from the right.
 
     Example:
-        Two heads of width 1, one query and one data vector, so all weights are 1: with values 2 (head 0) and 3 (head 1) and
-        W_O = [[1, 0], [1, 10]], head 0 contributes [2, 0] and head 1 contributes [3, 30]. The output is their sum, [5, 30].
+        Two heads of width 1, one query and one data vector, so all weights are 1: with values 2
+        (head 0) and 3 (head 1) and W_O = [[1, 0], [1, 10]], head 0 contributes [2, 0] and head 1
+        contributes [3, 30]. The output is their sum, [5, 30].
     """
     ### BEGIN SOLUTION
     # The rows of a head are neighbours, so cutting the first axis is enough. The axis of the heads then meets that of A V, and
@@ -441,9 +444,10 @@ def unpack_weights(
         W_Q, W_K, W_V, W_O, b_Q, b_K, b_V.
 
     Example:
-        Two heads of width 1. The rows of in_proj_weight, [[1, 2], [3, 4], [5, 6], [7, 8], [9, 10], [11, 12]], make the query of
-        head 0, the query of head 1, then two keys and two values: W_Q[0] is [[1], [2]] and W_K[1] is [[7], [8]]. With
-        in_proj_bias = [1, 2, 3, 4, 5, 6], b_K is [[3], [4]]. With out_proj_weight = [[1, 2], [3, 4]], W_O[0] is [[1, 3]].
+        Two heads of width 1. The rows of in_proj_weight, [[1, 2], [3, 4], [5, 6], [7, 8], [9, 10],
+        [11, 12]], make the query of head 0, the query of head 1, then two keys and two values:
+        W_Q[0] is [[1], [2]] and W_K[1] is [[7], [8]]. With in_proj_bias = [1, 2, 3, 4, 5, 6], b_K
+        is [[3], [4]]. With out_proj_weight = [[1, 2], [3, 4]], W_O[0] is [[1, 3]].
     """
     ### BEGIN SOLUTION
     # The outputs of a linear layer are the rows of its weight, so thirds, heads and features all lie along the first axis,
@@ -470,7 +474,9 @@ check(unpack_weights)
 
 # %%
 def take_apart(H=3, D_H=4, N=6, quiet=1):
-    """Draws the attention weights of each head of a drawn layer, and what each head contributes to its output."""
+    """Draws the attention weights of each head of a drawn layer, and what each head contributes to
+    its output.
+    """
     torch.manual_seed(0)
     X, layer = torch.randn(1, N, H * D_H), nn.MultiheadAttention(H * D_H, H, batch_first=True)
     with torch.no_grad():
@@ -571,8 +577,9 @@ def prune_heads(
         W_Q, W_K, W_V, W_O of the K heads that are kept and of no others, in their old order.
 
     Example:
-        Two heads of width 1, and vectors of width 3. With keep = [False, True], W_Q = [[1, 2], [3, 4], [5, 6]] becomes
-        [[2], [4], [6]], and W_O = [[1, 2, 3], [4, 5, 6]] becomes [[4, 5, 6]].
+        Two heads of width 1, and vectors of width 3. With keep = [False, True], W_Q =
+        [[1, 2], [3, 4], [5, 6]] becomes [[2], [4], [6]], and W_O = [[1, 2, 3], [4, 5, 6]] becomes
+        [[4, 5, 6]].
     """
     ### BEGIN SOLUTION
     H = len(keep)

@@ -274,7 +274,8 @@ def masked_softmax(E: Float[Tensor, "*B N_Q N_X"], mask: Bool[Tensor, "*M"]) -> 
         mask: True where a query may attend; broadcasts to the shape of E.
 
     Example:
-        E = [[1, 1, 9], [5, 5, 5]] with mask [[True, True, False], [False, False, False]] gives [[½, ½, 0], [0, 0, 0]].
+        E = [[1, 1, 9], [5, 5, 5]] with mask [[True, True, False], [False, False, False]] gives
+        [[½, ½, 0], [0, 0, 0]].
     """
     ### BEGIN SOLUTION
     # A score that is replaced, not lowered, cannot matter, however large it was. Rows of −inf alone are made finite before the
@@ -399,7 +400,8 @@ def sequence_log_probability(
         lengths: how many tokens belong to each sequence, the start among them.
 
     Example:
-        With four tokens to choose from and all logits 0, a sequence of length 3 has log P = 2 · log(1/4).
+        With four tokens to choose from and all logits 0, a sequence of length 3 has log P = 2 ·
+        log(1/4).
     """
     ### BEGIN SOLUTION
     log_p = logits[:, :-1].log_softmax(dim=-1)  # [B, N − 1, V], position t about token t + 1
@@ -465,10 +467,12 @@ def find_dependencies(model: Callable, X: Float[Tensor, "*B N D"]) -> Bool[Tenso
         X: the input at which derivatives are taken.
 
     Returns:
-        for each sequence a matrix with a row for each output position and a column for each input position.
+        for each sequence a matrix with a row for each output position and a column for each input
+        position.
 
     Example:
-        The model lambda X: X.cumsum(dim=-2) adds up all vectors to each position. For X of shape [3, 2] the result is
+        The model lambda X: X.cumsum(dim=-2) adds up all vectors to each position. For X of shape
+            [3, 2] the result is
         [[True, False, False], [True, True, False], [True, True, True]].
     """
     ### BEGIN SOLUTION
@@ -502,7 +506,9 @@ check(find_dependencies)
 
 # %%
 def two_layers(mask, H=2, D_H=4):
-    """Two layers of masked attention with weights drawn at random, as a function of X [B, N, H*D_H] alone."""
+    """Two layers of masked attention with weights drawn at random, as a function of X [B, N, H*D_H]
+    alone.
+    """
     torch.manual_seed(0)
     lower, upper = MaskedMultiHeadAttention(H, D_H), MaskedMultiHeadAttention(H, D_H)
     return lambda X: upper(lower(X, mask)[0], mask)[0]
@@ -590,14 +596,16 @@ def packed_mask(documents: Int[Tensor, "B N"]) -> tuple[Bool[Tensor, "B 1 N N"],
     """The causal mask and the positions of rows that hold several documents each.
 
     Args:
-        documents: the number of each token's document, 1, 2, … in each row, and 0 at the padding behind them.
+        documents: the number of each token's document, 1, 2, … in each row, and 0 at the padding
+            behind them.
 
     Returns:
-        the mask, True where a query may attend, and the position of each token in its own document; 0 at padding.
+        the mask, True where a query may attend, and the position of each token in its own document;
+        0 at padding.
 
     Example:
-        packed_mask(torch.tensor([[1, 2, 2, 0]])) has positions [[0, 0, 1, 0]], and a mask that is True at (query, key) =
-        (0, 0), (1, 1), (2, 1) and (2, 2) alone.
+        packed_mask(torch.tensor([[1, 2, 2, 0]])) has positions [[0, 0, 1, 0]], and a mask that is
+        True at (query, key) = (0, 0), (1, 1), (2, 1) and (2, 2) alone.
     """
     ### BEGIN SOLUTION
     N = documents.shape[1]

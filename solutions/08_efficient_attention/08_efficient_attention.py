@@ -189,7 +189,8 @@ def generate_with_cache(
     """Greedy decoding with a KV cache.
 
     Args:
-        decoder: takes (tokens, positions, mask, K, V) and gives (logits, k, v), as the tables above say.
+        decoder: takes (tokens, positions, mask, K, V) and gives (logits, k, v), as the tables above
+            say.
         prompt: the tokens that are given.
         steps: how many tokens to generate.
 
@@ -197,8 +198,8 @@ def generate_with_cache(
         the tokens generated, and the logits that each was chosen from.
 
     Example:
-        For a prompt of 5 tokens and 3 steps the decoder is called with 5 tokens at positions 0 to 4, with one token at
-        position 5, and with one token at position 6.
+        For a prompt of 5 tokens and 3 steps the decoder is called with 5 tokens at positions 0 to
+        4, with one token at position 5, and with one token at position 6.
     """
     ### BEGIN SOLUTION
     new, m, K, V = prompt, 0, None, None  # the tokens to be read, and how many were read before
@@ -252,7 +253,9 @@ def generate_anew(decoder, prompt, steps):
 
 
 def compare_generation():
-    """Prints seconds and tokens fed, with and without a cache, and the largest difference of a logit."""
+    """Prints seconds and tokens fed, with and without a cache, and the largest difference of a
+    logit.
+    """
     prompt = torch.arange(8)[None].expand(4, -1)
     for steps in (50, 100, 200):
         results = []
@@ -326,9 +329,10 @@ def grouped_query_attention(
         the outputs Y and the weights A of each head.
 
     Example:
-        4 heads and 2 groups: heads 0 and 1 attend to group 0, heads 2 and 3 to group 1. If all queries are 0, each of two
-        data vectors has weight ½. With the values [[1], [3]] in group 0 and [[5], [9]] in group 1 the outputs of the four
-        heads are 2, 2, 7 and 7.
+        4 heads and 2 groups: heads 0 and 1 attend to group 0, heads 2 and 3 to group 1. If all
+            queries are 0, each of two
+        data vectors has weight ½. With the values [[1], [3]] in group 0 and [[5], [9]] in group 1
+        the outputs of the four heads are 2, 2, 7 and 7.
     """
     ### BEGIN SOLUTION
     N_Q, D_H = Q.shape[-2:]
@@ -373,7 +377,9 @@ def attend_with_copies(Q, K, V):
 
 
 def compare_groups(H=32, N_X=8192, D_H=64):
-    """Prints the size of a layer's cache and the time of one decoding step, for several numbers of groups."""
+    """Prints the size of a layer's cache and the time of one decoding step, for several numbers of
+    groups.
+    """
     torch.manual_seed(0)
     Q = torch.randn(1, H, 1, D_H)
     for G in (H, H // 4, 1):
@@ -441,7 +447,8 @@ def online_softmax_step(
         m_new, l_new and O_new, the same with the block included.
 
     Example:
-        One query with m = 0, l = 1, O = [1]; the block E = [[ln 2]], V = [[3]] gives m_new = ln 2, l_new = 1.5, O_new = [3.5].
+        One query with m = 0, l = 1, O = [1]; the block E = [[ln 2]], V = [[3]] gives m_new = ln 2,
+        l_new = 1.5, O_new = [3.5].
     """
     ### BEGIN SOLUTION
     m_new = torch.maximum(m, E.amax(dim=-1))  # [*B, N_Q]
@@ -502,8 +509,9 @@ def tiled_attention(
         the outputs Y.
 
     Example:
-        A query of zeros gives each of three data vectors the weight ⅓. With the values [[1], [2], [6]] and block = 2 there
-        are blocks of two and of one data vector, and the output is [3].
+        A query of zeros gives each of three data vectors the weight ⅓. With the values
+        [[1], [2], [6]] and block = 2 there are blocks of two and of one data vector, and the output
+        is [3].
     """
     ### BEGIN SOLUTION
     m, l = Q.new_full(Q.shape[:-1], -torch.inf), Q.new_zeros(Q.shape[:-1])  # [B, N_Q]
@@ -560,7 +568,8 @@ def linear_attention(
         the outputs Y.
 
     Example:
-        Q = [[0]], K = [[0], [1]], V = [[3], [6]]: φ(0) = 1 and φ(1) = 2, so the weights are ⅓ and ⅔, and Y = [[5]].
+        Q = [[0]], K = [[0], [1]], V = [[3], [6]]: φ(0) = 1 and φ(1) = 2, so the weights are ⅓ and
+        ⅔, and Y = [[5]].
     """
     ### BEGIN SOLUTION
     q, k = F.elu(Q) + 1, F.elu(K) + 1  # all positive, so that the weights are shares
@@ -687,8 +696,8 @@ def windowed_attention(
         the outputs Y.
 
     Example:
-        If all queries are 0, each output is the mean of the values in the window. With the values [[[1], [3], [8]]] and
-        window = 1 the outputs are [[[2], [4], [5.5]]].
+        If all queries are 0, each output is the mean of the values in the window. With the values
+        [[[1], [3], [8]]] and window = 1 the outputs are [[[2], [4], [5.5]]].
     """
     ### BEGIN SOLUTION
     N, positions = Q.shape[1], torch.arange(Q.shape[1], device=Q.device)

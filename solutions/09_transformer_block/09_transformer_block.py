@@ -187,8 +187,8 @@ def layer_norm(
         the normalised features.
 
     Example:
-        X = [[1, 3]], weight = [2, 1], bias = [0, 5], eps = 3: the mean is 2, the variance is 1, and √(1 + 3) = 2. So the
-        normalised features are [−0.5, 0.5], and the result is [[−1, 5.5]].
+        X = [[1, 3]], weight = [2, 1], bias = [0, 5], eps = 3: the mean is 2, the variance is 1, and
+        √(1 + 3) = 2. So the normalised features are [−0.5, 0.5], and the result is [[−1, 5.5]].
     """
     ### BEGIN SOLUTION
     # The mean is subtracted before squaring: far from 0, mean(X²) − mean² would be a small difference of huge numbers.
@@ -250,8 +250,8 @@ def rms_norm(X: Float[Tensor, "*S D"], weight: Float[Tensor, "D"], eps: float) -
         the normalised features.
 
     Example:
-        X = [[1, 7]], weight = [7, 2], eps = 24: the mean of the squares is (1 + 49)/2 = 25, and √(25 + 24) = 7. So the result
-        is [[1, 2]].
+        X = [[1, 7]], weight = [7, 2], eps = 24: the mean of the squares is (1 + 49)/2 = 25, and
+        √(25 + 24) = 7. So the result is [[1, 2]].
     """
     ### BEGIN SOLUTION
     # The mean of the squares, not their sum: features that all have size 1 stay as they are, however many there are.
@@ -311,8 +311,8 @@ class SwiGLU(nn.Module):
         D_F: hidden width.
 
     Example:
-        D = D_F = 1 and the weights 1, 3 and 0.5: X = [[2]] gives the gate 2 · σ(2) = 1.762 and the other factor 6, so that
-        Y = [[5.285]], which is 1.762 · 6 · 0.5.
+        D = D_F = 1 and the weights 1, 3 and 0.5: X = [[2]] gives the gate 2 · σ(2) = 1.762 and the
+        other factor 6, so that Y = [[5.285]], which is 1.762 · 6 · 0.5.
     """
 
     def __init__(self, D: int, D_F: int):
@@ -407,8 +407,9 @@ class TransformerBlock(nn.Module):
         norm_first: pre-norm if True, post-norm if False.
 
     Example:
-        If the weights and biases of W_O and W_out are all 0, both sublayers add nothing. Then a pre-norm block returns X as it
-        is, [[[1, 3]]] for X = [[[1, 3]]]. A new post-norm block normalises it twice, which gives [[[−1, 1]]] (up to ε).
+        If the weights and biases of W_O and W_out are all 0, both sublayers add nothing. Then a
+        pre-norm block returns X as it is, [[[1, 3]]] for X = [[[1, 3]]]. A new post-norm block
+        normalises it twice, which gives [[[−1, 1]]] (up to ε).
     """
 
     def __init__(self, D: int, H: int, D_F: int, norm_first: bool):
@@ -427,7 +428,8 @@ class TransformerBlock(nn.Module):
 
         Args:
             X: the residual stream before it.
-            mask: True where a query (row) may attend to a key (column); None if all may attend to all.
+            mask: True where a query (row) may attend to a key (column); None if all may attend to
+                all.
 
         Returns:
             X_new.
@@ -513,14 +515,16 @@ def count_block(
         D: widths of the vectors.
         D_F: hidden widths of the MLPs.
         N: numbers of tokens.
-        gated: SwiGLU, RMSNorm and no biases if True; an MLP of two layers, LayerNorm and biases if False.
+        gated: SwiGLU, RMSNorm and no biases if True; an MLP of two layers, LayerNorm and biases if
+            False.
 
     Returns:
         parameters and operations of each block.
 
     Example:
-        D = [2], D_F = [3] and N = [1] give 49 parameters (18 + 6 + 9 + 8 + 8) and 64 operations (24 + 8 + 12 + 12 + 4 + 4);
-        with gated=True 38 parameters (12 + 4 + 18 + 4) and 76 operations (24 + 8 + 36 + 4 + 4).
+        D = [2], D_F = [3] and N = [1] give 49 parameters (18 + 6 + 9 + 8 + 8) and 64 operations (24
+        + 8 + 12 + 12 + 4 + 4); with gated=True 38 parameters (12 + 4 + 18 + 4) and 76 operations
+        (24 + 8 + 36 + 4 + 4).
     """
     ### BEGIN SOLUTION
     attention = D * 3 * D + D * D  # W_QKV and W_O
@@ -656,8 +660,9 @@ def balance_loss(logits: Float[Tensor, "T E"], k: int) -> Float[Tensor, ""]:
         E times the sum over the experts of (share of the choices) times (mean probability).
 
     Example:
-        Two experts and k = 1: logits = [[ln 3, 0], [ln 3, 0]] give f = [1, 0], P = [0.75, 0.25] and the loss 1.5. With
-        logits = [[ln 3, 0], [0, ln 3]] both f and P are [0.5, 0.5], and the loss is 1.
+        Two experts and k = 1: logits = [[ln 3, 0], [ln 3, 0]] give f = [1, 0], P = [0.75, 0.25] and
+        the loss 1.5. With logits = [[ln 3, 0], [0, ln 3]] both f and P are [0.5, 0.5], and the loss
+        is 1.
     """
     ### BEGIN SOLUTION
     T, E = logits.shape
@@ -734,8 +739,8 @@ def mixture_of_experts(
         for each token the sum of its experts' outputs, each multiplied by its gate.
 
     Example:
-        X = [[1]], gates = [[0, 0.5]], W_in = [[[7]], [[1]]], W_out = [[[1]], [[2]]]: expert 0 is not computed, and expert 1
-        gives 0.5 · GELU(1) · 2, so that Y = [[0.8413]].
+        X = [[1]], gates = [[0, 0.5]], W_in = [[[7]], [[1]]], W_out = [[[1]], [[2]]]: expert 0 is
+        not computed, and expert 1 gives 0.5 · GELU(1) · 2, so that Y = [[0.8413]].
     """
     ### BEGIN SOLUTION
     Y = torch.zeros_like(X)

@@ -200,8 +200,9 @@ class DecoderBlock(nn.Module):
         D_F: hidden width of the MLP.
 
     Example:
-        D = 2, H = 1, all weights and biases 0 but those of W_C, the identity, and the bias of W_KV, [0, 0, 3, 5]: the values
-        of all source vectors are [3, 5], whatever they are, so X = [[[1, 2]]] gives [[[4, 7]]].
+        D = 2, H = 1, all weights and biases 0 but those of W_C, the identity, and the bias of W_KV,
+        [0, 0, 3, 5]: the values of all source vectors are [3, 5], whatever they are, so X =
+        [[[1, 2]]] gives [[[4, 7]]].
     """
 
     def __init__(self, D: int, H: int, D_F: int):
@@ -314,9 +315,9 @@ class Transformer(nn.Module):
         L: number of blocks of the encoder, and of the decoder.
 
     Example:
-        With L = 0, D = 2 and the table [[0, 0], [1, 0], [0, 1]]: a target [[1]] is embedded as √2 · [1, 0] + [0, 1]. The norm of
-        the decoder (gain 1, bias 0) makes [1, −1] of it, up to rounding, and the logits are [[[0, 1, −1]]]. The source has
-        no influence without blocks.
+        With L = 0, D = 2 and the table [[0, 0], [1, 0], [0, 1]]: a target [[1]] is embedded as √2 ·
+        [1, 0] + [0, 1]. The norm of the decoder (gain 1, bias 0) makes [1, −1] of it, up to
+        rounding, and the logits are [[[0, 1, −1]]]. The source has no influence without blocks.
     """
 
     def __init__(self, V: int, D: int, H: int, D_F: int, L: int):
@@ -417,8 +418,9 @@ def smoothed_cross_entropy(
         the loss, a single number.
 
     Example:
-        V = 3, logits [[[0, ln 2, 0], [5, 5, 5]]], targets [[1, 0]] and smoothing 0.3: the first position alone counts. Its
-        probabilities are ¼, ½ and ¼, its targets 0.1, 0.8 and 0.1, so the loss is 0.8 ln 2 + 0.2 ln 4 = 1.2 ln 2 = 0.8318.
+        V = 3, logits [[[0, ln 2, 0], [5, 5, 5]]], targets [[1, 0]] and smoothing 0.3: the first
+        position alone counts. Its probabilities are ¼, ½ and ¼, its targets 0.1, 0.8 and 0.1, so
+        the loss is 0.8 ln 2 + 0.2 ln 4 = 1.2 ln 2 = 0.8318.
     """
     ### BEGIN SOLUTION
     log_p = logits.log_softmax(dim=-1)  # [B, T, V]
@@ -527,7 +529,8 @@ def count_transformer(
     biases: bool,
     tied: bool,
 ) -> Int[Tensor, "S"]:
-    """The number of parameters of a Transformer of any family, without positions, for each vocabulary.
+    """The number of parameters of a Transformer of any family, without positions, for each
+    vocabulary.
 
     Args:
         encoder: number of blocks of the encoder, 0 if there is none.
@@ -546,8 +549,9 @@ def count_transformer(
         the numbers of parameters, int64.
 
     Example:
-        Llama 3 8B is (0, 32, [128256], 4096, 14336, 32, 8, 128, True, False, False) and has [8030261248]; GPT-2 small without
-        its positions is (0, 12, [50257], 768, 3072, 12, 12, 64, False, True, True) and has [123653376].
+        Llama 3 8B is (0, 32, [128256], 4096, 14336, 32, 8, 128, True, False, False) and has
+        [8030261248]; GPT-2 small without its positions is (0, 12, [50257], 768, 3072, 12, 12, 64,
+        False, True, True) and has [123653376].
     """
     ### BEGIN SOLUTION
     norm = 2 * D if biases else D
@@ -630,8 +634,8 @@ def decode_greedily(
         the tokens of each row up to its STOP, then PAD.
 
     Example:
-        If the likeliest tokens of the first row are 7, 2 and those of the second 5, 6, 2, max_length = 4 gives
-        [[7, 2, 0, 0], [5, 6, 2, 0]] after three steps.
+        If the likeliest tokens of the first row are 7, 2 and those of the second 5, 6, 2,
+        max_length = 4 gives [[7, 2, 0, 0], [5, 6, 2, 0]] after three steps.
     """
     ### BEGIN SOLUTION
     K, V = decoder.read(memory)  # once for all steps
@@ -696,8 +700,9 @@ def penalised_scores(
         the scores.
 
     Example:
-        tokens [[5, 2, 0], [5, 6, 7]], log_probabilities [[−1, −3, −8], [−1, −2, −6]] and alpha = 1: the first row has L = 2 and
-        log P = −4, so its score is −4 / (7/6) = −3.4286; the second has no STOP, so L = 3 and the score is −9 / (8/6) = −6.75.
+        tokens [[5, 2, 0], [5, 6, 7]], log_probabilities [[−1, −3, −8], [−1, −2, −6]] and alpha = 1:
+        the first row has L = 2 and log P = −4, so its score is −4 / (7/6) = −3.4286; the second has
+        no STOP, so L = 3 and the score is −9 / (8/6) = −6.75.
     """
     ### BEGIN SOLUTION
     stops = (tokens == STOP).cumsum(dim=-1)
@@ -752,14 +757,16 @@ def relative_bias(weight: Float[Tensor, "buckets H"], N_Q: int, N_X: int, furthe
         weight: a number for each bucket and head.
         N_Q: number of queries.
         N_X: number of keys.
-        furthest: the distance for which the buckets are laid out; the last bucket begins before it and has no end.
+        furthest: the distance for which the buckets are laid out; the last bucket begins before it
+            and has no end.
 
     Returns:
         what is added to the scores.
 
     Example:
-        With 8 buckets and furthest = 8, a half has 4 buckets, and m = 2: distances 0 and 1 have buckets 0 and 1, distances 2 and 3
-        bucket 2, and distances from 4 on bucket 3; for later keys 4 is added. So query 1 has buckets 1, 0, 5, 6 for keys 0 to 3.
+        With 8 buckets and furthest = 8, a half has 4 buckets, and m = 2: distances 0 and 1 have
+        buckets 0 and 1, distances 2 and 3 bucket 2, and distances from 4 on bucket 3; for later
+        keys 4 is added. So query 1 has buckets 1, 0, 5, 6 for keys 0 to 3.
     """
     ### BEGIN SOLUTION
     half = weight.shape[0] // 2

@@ -209,11 +209,12 @@ def byte_pair_merges(tokens: Int[Tensor, "N"], V: int, M: int) -> Int[Tensor, "M
         M: how many merges to learn, at least 1.
 
     Returns:
-        the pair (left, right) of each merge, in the order in which they were learned; merge m makes token V + m.
+        the pair (left, right) of each merge, in the order in which they were learned; merge m makes
+        token V + m.
 
     Example:
-        tokens = [0, 0, 0, 1, 0, 0, 1], V = 2 and M = 3 give [[0, 0], [0, 1], [2, 1]]. After the first merge the text is
-        [2, 0, 1, 2, 1], after the second [2, 3, 2, 1].
+        tokens = [0, 0, 0, 1, 0, 0, 1], V = 2 and M = 3 give [[0, 0], [0, 1], [2, 1]]. After the
+        first merge the text is [2, 0, 1, 2, 1], after the second [2, 3, 2, 1].
     """
     ### BEGIN SOLUTION
     text = tokens.tolist()
@@ -468,10 +469,11 @@ class GPT(nn.Module):
         L: number of blocks.
 
     Example:
-        V = 3, N = 4, D = 2; all weights and biases of the blocks are 0, so that each block gives back what it gets; norm has
-        the weight 1 and the bias 0. tokens.weight is [[1, 0], [0, 1], [2, 1]], positions.weight is
-        [[1, 0], [0, 3], [5, 5], [0, 1]]. tokens = [[2, 0]] becomes X_0 = [[[3, 1], [1, 3]]], and norm makes of it
-        [[[1, −1], [−1, 1]]] (up to ε). logits = [[[1, −1, 1], [−1, 1, −1]]], one row for each of the two positions.
+        V = 3, N = 4, D = 2; all weights and biases of the blocks are 0, so that each block gives
+        back what it gets; norm has the weight 1 and the bias 0. tokens.weight is
+        [[1, 0], [0, 1], [2, 1]], positions.weight is [[1, 0], [0, 3], [5, 5], [0, 1]]. tokens =
+        [[2, 0]] becomes X_0 = [[[3, 1], [1, 3]]], and norm makes of it [[[1, −1], [−1, 1]]] (up to
+        ε). logits = [[[1, −1, 1], [−1, 1, −1]]], one row for each of the two positions.
     """
 
     def __init__(self, V: int, N: int, D: int, H: int, D_F: int, L: int):
@@ -572,11 +574,13 @@ def perplexity(
         lengths: how many tokens of each line are its text, from 1 to N.
 
     Returns:
-        (loss, perplexity): the mean of −log p over all predicted tokens of the batch, and exp of this mean.
+        (loss, perplexity): the mean of −log p over all predicted tokens of the batch, and exp of
+        this mean.
 
     Example:
-        tokens = [[1, 0, 0], [0, 1, 0]] and lengths = [3, 2]; logits = [[[ln 3, 0], [0, 0], [5, 0]], [[0, ln 9], [7, 0], [0, 7]]].
-        The predicted tokens have the probabilities 0.75, 0.5 and 0.9: the loss is 0.3621, the perplexity 1.4363.
+        tokens = [[1, 0, 0], [0, 1, 0]] and lengths = [3, 2]; logits = [[[ln 3, 0], [0, 0], [5, 0]],
+        [[0, ln 9], [7, 0], [0, 7]]]. The predicted tokens have the probabilities 0.75, 0.5 and 0.9:
+        the loss is 0.3621, the perplexity 1.4363.
     """
     ### BEGIN SOLUTION
     # Position n predicts token n + 1: the last position predicts nothing, and the first token is predicted by nothing.
@@ -658,12 +662,13 @@ def next_token_distribution(
         p: the least sum of the probabilities of the tokens that top-p keeps, between 0 and 1.
 
     Returns:
-        the probability of each token of the vocabulary; rows sum to 1, and tokens that were not kept have exactly 0.
+        the probability of each token of the vocabulary; rows sum to 1, and tokens that were not
+        kept have exactly 0.
 
     Example:
-        logits = [3.2189, 0, 2.1972, 1.3863], temperature = 2, k = 3 and p = 0.75: among the three tokens with the largest
-        logits the probabilities are 0.5 (token 0), 0.3 (token 2) and 0.2 (token 3). The first two sum to 0.8, and the result
-        is [0.625, 0, 0.375, 0].
+        logits = [3.2189, 0, 2.1972, 1.3863], temperature = 2, k = 3 and p = 0.75: among the three
+        tokens with the largest logits the probabilities are 0.5 (token 0), 0.3 (token 2) and 0.2
+        (token 3). The first two sum to 0.8, and the result is [0.625, 0, 0.375, 0].
     """
     ### BEGIN SOLUTION
     largest, tokens = (logits / temperature).topk(k, dim=-1)  # [*B, k], in descending order, and whose they are
@@ -755,12 +760,14 @@ def few_shot_prompts(
         pad: the token that stands for padding; tokens of the prompt may have the same number.
 
     Returns:
-        tokens, the padding and then the prompt of each line; mask, True at the tokens of the prompt; predicts, True where the
+        tokens, the padding and then the prompt of each line; mask, True at the tokens of the
+        prompt; predicts, True where the
         next token is an answer: at the questions of a prompt and at its query.
 
     Example:
-        x = [[5, 6]], y = [[7, 8]], query = [9], examples = [1] and pad = 0 give tokens = [[0, 0, 5, 7, 9]],
-        mask = [[False, False, True, True, True]] and predicts = [[False, False, True, False, True]].
+        x = [[5, 6]], y = [[7, 8]], query = [9], examples = [1] and pad = 0 give tokens =
+        [[0, 0, 5, 7, 9]], mask = [[False, False, True, True, True]] and predicts =
+        [[False, False, True, False, True]].
     """
     ### BEGIN SOLUTION
     B, K = x.shape
@@ -862,11 +869,13 @@ def count_gpt(
         tied: whether the heads share the tables of tokens.
 
     Returns:
-        the number of parameters of each model, and the number of operations of a forward pass over N tokens.
+        the number of parameters of each model, and the number of operations of a forward pass over
+        N tokens.
 
     Example:
-        V = [5], N = [2], D = [2], L = [1], D_F = [3] give [67] and [184] if tied, else [77] and [184]. GPT-2 small, tied, has
-        124,439,808 parameters and takes 291,648,307,200 operations: V = 50257, N = 1024, D = 768, L = 12, D_F = 3072.
+        V = [5], N = [2], D = [2], L = [1], D_F = [3] give [67] and [184] if tied, else [77] and
+        [184]. GPT-2 small, tied, has 124,439,808 parameters and takes 291,648,307,200 operations: V
+        = 50257, N = 1024, D = 768, L = 12, D_F = 3072.
     """
     ### BEGIN SOLUTION
     attention = 4 * (D * D + D)
@@ -938,19 +947,22 @@ check(count_gpt)
 
 # %% nbgrader={"grade": false, "grade_id": "induction_scores", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def induction_scores(A: Float[Tensor, "B H N N"], tokens: Int[Tensor, "B N"]) -> Float[Tensor, "H"]:
-    """How much each head attends to the token after the last earlier occurrence of the present token.
+    """How much each head attends to the token after the last earlier occurrence of the present
+    token.
 
     Args:
         A: causal attention weights; rows are queries.
         tokens: the numbers of the tokens of each line.
 
     Returns:
-        for each head the mean weight A[b, h, n, j + 1] over all positions n whose token occurred earlier in its line, where j is
-        the last position before n with the same token; 0 if there are no such n.
+        for each head the mean weight A[b, h, n, j + 1] over all positions n whose token occurred
+        earlier in its line, where j is the last position before n with the same token; 0 if there
+        are no such n.
 
     Example:
-        tokens = [[7, 3, 7, 7]], and one head with the rows [1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.2, 0.7, 0.1, 0] and
-        [0.1, 0.2, 0.4, 0.3], give [0.5], the mean of 0.7 (n = 2, j = 0) and 0.3 (n = 3, j = 2).
+        tokens = [[7, 3, 7, 7]], and one head with the rows [1, 0, 0, 0], [0.5, 0.5, 0, 0],
+        [0.2, 0.7, 0.1, 0] and [0.1, 0.2, 0.4, 0.3], give [0.5], the mean of 0.7 (n = 2, j = 0) and
+        0.3 (n = 3, j = 2).
     """
     ### BEGIN SOLUTION
     place = torch.arange(tokens.shape[1], device=tokens.device)

@@ -188,15 +188,17 @@ from utils.progress import progress
 
 # %% nbgrader={"grade": false, "grade_id": "SelfAttention2d", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class SelfAttention2d(nn.Module):
-    """SAGAN's block: every cell of a picture attends to all cells, and what it finds is added to the picture.
+    """SAGAN's block: every cell of a picture attends to all cells, and what it finds is added to
+    the picture.
 
     Args:
         C: number of channels of the picture.
         C_K: number of channels of queries, keys and values.
 
     Example:
-        C = 1, C_K = 1, and all weights and biases 0 but the weights of values and output, which are 1: all scores are 0, so each
-        cell finds the mean of the picture. With gamma = 0.5, X = [[[[1, 3]]]] gives [[[[2, 4]]]].
+        C = 1, C_K = 1, and all weights and biases 0 but the weights of values and output, which are
+        1: all scores are 0, so each cell finds the mean of the picture. With gamma = 0.5, X =
+        [[[[1, 3]]]] gives [[[[2, 4]]]].
     """
 
     def __init__(self, C: int, C_K: int):
@@ -291,7 +293,8 @@ def attention_in_windows(
         what each cell has found, at the cell's own place.
 
     Example:
-        With D = 1 and Q = 0, all cells of a window weigh the same. Values with the rows 1, 2, 3, 4 and 5, 6, 7, 8 and M = 2 give
+        With D = 1 and Q = 0, all cells of a window weigh the same. Values with the rows 1, 2, 3, 4
+        and 5, 6, 7, 8 and M = 2 give
         the rows 3.5, 3.5, 5.5, 5.5 twice: the means of 1, 2, 5, 6 and of 3, 4, 7, 8.
     """
     ### BEGIN SOLUTION
@@ -434,8 +437,8 @@ def neighbour_attention(
         the weighted sum of the neighbours' values, for each point.
 
     Example:
-        With Q = 0, all neighbours weigh the same: V = [[[1], [3], [8]]] and neighbours = [[[0, 1], [1, 2], [0, 2]]] give
-        [[[2], [5.5], [4.5]]].
+        With Q = 0, all neighbours weigh the same: V = [[[1], [3], [8]]] and neighbours =
+        [[[0, 1], [1, 2], [0, 2]]] give [[[2], [5.5], [4.5]]].
     """
 
     ### BEGIN SOLUTION
@@ -509,8 +512,9 @@ class SetPooling(nn.Module):
         D: width of the points' vectors.
 
     Example:
-        D = 2, a seed of zeros, and the identity as the weight of W_V: all points that are there weigh the same, so
-        X = [[[1, 2], [9, 9], [3, 4]]] with mask = [[True, False, True]] gives [[2, 3]].
+        D = 2, a seed of zeros, and the identity as the weight of W_V: all points that are there
+        weigh the same, so X = [[[1, 2], [9, 9], [3, 4]]] with mask = [[True, False, True]] gives
+        [[2, 3]].
     """
 
     def __init__(self, D: int):
@@ -595,7 +599,8 @@ def raster_mask(rows: int, columns: int, reach: int) -> Bool[Tensor, "rows*colum
         True at [n, m] where pixel n may attend to pixel m.
 
     Example:
-        rows = 2, columns = 3 and reach = 1 give, with 1 for True, the rows 100000, 110000, 011000, 110100, 111110 and 011011.
+        rows = 2, columns = 3 and reach = 1 give, with 1 for True, the rows 100000, 110000, 011000,
+        110100, 111110 and 011011.
     """
     ### BEGIN SOLUTION
     n = torch.arange(rows * columns)
@@ -667,8 +672,8 @@ def bits_per_pixel(
         the mean number of bits over all pixels of each picture.
 
     Example:
-        V = 4, logits = [[[[ln 3, 0, 0, 0], [0, 0, 0, 0]]]] and pictures = [[[2, 0]]]: the first pixel costs 2 bits; the second has
-        the probability 3/6 and costs 1. The result is [1.5].
+        V = 4, logits = [[[[ln 3, 0, 0, 0], [0, 0, 0, 0]]]] and pictures = [[[2, 0]]]: the first
+        pixel costs 2 bits; the second has the probability 3/6 and costs 1. The result is [1.5].
     """
     ### BEGIN SOLUTION
     V = logits.shape[-1]
@@ -742,11 +747,12 @@ def path_lengths(distance: Int[Tensor, "S"], k: int, growth: int) -> Int[Tensor,
         growth: how much larger the gaps of a convolution are than those of the layer before.
 
     Returns:
-        for each distance: recurrent steps, convolutions, convolutions whose gaps grow, layers of self-attention.
+        for each distance: recurrent steps, convolutions, convolutions whose gaps grow, layers of
+            self-attention.
 
     Example:
-        distance = [1, 10, 14, 15], k = 5 and growth = 2 give [[1, 1, 1, 1], [10, 5, 3, 1], [14, 7, 3, 1], [15, 8, 4, 1]]: the
-        first three layers whose gaps grow reach 2 + 4 + 8 = 14.
+        distance = [1, 10, 14, 15], k = 5 and growth = 2 give [[1, 1, 1, 1], [10, 5, 3, 1],
+        [14, 7, 3, 1], [15, 8, 4, 1]]: the first three layers whose gaps grow reach 2 + 4 + 8 = 14.
     """
     ### BEGIN SOLUTION
     half = (k - 1) // 2  # the reach of an ordinary convolution to one side
@@ -819,8 +825,8 @@ def axial_attention(
         what each cell has found in its row and its column.
 
     Example:
-        With D = 1 and Q = 0, all cells of the cross weigh the same: values with the rows 1, 2 and 3, 4 give the rows 2, 7/3 and
-        8/3, 3.
+        With D = 1 and Q = 0, all cells of the cross weigh the same: values with the rows 1, 2 and
+        3, 4 give the rows 2, 7/3 and 8/3, 3.
     """
 
     ### BEGIN SOLUTION

@@ -180,11 +180,12 @@ def patchify(images: Float[Tensor, "B C rows*P columns*P"], P: int) -> Float[Ten
         P: the side of a patch, in pixels.
 
     Returns:
-        the patches of each image, row by row from the top left; in each the order is channel, row, column.
+        the patches of each image, row by row from the top left; in each the order is channel, row,
+        column.
 
     Example:
-        One image with one channel and the rows of pixels [0, 1, 2, 3] and [4, 5, 6, 7], P = 2: there are two patches side by
-        side, and the result is [[[0, 1, 4, 5], [2, 3, 6, 7]]].
+        One image with one channel and the rows of pixels [0, 1, 2, 3] and [4, 5, 6, 7], P = 2:
+        there are two patches side by side, and the result is [[[0, 1, 4, 5], [2, 3, 6, 7]]].
     """
     ### BEGIN SOLUTION
     B, C, height, width = images.shape
@@ -246,7 +247,8 @@ def unpatchify(
     """Images put together from their patches.
 
     Args:
-        patches: the patches of each image, row by row from the top left; in each the order is channel, row, column.
+        patches: the patches of each image, row by row from the top left; in each the order is
+            channel, row, column.
         rows: how many rows the grid of patches has.
         P: the side of a patch, in pixels.
 
@@ -254,8 +256,9 @@ def unpatchify(
         the images.
 
     Example:
-        patches = [[[0, 1, 4, 5], [2, 3, 6, 7]]] and P = 2, so there is one channel. With rows = 1 the rows of pixels are
-        [0, 1, 2, 3] and [4, 5, 6, 7]; with rows = 2 they are [0, 1], [4, 5], [2, 3] and [6, 7].
+        patches = [[[0, 1, 4, 5], [2, 3, 6, 7]]] and P = 2, so there is one channel. With rows = 1
+        the rows of pixels are [0, 1, 2, 3] and [4, 5, 6, 7]; with rows = 2 they are [0, 1], [4, 5],
+        [2, 3] and [6, 7].
     """
     ### BEGIN SOLUTION
     B, N, width = patches.shape
@@ -324,9 +327,9 @@ class PatchEmbedding(nn.Module):
         D: width of the vectors.
 
     Example:
-        C = D = 1, P = 2, the kernel [[1, 0], [0, 10]] and the bias 0.5: the image with the rows of pixels [0, 1, 2, 3] and
-        [4, 5, 6, 7] gives X = [[[50.5], [72.5]]], since 0 + 10 · 5 + 0.5 = 50.5 and 2 + 10 · 7 + 0.5 = 72.5. So do its
-        patches, [[[0, 1, 4, 5], [2, 3, 6, 7]]].
+        C = D = 1, P = 2, the kernel [[1, 0], [0, 10]] and the bias 0.5: the image with the rows of
+        pixels [0, 1, 2, 3] and [4, 5, 6, 7] gives X = [[[50.5], [72.5]]], since 0 + 10 · 5 + 0.5 =
+        50.5 and 2 + 10 · 7 + 0.5 = 72.5. So do its patches, [[[0, 1, 4, 5], [2, 3, 6, 7]]].
     """
 
     def __init__(self, C: int, P: int, D: int):
@@ -344,7 +347,8 @@ class PatchEmbedding(nn.Module):
 
         Args:
             images: the images; None where patches are given.
-            patches: the patches of each image, as `patchify` gives them; None where images are given.
+            patches: the patches of each image, as `patchify` gives them; None where images are
+                given.
 
         Returns:
             a token for each patch, row by row from the top left.
@@ -405,7 +409,8 @@ check(PatchEmbedding)
 def add_class_token_and_positions(
     patches: Float[Tensor, "B N D"], class_token: Float[Tensor, "D"], positions: Float[Tensor, "N+1 D"]
 ) -> Float[Tensor, "B N+1 D"]:
-    """The sequences that the encoder gets: the class token, then the patches, each with its position added.
+    """The sequences that the encoder gets: the class token, then the patches, each with its
+    position added.
 
     Args:
         patches: a vector for each patch of each image.
@@ -416,7 +421,8 @@ def add_class_token_and_positions(
         the sequences, one token longer than the patches.
 
     Example:
-        patches = [[[1, 2]]], class_token = [5, 6], positions = [[10, 20], [30, 40]] give [[[15, 26], [31, 42]]].
+        patches = [[[1, 2]]], class_token = [5, 6], positions = [[10, 20], [30, 40]] give
+        [[[15, 26], [31, 42]]].
     """
     ### BEGIN SOLUTION
     B, N, D = patches.shape
@@ -500,7 +506,8 @@ def interpolate_positions(
         the class token's position, then those of the new grid, row by row.
 
     Example:
-        positions = [[9], [0], [4]], a grid of 1 by 2, gives for a grid of 1 by 4 the positions [[9], [0], [1], [3], [4]].
+        positions = [[9], [0], [4]], a grid of 1 by 2, gives for a grid of 1 by 4 the positions
+        [[9], [0], [1], [3], [4]].
     """
     ### BEGIN SOLUTION
     D = positions.shape[1]
@@ -579,13 +586,15 @@ class VisionTransformer(nn.Module):
         D_F: hidden width of the MLPs.
         depth: number of blocks.
         classes: number of classes.
-        mean_pooling: whether the head reads the mean of the patches; if not, it reads the class token.
+        mean_pooling: whether the head reads the mean of the patches; if not, it reads the class
+            token.
 
     Example:
-        D = 2, classes = 1; all weights and biases of the blocks are 0, so that each block gives back what it gets; norm has
-        the weight 1 and the bias 0, head the weight [[1, 2]] and the bias [0.5]. X = [[[1, 3], [4, 2], [6, 0], [1, 9]]]
-        becomes Y = [[[−1, 1], [1, −1], [1, −1], [−1, 1]]] (up to ε). The class token gives the logit 1.5. The mean of the
-        three patches is [1/3, −1/3], which gives 0.1667.
+        D = 2, classes = 1; all weights and biases of the blocks are 0, so that each block gives
+        back what it gets; norm has the weight 1 and the bias 0, head the weight [[1, 2]] and the
+        bias [0.5]. X = [[[1, 3], [4, 2], [6, 0], [1, 9]]] becomes Y =
+        [[[−1, 1], [1, −1], [1, −1], [−1, 1]]] (up to ε). The class token gives the logit 1.5. The
+        mean of the three patches is [1/3, −1/3], which gives 0.1667.
     """
 
     def __init__(self, D: int, H: int, D_F: int, depth: int, classes: int, mean_pooling: bool):
@@ -693,8 +702,9 @@ def count_vit(
         the number of parameters of each model.
 
     Example:
-        size = [4], P = [2], C = [1], D = [2], L = [1], D_F = [3] and classes = [2] give [81]: 10 for the patch embedding, 2
-        for the class token, 10 for the positions, 49 for the block, 4 for the last norm and 6 for the head. ViT-B/16 has
+        size = [4], P = [2], C = [1], D = [2], L = [1], D_F = [3] and classes = [2] give [81]: 10
+        for the patch embedding, 2 for the class token, 10 for the positions, 49 for the block, 4
+        for the last norm and 6 for the head. ViT-B/16 has
         86,567,656: size 224, P = 16, C = 3, D = 768, L = 12, D_F = 3072 and 1000 classes.
     """
     ### BEGIN SOLUTION
@@ -775,7 +785,8 @@ def distillation_loss(
         half the cross-entropy with the labels, plus half that with the teacher's decisions.
 
     Example:
-        One image with two classes: class_logits = [[ln 3, 0]] and labels = [0] give −ln 0.75 = 0.2877. distillation_logits =
+        One image with two classes: class_logits = [[ln 3, 0]] and labels = [0] give −ln 0.75 =
+            0.2877. distillation_logits =
         [[0, 0]] and teacher_logits = [[1, 2]] give −ln 0.5 = 0.6931. The loss is 0.4904.
     """
     ### BEGIN SOLUTION
@@ -840,21 +851,25 @@ check(distillation_loss)
 
 # %% nbgrader={"grade": false, "grade_id": "shifted_window_mask", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def shifted_window_mask(rows: int, columns: int, M: int, shift: int) -> Bool[Tensor, "W M*M M*M"]:
-    """Which positions of each window may attend to each other after the grid has been moved up and to the left by `shift`.
+    """Which positions of each window may attend to each other after the grid has been moved up and
+    to the left by `shift`.
 
     Args:
         rows: how many rows of patches the grid has, a multiple of M.
         columns: how many patches there are in a row, a multiple of M.
         M: how many rows and columns a window has.
-        shift: by how many rows, and by how many columns, the grid has been moved; at least 0 and less than M.
+        shift: by how many rows, and by how many columns, the grid has been moved; at least 0 and
+            less than M.
 
     Returns:
-        a mask for each window, True where a position (row of the mask) may attend to another (column of the mask).
+        a mask for each window, True where a position (row of the mask) may attend to another
+        (column of the mask).
 
     Example:
-        rows = 4, columns = 4, M = 2 and shift = 1 give four masks of 4 by 4. In mask[0] all is True. In mask[3], the window
-        at the lower right, every position comes from another corner of the image: only the diagonal is True. Of mask[1] the
-        first row is [True, False, True, False], of mask[2] it is [True, True, False, False].
+        rows = 4, columns = 4, M = 2 and shift = 1 give four masks of 4 by 4. In mask[0] all is
+        True. In mask[3], the window at the lower right, every position comes from another corner of
+        the image: only the diagonal is True. Of mask[1] the first row is
+        [True, False, True, False], of mask[2] it is [True, True, False, False].
     """
     ### BEGIN SOLUTION
     region = torch.zeros(rows, columns, dtype=torch.int64)

@@ -251,13 +251,15 @@ def generalised_iou(A: Float[Tensor, "N 4"], B: Float[Tensor, "M 4"]) -> Float[T
         a row for each box of A and a column for each box of B; between -1 and 1.
 
     Example:
-        A = [[0, 0, 0.4, 0.4]] and B = [[0.2, 0.2, 0.6, 0.6], [0.6, 0.6, 1, 1], [0, 0, 0.4, 0.2]] give
-        [[-0.0794, -0.68, 0.5]].
+        A = [[0, 0, 0.4, 0.4]] and B = [[0.2, 0.2, 0.6, 0.6], [0.6, 0.6, 1, 1], [0, 0, 0.4, 0.2]]
+        give [[-0.0794, -0.68, 0.5]].
     """
 
     ### BEGIN SOLUTION
     def area(low, high):
-        """Of boxes between two corners; 0 where the second does not lie behind the first in both directions."""
+        """Of boxes between two corners; 0 where the second does not lie behind the first in both
+        directions.
+        """
         width, height = (high - low).clamp(min=0).unbind(dim=-1)  # each side alone: two negative ones make a plus
         return width * height
 
@@ -342,8 +344,8 @@ def matching_costs(
         a row for each query and a column for each target.
 
     Example:
-        logits = [[0, ln 3], [ln 3, 0]], boxes = [[0.5, 0.5, 0.4, 0.4], [0.5, 0.5, 0.2, 0.4]], labels = [0] and
-        targets = [[0.5, 0.5, 0.4, 0.4]] give [[-2.25], [-0.75]].
+        logits = [[0, ln 3], [ln 3, 0]], boxes = [[0.5, 0.5, 0.4, 0.4], [0.5, 0.5, 0.2, 0.4]],
+        labels = [0] and targets = [[0.5, 0.5, 0.4, 0.4]] give [[-2.25], [-0.75]].
     """
     ### BEGIN SOLUTION
     likely = logits.softmax(dim=-1).index_select(1, labels)  # [N_Q, N_T], the column of each target's class
@@ -516,9 +518,9 @@ def set_loss(
         the loss, a single number.
 
     Example:
-        logits = [[[ln 3, 0], [ln 3, 0]]], boxes = [[[0.1, 0.1, 0.1, 0.1], [0.5, 0.5, 0.2, 0.4]]], labels = [[0, 0]],
-        targets = [[[0.5, 0.5, 0.4, 0.4], [0.5, 0.5, 1, 1]]], exists = [[True, False]] and matched = [[1, 0]] give
-        0.3876 + 2 = 2.3876.
+        logits = [[[ln 3, 0], [ln 3, 0]]], boxes = [[[0.1, 0.1, 0.1, 0.1], [0.5, 0.5, 0.2, 0.4]]],
+        labels = [[0, 0]], targets = [[[0.5, 0.5, 0.4, 0.4], [0.5, 0.5, 1, 1]]], exists =
+        [[True, False]] and matched = [[1, 0]] give 0.3876 + 2 = 2.3876.
     """
     ### BEGIN SOLUTION
     nothing = logits.shape[-1] - 1
@@ -660,8 +662,8 @@ class QueryDecoder(nn.Module):
         num_layers: number of layers.
 
     Example:
-        QueryDecoder(D=256, H=8, N_Q=100, C=91, num_layers=6) takes a memory [2, 850, 256] and positions [850, 256], and
-        gives logits [6, 2, 100, 92] and boxes [6, 2, 100, 4].
+        QueryDecoder(D=256, H=8, N_Q=100, C=91, num_layers=6) takes a memory [2, 850, 256] and
+        positions [850, 256], and gives logits [6, 2, 100, 92] and boxes [6, 2, 100, 4].
     """
 
     def __init__(self, D: int, H: int, N_Q: int, C: int, num_layers: int):
@@ -784,8 +786,9 @@ def average_precision(
 
     Example:
         scores = [0.3, 0.9, 0.6], boxes = [[0.6, 0.6, 1, 1], [0, 0, 0.4, 0.4], [0, 0, 0.4, 0.3]],
-        targets = [[0, 0, 0.4, 0.4], [0.6, 0.6, 1, 1]] and threshold = 0.5: the surest detection is a hit, the next one
-        finds its target taken, the last one is a hit. This gives (1 + 2/3) / 2 = 0.8333.
+        targets = [[0, 0, 0.4, 0.4], [0.6, 0.6, 1, 1]] and threshold = 0.5: the surest detection is
+        a hit, the next one finds its target taken, the last one is a hit. This gives (1 + 2/3) / 2
+        = 0.8333.
     """
 
     ### BEGIN SOLUTION
@@ -874,7 +877,8 @@ def denoising_mask(groups: int, size: int, N_Q: int) -> Bool[Tensor, "N N"]:
         True where a query (row) may attend to a query (column).
 
     Example:
-        groups = 2, size = 1 and N_Q = 1 give [[True, False, True], [False, True, True], [False, False, True]].
+        groups = 2, size = 1 and N_Q = 1 give [[True, False, True], [False, True, True],
+        [False, False, True]].
     """
     ### BEGIN SOLUTION
     place = torch.arange(groups * size + N_Q)

@@ -214,8 +214,9 @@ class LoRALinear(nn.Module):
         alpha: the update is multiplied by alpha/r.
 
     Example:
-        r = 2, alpha = 1, weight [[1, 0, 0], [0, 1, 1]] and bias [0, 0.5] of self.linear, A = [[1, 2, 0], [0, 0, 1]] and
-        B = [[4, 2], [-2, 0]]: X = [1, 1, 1] gives Y = [8, -0.5]. With zeros in B it gives [1, 2.5].
+        r = 2, alpha = 1, weight [[1, 0, 0], [0, 1, 1]] and bias [0, 0.5] of self.linear, A =
+        [[1, 2, 0], [0, 0, 1]] and B = [[4, 2], [-2, 0]]: X = [1, 1, 1] gives Y = [8, -0.5]. With
+        zeros in B it gives [1, 2.5].
     """
 
     def __init__(self, D_in: int, D_out: int, r: int, alpha: float):
@@ -319,20 +320,23 @@ check(LoRALinear)
 
 # %% nbgrader={"grade": false, "grade_id": "add_adapters", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def add_adapters(network: nn.Module, names: list[str], adapter: Callable) -> nn.Module:
-    """Freezes a network and puts adapted layers in the place of those that are chosen by their names.
+    """Freezes a network and puts adapted layers in the place of those that are chosen by their
+    names.
 
     Args:
         network: the pre-trained network, which is changed.
         names: own names, the last parts of full names, of the linear layers that get an adapter.
-        adapter: adapter(layer) gives the layer that takes the place of an nn.Linear from [*S, D_in] to [*S, D_out]; its inputs and results have the same shapes.
+        adapter: adapter(layer) gives the layer that takes the place of an nn.Linear from [*S, D_in]
+            to [*S, D_out]; its inputs and results have the same shapes.
 
     Returns:
         the network; only parameters that the adapters bring along learn.
 
     Example:
-        network is an nn.Sequential of up = nn.Linear(4, 8), act = nn.ReLU() and down = nn.Linear(8, 4), names is ["up"], and an
-        adapter brings along a factor for each output. Then network.up is what adapter(layer) gave for the old up, 8 numbers
-        learn, and the 76 of the two linear layers do not.
+        network is an nn.Sequential of up = nn.Linear(4, 8), act = nn.ReLU() and down = nn.Linear(8,
+        4), names is ["up"], and an adapter brings along a factor for each output. Then network.up
+        is what adapter(layer) gave for the old up, 8 numbers learn, and the 76 of the two linear
+        layers do not.
     """
     ### BEGIN SOLUTION
     network.requires_grad_(False)  # now, while the adapters, which learn, are not in it yet
@@ -429,9 +433,9 @@ def switch_adapters(
         the new weight; W stays as it is.
 
     Example:
-        W = [[3, 1, 4], [6, 5, 13]], A = [[1, 0, 2]], B = [[1], [3]] and alpha = 2; A_new = [[1, 1, 0], [0, 0, 2]],
-        B_new = [[1, 0], [2, 1]] and alpha_new = 4: the result is [[3, 3, 0], [4, 9, 5]]. With None for A_new and B_new it is
-        [[1, 1, 0], [0, 5, 1]].
+        W = [[3, 1, 4], [6, 5, 13]], A = [[1, 0, 2]], B = [[1], [3]] and alpha = 2; A_new =
+        [[1, 1, 0], [0, 0, 2]], B_new = [[1, 0], [2, 1]] and alpha_new = 4: the result is
+        [[3, 3, 0], [4, 9, 5]]. With None for A_new and B_new it is [[1, 1, 0], [0, 5, 1]].
     """
     ### BEGIN SOLUTION
     # Each switch rounds: a program that switches often keeps the weight as it was before any adapter.
@@ -515,12 +519,14 @@ def prefix_attention(
         P_V: its values.
 
     Returns:
-        the outputs Y of the tokens and their weights A, first those of the prefix and then those of the tokens.
+        the outputs Y of the tokens and their weights A, first those of the prefix and then those of
+        the tokens.
 
     Example:
-        One sequence, one head, D_H = D_V = 1, two tokens and a prefix of one vector: Q = [[1], [1]], K = [[0], [log 3]],
-        V = [[0], [12]], P_K = [[log 2]] and P_V = [[6]]. The exponentials of the scores are 2 for the prefix, 1 for token 0 and
-        3 for token 1. Token 0 does not see token 1, so A = [[2/3, 1/3, 0], [2/6, 1/6, 3/6]] and Y = [[4], [8]].
+        One sequence, one head, D_H = D_V = 1, two tokens and a prefix of one vector: Q =
+        [[1], [1]], K = [[0], [log 3]], V = [[0], [12]], P_K = [[log 2]] and P_V = [[6]]. The
+        exponentials of the scores are 2 for the prefix, 1 for token 0 and 3 for token 1. Token 0
+        does not see token 1, so A = [[2/3, 1/3, 0], [2/6, 1/6, 3/6]] and Y = [[4], [8]].
     """
     ### BEGIN SOLUTION
     B, _, N, D_H = Q.shape
@@ -611,8 +617,8 @@ def normal_float(bits: int) -> Float[Tensor, "2**bits"]:
         the numbers that the codes stand for, ascending from -1 to 1, torch.float32.
 
     Example:
-        With 2 bits o is 0.8542, and the quantiles are 1.0545 and 0.4596 on the positive side and -1.0545 on the negative
-        side. So the result is [-1, 0, 0.4358, 1].
+        With 2 bits o is 0.8542, and the quantiles are 1.0545 and 0.4596 on the positive side and
+        -1.0545 on the negative side. So the result is [-1, 0, 0.4358, 1].
     """
     ### BEGIN SOLUTION
     count = 2**bits
@@ -700,12 +706,13 @@ def quantize_blocks(
         block: how many numbers share a scale; even.
 
     Returns:
-        packed [bytes]: the codes of all blocks, two in a byte of torch.uint8, the first of them in the high half.
+        packed [bytes]: the codes of all blocks, two in a byte of torch.uint8, the first of them in
+            the high half.
         absmax [blocks]: the largest magnitude of each block.
 
     Example:
-        W = [[1, -2, 0.5], [0, 4, -1]], code = [-1, -0.875, …, 0.875] (steps of 1/8) and block = 4 give
-        packed = [192, 168, 246, 136] and absmax = [2, 4].
+        W = [[1, -2, 0.5], [0, 4, -1]], code = [-1, -0.875, …, 0.875] (steps of 1/8) and block = 4
+        give packed = [192, 168, 246, 136] and absmax = [2, 4].
     """
     ### BEGIN SOLUTION
     w = W.flatten()
@@ -794,8 +801,8 @@ def dequantize_blocks(
         the weights [D_out, D_in], row by row, without what fills up the last block.
 
     Example:
-        packed = [192, 168, 246, 136], absmax = [2, 4], code = [-1, -0.875, …, 0.875] (steps of 1/8), D_out = 2 and
-        D_in = 3 give [[1, -2, 0.5], [0, 3.5, -1]].
+        packed = [192, 168, 246, 136], absmax = [2, 4], code = [-1, -0.875, …, 0.875] (steps of
+        1/8), D_out = 2 and D_in = 3 give [[1, -2, 0.5], [0, 3.5, -1]].
     """
     ### BEGIN SOLUTION
     packed = packed.long()  # to be indices; this is a copy, the bytes stay as they are
@@ -878,7 +885,8 @@ def quantized_bytes(n: Int[Tensor, "S"], block: int, second_block: int, double: 
         the number of bytes of each matrix.
 
     Example:
-        n = [1000, 4097], block = 64 and second_block = 256 give [524, 2122] if double is True, and [564, 2309] if not.
+        n = [1000, 4097], block = 64 and second_block = 256 give [524, 2122] if double is True, and
+        [564, 2309] if not.
     """
     ### BEGIN SOLUTION
     codes = (n + 1) // 2  # bytes: + 1 lets // round up
@@ -969,11 +977,13 @@ def subspace_overlap(A_1: Float[Tensor, "r D"], A_2: Float[Tensor, "s D"]) -> Fl
         A_2: that of another adapter of the same layer, of rank s.
 
     Returns:
-        phi, where phi[i - 1, j - 1] is the squared Frobenius norm of the products of the first i right singular vectors of A_1
-        with the first j of A_2, divided by min(i, j): between 0 and 1.
+        phi, where phi[i - 1, j - 1] is the squared Frobenius norm of the products of the first i
+        right singular vectors of A_1 with the first j of A_2, divided by min(i, j): between 0 and
+        1.
 
     Example:
-        A_1 = [[0, 1, 0], [2, 0, 0]] and A_2 = [[3, 0, 3], [0, 2, 0], [1, 0, -1]] give [[0.5, 0.5, 1], [0.5, 0.75, 1]].
+        A_1 = [[0, 1, 0], [2, 0, 0]] and A_2 = [[3, 0, 3], [0, 2, 0], [1, 0, -1]] give
+        [[0.5, 0.5, 1], [0.5, 0.75, 1]].
     """
     ### BEGIN SOLUTION
     _, _, Vh_1 = torch.linalg.svd(A_1, full_matrices=False)  # [r, D], whose rows are the right singular vectors

@@ -203,11 +203,13 @@ def contrastive_loss(
         temperature: the cosines are divided by it.
 
     Returns:
-        the mean of two cross-entropies: each picture chooses among the texts, and each text among the pictures.
+        the mean of two cross-entropies: each picture chooses among the texts, and each text among
+            the pictures.
 
     Example:
-        images = [[3, 0], [0, 2]], texts = [[1, 0], [4, 3]] and temperature = 0.2 give the scores [[5, 4], [0, 3]]. The
-        pictures' cross-entropy is 0.1809, the texts' is 0.6600, and the loss is 0.4205.
+        images = [[3, 0], [0, 2]], texts = [[1, 0], [4, 3]] and temperature = 0.2 give the scores
+        [[5, 4], [0, 3]]. The pictures' cross-entropy is 0.1809, the texts' is 0.6600, and the loss
+        is 0.4205.
     """
     ### BEGIN SOLUTION
     images, texts = F.normalize(images, dim=-1), F.normalize(texts, dim=-1)  # products are now cosines
@@ -304,10 +306,12 @@ def momentum_contrastive_loss(
     temperature: float,
     alpha: float,
 ) -> Float[Tensor, ""]:
-    """BLIP's contrastive loss, with a queue of negatives and soft targets from slow copies of the encoders.
+    """BLIP's contrastive loss, with a queue of negatives and soft targets from slow copies of the
+    encoders.
 
     Args:
-        images: the vectors of the pictures, from the encoder that is trained; of length 1, like all vectors here.
+        images: the vectors of the pictures, from the encoder that is trained; of length 1, like all
+            vectors here.
         texts: the vectors of their texts, from the encoder that is trained.
         momentum_images: the vectors of the same pictures, from the slow copy.
         momentum_texts: the vectors of the same texts, from the slow copy.
@@ -320,9 +324,10 @@ def momentum_contrastive_loss(
         the mean of two cross-entropies with soft targets; gradients reach images and texts alone.
 
     Example:
-        images = [[0.6, 0.8]], texts = [[0.8, 0.6]], momentum_images = [[1, 0]], momentum_texts = [[0.6, 0.8]],
-        image_queue = [[0, 1]], text_queue = [[0.8, -0.6]], temperature = 0.2 and alpha = 0.4: both targets are
-        [[0.7076, 0.2924]], the two losses are 1.4688 and 0.6057, and the result is 1.0373.
+        images = [[0.6, 0.8]], texts = [[0.8, 0.6]], momentum_images = [[1, 0]], momentum_texts =
+        [[0.6, 0.8]], image_queue = [[0, 1]], text_queue = [[0.8, -0.6]], temperature = 0.2 and
+        alpha = 0.4: both targets are [[0.7076, 0.2924]], the two losses are 1.4688 and 0.6057, and
+        the result is 1.0373.
     """
 
     ### BEGIN SOLUTION
@@ -404,11 +409,12 @@ def negative_probabilities(S: Float[Tensor, "N N"], right: Bool[Tensor, "N N"]) 
         right: True where a text is right for a picture, and so no negative; always on the diagonal.
 
     Returns:
-        P, whose rows are distributions over the wrong texts; 0 for right ones, and in rows without any wrong text.
+        P, whose rows are distributions over the wrong texts; 0 for right ones, and in rows without
+        any wrong text.
 
     Example:
-        S = [[5, ln 3, 0], [1, 4, 7], [2, 2, 8]] and right = [[True, False, False], [False, True, True],
-        [True, True, True]] give [[0, 0.75, 0.25], [1, 0, 0], [0, 0, 0]].
+        S = [[5, ln 3, 0], [1, 4, 7], [2, 2, 8]] and right = [[True, False, False],
+        [False, True, True], [True, True, True]] give [[0, 0.75, 0.25], [1, 0, 0], [0, 0, 0]].
     """
     ### BEGIN SOLUTION
     P = S.masked_fill(right, -torch.inf).softmax(dim=1)  # not −10⁹: a wrong text may have a lower score than that
@@ -492,14 +498,15 @@ def matching_batch(
         text_negatives: for each picture the number of a text that does not fit.
 
     Returns:
-        V: the pictures of 3N pairs: those of the right pairs, the wrong ones, and those of the right pairs again.
+        V: the pictures of 3N pairs: those of the right pairs, the wrong ones, and those of the
+            right pairs again.
         T: their texts: those of the right pairs twice, and the wrong ones.
         labels: 1 for the N right pairs, 0 for the others.
 
     Example:
         images = [[[1]], [[2]], [[3]]], texts = [[7], [8], [9]], image_negatives = [2, 0, 1] and
-        text_negatives = [1, 2, 0] give V with the numbers 1, 2, 3, 3, 1, 2, 1, 2, 3, T with 7, 8, 9, 7, 8, 9, 8, 9, 7,
-        and the labels [1, 1, 1, 0, 0, 0, 0, 0, 0].
+        text_negatives = [1, 2, 0] give V with the numbers 1, 2, 3, 3, 1, 2, 1, 2, 3, T with 7, 8,
+        9, 7, 8, 9, 8, 9, 7, and the labels [1, 1, 1, 0, 0, 0, 0, 0, 0].
     """
     ### BEGIN SOLUTION
     V = torch.cat([images, images[image_negatives], images])  # [3N, M, D]
@@ -583,9 +590,10 @@ def text_masks(
         cross: True where a position (row) may attend to a cell of the picture (column).
 
     Example:
-        lengths = [2], N = 3, M = 2 and mode = "write" give own = [[[True, False, False], [True, True, False],
-        [True, True, False]]], and a cross that is True everywhere. In the modes "contrast" and "match" each row of own
-        is [True, True, False]; cross is False everywhere in "contrast".
+        lengths = [2], N = 3, M = 2 and mode = "write" give own = [[[True, False, False],
+        [True, True, False], [True, True, False]]], and a cross that is True everywhere. In the
+        modes "contrast" and "match" each row of own is [True, True, False]; cross is False
+        everywhere in "contrast".
     """
     ### BEGIN SOLUTION
     place = torch.arange(N, device=lengths.device)
@@ -664,8 +672,9 @@ def zero_shot_probabilities(
         a distribution over the classes for each picture.
 
     Example:
-        images = [[5, 0], [0, 2]], prompts = [[[2, 0], [7, 24]], [[0, 3], [0, 1]]] and temperature = 0.4: the classes
-        have the directions (0.8, 0.6) and (0, 1), and the result is [[0.8808, 0.1192], [0.2689, 0.7311]].
+        images = [[5, 0], [0, 2]], prompts = [[[2, 0], [7, 24]], [[0, 3], [0, 1]]] and temperature =
+        0.4: the classes have the directions (0.8, 0.6) and (0, 1), and the result is
+        [[0.8808, 0.1192], [0.2689, 0.7311]].
     """
     ### BEGIN SOLUTION
     classes = F.normalize(prompts, dim=-1).mean(dim=1)  # [C, D]; without normalize a long prompt would count more
@@ -732,7 +741,8 @@ def kept_captions(logits: Float[Tensor, "N C 2"], threshold: float) -> tuple[Boo
     """Which captions a filter keeps, and which of them fits best.
 
     Args:
-        logits: for each candidate of each picture the logits of the classes 0, it does not fit, and 1, it fits.
+        logits: for each candidate of each picture the logits of the classes 0, it does not fit, and
+            1, it fits.
         threshold: the least probability of class 1 with which a caption is kept.
 
     Returns:
@@ -740,9 +750,9 @@ def kept_captions(logits: Float[Tensor, "N C 2"], threshold: float) -> tuple[Boo
         best: the number of the most probable candidate that is kept; -1 where none is.
 
     Example:
-        logits = [[[0, ln 3], [0, ln 9], [ln 3, 0]], [[ln 9, 0], [ln 4, 0], [ln 2, 0]]] and threshold = 0.5: the
-        probabilities are [[0.75, 0.9, 0.25], [0.1, 0.2, 0.3333]], so kept = [[True, True, False],
-        [False, False, False]] and best = [1, -1].
+        logits = [[[0, ln 3], [0, ln 9], [ln 3, 0]], [[ln 9, 0], [ln 4, 0], [ln 2, 0]]] and
+        threshold = 0.5: the probabilities are [[0.75, 0.9, 0.25], [0.1, 0.2, 0.3333]], so kept =
+        [[True, True, False], [False, False, False]] and best = [1, -1].
     """
     ### BEGIN SOLUTION
     p = logits.softmax(dim=-1)[:, :, 1]  # [N, C]; over the two classes, so that candidates do not compete
@@ -818,8 +828,9 @@ def sigmoid_loss(
         the sum of the N·N binary cross-entropies, divided by N.
 
     Example:
-        images = [[3, 0], [0, 2]], texts = [[1, 0], [4, 3]], temperature = 0.2 and bias = -3 give the scores
-        [[2, 1], [-3, 0]], the costs [[0.1269, 1.3133], [0.0486, 0.6931]], and the loss 1.0910.
+        images = [[3, 0], [0, 2]], texts = [[1, 0], [4, 3]], temperature = 0.2 and bias = -3 give
+        the scores [[2, 1], [-3, 0]], the costs [[0.1269, 1.3133], [0.0486, 0.6931]], and the loss
+        1.0910.
     """
     ### BEGIN SOLUTION
     S = F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).mT / temperature + bias  # [N, N]

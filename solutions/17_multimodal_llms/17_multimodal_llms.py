@@ -217,16 +217,19 @@ def picture_prefix(
         words: the vectors of each text.
         tokens: the tokens of each text.
         prompts: how many tokens of each text are its prompt; they come first.
-        lengths: how many positions of each text hold tokens, those of the prompt included; padding follows.
+        lengths: how many positions of each text hold tokens, those of the prompt included; padding
+            follows.
 
     Returns:
         inputs: the vectors of the picture, then those of the text.
-        labels: at each position of the answer its token; -100 at the picture, at the prompt and at padding.
+        labels: at each position of the answer its token; -100 at the picture, at the prompt and at
+            padding.
 
     Example:
-        picture = [[[1], [2]]], words = [[[10], [20], [30], [40], [50]]], tokens = [[5, 6, 7, 8, 0]], prompts = [2] and
-        lengths = [4] give inputs = [[[1], [2], [10], [20], [30], [40], [50]]] and
-        labels = [[-100, -100, -100, -100, 7, 8, -100]].
+        picture = [[[1], [2]]], words = [[[10], [20], [30], [40], [50]]], tokens =
+        [[5, 6, 7, 8, 0]], prompts = [2] and lengths = [4] give inputs =
+        [[[1], [2], [10], [20], [30], [40], [50]]] and labels =
+        [[-100, -100, -100, -100, 7, 8, -100]].
     """
     ### BEGIN SOLUTION
     n = torch.arange(tokens.shape[1], device=tokens.device)  # positions within the text, so M plays no part yet
@@ -311,9 +314,10 @@ def query_masks(lengths: Int[Tensor, "B"], Q: int, N: int, loss: str) -> Bool[Te
         True where a row may attend to a column; queries come first, in both.
 
     Example:
-        lengths = [1], Q = 1, N = 2 and loss = "writing" give [[[True, False, False], [True, True, False],
-        [True, True, False]]]. With "matching" all three rows are [True, True, False]; with "contrast" they are
-        [True, False, False] for the query and [False, True, False] twice.
+        lengths = [1], Q = 1, N = 2 and loss = "writing" give [[[True, False, False],
+        [True, True, False], [True, True, False]]]. With "matching" all three rows are
+        [True, True, False]; with "contrast" they are [True, False, False] for the query and
+        [False, True, False] twice.
     """
     ### BEGIN SOLUTION
     column = torch.arange(Q + N, device=lengths.device)
@@ -411,7 +415,8 @@ check(query_masks)
 
 # %% nbgrader={"grade": false, "grade_id": "QFormerLayer", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class QFormerLayer(nn.Module):
-    """A layer of the Q-Former: queries and text attend to each other, and the queries alone to a picture.
+    """A layer of the Q-Former: queries and text attend to each other, and the queries alone to a
+    picture.
 
     Args:
         D: width of queries and text.
@@ -420,8 +425,9 @@ class QFormerLayer(nn.Module):
         F: hidden width of the MLPs.
 
     Example:
-        QFormerLayer(D=768, H=12, D_P=1408, F=3072) takes queries [2, 32, 768], text [2, 10, 768], a picture
-        [2, 257, 1408] and a mask [2, 42, 42], and gives queries [2, 32, 768] and text [2, 10, 768].
+        QFormerLayer(D=768, H=12, D_P=1408, F=3072) takes queries [2, 32, 768], text [2, 10, 768], a
+        picture [2, 257, 1408] and a mask [2, 42, 42], and gives queries [2, 32, 768] and text
+        [2, 10, 768].
     """
 
     def __init__(self, D: int, H: int, D_P: int, F: int):
@@ -450,7 +456,8 @@ class QFormerLayer(nn.Module):
             queries: the vectors of the queries.
             text: the vectors of the text.
             picture: the vectors of the picture; None in a layer without cross-attention.
-            allowed: True where a row of [queries; text] may attend to a column; each row has a True.
+            allowed: True where a row of [queries; text] may attend to a column; each row has a
+                True.
 
         Returns:
             queries: the new vectors of the queries.
@@ -459,7 +466,9 @@ class QFormerLayer(nn.Module):
 
         ### BEGIN SOLUTION
         def attention(asking, keys, values, mask=None):
-            """Each argument is [B, ·, D] and projected already; so is the result, with the heads side by side."""
+            """Each argument is [B, ·, D] and projected already; so is the result, with the heads
+            side by side.
+            """
             per_head = [each.unflatten(-1, (self.H, -1)).transpose(1, 2) for each in (asking, keys, values)]
             return F.scaled_dot_product_attention(*per_head, attn_mask=mask).transpose(1, 2).flatten(start_dim=2)
 
@@ -541,8 +550,9 @@ def query_scores(
         for each picture and text the largest cosine of the text with a query, over the temperature.
 
     Example:
-        queries = [[[2, 0], [0, 1]]], texts = [[3, 4], [-1, 0]] and temperature = 0.5: the cosines are 0.6 and 0.8 with
-        the first text, -1 and 0 with the second, and the scores are [[1.6, 0]].
+        queries = [[[2, 0], [0, 1]]], texts = [[3, 4], [-1, 0]] and temperature = 0.5: the cosines
+        are 0.6 and 0.8 with the first text, -1 and 0 with the second, and the scores are
+        [[1.6, 0]].
     """
     ### BEGIN SOLUTION
     pictures = F.normalize(queries, dim=-1)  # each query by its own length, or a long one would always win
@@ -628,7 +638,8 @@ class Resampler(nn.Module):
         R: number of latents.
 
     Example:
-        Resampler(D=64, H=4, R=8) gives [2, 8, 64] for features [2, 100, 64], and for features [2, 3, 64] as well.
+        Resampler(D=64, H=4, R=8) gives [2, 8, 64] for features [2, 100, 64], and for features
+        [2, 3, 64] as well.
     """
 
     def __init__(self, D: int, H: int, R: int):
@@ -749,10 +760,10 @@ class GatedBlock(nn.Module):
         H: number of heads, a divisor of D.
 
     Example:
-        D = 2, H = 1, to_values and output the identity, to_queries and to_keys 0, gate_attention = 0.5493 and
-        gate_mlp = 0: X = [[[1, 2], [1, 2], [1, 2], [1, 2]]], pictures = [[[[8, 0], [12, 0]], [[0, 4], [0, 8]]]] and
-        is_picture = [[False, True, False, True]] give [[[1, 2], [6, 2], [6, 2], [1, 5]]], up to rounding. With
-        both gates 0 they give X.
+        D = 2, H = 1, to_values and output the identity, to_queries and to_keys 0, gate_attention =
+        0.5493 and gate_mlp = 0: X = [[[1, 2], [1, 2], [1, 2], [1, 2]]], pictures =
+        [[[[8, 0], [12, 0]], [[0, 4], [0, 8]]]] and is_picture = [[False, True, False, True]] give
+        [[[1, 2], [6, 2], [6, 2], [1, 5]]], up to rounding. With both gates 0 they give X.
     """
 
     def __init__(self, D: int, H: int):
@@ -879,9 +890,9 @@ def qformer_parameters(L: int, D: int, F: int, D_P: Int[Tensor, "S"], every: int
         the number of parameters for each encoder, the learned queries not counted.
 
     Example:
-        L = 3, D = 2, F = 4, D_P = [3] and every = 2 give [230]: 4 for the norm at the entrance, 3 · 28 for the
-        self-attention, 3 · 26 for the MLPs and 2 · 32 for the cross-attention. L = 12, D = 768, F = 3072,
-        D_P = [1408, 1024] and every = 2 give [105137664, 101598720].
+        L = 3, D = 2, F = 4, D_P = [3] and every = 2 give [230]: 4 for the norm at the entrance, 3 ·
+        28 for the self-attention, 3 · 26 for the MLPs and 2 · 32 for the cross-attention. L = 12, D
+        = 768, F = 3072, D_P = [1408, 1024] and every = 2 give [105137664, 101598720].
     """
 
     ### BEGIN SOLUTION
@@ -971,8 +982,9 @@ def interleaved_mask(pictures: Int[Tensor, "B N"], lengths: Int[Tensor, "B"], la
         True where a position (row) may attend to a position (column).
 
     Example:
-        pictures = [[1, 1, 0, 2, 2, 0]], lengths = [6] and last_only = False give, with 1 for True, the rows 110000,
-        110000, 111000, 111110, 111110 and 111111. With last_only = True the last row is 001111.
+        pictures = [[1, 1, 0, 2, 2, 0]], lengths = [6] and last_only = False give, with 1 for True,
+        the rows 110000, 110000, 111000, 111110, 111110 and 111111. With last_only = True the last
+        row is 001111.
     """
     ### BEGIN SOLUTION
     row, column = pictures.unsqueeze(2), pictures.unsqueeze(1)  # [B, N, 1], [B, 1, N]

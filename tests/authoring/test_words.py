@@ -43,3 +43,9 @@ def test_a_term_stands_in_bold_or_in_a_heading_where_it_is_introduced(term, unit
 def test_words_of_our_own_do_not_occur(twin):
     text = " ".join(line for line in prose(twin.stem[:2]).splitlines() if not line.startswith("#")).casefold()
     assert not [ours for ours, _ in OURS if ours in text]
+
+
+@pytest.mark.parametrize("twin", sorted(settings.LESSON_TWINS.glob("*.py")), ids=lambda twin: twin.stem[:2])
+def test_no_mark_of_a_cell_stands_in_the_middle_of_prose(twin):
+    lines = twin.read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if line.startswith("# ") and "%% [markdown]" in line[4:]] == []

@@ -54,12 +54,11 @@ def low_rank_update() -> Figure:
         bend, end = right - 0.8, math.copysign(0.2, height)
         axes.plot([left + 0.75, bend, bend], [height, height, end], color=BLACK, linewidth=1.5, zorder=1)
     box(axes, (middle, 0.85), 2.5, 0.8, _FROZEN, "frozen layer $W_0$")
-    for x, name, wide_first in ((middle - 0.85, "$A$", True), (middle + 0.4, "$B$", False)):
+    for x, name, wide_first in ((middle - 1.0, "$A$", True), (middle + 0.15, "$B$", False)):
         _funnel(axes, (x, -0.85), name, wide_first)
     box(axes, (middle + 1.22, -0.85), 0.5, 0.8, "white", "$\\frac{\\alpha}{r}$")
-    for x, size in ((middle - 1.5, "$D_{in}$"), (middle - 0.22, "$r$")):
+    for x, size in ((middle - 1.65, "$D_{in}$"), (middle - 0.42, "$r$"), (middle + 0.8, "$D_{out}$")):
         axes.text(x, -0.79, size, ha="center", va="bottom")
-    axes.text(middle + 0.95, -0.38, "$D_{out}$", ha="center", va="bottom")
     axes.plot(right - 0.8, 0, "o", markersize=17, markerfacecolor="white", markeredgecolor=BLACK, zorder=4)
     axes.text(right - 0.8, -0.01, "+", ha="center", va="center", fontsize=15, zorder=5)
     arrow(axes, (right - 0.6, 0), (right - 0.1, 0))

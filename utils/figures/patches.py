@@ -58,7 +58,8 @@ def vit(N: int = 5) -> Figure:
     box(axes, (0.75 * N, 4.15), 1.5 * N + 1.2, 1.15, "#DDDDDD", "$L$ Transformer blocks, without a mask")
     arrow(axes, (0, 6.0), (0, 6.55))
     box(axes, (0, 6.95), 2.1, 0.75, SCORES, "norm, head: logits")
-    axes.text(1.5, 6.5, "not read", ha="left", va="center", color="#555555")
+    axes.plot([0.9, 0.9, 1.5 * N + 0.6, 1.5 * N + 0.6], [6.05, 6.2, 6.2, 6.05], color="#555555", linewidth=1.2)
+    axes.text(0.75 * N + 0.75, 6.25, "not read", ha="center", va="bottom", color="#555555")
     labels = ((0, "$[N, CP^2]$"), (0.85, "$W_E, b_E$"), (1.65, "$[N+1, D]$"), (2.7, "positions"), (5.6, "$[N+1, D]$"))
     for y, text in (*labels, (6.95, "$[K]$")):
         axes.text(1.5 * N + 0.85 if y < 6.9 else 1.25, y, text, ha="left", va="center")

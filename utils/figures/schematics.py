@@ -46,6 +46,9 @@ def multi_head() -> Figure:
         arrow(axes, (1.25, 1.7 + 0.3 * (2 - h)), (2.4, middle))
         for place, (name, colour) in enumerate((("V", VALUES), ("Q", QUERY), ("K", KEYS))):
             box(axes, (2.7 + 0.5 * place, middle), narrow, tall, colour, f"${name}_{h}$")
+        axes.plot(
+            [3.2, 3.2, 3.7, 3.7], [middle - 0.5, middle - 0.62, middle - 0.62, middle - 0.5], color=_LINE, zorder=1
+        )
         arrow(axes, (3.95, middle), (4.68, middle))
         over = middle + 0.68  # the values pass the weights and meet them in the output
         axes.plot([2.7, 2.7, 6.95], [middle + 0.5, over, over], color=VALUES, linewidth=2, zorder=1)
@@ -188,6 +191,7 @@ def orders_of_products() -> Figure:
             box(axes, (x + room / 2, middle), wide, tall, colour, name)
             axes.text(x + room / 2, middle - tall / 2 - 0.12, shape, ha="center", va="top")
             x += room
+    axes.set_aspect("equal")
     return finish(axes, (-0.1, 12.6), (-5.1, 1.3))
 
 
@@ -222,7 +226,7 @@ def latents(N: int = 12, M: int = 3) -> Figure:
 def memory_hierarchy() -> Figure:
     """The memories of a GPU of the kind A100 and of its host, with the sizes and rates that Dao et al. (2022) give."""
     figure, (axes,) = canvas(10.5, 3.9)
-    tile = "one tile of scores at a time,\nwith $m$, $\\ell$ and $O$ of its queries"
+    tile = "in each of 108 pieces one tile of scores\nat a time, with $m$, $\\ell$ and $O$ of its queries"
     whole = "$Q$, $K$, $V$ and $Y$ $[N, D]$; and, if they\nare stored, the tables $E$ and $A$ $[N, N]$"
     levels = (  # name, size, rate, what attention keeps there
         ("SRAM on the GPU's chip", "20 MB", "19 TB/s", tile),

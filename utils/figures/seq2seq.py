@@ -214,7 +214,7 @@ def teacher_forcing(words: Sequence[str], *, guesses: Sequence[str] = (), positi
     """What a decoder is fed and what it is to predict, step by step, when it is trained: the same words, one place apart.
 
     The predictions are numbered t = 1, 2, …; with `positions` the inputs are, m = 0, 1, …. Between the two rows stands what
-    the decoder itself predicts, the `guesses`, if they are given; wrong ones are crossed out.
+    the decoder itself predicts, the `guesses`, if they are given; wrong ones are framed.
     """
     top = 3.0 if guesses else 1.5
     figure, (axes,) = canvas(1.9 + 1.45 * len(words), 1.0 + top)
@@ -229,7 +229,9 @@ def teacher_forcing(words: Sequence[str], *, guesses: Sequence[str] = (), positi
             axes.annotate("", (x, top - 0.3), (x, 1.8), arrowprops={"arrowstyle": "<->", "color": _LINE})
             axes.text(x - 0.08, (top + 1.5) / 2, "loss", ha="right", va="center", fontsize=9)
             if guesses[t] != wanted:
-                axes.plot([x - 0.5, x + 0.5], [1.3, 1.7], color=QUERY, linewidth=2, zorder=5)
+                axes.add_patch(
+                    Rectangle((x - 0.62, 1.2), 1.24, 0.6, fill=False, edgecolor=QUERY, linewidth=3, zorder=5)
+                )
         if t:
             line = {"arrowstyle": "-|>", "mutation_scale": 9, "color": GREY, "linestyle": ":"}
             axes.add_patch(FancyArrowPatch((x - 1.2, top - 0.3), (x - 0.25, 0.3), **line))
