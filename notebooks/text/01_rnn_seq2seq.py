@@ -202,9 +202,10 @@ print("the hidden states differ by", [round(value, 3) for value in moved.tolist(
 # Training suffers from the same fading. The gradient runs back along the same steps. By the chain rule, each step
 # multiplies it by $W_h$ (transposed) and by the slopes of the tanh, which are at most 1. A small change of the token is
 # multiplied by the same factors, one after the other, on its way forward. So a token that hardly affects the last
-# hidden state also receives a small gradient. This is the **vanishing gradient**. With large weights the gradient can
-# instead grow without bound, which is called the *exploding gradient*. That is why training loops use *gradient
-# clipping*: they scale a gradient down if its norm is too large.
+# hidden state also receives a small gradient. The step that read this token then contributes almost nothing to the
+# gradient of the shared weights, and training hardly learns to keep the token. This is the **vanishing gradient**. With
+# large weights the gradient can instead grow without bound, which is called the *exploding gradient*. That is why
+# training loops use *gradient clipping*: they scale a gradient down if its norm is too large.
 
 # %% tags=["nbval-check-output"]
 words = X.clone().requires_grad_()  # [T, D_E]
@@ -246,10 +247,8 @@ show(
 # state: it is multiplied by the gate $z_t$, and then $(1 - z_t) \odot n_t$ is added. The gates and the proposal $n_t$
 # read the input $x_t$ and the old hidden state.
 #
-# The vector $n_t$ is the proposed new hidden state. The gate $r_t$ says how much of the old hidden state the proposal
-# sees, and the gate $z_t$ how much of the old hidden state stays. Where $z_t$ is close to 1, the old number passes
-# almost unchanged to the next step, and on the way back so does the gradient. An untrained GRU forgets as well, but a
-# GRU *can learn* which numbers to keep.
+# Where $z_t$ is close to 1, the old number passes almost unchanged to the next step, and on the way back so does the
+# gradient. An untrained GRU forgets as well, but a GRU *can learn* which numbers to keep.
 #
 # In PyTorch, `nn.GRU` is used just like `nn.RNN` and returns tensors of the same shapes; from here on we use GRUs. A
 # translator of plain RNNs or LSTMs would be built in the same way and would have the same bottleneck.
@@ -435,7 +434,8 @@ print(f"distance from c, end of the sentence:      {(H_padded[0, len(sky) - 1] -
 
 # %% [markdown]
 # For a whole batch, we index with two vectors: the row numbers, and each row's last position. This gives one context
-# vector for each sentence. A boolean **mask** tells tokens from padding: it is True at tokens and False at padding.
+# vector for each sentence. The lengths also give a boolean **mask**, which is True at tokens and False at padding. The
+# encoder does not need it here, but the loss below does.
 
 # %% tags=["nbval-check-output"]
 lengths = torch.tensor([5, 7, 4], device=DEVICE)  # [B], of the three sentences above with their [STOP]
@@ -587,9 +587,10 @@ show(
 # Italian sentences alone which tokens are frequent and in what order they follow one another; we shall train such a
 # decoder for comparison.
 #
-# **Has the encoder learned to keep the first token?** We repeat the two measurements from the section on gates, before
-# and after training: when *we* is changed to *they*, what fraction of the change in the first hidden state is left in
-# the last, and how large the gradient is at the first token compared with the gradient at the last.
+# **Has the encoder learned to keep the first token?** We repeat the two measurements from the section on gates, now on
+# this encoder, a GRU of width 128, before and after training. Each becomes a ratio. First, when *we* is changed to
+# *they*: how far the last hidden state moves, divided by how far the first one moves. Second, the gradient at the first
+# token, divided by the gradient at the last. If the first token is forgotten, both ratios are close to 0.
 
 # %%
 torch.manual_seed(SEED)
@@ -911,6 +912,7 @@ figure, panels = plots.canvas(11, 4.1, 2)
 for panel, measure, label, top in zip(panels, ("accuracy", "bleu"), ("token accuracy", "BLEU"), (1.03, 103)):
     by_words(stored(measure), panel, y_label=label, colours=TONES, styles=MARKS)
     panel.set_ylim(0, top)
+panels[0].axhline(0.5, color=plots.GREY, linestyle=":", linewidth=1.5, zorder=1)
 print(f"{'token accuracy, by words':<26}" + "".join(f"{name:>7}" for name in named))
 for name, found in stored("accuracy").items():
     print(f"{name:<26}" + "".join(f"{value:7.2f}" for value in found[0]))
@@ -997,17 +999,18 @@ show(
 # Three conclusions follow.
 #
 # - **Correct prefixes help.** With teacher forcing the widest translator predicts more than twice as many tokens of the
-#   longest sentences correctly as with greedy decoding. This gain is only an upper bound on the cost of exposure bias,
-#   because avoided mistakes do not account for all of it. A correct prefix also rules out shifts caused by a missing
-#   token, and it gives tokens away: even the decoder without a source predicts more than a quarter of all tokens
-#   correctly.
+#   longest sentences correctly as with greedy decoding. The cost of exposure bias is at most as large as this gain,
+#   because a correct prefix helps in two other ways as well. It rules out the shifts by which one missing token makes
+#   all later ones count as wrong, and it gives tokens away: even the decoder without a source predicts more than a
+#   quarter of all tokens correctly.
 # - **Generalisation is not the main problem.** On sentences that were drawn in training the translator does better
 #   than on new ones, but its accuracy drops as well: it has not learned the long ones in the first place.
-# - **The longer the sentence, the less of it comes through $c$.** Neither correct prefixes nor familiar sentences stop
-#   the drop. Long sentences are no harder to guess than short ones, since the floor hardly changes with the length;
-#   what changes is the share of the sentence that comes through $c$. On the shortest sentences, the two wider
-#   translators go nearly all the way from the floor to a perfect score, whereas on the longest sentences the narrowest
-#   translator covers less than a third of this distance and the widest about two thirds.
+# - **The longer the sentence, the smaller the share of it that comes through $c$.** Neither correct prefixes nor
+#   familiar sentences stop the drop. Long sentences are no harder to guess than short ones, since the floor hardly
+#   changes with the length; what falls is the distance above the floor, in the last rows of the table. A long sentence
+#   still gets more tokens through than a short one, but a smaller share of its tokens. On the shortest sentences, the
+#   two wider translators go nearly all the way from the floor to a perfect score, whereas on the longest sentences the
+#   narrowest translator covers less than a third of this distance and the widest about two thirds.
 #
 # ### Is the vector full, or is it hard to pack?
 #
@@ -1025,7 +1028,12 @@ looks = {
     "colours": dict(zip(longer, ("#B7A5DB", "#7B5FB8", "#3D2A75"))),
     "styles": dict(zip(longer, ("v-", "s-", "P--"))),
 }
-by_words(longer, axes, title="width 128", y_label="token accuracy", **looks)
+wider = over_seeds([one["accuracy"] for one in RUNS["256"]])
+by_words(longer, axes, title="width 128, and width 256 after 1,200 steps", y_label="token accuracy", **looks)
+lines, labels = axes.get_legend_handles_labels()
+by_words({"width 256": wider}, axes, y_label="token accuracy", colours={"width 256": plots.BLACK}, styles={"width 256": ":"})
+lines += [line for line, label in zip(*axes.get_legend_handles_labels()) if label == "width 256"]
+axes.legend(lines, [*labels, "width 256, 1,200 steps"])
 axes.set_ylim(0, 1.03)
 print(f"{'width 128, by words':<26}" + "".join(f"{name:>7}" for name in named))
 for name, found in longer.items():
@@ -1033,25 +1041,27 @@ for name, found in longer.items():
 show(
     figure,
     "Token accuracy of width 128 over the number of words. After 300 steps it falls from one half to almost nothing, after "
-    "1,200 steps from near 1 to a quarter, and after 4,800 steps it stays near 1 up to 14 words and falls to one half.",
+    "1,200 steps from near 1 to a quarter, and after 4,800 steps it stays near 1 up to 14 words and falls to one half. A dotted curve, width 256 after 1,200 steps, "
+    "lies between the last two.",
 )
 
 # %% [markdown]
 # **Figure 11.** Token accuracy of translators of width 128 on new sentences: means and ranges over three seeds, but
-# a single seed (dashed) for 4,800 steps. The darker a line, the longer the training.
+# a single seed (dashed) for 4,800 steps. The darker a line, the longer the training; the dotted line is width 256 from
+# Figure 9.
 #
 # Longer training moves the drop as well, and quite far: after 4,800 steps a vector of 128 numbers carries more than one
 # of 256 numbers does after 1,200. But the drop has not disappeared. It has only moved to longer sentences.
 #
 # Is the context vector simply full? The count of bits gives no sign of it: a sentence of 30 words with its `[STOP]`
-# takes about a twentieth of the 4,096 bits in 128 numbers, although a network can hardly use all 32 bits of each
-# number. Longer training points the same way, because it makes a vector of the same size carry more. Figure 9, where a
-# wider vector helped, does not contradict this: at equal training a wider model gets further, but width 128 with four
-# times the steps overtakes width 256. In principle, capacity sets a bound that no training can pass, as we saw for a
-# thousand tokens. In our experiment, however, a different limit binds first, at least after 1,200 steps: it is *hard to
-# learn* to pack a long sentence into one vector in such a way that the decoder can unpack it, token by token. The
-# experiment does not say why this is hard, but a plausible guess is the long path of the gradient, which has to travel
-# from $c$ back to the first words through every step of the encoder.
+# takes about 210 bits, a twentieth of the 4,096 bits in 128 numbers. A network can hardly use all 32 bits of each
+# number, but two bits of each would already be enough. Longer training points the same way, because it makes a vector
+# of the same size carry more. Figure 9, where a wider vector helped, does not contradict this: at equal training a
+# wider model gets further, but width 128 with four times the steps overtakes width 256. In principle, capacity sets a
+# bound that no training can pass, as we saw for a thousand tokens. In our experiment, however, a different limit binds
+# first, at least after 1,200 steps: it is *hard to learn* to pack a long sentence into one vector in such a way that
+# the decoder can unpack it, token by token. The experiment does not say why this is hard, but a plausible guess is the
+# long path of the gradient, which has to travel from $c$ back to the first words through every step of the encoder.
 #
 # Published results show the same pattern. Bahdanau et al. (2015, figure 2) trained such an encoder and decoder, with
 # hidden states of 1,000 numbers, on real English and French. The BLEU of this model falls steeply as sentences get

@@ -156,12 +156,13 @@ show(
 )
 
 # %% [markdown]
-# **Figure 1.** One step of the decoder, here with four encoder states. An arrow that starts or ends at a dashed frame
-# belongs to each part inside it. The old state $s_{t-1}$ has two uses: it asks for the context vector $c_t$, and it
-# enters the recurrent network $g_U$, which computes the new state $s_t$ from the old state, $c_t$ and the previous
-# token. The **logits**, the numbers that a softmax turns into probabilities of the output tokens, are computed from
-# $s_t$ and, in the translator of this lesson, from $c_t$ as well. At the next step $s_t$ plays the part of $s_{t-1}$,
-# while the encoder states remain the same.
+# **Figure 1.** One step of the decoder, here with four encoder states. A dashed frame stands for all parts inside it:
+# $s_{t-1}$ enters each score, the softmax computes each weight from all scores, and all weights and all states enter
+# the sum. The old state $s_{t-1}$ has two uses: it asks for the context vector $c_t$, and it enters the recurrent
+# network $g_U$, which computes the new state $s_t$ from the old state, $c_t$ and the previous token. The **logits**,
+# the numbers that a softmax turns into probabilities of the output tokens, are computed from $s_t$ and, in the
+# translator of this lesson, from $c_t$ as well. At the next step $s_t$ plays the part of $s_{t-1}$, while the encoder
+# states remain the same.
 #
 # We now compute one such context vector in three ways, from made-up states. The first way uses explicit loops:
 
@@ -359,18 +360,17 @@ assert (early[3:] == 0).all()
 # train two **controls**, translators that have the three changes but whose weights do not depend on the decoder. The
 # first gives every encoder state the same weight, so that its context vector is the plain mean $c = \frac{1}{T_x}
 # \sum_i h_i$. The second learns from the encoder states which of them are important, and then uses the same weights at
-# every step: $e_i = h_i \cdot u$ with a learned vector $u$. The additive score reduces to this form when we leave out
-# the tanh: in $(s_{t-1} W + h_i U) \cdot v$ the first term is the same for all $i$ and cancels in the softmax, and the
-# $U v$ of the second term becomes our vector $u$. In the figures the first control is called *equal weights*, because
-# its weights do not differ between tokens, and the second *same weights*, because its weights differ from token to
-# token but stay the same from step to step.
+# every step: $e_i = h_i \cdot u$ with a learned vector $u$. The figures call the first control *equal weights* (equal
+# for all tokens) and the second *same weights* (different from token to token, but the same at every step). Question 2
+# at the end shows that the additive score without its tanh would give this second control.
 #
 # All models are trained with **teacher forcing**: the decoder is fed the right tokens of the translation, not its own.
 # It can then guess many tokens without looking at the source: after *parce*, for example, comes *que* or *qu'*. To make
 # the decoder depend on the source, we hide about three in ten of the tokens that it is fed in training, chosen at
 # random. This is called *word dropout*. A hidden token is replaced by `[PAD]`; this has nothing to do with the padding
 # of the source, and no mask is involved. In the folded cell, `fed_words` first shifts the translation as in lesson 01,
-# putting `[START]` in front and cutting off the last token, and then applies word dropout.
+# putting `[START]` in front and cutting off the last token, and then applies word dropout, in training only: when we
+# test a model or draw its weights, no token is hidden.
 
 
 # %% tags=["fold"]
@@ -436,7 +436,8 @@ class AttentionTranslator(nn.Module):
 # The next cell, folded, defines the translator of lesson 01, the two controls and the loss. The context vector of a
 # control is the same at every step, so its decoder can run in a single call of `nn.GRU`, which is faster and gives the
 # same result. The cell after it runs the first 40 training steps of a small translator with attention. We shall look
-# into this translator; a stored run compares larger ones of all four kinds.
+# into this small translator once it is fully trained (Figures 4 and 6). Figure 3 compares larger translators of all
+# four kinds, from a stored run, and Figure 5 shows the larger ones with attention.
 
 
 # %% tags=["fold"]
@@ -812,8 +813,9 @@ assert missed == ["la", "zone", "européenne", "signé"]
 #
 # The **alignment error rate** (AER) compares the model's links with the gold ones. Let $A$ be the set of the model's
 # links, $S$ the set of the sure links and $P$ the set of all gold links, sure or only possible. The letters are Och and
-# Ney's; here they do not mean weights and states. Every sure link also belongs to $P$, which is why a sure link that is
-# found counts twice in the rate:
+# Ney's; here they do not mean weights and states. Since $S$ is part of $P$, the rate can pool two counts: $|A \cap P|$
+# of the model's $|A|$ links are allowed, and $|A \cap S|$ of the $|S|$ sure links are found. Together the counts reach
+# at most $|A| + |S|$, and the rate says how much is missing:
 #
 # $$\text{alignment error rate} = 1 - \frac{|A \cap S| + |A \cap P|}{|A| + |S|}$$
 #
@@ -902,9 +904,9 @@ show(
 # have found it: the error rates of each group are far below that of its diagonal. The two groups are tested on different
 # sentences: compare each with its own diagonal. The block, however, does not come
 # out as expected. When they write *économique*, all eight models attend most to *economic*, but when they write *zone*,
-# none of them attends most to *area*. Two of the large models look at *area* only when *européenne* is due, and the
-# link between these two words is possible but not sure. And yet the three large models all translate the sentence
-# without a mistake.
+# none of them attends most to *area*. Two of the large models (runs 2 and 3) go through the block from left to right,
+# not backwards: *European* for *zone*, *economic* for *économique*, *area* for *européenne*. Of these three links only
+# the second is sure; the last is possible. And yet the three large models all translate the sentence without a mistake.
 #
 # How can a model attend to other tokens and still translate well? Our guess is that each encoder state also holds
 # information on the neighbouring tokens: the state at *European* can know what comes next. The loss asks only for the
@@ -1015,8 +1017,8 @@ print("the logits are the same, up to an error of 1e-4")
 # %% [markdown]
 # The weights move along with their states; the context vector, the logits and everything after them stay the same.
 # **A step of the decoder makes no use of the order of the $h_i$**: for attention they are just a collection of vectors.
-# Only these states and the decoder's own can tell a step anything about the order, and they can do so because the
-# encoder has written its states token by token.
+# What a step knows about the order must be contained in the states themselves: the encoder, reading token by token, has
+# put into each $h_i$ something about the tokens around it, and the decoder's state remembers earlier steps.
 #
 # This is why the same mechanism can attend to an image (lesson 03), and why a Transformer, which has no recurrent
 # encoder, needs a **positional encoding**, which tells it the position of each token (lesson 05). Later lessons use

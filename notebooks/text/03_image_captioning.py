@@ -12,7 +12,7 @@
 #
 # **You need** lesson 02: scores, weights, context; and what a convolution does.
 #
-# **Time** about 60 minutes to read; the cells run in about 15 seconds on two CPU cores.
+# **Time** about 65 minutes to read; the cells run in about 15 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -107,10 +107,11 @@ def normal(*shape):
 # decoder saw the vector only once, before the first token. From lessons 01 and 02, what would you expect to go wrong?
 #
 # Our images are *scenes* of two objects, each large or small, which differ in shape and in colour and are placed side
-# by side or one above the other. Side by side means that a gap, perhaps only a pixel wide, separates them from left to
-# right, and none from top to bottom; one above the other means the reverse. The caption names a large object before a
-# small one; if both objects have the same size, it begins with the left or the upper object. Each image therefore has
-# exactly one right caption, and each word of a caption is one token.
+# by side or one above the other. Side by side means that an empty vertical strip of the image, perhaps only a pixel
+# wide, separates them, and no horizontal strip does; one above the other means the reverse. In the last scene of Figure
+# 1, for instance, the triangle is *above* the cross, although it also lies further to the left. The caption names a
+# large object before a small one; if both objects have the same size, it begins with the left or the upper object. Each
+# image therefore has exactly one right caption, and each word of a caption is one token.
 
 # %% tags=["fold"]
 # @title Draws Figure 1
@@ -172,11 +173,12 @@ print("image", [*pictures[:1].shape], "→ grid", [*G.shape])
 # A cell stands for $4 \times 4$ pixels, but its vector is computed from more of them. Each layer computes a cell from
 # a small window of cells of the layer below, and each of those was computed from a window of its own. The part of the
 # image that can influence a cell is called its **receptive field**. We can work out its width layer by layer, starting
-# from 1 pixel. A kernel of width $k$ spans $k - 1$ steps between neighbouring cells of the layer below it, and each
-# step measures as many pixels as the product of all strides below; a layer therefore adds $k - 1$ times its step to the
-# width. Our four layers have kernels of widths 5, 3, 3 and 3, and because the first two layers have stride 2, the steps
-# are 1, 2, 4 and 4 pixels. This gives $1 + 4 \cdot 1 + 2 \cdot 2 + 2 \cdot 4 + 2 \cdot 4 = 25$ pixels. Near the border
-# of the image, a part of the receptive field lies outside.
+# from 1 pixel. A kernel of width $k$ covers $k$ neighbouring cells of the layer below; from the first of them to the
+# last there are $k - 1$ steps. One step measures as many pixels as the product of the strides of all layers below,
+# without the layer's own stride. A layer therefore adds $k - 1$ times its step to the width. Our four layers have
+# kernels of widths 5, 3, 3 and 3, and because the first two layers have stride 2, the steps are 1, 2, 4 and 4 pixels.
+# This gives $1 + 4 \cdot 1 + 2 \cdot 2 + 2 \cdot 4 + 2 \cdot 4 = 25$ pixels. Near the border of the image, a part of
+# the receptive field lies outside.
 #
 # We can also measure it: the derivatives of the cell's 64 numbers with respect to a pixel are 0 if the pixel lies
 # outside the receptive field. Let us do so on a real photograph. The network was never trained on photographs, but that
@@ -319,8 +321,10 @@ show(
 
 # %% [markdown]
 # **Figure 3.** Three made-up attention maps over the same image. The stronger the glow, the larger the weight. The
-# scale at the right holds for the whole row. On the cross, many cells share the weight, so each of them glows less than
-# the few cells of the circle; the glow of equal weights is hardly visible.
+# scale at the right holds for the whole row. The frame is the smallest rectangle around the object; the cells that it
+# touches share the weight equally, and since whole cells glow, the glow extends beyond the frame. On the cross, many
+# cells share the weight, so each of them glows less than the few cells of the circle; the glow of equal weights is
+# hardly visible.
 #
 # The attention maps of the trained captioner are drawn in this way. There is one weight for each cell, and thin lines
 # mark the borders of the cells; between the centres of the cells the pictures are smoothed. If all 144 weights are
@@ -336,12 +340,14 @@ show(
 # 2. **A gate.** After *left* comes *of*, and for this token the decoder does not need the image. A **gate**
 #    $\beta_t = \sigma(\mathrm{gate}(s_{t-1}))$, a number between 0 and 1, decides how much of the context vector the
 #    step receives: $z_t = \beta_t c_t$. Here $\mathrm{gate}$ is a linear layer with one output, and $\sigma$ is the
-#    sigmoid.
+#    sigmoid. Like the scores, the gate is computed before the GRU reads the previous token; but this token was itself
+#    predicted from $s_{t-1}$, so $s_{t-1}$ can tell that *left* has just been written.
 # 3. **The positions of the cells.** The features of a cell say what is there, but hardly where the cell is: only the
 #    border of the image, if the cell sees it, gives a hint. To write *left of*, the decoder has to know where the
 #    objects are, but the weighted sum keeps no positions: as lesson 02 has shown, the context vector stays the same if
-#    we shuffle the cells. We therefore add to each cell a vector that is computed from its row and column, a
-#    **positional encoding** (lesson 05). From now on, $x_i$ is cell $i$ with this vector added.
+#    we shuffle the cells. We therefore add to each cell a vector that a learned linear layer computes from two numbers,
+#    the row and the column of the cell, each scaled to the range from −1 to 1. This is a simple **positional encoding**
+#    (lesson 05). From now on, $x_i$ is cell $i$ with this vector added.
 #
 # The rest of the step is the same as in lesson 02, with $z_t$ in place of $c_t$. From now on, like Xu et al. (2015), we
 # replace the dot product by the additive score of lesson 02, for which states and cells need not have the same size:
@@ -1004,8 +1010,9 @@ for name, looks in (
 #
 # $$\sum_{i=1}^{L} (1 - k_i)^2 = L - 2T + \sum_{i=1}^{L} k_i^2 ,$$
 #
-# and the right side is smallest if all $k_i$ are equal to $T/L$. So the penalty is never 0 when $T < L$, and it favours
-# weight that is spread evenly.
+# and the right side is smallest if all $k_i$ are equal to $T/L$. There it is $L - 2T + T^2/L = (L - T)^2 / L$, which is
+# not 0 when $T < L$. So the penalty is never 0 for our captioner, and it favours weight that is spread evenly over all
+# cells, those of the empty ground included.
 #
 # What does this do to the attention maps and to the captions? Our images are mostly empty, and a decoder that writes
 # about two objects has no reason to spread its attention over the whole of the empty ground. With the seeds and the
@@ -1034,7 +1041,7 @@ wrong = [[1 - share for share in found["exact"]] for found in strengths.values()
 for axes, measured, label, top in zip(
     panels,
     ([found["pointing"] for found in strengths.values()], wrong),
-    ("share of the weight on the described object", "captions with a mistake"),
+    ("share on the described object", "captions with a mistake"),
     (1.1, 0.03),
 ):
     captioning.by_group(labels, {"attention": measured}, plots.SHADES, value_label=label, numbers=".3f", axes=axes)
@@ -1089,9 +1096,10 @@ assert max(strong["pointing"]) < 0.4 and min(strong["exact"]) > 0.97
 # $$\nabla \sum_i a_i\, \ell(x_i) = \sum_i \ell(x_i)\, \nabla a_i = \sum_i a_i \cdot \ell(x_i)\, \nabla \log a_i .$$
 #
 # The right side is the mean of $\ell(x_i)\, \nabla \log a_i$ if each $i$ is drawn with probability $a_i$. So we can
-# estimate the gradient from draws (*REINFORCE*, Williams, 1992). With respect to the scores, $\nabla \log a_i$ is the
-# one-hot vector of $i$ minus the vector of all weights. We now check this on six made-up cells, and see how noisy the
-# estimate is.
+# estimate the gradient from draws (*REINFORCE*, Williams, 1992). For a single step we could simply compute the sum. In
+# a captioner, however, each drawn cell changes all later states, so that the mean would run over all $L^T$ sequences of
+# cells; there, only draws are affordable. With respect to the scores, $\nabla \log a_i$ is the one-hot vector of $i$
+# minus the vector of all weights. We now check this on six made-up cells, and see how noisy the estimate is.
 
 # %%
 cells, goal = normal(6, 4), normal(4)  # [L, D], [D]

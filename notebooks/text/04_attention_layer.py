@@ -242,10 +242,11 @@ show(
 #
 # The factor of $|q|$ is the same for every data vector and cancels in the division. If all data vectors are equally
 # long, the factor of $|X_i|$ cancels as well, and the softmax of the dot products remains. For equally long data
-# vectors the attention weights are thus those of the Gaussian kernel. In general the kernel is $\exp(q \cdot X_i)$
-# (Tsai et al., 2019), which also favours vectors that reach far in the direction of $q$. One difference remains: in
-# 1964 the values *measured at* the $X_i$ were averaged, here the $X_i$ themselves. In neural networks, Graves et al.
-# (2014) read a memory with a softmax over cosines, and Luong et al. (2015) used the dot product in a translator.
+# vectors the attention weights are thus those of the Gaussian kernel. If their lengths differ, the softmax of the dot
+# products is still such a kernel average, but with the kernel $\exp(q \cdot X_i)$ (Tsai et al., 2019). This kernel is
+# large where $X_i$ reaches far in the direction of $q$, even if $X_i$ is not near $q$. One difference remains: in 1964
+# the values *measured at* the $X_i$ were averaged, here the $X_i$ themselves. In neural networks, Graves et al. (2014)
+# read a memory with a softmax over cosines, and Luong et al. (2015) used the dot product in a translator.
 #
 # **The exponential can overflow.** The softmax depends only on the differences between the scores: adding the same
 # number $c$ to all of them multiplies numerator and denominator by $\exp(c)$, which cancels. The scores $e + 1000$ must
@@ -399,6 +400,8 @@ show(
 # %% [markdown]
 # **Figure 4.** A small picture as a grid of colour vectors (left), and the weights of the query for yellow, put back
 # into the same grid (right). The query attends almost only to the sun, although the softmax knew nothing of the grid.
+# The score is a dot product and not a distance between colours: red and green raise it and blue lowers it, so an orange
+# position with little blue can get more weight than a yellower one with more blue.
 
 # %% [markdown]
 # ## Why divide by √D?
@@ -429,9 +432,10 @@ print(f"undivided  weight of the second token: {thinking.softmax(dim=-1)[1]:.1e}
 # \qquad\Longrightarrow\qquad \text{standard deviation } \sqrt{D}$$
 #
 # A typical score therefore grows like $\sqrt D$, and after division by $\sqrt D$ its standard deviation is 1 at every
-# width. The argument needs both mean 0 and independence. With features of mean 1 the mean of the score is $D$; and so
-# is the mean of the score of a vector with itself, even if its features have mean 0. We check the formula at eleven
-# widths, from 1 to 1024, with random queries and 16 random data vectors for each:
+# width. The argument needs both mean 0 and independence. If the features have mean 1 instead of 0, the score has mean
+# $D$. If the two vectors are not independent, the same can happen: the score of a vector with itself has mean $D$, even
+# if its features have mean 0. We check the formula at eleven widths, from 1 to 1024, with random queries and 16 random
+# data vectors for each:
 
 # %% tags=["fold", "nbval-check-output"]
 # @title Checks the claims and prints the lines below
@@ -471,7 +475,7 @@ a_gentle = gentle.softmax(dim=-1)  # [N_X]
 assert_close(jacobian(gentle), torch.diag(a_gentle) - torch.outer(a_gentle, a_gentle))  # autograd agrees
 
 figure, panels = plots.canvas(10, 3.6, 2)
-for panel, given, name in zip(panels, (gentle, loud), ("small scores", "large scores"), strict=True):
+for panel, given, name in zip(panels, (gentle, loud), ("small scores, e ÷ 2", "large scores, 4 e"), strict=True):
     changes = [f"$e$({word})" for word in words]
     of = [f"$a$({word})" for word in words]
     plots.heat_map(jacobian(given), of, changes, title=name, limits=(-0.25, 0.25), axes=panel)
@@ -835,9 +839,10 @@ assert_close(layer(X_paint), X_paint @ W_K)
 # %% [markdown]
 # ## Cross-attention: two sequences
 #
-# So far the decoder state itself has served as the query. With $W_K$ we could bring the encoder states to its width and
-# into its terms. But then the whole decoder state would be the question, although it also holds what the decoder needs
-# for other purposes, and its width would fix $D_Q$.
+# So far the decoder state itself has served as the query. If encoder and decoder states differ in width, $W_K$ can make
+# keys that are as wide as the decoder state. But two drawbacks remain. The keys are compared with the *whole* decoder
+# state, although only a part of it says what is wanted; the rest serves other purposes, such as remembering what has
+# been written. And $D_Q$ is not ours to choose: it is the width of the decoder state.
 #
 # The solution is to compute the queries with a matrix, too, which extracts from the state what is asked: one sequence
 # $S\,[N_Q, D_S]$ provides the queries, and another sequence $X\,[N_X, D_X]$ provides the keys and values. Queries, keys
@@ -998,10 +1003,12 @@ show(
 # the fractions at width 512.
 #
 # Adam enlarges the steps of queries whose gradient is small, yet at large width most queries of the undivided layer
-# fail with Adam as well. The lines printed below describe the unsuccessful queries of the undivided layer after
-# gradient descent at width 512. With small steps, most of them still attend to the data vector to which they attended
-# at the start. With large steps, most of them have moved to a different wrong data vector, where their softmax is just
-# as saturated.
+# fail with Adam as well. The two lines printed below describe the unsuccessful queries of the undivided layer after
+# gradient descent at width 512, once for a small and once for a very large learning rate. The first number is the
+# fraction that has *moved*, that is, attends to another data vector than at the start. With small steps it is less than
+# half: most of these queries are still where they began. With large steps it is more than half, but they have moved to
+# another wrong data vector. In both cases the median of their largest weight is practically 1, so their softmax is
+# saturated.
 
 # %% tags=["fold"]
 # @title Checks the claims and prints the lines below
@@ -1046,13 +1053,18 @@ for rate, (before, after) in slow_and_fast.items():  # [128, 16] both
 # still a gradient, and a larger step makes up for the small scores. If the softmax is strongly saturated at the start,
 # as in the wide undivided layer, most queries have almost no gradient, and with none of our learning rates does more
 # than a small part of them find their data vector. Yang et al. (2022) divide by $D$ for a different reason: training
-# makes queries and keys less and less independent.
+# makes queries and keys dependent, and the scores of dependent vectors can grow like $D$ instead of $\sqrt D$, as the
+# score of a vector with itself does.
 #
 # **The division changes the start and the step, not what the layer can express.** Without the division, the query
-# $q' = q/\sqrt D$ has the same scores as $q$ has with it. For the scores to stay equal during training, $q'$ must take
-# steps $\sqrt D$ times smaller than those of $q$, although its gradient is $\sqrt D$ times larger. With a learning rate
-# that is $D$ times smaller, gradient descent therefore gives the same scores without the division. The line below shows
-# it at width 512; this learning rate is not the best for $\sqrt D$, whose share is therefore lower than in Figure 14.
+# $q' = q/\sqrt D$ has the same scores as $q$ has with it, so let the undivided layer start from $q/\sqrt D$ (a *small
+# start*). For the scores to stay equal during training, each step of $q'$ must be $\sqrt D$ times *shorter* than the
+# step of $q$. But its gradient is $\sqrt D$ times *larger*, because nothing divides it any more, so at the same
+# learning rate its step would be $\sqrt D$ times too long already. A learning rate that is $D$ times smaller makes up
+# for both factors (a *small step*), and gradient descent then gives the same scores without the division. The line
+# below shows it at width 512: both divided layers use one and the same learning rate, and the undivided layer uses this
+# rate divided by $D$. The common rate is not the best for $\sqrt D$, whose fraction is therefore lower than in Figure
+# 14.
 
 # %% tags=["fold"]
 # @title Checks the claims and prints the lines below

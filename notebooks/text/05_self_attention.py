@@ -251,8 +251,8 @@ print(f"{'outputs Y':<18}   {difference(Y_new, Y):<12}   {difference(Y_new, Y[or
 #
 # Self-attention is **permutation equivariant**: if the rows of the input are reordered, the rows of the output are
 # reordered in the same way, and nothing else changes. *Invariant* would mean that the output does not change at all.
-# Lesson 04 found this for a fixed query when the *data vectors* are reordered; here the queries are reordered along
-# with the data vectors.
+# Lesson 04 found invariance, for a fixed query when the *data vectors* are reordered; here the queries are reordered
+# along with the data vectors, so each output moves with its query.
 #
 # The output for *dog* is therefore the same, up to rounding, whether the dog bites or is bitten. The layer uses *which*
 # tokens are in the sentence, but not *where* they are. It works on a set of vectors, in which some may occur twice, and
@@ -260,10 +260,11 @@ print(f"{'outputs Y':<18}   {difference(Y_new, Y):<12}   {difference(Y_new, Y[or
 # et al., 2019). For sentences it is not.
 #
 # **Try it.** The picture begins with *the man bites the dog*; compare its weights with those of Figure 2. Drag the
-# words into a different order. Then switch on the positional encoding, which gives each position a random vector of its
-# own and adds it to the word there, and drag again. The line below the picture says by how much, at most, a word's
-# output differs from its output in the order of Figure 2, with the same setting of the switch. You can also remove a
-# word; the outputs of the others then change, because they attend to one token fewer.
+# words into a different order. Then turn on the switch *positional encoding*, a term that is explained below the
+# figure: each position gets a random vector of its own, which is added to the vector of the word there. Drag again. The
+# line below the picture compares each word's output with the one that it has in the order of Figure 2, both with the
+# encoding or both without it, and gives the largest difference. You can also remove a word; the outputs of the others
+# then change, because they attend to one token fewer.
 
 
 # %% tags=["fold"]
@@ -402,9 +403,10 @@ except IndexError as error:
 # i = 0, \dots, D/2 - 1$$
 #
 # Why both? A sine alone takes the same value twice in each turn. Sine and cosine together are a point on a circle, like
-# the tip of a clock's hand: pair $i$ is a clock whose hand starts at the top and moves by the angle $\omega_i$ at each
-# step. With 50 features there are 25 clocks, and the slowest of them needs tens of thousands of steps for one turn. The
-# number 10000 is called the **base**.
+# the tip of a clock's hand. The sine is its horizontal coordinate and the cosine its vertical one, so pair $i$ is a
+# clock whose hand starts at the top, at $(0, 1)$, and moves clockwise by the angle $\omega_i$ at each step. With 50
+# features there are 25 clocks, and the slowest of them needs tens of thousands of steps for one turn. The number 10000
+# is called the **base**.
 #
 # PyTorch has no function for this encoding. We compute it with loops and with tensors, for $D = 50$, and compare the
 # two. The lines printed below are columns of `P`: one line for each of the first four features, at positions 0 to 3.
@@ -440,13 +442,13 @@ positions = torch.arange(64)
 figure, (left, right) = plots.canvas(11, 4, 2, gridspec_kw={"width_ratios": [1.9, 1]})
 title = "sinusoidal encoding, D = 50"
 plots.field(sinusoidal(positions, 50), x_label="feature", y_label="position n", title=title, axes=left)
-for place, i in enumerate((0, 4, 8, 12)):
+for place, i in enumerate((0, 2, 4, 6)):
     x, y = 2.9 * (place % 2), -3.6 * (place // 2)  # the middle of the clock
     turn = torch.linspace(0, 2 * math.pi, 100)
     right.plot(plots.array(x + turn.sin()), plots.array(y + turn.cos()), color=plots.GREY)
     for n, (sine, cosine) in enumerate(sinusoidal(positions[:4], 50)[:, 2 * i : 2 * i + 2].tolist()):
         right.plot([x, x + sine], [y, y + cosine], color=plots.BLUE, linewidth=2.5, alpha=1 - 0.22 * n)
-        if i < 8:  # the hands of slower clocks are too close together
+        if i < 6:  # the hands of the slowest are too close together
             right.text(x + 1.18 * sine, y + 1.18 * cosine, f"{n}", ha="center", va="center")
     right.text(x, y - 1.6, f"clock i = {i}", ha="center", va="center")
 right.set(aspect="equal", title="hands at positions 0, 1, 2 and 3", xlim=(-1.5, 4.4), ylim=(-5.5, 1.5))
@@ -455,8 +457,8 @@ show(
     figure,
     "Left, sixty-four positions by fifty features: on the left of the field, stripes that change from row to row; further to the "
     "right the waves get longer, until the last features hardly change over all the rows. Right, four clock faces with four hands "
-    "each, for positions 0 to 3. On clock 0 they are a radian apart and spread over half of the face, on clock 4 over a ninth, "
-    "on clock 12 they almost coincide at the top.",
+    "each, for positions 0 to 3. On clock 0 they are a radian apart and spread over half of the face; on clocks 2, 4 and 6 "
+    "they are closer and closer together.",
 )
 
 # %% [markdown]
@@ -610,8 +612,9 @@ print("token plus encoding, random W_Q and W_K:  ", f"{spread_at(E_sinusoidal, 2
 #
 # **A bias for each distance.** Instead of the input, we can change the scores. Shaw et al. add a learned vector
 # $a_{n-m}$ to the key, so that the score becomes $q_m \cdot (k_n + a_{n-m})/\sqrt{D_Q}$; in each direction, all
-# distances beyond a largest one share a vector. They treat the values in the same way. T5 (Raffel et al., 2020) adds
-# just a learned number to the score $e_{mn}$ that the two tokens have without positions:
+# distances beyond a largest one share a vector. To each value they add a learned vector for its distance as well, so
+# that an output also contains how far away its parts come from. T5 (Raffel et al., 2020) adds just a learned number to
+# the score $e_{mn}$ that the two tokens have without positions:
 #
 # $$e'_{mn} = e_{mn} + b_{n-m}$$
 #
@@ -631,8 +634,8 @@ print("token plus encoding, random W_Q and W_K:  ", f"{spread_at(E_sinusoidal, 2
 # lengths and on the angle between them. When both are rotated, that angle changes by $(n - m)\,\omega$, which depends
 # on the distance alone.
 #
-# The next figure shows this in the plane, with $\omega = 0.5$, for a query at positions 1, 3 and 5 and a key one
-# position before it.
+# The next figure shows this in the plane, with $\omega = 0.5$, for two pairs of positions with the same distance, and
+# for a third pair with a different one.
 
 
 # %%
@@ -646,11 +649,11 @@ def rotated(x, angle):
 # @title Draws Figure 7
 q, key = torch.tensor([1.0, -0.3]), torch.tensor([0.5, 0.9])  # [2] each
 figure, panels = plots.canvas(11.5, 3.3, 3)
-for panel, m in zip(panels, (1, 3, 5), strict=True):
-    arrows = torch.stack([rotated(q, 0.5 * m), rotated(key, 0.5 * (m - 1))])
+for panel, (m, n_key) in zip(panels, ((1, 0), (4, 3), (1, 3)), strict=True):
+    arrows = torch.stack([rotated(q, 0.5 * m), rotated(key, 0.5 * n_key)])
     names, colours = ["query", "key"], [plots.QUERY, plots.KEYS]
-    plots.plane(arrows, names, colours=colours, reach=1.7, title=f"query at m = {m}, key at n = {m - 1}", axes=panel)
-    for x, n, radius, colour in ((q, m, 0.72, colours[0]), (key, m - 1, 0.86, colours[1])):
+    plots.plane(arrows, names, colours=colours, reach=1.7, title=f"query at m = {m}, key at n = {n_key}", axes=panel)
+    for x, n, radius, colour in ((q, m, 0.72, colours[0]), (key, n_key, 0.86, colours[1])):
         panel.annotate("", x.tolist(), (0, 0), arrowprops={"arrowstyle": "-|>", "color": colour, "alpha": 0.35})
         begin = math.atan2(x[1], x[0])
         turn = torch.linspace(begin, begin + 0.5 * n, 50)
@@ -659,18 +662,19 @@ for panel, m in zip(panels, (1, 3, 5), strict=True):
     plots.angle(panel, arrows[0], arrows[1], 0.35, f"{between:.0f}°")
     panel.text(-1.6, -0.5, f"dot product {arrows[0] @ arrows[1]:.2f}", va="center")
     panel.set_ylim(-0.75, 1.45)
-    print(f"query at {m}, key at {m - 1}: score {arrows[0] @ arrows[1]:.4f}")
+    print(f"query at {m}, key at {n_key}: score {arrows[0] @ arrows[1]:.4f}")
 show(
     figure,
-    "Three times the same query and key, each time turned further, at positions 1 and 0, 3 and 2, 5 and 4. The angle "
-    f"between the two, {between:.0f} degrees, and their dot product, {arrows[0] @ arrows[1]:.2f}, stay the same.",
+    "Three times the same query and key, each turned from where it was, at positions 1 and 0, 4 and 3, 1 and 3. In the first two "
+    "panels the angle between them and their dot product are the same; in the third the angle is larger by three steps.",
 )
 
 # %% [markdown]
-# **Figure 7.** The same query and key at three pairs of positions, always at relative position $-1$. The pale arrows
-# are the two vectors before the rotation; the dotted arcs are the angles $m\omega$ and $n\omega$ by which they turn
-# (the key at position 0, in the left panel, does not turn). Query and key turn from panel to panel, but the angle
-# between them stays the same, and so does their dot product.
+# **Figure 7.** The same query and key at three pairs of positions, twice at relative position $-1$ and then at $2$. The
+# pale arrows are the two vectors before the rotation; the dotted arcs are the angles $m\omega$ and $n\omega$ by which
+# they turn (the key at position 0, in the left panel, does not turn). From the first panel to the second both arrows
+# turn, but the angle between them stays the same, and so does their dot product. At a different distance both change:
+# each further step turns the two by $\omega$, about 29°, against each other.
 #
 # A query has more than two features, so it is cut into $D_Q/2$ pairs, and each pair is rotated at its own speed, with
 # the frequencies of the sinusoidal encoding. A query $q$ at position $m$ becomes $q'$:
@@ -680,9 +684,11 @@ show(
 # \begin{pmatrix} q_{2j}\\ q_{2j+1}\end{pmatrix},\qquad
 # \omega_j = 10000^{-2j/D_Q},\qquad j = 0, \dots, D_Q/2 - 1$$
 #
-# So far vectors were rows, and $R_k$ was on their right, $p_{n+k} = p_n R_k$. From here to the end of the derivation
-# $q$ and $k$ are columns, as in the paper on RoPE, and a rotation is on their left. All pairs together are then one
-# product with a matrix like $R_k$, now of size $[D_Q, D_Q]$. A key at position $n$ is rotated in the same way by $R_n$:
+# So far vectors were rows, with the matrix on their right, and $k$ was a number of steps. From here to the end of the
+# derivation $k$ is the key, and $q$ and $k$ are columns, as in the paper on RoPE, with the matrix on their left. The
+# blocks $R(\varphi)$ are those of the sinusoidal encoding: a column on their right they turn counterclockwise, as in
+# Figure 7, a row on their left clockwise, like the hands of the clocks. All pairs of the query together are one product
+# with a matrix $R_m$ of size $[D_Q, D_Q]$, and a key at position $n$ is multiplied by $R_n$ in the same way:
 #
 # $$q' = R_m\,q,\qquad k' = R_n\,k,\qquad R_n = \operatorname{diag}\big(R(n\,\omega_0), \dots, R(n\,\omega_{D_Q/2-1})\big)$$
 #
@@ -939,11 +945,12 @@ print(f"first and last position:              {by_position[[0, -1]].mean():.2f}"
 print(f"the 22 positions between, mean:       {by_position[1:-1].mean():.2f}")
 
 # %% [markdown]
-# The model is right at the two ends, where the opposite position is also the farthest. Even a model that knows only
-# distances can find *the farthest key*: it can give the highest scores to the distances farthest from 0, and the
-# softmax runs only over the keys that exist. Relative positions thus reveal where the sequence begins and ends, and a
-# deep model can use this to learn more about the positions themselves. At the 22 positions between the ends, our
-# trained layer does hardly better than guessing.
+# The model is right at the two ends, where the opposite position is also the farthest: at distance 23 from position 0,
+# at distance $-23$ from position 23. Even a model that knows only distances can find *the farthest key*, by scores that
+# grow with the distance in both directions, since the softmax runs only over the keys that exist. In the middle this
+# rule does not help: from position 10 the farthest key is at position 23, but the letter wanted is at 13. Relative
+# positions thus reveal where the sequence begins and ends, and a deep model can use this to learn more about the
+# positions themselves. At the 22 positions between the ends, our trained layer does hardly better than guessing.
 #
 # **The published comparison.** Vaswani et al. compared a learned table with their sinusoidal encoding in translation
 # from English to German (their table 3, row E). The BLEU scores are 25.7 and 25.8, nearly the same, and in our

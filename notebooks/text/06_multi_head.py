@@ -115,8 +115,9 @@ def normal(*shape):
 #
 # This average contains both values but no record of which came from which token. Now exchange these two nouns: *"The
 # witch did not marry the king, because she was a frog."* Both answers are exchanged as well, yet the average is the
-# same vector as before, and nothing in it tells which noun answers which question. A reader of the whole sentence gets
-# a hint here, since *it* has become *she*, but *frog* and *wolf* give no such hint, because both take the pronoun *it*.
+# same vector as before, and nothing in it tells which noun answers which question. Here the pronoun still gives a hint,
+# since *it* has become *she*. If the frog had been a wolf instead of a witch, even this hint would be missing, because
+# *frog* and *wolf* both take the pronoun *it*.
 #
 # As long as both weights are one half, positional encodings do not help either. They are added to the embeddings, and
 # $W_V$ is linear. If we count positions from 0 and treat the comma as a token, the values of *frog* at position 1 and
@@ -345,10 +346,11 @@ for seed in range(4):
 #
 # The model is one attention layer with almost nothing around it. Its input is the sum of token embeddings and learned
 # positional encodings. Two linear layers read the output at the pronoun, one for each question, and the noun whose
-# embedding has the largest dot product with the result is the answer. In the code, each of these layers returns a
-# vector of the embedding's width; a folded cell computes the dot products, and training lowers the sum of the losses of
-# both questions. All models have the same width and the same number of parameters. They differ only in the number of
-# heads: one head that is 48 wide, two of 24, four of 12, or eight of 6.
+# embedding has the largest dot product with the result is the answer. In the code, these layers are `self.answers`, and
+# the argument `answers` lists how many features each of them returns: here twice 48, the width of an embedding, not the
+# number of nouns. A folded cell computes the dot products, and training lowers the sum of the losses of both questions.
+# All models have the same width and the same number of parameters. They differ only in the number of heads: one head
+# that is 48 wide, two of 24, four of 12, or eight of 6.
 #
 # Predict before you look: how many heads does the model need, and can there be too many?
 
@@ -493,9 +495,10 @@ for seed in SEEDS:
 # %% [markdown]
 # The single head spreads its weights over several tokens: on average, its largest weight in a tale is below one half.
 # From the resulting average, the model recovers *what* more reliably than *who*. It gets *who* wrong in most tales
-# where the noun that is meant and the true identity have the same pronoun, as *frog* and *wolf* do. Where their
-# pronouns differ, the pronoun itself tells the two apart, and *who* is far more often right; the second line of each
-# run compares the two cases.
+# where the noun that is meant and the true identity have the same pronoun. There it does worse than a toss of a coin
+# between the two nouns, presumably because the true identity has the larger share in the average and is given as the
+# answer to *who* as well. Where their pronouns differ, the pronoun itself tells the two apart, and *who* is far more
+# often right; the second line of each run compares the two cases.
 #
 # Would longer training help? In a stored run, three models with one head took fifteen times as many steps. Again we
 # measure the share of tales in which both answers are right:
@@ -518,10 +521,11 @@ print(stored_runs.how(run))
 # <details><summary>Going further: how can one head answer both questions at all?</summary>
 #
 # Suppose first that the ratio of the two weights is always the same and that the true identity has the larger weight.
-# The true identity then dominates the average, both when *what* and when *who* is read from it. Where both nouns have
-# the same pronoun, nothing compensates for this imbalance, and *who* cannot be right for all pairs of nouns; with the
-# ratio the other way round, *what* fails instead. A fixed ratio is therefore not enough: the weights have to depend on
-# the nouns.
+# The true identity then dominates the average. The layer that answers *who* is linear and treats a noun in the same way
+# in either role. To rank the noun with the smaller share first, it would have to lower the score of every noun that is
+# present, and then nouns that do not occur in the tale would come first. Where both nouns have the same pronoun,
+# nothing else tells them apart, so *who* cannot be right for all pairs of nouns; with the ratio the other way round,
+# *what* fails instead. A fixed ratio is therefore not enough: the weights have to depend on the nouns.
 #
 # Suppose instead that each noun attracts a weight of its own at every position: *frog* a large one, *wolf* a small one.
 # The average also contains the positional encodings, each with the weight of the noun at its position. If the encoding
@@ -562,8 +566,8 @@ show(
 #
 # In their model, 32 heads are too many. A likely reason is that the heads share the width of the model, 512. Each of
 # the 32 heads is only 16 wide, and scores computed from 16 features can distinguish fewer keys. Rows B of the same
-# table, where only queries and keys are made narrower, point the same way. Here 6 features per head are enough,
-# probably because the vocabulary is small.
+# table, where only queries and keys are made narrower, point the same way. In our model with eight heads, 6 features
+# per head are enough, probably because its vocabulary is so small.
 #
 # **Which head attends to what?** Take one of the trained models with two heads, and look at the attention weights of
 # the pronoun in each head:
@@ -853,8 +857,8 @@ show(
 #
 # **How much memory does the layer need?** $X$, $Q$, $K$, $V$ and $Y$ hold $N \cdot D$ numbers each, which is $O(N)$.
 # The attention weights $A$ are $H \cdot N \cdot N$ numbers, which is $O(N^2)$. Here $H$ does *not* cancel, because each
-# head has an attention matrix of its own. Here is an example from lecture slides: $N = 100{,}000$ vectors and $H = 64$
-# heads. The slides do not state the size of a number, and we assume two bytes.
+# head has an attention matrix of its own. As an example, take a long sequence of $N = 100{,}000$ vectors and $H = 64$
+# heads, and store each number in two bytes.
 
 # %% tags=["nbval-check-output"]
 bytes_of_A = 64 * 100_000**2 * 2
@@ -970,10 +974,10 @@ assert max(found[1, seed] for seed in SEEDS) < 0.8 and min(found[2, seed] for se
 # of weights, the **ratio** of these two weights is then fixed, and the average leans towards the same noun in both
 # readings. The value of the last token is part of the average as well, but it carries no information about the genders
 # of the two nouns and can only shift all sentences with this adjective towards *il* or towards *elle*. So one head
-# cannot get all sentences right. A model that always follows the animal, or always the place, gets three quarters of
-# all sentences right, and our trained models with one head do no better. In half of all sentences both nouns have the
-# same gender in French, so either noun gives the right answer; in the other half, such a model is right half of the
-# time.
+# cannot get all sentences right. Compare it with a model that always follows the animal, or always the place. In half
+# of all sentences both nouns have the same gender in French, so either noun gives the right answer; in the other half,
+# such a model is right half of the time. Together this makes three quarters of all sentences, and our trained models
+# with one head do no better.
 #
 # To see what the second head changes, we look at the attention weights of *it* in both heads and at the **vote** of
 # each head. Subtract the logit of *il* from the logit of *elle*. The vote of a head is the part of this difference that
@@ -1055,11 +1059,11 @@ assert voted[0][switching].abs() < voted[1][switching].abs() / 2  # at "tired" i
 # with a small vote, and to *street* in the second, where its vote turns the sum to *elle*. The printed lines say which
 # head is which. Because the numbers are rounded, their total may differ from the sum by 0.1.
 #
-# Lecture slides show the first sentence in just this way, with one head that attends to *animal* and another that
-# attends to *tired*. But the votes tell us more than the weights do. Call the head that changes its target the
-# *switching head*. What matters in the first sentence is not what it finds at *tired*, but that it does **not** attend
-# to *street*. How can its weights change, although its query is the same in both sentences? The keys compete in the
-# softmax, and the key of the last token differs. We compare the score of the last token with that of *street*:
+# From the weights of the first sentence alone, one would say that one head looks up *animal* and the other looks up
+# *tired*. The votes tell us more. Consider the head that changes its target. What matters in the first sentence is not
+# what it finds at *tired*, but that it does **not** attend to *street*. How can its weights change, although its query
+# is the same in both sentences? The keys compete in the softmax, and the key of the last token differs. We compare the
+# score of the last token with that of *street*:
 
 # %% tags=["fold"]
 # @title Checks the claims and prints the lines below

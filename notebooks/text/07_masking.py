@@ -222,10 +222,10 @@ show(
 # token at position $m$ is already known there; the unknown token is the next one, $x_{m+1}$.
 #
 # **Queries that start later.** When a trained model writes, tokens arrive one at a time. The queries then come only
-# from the new tokens and are few, while the keys come from all tokens so far and are many (lesson 08). Let
-# $m = 0, 1, \dots$ in this rule be the index of a query among the new ones. If the first of them is at position
-# `offset`, query $m$ is at position `offset` $+\, m$ and attends to the keys with $n \le$ `offset` $+\, m$. The mask
-# therefore consists of the last rows of the square mask.
+# from the new tokens and are few, while the keys come from all tokens so far and are many (lesson 08). Row 0 of the
+# mask is then not position 0. If the first new token is at position `offset`, row $m$ of the mask belongs to position
+# `offset` $+\, m$, and this query attends to the keys with $n \le$ `offset` $+\, m$. The mask therefore consists of the
+# last rows of the square mask.
 #
 # The next cell contains both masks. Later in the lesson, the argument `ahead` of `causal` lets us build a wrong mask on
 # purpose.
@@ -269,9 +269,10 @@ for m_new, row in enumerate(later.int().tolist()):
 # Our model adds a learned positional encoding to the embeddings of its tokens. Two layers of self-attention follow,
 # with four heads each (lesson 06), and a linear layer computes the logits. The input of each layer is *added* to its
 # result; lesson 09 explains what this **residual connection** is good for. The mask enters in `LanguageModel`, below.
-# There `embed` turns tokens into vectors, `run` sends these through the layers under a mask, and `trained` returns a
-# trained model and its losses; `model` is the one with the correct mask. We train the model on English sentences of 3
-# to 12 tokens, full stop included, from the course's translation data.
+# It inherits two methods from a folded cell: `embed` turns tokens into vectors, and `run` sends these through the
+# layers under a mask. The folded cell after it trains `model`, with the correct mask, by a function `trained`, which
+# returns a model and its losses. We train on English sentences of 3 to 12 tokens from the course's translation data;
+# not every sentence ends with a full stop, but a full stop counts as a token.
 
 # %% tags=["fold"]
 # @title Defines Layer, Network
@@ -595,7 +596,7 @@ for way in (before, after_and_rescaled):
 #
 # Two sentences are to be continued together, and the shorter one gets left padding: *[PAD] [PAD] [START] we sleep*. To
 # which positions may the first *[PAD]* attend? The causal mask allows it only its own position, and the padding mask
-# forbids every *[PAD]*. Its row of the mask is **fully masked**.
+# forbids every *[PAD]*. Such a row of the mask is called a **fully masked row**.
 
 # %%
 real = torch.tensor([False, False, True, True, True], device=DEVICE)  # [N]
@@ -626,9 +627,11 @@ show(
 #
 # Does the NaN matter at all, if nothing reads the output of a *[PAD]*? It does, because it can reach the gradient. To
 # show this, we take a loss that reads only the outputs of the three real tokens. The table below counts the NaN entries
-# in the gradients of the three matrices for three ways of masking: filling in $-\infty$ before the softmax; the two
-# fills of `masked_softmax`; and *adding* $-\infty$ to the scores, followed by the same second fill. The lines under the
-# table show how PyTorch's function, its module, and the number $-10^9$ treat the row of the first *[PAD]*.
+# in the gradients of the three matrices for three ways of masking: filling in $-\infty$ before the softmax; both fills,
+# which the next cell defines as `masked_softmax`; and *adding* $-\infty$ to the scores, followed by the same second
+# fill. The lines under the table show how three other ways treat the row of the first *[PAD]*: the output of PyTorch's
+# function ($D_V = 3$ numbers), the output of its module, which we build for 4 features, and the five *weights* with
+# $-10^9$ as the score.
 
 
 # %%
@@ -668,8 +671,10 @@ print("-1e9 in place of -inf, weights:        ", *(f"{weight:.2f}" for weight in
 # %% [markdown]
 # If $-\infty$ is filled in only before the softmax, all of the gradient of $W_V$ is NaN, although the loss is finite:
 # the backward pass multiplies the weights of the *[PAD]* rows, which are NaN, by a gradient of 0, and
-# $\text{NaN} \cdot 0$ is NaN. If $-\infty$ is added instead, the NaN passes on through the scores to $W_Q$ and $W_K$.
-# After one step of training all of $W_V$ is NaN, and so is the next loss. With both fills no NaN is left.
+# $\text{NaN} \cdot 0$ is NaN. After one step of training all of $W_V$ is NaN, and so is the next loss. The second fill
+# makes these weights 0, and $W_V$ is saved. But the softmax of a fully masked row also sends NaN back to its scores.
+# Filling stops it, because an overwritten score gets no gradient; adding $-\infty$ lets it through to $W_Q$ and $W_K$
+# (third row). With both fills no NaN is left.
 #
 # PyTorch's function, its module and the large negative number give three different answers. The function gives 0, and
 # the module gives NaN. The number $-10^9$ gives no NaN, but its result is wrong: all scores of the row are equal, so
@@ -734,8 +739,10 @@ for b, row in enumerate((wrong - right).abs().amax(dim=(-2, -1)).tolist()):
 # | `nn.MultiheadAttention(attn_mask=)` | must **not** attend | $[N_Q, N_X]$ or $[B \cdot H, N_Q, N_X]$ |
 # | `nn.MultiheadAttention(key_padding_mask=)` | is padding, must **not** be attended to | $[B, N_X]$ |
 #
-# What happens if you mix up the two polarities? We give `library`, the `nn.MultiheadAttention` with one head from the
-# previous section, its mask once with `~` and once without, and print the first sentence, which has no padding.
+# What happens if you mix up the two polarities? A folded cell of the previous section built
+# `library = nn.MultiheadAttention(D_Q, num_heads=1, batch_first=True)`. It takes vectors of $D_Q = 4$ features, so
+# `rows` keeps the first four of each input. We give it the mask once with `~` and once without, and print for each
+# query of the first sentence, which has no padding, the sum of its weights on later positions.
 
 # %% tags=["nbval-check-output"]
 rows = X_batch[..., :D_Q]  # [B, N, D_Q]
@@ -1084,8 +1091,8 @@ for name in masks:
 #   growth.
 #
 # **Try it.** Set a mask yourself: each button stands for a query (row) and a key (column), and 1 means *may attend*.
-# The explorer starts with the window. Set the causal mask first, and then let *[START]* attend to *cool*, with the
-# single button at the top right. Which outputs depend on *cool* now, after one layer and after two?
+# The explorer starts with the causal mask and one wrong entry, at the top right: *[START]* may attend to *cool*. Which
+# outputs depend on *cool* now, after one layer and after two?
 
 
 # %% tags=["fold"]
@@ -1128,10 +1135,12 @@ def painted_words(painted):
     )
 
 
+one_wrong = causal(N)
+one_wrong[0, -1] = True  # [START] may attend to the last token
 explore(
     painted_figure,
     alt=painted_words,
-    painted=Grid("query m (rows) → key n (columns)", tokens, tokens, masks["window of two"].tolist()),
+    painted=Grid("query m (rows) → key n (columns)", tokens, tokens, one_wrong.tolist()),
 )
 
 # %% [markdown]
@@ -1158,7 +1167,9 @@ print("two layers:", in_words(dependence(stacked(single), X)))
 # **Evidence and proof.** A derivative that is not 0 proves that output $m$ depends on input $n$. A derivative that *is*
 # 0 at one input proves nothing: a ReLU may happen to be off, or the weights of a saturated softmax may have been
 # rounded to 0 and 1. So we try several random inputs, and count a pair as dependent if any of them shows a derivative
-# other than 0. The layer `rarely` leaks on purpose, through a ReLU.
+# other than 0. The layer `rarely` leaks on purpose: it adds to each output what a ReLU lets through of the next input,
+# and it does so only where a feature of that input exceeds 2.5, which is rare. This makes four leaks, one for each
+# position but the last, which `roll` gives the first input instead.
 
 
 # %%
@@ -1218,8 +1229,8 @@ sky_names = ["[START]", "we", "see", "the", "sky"]
 
 
 def circled(J, shift, title, axes, **options):
-    """J, as shares of its largest entry; in each row m the token that it has to predict is circled, the input m + shift."""
-    panel(J / J.max(), title, axes, sky_names, sky_names, least=1e-6, **INPUTS, **options)
+    """Where J is not 0; in each row m the token that it has to predict is circled, the input m + shift."""
+    panel(J > 0, title, axes, sky_names, sky_names, least=1, **INPUTS, **options)
     for m, n in (J == 0).nonzero().tolist():
         axes.fill([n - 0.5, n + 0.5, n + 0.5, n - 0.5], [m - 0.5, m - 0.5, m + 0.5, m + 0.5], color="#E4E4E4")
     for m in range(len(J) - shift):
@@ -1239,21 +1250,21 @@ circled(found["causal"], 0, "causal mask, targets not shifted", panels[2])
 show(
     figure,
     "Which inputs the logits of untrained models depend on; circled in each row is the token that it has to predict. Causal mask: "
-    "the circles are on grey cells, which are exactly zero. Mask off by one: on numbers. Causal mask with targets that are not shifted: they are "
-    "on the diagonal, again on numbers.",
+    "the circles are on grey cells, which are exactly zero. Mask off by one: on ones. Causal mask with targets that are not shifted: they are "
+    "on the diagonal, again on ones.",
 )
 
 
 # %% [markdown]
-# **Figure 10.** $J$ for the logits of untrained models, as shares of the largest entry of the panel, with the target of
-# each position circled. In the grey cells the derivative is exactly 0. A number on a circle means that the model can
-# read its own target.
+# **Figure 10.** Which inputs the logits of untrained models depend on: 1 where $J_{mn}$ is not 0; in the grey cells it
+# is exactly 0. The target of each position is circled, and a 1 in a circle means that the model can read its own
+# target.
 #
-# The target *[STOP]* is not among the inputs, so the last row has no circle in the first two panels. **No number may be
-# on a circle, or to the right of one.** In the middle panel the mask breaks this rule. The rule finds more than wrong
-# masks: in the right panel the mask is correct, but the targets are not shifted, so that position $m$ has to predict
-# $x_m$, the very token that is fed in there (question 2 of lesson 01). The model is as causal as before, and still it
-# can copy every target.
+# The target *[STOP]* is not among the inputs, so the last row has no circle in the first two panels. **No 1 may be in a
+# circle, or to the right of one.** In the middle panel the mask breaks this rule. The rule finds more than wrong masks:
+# in the right panel the mask is correct, but the targets are not shifted, so that position $m$ has to predict $x_m$,
+# the very token that is fed in there (question 2 of lesson 01). The model is as causal as before, and still it can copy
+# every target.
 #
 # A second test needs no derivatives: cut the sequence off after position $m$, and see whether output $m$ changes. It
 # also finds leaks that no derivative shows, as in "Going further" below.

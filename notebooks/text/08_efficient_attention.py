@@ -216,11 +216,12 @@ batches = (sentences[torch.randint(len(sentences), (64,), generator=drawn).to(DE
 curve = train(model, batches, next_token_loss, steps=300, rate=8e-3, what="language model")
 
 # %% [markdown]
-# The function `extend` runs such a model over new tokens only. In each layer it projects them, appends their keys and
-# values to the cache, and lets the new queries attend to all keys. The mask has one row for each *new* query: query $m$
-# is at position `old` $+\, m$ and may attend to the keys up to there (lesson 07). A single new token may attend to
-# everything, so it needs no mask at all. The layer's `project` gives $Q$, $K$ and $V$, split into heads, and its
-# `attend` does the attention and the output projection:
+# The function `extend` runs such a model over new tokens only. The `cache` is a dictionary, empty at first, that holds
+# for each layer the pair $(K, V)$ of all tokens so far, so `cache[0][0]` are the keys of the first layer. In each layer
+# `extend` projects the new tokens, appends their keys and values to the cache, and lets the new queries attend to all
+# keys. The mask has one row for each *new* query: query $m$ is at position `old` $+\, m$ and may attend to the keys up
+# to there (lesson 07). A single new token may attend to everything, so it needs no mask at all. The layer's `project`
+# gives $Q$, $K$ and $V$, split into heads, and its `attend` does the attention and the output projection:
 
 
 # %%
@@ -379,7 +380,9 @@ show(
 # many texts are therefore generated in one batch, so that each weight is read once for all of them.
 #
 # **The price of the cache is memory.** For each token, each layer and each head we store a key and a value. With $L$
-# layers and $H$ heads of width $D_H$ this makes $2 \cdot L \cdot H \cdot D_H$ numbers for each token.
+# layers and $H$ heads of width $D_H$ this makes $2 \cdot L \cdot H \cdot D_H$ numbers for each token. For the model of
+# our novel these are $2 \cdot 80 \cdot 64 \cdot 128 \approx 1.3$ million numbers, or 2.6 MB a token. The folded cell
+# below computes this and other caches; GPT-3, for instance, has 96 layers of 96 heads of width 128.
 
 
 # %%
@@ -470,8 +473,7 @@ for G in (8, 4, 2, 1):
     extend(grouped, sentences[:8, :8].reshape(1, 64), cache)  # any 64 tokens
     sizes[G] = held(cache) / 1024
     assert held(cache) == cache_bytes(4, G, 32, 64, bytes_each=4)
-told = ", ".join(f"G = {G}: {size:.0f} KiB" for G, size in sizes.items())
-print(f"measured caches of 64 tokens, 4 layers, 8 query heads: {told}")
+print("KiB of the cache of 64 tokens:", ", ".join(f"{size:.0f} for G = {G}" for G, size in sizes.items()))
 
 # %% [markdown]
 # What does sharing cost in quality? Ainslie et al. (2023, table 1) converted a trained model, T5-XXL with 64 heads, and
@@ -581,10 +583,11 @@ assert_close(torchs_own(Q, K, V), exact, rtol=0, atol=1e-6)
 # is shorter, and PyTorch's own attention, which works in tiles by itself if it is called as in `torchs_own`. All agree
 # with it to within $10^{-6}$. Attention without a stored table is older than FlashAttention (Rabe and Staats, 2021).
 #
-# Our `tiles` takes no mask, which a causal model needs. Forbidden scores would become $-\infty$, and with the queries
-# in blocks as well, nearly half of all tiles in a long text would not have to be computed, because their keys all come
-# after their queries. One case needs care: if the first tile that a query meets is forbidden altogether, as with
-# padding on the left, then $m' = -\infty$ and $e^{m - m'}$ is NaN, as in lesson 07 for a fully masked row.
+# Our `tiles` takes no mask, which a causal model needs. Forbidden scores would become $-\infty$. Our tiles contain all
+# queries, so each of them holds some allowed scores. FlashAttention, as we shall see below, cuts the queries into
+# blocks as well; then nearly half of all tiles in a long text need not be computed, because their keys all come after
+# their queries. One case needs care: if the first tile that a query meets is forbidden altogether, as with padding on
+# the left, then $m' = -\infty$ and $e^{m - m'}$ is NaN, as in lesson 07 for a fully masked row.
 #
 # **Try it.** There are eight queries and twelve keys. Choose the size of a block and go through the tiles. On the left
 # is the table that is never stored: only the coloured tile exists at this moment. On the right are the weights of the
@@ -635,12 +638,12 @@ def draw_tiles(block, step):
         label.set(bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.3}, zorder=5)
     right.set_xticks(range(12), keys)
     final = plots.array(E_table[0].softmax(dim=0))
-    right.plot(range(12), final, "_", color=plots.BLACK, markersize=16, markeredgewidth=2, label="at the end")
-    for colour, name in ((plots.WEIGHTS, "this tile"), (plots.SKY, "read before")):
+    right.plot(range(12), final, "_", color=plots.BLACK, markersize=16, markeredgewidth=2, label="final weights")
+    for colour, name in ((plots.WEIGHTS, "keys of this tile"), (plots.SKY, "keys read before")):
         right.bar(0, 0, color=colour, label=name)
-    right.bar(0, 0, fill=False, edgecolor=plots.GREY, linestyle="--", label="before this tile")
+    right.bar(0, 0, fill=False, edgecolor=plots.GREY, linestyle="--", label="their weights before this tile")
     plots.legend_of(right)
-    right.set_xlabel("key")
+    right.set(xlabel="key", ylabel="weight")
     return figure
 
 
@@ -673,7 +676,8 @@ explore(
 #
 # The bars are drawn for us only: the computation keeps nothing of the earlier tiles but $m$, $\ell$ and $o$. At first
 # the weights are too large, since they sum to 1 over the keys that have been read. With each tile, they shrink towards
-# the final weights.
+# the final weights: not by $f$ alone, which corrects the numerators, but by $f\,\ell/\ell'$, since they are divided by
+# the new sum.
 #
 # Attention in tiles, with an online softmax, is the idea of **FlashAttention** (Dao et al., 2022). It saves time as
 # well as memory, and the reason lies in the hardware. A GPU works with several memories: a small one on its chip, a
@@ -903,8 +907,9 @@ def masked_window(Q, K, V, w=64):
 # sequence into chunks of $w$ vectors. A chunk of queries then needs only its own chunk of keys and the two chunks
 # beside it. With $w = 64$, queries 128 to 191 need only keys 64 to 255. This makes $3w$ scores for each query instead
 # of $N$, of which at most $2w + 1$ lie in its window; a small mask hides the others. In the code, `F.pad` adds $w$ zero
-# vectors at either end, and `unfold` takes pieces of $3w$ vectors that begin $w$ apart, with the axis within a piece
-# last, which `.mT` swaps back. The cost is $O(N w D)$.
+# vectors at either end, so the keys $[N, D]$ become $[N + 2w, D]$. `unfold` then cuts out $N/w$ overlapping pieces of
+# $3w$ vectors, each beginning $w$ after the one before. It puts the axis within a piece last, $[N/w, D, 3w]$, and `.mT`
+# swaps the last two axes: $[N/w, 3w, D]$. The cost is $O(N w D)$.
 
 
 # %%
@@ -942,7 +947,8 @@ assert_close(window(Q, K, V), masked_window(Q, K, V))
 # keys and values, and $M$ is much smaller than $N$. The network gains its depth after that, *among the latents*: a
 # stack of $L$ self-attention blocks works on these $M$ vectors, and between the blocks the data may be read again.
 # Where an output is wanted for each position, Perceiver IO adds a last cross-attention, in which $N$ queries read the
-# latents. With one reading of the data, the number of scores is
+# latents. There is one query for each output; it says which output is wanted and may be made from the position alone
+# or, as in our code below, from the data vector there. With one reading of the data, the number of scores is
 #
 # $$\underbrace{M N}_{\text{latents read the data}} +\; \underbrace{L\, M^2}_{\text{blocks among the latents}} +\;
 # \underbrace{N M}_{\text{queries read the latents}} \qquad\text{instead of}\qquad L\, N^2,$$
@@ -1027,9 +1033,11 @@ show(
 # one of the names, and the answer is its number, as when we look up a word in a dictionary. A pair is given as the sum
 # of two learned embeddings, of its name and of its number, and a query as that of its name alone; a last linear layer
 # reads the number off the output. All vectors have width 32. With 32 different numbers to choose from, guessing gives
-# 0.03. For the window, the queries are spread evenly along the row of pairs, whichever names they ask for, and each
-# reaches 8 positions to either side. There are 8 latents, without blocks among them. Each kind is trained on 4 to 64
-# pairs for 500 steps and, in other runs, for 5,000; the runs are stored.
+# 0.03. A window needs a place for each query. The pairs stand in a row, and the queries are placed at equal distances
+# along it, without regard to the names that they ask for; each sees only the pairs at most 8 positions from its place,
+# so with 64 pairs the one it asks for is in sight in only about a quarter of the cases. There are 8 latents, without
+# blocks among them. Each kind is trained on 4 to 64 pairs for 500 steps and, in other runs, for 5,000; the runs are
+# stored.
 #
 # Predict: which kinds get worse as the number of pairs grows, and which of these does longer training help?
 
@@ -1298,8 +1306,9 @@ print(f"computing one more token at 312e12 operations a second takes {1000 * one
 # %% [markdown]
 # With the cache, a new token needs tens of thousands of times fewer operations; they take about a millisecond, less
 # than it takes to *read* the cache. This is why grouped-query attention pays off: it hardly changes the operations, but
-# with $G = 8$ only an eighth of the bytes of the cache has to be read. Reading the novel once still costs $O(N^2)$
-# operations. Avoiding this cost means giving up exact attention.
+# with $G = 8$ only an eighth of the bytes of the cache has to be read. The weights have to be read as well, 140 GB in
+# about 93 ms; but a batch of texts reads them once for all, whereas each text has a cache of its own. Reading the novel
+# once still costs $O(N^2)$ operations. Avoiding this cost means giving up exact attention.
 
 # %% [markdown]
 # ## Summary

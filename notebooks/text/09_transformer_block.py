@@ -15,7 +15,7 @@
 # (lesson 07); for two examples also grouped-query attention (lesson 08). The terms and symbols of the course are listed
 # in the [glossary](../docs/glossary.md).
 #
-# **Time** about 80 minutes to read; the cells run in about 40 seconds on two CPU cores.
+# **Time** about 75 minutes to read; the cells run in about 40 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -172,13 +172,13 @@ show(
 # size of $X$. At the dotted line only the rounding of double precision is left.
 #
 # After two layers, the vectors of all eleven tokens are nearly the same, and after twelve no layer could tell *animal*
-# from *street*. This is no accident of the random numbers. Each output of attention is an average of values, and an
-# untrained layer spreads its attention weights over all tokens. These weights become more even as the vectors become
-# more alike, and also as they become smaller, which they do because an average of different vectors is shorter than
-# they are, and because PyTorch's initial projections of values and outputs are small. Each layer then averages the
-# averages of the layer before, and every token is pulled towards the common mean. Dong et al. (2021) prove it for
-# weights that are not too large: with nothing between the attention layers, the differences shrink *doubly
-# exponentially* with depth. On the right, exponential decay would be a straight line; our curve falls ever more
+# from *street*. Each output of attention is an average of values, and an untrained layer spreads its attention weights
+# over all tokens. If the vectors are alike, or if they are small, the scores of a query lie close together, and its
+# weights are nearly even. From layer to layer the vectors become both. They become smaller because an average of
+# different vectors is shorter than these are themselves, and because PyTorch's initial projections are small. Each
+# layer then averages the averages of the layer before, and every token is pulled towards the common mean. Dong et al.
+# (2021) prove it for weights that are not too large: with nothing between the attention layers, the differences shrink
+# *doubly exponentially* with depth. On the right, exponential decay would be a straight line; our curve falls ever more
 # steeply. Training could in principle make the averages more selective, but where would it start, if the output says
 # almost nothing about the input?
 #
@@ -480,9 +480,9 @@ show(
 # symbols are likely at the first positions and high ones at the last; only more than that shows that a model *reads*
 # its input.
 #
-# We take twelve blocks, because we ask what the wiring does to a deep stack. A last linear layer, the **output head**
-# (not to be confused with the heads of attention), computes logits over the 16 symbols. A pre-norm model has one more
-# LayerNorm before it, since no normalisation has touched the stream itself.
+# We take twelve blocks, because we ask what the wiring does to a deep stack. A last linear layer, the **output head**,
+# computes logits over the 16 symbols. A pre-norm model has one more LayerNorm before it, since no normalisation has
+# touched the stream itself.
 
 
 # %%
@@ -550,8 +550,9 @@ print(f"a model that looks at the position alone can reach {sum(likeliest) / 12:
 # %% [markdown]
 # This time we write the training loop ourselves, because the learning rate is what matters here. **Warm-up** means that
 # the learning rate begins near 0, grows over the first steps, and reaches its full value only then. Each model is
-# trained for 150 steps, on 16 sequences at a time, and then tested on 500 new ones. The folded cell above defines
-# `sequences`, which yields random batches, `test`, the new sequences, and `accuracy`, the share of right answers.
+# trained for 150 steps, on 16 sequences at a time, and then tested on 500 new ones. In the code, `sorter` makes a
+# `Sorter` of twelve blocks, `sequences` yields random batches, `test` the new sequences, and `accuracy` is the share of
+# right answers.
 
 
 # %%
@@ -702,8 +703,7 @@ show(
 #
 # **The published experiment.** Xiong et al. (2020) trained a post-norm Transformer to translate from German to English.
 # With Adam, it reached 8.45 BLEU without warm-up and about 34 with it; a pre-norm Transformer reached about 34 even
-# without warm-up. Their stuck model had learned something, whereas ours has learned nothing at all, but the two
-# experiments differ in task, model and length of training.
+# without warm-up.
 #
 # <details><summary>Going further: initial weights, depth, and the length of the training</summary>
 #
@@ -727,7 +727,7 @@ show(
 # means of three seeds, which are stored with this lesson.
 
 # %% tags=["fold"]
-# @title Prints the lines below
+# @title Draws Figure 7
 x, moments, TITLES = test(0)[:40], (0, 1, 3, 10, 30), ("mean cosine", "gradient", "step of Adam")
 STARTS = (*shown.values(), "post-norm, rate 0.001")
 
@@ -787,17 +787,15 @@ show(
     + "; ".join(f"{name}: {', '.join(f'{value:.2g}' if value else 'below 0.0001' for value in noted_means['gradient'][name])}" for name in STARTS)
     + ".",
 )
-steps_of_adam = {name: noted_means["step of Adam"][name][-1] for name in STARTS}
-print("mean step of Adam after 30 steps, as a share of the learning rate:")
-print(", ".join(f"{name} {share:.2f}" for name, share in steps_of_adam.items()))
-
-# %% tags=["fold"] label="checks what the text says of each of the three seeds"
-# @title Checks what the text says of each of the three seeds
 stuck, *others = (early[name] for name in STARTS)
 for noted in stuck:
     assert min(noted["mean cosine"][3:]) > 0.999 and noted["gradient"][3] < 0.002 and noted["step of Adam"][4] < 0.05
 for noted in sum(others, []):
     assert noted["mean cosine"][4] < 0.7 and min(noted["gradient"]) > 0.005 and noted["step of Adam"][4] > 0.1
+steps_of_adam = {name: noted_means["step of Adam"][name][-1] for name in STARTS}
+print("mean step of Adam after 30 steps, as a share of the learning rate:")
+for name, share in steps_of_adam.items():
+    print(f"  {name:32} {share:.2f}")
 
 # %% [markdown]
 # **Figure 7.** The beginning of the training. Left, the mean cosine of the vectors that the output head reads, over all
@@ -807,16 +805,14 @@ for noted in sum(others, []):
 # Ten steps are enough to make the vectors of the stuck model the same, whatever the symbol and whatever the position:
 # their mean cosine is 1.00. The head must then give the same answer everywhere, so the model does not even reach the
 # 26 % that knowing the position would allow. The gradient that could pull the vectors apart again has nearly vanished.
-# The post-norm models that learn come close to this state, too, but in them more of the gradient remains, and after 30
-# steps their vectors differ.
+# The post-norm models that learn come close to this state, too, but in them more of the gradient remains.
 #
-# Part of the reason lies in the wiring. In pre-norm the stream is a sum to which each block adds its contribution, and
-# the embeddings, which distinguish the tokens, remain in it; their share shrinks, but slowly, because the stream grows
-# slowly (Figure 8). A post-norm block, by contrast, normalises the stream itself twice, and each time it divides
-# *everything* that came before by the size of the sum, so that the share of the embeddings shrinks by a factor in every
-# layer. The rest of the stream comes from the layers, and untrained attention, as we saw after Figure 2, adds similar
-# vectors to all tokens. Post-norm therefore *starts* with vectors that are more alike, but this does not explain why it
-# gets stuck at one learning rate and not at another.
+# Part of the reason lies in the wiring. In pre-norm the stream is a sum that grows slowly (Figure 8): the embeddings,
+# which distinguish the tokens, remain in it, and the larger the stream already is, the less a new contribution dilutes
+# them. A post-norm block, by contrast, sets the stream back to size 1 after each sum, so that each contribution dilutes
+# what came before as much as the first one did. The rest of the stream comes from the layers, and untrained attention,
+# as we saw after Figure 2, adds similar vectors to all tokens. Post-norm therefore *starts* with vectors that are more
+# alike, but this does not explain why it gets stuck at one learning rate and not at another.
 #
 # <details><summary>Going further: are the gradients to blame, and why does Adam not make up for small ones?</summary>
 #
@@ -935,11 +931,10 @@ assert without[1][-1] > 0.8 and 0.05 < without[2][0] / without[2][-1] < 20 and p
 #
 # The first four entries below the figure describe the four stacks. Without normalisation the stream grows as we have
 # seen, as does the gradient on its way back, and the tokens become the same in spite of the residual connections. In
-# Figure 2 they stayed different, but that stack was half as deep, had no MLPs, and began with PyTorch's default output
-# projections, which are smaller. In the last block of the stack without normalisation, the softmax of each query gives
-# nearly all its weight to a single token, and most queries of a head choose the same token, so that attention adds
-# nearly the same vector to all of them. We have not measured whether this is how the similarity began. After the 24
-# post-norm blocks, too, the tokens are nearly the same, before any training.
+# Figure 2 they stayed different, but that stack was half as deep and had no MLPs. In the last block of the stack
+# without normalisation, the softmax of each query gives nearly all its weight to a single token, and most queries of a
+# head choose the same token, so that attention adds nearly the same vector to all of them. After the 24 post-norm
+# blocks, too, the tokens are nearly the same, before any training.
 #
 # <details><summary>Going further: does the gradient vanish without residual connections?</summary>
 #
@@ -1137,7 +1132,7 @@ show(
 # $$24 N D^2 + 4 N^2 D$$
 #
 # PyTorch counts for us, with the sizes of the smallest GPT-2. On a CPU its counter leaves out the scores and the
-# weighted sums; for these we print the formula.
+# weighted sums.
 
 # %% tags=["nbval-check-output"]
 D, N = 768, 1024
@@ -1201,9 +1196,9 @@ for name, (L, D, published) in PUBLISHED.items():
     print(f"{name:15} 12LD² = {rule:6.1f} billion, published {published:5}, {f'{off:+}' if off else 0}%")
 
 # %% [markdown]
-# For the first four models the rule comes within 2 % of the published, rounded numbers, and the embeddings and the
-# rounding account for what is missing. For the last two its result is 8 % too small, because their blocks differ from
-# ours. Before you use the rule, then, look at how the block is built.
+# For the first four models the rule comes within 2 % of the published, rounded numbers, and for the last two its result
+# is 8 % too small, because their blocks differ from ours. Before you use the rule, then, look at how the block is
+# built.
 #
 # <details><summary>Going further: what differs in the blocks of Llama 2 and Gopher</summary>
 #
@@ -1241,8 +1236,8 @@ print("experts", chosen.tolist(), "with the gates", [round(gate, 3) for gate in 
 # %% [markdown]
 # What is gained? With $E$ experts of the usual size, the $8D^2$ parameters of the MLP become $8ED^2$, of which each
 # token uses $8kD^2$. A block with $12D^2$ parameters in its matrices grows by a factor of $(4 + 8E)/12 = (1 + 2E)/3$,
-# while the operations, scores and sums left out, grow only by a factor of $(1 + 2k)/3$. A real example is Mixtral 8×7B
-# (Jiang et al., 2024), whose name promises 8 times 7 billion parameters. Does the model keep this promise?
+# while the operations grow only by a factor of $(1 + 2k)/3$. A real example is Mixtral 8×7B (Jiang et al., 2024), whose
+# name promises 8 times 7 billion parameters. Does the model keep this promise?
 
 # %% tags=["nbval-check-output"]
 L, D, D_F, E, k, V = 32, 4096, 14336, 8, 2, 32000
@@ -1257,10 +1252,11 @@ print(f"active: {(rest + L * k * expert) / 1e9:.1f} billion for each token")
 # billion of them, in agreement with the published 47 and 13 billion.
 #
 # **In code.** The experts' matrices are stacked along a first axis. To compute only what is chosen, the code sorts the
-# tokens by expert and cuts them into $E$ pieces, and each expert computes its own. It takes $k = 1$, and because a
-# softmax over a single logit would always be 1, no gradient of the model's loss would reach the router. The gate is
-# therefore the chosen expert's probability among all $E$ experts, as in Switch Transformers (Fedus et al., 2022). The
-# next section explains what `balance` is for.
+# tokens by expert and cuts them into $E$ pieces, and each expert computes its own. It takes $k = 1$. With the gates of
+# the formula above, which are a softmax over the chosen logits only, the single gate would then always be 1, and the
+# router would get no gradient from the model's loss. The code therefore takes the softmax over all $E$ logits, and uses
+# the probability of the chosen expert as its gate (Fedus et al., 2022). The next section explains what `balance` is
+# for.
 
 
 # %%
@@ -1313,15 +1309,14 @@ class Experts(nn.Module):
 #
 # </details>
 #
-# **An experiment.** Are all experts used without this loss? And what are they worth? We invent 16 kinds of tokens. The
-# tokens of each kind are scattered around a centre of their own, and each kind has its own map: from a token $x\,[16]$
-# of kind $c$ the model must compute $\tanh(2\,(x - m_c)\,A_c)$, where the centre $m_c$ and the matrix $A_c\,[16, 16]$
-# belong to the kind. If the router learns to tell the kinds apart, 16 experts can divide 16 tasks among themselves. For
-# comparison we train two ordinary MLPs. The small one costs 512 multiplications per token, as many as the router
-# ($16 \cdot 16$) and one expert of width $D_F = 8$ ($2 \cdot 16 \cdot 8$) together; the large one has as many
-# parameters as the router and all sixteen experts. On new tokens we measure the **unexplained variance**, the squared
-# error divided by the variance of the wanted outputs. It is 0 for a perfect model, and 1 for a model that knows only
-# the mean.
+# **An experiment.** Are all experts used without this loss? And what are they worth? We invent 16 kinds of tokens. From
+# a token $x\,[16]$ of kind $c$ the model must compute $\tanh(2\,(x - m_c)\,A_c)$, where the centre $m_c$ and the matrix
+# $A_c\,[16, 16]$ belong to the kind. If the router learns to tell the kinds apart, 16 experts can divide 16 tasks among
+# themselves. For comparison we train two ordinary MLPs. The small one costs 512 multiplications per token, as many as
+# the router ($16 \cdot 16$) and one expert of width $D_F = 8$ ($2 \cdot 16 \cdot 8$) together; the large one has as
+# many parameters as the router and all sixteen experts. On new tokens we measure the **unexplained variance**, the
+# squared error divided by the variance of the wanted outputs. It is 0 for a perfect model, and 1 for a model that knows
+# only the mean.
 #
 # We train both mixtures with the following loss, and set the weight of the balance loss to 0 for the mixture that does
 # without it:
@@ -1444,14 +1439,13 @@ show(
 #
 # Without the balance loss some experts stay idle: in the ten seeds of the stored run, 9 to 15 of the 16 get more than
 # one per cent of the tokens. With it 15 or 16 do, and the unexplained variance is lower in every seed. The balanced
-# experts do about as well as the large MLP, at 512 multiplications a token instead of 4,352. They cannot be perfect:
-# with a hidden width of 8, an expert's outputs span at most 8 of the 16 dimensions. All this holds for a task that we
-# made for experts.
+# experts do about as well as the large MLP, at 512 multiplications a token instead of 4,352. All this holds for a task
+# that we made for experts.
 #
-# In practice balance has a second reason: the experts are often on different machines, and one with many tokens keeps
-# the others waiting. Switch Transformers (Fedus et al., 2022), for example, give each expert a fixed **capacity**, such
-# as 1.25 times its equal share of the tokens. Tokens beyond it are dropped: no expert computes them, and only the
-# residual connection carries them on.
+# In practice balance has a second reason: the experts are often on different machines, and an expert with many tokens
+# keeps the others waiting. Switch Transformers (Fedus et al., 2022), for example, give each expert a fixed
+# **capacity**, such as 1.25 times its equal share of the tokens. Tokens beyond it are dropped: no expert computes them,
+# and only the residual connection carries them on.
 #
 # <details><summary>Going further: what else this experiment does not show</summary>
 #
@@ -1531,11 +1525,10 @@ explore(
 # **Figure 12.** Where the router sends the tokens in this run. Left, for each kind of token the share that goes to each
 # expert; right, the router's probabilities for a token at the centre of the marked kind. The largest of these
 # probabilities alone decides where the token goes, however large or small it is, and it also serves as the gate. The
-# columns are ordered by the first kind whose tokens mostly go to the expert; if each kind had an expert of its own, the
-# diagonal would be bright, and an expert that serves several kinds shows further bright squares below it.
+# columns are ordered by the first kind whose tokens mostly go to the expert.
 #
 # Choose the router without the balance loss, and look for experts that serve several kinds. Do not expect experts for
-# topics in a language model, though: Jiang et al. looked for them in Mixtral, and saw no obvious pattern.
+# topics in a language model, though: Jiang et al. saw no obvious pattern of this kind in Mixtral.
 
 # %% [markdown]
 # ## Twelve layers again

@@ -288,7 +288,9 @@ show(
 # %% [markdown]
 # **Figure 2.** A GPT. The table of embeddings $E$ serves twice: at the beginning a row of it is looked up for each
 # token, and at the end every row is compared with the output. $P$ is the table of positions, $X_0$ the input of the
-# first block, and $X_L$ the output of the last. When brackets follow it, $P$ still denotes a probability.
+# first block, and $X_L$ the output of the last. From here on, $n$ in a shape is the number of tokens that the model
+# reads, and $N$ the largest number that it can read, since $P$ has only $N$ rows. When brackets follow it, $P$ still
+# denotes a probability.
 #
 # One detail is new to those who have skipped lesson 10. To get a logit for each token of the vocabulary, the model ends
 # with a matrix of shape $[D, V]$. GPT-2 takes the table of embeddings, transposed:
@@ -927,9 +929,11 @@ print(library["sample"])
 # weight changes, is called **in-context learning**.
 #
 # We need a world in which this can be measured. A document of this world is a list of 16 pairs, and each pair is two
-# tokens: a letter and its digit. A secret table gives each of the letters a to h a digit from 1 to 8, and two letters
-# may share a digit. Half of all documents begin with the name of one of 16 tables, `T1` to `T16`, which occur again and
-# again. The other half begin with `?` and have a table of their own, drawn at random and never used again:
+# tokens: a letter and its digit. The letter of each pair is drawn at random from a to h, whatever came before, so that
+# some letters occur several times and others not at all. A secret table, the same for the whole document, gives each
+# letter a digit from 1 to 8; two letters may share a digit. Half of all documents begin with the name of one of 16
+# tables, `T1` to `T16`, which occur again and again. The other half begin with `?` and have a table of their own, drawn
+# at random and never used again:
 
 # %% tags=["nbval-check-output"]
 seeded = torch.Generator().manual_seed(0)
@@ -1011,8 +1015,10 @@ def right_answers(model, names, f, shots, drawing):
 
 
 # %% [markdown]
-# What could one know at best? If the letter is among the $k$ examples, its digit is known; if it is not, and this
-# happens with probability $(7/8)^k$, all eight digits are equally likely. On average, the best possible accuracy is
+# What could one know at best? We call the letter **seen** if it is among the $k$ examples, and unseen otherwise. The
+# digit of a seen letter is known. A letter is unseen with probability $(7/8)^k$, and then all eight digits are equally
+# likely, so that a guess is right with probability $1/8$. The best possible accuracy ("best" in the printed lines) is
+# therefore 1 less the probability that the letter is unseen *and* the guess wrong:
 #
 # $$1 - \left(\tfrac78\right)^k \left(1 - \tfrac18\right)$$
 
@@ -1161,7 +1167,8 @@ assert accuracies["seen"][3] > 0.9 and accuracies["named"][0] > 0.95
 # - **New tables**: with up to eight examples, the stored models are right about as often as one can be. They have
 #   learned to learn from a prompt. With 15 examples they reach 0.80 of a possible 0.88, because they overlook some
 #   examples of a long prompt. The right panel shows which examples our model overlooks: it gives the accuracy when the
-#   letter asked for occurs just once among the 15 examples, by the place of this example.
+#   letter asked for occurs just once among the 15 examples, by the place of this example. Only the last examples of a
+#   prompt are overlooked.
 # - **Named tables** need no example at all: these 16 tables are in the weights.
 # - **Named tables after a `?`**, printed as "named, no name", are about as hard as new ones: without the name a model
 #   does not recall them.
@@ -1395,8 +1402,9 @@ for seed, run in enumerate(long):
 # to all positions that it may see. In our model the previous-token head is above all head 2 of layer 1, without which
 # the accuracy falls to 0.50; head 1 seems to do part of the same work, since without both heads only 0.20 is left. The
 # induction head is head 2 of layer 2, without which the accuracy falls to 0.18. In the lower table each line is a
-# stored model: for each layer the weights of heads 1 and 2, and then the accuracy without head 1 and that without head
-# 2. Here the two heads of our model are at work on the prompt of Figure 8, with an eleventh example, `b1`, at its end:
+# stored model: for each layer the weights of heads 1 and 2, and then the accuracy without the first head and without
+#    the second. Figure 9 shows the two heads of our model at work on the prompt of Figure 8, with an eleventh example,
+#    `b1`, at its end:
 
 # %% tags=["fold"] label="draws Figure 9: both heads on one prompt"
 # @title Draws Figure 9: both heads on one prompt
@@ -1796,11 +1804,11 @@ assert sum(weight.numel() for weight in gpt.parameters()) == parameters_of(64, 2
 # falls as a power of its number of parameters (without embeddings), $\text{loss} \propto \text{parameters}^{-0.076}$,
 # as long as neither text nor training time is short: doubling the size lowers the loss by 5 %. With ten times as many
 # operations, they concluded, one should train a model more than five times as large, on less than twice the text.
-# Hoffmann et al. (2022) objected that the learning rate of short runs had not yet fallen when they were measured. They
-# let it fall over just the length of each run, and found a different balance: parameters and tokens should grow in
-# equal proportion. Their *Chinchilla* took as many operations to train as the older Gopher (280 billion parameters),
-# has a quarter of its parameters, and is better. It read about 20 tokens for each parameter; GPT-3 had read fewer than
-# two.
+# Hoffmann et al. (2022) objected that the learning rate of short runs had not yet fallen when they were measured, so
+# that these looked worse than runs planned for just this much text. They let it fall over just the length of each run,
+# and found a different balance: parameters and tokens should grow in equal proportion. Their *Chinchilla* took as many
+# operations to train as the older Gopher (280 billion parameters), has a quarter of its parameters, and is better. It
+# read about 20 tokens for each parameter; GPT-3 had read fewer than two.
 #
 # <details><summary>Going further: what does training cost?</summary>
 #

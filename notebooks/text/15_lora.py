@@ -18,7 +18,7 @@
 # The lesson has two halves with a break between them: LoRA, which trains few numbers, and quantisation, which stores
 # all the others in few bits.
 #
-# **Time** about 70 minutes to read; the cells run in about 45 seconds on two CPU cores.
+# **Time** about 75 minutes to read; the cells run in about 45 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -566,8 +566,10 @@ show(
 # $$Y = \operatorname{softmax}\!\left(\frac{Q\,[P_K; K]^\top}{\sqrt{D_H}}\right) [P_V; V].$$
 #
 # Here $[P_K; K]$ has the rows of $P_K$ above those of $K$, and the causal mask is left out. A single softmax runs
-# over both groups of keys. Let $\lambda$ be the sum of the attention weights that a token gives to the prefix. Then
-# the head's output is a mixture of what the token would get without the prefix and what it would get from the prefix
+# over both groups of keys. Let $\lambda$ be the sum of the attention weights that a token gives to the prefix; those of
+# the words then add up to $1-\lambda$. Divided by $1-\lambda$, the weights of the words are just those of a softmax
+# over the words alone, and divided by $\lambda$, those of the prefix are a softmax over the prefix alone. The head's
+# output is therefore a mixture of what the token would get without the prefix and what it would get from the prefix
 # alone:
 #
 # $$y = (1 - \lambda)\, y_{\text{sequence}} + \lambda\, y_{\text{prefix}}.$$
@@ -576,7 +578,8 @@ show(
 # their ratios. How large is $\lambda$? Let $S_P$ be the sum of the exponentials of the scores over the keys of the
 # prefix, and $S$ the same sum over the words. Then $\lambda = S_P/(S_P + S)$, which is the sigmoid of
 # $\log S_P - \log S$. The first of the next two cells checks that the output is such a mixture, and the second
-# implements prefix tuning in this form, now with the causal mask.
+# implements prefix tuning in this form, now with the causal mask. We do not train it here, nor BitFit's biases or the
+# adapter layers: the results of all three are in Figure 4, from stored runs.
 #
 # <details><summary>Going further: one form for prefixes, adapter layers and LoRA</summary>
 #
@@ -901,8 +904,9 @@ for places in (run["places"] for run in placed):  # in each seed
 # On average, adapting all four matrices with rank 2 comes out on top in both experiments, although on WikiSQL query and
 # value are level with it. The experiments disagree, however, about which single matrices are best: for GPT-3 on WikiSQL
 # they are value and output, whereas for us they are query and key, by far. Our guess is that task 2 changes where a
-# token has to look for the next word, and not what it copies from there, whereas to answer in a query language a model
-# must also change what it writes. In any case, the best single matrix for an adapter is not the same everywhere.
+# token has to look for the next word, and not what it copies from there, whereas WikiSQL asks for answers in SQL, a
+# language for databases, so that the model must also change what it writes. In any case, the best single matrix for an
+# adapter is not the same everywhere.
 #
 # <details><summary>Going further: all six, and what else differs between the lines</summary>
 #
@@ -1080,7 +1084,8 @@ explore(
 # the chosen matrices; blue entries are negative, red ones positive, white ones near 0. The stripes of the update show
 # its low rank. Right, exact translations of task 2 with all six matrices, against the rank that is kept and against
 # $\alpha$; the star is your choice. Rank $r$ keeps the first $r$ directions of each trained update; $\alpha$ was 8 in
-# training, and other values scale the update afterwards.
+# training, and other values scale the update afterwards. The peak at 8 therefore shows only that an adapter fits the
+# scale at which it was trained; it does not show that 8 is the best $\alpha$ to train with.
 #
 # The parts of a trained adapter depend on each other: merged without the others, the updates of query and value do far
 # worse than all six. The first direction alone is not enough either, although adapters *trained* with rank 1 for all

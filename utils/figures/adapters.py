@@ -58,7 +58,7 @@ def low_rank_update() -> Figure:
         _funnel(axes, (x, -0.85), name, wide_first)
     box(axes, (middle + 1.22, -0.85), 0.5, 0.8, "white", "$\\frac{\\alpha}{r}$")
     for x, size in ((middle - 1.65, "$D_{in}$"), (middle - 0.42, "$r$"), (middle + 0.8, "$D_{out}$")):
-        axes.text(x, -0.79, size, ha="center", va="bottom")
+        axes.text(x, -0.79 if size == "$r$" else -1.4, size, ha="center", va="bottom", fontsize=9)
     axes.plot(right - 0.8, 0, "o", markersize=17, markerfacecolor="white", markeredgecolor=BLACK, zorder=4)
     axes.text(right - 0.8, -0.01, "+", ha="center", va="center", fontsize=15, zorder=5)
     arrow(axes, (right - 0.6, 0), (right - 0.1, 0))

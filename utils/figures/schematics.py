@@ -44,14 +44,15 @@ def multi_head() -> Figure:
     box(axes, (0.6, 1.7), wide, tall, _DATA, "$X$\n$[N, D]$")
     for h, (middle, pattern) in enumerate(zip(rows, _PATTERNS, strict=True), start=1):
         arrow(axes, (1.25, 1.7 + 0.3 * (2 - h)), (2.4, middle))
-        for place, (name, colour) in enumerate((("V", VALUES), ("Q", QUERY), ("K", KEYS))):
+        for place, (name, colour) in enumerate((("Q", QUERY), ("K", KEYS), ("V", VALUES))):
             box(axes, (2.7 + 0.5 * place, middle), narrow, tall, colour, f"${name}_{h}$")
-        axes.plot(
-            [3.2, 3.2, 3.7, 3.7], [middle - 0.5, middle - 0.62, middle - 0.62, middle - 0.5], color=_LINE, zorder=1
-        )
-        arrow(axes, (3.95, middle), (4.68, middle))
+        below = middle - 0.66  # queries and keys make the weights
+        for x in (2.7, 3.2):
+            axes.plot([x, x], [middle - 0.5, below], color=_LINE, linewidth=1.5, zorder=1)
+        axes.plot([2.7, 4.3, 4.3], [below, below, middle - 0.2], color=_LINE, linewidth=1.5, zorder=1)
+        arrow(axes, (4.3, middle - 0.2), (4.7, middle - 0.2))
         over = middle + 0.68  # the values pass the weights and meet them in the output
-        axes.plot([2.7, 2.7, 6.95], [middle + 0.5, over, over], color=VALUES, linewidth=2, zorder=1)
+        axes.plot([3.7, 3.7, 6.95], [middle + 0.5, over, over], color=VALUES, linewidth=2, zorder=1)
         arrow(axes, (6.95, over), (6.95, middle + 0.52))
         weights = pattern(np.subtract.outer(np.arange(5), np.arange(5)))
         extent = (4.75, 5.75, middle - 0.5, middle + 0.5)
@@ -59,7 +60,7 @@ def multi_head() -> Figure:
         axes.text(5.25, middle - 0.55, f"$A_{h}\\ [N, N]$", ha="center", va="top")
         arrow(axes, (5.82, middle), (6.58, middle), f"$A_{h}V_{h}$")
         box(axes, (6.95, middle), narrow, tall, OUTPUT, f"$Y_{h}$")
-        axes.text(3.2, over + 0.06, f"head {h}", ha="center", va="bottom", fontweight="bold")
+        axes.text(2.95, over - 0.12, f"head {h}", ha="center", va="bottom", fontweight="bold")
         arrow(axes, (7.2, middle), (8.45, 1.7 + 0.3 * (2 - h)))
         box(axes, (8.75 + narrow * (h - 1), 1.7), narrow, tall, OUTPUT, f"$Y_{h}$")
     arrow(axes, (9.8, 1.7), (10.75, 1.7), "$W_O$")
@@ -210,6 +211,12 @@ def latents(N: int = 12, M: int = 3) -> Figure:
         box(axes, (n, 4), 0.8, 0.5, OUTPUT, f"$y_{{{n}}}$")
     for m, x in enumerate(at):
         box(axes, (x, 2), 1.5, 0.5, "white", f"latent {m}")
+        if m:
+            line = {"arrowstyle": "<->", "color": SCORES, "lw": 1.8}
+            axes.annotate("", (x - 0.78, 2), (at[m - 1] + 0.78, 2), arrowprops=line)
+            name = "$L$ blocks of\nself-attention" if m == 1 else "$L \\cdot M^2$ weights"
+            ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+            axes.text((x + at[m - 1]) / 2, 2, name, ha="center", va="center", color=SCORES, bbox=ground, fontsize=9)
     for height, text in (
         (0, "$N$ data vectors:\nkeys and values"),
         (1, "$M \\cdot N$ weights"),
